@@ -1,21 +1,28 @@
 """Compiles every memlens/kernels/*.pyx; all else about the package is in pyproject.toml.
 
-The kernels take typed memoryviews and use no C API but Python's own, so one source builds with gcc, clang
-and MSVC and needs no headers of other packages.
+The kernels take typed memoryviews and use no C API but Python's stable one, so one source builds with gcc, clang
+and MSVC, needs no headers of other packages, and makes binaries that every CPython from 3.11 on can load.
 """
 
 import os
+import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 HERE = Path(__file__).resolve().parent
-PYX = sorted(path.relative_to(HERE).as_posix() for path in (HERE / "memlens" / "kernels").rglob("*.pyx"))
+sys.path.insert(0, str(HERE))
+
+from build_kernels import STABLE_ABI, digest, made_by_content, translate  # noqa: E402 - beside this file
+
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
 class BuildExt(build_ext):
-    """build_ext that knows each compiler's way to say "fast and without debug symbols"."""
+    """build_ext that keeps what it compiled, and knows each compiler's way to say "fast, without debug symbols"."""
 
     def finalize_options(self):
         super().finalize_options()
@@ -25,20 +32,40 @@ class BuildExt(build_ext):
         flags = ["/O2"] if self.compiler.compiler_type == "msvc" else ["-O3", "-g0"]
         for extension in self.extensions:
             extension.extra_compile_args = [*extension.extra_compile_args, *flags]
+        self.toolchain = [str(part) for part in (sys.version, sysconfig.get_platform(), self._compiler())]
         super().build_extensions()
+
+    def build_extension(self, ext):
+        source = Path(ext.sources[0]).read_bytes()
+        target = Path(self.get_ext_fullpath(ext.name))
+        key = digest([*self.toolchain, *ext.extra_compile_args, str(ext.define_macros), ext.name, source])
+        made_by_content(target, key + target.suffix, lambda: super(BuildExt, self).build_extension(ext))
+
+    def _compiler(self):
+        command = getattr(self.compiler, "compiler_so", None)
+        if not command:
+            return self.compiler.compiler_type
+        asked = subprocess.run([command[0], "--version"], capture_output=True, text=True, check=False)
+        return f"{command} {asked.stdout}"
 
 
 def extensions():
     """Turn the .pyx files into C and describe them; none is a fine answer."""
     # Set-up compiles in place, where what is current stays; an editable install would compile all of it again.
-    if not PYX or os.environ.get("MEMLENS_KERNELS_ARE_BUILT"):
+    if os.environ.get("MEMLENS_KERNELS_ARE_BUILT"):
         return []
-    from Cython.Build import cythonize
-
-    found = [Extension(path.removesuffix(".pyx").replace("/", "."), [path]) for path in PYX]
-    # No worker processes here: fork costs more than the few files take, and spawn re-runs this script.
-    return cythonize(found, language_level=3, annotate=bool(os.environ.get("MEMLENS_ANNOTATE")))
+    # a free-threaded Python has no stable ABI
+    limited = {} if FREE_THREADED else {"py_limited_api": True}
+    macros = [] if FREE_THREADED else [("Py_LIMITED_API", hex(STABLE_ABI))]
+    return [
+        Extension(module, [path.relative_to(HERE).as_posix()], define_macros=macros, **limited)
+        for module, path in translate().items()
+    ]
 
 
 os.chdir(HERE)
-setup(ext_modules=extensions(), cmdclass={"build_ext": BuildExt})
+setup(
+    ext_modules=extensions(),
+    cmdclass={"build_ext": BuildExt},
+    options={} if FREE_THREADED else {"bdist_wheel": {"py_limited_api": "cp311"}},
+)

@@ -1,5 +1,6 @@
 // Bundles the two TypeScript programs: dist/extension.js (Node, loaded by VS Code) and dist/webview.js with
-// dist/webview.css (the browser side). `--watch` rebuilds on changes, `--production` minifies and omits source maps.
+// dist/webview.css (the browser side). `--watch` rebuilds on changes, `--production` minifies, omits source maps and
+// writes to .cache/package/dist, from which packages are made.
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -8,6 +9,7 @@ import { ROOT } from './lib/paths.mjs';
 
 const watch = process.argv.includes('--watch');
 const production = process.argv.includes('--production');
+const OUT = production ? '.cache/package/dist' : 'dist';
 
 /** Prints when bundling starts and ends, and its errors, in the format that .vscode/tasks.json expects. */
 let running = 0;
@@ -49,7 +51,7 @@ const programs = [
   {
     ...shared,
     entryPoints: ['extension/src/extension.ts'],
-    outfile: 'dist/extension.js',
+    outfile: `${OUT}/extension.js`,
     platform: 'node',
     target: 'node20',
     format: 'cjs',
@@ -60,7 +62,7 @@ const programs = [
   {
     ...shared,
     entryPoints: ['webview/src/main.ts'],
-    outfile: 'dist/webview.js',
+    outfile: `${OUT}/webview.js`,
     platform: 'browser',
     format: 'iife',
     loader: { '.glsl': 'text', '.vert': 'text', '.frag': 'text', '.svg': 'text' },
@@ -68,12 +70,12 @@ const programs = [
   {
     ...shared,
     entryPoints: ['webview/src/ui/styles.css'],
-    outfile: 'dist/webview.css',
+    outfile: `${OUT}/webview.css`,
     external: ['*.ttf', '*.woff2'],
   },
 ];
 
-if (!watch) await rm(path.join(ROOT, 'dist'), { recursive: true, force: true });
+if (!watch) await rm(path.join(ROOT, OUT), { recursive: true, force: true });
 
 let failed = false;
 for (const options of programs) {

@@ -151,7 +151,7 @@ export type ToWebviewMessage =
   /** Highlight what a source line allocated (from a hover's link or a command). */
   | { type: 'showLine'; file: string; line: number }
   | { type: 'showAllocation'; allocation: number }
-  /** A frame's file was not found; shown in the stack panel, not as a popup. */
+  /** A frame's file was not found: of a trace shown in the stack panel, not as a popup. */
   | { type: 'sourceMissing'; file: string; line: number; lookedFor: string }
   /** The snapshot that it is compared with, or null; `fresh` if the user has just chosen it. */
   | { type: 'other'; other: OtherSnapshot | null; fresh: boolean }
@@ -172,6 +172,7 @@ export type FromWebviewMessage =
   | { type: 'retry' }
   | { type: 'openAsText' }
   | { type: 'openSource'; file: string; line: number; beside: boolean }
+  | { type: 'locate'; what: 'file' | 'folder'; file: string; line: number }
   | { type: 'chooseOther' }
   | { type: 'retryOther' }
   /** Read a changed file again. */

@@ -532,7 +532,7 @@ export interface FieldRow {
 export interface Figure {
   amount: number;
   unit: string;
-  kind: 'allocated' | 'count' | 'free' | 'grown' | 'inactive_split' | 'leaked' | 'live' | 'requested' | 'reserved' | 'survived' | 'temporary' | 'value' | 'wholly_free';
+  kind: 'allocated' | 'count' | 'free' | 'grown' | 'inactive_split' | 'leaked' | 'live' | 'requested' | 'reserved' | 'retained' | 'shallow' | 'survived' | 'temporary' | 'value' | 'wholly_free';
   sql: string;
 }
 
@@ -1607,6 +1607,18 @@ export interface ObjectsAnswer {
   shallow_bytes: number;
 }
 
+/**
+ * Objects of a heap dump to look at, chosen in one of four ways.
+ *
+ * `number` is that of one `object`, of a `type`, or of a node (`group`) of the dominator tree grouped by type.
+ * `sql` is a query that gives them in its column `object`; for the other kinds it is empty.
+ */
+export interface ObjectsLink {
+  kind: 'group' | 'object' | 'query' | 'type';
+  number: number;
+  sql: string;
+}
+
 /** One out-of-memory event, explained by the allocator's state at it. */
 export interface OomAnswer {
   device: number;
@@ -2026,6 +2038,7 @@ export interface Settings {
   memory_limit_bytes: number;
   cache_directory: string;
   libraries: string[];
+  snapshots: string[];
   memray_python: string;
 }
 
@@ -2084,7 +2097,8 @@ export interface SizesParams {
  * Something in the snapshot that is worth a look, in one sentence.
  *
  * `title` is the rule's name for people. `inferred` says that it rests on something that the file doesn't say but
- * was inferred. `line` is the line to look at, where there is one.
+ * was inferred. `line` is the line to look at, where there is one. The evidence of a heap dump's findings is their
+ * `objects`, and that of other models' an `evidence`; the other of the two is None.
  */
 export interface SnapshotFinding {
   rule: string;
@@ -2092,9 +2106,10 @@ export interface SnapshotFinding {
   sentence: TextPart[];
   text: string;
   figure: Figure;
-  evidence: Evidence;
+  evidence: Evidence | null;
   line: LineLink | null;
   inferred: boolean;
+  objects: ObjectsLink | null;
 }
 
 /** Server to client: the open snapshots changed, so totals shown in source files may have as well. */
@@ -2328,12 +2343,17 @@ export interface SvgResult {
   svg: string;
 }
 
-/** A piece of a sentence. `line` opens a source file, `evidence` shows a set; a part may have both or none. */
+/**
+ * A piece of a sentence. `line` opens a source file, `evidence` shows a set, `objects` those of a heap dump.
+ *
+ * A part may have several of them or none.
+ */
 export interface TextPart {
   text: string;
   figure: Figure | null;
   line: LineLink | null;
   evidence: Evidence | null;
+  objects: ObjectsLink | null;
 }
 
 /** A trace of events on devices, as PyTorch records it. */

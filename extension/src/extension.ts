@@ -5,6 +5,7 @@ import { createLogger, messageOf } from './base/logger';
 import { chooseOther, registerCompareCommands } from './commands/compare';
 import { registerLineCommands } from './commands/lines';
 import { openAsText, registerOpenCommands } from './commands/open';
+import { isPageActive, PageOffers } from './commands/pages';
 import { saveText } from './commands/save';
 import { registerServerCommands } from './commands/server';
 import { registerViewCommands } from './commands/view';
@@ -33,6 +34,7 @@ export function activate(context: vscode.ExtensionContext): void {
     new ViewStates(memory),
     {
       openSource: (view, file, line, beside) => sources.open(view, file, line, beside),
+      locate: (view, what, file, line) => sources.locate(view, what, file, line),
       openAsText,
       chooseOther: (view) => chooseOther(view, editors),
       saveText,
@@ -54,13 +56,15 @@ export function activate(context: vscode.ExtensionContext): void {
     registerLineCommands(editors, server),
     registerCompareCommands(editors),
     registerLinks(editors),
-    registerOpenCommands(),
-    registerServerCommands(server, memory, log),
+    registerOpenCommands(context.extensionUri),
+    new PageOffers(),
+    registerServerCommands(server, memory, context.globalStorageUri.fsPath, log),
   );
   // Start now, because whatever activated the extension needs the server soon; the first request waits for it.
-  server.start().catch((error: unknown) => {
-    log.error(messageOf(error));
-  });
+  if (!isPageActive())
+    server.start().catch((error: unknown) => {
+      log.error(messageOf(error));
+    });
 }
 
 export async function deactivate(): Promise<void> {

@@ -25,6 +25,8 @@ export function readSettings(memory: vscode.Memento): Settings {
     memory_limit_bytes: gigabytes(settings.get('memory.limit'), 0),
     cache_directory: settings.get('cache.directory', ''),
     libraries: texts(settings.get('libraries')),
+    // VS Code opens files in views.
+    snapshots: [],
     memray_python: settings.get('memray.python', ''),
   };
 }
@@ -46,6 +48,16 @@ export function rememberedPaths(memory: vscode.Memento): Record<string, string> 
 
 export async function rememberPath(memory: vscode.Memento, file: string, path: string): Promise<void> {
   await memory.update(REMEMBERED_KEY, { ...rememberedPaths(memory), [file]: path });
+}
+
+/** Add where a folder of snapshots is here to the settings: of the workspace, where it may have them. */
+export async function mapPaths(prefix: string, folder: string): Promise<void> {
+  const settings = configuration();
+  const known = settings.inspect('pathMappings');
+  const inWorkspace = vscode.workspace.isTrusted && vscode.workspace.workspaceFolders !== undefined;
+  const mappings = strings(inWorkspace ? known?.workspaceValue : known?.globalValue);
+  const target = inWorkspace ? vscode.ConfigurationTarget.Workspace : vscode.ConfigurationTarget.Global;
+  await settings.update('pathMappings', { ...mappings, [prefix]: folder }, target);
 }
 
 export async function forgetPaths(memory: vscode.Memento): Promise<void> {

@@ -6,7 +6,7 @@ import mmap
 import sys
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache, wraps
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -228,11 +228,18 @@ def size_of(value: object) -> Size:
     while waiting:
         # what is found in something long is counted there, unless it is large itself
         each, weight, within = waiting.pop()
-        if id(each) in seen or isinstance(each, _UNCOUNTED):
+        number = id(each)
+        if number in seen:
             continue
-        seen.add(id(each))
+        kind = type(each)
+        if kind not in _PLAIN and isinstance(each, _UNCOUNTED):
+            continue
+        seen.add(number)
         own_bytes = sys.getsizeof(each)
-        if isinstance(each, np.ndarray):
+        if kind in _PLAIN:
+            # most are these: they refer to nothing
+            pass
+        elif isinstance(each, np.ndarray):
             holder = _holder(each)
             if holder is not None and id(holder) not in large and (holder is each or id(holder) not in seen):
                 seen.add(id(holder))
@@ -253,14 +260,18 @@ def size_of(value: object) -> Size:
     return Size(round(small), large)
 
 
+_PLAIN = frozenset((str, bytes, int, float))
 _UNCOUNTED = (type, ModuleType, BuiltinFunctionType, CodeType, Apart, type(None), bool)
 
 
-def _items(value: object) -> tuple[list[Any], int]:
+def _items(value: object) -> tuple[Sequence[Any], int]:
     """What a value refers to, or some of it, and then how many there are; 0 where it is all.
 
     Other threads may change the value meanwhile.
     """
+    if type(value) is tuple and len(value) <= _LOOKED_AT:
+        # of these there are the most
+        return value, 0
     match value:
         case str() | bytes() | int() | float() | np.generic():
             return [], 0

@@ -1,7 +1,7 @@
 // Everything a checkout needs before it can be started or tested. Each step is skipped if its inputs are unchanged.
 import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { ROOT, VENV, VENV_PYTHON, WINDOWS, venvProgram } from './paths.mjs';
+import { CACHE, ROOT, VENV, VENV_PYTHON, WINDOWS, venvProgram } from './paths.mjs';
 import { checkCompiler, describe, findPython } from './python.mjs';
 import { UserError, exclusively, filesUnder, hashOf, must, npm, seconds, step } from './steps.mjs';
 
@@ -90,30 +90,33 @@ async function pythonPackages(log) {
 async function kernels(log) {
   const python = await describe([VENV_PYTHON]);
   const sources = filesUnder('pyserver/memlens', ['.pyx', '.pxd']);
-  const recipe = ['pyserver/setup.py', 'pyserver/requirements.lock'];
-  // The compiled files are named after the interpreter; missing ones are compiled again.
-  const suffix = WINDOWS ? '.pyd' : '.so';
-  const present = new Set(
-    filesUnder('pyserver/memlens', [suffix])
-      .filter((file) => file.includes(python.cacheTag.replace('cpython-', WINDOWS ? 'cp' : 'cpython-')))
-      .map((file) => path.join(path.dirname(file), path.basename(file).split('.')[0])),
-  );
-  const missing = sources.filter(
-    (file) => file.endsWith('.pyx') && !present.has(file.slice(0, -'.pyx'.length)),
-  );
+  const recipe = ['pyserver/setup.py', 'pyserver/build_kernels.py', 'pyserver/requirements.lock'];
+  // They use Python's stable ABI; one compiled for a single version would be loaded in their place.
+  const suffix = WINDOWS ? '.pyd' : '.abi3.so';
+  const compiled = filesUnder('pyserver/memlens', ['.so', '.pyd']);
+  const outdated = compiled.filter((file) => path.basename(file) !== `${stem(file)}${suffix}`);
+  const outputs = sources
+    .filter((file) => file.endsWith('.pyx'))
+    .map((file) => file.slice(0, -'.pyx'.length) + suffix);
   return step({
     name: 'kernels',
-    doing: `compiling ${sources.filter((file) => file.endsWith('.pyx')).length} Cython files`,
+    doing: `compiling ${outputs.length} Cython files`,
     stamp: '.venv/.memlens-kernels',
     key: hashOf([...recipe, ...sources], [...python.version, process.env.CC ?? '']),
-    outputs: missing.length ? ['(missing kernels)'] : [],
+    outputs: outdated.length ? ['(outdated kernels)'] : outputs,
     work: async () => {
       if (sources.length) await checkCompiler(python);
-      await must([VENV_PYTHON, 'setup.py', '--quiet', 'build_ext', '--inplace'], { cwd: PYSERVER });
+      for (const file of outdated) rmSync(path.join(ROOT, file));
+      await must([VENV_PYTHON, 'setup.py', '--quiet', 'build_ext', '--inplace'], {
+        cwd: PYSERVER,
+        env: { MEMLENS_KERNEL_CACHE: path.join(CACHE, 'kernels') },
+      });
     },
     log,
   });
 }
+
+const stem = (file) => path.basename(file).split('.')[0];
 
 const editableInstall = (log) =>
   step({

@@ -7,7 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { SERVER_MAIN, SERVER_NODE } from './code-server.mjs';
 import { ROOT } from './paths.mjs';
-import { UserError } from './steps.mjs';
+import { UserError, must } from './steps.mjs';
 
 /** A quiet workbench: no account, no network, no first-run pages, no AI. */
 export const QUIET_SETTINGS = {
@@ -40,14 +40,14 @@ const freePort = () =>
   });
 
 /**
- * @param {{settings?: object, develop?: boolean, open?: string, env?: Record<string, string>}} [options]
+ * @param {{settings?: object, develop?: boolean, installed?: string, open?: string, env?: Record<string, string>}} [options]
  *   settings: on top of QUIET_SETTINGS. develop: pages may name a development extension in their payload (tests);
- *   otherwise this checkout is installed as an extension, by a link. open: a file that a new window shows.
+ *   otherwise this checkout is installed as an extension, by a link. installed: a .vsix that is installed instead. open: a file that a new window shows.
  * @returns {Promise<{authority: string, dataDir: string, log: string, pid: number,
  *   closed: Promise<unknown>, output(): string, page(options: {folder: string}): string,
  *   writeSettings(settings: object): void, stop(): Promise<void>}>}
  */
-export async function startVSCodeServer({ settings = {}, develop = false, open, env = {} } = {}) {
+export async function startVSCodeServer({ settings = {}, develop = false, installed, open, env = {} } = {}) {
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'memlens-vscode-'));
   const userDir = path.join(dataDir, 'data');
   const extensionsDir = path.join(dataDir, 'extensions');
@@ -61,7 +61,17 @@ export async function startVSCodeServer({ settings = {}, develop = false, open, 
     for (const scope of ['Machine', 'User']) writeFileSync(path.join(userDir, scope, 'settings.json'), text);
   };
   writeSettings(settings);
-  if (!develop) {
+  const folders = [
+    '--server-data-dir',
+    dataDir,
+    '--user-data-dir',
+    userDir,
+    '--extensions-dir',
+    extensionsDir,
+  ];
+  if (installed !== undefined) {
+    await must([SERVER_NODE, SERVER_MAIN, ...folders, '--install-extension', installed], { cwd: dataDir });
+  } else if (!develop) {
     const link = (folder, name) =>
       symlinkSync(path.join(ROOT, folder), path.join(extensionsDir, name), 'dir');
     link('.', 'memlens.memlens-0.1.0');
@@ -75,7 +85,7 @@ export async function startVSCodeServer({ settings = {}, develop = false, open, 
   writeFileSync(tokenFile, token, { mode: 0o600 }); // not an argument: all users can read those
   const args = [
     ...['--host', '127.0.0.1', '--port', String(port), '--connection-token-file', tokenFile],
-    ...['--server-data-dir', dataDir, '--user-data-dir', userDir, '--extensions-dir', extensionsDir],
+    ...folders,
     ...['--accept-server-license-terms', '--disable-telemetry', '--disable-workspace-trust'],
     '--disable-getting-started-override',
     ...(develop ? ['--enable-smoke-test-driver'] : []),
@@ -151,7 +161,7 @@ export async function startVSCodeServer({ settings = {}, develop = false, open, 
   const page = ({ folder }) => {
     const payload = [
       ['skipWelcome', 'true'],
-      ...(develop ? [['extensionDevelopmentPath', remote(ROOT)]] : []),
+      ...(develop && installed === undefined ? [['extensionDevelopmentPath', remote(ROOT)]] : []),
     ];
     const query = new URLSearchParams({ tkn: token, folder, payload: JSON.stringify(payload) });
     return `http://${authority}/?${query}`;

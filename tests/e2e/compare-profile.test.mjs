@@ -52,7 +52,7 @@ const titleOf = (difference) =>
 
 test('it is compared with one that is open, in the figures of the command line', async () => {
   await vscode.runCommand('Memlens: Show Comparison');
-  await view.locator('.compare-notice .button', { hasText: 'another profile' }).click();
+  await view.locator('.compare-notice .button', { hasText: 'Earlier One' }).click();
   await vscode.page
     .locator('.quick-input-list .monaco-list-row', { hasText: OTHER })
     .filter({ hasText: 'Open now' })

@@ -217,7 +217,7 @@ test('a reload brings it back, and closing it releases it', async () => {
   await view.locator('.dock .compare-notice').waitFor();
   assert.equal(
     await view.locator('.dock .compare-notice .button').innerText(),
-    'Compare with another snapshot…',
+    'Compare with an Earlier One…',
   );
 });
 

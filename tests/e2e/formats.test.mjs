@@ -80,6 +80,8 @@ async function open(file) {
 }
 
 async function clickBox(name, modifier) {
+  // the details of what was clicked before may have taken some of the graph's height
+  await drawn();
   const widest = (await boxes())
     .filter((box) => box.name === name)
     .reduce((a, b) => (b.width > a.width ? b : a));

@@ -271,11 +271,12 @@ class VSCode {
     const row = this.page.locator('.editor-instance .view-line', { hasText: line }).first();
     await row.waitFor();
     const hover = this.page.locator('.monaco-hover:visible');
-    for (let attempt = 0; attempt < 20; attempt++) {
+    for (let attempt = 0; attempt < 8; attempt++) {
       await this.page.mouse.move(5, 5);
       await this.#moveTo(row, word);
       try {
-        await hover.filter({ hasText: expecting }).first().waitFor({ timeout: 2500 });
+        // pointing elsewhere gives a hover up: a machine that is slow to answer gets longer each time
+        await hover.filter({ hasText: expecting }).first().waitFor({ timeout: 2500 * (attempt + 1) });
         return await hover.filter({ hasText: expecting }).first().innerText();
       } catch {
         // the line was scrolled or drawn again under the pointer: point at it again

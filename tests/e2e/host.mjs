@@ -53,6 +53,8 @@ class Host {
       await installCodeServer();
       host.server = await startVSCodeServer({
         develop: true,
+        // For a check of a package: it is installed in place of this checkout.
+        installed: process.env.MEMLENS_PACKAGE,
         settings,
         env: { XDG_CACHE_HOME: host.#cache },
       });

@@ -22,6 +22,7 @@ async function openView(): Promise<SnapshotView> {
     openSource: () => Promise.resolve(),
     openAsText: () => Promise.resolve(),
     saveText: () => Promise.resolve(),
+    locate: () => Promise.resolve(),
     copyLink: () => Promise.resolve(),
     chooseOther: (view: SnapshotView) => view.compareWith(OTHER),
   };

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type { Logger } from '../../extension/src/base/logger';
-import { findInterpreter, NoInterpreterError } from '../../extension/src/server/interpreter';
+import { findInterpreter, NoInterpreterError } from '../../extension/src/python/interpreter';
 import { extensions, settings, workspace } from './vscode';
 
 const PATH = process.env['PATH'];
@@ -40,14 +40,14 @@ describe('the Python that runs the server', { skip: process.platform === 'win32'
 
   it('is that of the Python extension in a trusted workspace', async () => {
     workspace.isTrusted = true;
-    const interpreter = await findInterpreter(folder, log);
+    const interpreter = await findInterpreter({ extensionPath: folder, storagePath: folder }, log);
     assert.equal(interpreter.command, python);
     assert.ok(existsSync(ran));
   });
 
   it('is not that of the Python extension in an untrusted workspace, which is not run', async () => {
     workspace.isTrusted = false;
-    await assert.rejects(findInterpreter(folder, log), (error) => {
+    await assert.rejects(findInterpreter({ extensionPath: folder, storagePath: folder }, log), (error) => {
       assert.ok(error instanceof NoInterpreterError);
       assert.deepEqual(
         error.tried.filter((text) => text.includes(python)),
@@ -61,7 +61,10 @@ describe('the Python that runs the server', { skip: process.platform === 'win32'
 
   it('is only that of the setting, if it is set', async () => {
     settings['interpreter'] = path.join(folder, 'missing');
-    await assert.rejects(findInterpreter(folder, log), NoInterpreterError);
+    await assert.rejects(
+      findInterpreter({ extensionPath: folder, storagePath: folder }, log),
+      NoInterpreterError,
+    );
     assert.ok(!existsSync(ran));
   });
 });

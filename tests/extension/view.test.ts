@@ -18,6 +18,7 @@ function makeView(uri = Uri.file('/a.pickle')): SnapshotView {
   const host = {
     openSource: () => Promise.resolve(),
     saveText: () => Promise.resolve(),
+    locate: () => Promise.resolve(),
     copyLink: () => Promise.resolve(),
     openAsText: (target: vscode.Uri) => {
       opened.push(target.toString());

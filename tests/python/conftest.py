@@ -29,6 +29,11 @@ def real_profiles(*patterns: str) -> list[Path]:
     return _real(DATA / "profiles", patterns)
 
 
+def real_heaps(*patterns: str) -> list[Path]:
+    """The same of the real heap dumps."""
+    return _real(DATA / "heap", patterns)
+
+
 def _real(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
     if not folder.is_dir():
         return []

@@ -29,14 +29,15 @@ from memlens.server.sessions.children import IngestError
 from memlens.server.sessions.registry import Damage, DamagedError, OpenSnapshot, Registry
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
-from memlens.store import tables
 from memlens.store.cache import Cache
 from memlens.store.frames import FrameRow
 from memlens.store.manifest import FILE_NAME, ArchiveError, read_manifest
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
+from memlens.store.tables import fill as tables
 from memlens.store.verify import StoppedError
 from memlens.views.ahead import artefacts_of
+from memlens.views.findings.ahead import headline
 from memlens.views.flame.graph import FIRST_FLAME
 
 pytest_plugins = ("tests.python.server_fixtures",)
@@ -51,6 +52,7 @@ def made(request: pytest.FixtureRequest, cache: Cache) -> Path:
     archive = ingest(MODELS[request.param], cache, quiet)
     with contextlib.closing(Snapshot.open(archive)) as snapshot:
         snapshot.ask(first_flame)
+        snapshot.ask(lambda asked: headline(asked, None))
         snapshot.ask(Snapshot.work_in_background)
         snapshot.ask(lambda asked: tables.fill(asked, quiet))
     return archive

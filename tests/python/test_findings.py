@@ -21,9 +21,9 @@ from tests.python.test_allocator import open_data
 from memlens import cli
 from memlens.errors import BadRequestError
 from memlens.ingest import ingest
-from memlens.store import tables
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
+from memlens.store.tables import fill as tables
 from memlens.views.findings import table
 from memlens.views.findings.ahead import FINDINGS, findings, headline, parts
 from memlens.views.findings.answers import SnapshotFinding, TextPart, plain_text

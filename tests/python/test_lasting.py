@@ -18,10 +18,10 @@ NO_COLLECTOR = "import gc; gc.disable()"
 
 @pytest.mark.slow
 def test_rounds_of_open_look_and_close_give_everything_back(
-    server: LspClient, tmp_path: Path, cache_folder: Path, sample: Path
+    own_server: LspClient, tmp_path: Path, cache_folder: Path, sample: Path
 ) -> None:
     files = [write_snapshot(tmp_path / "a.pickle", 4_000), sample]
-    held = rounds(server, files, cache_folder, 60)
+    held = rounds(own_server, files, cache_folder, 60)
     settled, last = held[29], held[-1]
     assert [each.maps for each in held] == [0] * 60
     assert last.descriptors == held[1].descriptors
@@ -29,8 +29,8 @@ def test_rounds_of_open_look_and_close_give_everything_back(
 
 
 @pytest.mark.slow
-def test_thousands_of_viewports_are_flat(server: LspClient, cache_folder: Path, sample: Path) -> None:
-    held = viewports(server, sample, cache_folder, 3_000, 500)
+def test_thousands_of_viewports_are_flat(own_server: LspClient, cache_folder: Path, sample: Path) -> None:
+    held = viewports(own_server, sample, cache_folder, 3_000, 500)
     assert held[-1].resident_bytes < held[1].resident_bytes * 1.05, [
         each.resident_bytes >> 20 for each in held
     ]

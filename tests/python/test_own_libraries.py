@@ -19,12 +19,12 @@ from memlens.model.info import ProfileInfo
 from memlens.model.languages import is_allocation_function, is_start_up
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
-from memlens.store import tables
 from memlens.store.cache import Cache
 from memlens.store.frames import FrameRow
 from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot
-from memlens.store.table_schema import PARTS
+from memlens.store.tables import fill as tables
+from memlens.store.tables.schema import PARTS
 from memlens.views.flame import first as first_flame
 from memlens.views.flame.graph import FIRST_FLAME, tree_of
 from memlens.views.naming.frame_names import frame_names

@@ -21,7 +21,7 @@ from memlens.errors import BadRequestError
 from memlens.model.frames import package_of
 from memlens.model.profile import CHANGE_DTYPE, LABEL_DTYPE, Profile, ProfileTimes
 from memlens.store.snapshot import Snapshot
-from memlens.store.tables import fill
+from memlens.store.tables.fill import fill
 from memlens.views.compare.rows import compare
 from memlens.views.compare.sides import side_of
 from memlens.views.flame import graph as flame

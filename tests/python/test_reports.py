@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from tests.python import gcdump_files
-from tests.python.command_line import memlens as run
+from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
 from tests.python.profile_reading import FIXTURES
 from tests.python.test_hostile_names import NASTY, renamed
@@ -187,14 +187,14 @@ def test_text_is_cut_where_it_has_no_room() -> None:
 
 def test_the_command_line_writes_them(tmp_path: Path, sample: Path) -> None:
     page = tmp_path / "out.html"
-    assert run("report", sample, "-o", page).stdout == f"{page}\n"
+    assert memlens("report", sample, "-o", page).stdout == f"{page}\n"
     checked(page.read_text("utf-8"))
-    told = run("report", sample, "--markdown").stdout
+    told = memlens("report", sample, "--markdown").stdout
     assert told.startswith("**Peak")
     assert "| train.py:46 | 15 MiB | 18.8% | 5 |" in told
-    assert told.startswith(run("findings", sample, "--markdown").stdout)
+    assert told.startswith(memlens("findings", sample, "--markdown").stdout)
     for arguments in (["--by", "category"], ["--of", "flame", "--theme", "dark"], ["--filter", "size>1MiB"]):
-        root = ET.fromstring(run("picture", sample, *arguments).stdout.encode())
+        root = ET.fromstring(memlens("picture", sample, *arguments).stdout.encode())
         assert root.tag == f"{SVG}svg"
-    refused = run("report", sample, "-o", tmp_path / "none" / "out.html", status=1)
+    refused = memlens("report", sample, "-o", tmp_path / "none" / "out.html", status=1)
     assert "there is no folder" in refused.stderr

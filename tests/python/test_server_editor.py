@@ -270,3 +270,20 @@ def test_a_line_without_a_function_is_left_alone(server: LspClient, tmp_path: Pa
     hover = server.hover(workspace / "code" / "train.py", 10)
     assert hover is not None
     assert not re.search("changed since", hover)
+
+
+def test_a_snapshot_that_a_setting_names_shows_in_hovers(
+    workspace: Path, cache_folder: Path, tmp_path: Path
+) -> None:
+    named = kept_snapshot(tmp_path / "named.pickle", {((FOREIGN, 10, "step"),): 3 << 20})
+    settings = {"cache_directory": str(cache_folder), "snapshots": [str(named), str(tmp_path / "none.pickle")]}
+    with LspClient() as client:
+        client.start(workspace, settings)
+        client.wait_for("memlens/snapshotsChanged", lambda p: p["open"] == 1)
+        assert "none.pickle" in client.wait_for("window/showMessage", lambda p: p["type"] == 1)["message"]
+        hover = client.hover(workspace / "code" / "train.py", 10)
+        assert hover is not None
+        assert "3 MiB" in hover
+        client.notify("workspace/didChangeConfiguration", {"settings": {**settings, "snapshots": []}})
+        client.wait_for("memlens/snapshotsChanged", lambda p: p["open"] == 0)
+        assert client.end() == 0

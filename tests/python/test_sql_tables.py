@@ -15,10 +15,10 @@ from tests.python.test_sql import hostile_file
 
 from memlens.kernels.base import sqlite_trees as kernel
 from memlens.kernels.base.sqlite_trees import Texts
-from memlens.store import tables
-from memlens.store.database_file import Column, Inserts, Rows, Trees, connect
 from memlens.store.snapshot import Snapshot
-from memlens.store.table_schema import FILE_NAMES, statements
+from memlens.store.tables import fill as tables
+from memlens.store.tables.database_file import Column, Inserts, Rows, Trees, connect
+from memlens.store.tables.schema import FILE_NAMES, statements
 from memlens.views.sql.query import SqlSession
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1

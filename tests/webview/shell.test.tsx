@@ -25,6 +25,7 @@ import { shareEntries } from '../../webview/src/shell/share';
 import { openMenu, type MenuEntry } from '../../webview/src/shell/menu';
 import { Summary } from '../../webview/src/shell/summary';
 import { comparing, Toolbar, type ToolbarProps } from '../../webview/src/shell/toolbar';
+import { openTableMenu } from '../../webview/src/table-menu';
 import { timelineMenu } from '../../webview/src/timeline-menu';
 import { element } from '../../webview/src/ui/dom';
 
@@ -391,4 +392,40 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   assert.equal(sql?.root.hidden, false);
   assert.deepEqual(shown, ['liveSet', 'flame', 'sql']);
   assert.deepEqual(told, ['liveSet', 'flame', 'sql']);
+});
+
+test('rows of a table without a menu of its own are copied as they are read', () => {
+  const posted: FromWebviewMessage[] = [];
+  const api = {
+    post: (message: FromWebviewMessage) => {
+      posted.push(message);
+    },
+  };
+  const host = root();
+  host.innerHTML =
+    '<table><thead><tr><th>Place</th><th>Difference</th></tr></thead><tbody>' +
+    '<tr data-path="/a/b.py:3"><td><bdi>run</bdi><bdi>b.py:3</bdi></td>' +
+    '<td title="2,048 bytes more after"><span aria-hidden="true">▲</span>+2 KiB</td></tr></tbody></table>';
+  const event = new MouseEvent('contextmenu', { bubbles: true });
+  one(host, 'td').dispatchEvent(event);
+  assert.ok(openTableMenu(api, event));
+  const labels = [...document.querySelectorAll('.menu-text')].map((each) => each.textContent);
+  assert.deepEqual(labels, [
+    'Copy Name',
+    'Copy Path',
+    'Copy Row',
+    'Copy Table',
+    'Copy Table as Markdown',
+    'Copy Table as CSV',
+  ]);
+  for (const [index, text] of [
+    [0, 'run b.py:3'],
+    [1, '/a/b.py:3'],
+    [3, 'Place\tDifference\nrun b.py:3\t+2 KiB'],
+    [5, 'Place,Difference\r\nrun b.py:3,2048\r\n'],
+  ] as const) {
+    openTableMenu(api, event);
+    document.querySelectorAll<HTMLElement>('.menu [role=menuitem]')[index]?.click();
+    assert.deepEqual(posted.at(-1), { type: 'copy', text });
+  }
 });

@@ -1,7 +1,6 @@
 // What of a snapshot can be taken along: its picture, and a report.
 
 import type { Api, Pending } from './api';
-import { pngOf } from './png';
 import { readTheme } from './ui/theme';
 
 export type AskedSvg = Pending<{ readonly svg: string }>;
@@ -18,7 +17,7 @@ export async function savePicture(
   asked: AskedSvg,
 ): Promise<void> {
   const { svg } = await asked.answer;
-  api.post({ type: 'saveText', form, text: form === 'svg' ? svg : pngOf(svg) });
+  api.post({ type: 'saveText', form, text: form === 'svg' ? svg : (await import('./png')).pngOf(svg) });
 }
 
 /** Lets the user save a report as a page, or puts it on the clipboard as Markdown. */

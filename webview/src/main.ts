@@ -1,12 +1,16 @@
 import { connect } from './api';
 import { App } from './app';
+import { openTableMenu } from './table-menu';
 
 const root = document.getElementById('memlens');
-if (root) new App(connect(), root).start();
+const api = connect();
+if (root) new App(api, root).start();
 
 // VS Code's own menu has Cut, Copy and Paste: where text is written or selected, and nowhere else.
 document.addEventListener('contextmenu', (event) => {
   const { target } = event;
   const isText = target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
-  if (!isText && (getSelection()?.isCollapsed ?? true)) event.preventDefault();
+  if (event.defaultPrevented || isText || !(getSelection()?.isCollapsed ?? true)) return;
+  event.preventDefault();
+  openTableMenu(api, event);
 });

@@ -16,8 +16,6 @@ interface ModelTraits {
   readonly name: string;
   /** "two profiles side by side" */
   readonly plural: string;
-  /** One of these: "another snapshot…" */
-  readonly single: string;
   /** Whether it has single allocations, to be listed and lit up in a picture. */
   readonly hasAllocations: boolean;
   /** The title of the table of groups. */
@@ -28,15 +26,15 @@ interface ModelTraits {
 
 export const MODELS: Record<Model, ModelTraits> = {
   timeline: {
-    ...{ is: 'a trace of allocations', name: 'trace', plural: 'snapshots', single: 'snapshot' },
+    ...{ is: 'a trace of allocations', name: 'trace', plural: 'snapshots' },
     ...{ hasAllocations: true, groups: 'What’s in memory', done: 'was allocated ' },
   },
   profile: {
-    ...{ is: 'a profile', name: 'profile', plural: 'profiles', single: 'profile' },
+    ...{ is: 'a profile', name: 'profile', plural: 'profiles' },
     ...{ hasAllocations: false, groups: 'Hot spots', done: '' },
   },
   graph: {
-    ...{ is: 'a heap dump', name: 'heap dump', plural: 'heap dumps', single: 'heap dump' },
+    ...{ is: 'a heap dump', name: 'heap dump', plural: 'heap dumps' },
     ...{ hasAllocations: false, groups: 'Types', done: '' },
   },
 };

@@ -189,6 +189,12 @@ export function makeParts(
     open: (source, beside) => {
       owner.sources.open(source, beside);
     },
+    copy: (text) => {
+      api.post({ type: 'copy', text });
+    },
+    locate: (what, file, line) => {
+      api.post({ type: 'locate', what, file, line });
+    },
     select: (allocation) => {
       selection.select(allocation, null, true);
     },

@@ -4,7 +4,9 @@ const SCALE = 2;
 
 /** The base64 of a PNG. */
 export function pngOf(svg: string): string {
-  const root = new DOMParser().parseFromString(svg, 'image/svg+xml').documentElement;
+  // a style sheet of its own would be against the page's policy, even in a document that is never shown
+  const [style = '', sheet = ''] = /<style>([^<]*)<\/style>/.exec(svg) ?? [];
+  const root = new DOMParser().parseFromString(svg.replace(style, ''), 'image/svg+xml').documentElement;
   const number = (element: Element, name: string): number => Number(element.getAttribute(name));
   const canvas = document.createElement('canvas');
   const [width, height] = [number(root, 'width'), number(root, 'height')];
@@ -12,7 +14,6 @@ export function pngOf(svg: string): string {
   const context = canvas.getContext('2d');
   if (!context) throw new Error('The picture can’t be drawn here.');
   context.scale(SCALE, SCALE);
-  const sheet = root.querySelector('style')?.textContent ?? '';
   const rules = sheet.matchAll(/\.(\w+)\{(?:fill|stroke):(#\w+)/g);
   const colours = new Map(Array.from(rules, ([, name, colour]) => [name, colour]));
   context.font = /font:([^};]*)/.exec(sheet)?.[1] ?? '';

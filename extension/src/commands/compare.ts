@@ -2,13 +2,16 @@ import path from 'node:path';
 import * as vscode from 'vscode';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { SnapshotView } from '../editor/view';
+import { siblingsOf, whenOf } from './siblings';
 
 const FILTERS = {
   'Snapshots and profiles': ['pickle', 'pkl', 'json', 'html', 'gz', 'zst', 'pb', 'pprof', 'heap', 'bin'],
   'All files': ['*'],
 };
 
-/** "Compare with Another Snapshot…" for the active view, and "Compare Memory Snapshots" for two files. */
+const OPEN = 'Open now';
+
+/** "Compare with an Earlier One…" for the active view, and "Compare Memory Snapshots" for two files. */
 export function registerCompareCommands(editors: SnapshotEditorProvider): vscode.Disposable {
   return vscode.Disposable.from(
     vscode.commands.registerCommand('memlens.compare', async () => {
@@ -29,16 +32,23 @@ export function registerCompareCommands(editors: SnapshotEditorProvider): vscode
   );
 }
 
-/** Let the user choose the snapshot to compare a view's with: the open ones first, then any file. */
+/** Let the user choose what to compare a view's snapshot with: files beside it, the earlier ones first, open ones, any. */
 export async function chooseOther(view: SnapshotView, editors: SnapshotEditorProvider): Promise<void> {
   const open = new Map(editors.views.map((each) => [each.uri.toString(), each.uri]));
   open.delete(view.uri.toString());
   type Item = vscode.QuickPickItem & { uri?: vscode.Uri };
+  const beside = view.uri.scheme === 'file' ? await siblingsOf(view.uri.fsPath).catch(() => []) : [];
+  const siblings = beside.map(({ path: file, laterMs }) => {
+    const uri = vscode.Uri.file(file);
+    const isOpen = open.delete(uri.toString());
+    return { label: path.basename(file), description: whenOf(laterMs), ...(isOpen && { detail: OPEN }), uri };
+  });
   const items: Item[] = [
+    ...siblings,
     ...[...open.values()].map((uri) => ({
       label: path.basename(uri.fsPath),
       description: vscode.workspace.asRelativePath(path.dirname(uri.fsPath)),
-      detail: 'Open now',
+      detail: OPEN,
       uri,
     })),
     { label: 'Choose a file…', alwaysShow: true },
@@ -50,7 +60,7 @@ export async function chooseOther(view: SnapshotView, editors: SnapshotEditorPro
   ];
   const choice = await vscode.window.showQuickPick(items, {
     title: `Compare ${path.basename(view.uri.fsPath)} with`,
-    placeHolder: 'Another snapshot',
+    placeHolder: 'The earlier one counts as “before”.',
     matchOnDescription: true,
   });
   if (choice === undefined) return;

@@ -1,12 +1,21 @@
 import * as vscode from 'vscode';
 import { VIEW_TYPE } from '../editor/provider';
 
-/** "Open as Memory Snapshot", for files of any name. */
-export function registerOpenCommands(): vscode.Disposable {
-  return vscode.commands.registerCommand('memlens.openAsSnapshot', async (resource?: unknown) => {
-    const uri = resource instanceof vscode.Uri ? resource : (activeUri() ?? (await askForFile()));
-    if (uri !== undefined) await vscode.commands.executeCommand('vscode.openWith', uri, VIEW_TYPE);
-  });
+/** "Open as Memory Snapshot", for files of any name, and "Open the Sample", which the extension contains. */
+export function registerOpenCommands(extension: vscode.Uri): vscode.Disposable {
+  return vscode.Disposable.from(
+    vscode.commands.registerCommand('memlens.openAsSnapshot', async (resource?: unknown) => {
+      const uri = resource instanceof vscode.Uri ? resource : (activeUri() ?? (await askForFile()));
+      if (uri !== undefined) await vscode.commands.executeCommand('vscode.openWith', uri, VIEW_TYPE);
+    }),
+    vscode.commands.registerCommand('memlens.openSample', () =>
+      vscode.commands.executeCommand(
+        'vscode.openWith',
+        vscode.Uri.joinPath(extension, 'samples', 'train.pickle'),
+        VIEW_TYPE,
+      ),
+    ),
+  );
 }
 
 /** The file of the active tab, whatever its editor. */

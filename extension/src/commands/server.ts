@@ -1,5 +1,6 @@
 import * as vscode from 'vscode';
 import { type Logger, messageOf } from '../base/logger';
+import { installPython } from '../python/install';
 import type { Server } from '../server/client';
 import { forgetPaths } from '../settings';
 
@@ -7,15 +8,20 @@ import { forgetPaths } from '../settings';
 export function registerServerCommands(
   server: Server,
   memory: vscode.Memento,
+  storagePath: string,
   log: Logger,
 ): vscode.Disposable {
+  const restart = async () => {
+    try {
+      await server.restart();
+    } catch (error) {
+      log.error(`restart: ${messageOf(error)}`); // the status item and the views show it, too
+    }
+  };
   return vscode.Disposable.from(
-    vscode.commands.registerCommand('memlens.restartServer', async () => {
-      try {
-        await server.restart();
-      } catch (error) {
-        log.error(`restart: ${messageOf(error)}`); // the status item and the views show it, too
-      }
+    vscode.commands.registerCommand('memlens.restartServer', restart),
+    vscode.commands.registerCommand('memlens.installPython', async () => {
+      if (await installPython(storagePath, log)) await restart();
     }),
     vscode.commands.registerCommand('memlens.showLog', () => {
       log.show();

@@ -22,6 +22,8 @@ import type { ViewStates } from './states';
 /** The parts of the extension that a view uses. */
 export interface ViewHost {
   openSource(view: SnapshotView, file: string, line: number, beside: boolean): Promise<void>;
+  /** Lets the user say where a file is that was not found. */
+  locate(view: SnapshotView, what: 'file' | 'folder', file: string, line: number): Promise<void>;
   openAsText(uri: vscode.Uri, column: vscode.ViewColumn | undefined): Promise<void>;
   /** Lets the user choose the snapshot to compare with. */
   chooseOther(view: SnapshotView): Promise<void>;
@@ -127,6 +129,11 @@ export class SnapshotView extends Disposable {
       server.onDidProgress(({ view, stage, fraction }) => {
         if (view === this.id && this.#status.is === 'opening')
           this.#setStatus({ is: 'opening', stage, fraction });
+      }),
+    );
+    this.own(
+      server.onDidWait((stage) => {
+        if (this.#status.is === 'opening') this.#setStatus({ is: 'opening', stage, fraction: null });
       }),
     );
     this.own(
@@ -311,6 +318,9 @@ export class SnapshotView extends Disposable {
           return;
         case 'openSource':
           await this.host.openSource(this, message.file, message.line, message.beside);
+          return;
+        case 'locate':
+          await this.host.locate(this, message.what, message.file, message.line);
           return;
         case 'chooseOther':
           await this.host.chooseOther(this);

@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import path from 'node:path';
 import * as vscode from 'vscode';
 import {
   CloseAction,
@@ -23,9 +21,10 @@ import type {
 } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
+import { bundledLibraries, pythonEnvironment } from '../python/environment';
+import { findInterpreter, type Interpreter, NoInterpreterError } from '../python/interpreter';
 import { readSettings, SECTION } from '../settings';
 import { findFiles } from './findFiles';
-import { findInterpreter, type Interpreter, NoInterpreterError, pythonEnvironment } from './interpreter';
 import { NO_SERVER, problem, ProblemError } from './problem';
 
 /** The only commands that Memlens's hovers may run. */
@@ -53,10 +52,13 @@ export class Server extends Disposable {
   readonly #relabelled = this.own(new vscode.EventEmitter<RelabelledParams>());
   readonly #sourcesChanged = this.own(new vscode.EventEmitter<void>());
   readonly #openChanged = this.own(new vscode.EventEmitter<number>());
+  readonly #waiting = this.own(new vscode.EventEmitter<string>());
   readonly onDidChangeHealth = this.#healthChanged.event;
   /** The server runs, for the first time or again; snapshots that were open in an earlier one are closed. */
   readonly onDidStart = this.#started.event;
   readonly onDidProgress = this.#progress.event;
+  /** What the start of the server waits for, in words. */
+  readonly onDidWait = this.#waiting.event;
   /** The archive of a snapshot is damaged; the user has been notified. */
   readonly onDidFindDamage = this.#damaged.event;
   /** Whose code a snapshot's frames are follows another setting now. */
@@ -156,7 +158,8 @@ export class Server extends Disposable {
     this.#setHealth('starting');
     this.#failure = undefined;
     try {
-      const interpreter = await findInterpreter(this.context.extensionPath, this.log);
+      const interpreter = await this.#findInterpreter();
+      this.#waiting.fire('Starting the server');
       for (let started = false; !started;) {
         if (attempt !== this.#attempt) throw noServer('The Memlens server was stopped');
         started = await this.#startOnce(interpreter);
@@ -171,6 +174,13 @@ export class Server extends Disposable {
       this.#setHealth('failed');
       throw this.#failure;
     }
+  }
+
+  #findInterpreter(): Promise<Interpreter> {
+    const { extensionPath, globalStorageUri } = this.context;
+    return findInterpreter({ extensionPath, storagePath: globalStorageUri.fsPath }, this.log, (where) => {
+      this.#waiting.fire(where);
+    });
   }
 
   /** Start the server; false if it died meanwhile and may be started again. */
@@ -289,13 +299,10 @@ export class Server extends Disposable {
       return noServer(`The Memlens server could not be started (${messageOf(error)})`);
     }
     this.log.error([error.message, ...error.tried].join('\n  '));
-    const command = setupCommand(this.context.extensionPath);
-    if (!this.#shownMissingPython) void showMissingPython(command);
+    const advice = missingPython(this.context.extensionPath);
+    if (!this.#shownMissingPython) void showMissingPython(advice);
     this.#shownMissingPython = true;
-    const advice = `Run "${command}", or set memlens.interpreter to a Python that has it.`;
-    return new ProblemError(
-      problem(NO_SERVER, 'There is no Python 3.11 or later with the memlens package', advice),
-    );
+    return new ProblemError(problem(NO_SERVER, `${advice.wanted} was not found`, advice.advice));
   }
 
   #configurationChanged(event: vscode.ConfigurationChangeEvent): void {
@@ -331,7 +338,10 @@ function serverOptions(interpreter: Interpreter, context: vscode.ExtensionContex
   return {
     command: interpreter.command,
     args: [...interpreter.args, ...debugging, '-m', 'memlens', 'lsp'],
-    options: { cwd: context.extensionPath, env: { ...pythonEnvironment(), ...ALLOCATOR } },
+    options: {
+      cwd: context.extensionPath,
+      env: { ...pythonEnvironment(context.extensionPath), ...ALLOCATOR },
+    },
   };
 }
 
@@ -345,11 +355,22 @@ function noServer(message: string): ProblemError {
   );
 }
 
-/** A checkout has a set-up script; an installed extension contains the Python package. */
-function setupCommand(extensionPath: string): string {
-  if (existsSync(path.join(extensionPath, 'scripts', 'setup.mjs')))
-    return `npm --prefix "${extensionPath}" run setup`;
-  return `python3 -m pip install "${path.join(extensionPath, 'pyserver')}"`;
+interface MissingPython {
+  wanted: string;
+  advice: string;
+  /** What to run in a terminal, in a checkout. */
+  command: string | undefined;
+}
+
+/** A checkout's set-up makes a Python with all libraries; an installed extension has them, and needs just a Python. */
+function missingPython(extensionPath: string): MissingPython {
+  const setting = 'or set memlens.interpreter to one';
+  if (bundledLibraries(extensionPath) === undefined) {
+    const command = `npm --prefix "${extensionPath}" run setup`;
+    return { wanted: 'A Python with the memlens package', advice: `Run: ${command} (${setting}).`, command };
+  }
+  const advice = `Run "Memlens: Install Python", ${setting}. "Memlens: Show Log" lists those that were refused, and why.`;
+  return { wanted: 'Python 3.11 to 3.14', advice, command: undefined };
 }
 
 async function showCrashes(): Promise<void> {
@@ -368,12 +389,16 @@ async function showDamage(message: string): Promise<void> {
   if (choice === log) await vscode.commands.executeCommand('memlens.showLog');
 }
 
-async function showMissingPython(command: string): Promise<void> {
-  const copy = 'Copy Command';
+async function showMissingPython({ wanted, advice, command }: MissingPython): Promise<void> {
+  const act = command === undefined ? 'Install Python' : 'Copy Command';
   const settings = 'Open Settings';
-  const message = `Memlens needs Python 3.11 or later with its package. To install it, run: ${command}`;
-  const choice = await vscode.window.showErrorMessage(message, copy, settings);
-  if (choice === copy) await vscode.env.clipboard.writeText(command);
+  const log = 'Show Log';
+  const message = `Memlens needs ${wanted}, which was not found. ${advice}`;
+  const choice = await vscode.window.showErrorMessage(message, act, settings, log);
+  if (choice === log) await vscode.commands.executeCommand('memlens.showLog');
   if (choice === settings)
     await vscode.commands.executeCommand('workbench.action.openSettings', 'memlens.interpreter');
+  if (choice !== act) return;
+  if (command === undefined) await vscode.commands.executeCommand('memlens.installPython');
+  else await vscode.env.clipboard.writeText(command);
 }

@@ -5,6 +5,7 @@ import type { SnapshotView } from '../editor/view';
 import type { Server } from '../server/client';
 import { rememberPath } from '../settings';
 import { openCell } from './cells';
+import { locate } from './locate';
 
 /** For how long after opening a file the focus is kept from going back to the view. */
 const FOCUS_MS = 250;
@@ -31,14 +32,34 @@ export class SourceOpener {
       source = await this.server.request('memlens/source', params);
     }
     if (source.path === null) {
-      if (source.candidates.length === 0) {
-        view.send({ type: 'sourceMissing', file, line, lookedFor: source.looked_for });
-      }
+      if (source.candidates.length === 0) await this.#missing(view, file, line, source.looked_for);
       return;
     }
     const uri = vscode.Uri.file(source.path);
     await showBeside(view, column, (where) => showAtLine(uri, source.line, where));
     if (source.changed !== null) await showChange(uri, source.changed, column);
+  }
+
+  /** Let the user say where a file is, and open it. */
+  async locate(view: SnapshotView, what: 'file' | 'folder', file: string, line: number): Promise<void> {
+    if (!(await locate(what, file, this.memory))) return;
+    await this.server.sendSettings();
+    await this.open(view, file, line, false);
+  }
+
+  /** A trace's view says it beside the frame, and offers the same. */
+  async #missing(view: SnapshotView, file: string, line: number, lookedFor: string): Promise<void> {
+    if (view.model === 'timeline') {
+      view.send({ type: 'sourceMissing', file, line, lookedFor });
+      return;
+    }
+    const choice = await vscode.window.showWarningMessage(
+      `${file} was not found. Memlens looked for ${lookedFor}.`,
+      'Locate File…',
+      'Map Folder…',
+    );
+    if (choice !== undefined)
+      await this.locate(view, choice === 'Locate File…' ? 'file' : 'folder', file, line);
   }
 
   /** Let the user choose one of several equally likely files, and remember the choice. */

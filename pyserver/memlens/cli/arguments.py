@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from memlens.cli.attribution import add_any_code
 from memlens.cli.output import say
-from memlens.store.table_schema import PARTS
+from memlens.store.tables.schema import PARTS
 from memlens.units import plain
 
 AddCommand = Callable[[str, str], argparse.ArgumentParser]
@@ -136,6 +136,7 @@ def _compare(command: AddCommand) -> argparse.ArgumentParser:
     compare = command("compare", "Print the differences between two snapshots, largest first.")
     compare.add_argument("before", type=Path)
     compare.add_argument("after", type=Path)
+    compare.add_argument("more", type=Path, nargs="*", help="heap dumps only: further ones, as a series")
     compare.add_argument(
         "--device",
         type=int,
@@ -149,7 +150,10 @@ def _compare(command: AddCommand) -> argparse.ArgumentParser:
         "--at", choices=("peak", "end"), default="peak", help="compare what was live then (default peak)"
     )
     compare.add_argument("--value", metavar="V", help=_PROFILE_VALUE)
-    compare.add_argument("--by", choices=("line", "function", "file", "stack"), default="line")
+    compare.add_argument(
+        "--by", choices=("line", "function", "file", "stack", "type"),
+        help="what rows are (default: types for heap dumps, else lines; of a heap dump lines are those that allocated)",
+    )  # fmt: skip
     compare.add_argument(
         "--inclusive",
         action="store_true",

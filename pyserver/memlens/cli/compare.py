@@ -4,10 +4,12 @@ import argparse
 from pathlib import Path
 from typing import Any, assert_never
 
+from memlens.cli import compare_heaps
 from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, self_words, with_attribution
 from memlens.cli.output import json_line, say
-from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.errors import BadRequestError
+from memlens.model.info import GraphInfo, Model, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes
@@ -21,6 +23,16 @@ from memlens.views.selection.sets import AllocationSet
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    if options.by in (None, "type"):
+        models = {ask(options, _model, path) for path in (options.before, options.after, *options.more)}
+        if models == {"graph"}:
+            return compare_heaps.run(options)
+        if options.by == "type":
+            raise BadRequestError("Only heap dumps can be compared by type")
+    if options.more:
+        raise BadRequestError(
+            "Only heap dumps can be compared as a series: compare other files two at a time"
+        )
 
     def side(path: Path, device: int | None) -> Side:
         def made(snapshot: Snapshot) -> Side:
@@ -31,13 +43,17 @@ def run(options: argparse.Namespace) -> int:
     before = side(options.before, options.device)
     after = side(options.after, options.device if options.other_device is None else options.other_device)
     measure: Any = "inclusive" if options.inclusive else "own"
-    comparison = compare(before, after, options.by)
+    comparison = compare(before, after, options.by or "line")
     answer = comparison.answer(measure, options.search, "difference", 0, min(options.top, MOST_ROWS))
     if options.json:
         json_line(with_attribution(options, answer))
     else:
         _print_comparison(answer, self_words(options))
     return 0
+
+
+def _model(snapshot: Snapshot) -> Model:
+    return snapshot.info.model
 
 
 def _selected_set(info: SnapshotInfo, options: argparse.Namespace, device: int | None) -> AllocationSet:

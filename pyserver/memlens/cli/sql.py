@@ -20,7 +20,7 @@ from memlens.model.own_libraries import NO_LIBRARIES, Libraries
 from memlens.store.manifest import ArchiveError
 from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot
-from memlens.store.tables import fill, remove
+from memlens.store.tables.fill import fill, remove
 from memlens.units import plain, shortened
 from memlens.views.sql.query import SqlSession
 from memlens.views.sql.schema import SqlSchema, schema

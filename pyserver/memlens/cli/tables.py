@@ -9,8 +9,8 @@ from memlens.cli.cache import cache_of
 from memlens.cli.output import json_line, say
 from memlens.cli.progress import reporter
 from memlens.store.relabel import open_with
-from memlens.store.table_schema import FILE_NAMES, PARTS, PARTS_OF
-from memlens.store.tables import fill
+from memlens.store.tables.fill import fill
+from memlens.store.tables.schema import FILE_NAMES, PARTS, PARTS_OF
 
 
 def run(options: argparse.Namespace) -> int:

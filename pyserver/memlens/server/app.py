@@ -13,6 +13,7 @@ from memlens.server.handlers import (
     compare,
     editor,
     hover,
+    named,
     objects,
     snapshots,
     sources,
@@ -46,6 +47,7 @@ def create_server() -> Server:
 
     workspace.register(server, configuration, registry, finder)
     snapshots.register(server, registry)
+    named.register(server, configuration, registry)
     views.register(server, registry)
     compare.register(server, registry)
     sql.register(server, registry)

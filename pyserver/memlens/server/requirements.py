@@ -1,12 +1,38 @@
-"""Imported to learn whether this Python can run the server: it has the packages, and kernels that are built for it.
+"""Imported to learn whether this Python can run the server; fails with a sentence if it can't.
 
-Importing the server itself would say the same, but takes as long as starting it does.
+Importing the server itself would say the same, but takes as long as starting it does. The file has no syntax that an
+old Python lacks.
 """
 
-from importlib.util import find_spec
+import sys
+
+OLDEST = (3, 11)
+NEWEST_WITH_LIBRARIES = (3, 14)
+"""Of an installed extension, which has the libraries' binaries for each version (scripts/package/targets.py)."""
 
 PACKAGES = ("apsw", "cachetools", "lsprotocol", "msgspec", "numpy", "platformdirs", "pygls", "zstandard")
 
-for _name in (*PACKAGES, "memlens.kernels.tree.flame"):
+_version = ".".join(str(part) for part in sys.version_info[:3])
+if sys.version_info < OLDEST:
+    sys.exit("is Python " + _version + "; Memlens needs 3.11 or later")
+from pathlib import Path  # noqa: E402 - Python 2 ends before it reaches this
+
+if (Path(__file__).resolve().parents[2] / "libraries").is_dir():
+    if sys.version_info[:2] > NEWEST_WITH_LIBRARIES:
+        sys.exit("is Python " + _version + "; this version of Memlens is for 3.11 to 3.14")
+    if sys.implementation.name != "cpython":
+        sys.exit("is " + sys.implementation.name + "; Memlens needs CPython")
+    import sysconfig
+
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        sys.exit("is a free-threaded Python, which Memlens's libraries aren't for; it needs the usual one")
+
+from importlib import import_module  # noqa: E402 - old Pythons end before they reach it
+from importlib.util import find_spec  # noqa: E402
+
+for _name in PACKAGES:
     if find_spec(_name) is None:
-        raise ModuleNotFoundError(f"No module named {_name!r}", name=_name)
+        raise ModuleNotFoundError("No module named " + repr(_name), name=_name)
+# Binaries are loaded, since these may be for another processor or system.
+for _name in ("memlens.kernels.tree.lines", "msgspec._core"):
+    import_module(_name)

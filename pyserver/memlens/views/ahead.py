@@ -2,7 +2,7 @@
 
 from memlens.model.info import SnapshotInfo
 from memlens.store.artefacts import Artefact
-from memlens.store.tables import TABLES
+from memlens.store.tables.fill import TABLES
 from memlens.views.findings.ahead import FINDINGS
 from memlens.views.flame.graph import FIRST_FLAME
 from memlens.views.trace.picture.viewport import pictures_of

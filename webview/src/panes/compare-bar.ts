@@ -25,7 +25,7 @@ export function compareNotice(context: ViewContext): HTMLElement | null {
   if (other === null)
     return notice(
       `Two ${MODELS[context.info.model].plural} side by side: what grew, what shrank, and on which line.`,
-      button(`Compare with another ${MODELS[context.info.model].single}…`, choose),
+      button('Compare with an Earlier One…', choose),
     );
   const name = shorten(other.name, 60);
   if (other.is === 'opening') {
@@ -76,9 +76,19 @@ export class CompareSides {
       this.root,
       element('span', { class: 'muted' }, 'before'),
       first,
-      iconButton('right', 'Swap before and after', () => {
-        compare.set({ otherFirst: !settings.otherFirst });
-      }),
+      element(
+        'button',
+        {
+          ...{ type: 'button', class: 'text-button', title: 'Swap before and after' },
+          attributes: { 'aria-label': 'Swap before and after' },
+          on: {
+            click: () => {
+              compare.set({ otherFirst: !settings.otherFirst });
+            },
+          },
+        },
+        '⇄ Swap',
+      ),
       element('span', { class: 'muted' }, 'after'),
       second,
       iconButton('close', 'Stop comparing', () => {

@@ -136,7 +136,10 @@ export class CompareTable {
     const first = this.body.childElementCount === 0 && this.rows.length === 0;
     return element(
       'tr',
-      { tabIndex: first ? 0 : -1, attributes: { 'data-row': row.row } },
+      {
+        tabIndex: first ? 0 : -1,
+        attributes: { 'data-row': row.row, 'data-path': pathOf(row.after ?? row.before) },
+      },
       element('td', { class: 'wide' }, ...placeOf(row)),
       element(
         'td',
@@ -259,10 +262,14 @@ export function marksOf(row: ComparedRow): string[] {
   return marks;
 }
 
+function pathOf(place: Frame | null): string {
+  if (!place) return '';
+  return place.line > 0 ? `${place.file}:${place.line}` : place.file;
+}
+
 function titleOf({ before, after }: ComparedRow): string {
-  const full = (place: Frame): string => (place.line > 0 ? `${place.file}:${place.line}` : place.file);
-  if (before && after && full(before) !== full(after))
-    return `before: ${shorten(full(before), 300)}\nafter: ${shorten(full(after), 300)}`;
+  if (before && after && pathOf(before) !== pathOf(after))
+    return `before: ${shorten(pathOf(before), 300)}\nafter: ${shorten(pathOf(after), 300)}`;
   const place = after ?? before;
-  return place ? shorten(full(place), 300) : '';
+  return place ? shorten(pathOf(place), 300) : '';
 }

@@ -30,7 +30,6 @@ import { FilterBox } from '../ui/filter-box';
 import { figureIn, setFigures } from '../ui/figure';
 import { count, counted } from '../ui/format';
 import { Help, profileKeys } from '../ui/help';
-import { baseName } from '../ui/paths';
 import { watchTheme } from '../ui/theme';
 import { ProfileContext, type ProfileOwner } from './context';
 import { ProfileTimes, type Stretch } from './times';
@@ -259,11 +258,6 @@ export class ProfileView implements ProfileOwner {
       case 'showLine':
         // the boxes of that line are what it has: found like by a search, and only those of its stacks are left
         this.setFilter(`file:"=${message.file.replace(/["\\]/g, '\\$&')}:${message.line}"`);
-        return;
-      case 'sourceMissing':
-        this.failed(
-          new Error(`${baseName(message.file)} was not found. Memlens looked for ${message.lookedFor}.`),
-        );
         return;
       case 'other':
         this.context.compare.receive(message.other, 0);

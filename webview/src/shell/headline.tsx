@@ -184,13 +184,15 @@ function Finding({
           />
         </>
       )}{' '}
-      <Link
-        text="Show"
-        title="Show the evidence"
-        press={() => {
-          actions.show(evidence);
-        }}
-      />
+      {evidence && (
+        <Link
+          text="Show"
+          title="Show the evidence"
+          press={() => {
+            actions.show(evidence);
+          }}
+        />
+      )}
     </>
   );
 }

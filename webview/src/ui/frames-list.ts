@@ -2,6 +2,7 @@
 
 import type { Frame, StackAnswer } from '../../../extension/shared/protocol.gen';
 import { exactly } from '../filter/terms';
+import { openMenu, type MenuEntry } from '../shell/menu';
 import { element, icon, iconButton, replace } from './dom';
 import { counted, hasSource, placeOf } from './format';
 import { fileName } from './paths';
@@ -9,10 +10,15 @@ import { shorten, visible } from './text';
 
 export type OpenSource = (frame: Frame, beside: boolean) => void;
 
+export type Locate = (what: 'file' | 'folder', file: string, line: number) => void;
+
 export interface FrameActions {
   readonly open: OpenSource;
   /** Narrows every view by one more term. */
   readonly narrow: (term: string) => void;
+  /** Lets the user say where a file is that was not found. */
+  readonly locate: Locate;
+  readonly copy: (text: string) => void;
 }
 
 /** Frames below a heading. */
@@ -67,10 +73,15 @@ export class FrameList {
   private readonly rows: { frame: Frame; row: HTMLElement; unfold: (() => void) | null }[] = [];
 
   constructor(
-    frames: readonly Frame[],
+    private readonly frames: readonly Frame[],
     private readonly label: Frame | null,
     private readonly actions: FrameActions,
   ) {
+    this.root.addEventListener('contextmenu', (event) => {
+      event.preventDefault();
+      event.stopPropagation();
+      openMenu(this.menu(event.target), event.clientX, event.clientY);
+    });
     // With no user frame anywhere everything would be folded, and nothing would be seen.
     const hasUser = frames.some((frame) => frame.kind === 'user');
     for (const run of foldFrames(frames)) {
@@ -104,13 +115,28 @@ export class FrameList {
     }
   }
 
+  private menu(target: EventTarget | null): readonly MenuEntry[] {
+    const item = (text: string, copied: string): MenuEntry => ({
+      ...{ text, key: '' },
+      run: () => {
+        this.actions.copy(copied);
+      },
+    });
+    const frame = this.rows.find(({ row }) => target instanceof Node && row.contains(target))?.frame;
+    const words = (each: Frame): string => `${each.function} ${pathOf(each)}`.trim();
+    return [
+      ...(frame ? [item('Copy Name', frame.function), item('Copy Path', pathOf(frame))] : []),
+      item('Copy Stack', this.frames.map(words).join('\n')),
+    ];
+  }
+
   /** Says beside a frame that its file was not found. False when the frame is not in this stack. */
   missing(file: string, line: number, lookedFor: string): boolean {
     const found = this.rows.filter(({ frame }) => frame.file === file && frame.line === line);
-    for (const { row, unfold } of found) {
+    for (const { frame, row, unfold } of found) {
       unfold?.();
       row.querySelector('.frame-note')?.remove();
-      row.append(missingNote(lookedFor));
+      row.append(missingNote(frame, lookedFor, this.actions.locate));
     }
     found[0]?.row.scrollIntoView({ block: 'nearest' });
     return found.length > 0;
@@ -210,12 +236,37 @@ export function termOf(frame: Frame, byFunction: boolean): string {
   return frame.function === '' ? '' : `function:${exactly(frame.function)}`;
 }
 
-export function missingNote(lookedFor: string): HTMLElement {
+function pathOf({ file, line }: Frame): string {
+  return line > 0 ? `${file}:${line}` : file;
+}
+
+export function missingNote(
+  { file, line }: Pick<Frame, 'file' | 'line'>,
+  lookedFor: string,
+  locate: Locate,
+): HTMLElement {
+  const offer = (text: string, what: 'file' | 'folder'): HTMLElement =>
+    element(
+      'button',
+      {
+        ...{ type: 'button', class: 'link' },
+        on: {
+          click: () => {
+            locate(what, file, line);
+          },
+        },
+      },
+      text,
+    );
   return element(
     'p',
     { class: 'frame-note', role: 'alert' },
     'Not found in this workspace. Looked for ',
     element('bdi', { class: 'code' }, shorten(lookedFor, 200)),
+    '. ',
+    offer('Locate File…', 'file'),
+    ' ',
+    offer('Map Folder…', 'folder'),
   );
 }
 

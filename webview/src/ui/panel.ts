@@ -28,6 +28,7 @@ import {
   FrameList,
   foldedSection,
   missingNote,
+  type Locate,
   partsOf,
   type OpenSource,
   type StackPart,
@@ -38,6 +39,8 @@ import type { Action } from '../input/keys';
 export interface PanelActions {
   readonly run: (action: Action) => void;
   readonly open: OpenSource;
+  readonly locate: Locate;
+  readonly copy: (text: string) => void;
   readonly select: (allocation: number) => void;
   /** Narrows every view by one more term. */
   readonly narrow: (term: string) => void;
@@ -172,7 +175,7 @@ export class Panel {
   sourceMissing(file: string, line: number, lookedFor: string): void {
     if (this.lists.some((list) => list.missing(file, line, lookedFor))) return;
     this.body.querySelector(':scope > .frame-note')?.remove();
-    this.body.prepend(missingNote(lookedFor));
+    this.body.prepend(missingNote({ file, line }, lookedFor, this.actions.locate));
   }
 
   private begin(title: string, buttons: readonly ('zoom' | 'clear')[], colour?: Rgb): void {

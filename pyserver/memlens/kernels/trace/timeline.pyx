@@ -20,7 +20,7 @@ from libc.string cimport memcpy, memmove, memset
 
 from memlens.kernels.base.interning cimport hash_bytes, prefetch
 from memlens.kernels.base.large_pages cimport in_large_pages, reserve_large
-from memlens.kernels.base.vectors cimport Vector, vector_init, vector_reserve, vector_push, vector_free, column_of
+from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
 
 import os
 

@@ -30,6 +30,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Empty for the user's cache folder."""
     libraries: list[str] = []
     """Patterns of paths and names that are library code, or after ``!`` the user's own; the last that fits decides."""
+    snapshots: list[str] = []
+    """Files that are open as long as they are named, for editors without views; they may begin with a variable."""
     memray_python: str = ""
     """The Python interpreter that has memray, for its captures; it may begin with a variable as a path mapping may."""
 

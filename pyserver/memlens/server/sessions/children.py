@@ -20,8 +20,8 @@ import msgspec
 
 from memlens.errors import MemlensError, Problem
 from memlens.store.cache import Cache, partial_folder
-from memlens.store.table_schema import Part
-from memlens.store.tables import TABLES
+from memlens.store.tables.fill import TABLES
+from memlens.store.tables.schema import Part
 
 logger = logging.getLogger(__name__)
 

@@ -31,7 +31,7 @@ from memlens.sources.finder import Finder
 from memlens.store.manifest import ArchiveError, SourceFile
 from memlens.store.relabel import files_in_doubt, open_with
 from memlens.store.snapshot import Snapshot
-from memlens.store.table_schema import PARTS_OF, Part
+from memlens.store.tables.schema import PARTS_OF, Part
 from memlens.store.verify import StoppedError
 from memlens.views.ahead import artefacts_of
 from memlens.views.answers import SourceLine

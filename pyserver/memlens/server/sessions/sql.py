@@ -13,8 +13,8 @@ from memlens import limits
 from memlens.server.sessions.children import ProgressListener
 from memlens.store.manifest import ArchiveError, Origin
 from memlens.store.snapshot import Snapshot
-from memlens.store.table_schema import Part
-from memlens.store.tables import are_filled, remove
+from memlens.store.tables.fill import are_filled, remove
+from memlens.store.tables.schema import Part
 from memlens.views.sql.query import SqlAnswer, SqlError, SqlSession, SqlSort
 
 logger = logging.getLogger(__name__)

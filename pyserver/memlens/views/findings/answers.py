@@ -25,13 +25,16 @@ FigureKind = Literal[
     "temporary",
     "inactive_split",
     "wholly_free",
+    "retained",
+    "shallow",
     "count",
     "value",
 ]
 """What a figure measures: bytes ``live`` at the evidence's moment, ``requested`` by an allocation that failed, ``free``
 on the device, ``reserved`` by the allocator, ``grown`` from the first step's end to the last one's, ``allocated`` in
 the whole run, ``survived`` from a moment on, ``leaked`` (live at the end of the program), ``temporary``, free in split
-segments or in segments without a block; a number of things; a ``value`` of a profile that is none of these."""
+segments or in segments without a block; of a heap dump's objects what would be freed without them (``retained``) or
+their own bytes (``shallow``); a number of things; a ``value`` of a profile that is none of these."""
 
 FindingPane = Literal["liveSet", "flame", "oom", "steps", "state", "sizes"]
 """The pane that shows the evidence; names are those of ``PANE_IDS`` in the extension's messages."""
@@ -77,13 +80,32 @@ class Evidence(Struct, frozen=True):
     allocation: int | None = None
 
 
+ObjectsKind = Literal["object", "type", "group", "query"]
+
+
+class ObjectsLink(Struct, frozen=True):
+    """Objects of a heap dump to look at, chosen in one of four ways.
+
+    ``number`` is that of one ``object``, of a ``type``, or of a node (``group``) of the dominator tree grouped by type.
+    ``sql`` is a query that gives them in its column ``object``; for the other kinds it is empty.
+    """
+
+    kind: ObjectsKind
+    number: int = 0
+    sql: str = ""
+
+
 class TextPart(Struct, frozen=True):
-    """A piece of a sentence. ``line`` opens a source file, ``evidence`` shows a set; a part may have both or none."""
+    """A piece of a sentence. ``line`` opens a source file, ``evidence`` shows a set, ``objects`` those of a heap dump.
+
+    A part may have several of them or none.
+    """
 
     text: str
     figure: Figure | None = None
     line: LineLink | None = None
     evidence: Evidence | None = None
+    objects: ObjectsLink | None = None
 
 
 class HeadlineAnswer(Struct, frozen=True):
@@ -103,7 +125,8 @@ class SnapshotFinding(Struct, frozen=True):
     """Something in the snapshot that is worth a look, in one sentence.
 
     ``title`` is the rule's name for people. ``inferred`` says that it rests on something that the file doesn't say but
-    was inferred. ``line`` is the line to look at, where there is one.
+    was inferred. ``line`` is the line to look at, where there is one. The evidence of a heap dump's findings is their
+    ``objects``, and that of other models' an ``evidence``; the other of the two is None.
     """
 
     rule: str
@@ -111,9 +134,10 @@ class SnapshotFinding(Struct, frozen=True):
     sentence: list[TextPart]
     text: str
     figure: Figure
-    evidence: Evidence
+    evidence: Evidence | None
     line: LineLink | None = None
     inferred: bool = False
+    objects: ObjectsLink | None = None
 
 
 class FindingsAnswer(Struct, frozen=True):

@@ -7,10 +7,10 @@ important finding that the others don't say already.
 from typing import assert_never
 
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
-from memlens.store.models import LackingError
 from memlens.store.snapshot import Snapshot
-from memlens.units import format_time
-from memlens.views.findings.answers import FigureKind, HeadlineAnswer, TextPart, plain_text
+from memlens.units import counted, format_bytes, format_time
+from memlens.views.findings.answers import Figure, FigureKind, HeadlineAnswer, TextPart, plain_text
+from memlens.views.findings.graph.case import GraphCase, measured
 from memlens.views.findings.groups import TopGroups, top_groups
 from memlens.views.findings.profile.case import ProfileCase
 from memlens.views.findings.table import ranked
@@ -23,6 +23,8 @@ LEAST_SHARE = 0.03
 SPREAD_SHARE = 0.05
 LEAST_WEIGHT = 0.2
 NO_STACKS_SHARE = 0.95
+LEAST_GRAPH_WEIGHT = 0.05
+_HOLDING = ("retains_most", "group_retains_most")
 _SAID = ("dominant_line", "one_site", "dominant_module", "out_of_memory")
 """Rules whose findings the second sentence says already, or that are of less use than the next ones."""
 
@@ -40,7 +42,8 @@ def headline(snapshot: Snapshot, device: int | None) -> HeadlineAnswer:
             rule, sentences = _of_profile(ProfileCase(snapshot, snapshot.info))
             warnings = snapshot.info.warnings
         case GraphInfo():
-            raise LackingError(snapshot.info.model, "rules for findings")
+            rule, sentences = _of_graph(GraphCase(snapshot, snapshot.info))
+            warnings = snapshot.info.warnings
         case _:
             assert_never(snapshot.info)
     sentences = [sentence for sentence in sentences if sentence]
@@ -99,6 +102,28 @@ def _of_profile(case: ProfileCase) -> tuple[str, Sentences]:
             first, second = [words(f"{main.title}: "), whole, words(".")], "Most in "
     held = _held(second, case.by_line(number, kind), functions=True)
     return "profile", [first, held, _most_important(case.snapshot, None)]
+
+
+def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
+    info = case.info
+    whole = Figure(
+        info.reachable_bytes, "bytes", "shallow",
+        "SELECT coalesce(sum(shallow_bytes), 0) FROM objects WHERE distance IS NOT NULL",
+    )  # fmt: skip
+    first = [
+        measured(whole), words(f" in {counted(info.reachable_objects, 'object')} that roots reach"),
+    ]  # fmt: skip
+    apart = info.shallow_bytes - info.reachable_bytes
+    if apart > 0:
+        first.append(words(f"; another {format_bytes(apart)} that none reaches"))
+    found = ranked(case.snapshot, None)
+    most = [each.finding.sentence for each in found if each.finding.rule in _HOLDING][:1]
+    other = [
+        each.finding.sentence
+        for each in found
+        if each.finding.rule not in _HOLDING and each.weight >= LEAST_GRAPH_WEIGHT
+    ][:1]
+    return "heap", [[*first, words(".")], *most, *other]
 
 
 def _when(case: ProfileCase) -> str:

@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterator
 from typing import assert_never
 
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
-from memlens.store.models import LackingError
+from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import FindingsAnswer
+from memlens.views.findings.graph import collections, duplicates, holders, leaks, runtime
+from memlens.views.findings.graph.case import GraphCase
 from memlens.views.findings.profile import churn, lasting, sites
 from memlens.views.findings.profile.case import ProfileCase
 from memlens.views.findings.trace import before, growth, kept, oom, peak, reserved, temporaries
@@ -38,6 +40,22 @@ PROFILE_RULES: tuple[Callable[[ProfileCase], Iterator[Ranked]], ...] = (
     sites.oversized_buffers,
 )
 
+GRAPH_RULES: tuple[Callable[[GraphCase], Iterator[Ranked]], ...] = (
+    holders.accumulates,
+    leaks.detached_nodes,
+    leaks.listeners,
+    leaks.contexts,
+    runtime.class_loaders,
+    runtime.finalizers,
+    runtime.thread_locals,
+    duplicates.strings,
+    duplicates.arrays,
+    collections.empty_collections,
+    collections.oversized_collections,
+    collections.null_arrays,
+    collections.boxed_numbers,
+)
+
 Rule = Callable[[Snapshot], list[Ranked]]
 
 
@@ -54,7 +72,7 @@ def rules_of(snapshot: Snapshot, device: int | None) -> list[Rule]:
         case ProfileInfo():
             return [_of_profile(rule) for rule in PROFILE_RULES]
         case GraphInfo():
-            raise LackingError(snapshot.info.model, "rules for findings")
+            return [_of_graph(rule) for rule in GRAPH_RULES]
         case _:
             assert_never(snapshot.info)
 
@@ -68,6 +86,12 @@ def _of_trace(rule: Callable[[TraceCase], Iterator[Ranked]], number: int) -> Rul
 def _of_profile(rule: Callable[[ProfileCase], Iterator[Ranked]]) -> Rule:
     return lambda snapshot: snapshot.keep(
         f"findings.{rule.__name__}", lambda: list(rule(ProfileCase(snapshot, snapshot.profile)))
+    )
+
+
+def _of_graph(rule: Callable[[GraphCase], Iterator[Ranked]]) -> Rule:
+    return lambda snapshot: snapshot.keep(
+        f"findings.{rule.__name__}", lambda: list(rule(GraphCase(snapshot, graph_of(snapshot.info))))
     )
 
 

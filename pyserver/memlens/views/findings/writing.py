@@ -9,6 +9,7 @@ from memlens.views.findings.answers import (
     Evidence,
     Figure,
     LineLink,
+    ObjectsLink,
     SnapshotFinding,
     TextPart,
     plain_text,
@@ -42,15 +43,16 @@ def made(
     title: str,
     sentence: Sequence[TextPart],
     figure: Figure,
-    evidence: Evidence,
+    evidence: Evidence | None,
     line: LineLink | None = None,
     *,
     inferred: bool = False,
+    objects: ObjectsLink | None = None,
 ) -> SnapshotFinding:
     """A finding with its text."""
     parts = list(sentence)
     known = inferred or (line is not None and line.source == "inferred")
-    return SnapshotFinding(rule, title, parts, plain_text(parts), figure, evidence, line, known)
+    return SnapshotFinding(rule, title, parts, plain_text(parts), figure, evidence, line, known, objects)
 
 
 def percent(part: int, whole: int) -> str:

@@ -34,10 +34,15 @@ def places_of(snapshot: Snapshot) -> list[FrameRow]:
     """All places, in the order of their numbers."""
 
     def make() -> list[FrameRow]:
-        operators = [("", 0, name, NATIVE) for name in _operators(snapshot)[1]]
+        operators = [("", 0, name, NATIVE) for name in operator_names(snapshot)]
         return [*snapshot.frames.all_rows(), NO_STACK_ROW, BEFORE_RECORDING, *operators]
 
     return snapshot.keep("places", make)
+
+
+def operator_names(snapshot: Snapshot) -> list[str]:
+    """The names of the places that are operators, in the order of their numbers."""
+    return _operators(snapshot)[1]
 
 
 def charged_places(snapshot: Snapshot, attribution: Attribution) -> U32:

@@ -68,6 +68,7 @@ _AMOUNT_FIELDS = ("size", "life")
 FIELDS = (*_TEXT_FIELDS, *_NUMBER_FIELDS, *_AMOUNT_FIELDS)
 
 _FIELD = re.compile(r"(?P<field>[A-Za-z_]+(-[A-Za-z_]+)*)(?P<comparison>:(?!:)|<=|>=|<|>|=)")
+_SPECIAL = re.compile(r'[\s",]')
 _AMOUNT = re.compile(r"(?P<number>\d+(\.\d+)?|\.\d+) ?(?P<unit>[A-Za-zµμ]*)")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,16}")
 _PLACE = re.compile(r"(?P<file>.+):(?P<line>\d{1,9})", re.DOTALL)
@@ -98,7 +99,7 @@ class Term:
 
 def quoted(value: str) -> str:
     """A value as it has to be written in a filter."""
-    if value and not re.search(r'[\s",]', value) and value[0] not in "-:" and not _FIELD.match(value):
+    if value and not _SPECIAL.search(value) and value[0] not in "-:" and not _FIELD.match(value):
         return value
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 

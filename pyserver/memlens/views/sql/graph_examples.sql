@@ -41,3 +41,15 @@ WHERE dominator IS NULL
 GROUP BY type
 ORDER BY retained_bytes DESC
 LIMIT 100;
+
+-- # Why the object that retains most is alive
+SELECT p.step, p.kind, p.name, p.object, p.type, p.retained_bytes
+FROM paths_to((SELECT object FROM objects WHERE dominator IS NOT NULL ORDER BY retained_bytes DESC LIMIT 1)) AS p
+ORDER BY p.path, p.step;
+
+-- # What all instances of each type retain together
+SELECT type, count(*) AS objects, retained(object) AS retained_bytes
+FROM objects
+WHERE type IN (SELECT type FROM types ORDER BY retained_bytes DESC LIMIT 5)
+GROUP BY type
+ORDER BY retained_bytes DESC;

@@ -5,7 +5,8 @@ oldest first. A device left out or NULL is the snapshot's default one; a moment 
 peak, whatever the filter; with a filter, as in the view, only what fits it is listed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import apsw
@@ -16,6 +17,7 @@ from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.selection.columns import NEVER, check_moment, device_of, live_rows
+from memlens.views.sql.functions import Row, add_function
 
 TABLE_FUNCTIONS: dict[str, tuple[str, ...]] = {
     "live_at": ("device", "moment", "filter"),
@@ -28,7 +30,6 @@ LIVE_COLUMNS = ("allocation", "size_bytes", "file", "line", "function", "stack",
 _ROWS_A_STRETCH = 4_096
 _NOWHERE = (None, None, None)
 
-Row = tuple[Any, ...]
 Pick = Callable[[Any, Any, Any], tuple[Device, int]]
 
 
@@ -58,17 +59,7 @@ def add_live_at(connection: apsw.Connection, snapshot: Snapshot) -> None:
         return found, int(np.searchsorted(found.time, time_us, "right"))
 
     for (name, arguments), pick in zip(TABLE_FUNCTIONS.items(), (at_moment, at_time), strict=True):
-        # APSW asks only for what a read-only table needs; its types name the methods of the others, too
-        module: Any = _Module(snapshot, arguments, pick)
-        connection.create_module(
-            name,
-            module,
-            use_bestindex_object=True,
-            eponymous_only=True,
-            read_only=True,
-        )
-        # connected now, for the authorizer to come would refuse the declaration of its columns
-        connection.execute(f"SELECT * FROM {name} LIMIT 0").fetchall()  # noqa: S608 - our own names
+        add_function(connection, name, arguments, LIVE_COLUMNS, partial(_rows, snapshot, pick))
 
 
 def _whole(value: Any, what: str) -> int:
@@ -79,124 +70,21 @@ def _whole(value: Any, what: str) -> int:
     return value
 
 
-class _Module:
-    """What SQLite asks of a table-valued function, as APSW passes it on; the names are APSW's."""
-
-    def __init__(self, snapshot: Snapshot, arguments: tuple[str, ...], pick: Pick) -> None:
-        self.snapshot = snapshot
-        self.arguments = arguments
-        self.pick = pick
-
-    def Connect(self, *_: Any) -> tuple[str, "_Table"]:  # noqa: N802
-        # arguments are hidden columns that a query sets
-        hidden = (f"{argument} HIDDEN" for argument in self.arguments)
-        return f"CREATE TABLE live ({', '.join((*LIVE_COLUMNS, *hidden))})", _Table(self)
-
-    Create = Connect
-
-
-class _Table:
-    def __init__(self, module: _Module) -> None:
-        self.module = module
-
-    def BestIndexObject(self, index: Any) -> bool:  # noqa: N802
-        """Take the arguments; no plan in which one is not known yet, as when the table that has it comes later."""
-        given = 0
-        for number in range(index.nConstraint):
-            argument = index.get_aConstraint_iColumn(number) - len(LIVE_COLUMNS)
-            if argument < 0 or index.get_aConstraint_op(number) != apsw.SQLITE_INDEX_CONSTRAINT_EQ:
-                continue
-            if not index.get_aConstraint_usable(number):
-                return False
-            given |= 1 << argument
-        # in the order of the arguments, whatever the order of the query
-        place = 0
-        for argument in range(len(self.module.arguments)):
-            for number in range(index.nConstraint):
-                if (
-                    given >> argument & 1
-                    and index.get_aConstraint_iColumn(number) == len(LIVE_COLUMNS) + argument
-                ):
-                    place += 1
-                    index.set_aConstraintUsage_argvIndex(number, place)
-                    index.set_aConstraintUsage_omit(number, True)
-                    break
-        index.idxNum = given
-        index.estimatedRows = 2_000
-        index.estimatedCost = 2_000.0
-        return True
-
-    def Open(self) -> "_Cursor":  # noqa: N802
-        return _Cursor(self.module)
-
-    def Disconnect(self) -> None:  # noqa: N802
-        pass
-
-    Destroy = Disconnect
-
-
-class _Cursor:
-    """Makes a few thousand rows at a time."""
-
-    def __init__(self, module: _Module) -> None:
-        self.module = module
-        self.arguments: list[Any] = [None] * len(module.arguments)
-        self.device: Device | None = None
-        self.live = np.empty(0, np.uint32)
-        self.first = 0
-        self.rows: list[Row] = []
-        self.at = 0
-
-    def Filter(self, given: int, _name: str | None, values: tuple[Any, ...]) -> None:  # noqa: N802
-        self.arguments = [None] * len(self.module.arguments)
-        wanted = [argument for argument in range(len(self.arguments)) if given >> argument & 1]
-        for argument, value in zip(wanted, values, strict=True):
-            self.arguments[argument] = value
-        self.device, moment = self.module.pick(*self.arguments)
-        self.live = live_rows(self.device, moment)
-        self.first = 0
-        self._make()
-
-    def Eof(self) -> bool:  # noqa: N802
-        return self.first + self.at >= len(self.live)
-
-    def Rowid(self) -> int:  # noqa: N802
-        return int(self.rows[self.at][0])
-
-    def Column(self, number: int) -> Any:  # noqa: N802
-        if number < 0:
-            return self.Rowid()
-        if number >= len(LIVE_COLUMNS):
-            return self.arguments[number - len(LIVE_COLUMNS)]
-        return self.rows[self.at][number]
-
-    def Next(self) -> None:  # noqa: N802
-        self.at += 1
-        if self.at == len(self.rows):
-            self.first += self.at
-            self._make()
-
-    def Close(self) -> None:  # noqa: N802
-        self.rows = []
-
-    def _make(self) -> None:
-        snapshot, device = self.module.snapshot, self.device
-        self.at = 0
-        rows = self.live[self.first : self.first + _ROWS_A_STRETCH]
-        if device is None or not len(rows):
-            self.rows = []
-            return
+def _rows(snapshot: Snapshot, pick: Pick, *arguments: Any) -> Iterator[Row]:
+    """The live set, made a few thousand rows at a time."""
+    device, moment = pick(*arguments)
+    live = live_rows(device, moment)
+    for first in range(0, len(live), _ROWS_A_STRETCH):
+        rows = live[first : first + _ROWS_A_STRETCH]
         stacks = device.stack[rows]
         labels = snapshot.stacks.label[stacks].tolist()
         frames = snapshot.frames.rows(label for label in labels if label != NEVER)
-        self.rows = [
-            (allocation, size, *(frames[label][:3] if label in frames else _NOWHERE), stack, start)
-            for allocation, size, label, stack, start in zip(
-                device.allocations(rows).tolist(),
-                device.size[rows].tolist(),
-                labels,
-                stacks.tolist(),
-                device.start[rows].tolist(),
-                strict=True,
-            )
-        ]
+        for allocation, size, label, stack, start in zip(
+            device.allocations(rows).tolist(),
+            device.size[rows].tolist(),
+            labels,
+            stacks.tolist(),
+            device.start[rows].tolist(),
+            strict=True,
+        ):
+            yield allocation, size, *(frames[label][:3] if label in frames else _NOWHERE), stack, start

@@ -28,8 +28,9 @@ from msgspec import Struct
 from memlens.errors import MemlensError
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
-from memlens.store.table_schema import FILE_NAMES, PARTS, Part, parts_of, statements
-from memlens.store.tables import are_filled
+from memlens.store.tables.fill import are_filled
+from memlens.store.tables.schema import FILE_NAMES, PARTS, Part, parts_of, statements
+from memlens.views.sql.heap import AGGREGATES, HEAP_FUNCTIONS, add_heap_functions
 from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
 
 MOST_ROWS = 10_000
@@ -49,7 +50,9 @@ TABLES = (
     "devices", "events", "notes", "allocations", "stacks", "stack_frames", "frames", "lines", "segments", "blocks",
     "annotations", "live_at_peak", "by_line", "survivors", "objects", "refs", "types", "roots", "strings",
 )  # fmt: skip
-_READABLE = frozenset((*TABLES, *TABLE_FUNCTIONS, "json_each", "json_tree", "sqlite_schema", "sqlite_master"))
+_READABLE = frozenset(
+    (*TABLES, *TABLE_FUNCTIONS, *HEAP_FUNCTIONS, "json_each", "json_tree", "sqlite_schema", "sqlite_master")
+)
 
 _FUNCTIONS = """
     abs char coalesce concat concat_ws format glob hex if ifnull iif instr length like likelihood likely lower ltrim max
@@ -63,7 +66,7 @@ _FUNCTIONS = """
     -> ->> json json_array json_array_length json_extract json_group_array json_group_object json_object json_quote
     json_type json_valid
 """
-FUNCTIONS = frozenset(_FUNCTIONS.split())
+FUNCTIONS = frozenset((*_FUNCTIONS.split(), *AGGREGATES))
 """What a query may call. Nothing here reads files, loads code or changes the connection."""
 
 _PRAGMAS = frozenset(("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"))
@@ -323,7 +326,7 @@ class SqlSession:
         found = _UNKNOWN_NAME.fullmatch(message)
         if found is None:
             return ""
-        tables = (*TABLES, *TABLE_FUNCTIONS)
+        tables = (*TABLES, *TABLE_FUNCTIONS, *HEAP_FUNCTIONS)
         match found["kind"]:
             case "column":
                 words = frozenset(re.findall(r"\w+", query.lower()))
@@ -507,6 +510,7 @@ def _restrict(connection: apsw.Connection, snapshot: Snapshot) -> None:
     for limit, most in _LIMITS.items():
         connection.limit(limit, most)
     add_live_at(connection, snapshot)
+    add_heap_functions(connection, snapshot)
 
 
 def _uri(snapshot: Snapshot, part: Part) -> str:

@@ -9,7 +9,8 @@ from typing import Literal, assert_never
 from msgspec import Struct
 
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
-from memlens.store.table_schema import statements
+from memlens.store.tables.schema import statements
+from memlens.views.sql.heap import HEAP_FUNCTIONS
 from memlens.views.sql.live import LIVE_COLUMNS, TABLE_FUNCTIONS
 from memlens.views.sql.query import FUNCTIONS
 
@@ -60,7 +61,7 @@ class SqlSchema(Struct, frozen=True):
 
 _OF_ALL = frozenset(("stacks", "stack_frames", "frames", "lines", "by_line"))
 _OF_PROFILES = frozenset(("value_types", "samples", "sample_values", "labels", '"values"'))
-_OF_GRAPHS = frozenset(("objects", "refs", "types", "roots", "strings"))
+_OF_GRAPHS = frozenset(("objects", "refs", "types", "roots", "strings", *HEAP_FUNCTIONS))
 
 
 def schema(info: SnapshotInfo) -> SqlSchema:
@@ -147,6 +148,17 @@ def _described() -> Iterator[SqlTable]:
         about = f"What was live on a device {when}; at the peak when that is left out."
         columns = [known[column] for column in LIVE_COLUMNS]
         yield SqlTable(name, "function", about, list(arguments), columns)
+    for name, function in HEAP_FUNCTIONS.items():
+        columns = [known.get(column) or _OWN_COLUMNS[column] for column in function.columns]
+        yield SqlTable(name, "function", function.about, list(function.arguments), columns)
+
+
+_OWN_COLUMNS = {
+    "path": SqlTableColumn("path", "INTEGER", "number of the path, the shortest 0"),
+    "step": SqlTableColumn("step", "INTEGER", "references from the root"),
+    "strength": SqlTableColumn("strength", "TEXT", "strong, or how the reference is weak"),
+}
+"""Columns of functions that no table has."""
 
 
 def _columns(body: str) -> list[SqlTableColumn]:

@@ -13,17 +13,17 @@ from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, package_of
 from memlens.model.info import GraphInfo, Model, ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER, NO_CATEGORY
-from memlens.store.frames import FrameRow
+from memlens.store.frames import FrameColumns, FrameRow
 from memlens.store.models import devices_of, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
 from memlens.views.naming.attribution import FILTER_FIELD
 from memlens.views.naming.modules import inferred_names, modules_of_stacks
-from memlens.views.naming.places import charged_places, places_of
+from memlens.views.naming.places import charged_places, operator_names
 from memlens.views.naming.pools import pool_name, pools_of
 from memlens.views.selection.columns import device_of, frame
-from memlens.views.selection.filters import Term
+from memlens.views.selection.filters import quoted
 from memlens.views.selection.items import sizes_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import Meaning, ValuedStacks, taken
@@ -138,12 +138,13 @@ def grouping(
 
 def _found_by(field: str, value: str) -> str:
     """The filter's term that finds a value; exactly it with ``=`` before it, where a part of a text would do."""
-    return str(Term(field, ":", (value,)))
+    return f"{field}:{quoted(value)}"
 
 
 # ---- by the place that a stack is charged to ---------------------------------------------------------------
 
 Key = tuple[str, ...]
+"""Columns of frames in which a group's frames are equal: one or two."""
 
 _NOTHING = GroupName("No stack in the file", filter="stack:0")
 
@@ -163,12 +164,12 @@ def _bare(snapshot: Snapshot) -> list[GroupName]:
 
 
 def _by_place(
-    key_of: Callable[[FrameRow], Key], name_of: Callable[[FrameRow, str], GroupName]
+    key: Key, name_of: Callable[[FrameRow, str], GroupName]
 ) -> Callable[[Snapshot, Attribution], Grouping]:
     """Group by the frame that is charged; a frame's name follows from it and the filter's field that finds it.
 
-    A frame has two groups, one of them of what is only inferred to come from it. Stacks of C++ alone that name an
-    operator are grouped by that.
+    Frames that are equal in the columns of ``key`` are one group. A frame has two groups, one of them of what is only
+    inferred to come from it. Stacks of C++ alone that name an operator are grouped by that.
     """
 
     def make(snapshot: Snapshot, attribution: Attribution) -> Grouping:
@@ -176,38 +177,57 @@ def _by_place(
         native_key, native_name = _NATIVE[snapshot.info.model]
         # a line that is inferred for others is kept apart from the line itself
         apart = any(snapshot.device(info.device).inferred is not None for info in devices_of(snapshot.info))
-        rows, frames = places_of(snapshot), len(snapshot.frames)
-        numbers: dict[Key, int] = {}
-        named_by: list[FrameRow] = []
-        of_place = np.zeros(len(rows), np.uint32)
-        for place, row in enumerate(rows[:frames]):
-            number = numbers.setdefault(
-                native_key(row) if row[3] == NATIVE else key_of(row), FIRST + 2 * len(named_by)
-            )
-            if number == FIRST + 2 * len(named_by):
-                named_by.append(row)
-            of_place[place] = number
-        of_place[frames : frames + FIRST] = (NO_STACK, BEFORE_TRACE)
-        operators, first_operator = rows[frames + FIRST :], FIRST + 2 * len(named_by)
+        of_frame, named_by = _alike(snapshot.frames, key, native_key)
+        operators, first_operator = operator_names(snapshot), FIRST + 2 * len(named_by)
         groups = first_operator + len(operators)
-        of_place[frames + FIRST :] = np.arange(first_operator, groups)
+        recorded = (of_frame * 2 + FIRST).astype(np.uint32)
+        of_place = np.concatenate(
+            (recorded, (NO_STACK, BEFORE_TRACE), np.arange(first_operator, groups))
+        ).astype(np.uint32)
 
         def name(group: int) -> GroupName:
             if group < FIRST:
                 return bare[group]
             if group >= first_operator:
-                return _operator(operators[group - first_operator][2])
+                return _operator(operators[group - first_operator])
             number, inferred = divmod(group - FIRST, 2)
-            row = named_by[number]
+            (row,) = snapshot.frames.rows([int(named_by[number])]).values()
             found = native_name(row, field) if row[3] == NATIVE else name_of(row, field)
             if inferred:
                 return _inferred(found)
             return _recorded(found) if apart else found
 
         codes = of_place[charged_places(snapshot, attribution)]
-        return Grouping(codes, groups, name, of_place[:frames] + np.uint32(1))
+        return Grouping(codes, groups, name, recorded + np.uint32(1))
 
     return make
+
+
+def _alike(
+    frames: FrameColumns, key: Key, native_key: Key
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The group of each frame, numbered as they first occur, and the first frame of each group.
+
+    Texts are compared by their numbers, and none is read.
+    """
+    native = frames.kind == NATIVE
+    _, alike = np.unique(
+        np.where(native, _packed(frames, native_key), _packed(frames, key)), return_inverse=True
+    )
+    _, first, groups = np.unique(alike * 2 + native, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[groups], first[order]
+
+
+def _packed(frames: FrameColumns, key: Key) -> npt.NDArray[np.uint64]:
+    """One or two columns of 32 bits as one."""
+    packed = np.zeros(len(frames), np.uint64)
+    for name in key:
+        column: npt.NDArray[np.uint64] = getattr(frames, name).astype(np.uint64)
+        packed = packed << np.uint64(32) | column
+    return packed
 
 
 def _operator(name: str) -> GroupName:
@@ -257,9 +277,9 @@ def _native_of_profile(row: FrameRow, field: str) -> GroupName:
     return GroupName(function or "?", _base(file) or "no source", filter=terms)
 
 
-_NATIVE: dict[Model, tuple[Callable[[FrameRow], Key], Callable[[FrameRow, str], GroupName]]] = {
-    "timeline": (lambda row: ("native", row[2]), _native_of_trace),
-    "profile": (lambda row: ("native", row[0], row[2]), _native_of_profile),
+_NATIVE: dict[Model, tuple[Key, Callable[[FrameRow, str], GroupName]]] = {
+    "timeline": (("function",), _native_of_trace),
+    "profile": (("file", "function"), _native_of_profile),
 }
 
 
@@ -267,7 +287,7 @@ def _base(file: str) -> str:
     return file.replace("\\", "/").rsplit("/", 1)[-1]
 
 
-_lines = _by_place(lambda row: (row[0], str(row[1])), _line)
+_lines = _by_place(("file", "line"), _line)
 
 
 def _stacks(snapshot: Snapshot, attribution: Attribution) -> Grouping:
@@ -300,19 +320,19 @@ def _modules(snapshot: Snapshot, _: Attribution) -> Grouping:
 
 def _packages(snapshot: Snapshot, _: Attribution) -> Grouping:
     """By the package of the innermost frame, no matter whose it is: whose code asked for the memory."""
-    rows = snapshot.frames.all_rows()
+    functions, of_frame = snapshot.frames.distinct()
     numbers: dict[str, int] = {"": 0}
-    of_place = np.zeros(len(rows) + FIRST, np.uint32)
-    for number, (file, _line, function, kind) in enumerate(rows):
-        of_place[number] = numbers.setdefault(package_of(file, function, kind) or YOUR_CODE, len(numbers))
+    packages = [numbers.setdefault(package_of(*each) or YOUR_CODE, len(numbers)) for each in functions]
+    of_place = np.zeros(len(of_frame) + FIRST, np.uint32)
+    of_place[: len(of_frame)] = np.array(packages, np.uint32)[of_frame]
     names = [_NOTHING, *map(GroupName, list(numbers)[1:])]
     return Grouping(of_place[charged_places(snapshot, "any")], len(names), names.__getitem__)
 
 
 _BY_STACK: dict[GroupKind, Callable[[Snapshot, Attribution], Grouping]] = {
     "line": _lines,
-    "function": _by_place(lambda row: ("", row[0], row[2]), _function),
-    "file": _by_place(lambda row: (row[0],), _file),
+    "function": _by_place(("file", "function"), _function),
+    "file": _by_place(("file",), _file),
     "stack": _stacks,
     "module": _modules,
     "package": _packages,

@@ -11,9 +11,9 @@ from memlens.model.frames import KIND_NAMES, SOURCE_NAMES
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.model.profile import value_for
 from memlens.model.timeline import NOTE_KINDS
-from memlens.store.database_file import insert
 from memlens.store.models import devices_of, profile_of
 from memlens.store.snapshot import Column, Snapshot
+from memlens.store.tables.database_file import insert
 from memlens.store.totals import line_totals
 from memlens.store.trace.device import Device
 

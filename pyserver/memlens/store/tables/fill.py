@@ -1,6 +1,6 @@
 """Makes the archive's tables for people, beside the columns, when SQL is first wanted.
 
-They are databases, as ``table_schema.py`` divides them; each file is an artefact, see :data:`TABLES`. What
+They are databases, as ``schema.py`` divides them; each file is an artefact, see :data:`TABLES`. What
 is long goes from columns to the files' pages in stretches, so memory does not grow with the snapshot but for the order
 of an index: 24 bytes an allocation. What the columns mean is said in ``tables.sql``.
 """
@@ -15,20 +15,20 @@ import apsw
 from memlens.kernels.base.sqlite_trees import Texts
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact
-from memlens.store.database_file import Inserts, Trees, connect
 from memlens.store.manifest import InconsistentError, Origin
 from memlens.store.models import categories_of
 from memlens.store.snapshot import Snapshot
-from memlens.store.table_schema import FILE_NAMES, PARTS, Part, statements
-from memlens.store.tables_graph import (
+from memlens.store.tables.database_file import Inserts, Trees, connect
+from memlens.store.tables.graph import (
     fill_objects,
     fill_references,
     fill_roots_and_types,
     fill_strings,
     graph_texts,
 )  # fmt: skip
-from memlens.store.tables_long import fill_allocations, fill_base, fill_events
-from memlens.store.tables_short import fill_short
+from memlens.store.tables.long import fill_allocations, fill_base, fill_events
+from memlens.store.tables.schema import FILE_NAMES, PARTS, Part, statements
+from memlens.store.tables.short import fill_short
 
 TABLES_VERSION = 8
 """Raised whenever the tables of an archive would differ; those of another version are made anew."""

@@ -1,10 +1,10 @@
--- The tables for people who ask an archive in SQL: `sql.db`, filled by store/tables.py when SQL is first wanted.
+-- The tables for people who ask an archive in SQL: `sql.db`, filled by store/tables/fill.py when SQL is first wanted.
 --
 -- Sizes are bytes (..._bytes), times are microseconds since the device's first event (..._us). A moment counts a
 -- device's events: moment 0 is the state before the trace, moment 3 the state after its third event.
 -- Addresses are unsigned 64-bit numbers, and SQLite's integers are signed; so `address` is hexadecimal text, made when
 -- it is asked for, and `address_int` the same bits as a signed integer, for arithmetic and for joins.
--- Whoever changes this file raises TABLES_VERSION in store/tables.py. The comments are shown in the editor.
+-- Whoever changes this file raises TABLES_VERSION in store/tables/fill.py. The comments are shown in the editor.
 
 -- The devices of the snapshot.
 CREATE TABLE devices (

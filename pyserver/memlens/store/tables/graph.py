@@ -11,12 +11,12 @@ from memlens.kernels.base.sqlite_trees import Texts
 from memlens.model.info import GraphInfo
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
-from memlens.store.database_file import Column as TreeColumn
-from memlens.store.database_file import Filler, Rows, insert
 from memlens.store.objects.places import place_frames
 from memlens.store.snapshot import Snapshot
-from memlens.store.table_schema import Part
-from memlens.store.tables_long import index_rows, number_column, sorted_rows, stretches, watched
+from memlens.store.tables.database_file import Column as TreeColumn
+from memlens.store.tables.database_file import Filler, Rows, insert
+from memlens.store.tables.long import index_rows, number_column, sorted_rows, stretches, watched
+from memlens.store.tables.schema import Part
 
 Column = npt.NDArray[Any]
 

@@ -53,12 +53,12 @@ class Statement(NamedTuple):
 
 @cache
 def statements() -> tuple[Statement, ...]:
-    """All statements of ``tables.sql`` and ``tables_indexes.sql``, in their order."""
+    """All statements of ``tables.sql`` and ``indexes.sql``, in their order."""
     from importlib.resources import files
 
     made = []
-    for file in ("tables.sql", "tables_indexes.sql"):
-        text = files("memlens.store").joinpath(file).read_text("utf-8")
+    for file in ("tables.sql", "indexes.sql"):
+        text = files("memlens.store.tables").joinpath(file).read_text("utf-8")
         # comments have semicolons, too, but none that ends a line
         for part in re.split(r";\n", text):
             found = _CREATE.search(part)

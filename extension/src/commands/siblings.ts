@@ -1,0 +1,60 @@
+import { readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+
+/** A file beside another one; `laterMs` is by how much it was written later, negative for an earlier one. */
+export interface Sibling {
+  path: string;
+  laterMs: number;
+}
+
+const MOST = 200;
+
+/** The files of the same kind beside a file: the earlier ones first, each time those that are nearest in time. */
+export async function siblingsOf(file: string): Promise<Sibling[]> {
+  const folder = path.dirname(file);
+  const kind = kindOf(path.basename(file));
+  const names = (await readdir(folder)).filter((name) => kindOf(name) === kind);
+  const { mtimeMs: own } = await stat(file);
+  const found: Sibling[] = [];
+  for (const name of names.slice(0, MOST)) {
+    const each = path.join(folder, name);
+    if (each === file) continue;
+    try {
+      const about = await stat(each);
+      if (about.isFile()) found.push({ path: each, laterMs: about.mtimeMs - own });
+    } catch {
+      // it is gone already
+    }
+  }
+  return inOrder(found);
+}
+
+export function inOrder(siblings: readonly Sibling[]): Sibling[] {
+  const earlier = siblings.filter(({ laterMs }) => laterMs <= 0).sort((a, b) => b.laterMs - a.laterMs);
+  const later = siblings.filter(({ laterMs }) => laterMs > 0).sort((a, b) => a.laterMs - b.laterMs);
+  return [...earlier, ...later];
+}
+
+/** "2 hours earlier" */
+export function whenOf(laterMs: number): string {
+  const seconds = Math.abs(laterMs) / 1000;
+  const [size, unit] = UNITS.find(([each]) => seconds >= each) ?? [1, 'second'];
+  const amount = Math.round(seconds / size);
+  return `${amount} ${unit}${amount === 1 ? '' : 's'} ${laterMs <= 0 ? 'earlier' : 'later'}`;
+}
+
+const UNITS: readonly (readonly [number, string])[] = [
+  [86_400, 'day'],
+  [3600, 'hour'],
+  [60, 'minute'],
+];
+
+/** What a recorder gives its files in common: the ending, or the beginning where the ending is a number. */
+export function kindOf(name: string): string {
+  const [, numbered] = /^(.+\.(?:out|[a-z]+))\.\d+$/i.exec(name) ?? [];
+  if (numbered !== undefined) return numbered;
+  const ending = /(?:\.[a-z]\w*){1,2}$/i.exec(name)?.[0].toLowerCase() ?? '';
+  const last = ending.split('.').at(-1) ?? '';
+  const packed = ['gz', 'zst'].includes(last);
+  return packed ? ending : last === 'pkl' ? 'pickle' : last;
+}

@@ -1,0 +1,21 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+
+/**
+ * The environment variables of Python, which must not import from the current folder: it may be untrusted. An installed
+ * extension contains memlens and its libraries, which come before anything else that this Python has.
+ */
+export function pythonEnvironment(extensionPath: string): NodeJS.ProcessEnv {
+  const own = { ...process.env, PYTHONSAFEPATH: '1', PYTHONUTF8: '1', PYTHONUNBUFFERED: '1' };
+  const libraries = bundledLibraries(extensionPath);
+  if (libraries === undefined) return own;
+  const folders = [path.join(extensionPath, 'pyserver'), libraries];
+  // A PYTHONHOME of the user's would be that of another Python.
+  return { ...own, PYTHONPATH: folders.join(path.delimiter), PYTHONHOME: undefined, PYTHONNOUSERSITE: '1' };
+}
+
+/** The folder of the libraries in an installed extension; undefined in a checkout, whose Python has them. */
+export function bundledLibraries(extensionPath: string): string | undefined {
+  const folder = path.join(extensionPath, 'pyserver', 'libraries');
+  return existsSync(folder) ? folder : undefined;
+}

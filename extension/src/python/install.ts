@@ -1,0 +1,90 @@
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import * as vscode from 'vscode';
+import { type Logger, messageOf } from '../base/logger';
+
+/** The version that is installed: the one that most libraries have been run with. */
+const VERSION = '3.13';
+const LIMIT_MS = 10 * 60_000;
+
+interface Installer {
+  /** The program that has to be there. */
+  program: string;
+  args: string[];
+  /** What it does, for the question. */
+  effect: string;
+}
+
+/** The programs that can install a Python without an administrator, the least intrusive first. */
+export function installers(storagePath: string, platform: NodeJS.Platform = process.platform): Installer[] {
+  const folder = path.join(storagePath, 'python');
+  const uv = {
+    program: 'uv',
+    args: ['python', 'install', VERSION, '--install-dir', folder, '--no-bin'],
+    effect: `uv downloads Python ${VERSION} into a folder that only Memlens uses`,
+  };
+  const brew = {
+    program: 'brew',
+    args: ['install', `python@${VERSION}`],
+    effect: `Homebrew installs Python ${VERSION} for all of its users`,
+  };
+  const winget = {
+    program: 'winget',
+    args: ['install', '--exact', '--id', `Python.Python.${VERSION}`, '--scope', 'user', '--silent'],
+    effect: `winget installs Python ${VERSION} for your account`,
+  };
+  if (platform === 'darwin') return [uv, brew];
+  return platform === 'win32' ? [uv, winget] : [uv];
+}
+
+/** Installs a Python, if the user agrees. Returns whether there is a new one. */
+export async function installPython(storagePath: string, log: Logger): Promise<boolean> {
+  const able = await firstThatRuns(installers(storagePath));
+  if (able === undefined) {
+    const advice =
+      process.platform === 'linux'
+        ? "Install python3 (3.11 to 3.14) with your system's package manager"
+        : 'Install Python 3.11 to 3.14 from python.org';
+    void vscode.window.showErrorMessage(
+      `No program that could install a Python was found. ${advice}, then run "Memlens: Restart Server".`,
+    );
+    return false;
+  }
+  const install = 'Install';
+  const detail = `${able.effect}. This needs the network. It runs: ${[able.program, ...able.args].join(' ')}`;
+  const question = 'Install a Python for Memlens?';
+  const choice = await vscode.window.showInformationMessage(question, { modal: true, detail }, install);
+  if (choice !== install) return false;
+  const options = { location: vscode.ProgressLocation.Notification, title: `Installing Python ${VERSION}` };
+  try {
+    await vscode.window.withProgress(options, () => run(able.program, able.args));
+    return true;
+  } catch (error) {
+    log.error(`${able.program}: ${messageOf(error)}`);
+    void vscode.window.showErrorMessage(
+      `${able.program} could not install Python: ${messageOf(error).split('\n')[0] ?? ''}`,
+    );
+    return false;
+  }
+}
+
+async function firstThatRuns(all: Installer[]): Promise<Installer | undefined> {
+  for (const each of all) {
+    try {
+      await run(each.program, ['--version']);
+      return each;
+    } catch {
+      // it is not there
+    }
+  }
+  return undefined;
+}
+
+function run(program: string, args: string[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    execFile(program, args, { timeout: LIMIT_MS, windowsHide: true }, (error, _stdout, stderr) => {
+      if (error === null) resolve();
+      else reject(new Error(stderr.trim() || error.message));
+    });
+  });
+}

@@ -1,0 +1,100 @@
+"""``memlens compare`` for heap dumps: two of them, or a series of more."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from memlens.cli.ask import ask
+from memlens.cli.object import place, words
+from memlens.cli.output import json_line, say
+from memlens.store.snapshot import Snapshot
+from memlens.units import counted, format_bytes
+from memlens.views.compare.heaps import HeapComparison, HeapSeries, compare_heaps, series
+
+T = TypeVar("T")
+
+_MOST_HOLDERS = 10
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare the dumps of the arguments, and return the exit status."""
+
+    def answer(opened: list[Snapshot]) -> HeapComparison | HeapSeries:
+        if len(opened) > 2:
+            return series(opened, options.search, options.top)
+        return compare_heaps(opened[0], opened[1], options.search, options.top)
+
+    found = _ask_all(options, [options.before, options.after, *options.more], [], answer)
+    if options.json:
+        json_line(found)
+    elif isinstance(found, HeapSeries):
+        _print_series(found)
+    else:
+        _print(found)
+    return 0
+
+
+def _ask_all(
+    options: argparse.Namespace,
+    paths: list[Path],
+    opened: list[Snapshot],
+    question: Callable[[list[Snapshot]], T],
+) -> T:
+    """Ask all files at once, each of which stays open meanwhile."""
+    if len(opened) == len(paths):
+        return question(opened)
+    return ask(
+        options,
+        lambda snapshot: _ask_all(options, paths, [*opened, snapshot], question),
+        paths[len(opened)],
+    )
+
+
+def _print(answer: HeapComparison) -> None:
+    before, after = answer.before, answer.after
+    say(f"before: {counted(before.objects, 'object')}, {format_bytes(before.shallow_bytes)}")
+    say(f"after: {counted(after.objects, 'object')}, {format_bytes(after.shallow_bytes)}")
+    if after.only_bytes is not None and before.only_bytes is not None:
+        say(f"new: {counted(after.only_objects or 0, 'object')}, {format_bytes(after.only_bytes)}")
+        say(f"gone: {counted(before.only_objects or 0, 'object')}, {format_bytes(before.only_bytes)}")
+    else:
+        say("matched by type: ids of objects don't last in these dumps")
+    say(f"{'retained':>12} {'difference':>12} {'count':>10} {'difference':>11}  type")
+    for row in answer.types:
+        say(
+            f"{format_bytes(row.after_retained_bytes):>12} "
+            f"{_signed_bytes(row.after_retained_bytes - row.before_retained_bytes):>12} {row.after_count:>10,} "
+            f"{row.after_count - row.before_count:>+11,}  {row.type}{_turnover(row.new, row.gone)}"
+        )
+    if answer.holders:
+        say("what holds new objects:")
+    for holder in answer.holders[:_MOST_HOLDERS]:
+        say(
+            f"  {words(holder.object)} holds {counted(holder.new_objects, 'new object')}, "
+            f"{format_bytes(holder.new_bytes)}{place(holder.object)}"
+        )
+    if answer.paths:
+        say("what grew, by the types of what dominates it:")
+    for path in answer.paths[:_MOST_HOLDERS]:
+        say(
+            f"  {_signed_bytes(path.after_retained_bytes - path.before_retained_bytes)} in "
+            f"{path.after_objects:,} (before {path.before_objects:,}): {' > '.join(path.path)}"
+        )
+
+
+def _turnover(new: int | None, gone: int | None) -> str:
+    return f" ({new:,} new, {gone:,} gone)" if new is not None and gone is not None and (new or gone) else ""
+
+
+def _print_series(answer: HeapSeries) -> None:
+    say(f"objects: {', '.join(f'{count:,}' for count in answer.objects)}")
+    say(f"shallow size: {', '.join(map(format_bytes, answer.shallow_bytes))}")
+    say("retained in each dump, and the count in the last:")
+    for row in answer.types:
+        grows = ", grows throughout" if row.grows else ""
+        say(f"  {', '.join(map(format_bytes, row.retained_bytes))}; {row.counts[-1]:,}  {row.type}{grows}")
+
+
+def _signed_bytes(count: int) -> str:
+    return f"{'+' if count > 0 else ''}{format_bytes(count)}"

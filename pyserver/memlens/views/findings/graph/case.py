@@ -1,0 +1,273 @@
+"""What the rules for heap dumps look at: objects, their types and what holds them, and figures of sets of them."""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memlens.model.graph import NONE
+from memlens.model.info import GraphInfo
+from memlens.model.timeline import NEVER
+from memlens.store.snapshot import Snapshot
+from memlens.units import plain_name, shortened
+from memlens.views.findings.answers import Figure, FigureKind, LineLink, ObjectsLink, TextPart
+from memlens.views.findings.writing import text_in_sql, words
+from memlens.views.graph.objects import references_between
+from memlens.views.graph.paths import Path, paths
+from memlens.views.graph.retained import retained_by
+from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, type_names
+
+LEAST_SHARE, LEAST_BYTES = 0.01, 32 << 10
+_MOST_NAME = 60
+_FIRST_STEPS, _LAST_STEPS = 3, 2
+_MOST_PATHS, _MOST_PATH = 3, 200
+
+RUNTIME_KINDS = ("synthetic", "root", "code", "object shape", "hidden")
+"""Kinds of types whose objects are the engine's, and none of the program's."""
+_MODULE = re.compile(r"\s\(.*\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCase:
+    """A heap dump."""
+
+    snapshot: Snapshot
+    info: GraphInfo
+
+    @property
+    def whole(self) -> int:
+        """Bytes of all that roots reach."""
+        return self.info.reachable_bytes
+
+    @property
+    def least(self) -> int:
+        """Bytes from which a rule says something: 1% of what roots reach, and 32 KiB."""
+        return max(LEAST_BYTES, int(LEAST_SHARE * self.whole))
+
+    def type_names(self) -> list[str]:
+        """The name of each type as SQL has it, without its module."""
+        return self.snapshot.keep(
+            "findings.type names", lambda: self.snapshot.strings.texts(self.snapshot.types.name)
+        )
+
+    def types_where(self, test: Callable[[str], object]) -> list[int]:
+        """The numbers of the types whose names pass a test."""
+        return [number for number, name in enumerate(self.type_names()) if test(name)]
+
+    def types_of_kind(self, *kinds: str) -> list[int]:
+        """The numbers of the types of some kinds, as "closure"."""
+        names = self.snapshot.graph_names.type_kinds
+        chosen = [number for number, name in enumerate(names) if name in kinds]
+        return np.flatnonzero(np.isin(self.snapshot.types.kind, chosen)).tolist()
+
+    def instances(self, types: Sequence[int]) -> Numbers:
+        """The instances of some types that roots reach."""
+        stored = self.snapshot.types
+        parts = [
+            stored.instance[int(stored.instance_start[number]) : int(stored.instance_start[number + 1])]
+            for number in types
+        ]
+        return self.reached(np.concatenate(parts) if parts else np.zeros(0, np.uint32))
+
+    def reached(self, numbers: Numbers) -> Numbers:
+        """Those of some objects that roots reach."""
+        found: Numbers = numbers[self.snapshot.objects.distance[numbers] != NEVER]
+        return found
+
+    def retained(self, numbers: Numbers) -> int:
+        """What would be freed without some objects."""
+        return retained_by(self.snapshot, numbers).retained_bytes if len(numbers) else 0
+
+    def at_most(self, numbers: Numbers) -> int:
+        """A bound of that: bytes that these objects dominate, in which nested ones count twice."""
+        return min(int(self.snapshot.objects.retained[numbers].sum()), self.whole)
+
+    def kinds(self, test: Callable[[str], object]) -> Numbers:
+        """An item for each number of a byte: whether references of that kind have a name that passes a test."""
+        found = np.zeros(256, np.bool_)
+        for number, kind in enumerate(self.snapshot.graph_names.reference_kinds):
+            found[number] = bool(test(kind.name))
+        return found
+
+    def named(self, *names: str) -> Numbers:
+        """The numbers of references that have one of some names."""
+        stored, strings = self.snapshot.references, self.snapshot.strings
+        by_text = np.zeros(256, np.bool_)
+        for number, kind in enumerate(self.snapshot.graph_names.reference_kinds):
+            by_text[number] = kind.naming == "text"
+        numbers = self.snapshot.keep(
+            "findings.reference names", lambda: np.unique(stored.name[by_text[stored.kind]])
+        )
+        chosen = [number for number in (strings.find(numbers, name) for name in names) if number >= 0]
+        return np.flatnonzero(np.isin(stored.name, np.array(chosen, np.uint32)) & by_text[stored.kind])
+
+    def sources(self, references: Numbers) -> Numbers:
+        """The objects that have some references."""
+        return np.searchsorted(self.snapshot.references.start, references.astype(np.uint64), "right") - 1
+
+    def row(self, number: int) -> ObjectRow:
+        """An object in words."""
+        return object_rows(self.snapshot, [number])[0]
+
+    def line(self, number: int) -> LineLink | None:
+        """Where an object or its class is defined."""
+        found = self._place(number)
+        if found is None and self.snapshot.types.object is not None:
+            own = int(self.snapshot.types.object[int(self.snapshot.objects.type[number])])
+            found = self._place(own) if own != NEVER else None
+        return found
+
+    def _place(self, number: int) -> LineLink | None:
+        places = self.snapshot.objects.places
+        at = int(np.searchsorted(places["object"], number))
+        if at >= len(places) or int(places["object"][at]) != number:
+            return None
+        return self.line_of(int(places["frame"][at]))
+
+    def line_of(self, frame: int) -> LineLink | None:
+        """A frame's line, None where it has none."""
+        if frame == NONE:
+            return None
+        file, line, function, _ = self.snapshot.frames.rows([frame])[frame]
+        return LineLink(file, line, function, frame) if file and line > 0 else None
+
+    def type_name(self, number: int) -> str:
+        """A type's name for a sentence: short, with its module only where the name needs it."""
+        name = self.type_names()[number]
+        name = short_type(name)
+        twins = self.snapshot.keep("findings.twins", self._twins)
+        if number not in twins:
+            return name
+        module = _MODULE.search(type_names(self.snapshot)[number])
+        return f"{name}{module[0]}" if module else name
+
+    def _twins(self) -> frozenset[int]:
+        _, inverse, counts = np.unique(self.snapshot.types.name, return_inverse=True, return_counts=True)
+        return frozenset(np.flatnonzero(counts[inverse] > 1).tolist())
+
+
+def short_type(name: str) -> str:
+    """A type's name without its packages: ``HashMap$Node[]`` of ``java.util.HashMap$Node[]``."""
+    # type arguments have packages of their own, and V8's names that aren't classes no packages at all
+    short = re.sub(r"(?<![\w./ ])(?:[a-zA-Z_][\w]*\.)+(?=[A-Z_a-z])", "", name) if " / " not in name else name
+    return plain_name(shortened(" ".join((short or name).split()), _MOST_NAME))
+
+
+def object_name(case: GraphCase, row: ObjectRow) -> str:
+    """An object for a sentence: ``Session @5143``, a class by its own name."""
+    kind = int(case.snapshot.objects.type[row.object])
+    name = case.type_name(kind)
+    if row.name and row.type.startswith("java.lang.Class"):
+        return f"class {short_type(row.name)}"
+    address = f"@{row.id:#x}" if case.info.kind != "v8" else f"@{row.id}"
+    return f"{name} {address}"
+
+
+def object_part(case: GraphCase, number: int) -> TextPart:
+    """An object by its name, which shows it."""
+    return TextPart(
+        object_name(case, case.row(number)), None, case.line(number), None, ObjectsLink("object", number)
+    )
+
+
+def figure(amount: int, sql: str, kind: FigureKind = "retained", unit: str = "bytes") -> Figure:
+    """An amount with its query."""
+    return Figure(amount, unit, kind, sql)
+
+
+def measured(amount: Figure, objects: ObjectsLink | None = None) -> TextPart:
+    """An amount, which shows what it is of."""
+    return TextPart(str(amount), amount, None, None, objects)
+
+
+def retained_sql(condition: str) -> str:
+    """A query for what the objects retain together for which a condition holds, and that roots reach."""
+    return f"SELECT retained(object) FROM objects WHERE {condition} AND distance IS NOT NULL"
+
+
+def chosen(condition: str) -> ObjectsLink:
+    """The objects for which a condition holds, and that roots reach, those first that retain most."""
+    return ObjectsLink(
+        "query", 0,
+        f"SELECT * FROM objects WHERE {condition} AND distance IS NOT NULL ORDER BY retained_bytes DESC",
+    )  # fmt: skip
+
+
+def of_types(names: Collection[str]) -> str:
+    """A condition for the types of objects."""
+    listed = ", ".join(text_in_sql(name) for name in dict.fromkeys(names))
+    return f"type IN ({listed})"
+
+
+def held_by(case: GraphCase, number: int) -> list[TextPart]:
+    """What holds an object, as ``Leak.CACHE.table``: names along a short path, without the runtime's own steps."""
+    nearest: list[TextPart] = []
+    for path in paths(case.snapshot, number, _MOST_PATHS).paths:
+        kinds = ", ".join(dict.fromkeys(root.kind for root in path.roots[:2]))
+        first, names = _way(case, path)
+        if names:
+            begin = _short_name(case, first)
+            shown = shortened(begin + "".join(names), _MOST_PATH)
+            detail = next((root.detail for root in path.roots if root.detail), "")
+            where = f" ({kinds}{': ' + plain_name(detail) if detail else ''})" if kinds else ""
+            link = ObjectsLink("object", first.object)
+            return [TextPart(shown, None, None, None, link), words("" if case.info.kind == "v8" else where)]
+        nearest = nearest or [words(f"a root: {kinds}" if kinds else "a root")]
+    return nearest
+
+
+def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
+    """The program's first object on a path, and the names of the references from there on."""
+    ends = [path.root, *(step.object for step in path.steps)]
+    begin = max((place for place, row in enumerate(ends[:-1]) if _is_runtime(case, row)), default=-1) + 1
+    names = [_step(step.name, step.kind) for step in path.steps[begin:]]
+    if len(names) > _FIRST_STEPS + _LAST_STEPS + 1:
+        names = [*names[:_FIRST_STEPS], "…", *names[-_LAST_STEPS:]]
+    return ends[begin], names
+
+
+def _short_name(case: GraphCase, row: ObjectRow) -> str:
+    """What a path begins with: a class's name, a function's, or else a type with its id."""
+    if row.type.startswith("java.lang.Class"):
+        return object_name(case, row).removeprefix("class ")
+    return short_type(row.name) if row.name and case.info.kind == "v8" else object_name(case, row)
+
+
+def _is_runtime(case: GraphCase, row: ObjectRow) -> bool:
+    """Whether an object is one that the runtime made up to group its roots."""
+    kinds = case.snapshot.graph_names.type_kinds
+    kind = kinds[int(case.snapshot.types.kind[int(case.snapshot.objects.type[row.object])])]
+    return kind in RUNTIME_KINDS or row.type.startswith("[")
+
+
+def _step(name: str, kind: str) -> str:
+    if name.startswith("["):
+        return name if kind == "element" else ""
+    return f".{plain_name(name)}" if name else ""
+
+
+def common_reference(case: GraphCase, members: Numbers) -> str:
+    """By which field of which type most of some objects are held: ``HashMap$Node.value``; empty where that varies."""
+    some = members[:: max(1, len(members) // 2_000)][:2_000]
+    stored = case.snapshot.references
+    seen: dict[tuple[int, int, int], int] = {}
+    for number in some.tolist():
+        begin = int(stored.referrer_start[number])
+        for source in stored.referrer[begin : begin + min(4, int(stored.referrer_start[number + 1]) - begin)]:
+            for reference in references_between(case.snapshot, int(source), number)[:1].tolist():
+                key = (
+                    int(case.snapshot.objects.type[int(source)]), int(stored.kind[reference]),
+                    int(stored.name[reference]),
+                )  # fmt: skip
+                if case.snapshot.graph_names.reference_kinds[key[1]].naming != "text":
+                    key = (*key[:2], -1)
+                seen[key] = seen.get(key, 0) + 1
+    if not seen:
+        return ""
+    (kind, reference_kind, name), count = max(seen.items(), key=lambda item: item[1])
+    if count < len(some) // 2:
+        return ""
+    naming = case.snapshot.graph_names.reference_kinds[reference_kind].naming
+    field = f".{plain_name(case.snapshot.strings.head(name, _MOST_NAME))}" if naming == "text" else ""
+    return f"{case.type_name(kind)}{field}"

@@ -1,0 +1,293 @@
+"""Collections and arrays with little or nothing in them, and numbers in objects of their own."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from memlens.model.graph import VALUE_KINDS
+from memlens.views.findings.graph.case import (
+    GraphCase,
+    chosen,
+    common_reference,
+    figure,
+    measured,
+    of_types,
+    retained_sql,
+    short_type,
+)  # fmt: skip
+from memlens.views.findings.writing import Ranked, made, percent, words
+from memlens.views.graph.rows import Numbers
+
+TINY = 2
+_LEAST_SLOTS = 4
+_USED_SHARE = 0.25
+
+_SIZES = {
+    "java.util.ArrayList": "size",
+    "java.util.Vector": "elementCount",
+    "java.util.Stack": "elementCount",
+    "java.util.HashMap": "size",
+    "java.util.LinkedHashMap": "size",
+    "java.util.TreeMap": "size",
+    "java.util.LinkedList": "size",
+    "java.util.Hashtable": "count",
+    "java.util.Properties": "count",
+    "java.util.WeakHashMap": "size",
+    "java.util.IdentityHashMap": "size",
+    "java.util.PriorityQueue": "size",
+    "java.util.concurrent.ConcurrentHashMap": "baseCount",
+    "java.util.concurrent.LinkedBlockingDeque": "count",
+    "android.util.ArrayMap": "mSize",
+    "android.util.ArraySet": "mSize",
+    "android.util.SparseArray": "mSize",
+}
+"""Collections of Java's and Android's libraries, and the field that says how many elements one has."""
+
+_TABLES = frozenset(("Map", "Set", "WeakMap", "WeakSet"))
+"""Collections of JavaScript that have a table even when they are empty."""
+
+_JAVA_BOXES = ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
+_NET_BOXES = (
+    "Boolean", "Byte", "SByte", "Char", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Single", "Double",
+    "Decimal", "Guid", "DateTime",
+)  # fmt: skip
+_BOXES = frozenset(
+    (
+        *(f"java.lang.{name}" for name in _JAVA_BOXES),
+        *(f"System.{name}" for name in _NET_BOXES),
+    )
+)
+_PRIMITIVES = frozenset(
+    f"{name}[]" for name in ["boolean", "byte", "char", "short", "int", "long", "float", "double"]
+)
+
+
+class _Sized(NamedTuple):
+    """Collections whose sizes are known."""
+
+    objects: Numbers
+    sizes: Numbers
+
+
+def _sized(case: GraphCase) -> _Sized:
+    """All collections of known types with their sizes."""
+    return case.snapshot.keep("findings.collections", lambda: _Sized(*_make_sized(case)))
+
+
+def _make_sized(case: GraphCase) -> tuple[Numbers, Numbers]:
+    fields = case.snapshot.fields
+    parts: list[tuple[Numbers, Numbers]] = []
+    names = case.type_names()
+    for name, field in _SIZES.items() if fields is not None else ():
+        kinds = [number for number, each in enumerate(names) if each == name]
+        members = case.instances(kinds).astype(np.int64)
+        text = case.snapshot.strings.find(np.unique(fields.name), field) if fields and len(members) else -1
+        if fields is None or text < 0:
+            continue
+        found = np.full(len(members), -1, np.int64)
+        widths = fields.start[members + 1].astype(np.int64) - fields.start[members].astype(np.int64)
+        for place in range(int(widths.max())):
+            has = np.flatnonzero(widths > place)
+            at = fields.start[members[has]].astype(np.int64) + place
+            hit = fields.name[at] == text
+            found[has[hit]] = _integers(fields.kind[at[hit]], fields.bits[at[hit]])
+        parts.append((members[found >= 0], found[found >= 0]))
+    if case.info.kind == "v8":
+        parts.append(_tables(case))
+    if not parts:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def _integers(kinds: Numbers, bits: Numbers) -> Numbers:
+    wide = kinds == VALUE_KINDS.index("long")
+    narrow = bits.astype(np.uint32).view(np.int32).astype(np.int64)
+    return np.where(wide, bits.view(np.int64), narrow)
+
+
+def _tables(case: GraphCase) -> tuple[Numbers, Numbers]:
+    """JavaScript's maps and sets that are empty: their table refers to nothing but what the engine needs."""
+    stored, objects = case.snapshot.references, case.snapshot.objects
+    members = case.instances(case.types_where(_TABLES.__contains__))
+    table = case.named("table")
+    owners = case.sources(table)
+    own = np.isin(owners, members)
+    table, owners = table[own], owners[own]
+    targets = stored.target[table].astype(np.int64)
+    kinds = np.array(
+        [kind.name in ("internal", "element", "hidden") for kind in case.snapshot.graph_names.reference_kinds]
+        + [False] * (256 - len(case.snapshot.graph_names.reference_kinds))
+    )
+    made_by_engine = np.isin(objects.type, case.types_of_kind("hidden", "object shape"))
+    sizes = np.array(
+        [
+            int((kinds[stored.kind[part]] & ~made_by_engine[stored.target[part]]).sum())
+            for part in (
+                slice(int(stored.start[target]), int(stored.start[target + 1]))
+                for target in targets[:200_000]
+            )
+        ],
+        np.int64,
+    )
+    return owners[: len(sizes)].astype(np.int64), sizes
+
+
+def empty_collections(case: GraphCase) -> Iterator[Ranked]:
+    """Collections without an element retain 1% of what roots reach, and 32 KiB.
+
+    Of the usual classes of Java, Android and JavaScript, where the dump says how many elements each has.
+    """
+    known = _sized(case)
+    yield from _wasteful(
+        case, known.objects[known.sizes == 0], "empty_collections", "Empty collections",
+        "are empty and retain", ". Make them when the first element comes.",
+    )  # fmt: skip
+
+
+def _wasteful(
+    case: GraphCase, members: Numbers, rule: str, title: str, verb: str, advice: str
+) -> Iterator[Ranked]:
+    if not len(members) or case.at_most(members) < case.least:
+        return
+    total = case.retained(members)
+    if total < case.least:
+        return
+    listed = ", ".join(map(str, members.tolist())) if len(members) <= 1_000 else ""
+    shown = figure(total, retained_sql(f"object IN ({listed})") if listed else "")
+    sentence = [
+        words(f"{_counted(case, members)} {verb} "), measured(shown),
+        words(f" ({percent(total, case.whole)} of what roots reach)"),
+    ]  # fmt: skip
+    through = common_reference(case, members)
+    sentence.append(words(f", most of them referred to by {through}{advice}" if through else advice))
+    kinds = np.unique(case.snapshot.objects.type[members]).tolist()
+    link = chosen(of_types([case.type_names()[kind] for kind in kinds]))
+    yield Ranked(total / case.whole, made(rule, title, sentence, shown, None, objects=link))
+
+
+def _counted(case: GraphCase, members: Numbers) -> str:
+    """How many objects of which types, the most frequent first: ``20,000 ArrayList, 300 HashMap``."""
+    counts = np.bincount(case.snapshot.objects.type[members])
+    order = np.argsort(-counts, kind="stable")
+    named = [f"{int(counts[kind]):,} {case.type_name(kind)}" for kind in order[:3].tolist() if counts[kind]]
+    rest = int(counts[order[3:]].sum())
+    return ", ".join([*named, *([f"{rest:,} others"] if rest else [])])
+
+
+def oversized_collections(case: GraphCase) -> Iterator[Ranked]:
+    """Collections with elements use less than a quarter of the slots of their arrays, and the others are 1% of what
+    roots reach, and 32 KiB.
+
+    Of dumps of Java, whose arrays don't refer to what is null, for arrays of four slots or more.
+    """
+    known = _sized(case)
+    yield from _unused(case, known.objects[known.sizes > 0], "oversized_collections", "Oversized collections")
+
+
+def null_arrays(case: GraphCase) -> Iterator[Ranked]:
+    """Arrays that no known collection has are null in over three quarters of their slots: 1% of what roots reach, and
+    32 KiB.
+
+    Of dumps of Java.
+    """
+    if case.info.kind != "hprof":
+        return
+    arrays = case.instances(_reference_arrays(case)).astype(np.int64)
+    known = _sized(case).objects
+    own = np.zeros(len(case.snapshot.objects.type), np.bool_)
+    own[known] = True
+    stored = case.snapshot.references
+    held = stored.referrer_start[arrays + 1] > stored.referrer_start[arrays]
+    first = np.zeros(len(arrays), np.int64)
+    first[held] = stored.referrer[stored.referrer_start[arrays[held]].astype(np.int64)]
+    yield from _sparse(case, arrays[~(held & own[first])], "null_arrays", "Arrays of nulls")
+
+
+def _reference_arrays(case: GraphCase) -> list[int]:
+    return case.types_where(lambda name: name.endswith("[]") and name not in _PRIMITIVES)
+
+
+def _unused(case: GraphCase, collections: Numbers, rule: str, title: str) -> Iterator[Ranked]:
+    """What arrays of some collections don't use."""
+    if case.info.kind != "hprof" or not len(collections):
+        return
+    stored, objects = case.snapshot.references, case.snapshot.objects
+    kinds = np.zeros(len(case.type_names()), np.bool_)
+    kinds[_reference_arrays(case)] = True
+    owner = np.zeros(len(objects.type), np.bool_)
+    owner[collections] = True
+    counts = stored.start[collections + 1] - stored.start[collections]
+    at = np.repeat(stored.start[collections].astype(np.int64), counts.astype(np.int64)) + _ranks(counts)
+    targets = stored.target[at]
+    yield from _sparse(case, np.unique(targets[kinds[objects.type[targets]]]).astype(np.int64), rule, title)
+
+
+def _ranks(counts: Numbers) -> Numbers:
+    """0, 1, 2 … for each of some counts."""
+    counts = counts.astype(np.int64)
+    before: Numbers = np.cumsum(counts) - counts
+    ranks: Numbers = np.arange(int(counts.sum())) - np.repeat(before, counts)
+    return ranks
+
+
+def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: str) -> Iterator[Ranked]:
+    """What the slots without an element take of those arrays that use less than a quarter of theirs."""
+    if not len(arrays):
+        return
+    stored, objects = case.snapshot.references, case.snapshot.objects
+    slot = int(case.snapshot.manifest.settings.get("reference_bytes") or case.info.id_bytes)
+    # an array's header: two words of the machine and its length, as the sizes were inferred
+    header = 16 if slot < case.info.id_bytes else 2 * case.info.id_bytes + 4
+    slots = np.maximum(objects.shallow[arrays].astype(np.int64) - header, 0) // slot
+    is_element = case.kinds(lambda name: name == "element")
+    total = np.concatenate(([0], np.cumsum(is_element[stored.kind], dtype=np.int64)))
+    used = total[stored.start[arrays + 1].astype(np.int64)] - total[stored.start[arrays].astype(np.int64)]
+    chosen_ones = (slots >= _LEAST_SLOTS) & (used < _USED_SHARE * slots)
+    unused = int(((slots - used)[chosen_ones]).sum()) * slot
+    if unused < case.least:
+        return
+    members = arrays[chosen_ones]
+    shown = figure(unused, "", "shallow")
+    through = common_reference(case, members)
+    kinds = np.unique(objects.type[members]).tolist()
+    link = chosen(of_types([case.type_names()[kind] for kind in kinds]))
+    empty = int((used[chosen_ones] == 0).sum())
+    sentence = [
+        words(f"{_counted(case, members)} use less than a quarter of their slots"),
+        words(f" ({empty:,} of them none)" if empty else ""),
+        words("; the others take "), measured(shown, link),
+        words(f" ({percent(unused, case.whole)} of what roots reach)"),
+        words(f". Most of them are referred to by {through}." if through else "."),
+    ]  # fmt: skip
+    yield Ranked(unused / case.whole, made(rule, title, sentence, shown, None, objects=link, inferred=True))
+
+
+def boxed_numbers(case: GraphCase) -> Iterator[Ranked]:
+    """Numbers that are objects of their own take 1% of what roots reach, and 32 KiB.
+
+    Java's and .NET's boxes, and V8's heap numbers.
+    """
+    kinds = sorted({*case.types_where(_BOXES.__contains__), *case.types_of_kind("number", "heap number")})
+    members = case.instances(kinds)
+    objects = case.snapshot.objects
+    total = int(objects.shallow[members].sum()) if len(members) else 0
+    if total < case.least:
+        return
+    names = [case.type_names()[kind] for kind in np.unique(objects.type[members]).tolist()]
+    where = of_types(names)
+    shown = figure(
+        total, f"SELECT sum(shallow_bytes) FROM objects WHERE {where} AND distance IS NOT NULL", "shallow"
+    )
+    link = chosen(where)
+    through = common_reference(case, members)
+    what = ", ".join(short_type(name) for name in names[:3])
+    sentence = [
+        words(f"{len(members):,} numbers are objects of their own ({what}), "), measured(shown, link),
+        words(f" ({percent(total, case.whole)} of what roots reach)"),
+        words(f", most of them referred to by {through}" if through else ""),
+        words(". Arrays of numbers, or collections made for them, have no such objects."),
+    ]  # fmt: skip
+    yield Ranked(
+        0.7 * total / case.whole, made("boxed_numbers", "Boxed numbers", sentence, shown, None, objects=link)
+    )

@@ -1,0 +1,142 @@
+"""Strings and arrays that are in memory several times."""
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.graph.alike import first_alike
+from memlens.store.manifest import InconsistentError
+from memlens.units import plain_name, shortened
+from memlens.views.findings.graph.case import (
+    GraphCase,
+    chosen,
+    common_reference,
+    figure,
+    measured,
+    of_types,
+)  # fmt: skip
+from memlens.views.findings.writing import Ranked, made, percent, words
+from memlens.views.graph.rows import Numbers
+
+_STRING_TYPES = frozenset(("java.lang.String", "str", "String"))
+_MOST_SHOWN = 3
+_MOST_TEXT = 40
+_MOST_HEAD = 100
+_ARRAY_KINDS = ("array",)
+
+U64 = npt.NDArray[np.uint64]
+
+
+def strings(case: GraphCase) -> Iterator[Ranked]:
+    """Copies of strings would free 1% of what roots reach, and 32 KiB, if there were one of each.
+
+    Strings are equal that have one text and one size of their own: of long ones V8 writes the first 1,024 characters,
+    and Memlens keeps 3 KiB of Java's. What one copy retains stays, the largest.
+    """
+    names = case.type_names()
+    kinds = sorted({*case.types_of_kind("string"), *case.types_where(_STRING_TYPES.__contains__)})
+    members = case.instances(kinds).astype(np.int64)
+    objects = case.snapshot.objects
+    members = members[objects.name[members] > 0]
+    if len(members) < 2:
+        return
+    numbers = objects.name[members]
+    distinct, places = np.unique(numbers, return_inverse=True)
+    stored = case.snapshot.strings
+    ends = stored.end
+    begin, end = ends[distinct - 1], ends[distinct]
+    text_of = _first_alike(stored.utf8, begin, end)[places]
+    keys = np.stack((text_of.astype(np.uint64), objects.shallow[members]), axis=1)
+    _, groups = np.unique(keys, axis=0, return_inverse=True)
+    groups = groups.reshape(-1)
+    freed, copies = _without_one(objects.retained[members], groups)
+    total = int(freed.sum())
+    if total < case.least:
+        return
+    where = of_types([names[kind] for kind in kinds])
+    query = (
+        "SELECT coalesce(sum(bytes), 0) FROM (SELECT sum(o.retained_bytes) - max(o.retained_bytes) AS bytes "
+        "FROM objects AS o JOIN strings AS s ON s.string = o.name_string "
+        f"WHERE o.{where} AND o.name_string > 0 AND o.distance IS NOT NULL GROUP BY s.text, o.shallow_bytes)"
+    )
+    shown = figure(total, query)
+    extra = int((copies - 1)[copies > 1].sum())
+    most = np.argsort(-freed, kind="stable")[:_MOST_SHOWN]
+    firsts = [int(members[np.argmax(groups == group)]) for group in most.tolist() if freed[group]]
+    texts = [
+        f"“{plain_name(shortened(stored.head(int(objects.name[number]), _MOST_HEAD), _MOST_TEXT))}” "
+        f"{int(copies[group]):,} times"
+        for number, group in zip(firsts, most.tolist(), strict=False)
+    ]
+    sentence = [
+        words(f"{extra:,} strings are copies of others, "), measured(shown, chosen(where)),
+        words(f" ({percent(total, case.whole)} of what roots reach): {', '.join(texts)}."),
+    ]  # fmt: skip
+    link = chosen(where)
+    yield Ranked(
+        total / case.whole,
+        made("duplicate_strings", "Duplicate strings", sentence, shown, None, objects=link),
+    )
+
+
+def arrays(case: GraphCase) -> Iterator[Ranked]:
+    """Arrays that refer to the same objects in the same order as another would free 1% of what roots reach, and 32 KiB.
+
+    Of dumps that mark arrays as such. Elements that are numbers aren't in the archive.
+    """
+    kinds = case.types_of_kind(*_ARRAY_KINDS)
+    if case.info.kind == "v8":
+        # parts of objects, and no arrays of the program's
+        return
+    members = case.instances(kinds).astype(np.int64)
+    objects, stored = case.snapshot.objects, case.snapshot.references
+    start = stored.start
+    is_index = case.kinds(lambda name: name in ("element", "reference"))
+    members = members[start[members + 1] > start[members]]
+    members = members[is_index[stored.kind[(start[members + 1] - 1).astype(np.int64)]]]
+    if len(members) < 2:
+        return
+    width = np.uint64(stored.target.itemsize)
+    same = _first_alike(
+        np.ascontiguousarray(stored.target).view(np.uint8), start[members] * width, start[members + 1] * width
+    )
+    keys = np.stack(
+        (same.astype(np.uint64), objects.type[members].astype(np.uint64), objects.shallow[members]), axis=1
+    )
+    _, groups = np.unique(keys, axis=0, return_inverse=True)
+    freed, copies = _without_one(objects.shallow[members], groups.reshape(-1))
+    total = int(freed.sum())
+    if total < case.least:
+        return
+    shown = figure(total, "", "shallow")
+    extra = copies[groups.reshape(-1)] > 1
+    through = common_reference(case, members[extra])
+    where = of_types([case.type_names()[kind] for kind in np.unique(objects.type[members[extra]]).tolist()])
+    sentence = [
+        words(f"{int((copies - 1)[copies > 1].sum()):,} arrays have the same elements as another, "),
+        measured(shown, chosen(where)), words(f" ({percent(total, case.whole)} of what roots reach)"),
+        words(f", most of them referred to by {through}." if through else "."),
+    ]  # fmt: skip
+    found = made("duplicate_arrays", "Duplicate arrays", sentence, shown, None, objects=chosen(where))
+    yield Ranked(total / case.whole, found)
+
+
+def _first_alike(data: npt.NDArray[np.uint8], begin: U64, end: U64) -> npt.NDArray[np.uint32]:
+    """The number of the first stretch of bytes that is equal to each. Raises :class:`InconsistentError`."""
+    begin, end = np.ascontiguousarray(begin, np.uint64), np.ascontiguousarray(end, np.uint64)
+    if not bool(((begin <= end) & (end <= len(data))).all()):
+        raise InconsistentError("A string ends before it begins, or after the last one")
+    first = np.empty(len(begin), np.uint32)
+    first_alike(data, begin, end, int.from_bytes(os.urandom(8), "little"), first)
+    return first
+
+
+def _without_one(sizes: Numbers, groups: Numbers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Of each group the sum of sizes less the largest, and how many there are."""
+    count = int(groups.max()) + 1
+    largest, sums = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    np.maximum.at(largest, groups, sizes.astype(np.int64))
+    np.add.at(sums, groups, sizes.astype(np.int64))
+    return sums - largest, np.bincount(groups, minlength=count)

@@ -1,0 +1,257 @@
+"""What retains most: objects at which memory accumulates, and groups of one type with their last common holder."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from memlens.model.timeline import NEVER
+from memlens.views.findings.answers import ObjectsLink, TextPart
+from memlens.views.findings.graph.case import (
+    RUNTIME_KINDS,
+    GraphCase,
+    common_reference,
+    figure,
+    held_by,
+    measured,
+    object_part,
+)  # fmt: skip
+from memlens.views.findings.writing import Ranked, made, percent, text_in_sql, words
+from memlens.views.graph.rows import Numbers
+
+BIG_SHARE = 0.1
+"""Of what roots reach: what an object or a group retains at least to be named."""
+
+_POINT_SHARE = 0.7
+"""Memory accumulates at an object whose largest child in the dominator tree retains less than this of it."""
+
+_OWN_SHARE = 0.5
+_WITHIN_SHARE = 0.7
+_PROGRAM_SHARE = 0.8
+"""What has more of everything and no group that has most of it is the program itself, as JavaScript's global object."""
+
+MOST_FOUND = 5
+_MOST_POINTS = 2_000
+
+
+class _Group(NamedTuple):
+    """Objects of one type that one holder immediately dominates, none of them large itself."""
+
+    type: int
+    members: Numbers
+    retained: int
+
+
+def accumulates(case: GraphCase) -> Iterator[Ranked]:
+    """Objects and groups of objects that retain a tenth of what roots reach; five at most.
+
+    An object is named where what it dominates spreads: its largest child in the dominator tree retains less than 70% of
+    it, and at least half of what it retains isn't below a child that retains a tenth itself. Otherwise its groups are:
+    children of one type that retain a tenth together, and none of them alone. What retains 80% of everything is named
+    only if half of it is in one group or in itself.
+    """
+    least = max(1, int(BIG_SHARE * case.whole))
+    found: list[Ranked] = []
+    for holder in [None, *_points(case, least)]:
+        small = _small_children(case, holder, least)
+        groups = _by_type(case, small)
+        own = int(case.snapshot.objects.retained[small].sum())
+        if holder is not None and _is_named(case, holder, own, groups, least):
+            found.append(_of_object(case, holder, groups))
+        else:
+            found += [
+                _of_group(case, holder, group)
+                for group in groups
+                if group.retained >= least and len(group.members) > 1 and _is_a_group(case, group)
+            ]
+    yield from sorted(found, key=lambda each: -each.weight)[:MOST_FOUND]
+
+
+def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], least: int) -> bool:
+    if _is_made_up(case, np.array([holder]))[0]:
+        return False
+    total = int(case.snapshot.objects.retained[holder])
+    shallow = int(case.snapshot.objects.shallow[holder])
+    if (
+        total >= _PROGRAM_SHARE * case.whole
+        and not _is_mostly(groups, total)
+        and shallow < _OWN_SHARE * total
+    ):
+        return False
+    return own + shallow >= least and own + shallow >= _OWN_SHARE * total
+
+
+def _is_mostly(groups: list[_Group], total: int) -> bool:
+    """Whether half of what an object retains is in a group of its children."""
+    return bool(groups) and groups[0].retained >= _OWN_SHARE * total and len(groups[0].members) > 1
+
+
+def _is_made_up(case: GraphCase, numbers: Numbers) -> Numbers:
+    """Which objects are none of the program's: the engine's own, and those by which the dump groups its roots."""
+    own = case.types_where(lambda name: name.startswith(("system / ", "[")))
+    chosen = np.zeros(len(case.type_names()), np.bool_)
+    chosen[[*own, *case.types_of_kind(*RUNTIME_KINDS)]] = True
+    return chosen[case.snapshot.objects.type[numbers]]
+
+
+def _is_a_group(case: GraphCase, group: _Group) -> bool:
+    return not (_is_code(case, group.type) or _is_made_up(case, group.members[:1])[0])
+
+
+def _is_code(case: GraphCase, kind: int) -> bool:
+    """Whether objects of a type are code or classes, which a program has many of anyway."""
+    return case.type_names()[kind] == "java.lang.Class" or kind in case.types_of_kind("closure")
+
+
+def _points(case: GraphCase, least: int) -> list[int]:
+    """Objects at which what they dominate spreads, and the first ones of long chains."""
+    objects = case.snapshot.objects
+    big = np.flatnonzero((objects.retained >= least) & (objects.distance != NEVER))
+    starts, ends = objects.dominated_start[big].astype(np.int64), objects.dominated_start[big + 1]
+    largest = np.zeros(len(big), np.int64)
+    has = starts < ends
+    largest[has] = objects.retained[objects.dominated[starts[has]]].astype(np.int64)
+    spreads = largest < _POINT_SHARE * objects.retained[big]
+    points = big[spreads]
+    # a chain of equals, such as a linked list, spreads nowhere: its first object stands for it
+    lasts = big[~spreads & (largest < least)]
+    if len(lasts):
+        same = big[np.isin(objects.type[big], objects.type[lasts])]
+        above = objects.dominator[same]
+        is_first = above == NEVER
+        is_first[~is_first] = objects.type[above[~is_first]] != objects.type[same[~is_first]]
+        points = np.append(points, same[is_first])
+    found: list[int] = np.unique(points)[:_MOST_POINTS].tolist()
+    return found
+
+
+def _small_children(case: GraphCase, holder: int | None, least: int) -> Numbers:
+    """What an object immediately dominates and isn't large itself; with None, what only several roots hold."""
+    objects = case.snapshot.objects
+    at = len(objects.type) if holder is None else holder
+    children = objects.dominated[int(objects.dominated_start[at]) : int(objects.dominated_start[at + 1])]
+    # the ones that retain most stand first
+    retained = objects.retained[children]
+    return case.reached(children[int(np.count_nonzero(retained >= least)) :])
+
+
+def _by_type(case: GraphCase, members: Numbers) -> list[_Group]:
+    """Some objects by their types, the type first that retains most."""
+    if not len(members):
+        return []
+    objects = case.snapshot.objects
+    kinds = objects.type[members]
+    sums = np.bincount(kinds, weights=objects.retained[members].astype(np.float64))
+    # sums of floats only choose; figures are exact
+    found = []
+    for kind in np.argsort(-sums, kind="stable")[:MOST_FOUND].tolist():
+        own = members[kinds == kind]
+        if len(own):
+            found.append(_Group(kind, own, int(objects.retained[own].sum())))
+    return found
+
+
+def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
+    objects = case.snapshot.objects
+    total = int(objects.retained[holder])
+    shown = figure(total, f"SELECT retained_bytes FROM objects WHERE object = {holder}")
+    link = ObjectsLink("object", holder)
+    sentence = [
+        object_part(case, holder), words(" retains "), measured(shown, link),
+        words(f", {percent(total, case.whole)} of what roots reach"),
+    ]  # fmt: skip
+    chain = _chain_length(case, holder)
+    if chain > 1:
+        sentence.append(words(f": a chain of {chain:,} {case.type_name(int(objects.type[holder]))}"))
+    elif _is_mostly(groups, total):
+        sentence += [words(", most of it in "), *_contents(case, holder, groups[0])]
+    sentence += _held(case, holder)
+    finding = made("retains_most", "Retains most", sentence, shown, None, case.line(holder), objects=link)
+    return Ranked(total / max(case.whole, 1), finding)
+
+
+def _held(case: GraphCase, holder: int) -> list[TextPart]:
+    held = held_by(case, holder)
+    return [words(". Held by "), *held, words(".")] if held else [words(".")]
+
+
+def _chain_length(case: GraphCase, holder: int) -> int:
+    """How many large objects of a holder's type are in a chain below it; 0 if what it dominates spreads."""
+    objects = case.snapshot.objects
+    children = slice(int(objects.dominated_start[holder]), int(objects.dominated_start[holder + 1]))
+    first = objects.dominated[children][:1]
+    if not len(first) or int(objects.retained[first[0]]) < _POINT_SHARE * int(objects.retained[holder]):
+        return 0
+    kind = objects.type[holder]
+    return int(np.count_nonzero((objects.type == kind) & (objects.retained <= objects.retained[holder])))
+
+
+def _contents(case: GraphCase, holder: int | None, group: _Group) -> list[TextPart]:
+    """A group and the types within it that have most of it: ``20,000 HashMap$Node (with 20,000 Session)``."""
+    link = _link(case, holder, group)
+    parts = [TextPart(f"{len(group.members):,} {case.type_name(group.type)}", None, None, None, link)]
+    stored = case.snapshot.compact
+    node = int(case.snapshot.objects.group[int(group.members[0])])
+    if int(stored.objects[node]) != len(group.members):
+        return parts
+    inner: list[str] = []
+    while len(inner) < 3:
+        first, last = int(stored.first[node]), int(stored.last[node])
+        if first >= last or int(stored.retained[first]) < _WITHIN_SHARE * int(stored.retained[node]):
+            break
+        node = first
+        inner.append(f"{int(stored.objects[node]):,} {case.type_name(int(stored.type[node]))}")
+    if inner:
+        parts.append(words(f" (with {', '.join(inner)})"))
+    return parts
+
+
+def _link(case: GraphCase, holder: int | None, group: _Group) -> ObjectsLink:
+    node = int(case.snapshot.objects.group[int(group.members[0])])
+    if int(case.snapshot.compact.objects[node]) == len(group.members):
+        return ObjectsLink("group", node)
+    least = int(case.snapshot.objects.retained[group.members].max())
+    return ObjectsLink(
+        "query",
+        0,
+        f"SELECT * FROM objects WHERE {_where(case, holder, group, least)} ORDER BY retained_bytes DESC",
+    )
+
+
+def _where(case: GraphCase, holder: int | None, group: _Group, most: int) -> str:
+    above = "dominator IS NULL" if holder is None else f"dominator = {holder}"
+    kind = text_in_sql(case.type_names()[group.type])
+    return f"{above} AND type = {kind} AND retained_bytes <= {most} AND distance IS NOT NULL"
+
+
+def _of_group(case: GraphCase, holder: int | None, group: _Group) -> Ranked:
+    objects = case.snapshot.objects
+    where = _where(case, holder, group, int(objects.retained[group.members].max()))
+    names = [number for number, name in enumerate(case.type_names()) if name == case.type_names()[group.type]]
+    query = f"SELECT sum(retained_bytes) FROM objects WHERE {where}"
+    shown = figure(group.retained, query if len(names) == 1 else "")
+    link = _link(case, holder, group)
+    sentence = [
+        *_contents(case, holder, group), words(" retain "), measured(shown, link),
+        words(f", {percent(group.retained, case.whole)} of what roots reach"),
+    ]  # fmt: skip
+    through = common_reference(case, group.members)
+    if through:
+        sentence.append(words(f", most of them referred to by {through}"))
+    if holder is None or _is_made_up(case, np.array([holder]))[0]:
+        sentence.append(words("; no single object holds them all."))
+    else:
+        sentence += [words(". Their last common holder is "), object_part(case, holder)]
+        held = held_by(case, holder)
+        sentence += [words(", held by "), *held, words(".")] if held else [words(".")]
+    member = int(group.members[0])
+    finding = made(
+        "group_retains_most",
+        "Group that retains most",
+        sentence,
+        shown,
+        None,
+        case.line(member),
+        objects=link,
+    )
+    return Ranked(group.retained / max(case.whole, 1), finding)

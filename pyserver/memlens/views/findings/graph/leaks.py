@@ -1,0 +1,257 @@
+"""What is often kept by mistake: detached nodes of the DOM, listeners, contexts of closures."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from memlens.model.graph import NONE
+from memlens.units import counted, plain_name
+from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
+from memlens.views.findings.graph.case import (
+    GraphCase,
+    figure,
+    held_by,
+    measured,
+    object_part,
+    retained_sql,
+)  # fmt: skip
+from memlens.views.findings.writing import Ranked, base_line, made, percent, text_in_sql, words
+from memlens.views.graph.rows import Numbers
+
+LEAST_LISTENERS = 50
+LEAST_DETACHED_BYTES = 16 << 10
+MOST_FOUND = 3
+_LISTENERS = re.compile(r"(?i)(listener|handler|observer|subscriber|callback)s?$")
+_MOST_CONTEXTS = 2_000
+
+
+def detached_nodes(case: GraphCase) -> Iterator[Ranked]:
+    """Nodes of the DOM that are in no document any more retain 16 KiB; with what holds the largest tree."""
+    flags = case.snapshot.graph_names.flags
+    if "detached" not in flags or case.snapshot.objects.flags is None:
+        return
+    bit = 1 << flags.index("detached")
+    members = case.reached(np.flatnonzero(case.snapshot.objects.flags & bit))
+    total = case.retained(members)
+    if total < LEAST_DETACHED_BYTES:
+        return
+    objects = case.snapshot.objects
+    listed = ", ".join(map(str, members.tolist())) if len(members) <= 1_000 else ""
+    shown = figure(total, retained_sql(f"object IN ({listed})") if listed else "")
+    largest = int(members[np.argmax(objects.retained[members])])
+    link = ObjectsLink("object", largest)
+    held = held_by(case, largest)
+    sentence = [
+        words(f"{counted(len(members), 'detached DOM node')} kept with "), measured(shown, link),
+        words(f" ({percent(total, case.whole)} of what roots reach); the largest tree is below "),
+        object_part(case, largest), *([words(", held by "), *held] if held else []), words("."),
+    ]  # fmt: skip
+    yield Ranked(
+        2 * total / case.whole + 0.05,
+        made("detached_nodes", "Detached DOM trees", sentence, shown, None, objects=link),
+    )
+
+
+def listeners(case: GraphCase) -> Iterator[Ranked]:
+    """An emitter has 50 listeners of one event or more, or a field named after listeners retains 1% of what roots
+    reach, and 32 KiB.
+
+    Of Node.js, whose emitters keep them in ``_events``; of .NET, whose delegates have an array of others; of Java, by
+    the name of the field.
+    """
+    found: list[Ranked] = []
+    if case.info.kind == "v8":
+        found = list(_of_emitters(case))
+    elif case.info.kind == "gcdump":
+        found = list(_of_delegates(case))
+    else:
+        found = list(_of_fields(case))
+    yield from sorted(found, key=lambda each: -each.weight)[:MOST_FOUND]
+
+
+def _of_emitters(case: GraphCase) -> Iterator[Ranked]:
+    stored, objects = case.snapshot.references, case.snapshot.objects
+    events = case.named("_events")
+    by_property = case.kinds(lambda name: name == "property")
+    by_index = case.kinds(lambda name: name == "element")
+    arrays = set(case.types_where(lambda name: name == "Array"))
+    for reference in events.tolist():
+        emitter = int(case.sources(np.array([reference]))[0])
+        table = int(stored.target[reference])
+        part = slice(int(stored.start[table]), int(stored.start[table + 1]))
+        for target, name in zip(
+            stored.target[part][by_property[stored.kind[part]]].tolist(),
+            stored.name[part][by_property[stored.kind[part]]].tolist(),
+            strict=True,
+        ):
+            if int(objects.type[target]) not in arrays:
+                continue
+            own = slice(int(stored.start[target]), int(stored.start[target + 1]))
+            members = stored.target[own][by_index[stored.kind[own]]]
+            if len(members) >= LEAST_LISTENERS:
+                event = plain_name(case.snapshot.strings.head(name, 40))
+                yield _of_listeners(case, emitter, target, members, f" of “{event}”")
+
+
+def _of_delegates(case: GraphCase) -> Iterator[Ranked]:
+    stored, objects = case.snapshot.references, case.snapshot.objects
+    names = case.type_names()
+    arrays = np.zeros(len(names), np.bool_)
+    arrays[case.types_where(lambda name: name.startswith("System.Object[]"))] = True
+    kinds = case.types_where(lambda name: "EventHandler" in name and not name.endswith("]"))
+    members = case.instances(kinds).astype(np.int64)
+    for delegate in members.tolist():
+        part = slice(int(stored.start[delegate]), int(stored.start[delegate + 1]))
+        lists = stored.target[part][arrays[objects.type[stored.target[part]]]]
+        for each in lists[:1].tolist():
+            own = stored.target[int(stored.start[each]) : int(stored.start[each + 1])]
+            own = own[objects.type[own] == objects.type[delegate]]
+            if len(own) >= LEAST_LISTENERS:
+                yield _of_listeners(case, delegate, each, own, "")
+
+
+def _of_fields(case: GraphCase) -> Iterator[Ranked]:
+    stored, objects, strings = case.snapshot.references, case.snapshot.objects, case.snapshot.strings
+    fields = case.kinds(lambda name: name in ("field", "static field"))
+    references = np.flatnonzero(fields[stored.kind])
+    numbers = stored.name[references]
+    distinct = np.unique(numbers)
+    wanted = distinct[strings.where(distinct, lambda text: _LISTENERS.search(text) is not None)]
+    references = references[np.isin(numbers, wanted)]
+    targets = stored.target[references]
+    references = references[objects.retained[targets] >= case.least]
+    seen: set[int] = set()
+    for reference in references.tolist():
+        target = int(stored.target[reference])
+        if target in seen or objects.distance[target] == NONE:
+            continue
+        seen.add(target)
+        owner = int(case.sources(np.array([reference]))[0])
+        total = int(objects.retained[target])
+        shown = figure(total, f"SELECT retained_bytes FROM objects WHERE object = {target}")
+        link = ObjectsLink("object", target)
+        name = plain_name(strings.head(int(stored.name[reference]), 40))
+        held = held_by(case, owner)
+        sentence = [
+            object_part(case, owner), words(f" keeps in its field {name} "), measured(shown, link),
+            words(f" ({percent(total, case.whole)} of what roots reach)"),
+            *([words("; held by "), *held] if held else []), words("."),
+        ]  # fmt: skip
+        yield Ranked(
+            total / case.whole,
+            made(
+                "listeners", "Listeners", sentence, shown, None, case.line(owner), objects=link, inferred=True
+            ),
+        )
+
+
+def _of_listeners(case: GraphCase, emitter: int, array: int, members: Numbers, event: str) -> Ranked:
+    """A finding about an emitter's listeners, which an array has."""
+    total = case.retained(np.unique(members))
+    query = f"SELECT retained(target) FROM refs WHERE source = {array} AND kind = 'element'"
+    if case.info.kind != "v8":
+        kind = f"(SELECT type FROM objects WHERE object = {emitter})"
+        query = (
+            f"SELECT retained(r.target) FROM refs AS r JOIN objects AS o ON o.object = r.target "
+            f"WHERE r.source = {array} AND o.type = {kind}"
+        )
+    shown = figure(total, query)
+    link = ObjectsLink("object", array)
+    line = _common_line(case, members)
+    sentence = [
+        object_part(case, emitter), words(f" has {len(members):,} listeners{event}"),
+        *([words(", most of them made at "), TextPart(base_line(line), None, line)] if line else []),
+        words(", and they retain "), measured(shown, link),
+        words(f" ({percent(total, case.whole)} of what roots reach). Remove those that are done."),
+    ]  # fmt: skip
+    finding = made("listeners", "Listeners", sentence, shown, None, line, objects=link)
+    return Ranked(1.5 * total / case.whole + 0.05, finding)
+
+
+def _common_line(case: GraphCase, members: Numbers) -> LineLink | None:
+    """Where most of some closures are defined."""
+    places = case.snapshot.objects.places
+    if not len(places):
+        return None
+    known = places["frame"][np.isin(places["object"], members)]
+    frames, counts = np.unique(known, return_counts=True)
+    if not len(frames) or int(counts.max()) < len(members) // 2:
+        return None
+    return case.line_of(int(frames[np.argmax(counts)]))
+
+
+def contexts(case: GraphCase) -> Iterator[Ranked]:
+    """Variables that closures of one function keep retain 1% of what roots reach, and 32 KiB; three functions at most.
+
+    Of V8: what contexts retain, charged to the function whose closures refer to them, where it has a line.
+    """
+    if case.info.kind != "v8":
+        return
+    stored, objects = case.snapshot.references, case.snapshot.objects
+    references = case.named("context")
+    sources = case.sources(references)
+    is_closure = np.zeros(len(case.type_names()), np.bool_)
+    is_closure[case.types_of_kind("closure")] = True
+    own = is_closure[objects.type[sources]] & (objects.distance[sources] != NONE)
+    sources, targets = sources[own], stored.target[references[own]].astype(np.int64)
+    frames = _frames(case, sources)
+    known = frames != NONE
+    sources, targets, frames = sources[known], targets[known], frames[known]
+    if not len(frames):
+        return
+    numbers, places = np.unique(frames, return_inverse=True)
+    pairs = np.unique(np.stack((places, targets), axis=1), axis=0)
+    sums = np.bincount(pairs[:, 0], weights=objects.retained[pairs[:, 1]].astype(np.float64))
+    found = []
+    for group in np.argsort(-sums, kind="stable")[:MOST_FOUND].tolist():
+        members = pairs[pairs[:, 0] == group, 1]
+        if sums[group] < case.least:
+            continue
+        total = case.retained(members)
+        line = case.line_of(int(numbers[group]))
+        if total < case.least or line is None or line.file.startswith("node:"):
+            continue
+        closures = sources[places == group]
+        listed = ", ".join(map(str, members.tolist())) if len(members) <= _MOST_CONTEXTS else ""
+        shown = figure(total, retained_sql(f"object IN ({listed})") if listed else _context_sql(line))
+        largest = int(members[np.argmax(objects.retained[members])])
+        link = ObjectsLink("object", largest)
+        name = plain_name(case.snapshot.strings.head(int(objects.name[int(closures[0])]), 40))
+        variables = _variables(case, largest)
+        sentence = [
+            words(f"{len(closures):,} closure{'s' if len(closures) > 1 else ''} {name or '(anonymous)'} ("),
+            TextPart(base_line(line), None, line),
+            words(") keep variables of the functions around them, which retain "),
+            measured(shown, link), words(f" ({percent(total, case.whole)} of what roots reach)"),
+            words(f", as {', '.join(variables)}." if variables else "."),
+        ]  # fmt: skip
+        finding = made("contexts", "Kept by closures", sentence, shown, None, line, objects=link)
+        found.append(Ranked(0.9 * total / case.whole, finding))
+    yield from found
+
+
+def _context_sql(line: LineLink) -> str:
+    return (
+        "SELECT retained(r.target) FROM refs AS r JOIN objects AS o ON o.object = r.source "
+        f"WHERE r.name = 'context' AND o.file = {text_in_sql(line.file)} AND o.line = {line.line} "
+        "AND o.distance IS NOT NULL"
+    )
+
+
+def _frames(case: GraphCase, numbers: Numbers) -> Numbers:
+    places = case.snapshot.objects.places
+    if not len(places):
+        return np.full(len(numbers), NONE, np.uint32)
+    at = np.minimum(np.searchsorted(places["object"], numbers), len(places) - 1)
+    return np.where(places["object"][at] == numbers, places["frame"][at], np.uint32(NONE))
+
+
+def _variables(case: GraphCase, context: int) -> list[str]:
+    """The names of a context's variables that hold most."""
+    stored, objects = case.snapshot.references, case.snapshot.objects
+    part = np.arange(int(stored.start[context]), int(stored.start[context + 1]))
+    part = part[case.kinds(lambda name: name == "context")[stored.kind[part]]]
+    part = part[objects.dominator[stored.target[part]] == context]
+    order = part[np.argsort(-objects.retained[stored.target[part]].astype(np.int64), kind="stable")][:2]
+    return [plain_name(case.snapshot.strings.head(int(number), 40)) for number in stored.name[order].tolist()]

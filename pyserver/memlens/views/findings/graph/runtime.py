@@ -1,0 +1,158 @@
+"""What runtimes keep: class loaders, objects that wait for their finalizers, variables of threads."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from memlens.kernels.graph.walk import distances
+from memlens.model.timeline import NEVER
+from memlens.views.findings.answers import ObjectsLink, TextPart
+from memlens.views.findings.graph.case import (
+    GraphCase,
+    chosen,
+    figure,
+    held_by,
+    measured,
+    object_part,
+    of_types,
+    retained_sql,
+    short_type,
+)  # fmt: skip
+from memlens.views.findings.writing import Ranked, made, percent, words
+from memlens.views.graph.paths import followed
+from memlens.views.graph.rows import Numbers
+
+LEAST_LOADERS = 3
+LEAST_FINALIZABLE = 100
+_REFLECTION = ("DelegatingClassLoader", "MethodUtil")
+_THREAD_LOCALS = (
+    "java.lang.ThreadLocal$ThreadLocalMap$Entry", "java.lang.ThreadLocal$Values",
+)  # fmt: skip
+_NET_THREAD_LOCALS = "System.Threading.ThreadLocal"
+
+
+def class_loaders(case: GraphCase) -> Iterator[Ranked]:
+    """Three or more loaders of one class have each loaded a class of the same name, and retain 1% of what roots reach.
+
+    As after redeploying an application whose former loader is still held. Of dumps of Java; without those loaders
+    that reflection makes for a single class.
+    """
+    types, objects, stored = case.snapshot.types, case.snapshot.objects, case.snapshot.references
+    if types.object is None or case.info.kind != "hprof":
+        return
+    _, inverse, counts = np.unique(types.name, return_inverse=True, return_counts=True)
+    repeated = np.flatnonzero((counts[inverse] >= LEAST_LOADERS) & (types.object != NEVER))
+    is_loader = case.kinds(lambda name: name == "class loader")
+    loaders: set[int] = set()
+    for number in types.object[repeated].tolist():
+        part = slice(int(stored.start[number]), int(stored.start[number + 1]))
+        loaders.update(stored.target[part][is_loader[stored.kind[part]]].tolist())
+    members = case.reached(np.array(sorted(loaders), np.int64))
+    for kind in np.unique(objects.type[members]).tolist():
+        own = members[objects.type[members] == kind]
+        name = case.type_names()[kind]
+        if len(own) < LEAST_LOADERS or name.endswith(_REFLECTION):
+            continue
+        total = case.retained(own)
+        if total < case.least:
+            continue
+        listed = ", ".join(map(str, own.tolist()))
+        shown = figure(total, retained_sql(f"object IN ({listed})"))
+        largest = int(own[np.argmax(objects.retained[own])])
+        link = chosen(f"object IN ({listed})")
+        held = held_by(case, largest)
+        sentence = [
+            TextPart(f"{len(own):,} {short_type(name)}", None, None, None, link),
+            words(" have loaded classes of the same names, and retain "), measured(shown, link),
+            words(f" ({percent(total, case.whole)} of what roots reach); one is "), object_part(case, largest),
+            *([words(", held by "), *held] if held else []), words("."),
+        ]  # fmt: skip
+        yield Ranked(
+            2 * total / case.whole,
+            made("class_loaders", "Class loaders", sentence, shown, None, objects=link),
+        )
+
+
+def finalizers(case: GraphCase) -> Iterator[Ranked]:
+    """Objects that only wait for their finalizer keep 1% of what roots reach, and 32 KiB, or 100 of them wait.
+
+    Those that references of finalizers lead to and no root reaches without these, and those whose root is a
+    finalizer's queue.
+    """
+    stored, objects = case.snapshot.references, case.snapshot.objects
+    kinds = case.snapshot.graph_names.reference_kinds
+    waits = np.zeros(256, np.bool_)
+    for number, kind in enumerate(kinds):
+        waits[number] = kind.strength == "finalizer" and kind.name == "finalizer referent"
+    referents = np.unique(stored.target[waits[stored.kind]]).astype(np.int64)
+    waiting = referents[objects.distance[referents] == NEVER]
+    if len(waiting):
+        reached = np.empty(len(objects.type), np.uint32)
+        distances(
+            stored.start,
+            stored.target,
+            stored.kind,
+            followed(case.snapshot),
+            waiting.astype(np.uint32),
+            reached,
+        )
+        only = (reached != NEVER) & (objects.distance == NEVER)
+        total = int(objects.shallow[only].sum())
+        if total >= case.least or len(waiting) >= LEAST_FINALIZABLE:
+            yield _waiting(case, waiting, total, "")
+    roots, names = objects.roots, case.snapshot.graph_names.root_kinds
+    queues = [number for number, name in enumerate(names) if "finaliz" in name.lower()]
+    queued = np.unique(roots["object"][np.isin(roots["kind"], queues)]).astype(np.int64)
+    if len(queued):
+        total = case.retained(queued)
+        if total >= case.least or len(queued) >= LEAST_FINALIZABLE:
+            listed = ", ".join(f"'{names[number]}'" for number in queues)
+            yield _waiting(
+                case, queued, total, f"SELECT retained(object) FROM roots WHERE kind IN ({listed})"
+            )
+
+
+def _waiting(case: GraphCase, members: Numbers, total: int, sql: str) -> Ranked:
+    objects = case.snapshot.objects
+    counts = np.bincount(objects.type[members])
+    order = np.argsort(-counts, kind="stable")[:3].tolist()
+    what = ", ".join(f"{int(counts[kind]):,} {case.type_name(kind)}" for kind in order if counts[kind])
+    shown = figure(total, sql)
+    largest = int(members[np.argmax(objects.retained[members])])
+    link = ObjectsLink("object", largest)
+    sentence = [
+        words(f"{len(members):,} objects wait for their finalizers ({what}) and keep "), measured(shown, link),
+        words(f" ({percent(total, case.whole)} of what roots reach). Close them where they are used."),
+    ]  # fmt: skip
+    return Ranked(
+        1.5 * total / case.whole + 0.02,
+        made("finalizers", "Waiting for finalizers", sentence, shown, None, objects=link),
+    )
+
+
+def thread_locals(case: GraphCase) -> Iterator[Ranked]:
+    """Variables of threads retain 1% of what roots reach, and 32 KiB. Of dumps of Java, Android and .NET."""
+    names = case.type_names()
+    kinds = case.types_where(
+        lambda name: name in _THREAD_LOCALS or (name.startswith(_NET_THREAD_LOCALS) and name.endswith("[]"))
+    )
+    members = case.instances(kinds)
+    if not len(members) or case.at_most(members) < case.least:
+        return
+    total = case.retained(members)
+    if total < case.least:
+        return
+    where = of_types([names[kind] for kind in kinds])
+    shown = figure(total, retained_sql(where))
+    objects = case.snapshot.objects
+    largest = int(members[np.argmax(objects.retained[members])])
+    link = ObjectsLink("object", largest)
+    held = held_by(case, largest)
+    sentence = [
+        words("Variables of threads retain "), measured(shown, chosen(where)),
+        words(f" ({percent(total, case.whole)} of what roots reach); the largest is "), object_part(case, largest),
+        *([words(", held by "), *held] if held else []), words(". Remove them when the thread's work is done."),
+    ]  # fmt: skip
+    yield Ranked(
+        total / case.whole, made("thread_locals", "Thread locals", sentence, shown, None, objects=link)
+    )

@@ -1,0 +1,111 @@
+"""Table-valued functions for SQL: rows that Python makes as they are read, from arguments that a query passes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import apsw
+
+Row = tuple[Any, ...]
+Answer = Callable[..., Iterator[Row]]
+"""Makes rows from the arguments, None for those that are left out; the first column is a whole number."""
+
+
+def add_function(
+    connection: apsw.Connection, name: str, arguments: Sequence[str], columns: Sequence[str], answer: Answer
+) -> None:
+    """Let a connection's queries select from a function."""
+    # APSW asks only for what a read-only table needs; its types name the methods of the others, too
+    module: Any = _Module(tuple(arguments), tuple(columns), answer)
+    connection.create_module(
+        name, module, use_bestindex_object=True, eponymous_only=True, read_only=True
+    )  # fmt: skip
+    # connected now, for an authorizer to come would refuse the declaration of its columns
+    connection.execute(f"SELECT * FROM {name} LIMIT 0").fetchall()  # noqa: S608 - our own names
+
+
+class _Module:
+    """What SQLite asks of a table-valued function, as APSW passes it on; the names are APSW's."""
+
+    def __init__(self, arguments: tuple[str, ...], columns: tuple[str, ...], answer: Answer) -> None:
+        self.arguments = arguments
+        self.columns = columns
+        self.answer = answer
+
+    def Connect(self, *_: Any) -> tuple[str, "_Table"]:  # noqa: N802
+        # arguments are hidden columns that a query sets
+        hidden = (f"{argument} HIDDEN" for argument in self.arguments)
+        return f"CREATE TABLE answers ({', '.join((*self.columns, *hidden))})", _Table(self)
+
+    Create = Connect
+
+
+class _Table:
+    def __init__(self, module: _Module) -> None:
+        self.module = module
+
+    def BestIndexObject(self, index: Any) -> bool:  # noqa: N802
+        """Take the arguments; no plan in which one is not known yet, as when the table that has it comes later."""
+        given, columns = 0, len(self.module.columns)
+        for number in range(index.nConstraint):
+            argument = index.get_aConstraint_iColumn(number) - columns
+            if argument < 0 or index.get_aConstraint_op(number) != apsw.SQLITE_INDEX_CONSTRAINT_EQ:
+                continue
+            if not index.get_aConstraint_usable(number):
+                return False
+            given |= 1 << argument
+        # in the order of the arguments, whatever the order of the query
+        place = 0
+        for argument in range(len(self.module.arguments)):
+            for number in range(index.nConstraint):
+                if given >> argument & 1 and index.get_aConstraint_iColumn(number) == columns + argument:
+                    place += 1
+                    index.set_aConstraintUsage_argvIndex(number, place)
+                    index.set_aConstraintUsage_omit(number, True)
+                    break
+        index.idxNum = given
+        index.estimatedRows = 2_000
+        index.estimatedCost = 2_000.0
+        return True
+
+    def Open(self) -> "_Cursor":  # noqa: N802
+        return _Cursor(self.module)
+
+    def Disconnect(self) -> None:  # noqa: N802
+        pass
+
+    Destroy = Disconnect
+
+
+class _Cursor:
+    def __init__(self, module: _Module) -> None:
+        self.module = module
+        self.arguments: list[Any] = [None] * len(module.arguments)
+        self.rows: Iterator[Row] = iter(())
+        self.row: Row | None = None
+
+    def Filter(self, given: int, _name: str | None, values: tuple[Any, ...]) -> None:  # noqa: N802
+        self.arguments = [None] * len(self.module.arguments)
+        wanted = [argument for argument in range(len(self.arguments)) if given >> argument & 1]
+        for argument, value in zip(wanted, values, strict=True):
+            self.arguments[argument] = value
+        self.rows = self.module.answer(*self.arguments)
+        self.Next()
+
+    def Eof(self) -> bool:  # noqa: N802
+        return self.row is None
+
+    def Rowid(self) -> int:  # noqa: N802
+        return 0 if self.row is None else int(self.row[0])
+
+    def Column(self, number: int) -> Any:  # noqa: N802
+        if number < 0 or self.row is None:
+            return self.Rowid()
+        if number >= len(self.module.columns):
+            return self.arguments[number - len(self.module.columns)]
+        return self.row[number]
+
+    def Next(self) -> None:  # noqa: N802
+        self.row = next(self.rows, None)
+
+    def Close(self) -> None:  # noqa: N802
+        self.rows = iter(())

@@ -1,0 +1,134 @@
+"""Puts a platform's ``.vsix`` together: the extension, memlens with its kernels, and the libraries for every Python.
+
+In an installed extension ``pyserver/memlens`` has the kernels beside its Python files, and ``pyserver/libraries`` all
+that these import.
+"""
+
+import json
+import os
+import shutil
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from scripts.package import kernels, libraries, tools
+from scripts.package.targets import ROOT, WORK, Target
+
+LIMIT_BYTES = 40_000_000
+"""The largest that a package may be."""
+
+WHOLE = ("README.md", "CHANGELOG.md", "LICENSE")
+FOLDERS = {
+    "extension/media": ("*",),
+    "extension/snippets": ("*",),
+    "samples": ("*.py", "*.pickle", "*.pb.gz"),
+}
+PYTHON = ("*.py", "*.sql")
+DEVELOPMENT = ("scripts", "devDependencies", "private")
+"""Keys of package.json that are about a checkout; the script `vscode:prepublish` would build everything again."""
+
+
+def make(target: Target, out: Path, jobs: int = 0) -> Path:
+    """Make a platform's package in a folder, print what its parts weigh, and return its path."""
+    stage = WORK / "stage" / target.name
+    shutil.rmtree(stage, ignore_errors=True)
+    for source, name in contents(target, jobs):
+        place = stage / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _link(source, place)
+    manifest = json.loads((ROOT / "package.json").read_text())
+    for key in DEVELOPMENT:
+        manifest.pop(key, None)
+    (stage / "package.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    # The folder has exactly what is shipped: the platform's ignore list has nothing more to leave out.
+    (stage / ".vscodeignore").write_text("")
+    out.mkdir(parents=True, exist_ok=True)
+    package = out / f"{manifest['name']}-{target.name}-{manifest['version']}.vsix"
+    vsce = [
+        "node",
+        str(ROOT / "node_modules" / "@vscode" / "vsce" / "vsce"),
+        "package",
+        "--target",
+        target.name,
+    ]
+    tools.run([*vsce, "--no-dependencies", *_addresses(), "--out", str(package)], cwd=str(stage))
+    report(package)
+    return package
+
+
+def contents(target: Target, jobs: int = 0) -> Iterator[tuple[Path, str]]:
+    """Yield every file of a platform's package, and its path in it; all but the manifest."""
+    for name in WHOLE:
+        yield ROOT / name, name
+    for folder, patterns in FOLDERS.items():
+        for pattern in patterns:
+            for path in sorted((ROOT / folder).glob(pattern)):
+                yield path, path.relative_to(ROOT).as_posix()
+    for path in sorted((WORK / "dist").iterdir()):
+        yield path, f"dist/{path.name}"
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        yield path, path.relative_to(ROOT).as_posix()
+    yield from python_package("pyserver/")
+    for module, path in kernels.compile_for(target, jobs).items():
+        yield path, f"pyserver/{module.replace('.', '/')}{target.suffix}"
+    unpacked = libraries.unpack(target)
+    for path in sorted(unpacked.rglob("*")):
+        if path.is_file():
+            yield path, f"pyserver/libraries/{path.relative_to(unpacked).as_posix()}"
+
+
+def python_package(prefix: str = "") -> Iterator[tuple[Path, str]]:
+    """Yield memlens's files that aren't compiled, and their paths in a package."""
+    root = ROOT / "pyserver"
+    for pattern in PYTHON:
+        for path in sorted((root / "memlens").rglob(pattern)):
+            yield path, prefix + path.relative_to(root).as_posix()
+
+
+def report(package: Path) -> None:
+    """Print what a package's parts weigh, packed; a package over the limit is an error."""
+    weights: Counter[str] = Counter()
+    with zipfile.ZipFile(package) as archive:
+        for entry in archive.infolist():
+            weights[_part(entry.filename)] += entry.compress_size
+    size = package.stat().st_size
+    print(f"{package.name}: {size / 1e6:.1f} MB")
+    for part, weight in weights.most_common():
+        print(f"  {weight / 1e6:7.2f} MB  {part}")
+    if size > LIMIT_BYTES:
+        raise SystemExit(f"{package.name} is larger than {LIMIT_BYTES / 1e6:.0f} MB.")
+
+
+def _part(name: str) -> str:
+    folders = name.removeprefix("extension/").split("/")
+    if folders[:2] == ["pyserver", "libraries"]:
+        return f"library {folders[2].partition('.')[0].partition('-')[0]}"
+    if folders[0] == "pyserver":
+        return "kernels" if name.endswith((".so", ".pyd")) else "memlens"
+    return {"extension": "pictures", "dist": "extension and webview", "samples": "samples"}.get(
+        folders[0], "documents"
+    )
+
+
+def _addresses() -> list[str]:
+    """Return where README's links lead: to the repository that releases, if one does, else nowhere else."""
+    server, repository = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
+    if not server or not repository:
+        return ["--no-rewrite-relative-links", "--allow-missing-repository"]
+    at = os.environ.get("GITHUB_REF_NAME", "main")
+    base = f"{server}/{repository}"
+    return [
+        "--allow-missing-repository",
+        "--baseContentUrl",
+        f"{base}/blob/{at}",
+        "--baseImagesUrl",
+        f"{base}/raw/{at}",
+    ]
+
+
+def _link(source: Path, place: Path) -> None:
+    try:
+        os.link(source, place)
+    except OSError:
+        shutil.copyfile(source, place)

@@ -1,0 +1,37 @@
+"""The compiler and the tables of Python's stable ABI, in an environment of their own with locked hashes."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from scripts.package.targets import WORK
+
+LOCK = Path(__file__).with_name("tools.lock")
+TOOLS = WORK / "tools"
+
+
+def install() -> Path:
+    """Return the Python of the environment, which is made anew when the lock has changed."""
+    python = TOOLS / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    stamp = TOOLS / ".stamp"
+    key = hashlib.sha256(LOCK.read_bytes() + sys.version.encode()).hexdigest()
+    if python.exists() and stamp.exists() and stamp.read_text() == key:
+        return python
+    print("tools: zig and abi3audit ...", flush=True)
+    run([sys.executable, "-m", "venv", "--clear", str(TOOLS)])
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile"]
+    run([*pip, "--require-hashes", "--only-binary=:all:", "-r", str(LOCK)])
+    stamp.write_text(key)
+    return python
+
+
+def run(command: list[str], **options: object) -> str:
+    """Run a program and return what it printed; if it fails, end with that."""
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options
+    )  # type: ignore[call-overload]
+    if done.returncode:
+        raise SystemExit(f"{done.stdout}\n`{' '.join(command[:6])} ...` failed with {done.returncode}.")
+    return str(done.stdout)

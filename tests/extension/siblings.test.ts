@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { isMemoryViz } from '../../extension/src/commands/pages';
+import { inOrder, kindOf, whenOf } from '../../extension/src/commands/siblings';
+
+it('files beside one are offered with the nearest earlier one first', () => {
+  const all = [-500, 20, -10, 700, 0].map((laterMs) => ({ path: `/${laterMs}`, laterMs }));
+  assert.deepEqual(
+    inOrder(all).map(({ laterMs }) => laterMs),
+    [0, -10, -500, 20, 700],
+  );
+});
+
+it('the same recorder makes files of a kind', () => {
+  for (const [one, other] of [
+    ['a.pickle', 'run 2.pkl'],
+    ['massif.out.71', 'massif.out.1123'],
+    ['heap.1.pb.gz', 'heap.22.pb.gz'],
+    ['heaptrack.app.12.zst', 'heaptrack.app.9.zst'],
+    ['before.heapsnapshot', 'after.heapsnapshot'],
+  ] as const)
+    assert.equal(kindOf(one), kindOf(other), one);
+  assert.notEqual(kindOf('train.pickle'), kindOf('words.pb.gz'));
+  assert.notEqual(kindOf('train.pickle'), kindOf('train.py'));
+});
+
+it('when they were written is said in words', () => {
+  assert.equal(whenOf(-2 * 3600_000), '2 hours earlier');
+  assert.equal(whenOf(61_000), '1 minute later');
+  assert.equal(whenOf(-86_400_000), '1 day earlier');
+});
+
+it('a page of memory_viz is told by its beginning', () => {
+  const page = (script: string): string =>
+    `\n<!DOCTYPE html>\n<html>\n<body>\n<script type="module">\n${script}`;
+  const own = 'import {add_local_files} from "https://cdn.example/torch/utils/viz/MemoryViz.js"';
+  assert.ok(isMemoryViz(page(own)));
+  assert.ok(!isMemoryViz(page('import {a} from "https://cdn.example/other.js"')));
+  assert.ok(!isMemoryViz(`about ${own}`));
+});

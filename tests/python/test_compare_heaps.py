@@ -1,0 +1,149 @@
+"""Heap dumps compared: made ones object by object and by type, against plain Python; a real leak; a series."""
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python.conftest import real_heaps
+from tests.python.graphs import random_graph
+from tests.python.heap_files import HeapFile, heap_of
+from tests.python.test_findings_of_heaps import archived, java_heap
+
+from memlens.cli import main
+from memlens.store.snapshot import Snapshot
+from memlens.views.compare.heaps import compare_heaps, series
+from memlens.views.graph.rows import type_names
+
+Opened = Callable[[bytes, str], Snapshot]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opened]:
+    snapshots: list[Snapshot] = []
+
+    def make(data: bytes, name: str) -> Snapshot:
+        path = tmp_path / name
+        path.write_bytes(data)
+        snapshots.append(archived(path, tmp_path))
+        return snapshots[-1]
+
+    yield make
+    for snapshot in snapshots:
+        snapshot.close()
+
+
+def nearest_kept(snapshot: Snapshot, new: set[int]) -> dict[int, list[int]]:
+    """New objects by their nearest dominator that isn't one."""
+    dominator = snapshot.objects.dominator.tolist()
+    found: dict[int, list[int]] = {}
+    for item in new:
+        at = dominator[item]
+        while at in new:
+            at = dominator[at]
+        found.setdefault(at, []).append(item)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_object_by_object(opened: Opened, seed: int) -> None:
+    rng = random.Random(seed)
+    graph = random_graph(seed, 40)
+    before = heap_of(graph)
+    after = heap_of(graph)
+    for number in range(10):
+        item = after.node("object", f"Type{number % 3}", 100 + number)
+        after.edge(rng.randrange(item), "property", f"more{number}", item)
+    gone = rng.randrange(1, len(before.nodes))
+    after.nodes[gone]["id"] = 10_001
+    first, second = opened(before.data(), "a.heapsnapshot"), opened(after.data(), "b.heapsnapshot")
+    answer = compare_heaps(first, second)
+    assert answer.matched == "id"
+    new = {gone, *range(len(before.nodes), len(after.nodes))}
+    shallow = second.objects.shallow.tolist()
+    assert answer.after.only_objects == len(new)
+    assert answer.after.only_bytes == sum(shallow[item] for item in new)
+    assert (answer.before.only_objects, answer.before.only_bytes) == (1, int(first.objects.shallow[gone]))
+    names = type_names(second)
+    for row in answer.types:
+        assert row.new == sum(names[int(second.objects.type[item])] == row.type for item in new)
+        assert row.after_count - row.before_count == (row.new or 0) - (row.gone or 0)
+    held = nearest_kept(second, new)
+    for holder in answer.holders:
+        own = held.pop(holder.object.object)
+        assert (holder.new_objects, holder.new_bytes) == (len(own), sum(shallow[item] for item in own))
+    # what is held by no object, or comes to no bytes, isn't listed
+    assert all(sum(shallow[item] for item in own) == 0 for own in held.values() if own)
+
+
+def test_another_process_is_compared_by_type(opened: Opened) -> None:
+    one, two = HeapFile(), HeapFile()
+    for heap, name, count in ((one, "Alpha", 50), (two, "Beta", 80)):
+        root = heap.node("synthetic", "")
+        for number in range(count):
+            heap.edge(root, "property", f"f{number}", heap.node("object", name, 1_000))
+    answer = compare_heaps(opened(one.data(), "a.heapsnapshot"), opened(two.data(), "b.heapsnapshot"))
+    assert answer.matched == "type"
+    assert answer.after.only_objects is None
+    assert not answer.holders
+    assert [(row.type, row.before_count, row.after_count, row.new) for row in answer.types[:2]] == [
+        ("Beta", 0, 80, None), ("Alpha", 50, 0, None),
+    ]  # fmt: skip
+    assert [(path.path, path.before_objects, path.after_objects) for path in answer.paths] == [
+        (["Beta"], 0, 80)
+    ]
+
+
+def test_types_and_paths_of_java(opened: Opened) -> None:
+    first, second = opened(java_heap(has=False), "a.hprof"), opened(java_heap(has=True), "b.hprof")
+    answer = compare_heaps(first, second)
+    assert answer.matched == "type"
+    rows = {row.type: row for row in answer.types}
+    session = rows["com.example.Session"]
+    assert (session.before_count, session.after_count) == (1, 400)
+    grown = [path for path in answer.paths if path.path[-1] == "com.example.Session"]
+    assert [(path.before_objects, path.after_objects) for path in grown] == [(1, 400)]
+    only = compare_heaps(first, second, search="session")
+    assert [row.type for row in only.types] == ["com.example.Session"]
+
+
+def test_a_series_says_what_grows_throughout(opened: Opened) -> None:
+    dumps = []
+    for number, (grows, waves) in enumerate(((10, 9), (20, 90), (30, 5))):
+        heap = HeapFile()
+        root = heap.node("synthetic", "")
+        for name, count in (("Grows", grows), ("Waves", waves)):
+            for item in range(count):
+                heap.edge(root, "property", f"{name}{item}", heap.node("object", name, 10))
+        dumps.append(opened(heap.data(), f"{number}.heapsnapshot"))
+    answer = series(dumps)
+    found = {row.type: row for row in answer.types}
+    assert answer.types[0].type == "Grows"
+    assert found["Grows"].retained_bytes == [100, 200, 300]
+    assert (found["Grows"].grows, found["Waves"].grows) == (True, False)
+    assert found["Waves"].counts == [9, 90, 5]
+
+
+def test_a_real_leak_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = sorted(real_heaps("v8/leak_*"), reverse=True)
+    if len(paths) != 2:
+        pytest.skip("the real heap dumps are not here")
+    files, cache = [*map(str, paths)], ["--cache-dir", str(tmp_path / "cache")]
+
+    def asked(*options: str) -> Any:
+        assert main(["compare", *options, *cache, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    answer = asked(*files)
+    assert answer["matched"] == "id"
+    rows = {row["type"]: row for row in answer["types"]}
+    assert (rows["Session"]["new"], rows["Session"]["gone"]) == (5_000, 0)
+    holder = answer["holders"][0]
+    assert holder["new_objects"] > 50_000
+    assert "RequestContext" in [path["path"][-1] for path in answer["paths"]]
+    row = next(each for each in asked(*files, files[1])["types"] if each["type"] == "Session")
+    assert row["counts"] == [5_000, 10_000, 10_000]
+    assert main(["compare", *files, *cache]) == 0
+    assert "new: " in capsys.readouterr().out

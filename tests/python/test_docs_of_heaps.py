@@ -1,0 +1,39 @@
+"""The worked cases in docs/: every command runs on the dumps that they name, and prints what stands there."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from tests.python import gcdump_files
+from tests.python.conftest import ROOT
+from tests.python.test_findings_of_heaps import java_heap, v8_heap
+
+from memlens.cli import main
+
+PAGES = ("node", "java", "dotnet")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_print_what_stands_there(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, data in (
+        ("before.heapsnapshot", v8_heap(has=False)), ("app.heapsnapshot", v8_heap(has=True)),
+        ("before.hprof", java_heap(has=False)), ("app.hprof", java_heap(has=True)),
+        ("app.gcdump", gcdump_files.small()),
+    ):  # fmt: skip
+        (tmp_path / name).write_bytes(data)
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
+    asked = 0
+    for block in re.findall(r"^```(?:js)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for command, shown in re.findall(r"^\$ memlens (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+            capsys.readouterr()
+            assert main([*shlex.split(command), "--cache-dir", str(tmp_path / "cache")]) == 0
+            printed = iter(capsys.readouterr().out.splitlines())
+            for line in shown.splitlines():
+                # the lines stand in this order, with others in between
+                assert line == "..." or any(line in each for each in printed), (command, line)
+            asked += 1
+    assert asked >= 3

@@ -1,0 +1,279 @@
+"""On which heap dumps each rule says something, and what: made ones and real ones, their figures held to SQL."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.python.conftest import real_heaps
+from tests.python.heap_files import HeapFile
+from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
+
+from memlens.ingest import ingest
+from memlens.store import tables
+from memlens.store.cache import Cache
+from memlens.store.snapshot import Snapshot
+from memlens.views.findings.ahead import findings, headline
+from memlens.views.findings.answers import TextPart, plain_text
+from memlens.views.sql.query import SqlSession
+
+REAL = [
+    *real_heaps("v8/leak_after*", "v8/cdmcp_heap-1*", "v8/alloctrack*", "gcdump/jp_leakypage*"),
+    *real_heaps("hprof/javac_60files*", "hprof/mat_HeapDumpSample*", "gcdump/perfview_test1*"),
+]
+SMALL = 200
+
+Opened = Callable[[bytes, str], Snapshot]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opened]:
+    snapshots: list[Snapshot] = []
+
+    def make(data: bytes, name: str) -> Snapshot:
+        path = tmp_path / name
+        path.write_bytes(data)
+        snapshots.append(archived(path, tmp_path))
+        return snapshots[-1]
+
+    yield make
+    for snapshot in snapshots:
+        snapshot.close()
+
+
+def archived(path: Path, folder: Path) -> Snapshot:
+    return Snapshot.open(ingest(path, Cache(folder / "cache"), lambda *_: None))
+
+
+def parts_of(snapshot: Snapshot) -> Iterator[TextPart]:
+    for sentence in headline(snapshot, None).sentences:
+        yield from sentence
+    for finding in findings(snapshot, None, 100).findings:
+        yield from finding.sentence
+
+
+def check_figures(snapshot: Snapshot) -> int:
+    """Hold each figure that has a query to it; every query that shows objects has some."""
+    tables.fill(snapshot, lambda *_: None)
+    held = 0
+    with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+        for part in parts_of(snapshot):
+            if part.figure is not None and part.figure.sql:
+                _, rows = session.stream(part.figure.sql)
+                assert list(rows) == [(part.figure.amount,)], (part.text, part.figure.sql)
+                assert part.text == str(part.figure)
+                held += 1
+            if part.objects is not None and part.objects.kind == "query":
+                answer = session.ask(part.objects.sql, limit=1)
+                assert answer.columns[0].name == "object"
+                assert answer.rows
+    return held
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name[:40])
+def test_figures_are_those_of_sql(tmp_path: Path, path: Path) -> None:
+    with closing(archived(path, tmp_path)) as snapshot:
+        assert check_figures(snapshot)
+        first = headline(snapshot, None)
+        assert first.rule == "heap"
+        assert first.text == " ".join(plain_text(sentence) for sentence in first.sentences)
+        for text in (first.text, *(finding.text for finding in findings(snapshot, None, 100).findings)):
+            assert text.endswith(".")
+            assert "  " not in text
+            assert " ," not in text
+            assert ".." not in text
+
+
+def test_a_real_leak(tmp_path: Path) -> None:
+    paths = [path for path in REAL if path.name.startswith("leak_after")]
+    if not paths:
+        pytest.skip("the real heap dumps are not here")
+    with closing(archived(paths[0], tmp_path)) as snapshot:
+        found = {each.rule: each for each in findings(snapshot, None, 100).findings}
+    assert found["retains_most"].text.endswith("most of it in 10,000 RequestContext. Held by global.app.")
+    assert "10,000 listeners of “tick”, most of them made at leak.js:9" in found["listeners"].text
+    assert "“Mozilla/5.0 (X11; Linux)” 10,000 times" in found["duplicate_strings"].text
+    assert found["contexts"].line is not None
+    assert found["contexts"].line.line == 9
+
+
+def texts(snapshot: Snapshot) -> dict[str, str]:
+    """What the rules say, by rule, that first which matters most, with ids left out; every figure is checked."""
+    assert check_figures(snapshot)
+    return {
+        each.rule: re.sub(r" @[0-9a-fx]+", "", each.text)
+        for each in reversed(findings(snapshot, None, 100).findings)
+    }
+
+
+def v8_heap(*, has: bool) -> bytes:
+    """A page with everything that the rules for V8 look for, or with none of it."""
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    window = heap.node("object", "Window", 1000)
+    heap.edge(root, "property", "window", window)
+    # what is there in any case, so that shares are what they would be
+    for number in range(SMALL):
+        other = heap.node("object", f"Part{number}", 5_000)
+        heap.edge(window, "property", f"part{number}", other)
+    cache = heap.node("object", "Cache", 40)
+    heap.edge(window, "property", "cache", cache)
+    for number in range(SMALL if has else 2):
+        session = heap.node("object", "Session", 2_000)
+        heap.edge(cache, "element", number, session)
+        text = heap.node("string", "the same text" if has else f"text {number}", 400)
+        heap.edge(session, "property", "name", text)
+    tree = heap.node("native", "HTMLDivElement", 90_000, detachedness=2 if has else 1)
+    heap.edge(window, "property", "kept", tree)
+    emitter, events = heap.node("object", "Bus", 100), heap.node("object", "Object", 50)
+    listeners = heap.node("object", "Array", 16)
+    heap.edge(window, "property", "bus", emitter)
+    heap.edge(emitter, "property", "_events", events)
+    heap.edge(events, "property", "tick", listeners)
+    for number in range(60 if has else 3):
+        closure, context = heap.node("closure", "onTick", 64), heap.node("object", "system / Context", 2_000)
+        heap.edge(listeners, "element", number, closure)
+        heap.edge(closure, "internal", "context", context)
+        body = heap.node("object", "Body", 1_000 if has else 10)
+        heap.edge(context, "context", "body", body)
+        shared, script = heap.node("code", "onTick", 8), heap.node("hidden", "/app/bus.js", 8)
+        heap.edge(closure, "internal", "shared", shared)
+        heap.edge(shared, "internal", "script", script)
+        if has:
+            heap.locations.append((closure, 7, 11, 0))
+    return heap.data()
+
+
+@pytest.mark.parametrize("has", [True, False])
+def test_rules_for_v8(opened: Opened, has: bool) -> None:
+    found = texts(opened(v8_heap(has=has), "page.heapsnapshot"))
+    if not has:
+        assert found == {}
+        return
+    assert found["retains_most"] == (
+        "Cache retains 469 KiB, 27% of what roots reach, most of it in 200 Session. Held by Window.cache."
+    )
+    assert found["duplicate_strings"] == (
+        "199 strings are copies of others, 77.7 KiB (5% of what roots reach): “the same text” 200 times."
+    )
+    assert found["detached_nodes"] == (
+        "1 detached DOM node kept with 87.9 KiB (5% of what roots reach); the largest tree is below HTMLDivElement, "
+        "held by Window.kept."
+    )
+    assert found["listeners"] == (
+        "Bus has 60 listeners of “tick”, most of them made at bus.js:12, and they retain 180 KiB (11% of what roots "
+        "reach). Remove those that are done."
+    )
+    assert found["contexts"] == (
+        "60 closures onTick (bus.js:12) keep variables of the functions around them, which retain 176 KiB (10% of what "
+        "roots reach), as body."
+    )
+
+
+class Program:
+    """A heap dump of Java that grows: ids follow one another, and class ``Main`` holds what is named."""
+
+    def __init__(self) -> None:
+        self.dump = Dump()
+        self.last = 0x10_0000
+        self.statics: list[tuple[str, int, float]] = []
+        self.object = self.dump.klass(self.next(), "java/lang/Object")
+        self.dump.klass(self.next(), "java/lang/Class", self.object)
+        value = [("value", OBJECT), ("coder", BYTE), ("hash", INT)]
+        self.string = self.dump.klass(self.next(), "java/lang/String", self.object, value)
+        self.dump.klass(self.next(), "[B", self.object)
+        self.array = self.dump.klass(self.next(), "[Ljava/lang/Object;", self.object)
+
+    def next(self) -> int:
+        self.last += 0x1000
+        return self.last
+
+    def klass(self, name: str, *fields: tuple[str, int], super_id: int = 0, loader: int = 0) -> int:
+        return self.dump.klass(self.next(), name, super_id or self.object, fields, loader=loader)
+
+    def add(self, class_id: int, form: str = "", *values: float) -> int:
+        return self.dump.instance(self.next(), class_id, form, *values)
+
+    def blob(self, count: int) -> int:
+        return self.dump.numbers(self.next(), BYTE, bytes(count))
+
+    def text(self, text: str) -> int:
+        data = self.dump.numbers(self.next(), BYTE, text.encode())
+        return self.add(self.string, "PbI", data, 0, 0)
+
+    def list_of(self, *elements: int) -> int:
+        return self.dump.objects(self.next(), self.array, elements)
+
+    def keep(self, name: str, number: int) -> None:
+        self.statics.append((name, OBJECT, number))
+
+    def data(self) -> bytes:
+        main = self.dump.klass(self.next(), "com/example/Main", self.object, statics=self.statics)
+        self.dump.add(0x05, "P", main)
+        return self.dump.end()
+
+
+def java_heap(*, has: bool) -> bytes:
+    """A program with everything that the rules for Java look for, or with none of it."""
+    program = Program()
+    many = 400 if has else 1
+    # what is there in any case
+    program.keep("BASE", program.list_of(*(program.blob(9_000) for _ in range(100))))
+    session = program.klass("com/example/Session", ("name", OBJECT), ("body", OBJECT))
+    sessions = [
+        program.add(session, "PP", program.text("one user" if has else f"user {n}"), program.blob(800))
+        for n in range(many)
+    ]
+    program.keep("SESSIONS", program.list_of(*sessions))
+    lists = program.klass("java/util/ArrayList", ("size", INT), ("elementData", OBJECT))
+    empty = [program.add(lists, "iP", 0, program.list_of(*[0] * 20)) for _ in range(many)]
+    program.keep("EMPTY", program.list_of(*empty))
+    sparse = [program.add(lists, "iP", 1, program.list_of(program.object, *[0] * 40)) for _ in range(many)]
+    program.keep("SPARSE", program.list_of(*sparse))
+    program.keep("NULLS", program.list_of(*(program.list_of(*[0] * 30) for _ in range(many))))
+    integer = program.klass("java/lang/Integer", ("value", INT))
+    program.keep("BOXES", program.list_of(*(program.add(integer, "i", n) for n in range(8 * many))))
+    entry = program.klass("java/lang/ThreadLocal$ThreadLocalMap$Entry", ("value", OBJECT))
+    program.keep("THREAD", program.list_of(program.add(entry, "P", program.blob(150 * many))))
+    listeners = program.list_of(*(program.blob(100) for _ in range(many)))
+    bus = program.klass("com/example/Bus", ("listeners", OBJECT))
+    program.keep("bus", program.add(bus, "P", listeners))
+    loader_class = program.klass("com/example/Loader", ("cache", OBJECT))
+    loaders = [program.add(loader_class, "P", program.blob(50 * many)) for _ in range(3 if has else 2)]
+    program.keep("LOADERS", program.list_of(*loaders))
+    for loader in loaders:
+        program.klass("com/example/Plugin", loader=loader)
+    reference = program.klass("java/lang/ref/Reference", ("referent", OBJECT), ("next", OBJECT))
+    final = program.klass("java/lang/ref/FinalReference", super_id=reference)
+    finalizer = program.klass("java/lang/ref/Finalizer", super_id=final)
+    waiting = [program.add(finalizer, "PP", program.blob(300), 0) for _ in range(many)]
+    program.keep("QUEUE", program.list_of(*waiting))
+    return program.data()
+
+
+@pytest.mark.parametrize("has", [True, False])
+def test_rules_for_java(opened: Opened, has: bool) -> None:
+    found = texts(opened(java_heap(has=has), "main.hprof"))
+    if not has:
+        # what is there in any case
+        assert list(found) == ["retains_most"]
+        return
+    for rule, text in JAVA_TEXTS.items():
+        assert text in found[rule], rule
+    assert set(found) == {*JAVA_TEXTS, "group_retains_most"}
+
+
+JAVA_TEXTS = {
+    "retains_most": "Object[] retains 900 KiB",
+    "duplicate_strings": "“one user” 400 times.",
+    "duplicate_arrays": "399 arrays have the same elements as another",
+    "empty_collections": "400 ArrayList are empty and retain",
+    "oversized_collections": "400 Object[] use less than a quarter of their slots; the others take",
+    "null_arrays": "402 Object[] use less than a quarter of their slots (400 of them none); the others take",
+    "boxed_numbers": "3,200 numbers are objects of their own (Integer)",
+    "thread_locals": "Variables of threads retain",
+    "listeners": "Bus keeps in its field listeners",
+    "class_loaders": "3 Loader have loaded classes of the same names",
+    "finalizers": "400 objects wait for their finalizers (400 byte[]) and keep",
+}

@@ -1,0 +1,90 @@
+"""The functions that SQL has for heap dumps, against the dump's own graph in plain Python."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python.graphs import SmallGraph, attached, random_graph, rooted
+from tests.python.heap_files import heap_of
+from tests.python.test_findings_of_heaps import archived
+
+from memlens.errors import MemlensError
+from memlens.store import tables
+from memlens.store.snapshot import Snapshot
+from memlens.views.sql.query import SqlSession
+from memlens.views.sql.schema import examples, schema
+
+Asked = Callable[[str], list[tuple[Any, ...]]]
+SEEDS = range(6)
+
+
+@pytest.fixture(params=SEEDS)
+def dump(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[SmallGraph, Asked]]:
+    graph = random_graph(request.param, 30)
+    path = tmp_path / "dump.heapsnapshot"
+    path.write_bytes(heap_of(graph).data())
+    with closing(archived(path, tmp_path)) as snapshot:
+        tables.fill(snapshot, lambda *_: None)
+        with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+            yield rooted(graph), lambda query: list(session.stream(query)[1])
+
+
+def test_what_a_set_retains(dump: tuple[SmallGraph, Asked]) -> None:
+    graph, asked = dump
+    for modulus in (2, 3, 5):
+        chosen = [item for item in graph.objects if item % modulus == 1]
+        freed = graph.reached([0]) - graph.reached([0], frozenset(chosen))
+        query = f"SELECT retained(object) FROM objects WHERE object % {modulus} = 1"
+        assert asked(query) == [(sum(graph.shallow[item] for item in freed),)]
+
+
+def test_referrers_and_what_is_dominated(dump: tuple[SmallGraph, Asked]) -> None:
+    graph, asked = dump
+    whole = attached(graph)
+    for item in graph.objects:
+        rows = asked(f"SELECT object, strength FROM referrers_of({item})")
+        expected = [
+            (source, "weak" if kind else "strong")
+            for source, edges in enumerate(graph.edges)
+            for target, kind in edges
+            if target == item
+        ]
+        assert sorted(rows) == sorted(expected)
+        below = whole.reached([0]) - whole.reached([0], frozenset((item,)))
+        assert {row[0] for row in asked(f"SELECT object FROM retained_by({item})")} == below
+
+
+def test_paths(dump: tuple[SmallGraph, Asked]) -> None:
+    graph, asked = dump
+    looked_at = 0
+    for item in graph.reached([0]) - {0}:
+        rows = asked(f"SELECT object FROM paths_to({item}) ORDER BY step")
+        objects = [row[0] for row in rows]
+        assert objects[-1] == item
+        assert all(after in graph.strong(before) for before, after in itertools.pairwise(objects))
+        looked_at += 1
+    joined = asked("SELECT o.object, count(*) FROM objects AS o, paths_to(o.object) GROUP BY o.object")
+    assert len(joined) >= looked_at
+
+
+def test_examples_and_what_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "dump.heapsnapshot"
+    path.write_bytes(heap_of(random_graph(3)).data())
+    with closing(archived(path, tmp_path)) as snapshot:
+        tables.fill(snapshot, lambda *_: None)
+        names = {table.name: table for table in schema(snapshot.info).tables}
+        with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+            for example in examples(snapshot.info):
+                session.ask(example.query)
+            for name in ("paths_to", "referrers_of", "retained_by"):
+                columns = [column.name for column in session.ask(f"SELECT * FROM {name}(1)").columns]
+                assert columns == [column.name for column in names[name].columns]
+            for wrong in (
+                "SELECT * FROM paths_to(1, 1, 'strongest')", "SELECT * FROM retained_by('x')",
+                "SELECT * FROM referrers_of(1000000)", "SELECT retained('x')", "SELECT retained(-1)",
+            ):  # fmt: skip
+                with pytest.raises(MemlensError):
+                    session.ask(wrong)
