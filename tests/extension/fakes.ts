@@ -32,6 +32,7 @@ export const STATE: ViewState = {
     filter: '',
   },
   ...{ scope: 'peak', kind: 'live', first: null, second: null, compare: null, flame: null, value: null },
+  graph: null,
 };
 
 interface PendingRequest {
@@ -47,6 +48,8 @@ export class FakeServer {
   readonly progress = new EventEmitter<ProgressParams>();
   readonly started = new EventEmitter<void>();
   readonly onDidProgress = this.progress.event;
+  readonly waiting = new EventEmitter<string>();
+  readonly onDidWait = this.waiting.event;
   readonly onDidStart = this.started.event;
   readonly damaged = new EventEmitter<DamagedParams>();
   readonly onDidFindDamage = this.damaged.event;

@@ -71,6 +71,7 @@ describe('settings', () => {
       cache_directory: '',
       libraries: ['vendor', '!src'],
       memray_python: '',
+      snapshots: [],
     });
     Object.assign(settings, {
       pathMappings: 'no',

@@ -17,9 +17,9 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.flame.calltree import CallTree, FlameOptions, Merged, Search, Shape, build
 from memlens.views.graph import filters
 from memlens.views.graph.packages import packages_of
-from memlens.views.graph.places import places_of_types
 from memlens.views.graph.retained import CompactNode, check_node, compact_nodes
 from memlens.views.graph.rows import ObjectRow, object_rows, type_names
+from memlens.views.graph.sources import places_of_types
 from memlens.views.naming.frame_names import FlameName, Place
 from memlens.views.selection.stacks import PrefixTree, Retained, ValuedStacks, ValueName
 from memlens.views.selection.texts import Pattern
@@ -33,6 +33,8 @@ class GroupAnswer(Struct, frozen=True):
     """A group of the tree, the types from the root down to it, and the largest of its objects."""
 
     node: CompactNode
+    name: FlameName | None
+    """Its type, as boxes are called; None for a root that is no object."""
     path: list[CompactNode]
     largest: list[ObjectRow]
     fitting: int | None
@@ -45,6 +47,7 @@ class TypeNames:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._packages = packages_of(snapshot)
+        self._places: dict[int, Place | None] = {}
 
     @property
     def count(self) -> int:
@@ -63,18 +66,18 @@ class TypeNames:
 
     def names(self, numbers: Sequence[int]) -> list[FlameName]:
         """Types without their packages."""
-        packages, places = self._packages, places_of_types(self._snapshot)
-        found = []
-        for number in numbers:
-            file, line = places.get(number, ("", 0))
+        packages, found = self._packages, []
+        for number, place in zip(numbers, self.places(numbers), strict=True):
+            file, line, _ = place or ("", 0, "")
             package = packages.names[int(packages.of_type[number])]
             found.append(FlameName(number, packages.short[number], file, line, "none", package, False))
         return found
 
     def places(self, numbers: Sequence[int]) -> list[Place | None]:
         """Where types are defined, as far as the file has it."""
-        places = places_of_types(self._snapshot)
-        return [(*places[number], "") if number in places else None for number in numbers]
+        missing = [number for number in numbers if number not in self._places]
+        self._places.update(zip(missing, places_of_types(self._snapshot, missing), strict=True))
+        return [self._places[number] for number in numbers]
 
     def matching(self, text: str) -> npt.NDArray[np.uint8]:
         """The types whose names fit."""
@@ -153,10 +156,13 @@ def dominator_tree(snapshot: Snapshot) -> DominatorTree:
 def group(snapshot: Snapshot, node: int, filter_text: str) -> GroupAnswer:
     """A group of the compact tree. Raises :class:`BadRequestError`."""
     check_node(snapshot, node)
-    path = dominator_tree(snapshot).path(node)
+    tree = dominator_tree(snapshot)
+    path = tree.path(node)
+    kind = int(snapshot.compact.type[node])
+    name = None if kind == NEVER else tree.names.names([kind])[0]
     found = compact_nodes(snapshot, np.array([node, *path], np.int64))
     members = np.flatnonzero(snapshot.objects.group == node)
     retained = snapshot.objects.retained[members].astype(np.int64)
     largest = members[np.argsort(-retained, kind="stable")[:_MOST_EXAMPLES]]
     fitting = int(fitting_by_group(snapshot, filter_text)[node]) if filter_text.strip() else None
-    return GroupAnswer(found[0], found[1:], object_rows(snapshot, largest), fitting)
+    return GroupAnswer(found[0], name, found[1:], object_rows(snapshot, largest), fitting)
