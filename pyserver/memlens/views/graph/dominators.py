@@ -74,8 +74,8 @@ class TypeNames:
 
     def places(self, numbers: Sequence[int]) -> list[Place | None]:
         """Where types are defined, as far as the file has it."""
-        places = places_of_types(self._snapshot)
-        return [(*places[number], "") if number in places else None for number in numbers]
+        known = places_of_types(self._snapshot)
+        return [(*known[number], "") if number in known else None for number in numbers]
 
     def matching(self, text: str) -> npt.NDArray[np.uint8]:
         """The types whose names fit."""
