@@ -346,8 +346,10 @@ test('a summary that fails says so, and leaves the warnings of the file', async 
     host,
   );
   summary.turnTo(0);
+  summary.find();
   await drawn();
-  assert.equal(errors.length, 1);
+  // the headline's and the findings'
+  assert.equal(errors.length, 2);
   assert.equal(one(host, '.headline-text').textContent, '');
   assert.equal(one(host, '.headline-warnings').getAttribute('aria-label'), '1 warning');
 });
