@@ -16,7 +16,7 @@ import { bundleUnitTests } from './lib/unit.mjs';
 const exists = (file) => existsSync(path.join(ROOT, file));
 const present = (...files) => files.filter(exists);
 const node = (script, ...args) => [process.execPath, script, ...args];
-const PYTHON_FOLDERS = () => present('pyserver', 'tests', 'samples');
+const PYTHON_FOLDERS = () => present('pyserver', 'tests', 'samples', 'scripts/package');
 /** The exit status of scripts/audit.mjs without a network. */
 const NOBODY_TO_ASK = 75;
 /** The number of processes that share the end-to-end tests. */
@@ -49,7 +49,7 @@ const STEPS = [
   {
     name: 'mypy',
     what: 'Python: types',
-    commands: () => [[venvProgram('mypy'), 'pyserver/memlens', ...present('tests/bench', 'tests/python')]],
+    commands: () => [[venvProgram('mypy'), 'pyserver/memlens', 'scripts/package', ...present('tests/bench', 'tests/python')]],
   },
   {
     name: 'layers',

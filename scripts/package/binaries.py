@@ -186,7 +186,7 @@ def _pe(data: bytes) -> Binary:
     def offset(address: int) -> int:
         for _, _, virtual, length, raw in table:
             if virtual <= address < virtual + length:
-                return raw + address - virtual
+                return int(raw + address - virtual)
         raise ValueError("an address of the import table lies in no section")
 
     at = offset(imports) if imports else 0

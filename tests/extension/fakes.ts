@@ -46,9 +46,9 @@ interface PendingRequest {
 /** A server that answers when the test says so. */
 export class FakeServer {
   readonly progress = new EventEmitter<ProgressParams>();
+  readonly waiting = new EventEmitter<string>();
   readonly started = new EventEmitter<void>();
   readonly onDidProgress = this.progress.event;
-  readonly waiting = new EventEmitter<string>();
   readonly onDidWait = this.waiting.event;
   readonly onDidStart = this.started.event;
   readonly damaged = new EventEmitter<DamagedParams>();

@@ -70,6 +70,7 @@ describe('settings', () => {
       memory_limit_bytes: 0,
       cache_directory: '',
       libraries: ['vendor', '!src'],
+      snapshots: [],
       memray_python: '',
       snapshots: [],
     });

@@ -55,6 +55,8 @@ describe('a view', () => {
     assert.deepEqual(panel.taken(), []);
     panel.received.fire({ type: 'ready' });
     assert.deepEqual(panel.taken(), [{ type: 'progress', stage: '', fraction: null }]);
+    server.waiting.fire('Looking for a Python');
+    assert.deepEqual(panel.taken(), [{ type: 'progress', stage: 'Looking for a Python', fraction: null }]);
     server.progress.fire({ view: view.id, stage: 'reading', fraction: 0.5 });
     server.progress.fire({ view: 'another', stage: 'reading', fraction: 0.6 });
     assert.deepEqual(panel.taken(), [{ type: 'progress', stage: 'reading', fraction: 0.5 }]);

@@ -180,6 +180,8 @@ export class ThemeColor {
 
 export class Selection extends Range {}
 
+export const ProgressLocation = { Notification: 15 };
+
 export const ConfigurationTarget = { Global: 1, Workspace: 2 };
 export const TextEditorRevealType = { InCenterIfOutsideViewport: 2 };
 export const ColorThemeKind = { Light: 1, Dark: 2, HighContrast: 3, HighContrastLight: 4 };

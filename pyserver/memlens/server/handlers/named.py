@@ -40,13 +40,12 @@ def register(server: LanguageServer, configuration: Configuration, registry: Reg
     def follow() -> None:
         if not connected:
             return
-        named = {
-            str(path) for each in configuration.settings.snapshots if (path := configuration.expand(each))
-        }
-        for path in named - tasks.keys():
-            tasks[path] = asyncio.create_task(open_named(path))
-        for path in tasks.keys() - named:
-            closing.add(task := asyncio.create_task(close_named(path)))
+        found = (configuration.expand(each) for each in configuration.settings.snapshots)
+        wanted = {str(path) for path in found if path is not None}
+        for name in wanted - tasks.keys():
+            tasks[name] = asyncio.create_task(open_named(name))
+        for name in tasks.keys() - wanted:
+            closing.add(task := asyncio.create_task(close_named(name)))
             task.add_done_callback(closing.discard)
 
     closing: set[asyncio.Task[None]] = set()
