@@ -17,9 +17,9 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.flame.calltree import CallTree, FlameOptions, Merged, Search, Shape, build
 from memlens.views.graph import filters
 from memlens.views.graph.packages import packages_of
+from memlens.views.graph.places import places_of_types
 from memlens.views.graph.retained import CompactNode, check_node, compact_nodes
 from memlens.views.graph.rows import ObjectRow, object_rows, type_names
-from memlens.views.graph.sources import places_of_types
 from memlens.views.naming.frame_names import FlameName, Place
 from memlens.views.selection.stacks import PrefixTree, Retained, ValuedStacks, ValueName
 from memlens.views.selection.texts import Pattern
@@ -47,7 +47,6 @@ class TypeNames:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._packages = packages_of(snapshot)
-        self._places: dict[int, Place | None] = {}
 
     @property
     def count(self) -> int:
@@ -75,9 +74,8 @@ class TypeNames:
 
     def places(self, numbers: Sequence[int]) -> list[Place | None]:
         """Where types are defined, as far as the file has it."""
-        missing = [number for number in numbers if number not in self._places]
-        self._places.update(zip(missing, places_of_types(self._snapshot, missing), strict=True))
-        return [self._places[number] for number in numbers]
+        places = places_of_types(self._snapshot)
+        return [(*places[number], "") if number in places else None for number in numbers]
 
     def matching(self, text: str) -> npt.NDArray[np.uint8]:
         """The types whose names fit."""
