@@ -73,10 +73,16 @@ def _overview(snapshot: Snapshot) -> HeapOverviewAnswer:
     lost = objects.distance == NEVER
     weak = {kind.strength for kind in labels.reference_kinds} - {"strong"}
     return HeapOverviewAnswer(
-        info.objects, info.shallow_bytes, int(np.count_nonzero(lost)), int(objects.shallow[lost].sum()),
-        *(_ranked(rows) for rows in (kinds, spaces, roots, flags)),
-        [strength for strength in get_args(Strength) if strength in weak],
-    )  # fmt: skip
+        objects=info.objects,
+        shallow_bytes=info.shallow_bytes,
+        unreachable_objects=int(np.count_nonzero(lost)),
+        unreachable_bytes=int(objects.shallow[lost].sum()),
+        kinds=_ranked(kinds),
+        spaces=_ranked(spaces),
+        roots=_ranked(roots),
+        flags=_ranked(flags),
+        strengths=[strength for strength in get_args(Strength) if strength in weak],
+    )
 
 
 def _ranked(rows: list[tuple[str, int, int]]) -> list[ShareRow]:
