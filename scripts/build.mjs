@@ -61,10 +61,13 @@ const programs = [
   },
   {
     ...shared,
-    entryPoints: ['webview/src/main.ts'],
-    outfile: `${OUT}/webview.js`,
+    // What only one model needs is a file of its own, which is loaded with the first view that needs it.
+    entryPoints: { webview: 'webview/src/main.ts' },
+    outdir: OUT,
+    chunkNames: 'webview-[hash]',
+    splitting: true,
     platform: 'browser',
-    format: 'iife',
+    format: 'esm',
     loader: { '.glsl': 'text', '.vert': 'text', '.frag': 'text', '.svg': 'text' },
   },
   {
@@ -79,9 +82,9 @@ if (!watch) await rm(path.join(ROOT, OUT), { recursive: true, force: true });
 
 let failed = false;
 for (const options of programs) {
-  const entry = options.entryPoints[0];
+  const [entry] = Object.values(options.entryPoints);
   if (!existsSync(path.join(ROOT, entry))) {
-    console.error(`${entry} does not exist: nothing to bundle for ${options.outfile}`);
+    console.error(`${entry} does not exist: nothing to bundle`);
     failed = true;
     continue;
   }

@@ -13,7 +13,10 @@ export type ViewResult<M extends ViewMethod> = Unpacked<Requests[M]['result']>;
 type Unpacked<R> = R extends { geometry: string } ? Omit<R, 'geometry'> & { geometry: ArrayBuffer } : R;
 
 /** The names of the panes below the picture, and of the pictures; each has a command in the palette. */
-export const PANE_IDS = ['liveSet', 'flame', 'oom', 'steps', 'state', 'compare', 'sql', 'sizes'] as const;
+export const PANE_IDS = [
+  ...(['liveSet', 'flame', 'oom', 'steps', 'state', 'compare', 'sql', 'sizes'] as const),
+  ...(['types', 'dominators', 'why'] as const),
+] as const;
 export const PICTURE_IDS = ['stacked', 'map', 'reserved', 'compare'] as const;
 /** What the timeline can be grouped by; each has a command `memlens.group.NAME`. */
 export const AREA_KINDS = ['line', 'function', 'module', 'category', 'file', 'size'] as const;
@@ -108,6 +111,30 @@ export interface FlamePlace {
   node: number | null;
 }
 
+type HeapTypes = Requests['memlens/heapTypes']['params'];
+
+/** What is looked at in a heap dump: an object, a type, or a group of the dominator tree. */
+export type HeapSelection =
+  | { readonly is: 'object'; readonly object: number }
+  | { readonly is: 'type'; readonly kind: number }
+  | { readonly is: 'group'; readonly group: number };
+
+/** The state of a heap dump's view. `fileBytes` shows whether the numbers in it are still those of the file. */
+export interface GraphState {
+  selection: HeapSelection | null;
+  /** The order of the table of types, and what it is grouped by. */
+  order: HeapTypes['order'];
+  reverse: boolean;
+  by: 'type' | HeapTypes['by'];
+  /** The strengths of references that paths follow besides strong ones. */
+  through: Requests['memlens/heapPaths']['params']['through'];
+  /** The visible part of the dominator tree. */
+  x0: number;
+  x1: number;
+  top: number;
+  fileBytes: number;
+}
+
 /** The state of a view, which is restored after hiding the tab or reloading the window. */
 export interface ViewState {
   device: number;
@@ -133,6 +160,8 @@ export interface ViewState {
   second: number | null;
   compare: CompareState | null;
   flame: FlameState | null;
+  /** For a heap dump. */
+  graph: GraphState | null;
   /** For a profile: the number of the shown value. */
   value: number | null;
 }
@@ -172,6 +201,8 @@ export type FromWebviewMessage =
   | { type: 'retry' }
   | { type: 'openAsText' }
   | { type: 'openSource'; file: string; line: number; beside: boolean }
+  /** Open the source of an object of a heap dump or, by `kind`, of a type, by their numbers. */
+  | { type: 'openObjectSource'; object: number | null; kind: number | null; beside: boolean }
   | { type: 'locate'; what: 'file' | 'folder'; file: string; line: number }
   | { type: 'chooseOther' }
   | { type: 'retryOther' }

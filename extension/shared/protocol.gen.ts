@@ -989,6 +989,7 @@ export interface Group {
 /** A group of the tree, the types from the root down to it, and the largest of its objects. */
 export interface GroupAnswer {
   node: CompactNode;
+  name: FlameName | null;
   path: CompactNode[];
   largest: ObjectRow[];
   fitting: number | null;
@@ -1160,6 +1161,7 @@ export interface HeapOverviewAnswer {
   spaces: ShareRow[];
   roots: ShareRow[];
   flags: ShareRow[];
+  strengths: ('ephemeron' | 'finalizer' | 'phantom' | 'soft' | 'strong' | 'weak')[];
 }
 
 /** A heap dump as a whole. */
@@ -1219,6 +1221,12 @@ export interface HeapRetainedParams {
   kind: number | null;
   group: number | null;
   filter: string;
+}
+
+/** A type by its number, and the largest of its instances. */
+export interface HeapTypeParams {
+  snapshot: string;
+  kind: number;
 }
 
 /** Types `offset` and on of `total`; `objects` and `shallow_bytes` are of all that fit. */
@@ -1314,6 +1322,14 @@ export interface HoverResult {
 export interface InitializationOptions {
   settings: Settings;
   find_files: boolean;
+}
+
+/** Instances `offset` and on of `total`. */
+export interface InstancesAnswer {
+  type: TypeRow;
+  instances: ObjectRow[];
+  offset: number;
+  total: number;
 }
 
 /** Documents of which each may have lines in an open snapshot. */
@@ -2402,7 +2418,12 @@ export interface TraceEvent {
   allocation: number | null;
 }
 
-/** A type. `retained_bytes` are those of its instances that no other instance of it dominates. */
+/**
+ * A type. `retained_bytes` are those of its instances that no other instance of it dominates.
+ *
+ * `file` and `line` are where it is defined, if that is known. In sampled dumps an object of the file stands for
+ * several of the program: the estimates are by the type's multiplier, as PerfView has it, and None in other dumps.
+ */
 export interface TypeRow {
   number: number;
   type: string;
@@ -2410,6 +2431,10 @@ export interface TypeRow {
   count: number;
   shallow_bytes: number;
   retained_bytes: number;
+  file: string | null;
+  line: number | null;
+  estimated_count: number | null;
+  estimated_shallow_bytes: number | null;
 }
 
 /**
@@ -2498,13 +2523,11 @@ export interface Requests {
   'memlens/profileRange': { params: ProfileRangeParams; result: ProfileRangeAnswer };
   'memlens/headline': { params: HeadlineParams; result: HeadlineAnswer };
   'memlens/findings': { params: FindingsParams; result: FindingsAnswer };
-  'memlens/timelineSvg': { params: TimelineSvgParams; result: SvgResult };
-  'memlens/flameSvg': { params: FlameSvgParams; result: SvgResult };
-  'memlens/report': { params: ReportParams; result: ReportResult };
   'memlens/heapOverview': { params: HeapOverviewParams; result: HeapOverviewAnswer };
   'memlens/heapTypes': { params: HeapTypesParams; result: HeapTypesAnswer };
   'memlens/heapPackages': { params: HeapPackagesParams; result: PackagesAnswer };
   'memlens/heapObjects': { params: HeapObjectsParams; result: ObjectsAnswer };
+  'memlens/heapType': { params: HeapTypeParams; result: InstancesAnswer };
   'memlens/heapObject': { params: HeapObjectParams; result: ObjectAnswer };
   'memlens/heapReferences': { params: HeapReferencesParams; result: HeapReferencesResult };
   'memlens/heapDominated': { params: HeapDominatedParams; result: HeapDominatedResult };
@@ -2514,6 +2537,9 @@ export interface Requests {
   'memlens/heapPaths': { params: HeapPathsParams; result: PathsAnswer };
   'memlens/heapMergedPaths': { params: HeapMergedPathsParams; result: PathNodesAnswer };
   'memlens/heapRetained': { params: HeapRetainedParams; result: RetainedAnswer };
+  'memlens/timelineSvg': { params: TimelineSvgParams; result: SvgResult };
+  'memlens/flameSvg': { params: FlameSvgParams; result: SvgResult };
+  'memlens/report': { params: ReportParams; result: ReportResult };
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
@@ -2579,13 +2605,11 @@ export const VIEW_METHODS = [
   'memlens/profileRange',
   'memlens/headline',
   'memlens/findings',
-  'memlens/timelineSvg',
-  'memlens/flameSvg',
-  'memlens/report',
   'memlens/heapOverview',
   'memlens/heapTypes',
   'memlens/heapPackages',
   'memlens/heapObjects',
+  'memlens/heapType',
   'memlens/heapObject',
   'memlens/heapReferences',
   'memlens/heapDominated',
@@ -2595,6 +2619,9 @@ export const VIEW_METHODS = [
   'memlens/heapPaths',
   'memlens/heapMergedPaths',
   'memlens/heapRetained',
+  'memlens/timelineSvg',
+  'memlens/flameSvg',
+  'memlens/report',
 ] as const;
 
 /** Sent by the server to the client. */

@@ -20,6 +20,7 @@ let memory: FakeMemory;
 async function openView(): Promise<SnapshotView> {
   const host = {
     openSource: () => Promise.resolve(),
+    openObjectSource: () => Promise.resolve(),
     openAsText: () => Promise.resolve(),
     saveText: () => Promise.resolve(),
     locate: () => Promise.resolve(),

@@ -32,6 +32,7 @@ export const STATE: ViewState = {
     filter: '',
   },
   ...{ scope: 'peak', kind: 'live', first: null, second: null, compare: null, flame: null, value: null },
+  graph: null,
 };
 
 interface PendingRequest {

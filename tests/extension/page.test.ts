@@ -28,7 +28,7 @@ describe('the page of a view', () => {
     assert.equal(html.match(/<script/g)?.length, 1);
     assert.match(
       html,
-      /<script nonce="bm9uY2U=" src="https:\/\/own\.example\/dist\/webview\.js\?a=1&amp;b=&quot;2&quot;">/,
+      /<script type="module" nonce="bm9uY2U=" src="https:\/\/own\.example\/dist\/webview\.js\?a=1&amp;b=&quot;2&quot;">/,
     );
     assert.match(html, /<div id="memlens"><\/div>/);
   });

@@ -72,6 +72,7 @@ describe('settings', () => {
       libraries: ['vendor', '!src'],
       snapshots: [],
       memray_python: '',
+      snapshots: [],
     });
     Object.assign(settings, {
       pathMappings: 'no',

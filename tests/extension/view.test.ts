@@ -17,6 +17,7 @@ let opened: string[];
 function makeView(uri = Uri.file('/a.pickle')): SnapshotView {
   const host = {
     openSource: () => Promise.resolve(),
+    openObjectSource: () => Promise.resolve(),
     saveText: () => Promise.resolve(),
     locate: () => Promise.resolve(),
     copyLink: () => Promise.resolve(),

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import zstandard
-from tests.python import gcdump_files, hprof_files, ruby_files
+from tests.python import gcdump_files, hprof_files, pyheap_files, ruby_files, test_python_heap
 from tests.python.heap_files import small_heap
 from tests.python.test_java_heap import HEAP
 from tests.python.test_memray import header
@@ -72,6 +72,8 @@ def main() -> int:
     files["small.hprof"] = hprof_files.small().end()
     files["small.gcdump"] = gcdump_files.small()
     files["small.ruby.json"] = ruby_files.small()
+    files["small.pyheap"] = pyheap_files.small()
+    files["small.heap"] = test_python_heap.small()
     for name, data in files.items():
         _write(CORPUS / "file" / name, data)
     recording = zstandard.decompress((PROFILES / "service.heaptrack.zst").read_bytes())

@@ -648,6 +648,6 @@ def test_command_line(sample: Path, tmp_path: Path) -> None:
     assert text[-1].endswith("total")
     assert len(text) == 4
     (tmp_path / "bare.pickle").write_bytes(pickle.dumps(BARE))
-    assert " no stack recorded, only after" in run("compare", sample, tmp_path / "bare.pickle").stdout
+    assert " (no stack), only after" in run("compare", sample, tmp_path / "bare.pickle").stdout
     assert run("compare", sample, sample, "--device", 9, status=1).stderr.count("\n") == 1
     assert "no such" in run("compare", sample, tmp_path / "none", status=1).stderr.lower()

@@ -11,9 +11,9 @@ from tests.python.heap_files import HeapFile
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 
 from memlens.ingest import ingest
-from memlens.store import tables
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
+from memlens.store.tables import fill as tables
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import TextPart, plain_text
 from memlens.views.sql.query import SqlSession
@@ -277,3 +277,40 @@ JAVA_TEXTS = {
     "class_loaders": "3 Loader have loaded classes of the same names",
     "finalizers": "400 objects wait for their finalizers (400 byte[]) and keep",
 }
+
+
+@pytest.mark.parametrize("elements", [0, 1])
+def test_empty_collections_of_javascript(opened: Opened, elements: int) -> None:
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    window = heap.node("object", "Window", 1_000)
+    heap.edge(root, "property", "window", window)
+    shape = heap.node("hidden", "system / Map", 10)
+    for number in range(300):
+        # tables of the smallest size, and some larger ones: of small integers, which are no objects
+        owner, table = heap.node("object", "Map", 216 if number < 290 else 5_000), heap.node("array", "", 0)
+        heap.edge(window, "property", f"map{number}", owner)
+        heap.edge(owner, "internal", "table", table)
+        heap.edge(table, "internal", "map", shape)
+        for element in range(elements):
+            heap.edge(table, "internal", str(element), heap.node("object", "Value", 10))
+    found = texts(opened(heap.data(), "maps.heapsnapshot"))
+    assert ("empty_collections" in found) == (not elements)
+    assert elements or found["empty_collections"].startswith("290 Map are empty, or have only small integers")
+
+
+def test_a_chain_is_named_by_its_first_object(opened: Opened) -> None:
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    window = heap.node("object", "Window", 1_000)
+    heap.edge(root, "property", "window", window)
+    heap.edge(window, "property", "other", heap.node("object", "Buffer", 100_000))
+    last, name = window, "queue"
+    for _ in range(3_000):
+        item = heap.node("object", "Item", 100)
+        heap.edge(last, "property", name, item)
+        last, name = item, "next"
+    found = texts(opened(heap.data(), "list.heapsnapshot"))
+    assert found["retains_most"] == (
+        "Item retains 293 KiB, 75% of what roots reach, a chain of Item. Held by Window.queue."
+    )

@@ -1,5 +1,6 @@
 """Heap dumps of .NET: PerfView's own account of one, the totals of the others, and what is made for the odd cases."""
 
+import json
 import random
 import re
 from pathlib import Path
@@ -7,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from tests.python.command_line import memlens
 from tests.python.conftest import DATA
 from tests.python.gcdump_files import gcdump, number, small
 from tests.python.graph_reading import damaged, edges, load, outcome, roots, type_names
@@ -95,6 +97,35 @@ def test_what_a_made_dump_means(tmp_path: Path) -> None:
         "written_ms": 1_420_454_920_375, "working_set_bytes": 8192, "log": "a log",
     }  # fmt: skip
     assert [notice.code for notice in graph.notices] == ["sampled"]
+
+
+def test_estimates_of_a_sampled_dump(tmp_path: Path) -> None:
+    """By the multiplier of each type, as PerfView counts: none for a dump that has all objects."""
+
+    def rows(name: str, data: bytes) -> dict[str, tuple[int | None, int | None]]:
+        path = tmp_path / name
+        path.write_bytes(data)
+        answer = json.loads(memlens("types", path, "--json", "--cache-dir", tmp_path / "cache").stdout)
+        return {
+            row["type"]: (row["estimated_count"], row["estimated_shallow_bytes"]) for row in answer["types"]
+        }
+
+    sampled = rows("sampled.gcdump", small())
+    assert sampled["App.Cache (C:\\app\\App.dll)"] == (2, 60)
+    assert sampled["System.String (System.Private.CoreLib)"] == (24, 8 * (64 + 200 + 2**31 - 1))
+    whole = rows("whole.gcdump", gcdump([("A", 8, None)], [(0, None, [])]))
+    assert whole == {"A": (None, None)}
+
+
+def test_a_dump_that_stopped_at_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only dotnet-gcdump stops at a number of objects."""
+    monkeypatch.setattr("memlens.formats.gcdump._MOST_NODES", 2)
+    types, nodes = [("A", 8, None)], [(0, None, [1]), (0, None, [])]
+    graph = load(made(tmp_path, gcdump(types, nodes)))
+    assert graph.facts.capped
+    assert [notice.code for notice in graph.notices] == ["capped"]
+    assert not load(made(tmp_path, gcdump(types, nodes, tool="PerfView"))).facts.capped
+    assert not load(made(tmp_path, gcdump(types, [(0, None, [])]))).facts.capped
 
 
 def test_types_without_names(tmp_path: Path) -> None:

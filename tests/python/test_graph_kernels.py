@@ -19,6 +19,7 @@ from tests.python.graphs import (
 
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph import tree, walk
+from memlens.kernels.graph.alike import first_alike
 
 SEEDS = range(2_000)
 
@@ -339,3 +340,18 @@ def test_a_chain_of_a_million_objects() -> None:
     sums = np.zeros(1, np.uint64)
     tree.retained_by_type(begin, child, types[1:], retained[1:], sums)
     assert sums[0] == count
+
+
+def test_stretches_of_equal_bytes_have_one_number() -> None:
+    rng = np.random.default_rng(7)
+    for count in (0, 1, 700, 5_000):
+        data = rng.integers(0, 3, 20_000).astype(np.uint8)
+        begin = rng.integers(0, len(data) - 80, count).astype(np.uint64)
+        end = begin + rng.choice([0, 1, 3, 8, 70], count).astype(np.uint64)
+        first = np.empty(count, np.uint32)
+        # a seed of 0 as well, with which hashes are poor
+        for seed in (0, 2**63 + 1):
+            first_alike(data, begin, end, seed, first)
+            known: dict[bytes, int] = {}
+            for number, (one, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
+                assert first[number] == known.setdefault(data[one:last].tobytes(), number)

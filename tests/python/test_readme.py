@@ -63,7 +63,7 @@ def test_files_that_open_by_themselves() -> None:
         editor["priority"]: {entry["filenamePattern"] for entry in editor["selector"]}
         for editor in MANIFEST["contributes"]["customEditors"]
     }
-    heap_dumps = {"*.heapsnapshot", "*.heaptimeline", "*.hprof", "*.gcdump"}
+    heap_dumps = {"*.heapsnapshot", "*.heaptimeline", "*.hprof", "*.gcdump", "*.heap", "*.pyheap"}
     assert patterns["default"] == {"*.pickle", "*.pkl", "*.pb.gz", "*.pprof", *heap_dumps}
     assert all(f"`{pattern}`" in README for pattern in patterns["default"])
     assert {"*.json", "*.html", "*.pickle.gz", "*.pickle.zst"} <= patterns["option"]

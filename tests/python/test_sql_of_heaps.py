@@ -12,8 +12,8 @@ from tests.python.heap_files import heap_of
 from tests.python.test_findings_of_heaps import archived
 
 from memlens.errors import MemlensError
-from memlens.store import tables
 from memlens.store.snapshot import Snapshot
+from memlens.store.tables import fill as tables
 from memlens.views.sql.query import SqlSession
 from memlens.views.sql.schema import examples, schema
 

@@ -6,9 +6,9 @@ import { describe, it } from 'node:test';
 import type { FlameState } from '../../extension/shared/messages';
 import type { FlameChildrenAnswer, FlameName, FlameNode } from '../../extension/shared/protocol.gen';
 import { FLAME_KEYS, flameAction } from '../../webview/src/flame/keys';
-import { TREE_PAGE, TreeRows, type NodeRow } from '../../webview/src/flame/rows';
 import { halfParams } from '../../webview/src/flame/sandwich';
 import { initialSettings, KeptFlame, restoreFlame, treeParams } from '../../webview/src/flame/settings';
+import { LazyRows, TREE_PAGE, type NodeRow } from '../../webview/src/ui/lazy-rows';
 
 const nameOf = (name: number): FlameName => ({
   ...{ name, function: `f${name}`, file: 'a.py', line: 0, kind: 'user', package: '', is_package: false },
@@ -23,8 +23,10 @@ function made(widths: Readonly<Record<number, number>>) {
     ...{ children: widths[number] ?? 0, x0: 0, x1: 1, sides: null, self_sides: null },
   });
   let active = 0;
-  const rows: TreeRows = new TreeRows({
-    ask: (parent, offset, limit) => {
+  const rows = new LazyRows<FlameNode, FlameChildrenAnswer>({
+    hasChildren: ({ children }) => children > 0,
+    ask: (above, offset, limit) => {
+      const parent = above?.node ?? 0;
       const children = widths[parent] ?? 0;
       const last = Math.min(offset + limit, children);
       const answer: FlameChildrenAnswer = {
@@ -71,7 +73,7 @@ function made(widths: Readonly<Record<number, number>>) {
   };
   const shown = (): string[] =>
     rows.rows.map((row) => `${'>'.repeat(row.level)}${row.kind === 'node' ? row.node.node : `+${row.left}`}`);
-  const at = (number: number): NodeRow => {
+  const at = (number: number): NodeRow<FlameNode> => {
     const found = rows.rows.find((row) => row.kind === 'node' && row.node.node === number);
     assert.ok(found?.kind === 'node');
     return found;

@@ -8,7 +8,7 @@ import type {
   GroupsAnswer,
   MembersAnswer,
 } from '../../extension/shared/protocol.gen';
-import { both, offersFor, wordAt } from '../../webview/src/filter/terms';
+import { both, allocationTerms, offersFor, wordAt } from '../../webview/src/filter/terms';
 import { PAGE, parentOf, Tree, type GroupRow, type Row } from '../../webview/src/panes/live-set/tree';
 
 const group = (key: number): Group => ({
@@ -136,18 +136,18 @@ test('the word that is typed and the terms that begin like it', () => {
   assert.deepEqual(wordAt('file:"a b', 9), { from: 0, word: 'file:"a b' });
   assert.deepEqual(wordAt('"a \\" b" x', 10), { from: 9, word: 'x' });
   assert.deepEqual(
-    offersFor('-f', []).map(({ text }) => text),
+    offersFor('-f', allocationTerms([])).map(({ text }) => text),
     ['-file:', '-function:'],
   );
   assert.deepEqual(
-    offersFor('category:g', ['gradient', 'input']).map(({ text }) => text),
+    offersFor('category:g', allocationTerms(['gradient', 'input'])).map(({ text }) => text),
     ['category:gradient'],
   );
   assert.deepEqual(
-    offersFor('category:g', ['gradient (inferred)']).map(({ text }) => text),
+    offersFor('category:g', allocationTerms(['gradient (inferred)'])).map(({ text }) => text),
     ['category:gradient'],
   );
-  assert.ok(offersFor('', []).length > 10);
+  assert.ok(offersFor('', allocationTerms([])).length > 10);
 });
 
 test('filters are put together once', () => {

@@ -228,13 +228,14 @@ const EVIDENCE: Evidence = {
   of: { device: 0, kind: 'live', from_moment: 4, to_moment: null, filter: '', value: null },
 };
 const part = (text: string, more: Partial<TextPart> = {}): TextPart => ({
-  ...{ text, figure: null, line: null, evidence: null },
+  ...{ text, figure: null, line: null, evidence: null, objects: null },
   ...more,
 });
 const finding = (title: string): SnapshotFinding => ({
   ...{ rule: 'dominates', title, text: `${title}: model.py:39 holds 2 GiB.`, evidence: EVIDENCE },
   sentence: [part('model.py:39', { line: LINE }), part(' holds '), part('2 GiB', { evidence: EVIDENCE })],
   ...{ figure: { amount: 2 ** 31, unit: 'bytes', kind: 'live', sql: '' }, line: LINE, inferred: true },
+  objects: null,
 });
 const HEADLINE: HeadlineAnswer = {
   rule: 'peak',
@@ -280,6 +281,7 @@ test('the summary links lines and evidence, copies as text, and counts the warni
       summary={summary}
       actions={{
         open: (line, beside) => done.push(['open', line.file, line.line, beside]),
+        showObjects: null,
         show: (evidence) => done.push(['show', evidence.pane]),
         copy: (text) => done.push(['copy', text]),
       }}
@@ -339,7 +341,10 @@ test('a summary that fails says so, and leaves the warnings of the file', async 
   const errors: unknown[] = [];
   const notice = { code: 'empty', message: 'Nothing was recorded.', device: null };
   const summary = new Summary(server(true), [notice], (error) => errors.push(error));
-  render(<Headline summary={summary} actions={{ open: never, show: never, copy: never }} />, host);
+  render(
+    <Headline summary={summary} actions={{ open: never, show: never, showObjects: null, copy: never }} />,
+    host,
+  );
   summary.turnTo(0);
   await drawn();
   assert.equal(errors.length, 1);
@@ -364,12 +369,7 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   const context = { info, cursors, setName: 'at the peak' } as unknown as ViewContext;
   const shown: (string | null)[] = [];
   const panes = [pane('liveSet', 'What’s in memory'), pane('flame', 'Flame graph'), pane('sql', 'SQL')];
-  const dock = new Dock(
-    context,
-    { shown: (id) => shown.push(id), toggleTall: never },
-    panes.map((each) => () => each),
-    2,
-  );
+  const dock = new Dock(context, { shown: (id) => shown.push(id), toggleTall: never }, panes, 2);
   document.body.append(dock.root);
   dock.show('liveSet');
   await drawn();

@@ -1,7 +1,7 @@
 // Which screen is shown: reading, failed, or the snapshot.
 
 import type { ViewCommand, ViewState } from '../../extension/shared/messages';
-import type { TimelineInfo } from '../../extension/shared/protocol.gen';
+import type { GraphInfo, TimelineInfo } from '../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from './api';
 import { savePicture, takeReport, type AskedSvg } from './export';
 import { never } from './model';
@@ -9,7 +9,6 @@ import { ProfileView } from './profile/view';
 import { SnapshotView } from './view';
 import { replace } from './ui/dom';
 import { learnFileNames } from './ui/paths';
-import { graphScreen } from './graph/screen';
 import { emptyScreen, failedScreen, ProgressScreen } from './ui/screens';
 
 /** What every model's view can do. */
@@ -29,6 +28,7 @@ interface ShownView {
 
 export class App {
   private progress: ProgressScreen | null = null;
+  private opened = 0;
   private view: ShownView | null = null;
 
   constructor(
@@ -146,12 +146,19 @@ export class App {
         this.view = new ProfileView(this.api, this.root, info, state);
         return;
       case 'graph':
-        this.leave('empty');
-        replace(this.root, graphScreen(info));
+        void this.showGraph(info, state);
         return;
       default:
         never(info);
     }
+  }
+
+  /** Heap dumps have a part of the program of their own, which others don't load. */
+  private async showGraph(info: GraphInfo, state: ViewState | null): Promise<void> {
+    this.leave('loading');
+    const { opened } = this;
+    const { GraphView: View } = await import('./graph/view');
+    if (opened === this.opened) this.view = new View(this.api, this.root, info, state);
   }
 
   private showTimeline(info: TimelineInfo, state: ViewState | null): void {
@@ -165,7 +172,9 @@ export class App {
     this.view = new SnapshotView(this.api, this.root, info, state);
   }
 
+  /** Leaves what is shown; what was on its way to be shown comes too late. */
   private leave(state: 'loading' | 'failed' | 'empty'): void {
+    this.opened++;
     this.view?.dispose();
     this.view = null;
     this.progress = null;

@@ -29,6 +29,8 @@ import type { Camera } from './scene/camera';
 import { Names } from './scene/names';
 import type { Layout } from './scene/state';
 import { Selection } from './selection';
+import { PANES } from './panes';
+import { panesOf } from './panes/pane';
 import { Dock } from './shell/dock';
 import { ViewFrame } from './shell/frame';
 import { makeHead, type Head } from './shell/head';
@@ -38,6 +40,7 @@ import { comparing, type Picker } from './shell/toolbar';
 import { SharedContext, type ContextOwner } from './shared-context';
 import { bandTexts } from './ui/format';
 import { FilterBox } from './ui/filter-box';
+import { allocationTerms } from './filter/terms';
 import { Help, timelineKeys } from './ui/help';
 import { Minimap } from './ui/minimap';
 import { Panel } from './ui/panel';
@@ -145,7 +148,7 @@ export function makeParts(
   const run = (action: Action): void => {
     owner.run(action);
   };
-  const filterBox = new FilterBox(info.categories, {
+  const filterBox = new FilterBox(allocationTerms(info.categories), {
     apply: (text) => {
       owner.setFilter(text);
     },
@@ -165,6 +168,7 @@ export function makeParts(
         open: (line, beside) => {
           owner.sources.open(line, beside);
         },
+        showObjects: null,
         show: (evidence) => {
           owner.showEvidence(evidence);
         },
@@ -349,14 +353,18 @@ export function makeParts(
   const context = new SharedContext(api, info, used, owner);
   const pictures = PICTURES.flatMap((make) => make(context) ?? []);
   for (const picture of pictures) picture.root.hidden = true;
-  const dock = new Dock(context, {
-    shown: () => {
-      owner.rearranged();
+  const dock = new Dock(
+    context,
+    {
+      shown: () => {
+        owner.rearranged();
+      },
+      toggleTall: () => {
+        run('toggleTall');
+      },
     },
-    toggleTall: () => {
-      run('toggleTall');
-    },
-  });
+    panesOf(context, PANES),
+  );
   const frame = new ViewFrame(
     root,
     {

@@ -656,6 +656,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       compare: this.compare.state,
       flame: this.flame.state,
       value: null,
+      graph: null,
     };
     this.api.save(view, this.parts.frame.current);
   }

@@ -33,7 +33,7 @@ export function page(parts: PageParts): string {
 </head>
 <body>
   <div id="memlens"></div>
-  <script nonce="${attribute(parts.nonce)}" src="${attribute(parts.scriptUri)}"></script>
+  <script type="module" nonce="${attribute(parts.nonce)}" src="${attribute(parts.scriptUri)}"></script>
 </body>
 </html>
 `;

@@ -22,6 +22,12 @@ import type { ViewStates } from './states';
 /** The parts of the extension that a view uses. */
 export interface ViewHost {
   openSource(view: SnapshotView, file: string, line: number, beside: boolean): Promise<void>;
+  openObjectSource(
+    view: SnapshotView,
+    object: number | null,
+    kind: number | null,
+    beside: boolean,
+  ): Promise<void>;
   /** Lets the user say where a file is that was not found. */
   locate(view: SnapshotView, what: 'file' | 'folder', file: string, line: number): Promise<void>;
   openAsText(uri: vscode.Uri, column: vscode.ViewColumn | undefined): Promise<void>;
@@ -318,6 +324,9 @@ export class SnapshotView extends Disposable {
           return;
         case 'openSource':
           await this.host.openSource(this, message.file, message.line, message.beside);
+          return;
+        case 'openObjectSource':
+          await this.host.openObjectSource(this, message.object, message.kind, message.beside);
           return;
         case 'locate':
           await this.host.locate(this, message.what, message.file, message.line);

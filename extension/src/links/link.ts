@@ -36,6 +36,7 @@ const PARTS: Record<keyof ViewState, (value: unknown) => boolean> = {
     const flame = fieldsOf(value);
     return ['fold', 'collapse', 'wholePaths'].every((name) => typeof flame[name] === 'boolean');
   }),
+  graph: orNull((value) => isText(fieldsOf(value)['order'])),
   value: orNull(isNumber),
 };
 

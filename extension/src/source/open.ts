@@ -35,9 +35,30 @@ export class SourceOpener {
       if (source.candidates.length === 0) await this.#missing(view, file, line, source.looked_for);
       return;
     }
-    const uri = vscode.Uri.file(source.path);
-    await showBeside(view, column, (where) => showAtLine(uri, source.line, where));
-    if (source.changed !== null) await showChange(uri, source.changed, column);
+    await showSource(view, { ...source, path: source.path }, column);
+  }
+
+  /** Open the source of an object of a heap dump, or of a type, by their numbers. */
+  async openObject(
+    view: SnapshotView,
+    object: number | null,
+    kind: number | null,
+    beside: boolean,
+  ): Promise<void> {
+    const params = { snapshot: view.snapshot ?? '', object, type: kind };
+    let source = await this.server.request('memlens/objectSource', params);
+    const { file, candidates, type } = source;
+    if (source.path === null && candidates.length > 0) {
+      const chosen = await this.#choose(file === '' ? type : file, candidates);
+      if (chosen === null) return;
+      source = { ...(await this.server.request('memlens/objectSource', params)), path: chosen };
+    }
+    if (source.path === null) {
+      const { looked_for: lookedFor, line } = source;
+      view.send({ type: 'sourceMissing', file: file === '' ? type : file, line, lookedFor });
+      return;
+    }
+    await showSource(view, { ...source, path: source.path }, columnFor(view.panel.viewColumn, beside));
   }
 
   /** Let the user say where a file is, and open it. */
@@ -80,6 +101,18 @@ export class SourceOpener {
     await this.server.request('memlens/remember', { file, path: choice.candidate });
     return choice.candidate;
   }
+}
+
+interface FoundSource {
+  readonly path: string;
+  readonly line: number;
+  readonly changed: ChangedLine | null;
+}
+
+async function showSource(view: SnapshotView, source: FoundSource, column: vscode.ViewColumn): Promise<void> {
+  const uri = vscode.Uri.file(source.path);
+  await showBeside(view, column, (where) => showAtLine(uri, source.line, where));
+  if (source.changed !== null) await showChange(uri, source.changed, column);
 }
 
 /** Shows a text beside the view, and keeps the focus there. */

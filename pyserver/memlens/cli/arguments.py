@@ -46,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
         sub.add_argument(
             "--cache-limit", type=_positive, metavar="BYTES", help="the maximum size of all archives together"
         )
+    _dump(command)
     command("lsp", "Run the language server on stdin and stdout.")
     return root
 
@@ -130,6 +131,24 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
             "--top", type=_positive, default=top, metavar="N", help=f"print only the first N (default {top})"
         )
     return [types, one, paths]
+
+
+def _dump(command: AddCommand) -> None:
+    dump = command(
+        "dump",
+        "Write the heap of a running Python process into a file (CPython 3.14 and later on both sides).",
+    )
+    dump.add_argument("pid", type=_positive, metavar="PID")
+    dump.add_argument("out", type=Path, metavar="OUT")
+    dump.add_argument("--no-texts", action="store_true", help="leave out the text of strings and numbers")
+    dump.add_argument(
+        "--timeout",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="how long to wait for the process (default: 60)",
+    )
+    dump.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _compare(command: AddCommand) -> argparse.ArgumentParser:

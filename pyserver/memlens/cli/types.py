@@ -18,8 +18,12 @@ def run(options: argparse.Namespace) -> int:
         return 0
     say(f"{'retained':>12} {'shallow':>12} {'count':>12}  type")
     for row in answer.types:
+        place = f", defined at {row.file}:{row.line}" if row.file else ""
+        if row.estimated_count is not None and row.estimated_shallow_bytes is not None:
+            place += f", about {row.estimated_count:,} and {format_bytes(row.estimated_shallow_bytes)} in the program"
         say(
-            f"{format_bytes(row.retained_bytes):>12} {format_bytes(row.shallow_bytes):>12} {row.count:>12,}  {row.type}"
+            f"{format_bytes(row.retained_bytes):>12} {format_bytes(row.shallow_bytes):>12} {row.count:>12,}  "
+            f"{row.type}{place}"
         )
     left = answer.total - len(answer.types)
     if left:

@@ -41,6 +41,8 @@ FORMATS = {
     "java_heap": "heap profile of a Java program",
     "hprof": "heap dump of Java or Android",
     "gcdump": "heap dump of .NET",
+    "python_heap": "heap dump of Python by Memlens",
+    "pyheap": "heap dump of Python by PyHeap",
 }
 """Modules and the formats that they read, in the order in which they are tried; each is imported when it is tried."""
 

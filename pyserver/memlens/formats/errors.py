@@ -10,7 +10,7 @@ class NotASnapshotError(MemlensError):
     advice = (
         "Memlens reads memory snapshots of PyTorch, SnapViewer and tracemalloc, recordings of heaptrack and memray, "
         "pprof profiles, profiles of valgrind's massif and DHAT, heap profiles in text (Go, gperftools, jemalloc, "
-        "Java), and heap dumps of V8 (Node.js, Chrome), Java, Android, .NET and Ruby."
+        "Java), and heap dumps of V8 (Node.js, Chrome), Java, Android, .NET, Ruby and Python."
     )
     retry = False
 

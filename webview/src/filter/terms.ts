@@ -6,7 +6,7 @@ export interface Offer {
   readonly help: string;
 }
 
-const TERMS: readonly Offer[] = [
+const ALLOCATION_TERMS: readonly Offer[] = [
   { text: 'file:', help: 'a file on the stack: file:model.py, file:model.py:88, file:layers/*.py' },
   { text: 'function:', help: 'a function on the stack: function:forward' },
   { text: 'by:', help: 'the line that is shown for it: by:model.py:88, by:forward' },
@@ -32,6 +32,31 @@ const TERMS: readonly Offer[] = [
   { text: '-', help: 'before a term: all but those' },
 ];
 
+/** The terms about allocations and samples; `categories` are the names of a trace's. */
+export function allocationTerms(categories: readonly string[]): readonly Offer[] {
+  // up to a blank, which would need quotes: an inferred category says so in its name
+  const named = categories.map((name) => ({ text: `category:${name.split(' ', 1)[0]}`, help: 'a category' }));
+  return [...ALLOCATION_TERMS, ...named];
+}
+
+/** The terms about objects of a heap dump. */
+export const OBJECT_TERMS: readonly Offer[] = [
+  { text: 'type:', help: 'the type: type:HashMap, type:"=java.lang.String"' },
+  { text: 'package:', help: 'its package or namespace: package:com.example' },
+  { text: 'kind:', help: 'the kind of its type: kind:array, kind:closure' },
+  { text: 'retained>', help: 'what it retains: retained>1MiB' },
+  { text: 'shallow>', help: 'its own bytes: shallow>1KiB' },
+  { text: 'distance<', help: 'references from a root: distance<5' },
+  { text: 'string:', help: 'a string with this text: string:"user-1"' },
+  { text: 'name:', help: 'its own name: name:onTick' },
+  { text: 'field:', help: 'it has such a field: field:session' },
+  { text: 'held-by:', help: 'what dominates it: held-by:Cache' },
+  { text: 'id:', help: 'the file’s id or address: id:5143, id:0x7f3a20000000' },
+  { text: 'is:root', help: 'a root' },
+  { text: 'is:unreachable', help: 'no root reaches it' },
+  { text: '-', help: 'before a term: all but those' },
+];
+
 /** The word that ends at a place of the text, and where it begins; quotes hold blanks together. */
 export function wordAt(text: string, caret: number): { readonly from: number; readonly word: string } {
   let from = 0;
@@ -45,16 +70,15 @@ export function wordAt(text: string, caret: number): { readonly from: number; re
   return { from, word: text.slice(from, caret) };
 }
 
-/** Terms that begin like a word; all of them for an empty one. */
-export function offersFor(word: string, categories: readonly string[]): readonly Offer[] {
+/** Terms that begin like a word; all of them for an empty one, but for values of a term. */
+export function offersFor(word: string, terms: readonly Offer[]): readonly Offer[] {
   const not = word.startsWith('-') ? '-' : '';
   const start = word.slice(not.length).toLowerCase();
-  const named = start.startsWith('category:')
-    ? // up to a blank, which would need quotes: an inferred category says so in its name
-      categories.map((name) => ({ text: `category:${name.split(' ', 1)[0]}`, help: 'a category' }))
-    : [];
-  return [...TERMS, ...named]
+  return terms
     .filter(({ text }) => text.startsWith(start) && text !== start && !(not && text === '-'))
+    .filter(
+      ({ text }) => !text.startsWith('category:') || text === 'category:' || start.startsWith('category:'),
+    )
     .map(({ text, help }) => ({ text: not + text, help }));
 }
 

@@ -1,6 +1,6 @@
 // What the pointer is over: its box is marked and named, once it has rested there where the name isn't known yet.
 
-import type { FlameName, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
+import type { FlameName } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
 import type { BoxFacts } from './boxes';
 import type { FlamePlot } from './plot';
@@ -15,7 +15,7 @@ export class FlameHover {
 
   constructor(
     private readonly plot: FlamePlot,
-    private readonly ask: (node: number) => Pending<FlameNodeAnswer>,
+    private readonly ask: (node: number) => Pending<{ readonly node: { readonly name: FlameName } }>,
     /** What a box has, in figures; `total` is the whole on the axis of values. */
     private readonly figures: (facts: BoxFacts, total: number) => TipFigures,
     places: Places,

@@ -69,6 +69,7 @@ export class FlamePlot {
   constructor(
     private readonly events: FlamePlotEvents,
     private readonly places: Places,
+    label = 'Flame graph. Arrow keys move through the boxes, Enter zooms; the table has the same in words.',
   ) {
     this.surface = element(
       'div',
@@ -77,8 +78,7 @@ export class FlamePlot {
         tabIndex: 0,
         role: 'application',
         attributes: {
-          'aria-label':
-            'Flame graph. Arrow keys move through the boxes, Enter zooms; the table has the same in words.',
+          'aria-label': label,
         },
       },
       this.canvas,

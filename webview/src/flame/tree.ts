@@ -7,9 +7,9 @@ import { element, setLabel } from '../ui/dom';
 import { figure } from '../ui/figure';
 import { count } from '../ui/format';
 import type { MenuEntry } from '../shell/menu';
+import { LazyRows, type NodeRow } from '../ui/lazy-rows';
 import { TreeGrid, type GridColumn, type GridRow } from '../ui/tree-grid';
 import { comparedCells, isCharged, nameCell, shareCell, sizeCell } from './cells';
-import { TreeRows, type NodeRow } from './rows';
 import type { Sided } from './difference';
 import type { Places } from './words';
 
@@ -48,10 +48,10 @@ const FEW = 3;
 export class FlameTree {
   readonly root: HTMLElement;
   private readonly grid: TreeGrid;
-  private readonly rows: TreeRows;
+  private readonly rows: LazyRows<FlameNode, FlameChildrenAnswer>;
   /** What the first column of a narrow one is called. */
   private readonly narrow: string | null;
-  private chosen: NodeRow | null = null;
+  private chosen: NodeRow<FlameNode> | null = null;
   private isCount = false;
 
   /** What its rows have two sides of; null where they have one. */
@@ -76,8 +76,9 @@ export class FlameTree {
   ) {
     this.sided = sided;
     this.attribution = attribution;
-    this.rows = new TreeRows({
-      ask: (...page) => events.ask(...page),
+    this.rows = new LazyRows({
+      ask: (node, offset, limit) => events.ask(node?.node ?? 0, offset, limit),
+      hasChildren: ({ children }) => children > 0,
       changed: (moved) => {
         this.grid.update(moved(this.grid.activeIndex));
       },
@@ -164,17 +165,18 @@ export class FlameTree {
     if (row.kind === 'rest') {
       const cells = [
         [element('span', { class: 'link' }, `${count(row.left)} more…`)],
-        sided ? [] : [figure(row.bytes)],
+        sided ? [] : [figure(row.answer.rest_bytes)],
         [],
       ];
       return {
         ...{ id: `rest:${row.parent?.node.node ?? 0}`, level, open: null, place: 1, of: 1, selected: false },
-        ...{ cells: this.some([...cells, [], sided ? [] : [count(row.count)]]), class: 'more' },
+        ...{ cells: this.some([...cells, [], sided ? [] : [count(row.answer.rest_count)]]), class: 'more' },
       };
     }
     const { node, open, place, of } = row;
     const { isCount } = this;
-    const total = isCount ? this.rows.totalCount : this.rows.totalBytes;
+    const { total_count: totalCount = 0, total_bytes: totalBytes = 0 } = this.rows.latest ?? {};
+    const total = isCount ? totalCount : totalBytes;
     return {
       ...{ id: String(node.node), level, open, place, of, class: '' },
       selected: row === this.chosen,

@@ -23,4 +23,9 @@ export interface Pane {
   dispose?(): void;
 }
 
-export type MakePane = (context: ViewContext) => Pane | null;
+export type MakePane<C = ViewContext> = (context: C) => Pane | null;
+
+/** The panes that have something to show. */
+export function panesOf<C>(context: C, makes: readonly MakePane<C>[]): readonly Pane[] {
+  return makes.flatMap((make) => make(context) ?? []);
+}

@@ -9,7 +9,7 @@ import { numberIn, placeIn, sortedRows, toCsv, toJson, type Roles, type Row } fr
 import { element, replace, setText } from '../ui/dom';
 import { count, counted, time } from '../ui/format';
 import { shorten, visible } from '../ui/text';
-import type { MakePane } from './pane';
+import type { Pane } from './pane';
 
 const PAGE_ROWS = 1000;
 const EXPORT_PAGE_ROWS = 10_000;
@@ -18,7 +18,20 @@ const POLL_MS = 200;
 const CLOCK_MS = 100;
 const KEPT_QUERIES = 50;
 
-export const sqlPane: MakePane = (context) => {
+/** What it needs of its view, of any model. */
+export interface SqlContext extends Pick<ViewContext, 'api' | 'say' | 'openFrame'> {
+  select(allocation: number, moment: number | null): void;
+  lightStacks(stacks: ReadonlySet<number>): void;
+  /** Shows an object of a heap dump. */
+  showObject?(object: number): void;
+}
+
+export interface SqlPane extends Pane {
+  /** Runs a query in place of the one that is there. */
+  run(query: string): void;
+}
+
+export const sqlPane = (context: SqlContext): SqlPane => {
   const panel = new SqlPanel(context);
   let begun = false;
   return {
@@ -30,6 +43,9 @@ export const sqlPane: MakePane = (context) => {
       if (begun) return;
       begun = true;
       panel.begin();
+    },
+    run: (query) => {
+      panel.take(query);
     },
     dispose: () => {
       panel.dispose();
@@ -76,7 +92,7 @@ class SqlPanel {
   private sort: GridSort | null = null;
   private complete = true;
 
-  constructor(private readonly context: ViewContext) {
+  constructor(private readonly context: SqlContext) {
     const saved = context.api.saved()?.kept?.sql;
     this.history = [...(saved?.history ?? [])];
     this.editor = new Editor({
@@ -234,7 +250,7 @@ class SqlPanel {
 
   // --- queries -----------------------------------------------------------------------------------------------------
 
-  private take(query: string): void {
+  take(query: string): void {
     this.editor.value = query;
     this.run();
     this.editor.focus();
@@ -371,7 +387,9 @@ class SqlPanel {
   private pick(row: Row, roles: Roles): void {
     const allocation = numberIn(row, roles.allocation);
     const stack = numberIn(row, roles.stack);
-    if (allocation !== null) this.context.select(allocation, null);
+    const object = numberIn(row, roles.object);
+    if (object !== null && this.context.showObject) this.context.showObject(object);
+    else if (allocation !== null) this.context.select(allocation, null);
     else if (stack !== null) this.context.lightStacks(new Set([stack]));
   }
 

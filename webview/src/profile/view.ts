@@ -12,6 +12,7 @@ import { comparePane } from '../panes/compare';
 import { flamePane, type FlamePane } from '../panes/flame';
 import { KeptFlame } from '../flame/settings';
 import { liveSetPane } from '../panes/live-set/pane';
+import { panesOf } from '../panes/pane';
 import { sizesPane } from '../panes/sizes';
 import { sqlPane } from '../panes/sql';
 import { restoreCompare } from '../compare';
@@ -27,6 +28,7 @@ import { comparing, type Picker } from '../shell/toolbar';
 import { debounce, element, setText } from '../ui/dom';
 import { FileBar } from '../ui/file-bar';
 import { FilterBox } from '../ui/filter-box';
+import { allocationTerms } from '../filter/terms';
 import { figureIn, setFigures } from '../ui/figure';
 import { count, counted } from '../ui/format';
 import { Help, profileKeys } from '../ui/help';
@@ -82,7 +84,8 @@ export class ProfileView implements ProfileOwner {
     const flame = flamePane(this.context);
     this.flamePane = flame;
     this.dock = new Dock(
-      this.context,
+      // its set is its value
+      null,
       {
         shown: () => {
           this.arrange();
@@ -91,10 +94,10 @@ export class ProfileView implements ProfileOwner {
           this.frame.set({ dockTall: !this.frame.current.dockTall });
         },
       },
-      [liveSetPane, sizesPane, comparePane, sqlPane],
+      panesOf(this.context, [liveSetPane, sizesPane, comparePane, sqlPane]),
       1,
     );
-    this.filterBox = new FilterBox([], {
+    this.filterBox = new FilterBox(allocationTerms([]), {
       apply: (text) => {
         this.setFilter(text);
       },
@@ -112,6 +115,7 @@ export class ProfileView implements ProfileOwner {
           open: (line, beside) => {
             this.open(line, beside);
           },
+          showObjects: null,
           show: (evidence) => {
             this.show(evidence);
           },
@@ -469,6 +473,7 @@ export class ProfileView implements ProfileOwner {
         compare: this.context.compare.state,
         flame: this.flame.state,
         value: this.value,
+        graph: null,
       },
     };
     this.api.save(view, this.frame.current);

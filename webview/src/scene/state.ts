@@ -132,6 +132,7 @@ export function restoreState(info: TimelineInfo, saved: ViewState | null | undef
     compare: restoreCompare(saved?.compare),
     flame: saved?.flame ?? null,
     value: null,
+    graph: null,
   };
 }
 

@@ -4,9 +4,7 @@ import { signal } from '@preact/signals';
 import { render, type VNode } from 'preact';
 import type { PaneId } from '../../../extension/shared/messages';
 import { EVERYTHING, type Change, type ViewContext } from '../context';
-import { MODELS } from '../model';
-import { PANES } from '../panes';
-import type { MakePane, Pane, Revealed } from '../panes/pane';
+import type { Pane, Revealed } from '../panes/pane';
 import { element, iconButton, setLabel } from '../ui/dom';
 import { oneStop } from './bar';
 import { openMenuAt } from './menu';
@@ -20,24 +18,22 @@ export interface DockEvents {
 
 export class Dock {
   readonly root: HTMLElement;
-  readonly panes: readonly Pane[];
-  private readonly scope: ScopeBar;
+  /** Lets the user choose the set of allocations; null for a model that has no single allocations. */
+  private readonly scope: ScopeBar | null;
   private readonly tall: HTMLButtonElement;
-  private readonly hasScope: boolean;
   private readonly bars = element('div', { class: 'dock-bar' });
   private readonly current = signal<Pane | null>(null);
   /** What each pane has not been told yet. */
   private readonly news = new Map<Pane, Set<Change>>();
 
   constructor(
-    context: ViewContext,
+    /** Whose set of allocations is chosen; null where there is none to choose. */
+    context: Pick<ViewContext, 'cursors' | 'setName'> | null,
     private readonly events: DockEvents,
-    panes: readonly MakePane[] = PANES,
+    readonly panes: readonly Pane[],
     /** How many of them have a tab; the others are in the menu. */
     primary = 3,
   ) {
-    this.hasScope = MODELS[context.info.model].hasAllocations;
-    this.panes = panes.flatMap((make) => make(context) ?? []);
     for (const pane of this.panes) {
       this.news.set(pane, new Set(EVERYTHING));
       pane.root.classList.add('pane');
@@ -50,7 +46,7 @@ export class Dock {
         oneStop(pane.bar);
       }
     }
-    this.scope = new ScopeBar(context.cursors, () => context.setName);
+    this.scope = context && new ScopeBar(context.cursors, () => context.setName);
     this.tall = iconButton(
       'up',
       'Maximize Panel',
@@ -67,7 +63,7 @@ export class Dock {
         'header',
         {},
         tabs,
-        this.scope.root,
+        ...(this.scope ? [this.scope.root] : []),
         this.bars,
         element(
           'div',
@@ -117,8 +113,7 @@ export class Dock {
     if (pane) {
       pane.root.hidden = false;
       if (pane.bar) pane.bar.hidden = false;
-      // a profile's set is its value
-      this.scope.root.hidden = !pane.usesSet || !this.hasScope;
+      if (this.scope) this.scope.root.hidden = !pane.usesSet;
     }
     this.events.shown(pane?.id ?? null);
     // Told when it has its size.
@@ -138,7 +133,7 @@ export class Dock {
 
   update(changes: readonly Change[]): void {
     for (const news of this.news.values()) for (const change of changes) news.add(change);
-    if (changes.includes('cursors') || changes.includes('axis')) this.scope.update();
+    if (changes.includes('cursors') || changes.includes('axis')) this.scope?.update();
     this.tell();
   }
 

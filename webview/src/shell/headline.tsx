@@ -7,6 +7,7 @@ import type {
   Evidence,
   LineLink,
   Notice,
+  ObjectsLink,
   SnapshotFinding,
   TextPart,
 } from '../../../extension/shared/protocol.gen';
@@ -18,6 +19,8 @@ import type { Summary } from './summary';
 export interface HeadlineActions {
   open(line: LineLink, beside: boolean): void;
   show(evidence: Evidence): void;
+  /** Shows objects of a heap dump; null for a model without. */
+  readonly showObjects: ((objects: ObjectsLink) => void) | null;
   copy(text: string): void;
 }
 
@@ -166,7 +169,7 @@ function Finding({
   readonly finding: SnapshotFinding;
   readonly actions: HeadlineActions;
 }): VNode {
-  const { title, sentence, evidence, line, inferred } = finding;
+  const { title, sentence, evidence, line, inferred, objects } = finding;
   const linked = sentence.some((part) => part.line?.frame === line?.frame);
   return (
     <>
@@ -193,6 +196,15 @@ function Finding({
           }}
         />
       )}
+      {objects && actions.showObjects && (
+        <Link
+          text="Show"
+          title="Show the objects"
+          press={() => {
+            actions.showObjects?.(objects);
+          }}
+        />
+      )}
     </>
   );
 }
@@ -214,7 +226,7 @@ export function Sentence({
 }
 
 function Part({ part, actions }: { readonly part: TextPart; readonly actions: HeadlineActions }): VNode {
-  const { text, line, evidence } = part;
+  const { text, line, evidence, objects } = part;
   if (line)
     return (
       <Link
@@ -232,6 +244,16 @@ function Part({ part, actions }: { readonly part: TextPart; readonly actions: He
         title="Show the evidence"
         press={() => {
           actions.show(evidence);
+        }}
+      />
+    );
+  if (objects && actions.showObjects)
+    return (
+      <Link
+        text={text}
+        title="Show the objects"
+        press={() => {
+          actions.showObjects?.(objects);
         }}
       />
     );

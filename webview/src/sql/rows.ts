@@ -10,6 +10,7 @@ export type Row = readonly Cell[];
 /** Which columns lead somewhere, by their names; -1 where there is none. */
 export interface Roles {
   readonly allocation: number;
+  readonly object: number;
   readonly stack: number;
   readonly file: number;
   readonly line: number;
@@ -20,6 +21,7 @@ export function rolesOf(columns: readonly SqlColumn[]): Roles {
   const at = (name: string): number => columns.findIndex((column) => column.name.toLowerCase() === name);
   return {
     allocation: at('allocation'),
+    object: at('object'),
     stack: at('stack'),
     file: at('file'),
     line: at('line'),

@@ -41,14 +41,17 @@ export class FilterBox {
   });
 
   constructor(
-    private readonly categories: readonly string[],
+    private readonly terms: readonly Offer[],
     private readonly events: FilterEvents,
   ) {
     this.input = element('input', {
       class: 'filter-input',
       type: 'text',
       role: 'combobox',
-      title: 'Filter every view: words, file:, function:, size>1MiB, life>10ms and others (/)',
+      title: `Filter every view: words, ${terms
+        .slice(0, 3)
+        .map(({ text }) => text)
+        .join(', ')} and others (/)`,
       attributes: {
         'aria-label': 'Filter every view',
         'aria-keyshortcuts': '/',
@@ -113,10 +116,10 @@ export class FilterBox {
     this.root.classList.toggle('active', text !== '');
   }
 
-  /** How much of the device fits. */
-  fits(allocations: number, every: number): void {
-    setText(this.badge, `${count(allocations)} of ${count(every)}`);
-    this.badge.title = `${count(allocations)} of ${count(every)} allocations fit the filter`;
+  /** How many of all there are fit. */
+  fits(some: number, every: number, what = 'allocations'): void {
+    setText(this.badge, `${count(some)} of ${count(every)}`);
+    this.badge.title = `${count(some)} of ${count(every)} ${what} fit the filter`;
     this.badge.hidden = false;
   }
 
@@ -180,7 +183,7 @@ export class FilterBox {
 
   private offer(): void {
     const { value, selectionStart } = this.input;
-    this.offers = offersFor(wordAt(value, selectionStart ?? value.length).word, this.categories);
+    this.offers = offersFor(wordAt(value, selectionStart ?? value.length).word, this.terms);
     this.active = -1;
     replace(
       this.list,

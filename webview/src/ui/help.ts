@@ -1,6 +1,6 @@
 // The list of keys.
 
-import { FLAME_KEYS } from '../flame/keys';
+import { FLAME_KEYS, type FlameKeyRow } from '../flame/keys';
 import { KEYS, keyName } from '../input/keys';
 import { element, iconButton } from './dom';
 
@@ -31,12 +31,12 @@ type Part = readonly [title: string, rows: readonly (readonly [keys: readonly st
 const isMac = (): boolean => navigator.userAgent.includes('Mac');
 
 /** The keys of the flame graph, wherever it is shown. */
-function flameKeys(): Part {
-  const rows = FLAME_KEYS.map(
+function flameKeys(title = 'In the flame graph', keyRows: readonly FlameKeyRow[] = FLAME_KEYS): Part {
+  const rows = keyRows.map(
     ({ keys, text }) =>
       [keys.filter((key) => key !== '=').map((key) => keyName(key, isMac())), text] as const,
   );
-  return ['In the flame graph', rows];
+  return [title, rows];
 }
 
 export function timelineKeys(): readonly Part[] {
@@ -58,6 +58,25 @@ export function timelineKeys(): readonly Part[] {
 
 export function profileKeys(): readonly Part[] {
   return [['View', PROFILE_KEYS.map(([key, text]) => [[key], text])], flameKeys()];
+}
+
+const GRAPH_KEYS: readonly (readonly [string, string])[] = [
+  ['W', 'Why what is selected is alive'],
+  ['I', 'Details'],
+  ['/', 'Filter everything'],
+  ['T', 'Panel'],
+  ['1 to 4', 'Types, dominators, why alive, SQL'],
+  ['?', 'This list'],
+];
+/** What of the flame graph's keys the dominator tree has. */
+const BOX_ACTIONS: ReadonlySet<string> = new Set([
+  ...['above', 'below', 'left', 'right', 'zoom', 'open', 'leave', 'pageUp', 'pageDown', 'whole'],
+  ...['zoomIn', 'zoomOut', 'nextMatch', 'previousMatch'],
+]);
+
+export function graphKeys(): readonly Part[] {
+  const boxes = FLAME_KEYS.filter(({ action }) => BOX_ACTIONS.has(action));
+  return [['View', GRAPH_KEYS.map(([key, text]) => [[key], text])], flameKeys('In the picture', boxes)];
 }
 
 export class Help {

@@ -18,12 +18,13 @@ from memlens.server.protocol.heap import (
     HeapReferencesParams,
     HeapReferencesResult,
     HeapRetainedParams,
+    HeapTypeParams,
     HeapTypesParams,
 )
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import graph as flame
-from memlens.views.graph import dominators, listing, merged_paths, objects, overview, paths, retained
+from memlens.views.graph import dominators, listing, merged_paths, objects, overview, paths, retained, types
 from memlens.views.graph.dominators import GroupAnswer
 from memlens.views.graph.listing import HeapTypesAnswer, ObjectsAnswer, PackagesAnswer
 from memlens.views.graph.merged_paths import PathNodesAnswer
@@ -31,6 +32,7 @@ from memlens.views.graph.objects import ObjectAnswer
 from memlens.views.graph.overview import HeapOverviewAnswer
 from memlens.views.graph.paths import PathsAnswer
 from memlens.views.graph.retained import CompactAnswer, RetainedAnswer
+from memlens.views.graph.types import InstancesAnswer
 
 
 def _overview(snapshot: Snapshot, _: HeapOverviewParams) -> HeapOverviewAnswer:
@@ -49,6 +51,10 @@ def _packages(snapshot: Snapshot, p: HeapPackagesParams) -> PackagesAnswer:
 
 def _objects(snapshot: Snapshot, p: HeapObjectsParams) -> ObjectsAnswer:
     return listing.objects(snapshot, p.filter, p.kind, p.group, p.order, p.offset, p.limit, reverse=p.reverse)
+
+
+def _type(snapshot: Snapshot, p: HeapTypeParams) -> InstancesAnswer:
+    return types.instances(snapshot, p.kind, "retained", 0, 10)
 
 
 def _object(snapshot: Snapshot, p: HeapObjectParams) -> ObjectAnswer:
@@ -97,6 +103,7 @@ QUESTIONS: Questions = {
     "memlens/heapTypes": _types,
     "memlens/heapPackages": _packages,
     "memlens/heapObjects": _objects,
+    "memlens/heapType": _type,
     "memlens/heapObject": _object,
     "memlens/heapReferences": _references,
     "memlens/heapDominated": _dominated,

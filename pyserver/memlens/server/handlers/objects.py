@@ -19,13 +19,13 @@ def register(server: LanguageServer, registry: Registry, sources: Sources, finde
     async def object_source(params: ObjectSourceParams) -> ObjectSourceResult:
         opened = registry.get(params.snapshot)
         known = await opened.ask(lambda snapshot: _source_of(snapshot, params))
-        if known.relation in ("definition", "allocation"):
+        found = await find_type(finder, opened.info.kind, known.type) if known.relation == "type" else []
+        if known.file and not found:
             here = await sources.located(params.snapshot, known.file, known.line)
             return ObjectSourceResult(
                 known.relation, here.path, here.line, here.candidates, known.file, known.function, known.type,
                 here.how, here.looked_for, here.changed,
             )  # fmt: skip
-        found = await find_type(finder, opened.info.kind, known.type)
         only = found[0] if len(found) == 1 else None
         return ObjectSourceResult(
             known.relation, only.path if only else None, found[0].line if found else 0,

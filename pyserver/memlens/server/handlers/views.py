@@ -37,8 +37,8 @@ QUESTIONS: Questions = {
     **memory_map.QUESTIONS,
     **profile.QUESTIONS,
     **findings.QUESTIONS,
-    **exports.QUESTIONS,
     **heap.QUESTIONS,
+    **exports.QUESTIONS,
 }
 
 

@@ -48,8 +48,8 @@ VIEW_REQUESTS: Requests = {
     **memory_map.REQUESTS,
     **profile.REQUESTS,
     **findings.REQUESTS,
-    **exports.REQUESTS,
     **heap.REQUESTS,
+    **exports.REQUESTS,
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 
@@ -85,6 +85,7 @@ QUESTION_NAMES = {
     "memlens/heapTypes": "the table of types",
     "memlens/heapPackages": "the table of packages",
     "memlens/heapObjects": "the list of objects",
+    "memlens/heapType": "a type",
     "memlens/heapObject": "an object",
     "memlens/heapReferences": "the references of an object",
     "memlens/heapDominated": "the dominator tree",

@@ -22,6 +22,7 @@ from memlens.views.graph.overview import HeapOverviewAnswer
 from memlens.views.graph.paths import PathsAnswer
 from memlens.views.graph.retained import CompactAnswer, RetainedAnswer
 from memlens.views.graph.rows import ObjectRow, ReferenceRow
+from memlens.views.graph.types import InstancesAnswer
 
 Page = Annotated[int, Meta(ge=1, le=1000)]
 Filter = Annotated[str, Meta(max_length=4096)]
@@ -69,6 +70,13 @@ class HeapObjectsParams(Struct, frozen=True, kw_only=True):
     reverse: bool
     offset: Count
     limit: Page
+
+
+class HeapTypeParams(Struct, frozen=True):
+    """A type by its number, and the largest of its instances."""
+
+    snapshot: str
+    kind: Count
 
 
 class HeapObjectParams(Struct, frozen=True):
@@ -171,6 +179,7 @@ REQUESTS: Requests = {
     "memlens/heapTypes": (HeapTypesParams, HeapTypesAnswer),
     "memlens/heapPackages": (HeapPackagesParams, PackagesAnswer),
     "memlens/heapObjects": (HeapObjectsParams, ObjectsAnswer),
+    "memlens/heapType": (HeapTypeParams, InstancesAnswer),
     "memlens/heapObject": (HeapObjectParams, ObjectAnswer),
     "memlens/heapReferences": (HeapReferencesParams, HeapReferencesResult),
     "memlens/heapDominated": (HeapDominatedParams, HeapDominatedResult),

@@ -33,6 +33,8 @@ class GroupAnswer(Struct, frozen=True):
     """A group of the tree, the types from the root down to it, and the largest of its objects."""
 
     node: CompactNode
+    name: FlameName | None
+    """Its type, as boxes are called; None for a root that is no object."""
     path: list[CompactNode]
     largest: list[ObjectRow]
     fitting: int | None
@@ -63,10 +65,9 @@ class TypeNames:
 
     def names(self, numbers: Sequence[int]) -> list[FlameName]:
         """Types without their packages."""
-        packages, places = self._packages, places_of_types(self._snapshot)
-        found = []
-        for number in numbers:
-            file, line = places.get(number, ("", 0))
+        packages, found = self._packages, []
+        for number, place in zip(numbers, self.places(numbers), strict=True):
+            file, line, _ = place or ("", 0, "")
             package = packages.names[int(packages.of_type[number])]
             found.append(FlameName(number, packages.short[number], file, line, "none", package, False))
         return found
@@ -153,10 +154,13 @@ def dominator_tree(snapshot: Snapshot) -> DominatorTree:
 def group(snapshot: Snapshot, node: int, filter_text: str) -> GroupAnswer:
     """A group of the compact tree. Raises :class:`BadRequestError`."""
     check_node(snapshot, node)
-    path = dominator_tree(snapshot).path(node)
+    tree = dominator_tree(snapshot)
+    path = tree.path(node)
+    kind = int(snapshot.compact.type[node])
+    name = None if kind == NEVER else tree.names.names([kind])[0]
     found = compact_nodes(snapshot, np.array([node, *path], np.int64))
     members = np.flatnonzero(snapshot.objects.group == node)
     retained = snapshot.objects.retained[members].astype(np.int64)
     largest = members[np.argsort(-retained, kind="stable")[:_MOST_EXAMPLES]]
     fitting = int(fitting_by_group(snapshot, filter_text)[node]) if filter_text.strip() else None
-    return GroupAnswer(found[0], found[1:], object_rows(snapshot, largest), fitting)
+    return GroupAnswer(found[0], name, found[1:], object_rows(snapshot, largest), fitting)

@@ -1,8 +1,11 @@
 """A heap dump as a whole: what it comes to by kind of type, by heap or generation, and what is not reachable."""
 
+from typing import get_args
+
 import numpy as np
 from msgspec import Struct
 
+from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
@@ -28,6 +31,8 @@ class HeapOverviewAnswer(Struct, frozen=True):
     roots: list[ShareRow]
     """Objects that are roots of each kind; one may be of several."""
     flags: list[ShareRow]
+    strengths: list[Strength]
+    """How references of the file can be weak, so that paths may follow these or not."""
 
 
 def overview(snapshot: Snapshot) -> HeapOverviewAnswer:
@@ -66,9 +71,11 @@ def _overview(snapshot: Snapshot) -> HeapOverviewAnswer:
             has = (objects.flags >> bit & 1).astype(bool)
             flags.append((name, int(np.count_nonzero(has)), int(objects.shallow[has].sum())))
     lost = objects.distance == NEVER
+    weak = {kind.strength for kind in labels.reference_kinds} - {"strong"}
     return HeapOverviewAnswer(
         info.objects, info.shallow_bytes, int(np.count_nonzero(lost)), int(objects.shallow[lost].sum()),
         *(_ranked(rows) for rows in (kinds, spaces, roots, flags)),
+        [strength for strength in get_args(Strength) if strength in weak],
     )  # fmt: skip
 
 

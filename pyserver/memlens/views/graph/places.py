@@ -6,13 +6,24 @@ from memlens.store.snapshot import Snapshot
 
 
 def places_of_types(snapshot: Snapshot) -> dict[int, tuple[str, int]]:
-    """File and line by type, for types whose objects were all defined at one place, as far as they have any.
+    """File and line by type, as far as they have any: :func:`frames_of_types` in words."""
+
+    def make() -> dict[int, tuple[str, int]]:
+        known = frames_of_types(snapshot)
+        rows = snapshot.frames.rows(known.values())
+        return {kind: (rows[frame][0], rows[frame][1]) for kind, frame in known.items() if rows[frame][1] > 0}
+
+    return snapshot.keep("places of types", make)
+
+
+def frames_of_types(snapshot: Snapshot) -> dict[int, int]:
+    """The frame of a type's definition: that of its class object, else the one that all its objects have alike.
 
     Of functions each is defined somewhere else, so that their type has no place.
     """
 
-    def make() -> dict[int, tuple[str, int]]:
-        places = snapshot.objects.places
+    def make() -> dict[int, int]:
+        places, classes = snapshot.objects.places, snapshot.types.object
         if not len(places):
             return {}
         types = snapshot.objects.type[places["object"]]
@@ -24,7 +35,10 @@ def places_of_types(snapshot: Snapshot) -> dict[int, tuple[str, int]]:
         known = {
             int(kind): int(low) for kind, low, high in zip(kinds, least, most, strict=True) if low == high
         }
-        rows = snapshot.frames.rows(known.values())
-        return {kind: (rows[frame][0], rows[frame][1]) for kind, frame in known.items() if rows[frame][1] > 0}
+        if classes is not None:
+            at = np.minimum(np.searchsorted(places["object"], classes), len(places) - 1)
+            own = np.flatnonzero(places["object"][at] == classes)
+            known |= dict(zip(own.tolist(), frames[at[own]].tolist(), strict=True))
+        return known
 
-    return snapshot.keep("places of types", make)
+    return snapshot.keep("frames of types", make)

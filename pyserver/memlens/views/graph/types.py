@@ -8,6 +8,7 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.places import places_of_types
 from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, page, type_names
 
 TypeOrder = Literal["retained", "shallow", "count", "type"]
@@ -15,7 +16,11 @@ InstanceOrder = Literal["retained", "shallow", "object"]
 
 
 class TypeRow(Struct, frozen=True):
-    """A type. ``retained_bytes`` are those of its instances that no other instance of it dominates."""
+    """A type. ``retained_bytes`` are those of its instances that no other instance of it dominates.
+
+    ``file`` and ``line`` are where it is defined, if that is known. In sampled dumps an object of the file stands for
+    several of the program: the estimates are by the type's multiplier, as PerfView has it, and None in other dumps.
+    """
 
     number: int
     type: str
@@ -23,6 +28,10 @@ class TypeRow(Struct, frozen=True):
     count: int
     shallow_bytes: int
     retained_bytes: int
+    file: str | None
+    line: int | None
+    estimated_count: int | None
+    estimated_shallow_bytes: int | None
 
 
 class TypesAnswer(Struct, frozen=True):
@@ -80,13 +89,21 @@ def type_rows(
     """Some types in words, with their whole figures or those that are given."""
     figures, names = figures or figures_of(snapshot), type_names(snapshot)
     kinds = snapshot.graph_names.type_kinds
-    return [
-        TypeRow(
-            number, names[number], kinds[int(snapshot.types.kind[number])], int(figures["count"][number]),
-            int(figures["shallow"][number]), int(figures["retained"][number]),
-        )
-        for number in numbers.tolist()
-    ]  # fmt: skip
+    places, multipliers = places_of_types(snapshot), snapshot.types.multiplier
+    rows = []
+    for number in numbers.tolist():
+        count, shallow = int(figures["count"][number]), int(figures["shallow"][number])
+        multiplier = None if multipliers is None else float(multipliers[number])
+        file, line = places.get(number, (None, None))
+        rows.append(
+            TypeRow(
+                number, names[number], kinds[int(snapshot.types.kind[number])], count, shallow,
+                int(figures["retained"][number]), file, line,
+                None if multiplier is None else round(count * multiplier),
+                None if multiplier is None else round(shallow * multiplier),
+            )
+        )  # fmt: skip
+    return rows
 
 
 def instances(

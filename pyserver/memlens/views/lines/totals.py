@@ -69,13 +69,8 @@ def _source_lines(
     sources = snapshot.frames.source[snapshot.lines.frame[chosen]].tolist()
     return [
         SourceLine(
-            file,
-            line,
-            function,
-            KIND_NAMES[kind],
-            SOURCE_NAMES[source],
-            *figures,
-            *own.get((file, line), NOTHING),
+            *(file, line, function, KIND_NAMES[kind], SOURCE_NAMES[source]),
+            *(*figures, *own.get((file, line), NOTHING)),
         )
         for (file, line, function, kind), source, figures in zip(
             _rows_of(snapshot, chosen), sources, totals, strict=True

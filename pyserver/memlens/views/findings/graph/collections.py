@@ -107,7 +107,10 @@ def _integers(kinds: Numbers, bits: Numbers) -> Numbers:
 
 
 def _tables(case: GraphCase) -> tuple[Numbers, Numbers]:
-    """JavaScript's maps and sets that are empty: their table refers to nothing but what the engine needs."""
+    """JavaScript's maps and sets, and how many references of their tables aren't the engine's own.
+
+    Small integers are no objects, so a table of them has none either: only one of the smallest size counts as empty.
+    """
     stored, objects = case.snapshot.references, case.snapshot.objects
     members = case.instances(case.types_where(_TABLES.__contains__))
     table = case.named("table")
@@ -115,33 +118,30 @@ def _tables(case: GraphCase) -> tuple[Numbers, Numbers]:
     own = np.isin(owners, members)
     table, owners = table[own], owners[own]
     targets = stored.target[table].astype(np.int64)
-    kinds = np.array(
-        [kind.name in ("internal", "element", "hidden") for kind in case.snapshot.graph_names.reference_kinds]
-        + [False] * (256 - len(case.snapshot.graph_names.reference_kinds))
-    )
     made_by_engine = np.isin(objects.type, case.types_of_kind("hidden", "object shape"))
-    sizes = np.array(
-        [
-            int((kinds[stored.kind[part]] & ~made_by_engine[stored.target[part]]).sum())
-            for part in (
-                slice(int(stored.start[target]), int(stored.start[target + 1]))
-                for target in targets[:200_000]
-            )
-        ],
-        np.int64,
-    )
-    return owners[: len(sizes)].astype(np.int64), sizes
+    holds = case.kinds(lambda name: name in ("internal", "element", "hidden"))
+    at, of = _references_of(case, targets)
+    sizes = _counts(of, holds[stored.kind[at]] & ~made_by_engine[stored.target[at]], len(targets))
+    owners = owners.astype(np.int64)
+    smallest = np.full(len(case.type_names()), np.iinfo(np.uint64).max, np.uint64)
+    np.minimum.at(smallest, objects.type[owners], objects.shallow[owners])
+    is_smallest = objects.shallow[owners] == smallest[objects.type[owners]]
+    return owners[(sizes > 0) | is_smallest], sizes[(sizes > 0) | is_smallest]
 
 
 def empty_collections(case: GraphCase) -> Iterator[Ranked]:
     """Collections without an element retain 1% of what roots reach, and 32 KiB.
 
-    Of the usual classes of Java, Android and JavaScript, where the dump says how many elements each has.
+    Of the usual classes of Java and Android, whose fields say how many elements each has, and maps and sets of
+    JavaScript with the smallest tables.
     """
     known = _sized(case)
+    verb = "are empty and retain"
+    if case.info.kind == "v8":
+        verb = "are empty, or have only small integers, which V8's dumps don't show, and retain"
     yield from _wasteful(
         case, known.objects[known.sizes == 0], "empty_collections", "Empty collections",
-        "are empty and retain", ". Make them when the first element comes.",
+        verb, ". Make them when the first element comes.",
     )  # fmt: skip
 
 
@@ -217,18 +217,25 @@ def _unused(case: GraphCase, collections: Numbers, rule: str, title: str) -> Ite
     kinds[_reference_arrays(case)] = True
     owner = np.zeros(len(objects.type), np.bool_)
     owner[collections] = True
-    counts = stored.start[collections + 1] - stored.start[collections]
-    at = np.repeat(stored.start[collections].astype(np.int64), counts.astype(np.int64)) + _ranks(counts)
+    at, _ = _references_of(case, collections)
     targets = stored.target[at]
     yield from _sparse(case, np.unique(targets[kinds[objects.type[targets]]]).astype(np.int64), rule, title)
 
 
-def _ranks(counts: Numbers) -> Numbers:
-    """0, 1, 2 … for each of some counts."""
-    counts = counts.astype(np.int64)
+def _references_of(case: GraphCase, numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """The numbers of the references of some objects, and which of these objects has each."""
+    start = case.snapshot.references.start
+    counts = start[numbers + 1].astype(np.int64) - start[numbers].astype(np.int64)
     before: Numbers = np.cumsum(counts) - counts
-    ranks: Numbers = np.arange(int(counts.sum())) - np.repeat(before, counts)
-    return ranks
+    of: Numbers = np.repeat(np.arange(len(numbers)), counts)
+    at: Numbers = np.arange(len(of)) + (start[numbers].astype(np.int64) - before)[of]
+    return at, of
+
+
+def _counts(of: Numbers, chosen: Numbers, count: int) -> Numbers:
+    """How many are chosen of what each of ``count`` objects has."""
+    found: Numbers = np.bincount(of[chosen], minlength=count)
+    return found
 
 
 def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: str) -> Iterator[Ranked]:
@@ -241,8 +248,8 @@ def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: str) -> Iterator
     header = 16 if slot < case.info.id_bytes else 2 * case.info.id_bytes + 4
     slots = np.maximum(objects.shallow[arrays].astype(np.int64) - header, 0) // slot
     is_element = case.kinds(lambda name: name == "element")
-    total = np.concatenate(([0], np.cumsum(is_element[stored.kind], dtype=np.int64)))
-    used = total[stored.start[arrays + 1].astype(np.int64)] - total[stored.start[arrays].astype(np.int64)]
+    at, of = _references_of(case, arrays)
+    used = _counts(of, is_element[stored.kind[at]], len(arrays))
     chosen_ones = (slots >= _LEAST_SLOTS) & (used < _USED_SHARE * slots)
     unused = int(((slots - used)[chosen_ones]).sum()) * slot
     if unused < case.least:

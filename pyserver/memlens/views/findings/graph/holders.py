@@ -70,6 +70,8 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
 def _is_named(case: GraphCase, holder: int, own: int, groups: list[_Group], least: int) -> bool:
     if _is_made_up(case, np.array([holder]))[0]:
         return False
+    if _begins_a_chain(case, holder):
+        return True
     total = int(case.snapshot.objects.retained[holder])
     shallow = int(case.snapshot.objects.shallow[holder])
     if (
@@ -160,9 +162,8 @@ def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
         object_part(case, holder), words(" retains "), measured(shown, link),
         words(f", {percent(total, case.whole)} of what roots reach"),
     ]  # fmt: skip
-    chain = _chain_length(case, holder)
-    if chain > 1:
-        sentence.append(words(f": a chain of {chain:,} {case.type_name(int(objects.type[holder]))}"))
+    if _begins_a_chain(case, holder):
+        sentence.append(words(f", a chain of {case.type_name(int(objects.type[holder]))}"))
     elif _is_mostly(groups, total):
         sentence += [words(", most of it in "), *_contents(case, holder, groups[0])]
     sentence += _held(case, holder)
@@ -175,15 +176,14 @@ def _held(case: GraphCase, holder: int) -> list[TextPart]:
     return [words(". Held by "), *held, words(".")] if held else [words(".")]
 
 
-def _chain_length(case: GraphCase, holder: int) -> int:
-    """How many large objects of a holder's type are in a chain below it; 0 if what it dominates spreads."""
+def _begins_a_chain(case: GraphCase, holder: int) -> bool:
+    """Whether nearly all of what an object retains is in one child of its own type, as in a linked list."""
     objects = case.snapshot.objects
     children = slice(int(objects.dominated_start[holder]), int(objects.dominated_start[holder + 1]))
     first = objects.dominated[children][:1]
     if not len(first) or int(objects.retained[first[0]]) < _POINT_SHARE * int(objects.retained[holder]):
-        return 0
-    kind = objects.type[holder]
-    return int(np.count_nonzero((objects.type == kind) & (objects.retained <= objects.retained[holder])))
+        return False
+    return int(objects.type[first[0]]) == int(objects.type[holder])
 
 
 def _contents(case: GraphCase, holder: int | None, group: _Group) -> list[TextPart]:

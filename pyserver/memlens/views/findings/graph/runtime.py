@@ -19,7 +19,7 @@ from memlens.views.findings.graph.case import (
     short_type,
 )  # fmt: skip
 from memlens.views.findings.writing import Ranked, made, percent, words
-from memlens.views.graph.paths import followed
+from memlens.views.graph.reach import followed
 from memlens.views.graph.rows import Numbers
 
 LEAST_LOADERS = 3

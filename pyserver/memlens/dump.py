@@ -1,0 +1,542 @@
+"""Writes the heap of the running Python program into a file: ``import memlens.dump; memlens.dump.heap(path)``.
+
+Every object that the garbage collector and its referents reach, with its type, size and references, and the frames,
+modules and threads that hold them. This file needs nothing but the standard library of CPython 3.11 and later and
+imports nothing of memlens: ``memlens dump PID`` runs its text in the other process. No code of the program runs: no
+properties, no ``__repr__`` and no ``__sizeof__`` of its classes. docs/python-heap.md describes the file.
+"""
+# Modules that this one imports become part of the dumped heap: neither pathlib nor contextlib.
+# ruff: noqa: PTH105, PTH108, PTH123, SIM105
+
+import gc
+import os
+import struct
+import sys
+import threading
+import time
+import tracemalloc
+import types
+from array import array
+from typing import Any, BinaryIO, NamedTuple
+
+MAGIC = b"\x89MLHEAP\n"
+VERSION = 1
+
+_NONE = 0xFFFFFFFF
+_FLUSH_BYTES = 1 << 20
+_MOST_TEXT = 100
+"""Characters of a string's text; what is longer is shortened."""
+
+_MOST_BITS = 256
+"""Of a whole number that is written in digits."""
+
+_MOST_LEARNT = 8
+"""Instances of one class whose dictionary is asked for the names of attributes; asking makes a dictionary."""
+
+_MOST_FRAMES = 100_000
+_MOST_NAMES = 1_000_000
+
+_OBJECT = struct.Struct("<cQQQIII")
+_GROUP = struct.Struct("<cI")
+_TYPE = struct.Struct("<cQII")
+_FRAME = struct.Struct("<cIII")
+_ROOT = struct.Struct("<cQIII")
+_LABEL = struct.Struct("<cQI")
+_TWO = struct.Struct("<cII")
+
+_QUALNAME = type.__dict__["__qualname__"].__get__
+_MODULE = type.__dict__["__module__"].__get__
+_MRO = type.__dict__["__mro__"].__get__
+_CLASS_DICT = type.__dict__["__dict__"].__get__
+_MODULE_DICT: Any = vars(types.ModuleType)["__dict__"].__get__
+_FLAGS = type.__dict__["__flags__"].__get__
+_DICT_OFFSET = type.__dict__["__dictoffset__"].__get__
+_GET = object.__getattribute__
+_MANAGED_DICT = 1 << 4
+_C_SIZEOF = (types.MethodDescriptorType, types.BuiltinFunctionType)
+
+_KNOWN: dict[type, tuple[str, ...]] = {
+    types.FunctionType: (
+        "__code__", "__globals__", "__builtins__", "__defaults__", "__kwdefaults__", "__closure__", "__name__",
+        "__qualname__", "__doc__", "__module__",
+    ),
+    types.MethodType: ("__func__", "__self__"),
+    types.BuiltinMethodType: ("__self__", "__module__"),
+    types.CellType: ("cell_contents",),
+    types.CodeType: ("co_consts", "co_names", "co_filename", "co_name", "co_qualname", "co_linetable"),
+    types.GeneratorType: ("gi_yieldfrom", "gi_code"),
+    types.CoroutineType: ("cr_await", "cr_code"),
+    types.TracebackType: ("tb_next", "tb_frame"),
+    types.FrameType: ("f_back", "f_code", "f_globals", "f_builtins"),
+    property: ("fget", "fset", "fdel", "__doc__"),
+    staticmethod: ("__func__",),
+    classmethod: ("__func__",),
+    slice: ("start", "stop", "step"),
+    type: ("__bases__", "__mro__", "__base__"),
+}  # fmt: skip
+"""What objects of some types refer to by which attribute; reading these runs no code of the program."""
+
+_NUMBERS = (float, complex)
+
+
+class Cost(NamedTuple):
+    """What a dump took."""
+
+    objects: int
+    references: int
+    file_bytes: int
+    seconds: float
+    peak_bytes: int | None
+    """How much larger the process became meanwhile, at its largest; None where the system doesn't say."""
+
+
+def heap(path: str | os.PathLike[str], *, texts: bool = True, collect: bool = True) -> Cost:
+    """Write the heap into the file ``path``, and return what that took.
+
+    ``texts`` False leaves out the text of strings and numbers, and with them the keys of dictionaries. ``collect``
+    collects garbage first, so that all that is written is in use. The program stands still meanwhile, but for threads
+    that run without the interpreter's lock. Raises OSError; then there is no file.
+    """
+    began, before = time.perf_counter(), _resident_bytes()
+    partial = f"{os.fspath(path)}.partial"
+    if collect:
+        gc.collect()
+    was_on, interval = gc.isenabled(), sys.getswitchinterval()
+    gc.disable()
+    # other threads get their turn only where the file is written
+    sys.setswitchinterval(1000.0)
+    try:
+        with open(partial, "wb", buffering=0) as file:
+            writer = _Writer(file, texts)
+            writer.write(sys._getframe())
+            peak = writer.peak_bytes
+            seconds = time.perf_counter() - began
+            grown = None if before is None or peak is None else max(0, peak - before)
+            cost = Cost(writer.objects, writer.references, writer.written, seconds, grown)
+            writer.end(cost)
+            cost = cost._replace(file_bytes=writer.written)
+        os.replace(partial, path)
+    except BaseException:
+        try:
+            os.unlink(partial)
+        except OSError:
+            pass
+        raise
+    finally:
+        sys.setswitchinterval(interval)
+        if was_on:
+            gc.enable()
+    return cost
+
+
+def _resident_bytes() -> int | None:
+    """The resident memory of this process; None where the system doesn't say."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+class _Class(NamedTuple):
+    """What is known of a class."""
+
+    is_sizeof_safe: bool
+    has_dict: bool
+    slots: dict[str, Any]
+    """Descriptors of attributes by name: written in C, so reading them runs no code of the program."""
+
+
+class _Writer:
+    """Walks the heap and writes records as it goes."""
+
+    def __init__(self, file: BinaryIO, texts: bool) -> None:  # noqa: FBT001
+        self._file = file
+        self._with_texts = texts
+        self._buffer = bytearray()
+        self._strings: dict[str, int] = {}
+        self._text_count = 0
+        self._frames: dict[tuple[int, int, int], int] = {}
+        self._stacks: dict[Any, int] = {}
+        self._classes: dict[type, _Class] = {}
+        self._learnt: dict[type, list[str]] = {}
+        self._asked: dict[type, int] = {}
+        self._seen: set[int] = set()
+        self._waiting: list[Any] = []
+        self._held: list[Any] = []
+        self._named_dicts: set[int] = set()
+        self._traced = tracemalloc.is_tracing()
+        self.objects = self.references = self.written = 0
+        self.peak_bytes = _resident_bytes()
+        self._buffer += MAGIC + struct.pack("<II", VERSION, struct.calcsize("P"))
+
+    # ---- the walk ----------------------------------------------------------------------------------------------
+
+    def write(self, own: types.FrameType) -> None:
+        """Write everything but the end. ``own`` is the frame of this module, which is left out."""
+        self._note("python", sys.version)
+        self._note("process_id", str(os.getpid()))
+        self._note("program", " ".join(sys.argv[:1]) if getattr(sys, "argv", None) else "")
+        self._note("allocations_traced", "1" if self._traced else "0")
+        everything = gc.get_objects()
+        # what this writer itself consists of
+        mine = {id(each) for each in (self, own, self.__dict__, everything)}
+        mine |= {id(each) for each in self.__dict__.values() if gc.is_tracked(each)}
+        self._write_roots(own.f_code.co_filename)
+        # gc.freeze hides objects that the collector tracks all the same
+        listed = {id(each) for each in everything} if gc.get_freeze_count() else None
+        for item in everything:
+            if id(item) not in mine:
+                self._write_object(item)
+            self._drain(mine, listed)
+        self._waiting.extend(self._held)
+        self._drain(mine, listed)
+
+    def _drain(self, mine: set[int], listed: set[int] | None) -> None:
+        """Write what was referred to and isn't in the collector's list, each once."""
+        seen, waiting = self._seen, self._waiting
+        while waiting:
+            below = waiting.pop()
+            number = id(below)
+            is_listed = gc.is_tracked(below) if listed is None else number in listed
+            if is_listed or number in seen or number in mine:
+                continue
+            seen.add(number)
+            self._write_object(below)
+
+    def end(self, cost: Cost) -> None:
+        """Write what it took, and the end."""
+        self._note("seconds", f"{cost.seconds:.3f}")
+        if cost.peak_bytes is not None:
+            self._note("peak_bytes", str(cost.peak_bytes))
+        self._buffer += struct.pack("<cQ", b"E", self.objects)
+        self._flush()
+
+    def _flush(self) -> None:
+        view, done = memoryview(self._buffer), 0
+        while done < len(view):
+            done += self._file.write(view[done:]) or 0
+        self.written += len(view)
+        view.release()
+        self._buffer.clear()
+        now = _resident_bytes()
+        if now is not None and self.peak_bytes is not None and now > self.peak_bytes:
+            self.peak_bytes = now
+
+    # ---- texts, frames, stacks ---------------------------------------------------------------------------------
+
+    def _text(self, text: str) -> int:
+        """The number of a text of the program's code, written once."""
+        number = self._strings.get(text)
+        if number is None:
+            number = self._new_text(text)
+            if len(self._strings) < _MOST_NAMES:
+                self._strings[text] = number
+        return number
+
+    def _new_text(self, text: str) -> int:
+        data = text.encode("utf-8", "replace")
+        self._buffer += _GROUP.pack(b"S", len(data))
+        self._buffer += data
+        self._text_count += 1
+        return self._text_count
+
+    def _note(self, key: str, value: str) -> None:
+        self._buffer += _TWO.pack(b"N", self._text(key), self._new_text(value))
+
+    def _frame(self, file: str, line: int, function: str) -> int:
+        key = (self._text(file), self._text(function), max(0, line or 0))
+        number = self._frames.get(key)
+        if number is None:
+            if len(self._frames) >= _MOST_FRAMES:
+                return _NONE
+            number = self._frames[key] = len(self._frames)
+            self._buffer += _FRAME.pack(b"F", *key)
+        return number
+
+    def _stack(self, item: Any) -> int:
+        trace = tracemalloc.get_object_traceback(item)
+        if trace is None:
+            return 0
+        frames = tuple((frame.filename, frame.lineno) for frame in reversed(trace))
+        number = self._stacks.get(frames)
+        if number is None:
+            own = [self._frame(file, line, "") for file, line in frames]
+            number = self._stacks[frames] = len(self._stacks) + 1
+            self._buffer += _GROUP.pack(b"K", len(own))
+            self._buffer += _u32(own)
+        return number
+
+    # ---- roots -------------------------------------------------------------------------------------------------
+
+    def _write_roots(self, own_file: str) -> None:
+        for name, module in list(sys.modules.items()):
+            if type(name) is not str:
+                continue
+            self._root(module, "builtins" if name in ("builtins", "sys") else "module", name)
+            if type(module) is types.ModuleType:
+                self._named_dicts.add(id(_MODULE_DICT(module)))
+        # not by threading.enumerate, which takes a lock that the program may hold
+        names: dict[int, str] = {}
+        for ident, thread in list(getattr(threading, "_active", {}).items()):
+            try:
+                name = _GET(thread, "_name")
+            except AttributeError:
+                name = ""
+            names[ident] = name if type(name) is str else f"thread {ident}"
+            self._root(thread, "thread", names[ident])
+        for ident, top in list(sys._current_frames().items()):
+            frame: types.FrameType | None = top
+            thread_name = names.get(ident, f"thread {ident}")
+            while frame is not None:
+                code = frame.f_code
+                if code.co_filename != own_file:
+                    place = self._frame(code.co_filename, frame.f_lineno or 0, code.co_qualname)
+                    for name, value in list(frame.f_locals.items()):
+                        self._root(value, "local", f"{name} ({thread_name})", place)
+                frame = frame.f_back
+
+    def _root(self, item: Any, kind: str, detail: str, frame: int = _NONE) -> None:
+        self._held.append(item)
+        self._buffer += _ROOT.pack(b"G", id(item), self._text(kind), self._text(detail), frame)
+
+    # ---- objects -----------------------------------------------------------------------------------------------
+
+    def _write_object(self, item: Any) -> None:
+        kind = type(item)
+        known = self._classes.get(kind) or self._class(kind)
+        if known.is_sizeof_safe:
+            size = sys.getsizeof(item)
+        else:
+            size = object.__sizeof__(item) + (16 if gc.is_tracked(item) else 0)
+        text, place = self._words(item, kind)
+        stack = self._stack(item) if self._traced else 0
+        self._buffer += _OBJECT.pack(b"O", id(item), id(kind), size, text, stack, place)
+        self.objects += 1
+        if kind is dict:
+            self._write_dict(item)
+        elif kind is list or kind is tuple:
+            self._group(b"i", item)
+        elif kind is set or kind is frozenset:
+            self._group(b"e", item)
+        elif kind is not str and kind is not int and kind is not float and kind is not bytes:
+            self._write_others(item, kind, known)
+        if len(self._buffer) > _FLUSH_BYTES:
+            self._flush()
+
+    def _class(self, kind: type) -> _Class:
+        """Find out about a class, and write its name."""
+        slots: dict[str, Any] = {}
+        sizeof = None
+        for base in _MRO(kind):
+            own = _CLASS_DICT(base)
+            if sizeof is None:
+                sizeof = own.get("__sizeof__")
+            for name, value in own.items():
+                if type(value) is types.MemberDescriptorType and type(name) is str:
+                    slots.setdefault(name, value)
+        for name in _KNOWN.get(kind, ()):
+            slots.setdefault(name, _CLASS_DICT(kind).get(name))
+        slots = {name: value for name, value in slots.items() if _has_get(value)}
+        known = _Class(
+            type(sizeof) in _C_SIZEOF, bool(_FLAGS(kind) & _MANAGED_DICT) or _DICT_OFFSET(kind) != 0, slots
+        )
+        self._classes[kind] = known
+        module = _MODULE(kind)
+        names = self._text(_QUALNAME(kind)), self._text(module) if type(module) is str else 0
+        self._buffer += _TYPE.pack(b"T", id(kind), *names)
+        return known
+
+    def _words(self, item: Any, kind: type) -> tuple[int, int]:
+        """What an object is called or its text, and the frame of its definition."""
+        if kind is str:
+            return (self._new_text(_shortened(item)) if self._with_texts and item else 0), _NONE
+        if kind is types.FunctionType or kind is types.CodeType:
+            code = item.__code__ if kind is types.FunctionType else item
+            name = code.co_qualname
+            return self._text(name), self._frame(code.co_filename, code.co_firstlineno, name)
+        if kind is types.ModuleType:
+            own = _MODULE_DICT(item)
+            name, file = own.get("__name__"), own.get("__file__")
+            place = self._frame(file, 1, "<module>") if type(file) is str else _NONE
+            return (self._text(name) if type(name) is str else 0), place
+        if issubclass(kind, type):
+            return self._text(_QUALNAME(item)), self._class_line(item)
+        if kind is types.GeneratorType or kind is types.CoroutineType:
+            code = item.gi_code if kind is types.GeneratorType else item.cr_code
+            return self._text(code.co_qualname), self._frame(
+                code.co_filename, code.co_firstlineno, code.co_qualname
+            )
+        if not self._with_texts:
+            return 0, _NONE
+        if kind is int:
+            text = (
+                str(item)
+                if item.bit_length() <= _MOST_BITS
+                else f"(whole number of {item.bit_length()} bits)"
+            )
+        elif kind in _NUMBERS:
+            text = repr(item)
+        elif kind is bytes:
+            text = _shortened(repr(item[:_MOST_TEXT]))
+        else:
+            return 0, _NONE
+        return self._new_text(text), _NONE
+
+    def _class_line(self, item: type) -> int:
+        """The frame of a class: its first line from Python 3.13 on, before that its first method's."""
+        own = _CLASS_DICT(item)
+        line, file, first = own.get("__firstlineno__"), "", 0
+        for value in own.values():
+            if type(value) is types.FunctionType and value.__qualname__.startswith(f"{_QUALNAME(item)}."):
+                code = value.__code__
+                if not first or code.co_firstlineno < first:
+                    file, first = code.co_filename, code.co_firstlineno
+        if not file:
+            module = sys.modules.get(_MODULE(item)) if type(_MODULE(item)) is str else None
+            known = _MODULE_DICT(module).get("__file__") if type(module) is types.ModuleType else None
+            file = known if type(known) is str else ""
+        line = line if type(line) is int else first
+        return self._frame(file, line, _QUALNAME(item)) if file and line else _NONE
+
+    # ---- references --------------------------------------------------------------------------------------------
+
+    def _group(self, tag: bytes, items: Any, names: list[int] | None = None) -> None:
+        addresses = array("Q", map(id, items))
+        if not addresses:
+            return
+        self._waiting.extend(items)
+        self.references += len(addresses)
+        self._buffer += _GROUP.pack(tag, len(addresses))
+        self._buffer += _little(addresses)
+        if names is not None:
+            self._buffer += _u32(names)
+
+    def _write_dict(self, item: dict[Any, Any]) -> None:
+        keys, values = list(dict.keys(item)), list(dict.values(item))
+        if id(item) in self._named_dicts:
+            # names of a module's globals are code, not the program's data
+            self._group(b"n", values, [self._text(key) if type(key) is str else 0 for key in keys])
+            self._group(b"r", keys)
+            return
+        self._group(b"d", [each for pair in zip(keys, values, strict=True) for each in pair])
+
+    def _write_others(self, item: Any, kind: type, known: _Class) -> None:
+        referents = gc.get_referents(item)
+        # isinstance would ask the object what it says that its class is
+        if issubclass(kind, list | tuple | dict):
+            if issubclass(kind, dict):
+                self._write_dict(item)
+                items = [*dict.keys(item), *dict.values(item)]
+            else:
+                items = list(list.__iter__(item) if issubclass(kind, list) else tuple.__iter__(item))
+                self._group(b"i", items)
+            counts: dict[int, int] = {}
+            for each in items:
+                counts[id(each)] = counts.get(id(each), 0) + 1
+            rest = []
+            for each in referents:
+                left = counts.get(id(each), 0)
+                if left:
+                    counts[id(each)] = left - 1
+                else:
+                    rest.append(each)
+            referents = rest
+        if not referents:
+            return
+        if kind is types.FunctionType and item.__closure__:
+            for name, cell in zip(item.__code__.co_freevars, item.__closure__, strict=False):
+                self._buffer += _LABEL.pack(b"L", id(cell), self._text(name))
+        names = self._names(item, kind, known, referents)
+        if any(names):
+            self._group(b"n", referents, names)
+        else:
+            self._group(b"r", referents)
+
+    def _names(self, item: Any, kind: type, known: _Class, referents: list[Any]) -> list[int]:
+        """The number of the name by which an object refers to each of its referents, 0 where that isn't known."""
+        by_id: dict[int, str] = {}
+        for name, descriptor in known.slots.items():
+            try:
+                by_id.setdefault(id(descriptor.__get__(item)), name)
+            except (AttributeError, ValueError, TypeError):
+                pass  # a slot that isn't set
+        if known.has_dict and not issubclass(kind, type | types.ModuleType | types.FunctionType):
+            self._attributes(item, kind, referents, by_id)
+        names = []
+        for each in referents:
+            name = by_id.get(id(each), "")
+            if not name:
+                name = (
+                    "__class__"
+                    if each is kind
+                    else "__dict__"
+                    if type(each) is dict and known.has_dict
+                    else ""
+                )
+                if issubclass(kind, type | types.ModuleType) and type(each) is dict:
+                    name = "__dict__"
+            names.append(self._text(name) if name else 0)
+        return names
+
+    def _attributes(self, item: Any, kind: type, referents: list[Any], by_id: dict[int, str]) -> None:
+        """Name the attributes of an instance whose values stand in the object itself.
+
+        Its dictionary isn't made, but for a few instances of the class, from which the others' names are learnt.
+        """
+        learnt = self._learnt.setdefault(kind, [])
+        for name in learnt:
+            try:
+                by_id.setdefault(id(_GET(item, name)), name)
+            except AttributeError:
+                pass
+        unknown = [each for each in referents if id(each) not in by_id and each is not kind]
+        if not unknown or self._asked.get(kind, 0) >= _MOST_LEARNT:
+            return
+        own = _own_dict(item)
+        if own is None or any(each is own for each in unknown):
+            return  # it had a dictionary already
+        self._asked[kind] = self._asked.get(kind, 0) + 1
+        for name, value in list(own.items()):
+            if type(name) is str:
+                by_id.setdefault(id(value), name)
+                if name not in learnt and not _is_descriptor(kind, name):
+                    learnt.append(name)
+
+
+def _own_dict(item: Any) -> dict[Any, Any] | None:
+    try:
+        own = _GET(item, "__dict__")
+    except AttributeError:
+        return None
+    return own if type(own) is dict else None
+
+
+def _is_descriptor(kind: type, name: str) -> bool:
+    """Whether reading the attribute could run code: a property or its like stands before the instance's own."""
+    for base in _MRO(kind):
+        own = _CLASS_DICT(base)
+        if name in own:
+            return _has_get(own[name])
+    return False
+
+
+def _has_get(value: Any) -> bool:
+    return any("__get__" in _CLASS_DICT(base) for base in _MRO(type(value)))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 1]}\u2026"
+
+
+def _u32(numbers: list[int]) -> bytes:
+    column = array("I", numbers)
+    if column.itemsize != 4:
+        return struct.pack(f"<{len(numbers)}I", *numbers)
+    return _little(column)
+
+
+def _little(column: "array[int]") -> bytes:
+    if sys.byteorder == "big":
+        column.byteswap()
+    return column.tobytes()

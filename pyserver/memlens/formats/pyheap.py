@@ -1,0 +1,151 @@
+"""Heap dumps of Python by PyHeap, ``.pyheap``.
+
+Big-endian: a header with the types whose content is written, the threads with their frames and locals, names of
+attributes that are abbreviated, the objects, and the names of their types. The number of objects is written last, so
+that it is 0 in a dump that breaks off. Source: the layout that ``dumper_inferior.py`` of ivanyu/pyheap 0.7 writes.
+"""
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from memlens.formats.containers import Source
+from memlens.formats.errors import DamagedSnapshotError
+from memlens.formats.python_objects import KINDS, RootRow, link, notices_of, scan
+from memlens.formats.stacks import Numbers
+from memlens.kernels.readers import python_heap as kernel
+from memlens.model.frames import Frames, SourceFrame, profiled_frame
+from memlens.model.graph import Facts, Graph, Objects, References
+from memlens.progress import Report
+
+KIND = "pyheap"
+
+_MAGIC = struct.pack(">QI", 123_000_321, 1)
+_CONTAINERS = ("dict", "list", "set", "tuple")
+_WITH_TEXTS = 1
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first bytes are PyHeap's number and version 1."""
+    return head.startswith(_MAGIC)
+
+
+class _Ends(Exception):
+    """The file ends within what was being read."""
+
+
+class _Reader:
+    """Reads the parts around the objects."""
+
+    def __init__(self, source: Source, at: int) -> None:
+        self._data = source.data
+        self.at = at
+
+    def unpack(self, form: str) -> Any:
+        """The next number."""
+        layout = struct.Struct(f">{form}")
+        if self.at + layout.size > len(self._data):
+            raise _Ends
+        self.at += layout.size
+        return layout.unpack_from(self._data, self.at - layout.size)[0]
+
+    def count(self) -> int:
+        """How many items follow, each of a byte at least."""
+        count = int(self.unpack("I"))
+        if count > len(self._data) - self.at:
+            raise _Ends
+        return count
+
+    def text(self) -> str:
+        """The next text."""
+        return self.bytes(self.unpack("H")).decode("utf-8", "replace")
+
+    def bytes(self, count: int) -> bytes:
+        """The next bytes."""
+        if self.at + count > len(self._data):
+            raise _Ends
+        self.at += count
+        return bytes(self._data[self.at - count : self.at])
+
+
+def read(source: Source, _scratch: Path, report: Report) -> Graph:
+    """Read a dump; ``report`` gets ``("reading", fraction)``.
+
+    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError` or MemoryError.
+    """
+    source.unpack()
+    reader = _Reader(source, len(_MAGIC))
+    try:
+        created = reader.text()
+        flags = reader.unpack("Q")
+        known = {reader.text(): reader.unpack("Q") for _ in range(reader.count())}
+        frames, roots = _threads(reader)
+        frequent = [reader.text() for _ in range(reader.count())]
+        common = _common(reader)
+        count = reader.unpack("I")
+    except _Ends as error:
+        raise DamagedSnapshotError("The dump breaks off before its objects", offset=source.length) from error
+    if not set(_CONTAINERS) <= set(known):
+        raise DamagedSnapshotError(
+            "The dump doesn't say what its containers are, as those of PyHeap before version 0.6",
+            offset=len(_MAGIC),
+        )
+    containers = [known[name] for name in _CONTAINERS]
+    objects = kernel.PyHeap(
+        source.data, reader.at, count, containers, np.array(common, np.uint64), frequent,
+        bool(flags & _WITH_TEXTS), count == 0,
+    )  # fmt: skip
+    scan(objects, source, report, reader.at)
+    names = {address: (name, "") for name, address in known.items()}
+    cut = source.truncated or objects.is_cut or count == 0
+    reader.at = objects.offset
+    if not cut:
+        try:
+            names |= {reader.unpack("Q"): (reader.text(), "") for _ in range(reader.count())}
+            cut = reader.bytes(8) != _MAGIC[:8]
+        except _Ends:
+            cut = True
+    linked = link(objects, names, roots)
+    columns = linked.columns
+    return Graph(
+        KIND,
+        Objects(linked.type_of, columns["shallow"], columns["address"], columns["name"]),
+        linked.types,
+        References(columns["start"], columns["target"], columns["kind"], columns["reference_name"]),
+        KINDS,
+        linked.roots,
+        linked.texts,
+        root_kinds=linked.root_kinds,
+        frames=Frames(frames, np.zeros(2, np.uint64), np.empty(0, np.uint32)),
+        facts=Facts(truncated=cut),
+        settings={"format_version": 1, "created": created},
+        notices=notices_of(objects, cut=cut),
+    )
+
+
+def _threads(reader: _Reader) -> tuple[list[SourceFrame], list[RootRow]]:
+    """The frames of all threads, and their locals."""
+    numbers, roots = Numbers[SourceFrame](), list[RootRow]()
+    for _ in range(reader.count()):
+        thread = reader.text()
+        reader.bytes(2)
+        for _ in range(reader.count()):
+            file, line, function = reader.text(), reader.unpack("I"), reader.text()
+            frame = numbers[profiled_frame(file, line, function)]
+            for _ in range(reader.count()):
+                name, address = reader.text(), reader.unpack("Q")
+                roots.append(RootRow(address, "local", f"{name} ({thread})", frame))
+    return list(numbers), roots
+
+
+def _common(reader: _Reader) -> list[int]:
+    """The addresses of types whose objects are written without attributes."""
+    common = []
+    for _ in range(reader.count()):
+        common.append(reader.unpack("Q"))
+        for _ in range(reader.count()):
+            length = reader.unpack("h")
+            reader.bytes(max(0, length) + 8)
+    return common

@@ -1,0 +1,122 @@
+"""Heap dumps of Python by Memlens itself, ``memlens.dump.heap(path)`` and ``memlens dump PID``.
+
+docs/python-heap.md describes the file, and ``memlens/dump.py`` writes it.
+"""
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.dump import MAGIC, VERSION
+from memlens.formats.containers import Source
+from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.python_objects import KINDS, RootRow, link, notices_of, scan
+from memlens.formats.stacks import distinct_frames
+from memlens.kernels.readers import python_heap as kernel
+from memlens.model.frames import Frames, profiled_frame
+from memlens.model.graph import NONE, PLACE_DTYPE, Column, Facts, Graph, Objects, References
+from memlens.progress import Report
+
+KIND = "python"
+
+_HEADER = struct.Struct("<II")
+_START = len(MAGIC) + _HEADER.size
+_NUMBERS = ("process_id", "peak_bytes")
+_PYTHON_MOST = 200
+
+U32 = npt.NDArray[np.uint32]
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first bytes are those of such a dump."""
+    return head.startswith(MAGIC)
+
+
+def read(source: Source, _scratch: Path, report: Report) -> Graph:
+    """Read a dump; ``report`` gets ``("reading", fraction)``.
+
+    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError` or MemoryError.
+    """
+    source.unpack()
+    if source.length < _START:
+        raise DamagedSnapshotError("The dump breaks off in its header", offset=source.length)
+    version, pointer_bytes = _HEADER.unpack_from(source.data, len(MAGIC))
+    if version != VERSION:
+        raise NotASnapshotError(
+            f"The dump has version {version} of its format, which is not supported",
+            advice="Open it with the version of Memlens that wrote it, or a later one.",
+        )
+    objects = kernel.Dump(source.data, _START)
+    scan(objects, source, report, _START)
+    cut = source.truncated or objects.is_cut
+    tables = {name: np.asarray(table) for name, table in objects.tables().items()}
+    return _graph(objects, tables, pointer_bytes, cut=cut)
+
+
+def _graph(objects: kernel.Dump, tables: dict[str, Column], pointer_bytes: int, *, cut: bool) -> Graph:
+    known = _Texts(objects)
+    notes = {known[key]: known[value] for key, value in _rows(tables["notes"], 2)}
+    types = {int(row[0]): (known[int(row[1])], known[int(row[2])]) for row in tables["types"].tolist()}
+    roots = [
+        RootRow(address, known[kind], known[detail], frame)
+        for address, (kind, detail, frame) in zip(
+            tables["root_address"].tolist(), _rows(tables["roots"], 3), strict=True
+        )
+    ]
+    rows = _rows(tables["frames"], 3)
+    frames, number_of = distinct_frames(
+        profiled_frame(known[file], line, known[function]) for file, function, line in rows
+    )
+    roots = [root._replace(frame=_frame(number_of, root.frame)) for root in roots]
+    linked = link(objects, types, roots)
+    columns = linked.columns
+    places = np.zeros(int((columns["place"] != NONE).sum()), PLACE_DTYPE)
+    places["object"] = np.flatnonzero(columns["place"] != NONE)
+    places["frame"] = number_of[columns["place"][places["object"]]] if len(places) else 0
+    return Graph(
+        KIND,
+        Objects(linked.type_of, columns["shallow"], columns["address"], columns["name"], columns["stack"]),
+        linked.types,
+        References(columns["start"], columns["target"], columns["kind"], columns["reference_name"]),
+        KINDS,
+        linked.roots,
+        linked.texts,
+        root_kinds=linked.root_kinds,
+        frames=Frames(frames, tables["stack_ends"], number_of[tables["stack_frames"]]),
+        places=places,
+        facts=Facts(id_bytes=pointer_bytes if pointer_bytes in (4, 8) else 8, truncated=cut),
+        settings=_settings(notes),
+        notices=notices_of(objects, cut=cut),
+    )
+
+
+class _Texts(dict[int, str]):
+    """The file's texts by number, each when it is asked for."""
+
+    def __init__(self, objects: kernel.Dump) -> None:
+        self._objects = objects
+
+    def __missing__(self, number: int) -> str:
+        text = self[number] = self._objects.text(number)
+        return text
+
+
+def _rows(table: Column, width: int) -> list[list[int]]:
+    rows: list[list[int]] = table.reshape(-1, width).tolist()
+    return rows
+
+
+def _frame(number_of: U32, frame: int) -> int:
+    return NONE if frame == NONE else int(number_of[frame])
+
+
+def _settings(notes: dict[str, str]) -> dict[str, Any]:
+    settings: dict[str, Any] = {"format_version": VERSION}
+    for key, value in notes.items():
+        settings[key[:_PYTHON_MOST]] = (
+            int(value) if key in _NUMBERS and value.isascii() and value.isdigit() else value
+        )
+    return settings

@@ -1,0 +1,50 @@
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import Buffer
+
+OK: int
+MORE: int
+NO_MEMORY: int
+BAD_RECORD: int
+BAD_NUMBER: int
+REFERENCE: int
+KEY: int
+VALUE: int
+ITEM: int
+ATTRIBUTE: int
+ELEMENT: int
+
+class Heap:
+    is_cut: bool
+    dangling: int
+    duplicates: int
+    @property
+    def offset(self) -> int: ...
+    @property
+    def error_offset(self) -> int: ...
+    def run(self, limit: int) -> int: ...
+    def text(self, number: int) -> str: ...
+    def types(self) -> bytes: ...
+    def link(self, wanted: npt.NDArray[np.uint64]) -> Buffer | None: ...
+    def take(self) -> dict[str, Buffer]: ...
+
+class Dump(Heap):
+    is_whole: bool
+    said_objects: int
+    def __init__(self, data: Buffer, start: int) -> None: ...
+    def tables(self) -> dict[str, Buffer]: ...
+
+class PyHeap(Heap):
+    def __init__(
+        self,
+        data: Buffer,
+        start: int,
+        count: int,
+        containers: Sequence[int],
+        common: npt.NDArray[np.uint64],
+        frequent: Sequence[str],
+        has_texts: bool,
+        ends_early: bool,
+    ) -> None: ...

@@ -1,0 +1,688 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Reads heap dumps of Python directly into columns: Memlens' own, and the objects of PyHeap's.
+
+:class:`Dump` scans records of ``memlens/dump.py`` (docs/python-heap.md), :class:`PyHeap` the objects of a ``.pyheap``
+from where they begin. Both fill the columns of :class:`Heap`, whose :meth:`Heap.link` turns addresses into numbers.
+A record that goes beyond the file's end ends the reading: ``is_cut`` says so.
+"""
+
+import os
+from array import array
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from memlens.kernels.base.addresses cimport (
+    AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
+)
+from memlens.kernels.base.vectors cimport (
+    Column, Vector, column_of, vector_extend, vector_free, vector_init, vector_push, vector_push_u32,
+)
+
+OK, MORE, NO_MEMORY, BAD_RECORD, BAD_NUMBER = range(5)
+
+REFERENCE, KEY, VALUE, ITEM, ATTRIBUTE, ELEMENT = range(6)
+"""Kinds of references, in the order of ``KINDS`` in ``formats/python_heap.py``."""
+
+cdef enum:
+    E_OK
+    E_MORE
+    E_NO_MEMORY
+    E_BAD_RECORD
+    E_BAD_NUMBER
+
+cdef enum:
+    K_REFERENCE
+    K_KEY
+    K_VALUE
+    K_ITEM
+    K_ATTRIBUTE
+    K_ELEMENT
+
+cdef enum:
+    MOST_OBJECTS = 0xFFFFFFF0
+    MOST_TEXT = 1 << 20
+
+cdef uint64_t MOST_BYTES = <uint64_t> 1 << 48
+cdef uint32_t NONE = 0xFFFFFFFF
+
+
+cdef inline uint32_t u32(const uint8_t *data) noexcept nogil:
+    return data[0] | data[1] << 8 | data[2] << 16 | <uint32_t> data[3] << 24
+
+
+cdef inline uint64_t u64(const uint8_t *data) noexcept nogil:
+    return u32(data) | <uint64_t> u32(data + 4) << 32
+
+
+cdef inline uint32_t big32(const uint8_t *data) noexcept nogil:
+    return data[3] | data[2] << 8 | data[1] << 16 | <uint32_t> data[0] << 24
+
+
+cdef inline uint64_t big64(const uint8_t *data) noexcept nogil:
+    return big32(data + 4) | <uint64_t> big32(data) << 32
+
+
+cdef class Heap:
+    """The columns of a dump's objects."""
+
+    cdef const uint8_t[::1] bytes
+    cdef size_t at, record
+    cdef readonly bint is_cut
+    cdef readonly uint64_t dangling, duplicates
+    cdef bint linked
+    # an item an object
+    cdef Vector address, type, shallow, name, stack, place, starts
+    # an item a reference; a value's name is its key's address
+    cdef Vector target, kind, ref_name
+    cdef Vector texts, text_ends
+    cdef Vector linked_target, linked_kind, linked_name, linked_starts
+    cdef Vector label_address, label_text
+    cdef Vector root_address
+
+    def __cinit__(self, *_):
+        cdef uint64_t zero = 0
+        vector_init(&self.address, 8)
+        vector_init(&self.type, 8)
+        vector_init(&self.shallow, 8)
+        vector_init(&self.name, 4)
+        vector_init(&self.stack, 4)
+        vector_init(&self.place, 4)
+        vector_init(&self.starts, 8)
+        vector_init(&self.target, 8)
+        vector_init(&self.kind, 1)
+        vector_init(&self.ref_name, 8)
+        vector_init(&self.texts, 1)
+        vector_init(&self.text_ends, 8)
+        vector_init(&self.linked_target, 4)
+        vector_init(&self.linked_kind, 1)
+        vector_init(&self.linked_name, 4)
+        vector_init(&self.linked_starts, 8)
+        vector_init(&self.label_address, 8)
+        vector_init(&self.label_text, 4)
+        vector_init(&self.root_address, 8)
+        if vector_push(&self.text_ends, &zero) < 0:
+            raise MemoryError
+
+    def __dealloc__(self):
+        vector_free(&self.address)
+        vector_free(&self.type)
+        vector_free(&self.shallow)
+        vector_free(&self.name)
+        vector_free(&self.stack)
+        vector_free(&self.place)
+        vector_free(&self.starts)
+        vector_free(&self.target)
+        vector_free(&self.kind)
+        vector_free(&self.ref_name)
+        vector_free(&self.texts)
+        vector_free(&self.text_ends)
+        vector_free(&self.linked_target)
+        vector_free(&self.linked_kind)
+        vector_free(&self.linked_name)
+        vector_free(&self.linked_starts)
+        vector_free(&self.label_address)
+        vector_free(&self.label_text)
+        vector_free(&self.root_address)
+
+    @property
+    def offset(self):
+        """The offset before which nothing will be read again."""
+        return self.record
+
+    @property
+    def error_offset(self):
+        """Where the record begins at which the reading ended."""
+        return self.record
+
+    def run(self, size_t limit):
+        """Continue to about the byte ``limit``; return a status."""
+        cdef int status
+        with nogil:
+            status = self.run_to(limit)
+        return status
+
+    cdef int run_to(self, size_t limit) noexcept nogil:
+        return E_OK
+
+    cdef inline size_t left(self) noexcept nogil:
+        return self.bytes.shape[0] - self.at
+
+    cdef int add_object(
+        self, uint64_t address, uint64_t kind, uint64_t size, uint32_t name, uint32_t stack, uint32_t place
+    ) noexcept nogil:
+        cdef uint64_t start = self.target.count
+        if self.address.count >= MOST_OBJECTS:
+            return E_NO_MEMORY
+        if size >= MOST_BYTES:
+            return E_BAD_NUMBER
+        if (vector_push(&self.address, &address) < 0 or vector_push(&self.type, &kind) < 0
+                or vector_push(&self.shallow, &size) < 0 or vector_push_u32(&self.name, name) < 0
+                or vector_push_u32(&self.stack, stack) < 0 or vector_push_u32(&self.place, place) < 0
+                or vector_push(&self.starts, &start) < 0):
+            return E_NO_MEMORY
+        return E_OK
+
+    cdef inline int add_reference(self, uint64_t target, uint8_t kind, uint64_t name) noexcept nogil:
+        if (vector_push(&self.target, &target) < 0 or vector_push(&self.kind, &kind) < 0
+                or vector_push(&self.ref_name, &name) < 0):
+            return E_NO_MEMORY
+        return E_OK
+
+    cdef int64_t add_text(self, const uint8_t *data, size_t count) noexcept nogil:
+        """Append a text and return its number, -1 without memory."""
+        cdef uint64_t total
+        if vector_extend(&self.texts, data, count) < 0:
+            return -1
+        total = self.texts.count
+        if self.text_ends.count >= NONE - 1 or vector_push(&self.text_ends, &total) < 0:
+            return -1
+        return <int64_t> self.text_ends.count - 1
+
+    def link(self, const uint64_t[::1] wanted):
+        """Turn addresses into numbers: of equal addresses the first counts, of references to nothing none.
+
+        Return None without memory, else the numbers of the objects at the ``wanted`` addresses, 0xFFFFFFFF for none.
+        """
+        cdef AddressMap map
+        cdef Vector found
+        cdef int status
+        if self.linked:
+            raise ValueError("the objects are linked already")
+        self.linked = True
+        cdef uint64_t seed = int.from_bytes(os.urandom(8), "little")
+        address_map_init(&map)
+        vector_init(&found, 4)
+        with nogil:
+            status = self.link_all(&map, seed)
+            if status == E_OK:
+                status = look_up(&map, &wanted[0] if wanted.shape[0] else NULL, wanted.shape[0], &found)
+        address_map_free(&map)
+        if status != E_OK:
+            vector_free(&found)
+            return None
+        return column_of(&found, b"I")
+
+    cdef int link_all(self, AddressMap *map, uint64_t seed) noexcept nogil:
+        cdef uint64_t *address = <uint64_t *> self.address.data
+        cdef uint64_t *start = <uint64_t *> self.starts.data
+        cdef uint64_t *target = <uint64_t *> self.target.data
+        cdef uint64_t *name = <uint64_t *> self.ref_name.data
+        cdef uint64_t *labelled = <uint64_t *> self.label_address.data
+        cdef uint32_t *label = <uint32_t *> self.label_text.data
+        cdef uint32_t *own_name = <uint32_t *> self.name.data
+        cdef size_t count = self.address.count, item, each, end
+        cdef int64_t found, key
+        cdef uint64_t total = 0
+        cdef uint32_t text
+        if address_map_build(map, address, count, seed) < 0:
+            return E_NO_MEMORY
+        for each in range(self.label_address.count):
+            found = address_ordinal(map, labelled[each])
+            if found >= 0 and own_name[found] == 0:
+                own_name[found] = label[each]
+        for item in range(count):
+            self.duplicates += address_ordinal(map, address[item]) != <int64_t> item
+            if vector_push(&self.linked_starts, &total) < 0:
+                return E_NO_MEMORY
+            end = start[item + 1] if item + 1 < count else self.target.count
+            for each in range(start[item], end):
+                found = address_ordinal(map, target[each])
+                if found < 0:
+                    self.dangling += 1
+                    continue
+                text = <uint32_t> name[each]
+                if self.kind.data[each] == K_VALUE:
+                    key = address_ordinal(map, name[each])
+                    text = own_name[key] if key >= 0 else 0
+                if (vector_push_u32(&self.linked_target, <uint32_t> found) < 0
+                        or vector_push(&self.linked_kind, self.kind.data + each) < 0
+                        or vector_push_u32(&self.linked_name, text) < 0):
+                    return E_NO_MEMORY
+            total = self.linked_target.count
+        return E_NO_MEMORY if vector_push(&self.linked_starts, &total) < 0 else E_OK
+
+    def types(self):
+        """The address of each object's type; before :meth:`take`."""
+        cdef size_t count = self.type.count
+        return bytes((<const uint8_t *> self.type.data)[:8 * count]) if count else b""
+
+    def text(self, uint64_t number):
+        """One text; before :meth:`take`. Raises IndexError."""
+        cdef uint64_t *ends = <uint64_t *> self.text_ends.data
+        if number >= self.text_ends.count:
+            raise IndexError(number)
+        if number == 0:
+            return ""
+        return bytes(self.texts.data[ends[number - 1]:ends[number]]).decode("utf-8", "replace")
+
+    def take(self):
+        """Return the columns by name; once, after :meth:`link`."""
+        if not self.linked:
+            raise ValueError("the objects aren't linked")
+        return {
+            "address": column_of(&self.address, b"Q"), "type": column_of(&self.type, b"Q"),
+            "shallow": column_of(&self.shallow, b"Q"), "name": column_of(&self.name, b"I"),
+            "stack": column_of(&self.stack, b"I"), "place": column_of(&self.place, b"I"),
+            "start": column_of(&self.linked_starts, b"Q"), "target": column_of(&self.linked_target, b"I"),
+            "kind": column_of(&self.linked_kind, b"B"), "reference_name": column_of(&self.linked_name, b"I"),
+            "utf8": column_of(&self.texts, b"B"), "text_end": column_of(&self.text_ends, b"Q"),
+        }
+
+
+cdef int look_up(AddressMap *map, const uint64_t *wanted, size_t count, Vector *found) noexcept nogil:
+    cdef size_t each
+    cdef int64_t number
+    for each in range(count):
+        number = address_ordinal(map, wanted[each])
+        if vector_push_u32(found, NONE if number < 0 else <uint32_t> number) < 0:
+            return E_NO_MEMORY
+    return E_OK
+
+
+cdef class Dump(Heap):
+    """Scans the records of Memlens' own dumps, from byte ``start``."""
+
+    cdef readonly bint is_whole
+    cdef readonly uint64_t said_objects
+    cdef Vector frames, stacks, stack_frames, kinds, roots, notes
+
+    def __init__(self, const uint8_t[::1] data, size_t start):
+        cdef uint64_t zero = 0
+        if start > <size_t> data.shape[0]:
+            raise ValueError("no records")
+        self.bytes = data
+        self.at = self.record = start
+        vector_init(&self.frames, 12)
+        vector_init(&self.stacks, 8)
+        vector_init(&self.stack_frames, 4)
+        vector_init(&self.kinds, 16)
+        vector_init(&self.roots, 12)
+        vector_init(&self.notes, 8)
+        # stack 0 is empty
+        if vector_push(&self.stacks, &zero) < 0 or vector_push(&self.stacks, &zero) < 0:
+            raise MemoryError
+
+    def __dealloc__(self):
+        vector_free(&self.frames)
+        vector_free(&self.stacks)
+        vector_free(&self.stack_frames)
+        vector_free(&self.kinds)
+        vector_free(&self.roots)
+        vector_free(&self.notes)
+
+    cdef int run_to(self, size_t limit) noexcept nogil:
+        cdef int status
+        while not self.is_whole:
+            self.record = self.at
+            if self.at >= limit and self.left() > 0:
+                return E_MORE
+            if self.left() == 0:
+                self.is_cut = True
+                return E_OK
+            status = self.read_record()
+            if status == E_MORE:
+                # the record isn't all there
+                self.is_cut = True
+                return E_OK
+            if status != E_OK:
+                return status
+        return E_OK
+
+    cdef int read_record(self) noexcept nogil:
+        """Read a record; E_MORE if the file ends within it, which then isn't kept."""
+        cdef const uint8_t *data = &self.bytes[0] + self.at
+        cdef size_t left = self.left()
+        cdef uint8_t tag = data[0]
+        cdef uint64_t count, end, address
+        cdef uint32_t pair[4]
+        cdef size_t each
+        if tag == c"O":
+            if left < 37:
+                return E_MORE
+            if not self.is_text(u32(data + 25)) or u32(data + 29) > self.stacks.count - 2:
+                return E_BAD_NUMBER
+            if u32(data + 33) != NONE and u32(data + 33) >= self.frames.count:
+                return E_BAD_NUMBER
+            self.at += 37
+            return self.add_object(
+                u64(data + 1), u64(data + 9), u64(data + 17), u32(data + 25), u32(data + 29), u32(data + 33)
+            )
+        if tag == c"r" or tag == c"i" or tag == c"e" or tag == c"d" or tag == c"n":
+            return self.read_group(data, left, tag)
+        if tag == c"S":
+            if left < 5:
+                return E_MORE
+            count = u32(data + 1)
+            if count > MOST_TEXT:
+                return E_BAD_NUMBER
+            if left - 5 < count:
+                return E_MORE
+            self.at += 5 + count
+            return E_OK if self.add_text(data + 5, count) >= 0 else E_NO_MEMORY
+        if tag == c"L":
+            if left < 13:
+                return E_MORE
+            address = u64(data + 1)
+            if not self.is_text(u32(data + 9)):
+                return E_BAD_NUMBER
+            self.at += 13
+            if vector_push(&self.label_address, &address) < 0 or vector_push_u32(&self.label_text, u32(data + 9)) < 0:
+                return E_NO_MEMORY
+            return E_OK
+        if tag == c"F":
+            if left < 13:
+                return E_MORE
+            pair[0], pair[1], pair[2] = u32(data + 1), u32(data + 5), u32(data + 9)
+            if not self.is_text(pair[0]) or not self.is_text(pair[1]):
+                return E_BAD_NUMBER
+            self.at += 13
+            return E_OK if vector_push(&self.frames, pair) >= 0 else E_NO_MEMORY
+        if tag == c"K":
+            if left < 5:
+                return E_MORE
+            count = u32(data + 1)
+            if (left - 5) // 4 < count:
+                return E_MORE
+            for each in range(count):
+                if u32(data + 5 + 4 * each) == NONE:
+                    continue
+                if u32(data + 5 + 4 * each) >= self.frames.count:
+                    return E_BAD_NUMBER
+                if vector_push_u32(&self.stack_frames, u32(data + 5 + 4 * each)) < 0:
+                    return E_NO_MEMORY
+            end = self.stack_frames.count
+            self.at += 5 + 4 * count
+            return E_OK if vector_push(&self.stacks, &end) >= 0 else E_NO_MEMORY
+        if tag == c"T":
+            if left < 17:
+                return E_MORE
+            address = u64(data + 1)
+            pair[2], pair[3] = u32(data + 9), u32(data + 13)
+            if not self.is_text(pair[2]) or not self.is_text(pair[3]):
+                return E_BAD_NUMBER
+            memcpy(pair, &address, 8)
+            self.at += 17
+            return E_OK if vector_push(&self.kinds, pair) >= 0 else E_NO_MEMORY
+        if tag == c"G":
+            if left < 21:
+                return E_MORE
+            address = u64(data + 1)
+            pair[0], pair[1], pair[2] = u32(data + 9), u32(data + 13), u32(data + 17)
+            if not self.is_text(pair[0]) or not self.is_text(pair[1]):
+                return E_BAD_NUMBER
+            if pair[2] != NONE and pair[2] >= self.frames.count:
+                return E_BAD_NUMBER
+            self.at += 21
+            if vector_push(&self.root_address, &address) < 0 or vector_push(&self.roots, pair) < 0:
+                return E_NO_MEMORY
+            return E_OK
+        if tag == c"N":
+            if left < 9:
+                return E_MORE
+            pair[0], pair[1] = u32(data + 1), u32(data + 5)
+            if not self.is_text(pair[0]) or not self.is_text(pair[1]):
+                return E_BAD_NUMBER
+            self.at += 9
+            return E_OK if vector_push(&self.notes, pair) >= 0 else E_NO_MEMORY
+        if tag == c"E":
+            if left < 9:
+                return E_MORE
+            self.said_objects = u64(data + 1)
+            self.at += 9
+            self.is_whole = True
+            return E_OK
+        return E_BAD_RECORD
+
+    cdef inline bint is_text(self, uint32_t number) noexcept nogil:
+        return number < self.text_ends.count
+
+    cdef int read_group(self, const uint8_t *data, size_t left, uint8_t tag) noexcept nogil:
+        """Read some references of the last object."""
+        cdef uint64_t count, each, target
+        cdef const uint8_t *names
+        cdef uint32_t name
+        cdef int status = E_OK
+        if left < 5:
+            return E_MORE
+        count = u32(data + 1)
+        if (left - 5) // (12 if tag == c"n" else 8) < count:
+            return E_MORE
+        if self.address.count == 0 or (tag == c"d" and count % 2):
+            return E_BAD_RECORD
+        names = data + 5 + 8 * count
+        data += 5
+        if tag == c"n":
+            for each in range(count):
+                if not self.is_text(u32(names + 4 * each)):
+                    return E_BAD_NUMBER
+        for each in range(count):
+            target = u64(data + 8 * each)
+            if tag == c"n":
+                name = u32(names + 4 * each)
+                status = self.add_reference(target, K_ATTRIBUTE if name else K_REFERENCE, name)
+            elif tag == c"i":
+                status = self.add_reference(target, K_ITEM, each)
+            elif tag == c"d":
+                if each % 2:
+                    status = self.add_reference(target, K_VALUE, u64(data + 8 * (each - 1)))
+                else:
+                    status = self.add_reference(target, K_KEY, 0)
+            else:
+                status = self.add_reference(target, K_ELEMENT if tag == c"e" else K_REFERENCE, 0)
+            if status != E_OK:
+                return status
+        self.at += 5 + count * (12 if tag == c"n" else 8)
+        return E_OK
+
+    def tables(self):
+        """Return frames (file, function, line), stacks' ends and frames, types (address, name, module), roots (kind,
+        detail, frame) with their addresses, and notes (key, value); texts by number. Once."""
+        return {
+            "frames": triples(&self.frames, 12), "stack_ends": column_of(&self.stacks, b"Q"),
+            "stack_frames": column_of(&self.stack_frames, b"I"), "types": column_of(&self.kinds, b"T{Q:a:I:b:I:c:}"),
+            "roots": triples(&self.roots, 12), "root_address": column_of(&self.root_address, b"Q"),
+            "notes": triples(&self.notes, 8),
+        }
+
+
+cdef Column triples(Vector *vector, size_t item_bytes):
+    """A vector of rows of 32-bit numbers as one column of all these numbers."""
+    vector.count *= item_bytes // 4
+    vector.room *= item_bytes // 4
+    vector.item_bytes = 4
+    return column_of(vector, b"I")
+
+
+cdef class PyHeap(Heap):
+    """Scans ``count`` objects of a ``.pyheap`` from byte ``start``; ``ends_early`` reads up to the file's end instead.
+
+    ``containers`` are the addresses of dict, list, set and tuple, ``common`` of the types without attributes,
+    ``frequent`` are the numbers of texts of attributes that the file abbreviates.
+    """
+
+    cdef uint64_t count, done
+    cdef size_t frequent_count
+    cdef uint64_t dict_type, list_type, set_type, tuple_type
+    cdef const uint64_t[::1] common
+    cdef const uint32_t[::1] frequent
+    cdef bint has_texts, ends_early
+    cdef Vector attribute_address, attribute_name
+
+    def __init__(
+        self, const uint8_t[::1] data, size_t start, uint64_t count, containers, const uint64_t[::1] common, frequent,
+        bint has_texts, bint ends_early,
+    ):
+        if start > <size_t> data.shape[0]:
+            raise ValueError("no objects")
+        self.bytes = data
+        self.at = self.record = start
+        self.count = count
+        self.dict_type, self.list_type, self.set_type, self.tuple_type = containers
+        self.common = common
+        self.has_texts = has_texts
+        self.ends_early = ends_early
+        vector_init(&self.attribute_address, 8)
+        vector_init(&self.attribute_name, 4)
+        numbers = []
+        for text in frequent:
+            raw = text.encode("utf-8", "replace")
+            numbers.append(self.add_text(<const uint8_t *> <const char *> raw, len(raw)))
+        # a view needs an item at least
+        self.frequent = array("I", [*numbers, 0])[:]
+        self.frequent_count = len(numbers)
+
+    def __dealloc__(self):
+        vector_free(&self.attribute_address)
+        vector_free(&self.attribute_name)
+
+    cdef int run_to(self, size_t limit) noexcept nogil:
+        cdef int status
+        while self.ends_early or self.done < self.count:
+            self.record = self.at
+            if self.at >= limit and self.left() > 0:
+                return E_MORE
+            if self.ends_early and self.left() == 0:
+                return E_OK
+            status = self.read_object()
+            if status == E_MORE or (status != E_OK and status != E_NO_MEMORY and self.ends_early):
+                self.is_cut = True
+                return E_OK
+            if status != E_OK:
+                return status
+            self.done += 1
+        self.record = self.at
+        return E_OK
+
+    cdef inline bint is_common(self, uint64_t kind) noexcept nogil:
+        cdef Py_ssize_t each
+        for each in range(self.common.shape[0]):
+            if self.common[each] == kind:
+                return True
+        return False
+
+    cdef int read_object(self) noexcept nogil:
+        """Read an object; E_MORE if the file ends within it, which then isn't kept."""
+        cdef const uint8_t *data = &self.bytes[0]
+        cdef size_t at = self.at, whole = self.bytes.shape[0]
+        cdef uint64_t address, kind, size
+        cdef size_t content = 0, content_at = 0, referents, referents_at, each, texts = self.texts.count
+        cdef size_t ends = self.text_ends.count
+        cdef bint is_dict, is_container
+        cdef size_t length
+        cdef uint32_t name = 0
+        cdef int64_t number
+        cdef int status
+        if whole - at < 20:
+            return E_MORE
+        address, kind, size = big64(data + at), big64(data + at + 8), big32(data + at + 16)
+        at += 20
+        is_dict = kind == self.dict_type
+        is_container = is_dict or kind == self.list_type or kind == self.set_type or kind == self.tuple_type
+        if is_container:
+            if whole - at < 4:
+                return E_MORE
+            content = <size_t> big32(data + at) * (2 if is_dict else 1)
+            content_at = at + 4
+            at += 4
+            if (whole - at) // 8 < content:
+                return E_MORE
+            at += 8 * content
+        if whole - at < 4:
+            return E_MORE
+        referents = big32(data + at)
+        referents_at = at + 4
+        at += 4
+        if (whole - at) // 8 < referents:
+            return E_MORE
+        at += 8 * referents
+        self.attribute_address.count = self.attribute_name.count = 0
+        if not self.is_common(kind):
+            status = self.read_attributes(&at, referents_at, referents)
+            if status != E_OK:
+                self.texts.count, self.text_ends.count = texts, ends
+                return status
+        if self.has_texts and not is_container:
+            if whole - at < 2:
+                self.texts.count, self.text_ends.count = texts, ends
+                return E_MORE
+            length = <size_t> data[at] << 8 | data[at + 1]
+            if whole - at - 2 < length:
+                self.texts.count, self.text_ends.count = texts, ends
+                return E_MORE
+            if length:
+                number = self.add_text(data + at + 2, length)
+                if number < 0:
+                    return E_NO_MEMORY
+                name = <uint32_t> number
+            at += 2 + length
+        status = self.add_object(address, kind, size, name, 0, NONE)
+        for each in range(content):
+            if status != E_OK:
+                return status
+            if not is_dict:
+                status = self.add_reference(
+                    big64(data + content_at + 8 * each), K_ELEMENT if kind == self.set_type else K_ITEM, each
+                )
+            elif each % 2:
+                status = self.add_reference(
+                    big64(data + content_at + 8 * each), K_VALUE, big64(data + content_at + 8 * (each - 1))
+                )
+            else:
+                status = self.add_reference(big64(data + content_at + 8 * each), K_KEY, 0)
+        for each in range(referents):
+            if status != E_OK:
+                return status
+            name = self.name_of(big64(data + referents_at + 8 * each))
+            status = self.add_reference(
+                big64(data + referents_at + 8 * each), K_ATTRIBUTE if name else K_REFERENCE, name
+            )
+        self.at = at
+        return status
+
+    cdef uint32_t name_of(self, uint64_t address) noexcept nogil:
+        """The name of the first attribute that has this value, 0 if none has."""
+        cdef size_t each
+        for each in range(self.attribute_address.count):
+            if (<uint64_t *> self.attribute_address.data)[each] == address:
+                return (<uint32_t *> self.attribute_name.data)[each]
+        return 0
+
+    cdef int read_attributes(self, size_t *place, size_t referents_at, size_t referents) noexcept nogil:
+        """Keep the attributes whose values are referents: the others are the class's."""
+        cdef const uint8_t *data = &self.bytes[0]
+        cdef size_t at = place[0], whole = self.bytes.shape[0], _each, other, count, length
+        cdef int64_t number
+        cdef uint64_t value
+        if whole - at < 4:
+            return E_MORE
+        count = big32(data + at)
+        at += 4
+        for _each in range(count):
+            if whole - at < 2:
+                return E_MORE
+            length = <size_t> data[at] << 8 | data[at + 1]
+            at += 2
+            number = -1
+            if length >= 0x8000:
+                # a negative number is an index of the list, from the first, which is -1
+                if 0xFFFF - length >= self.frequent_count:
+                    return E_BAD_NUMBER
+                number = self.frequent[0xFFFF - length]
+                length = 0
+            if whole - at < length + 8:
+                return E_MORE
+            value = big64(data + at + length)
+            for other in range(min(referents, <size_t> 4096)):
+                if big64(data + referents_at + 8 * other) == value:
+                    if number < 0:
+                        number = self.add_text(data + at, length)
+                        if number < 0:
+                            return E_NO_MEMORY
+                    if (vector_push(&self.attribute_address, &value) < 0
+                            or vector_push_u32(&self.attribute_name, <uint32_t> number) < 0):
+                        return E_NO_MEMORY
+                    break
+            at += length + 8
+        place[0] = at
+        return E_OK

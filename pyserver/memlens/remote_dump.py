@@ -1,0 +1,130 @@
+"""Writes the heap of another Python process into a file: CPython 3.14 and later, from the same version.
+
+``sys.remote_exec`` makes the other process run a script, which is the text of ``memlens/dump.py``: that process needs
+nothing of Memlens. Only the standard library is used here, so that ``python3.14 -m memlens.remote_dump PID OUT`` works
+where Memlens itself runs on another Python.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from memlens import dump
+
+_POLL_S = 0.05
+
+_RUN = """
+import json, os, types
+try:
+    module = types.ModuleType("memlens.dump")
+    exec(compile(source, name, "exec"), module.__dict__)
+    answer = {"cost": list(module.heap(out, texts=texts))}
+except BaseException as error:
+    answer = {"error": f"{type(error).__name__}: {error}"}
+with open(said + ".partial", "w", encoding="utf-8") as file:
+    json.dump(answer, file)
+os.replace(said + ".partial", said)
+"""
+
+_SCRIPT = "exec(compile({run!r}, {name!r}, 'exec'), {given!r})\n"
+_NAME = "<memlens dump>"
+"""The file of all code that runs in the other process; its frames are left out."""
+
+
+class RemoteDumpError(Exception):
+    """The other process's heap couldn't be written. ``advice`` says what to do."""
+
+    def __init__(self, message: str, advice: str) -> None:
+        super().__init__(message)
+        self.advice = advice
+
+
+def remote_heap(process_id: int, path: Path, *, texts: bool = True, timeout_s: float = 60.0) -> dump.Cost:
+    """Write the heap of a process into the file ``path``, and return what that took.
+
+    The process does it when it next runs Python code: a call that waits in C, as ``time.sleep``, delays it until then.
+    Raises :class:`RemoteDumpError`.
+    """
+    remote_exec = getattr(sys, "remote_exec", None)
+    if remote_exec is None:
+        own = f"{sys.version_info.major}.{sys.version_info.minor}"
+        raise RemoteDumpError(
+            f"Python {own} can't reach into another process: that needs Python 3.14 on both sides",
+            "Run python3.14 -m memlens.remote_dump PID OUT, or call memlens.dump.heap(path) in the program itself.",
+        )
+    out = path.absolute()
+    if not out.parent.is_dir():
+        raise RemoteDumpError(f"There is no folder {out.parent}", "Choose another file.")
+    with tempfile.TemporaryDirectory(prefix="memlens-") as folder:
+        # the process may be another user's
+        Path(folder).chmod(0o755)
+        script, said = Path(folder, "script.py"), out.with_name(f"{out.name}.{os.getpid()}.status")
+        source = Path(dump.__file__).read_text("utf-8")
+        given = {"source": source, "name": _NAME, "out": str(out), "said": str(said), "texts": texts}
+        script.write_text(_SCRIPT.format(run=_RUN, name=_NAME, given=given), "utf-8")
+        script.chmod(0o644)
+        try:
+            remote_exec(process_id, str(script))
+        except (OSError, RuntimeError, ValueError) as error:
+            raise RemoteDumpError(
+                f"Process {process_id} can't be reached: {error}",
+                "It must run the same version of Python, 3.14 or later, and you must be allowed to trace it (ptrace).",
+            ) from error
+        return _answer(process_id, said, timeout_s)
+
+
+def _answer(process_id: int, said: Path, timeout_s: float) -> dump.Cost:
+    deadline = time.monotonic() + timeout_s
+    while not said.exists():
+        if not Path(f"/proc/{process_id}").exists() and Path("/proc/self").exists():
+            raise RemoteDumpError(
+                f"Process {process_id} ended before its heap was written", "Try another process."
+            )
+        if time.monotonic() > deadline:
+            raise RemoteDumpError(
+                f"Process {process_id} did not write its heap within {timeout_s:g} s",
+                "It runs no Python code now, as while it waits in a system call; allow more time by --timeout.",
+            )
+        time.sleep(_POLL_S)
+    answer = json.loads(said.read_text("utf-8"))
+    said.unlink()
+    if "error" in answer:
+        raise RemoteDumpError(
+            f"Process {process_id} could not write its heap: {answer['error']}",
+            "Choose a file that it may write.",
+        )
+    return dump.Cost(*answer["cost"])
+
+
+def words(path: Path, cost: dump.Cost) -> str:
+    """What a dump took, for people."""
+    grown = "" if cost.peak_bytes is None else f", {cost.peak_bytes / 2**20:.1f} MiB more memory meanwhile"
+    return (
+        f"{path}: {cost.objects:,} objects, {cost.references:,} references, {cost.file_bytes / 2**20:.1f} MiB; "
+        f"the process stood still for {cost.seconds:.2f} s{grown}"
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line of this file alone, and return its exit status."""
+    parser = argparse.ArgumentParser(prog="memlens.remote_dump", description="Write a Python process's heap.")
+    parser.add_argument("pid", type=int)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--no-texts", action="store_true", help="leave out the text of strings and numbers")
+    parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS")
+    options = parser.parse_args(arguments)
+    try:
+        cost = remote_heap(options.pid, options.out, texts=not options.no_texts, timeout_s=options.timeout)
+    except RemoteDumpError as error:
+        sys.stderr.write(f"{error}. {error.advice}\n")
+        return 1
+    sys.stdout.write(f"{words(options.out, cost)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,289 @@
+"""Heap dumps of Python by Memlens: against the interpreter's own counts, and what no dump may do to a program."""
+
+import json
+import random
+import struct
+import subprocess
+import sys
+import textwrap
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python.graph_reading import damaged, edges, load, outcome, roots, type_names
+
+import memlens
+from memlens import dump
+from memlens.cli import main
+from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+
+LIBRARY = Path(memlens.__file__).parents[1]
+
+PROGRAM = """
+import gc, json, sys
+import memlens.dump
+
+class Session:
+    def __init__(self, user):
+        self.user = user
+        self.events = [user, "signed in"]
+        self.state = {"visits": 3, 7: "seven"}
+
+class Slotted:
+    __slots__ = ("left", "right")
+    def __init__(self):
+        self.left, self.right = [1], (2.5, b"raw")
+
+class Sneaky(dict):
+    ran = []
+    def __repr__(self): self.ran.append("repr"); return "x"
+    def __sizeof__(self): self.ran.append("sizeof"); return 1
+    def __iter__(self): self.ran.append("iter"); return iter(())
+    def __getattr__(self, name): self.ran.append(name); raise AttributeError(name)
+    def __getattribute__(self, name): Sneaky.ran.append(name); return super().__getattribute__(name)
+    @property
+    def __class__(self): Sneaky.ran.append("class"); return int
+
+def closing(kept):
+    def inner(): return kept
+    return inner
+
+SECRET = "sec" + "ret" * 3
+kept = [Session(f"user {n}") for n in range(50)]
+slotted, sneaky = Slotted(), Sneaky(a=1)
+function = closing(["captured"])
+gc.collect()
+gc.disable()
+before = {id(each): (type(each).__qualname__, sys.getsizeof(each), sorted(map(id, gc.get_referents(each))))
+          for each in gc.get_objects() if type(each) is not Sneaky and type(each).__name__ != "frame"}
+Sneaky.ran.clear()
+def work():
+    local = kept[:2]
+    cost = memlens.dump.heap(sys.argv[1], texts=len(sys.argv) < 3, collect=False)
+    return cost, id(local)
+cost, local = work()
+ids = {name: id(globals()[name]) for name in ("kept", "slotted", "sneaky", "function", "Session", "work")}
+print(json.dumps({"before": list(before.items()), "own": id(before), "ids": ids, "local": local, "ran": Sneaky.ran,
+                  "cost": cost._asdict(), "cell": id(function.__closure__[0]), "first": id(kept[0])}))
+"""
+
+
+class Ran:
+    """A run of PROGRAM: its dump, and what it said of itself."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.program, self.dump = folder / "program.py", folder / "program.heap"
+        self.program.write_text(textwrap.dedent(PROGRAM))
+        command = [sys.executable, str(self.program), str(self.dump), *options]
+        done = subprocess.run(
+            command, check=True, capture_output=True, text=True, env={"PYTHONPATH": str(LIBRARY)}
+        )
+        self.said: dict[str, Any] = json.loads(done.stdout)
+        self.graph = load(self.dump)
+        self.number = {own: number for number, own in enumerate(self.graph.objects.ids.tolist())}
+        self.edges = edges(self.graph)
+
+    def line(self, text: str) -> int:
+        """The line of the program that begins with a text."""
+        return 1 + next(
+            number
+            for number, line in enumerate(self.program.read_text().split("\n"))
+            if line.startswith(text)
+        )
+
+    def references(self, own_id: int) -> dict[str, int]:
+        """Name (or kind, where it has none) to the target's id."""
+        return {name or kind: target for kind, name, target in self.edges[self.number[own_id]]}
+
+    def name(self, own_id: int) -> str:
+        """What an object is called."""
+        return self.graph.texts[int(self.graph.objects.name[self.number[own_id]])]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return Ran(tmp_path_factory.mktemp("heap"))
+
+
+def test_every_object_that_the_collector_knows(ran: Ran) -> None:
+    """With its size, its type and what it refers to."""
+    sizes, names = ran.graph.objects.shallow.tolist(), type_names(ran.graph)
+    assert len(ran.said["before"]) > 5_000
+    differing = 0
+    for own_id, (name, size, referents) in ran.said["before"]:
+        number = ran.number[own_id]
+        assert names[number].endswith(name), name
+        assert sizes[number] == size, name
+        targets = Counter(target for _, _, target in ran.edges[number])
+        # the collector passes over the keys of a dictionary that are all strings
+        missing = Counter(referents) - targets
+        differing += bool(missing or (name != "dict" and targets - Counter(referents)))
+    # the program went on meanwhile, and the writer leaves itself out
+    assert differing <= 5
+    assert ran.said["cost"]["objects"] == len(ran.graph.objects)
+    assert ran.said["cost"]["references"] >= len(ran.graph.references)
+    assert Counter(names)["__main__.Session"] == 50
+    assert ran.graph.notices == [] or {notice.code for notice in ran.graph.notices} == {"dangling"}
+
+
+def test_names_of_references(ran: Ran) -> None:
+    ids = ran.said["ids"]
+    session = ran.references(ran.said["first"])
+    assert {"user", "events", "state", "__class__"} <= set(session) or "__dict__" in session
+    own = session if "user" in session else ran.references(session["__dict__"])
+    assert ran.name(own["user"]) == "user 0"
+    assert list(ran.references(own["events"])) == ["0", "1"]
+    state = ran.references(own["state"])
+    assert ran.name(state["visits"]) == "3"
+    assert ran.name(state["7"]) == "seven"
+    slotted = ran.references(ids["slotted"])
+    assert ran.name(ran.references(slotted["right"])["1"]) == "b'raw'"
+    assert ran.references(ids["function"])["__closure__"]
+    assert ran.name(ran.said["cell"]) == "kept"
+    assert ran.name(ran.references(ran.references(ran.said["cell"])["cell_contents"])["0"]) == "captured"
+    main_dict = ran.references(
+        next(item for kind, item, detail, _ in roots(ran.graph) if detail == "__main__")
+    )["__dict__"]
+    assert ran.references(main_dict)["kept"] == ids["kept"]
+
+
+def test_roots_and_lines(ran: Ran) -> None:
+    found = roots(ran.graph)
+    assert {kind for kind, *_ in found} == {"builtins", "module", "thread", "local", "unknown"}
+    local = next(root for root in found if root[1] == ran.said["local"])
+    assert local[2:] == ("local (MainThread)", f"{ran.program}:{ran.line('    cost = ')}")
+    frames = ran.graph.frames.frames
+    places = {item: frames[frame] for item, frame in ran.graph.places.tolist()}
+    ids = ran.said["ids"]
+    work = places[ran.number[ids["work"]]]
+    assert (work.file, work.line, work.function) == (str(ran.program), ran.line("def work"), "work")
+    session = places[ran.number[ids["Session"]]]
+    # before 3.13 a class's line is that of its first method
+    expected = ran.line("class Session") + (0 if sys.version_info >= (3, 13) else 1)
+    assert (session.file, session.line) == (str(ran.program), expected)
+
+
+def test_no_code_of_the_program_runs(ran: Ran) -> None:
+    assert ran.said["ran"] == []
+    assert {"a", "key"} <= set(ran.references(ran.said["ids"]["sneaky"]))
+
+
+def test_texts_can_be_left_out(ran: Ran, tmp_path: Path) -> None:
+    assert b"secretretret" in ran.dump.read_bytes()
+    bare = Ran(tmp_path, "bare")
+    data = bare.dump.read_bytes()
+    for text in (b"secretretret", b"user 7", b"signed in", b"visits"):
+        assert text not in data
+    assert Counter(type_names(bare.graph))["__main__.Session"] == 50
+
+
+def test_stacks_of_tracemalloc(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program, out = tmp_path / "traced.py", tmp_path / "traced.heap"
+    program.write_text(
+        "import memlens.dump, sys\n"
+        "rows = [\n    bytes(1_000 + n)\n    for n in range(300)]\n"
+        "memlens.dump.heap(sys.argv[1])\n"
+    )
+    command = [sys.executable, "-X", "tracemalloc=5", str(program), str(out)]
+    subprocess.run(command, check=True, env={"PYTHONPATH": str(LIBRARY)})
+    assert (
+        main(["lines", str(out), "--json", "--cache-dir", str(tmp_path / "cache"), "--value", "objects"]) == 0
+    )
+    # a few kinds of objects are reused or were not found by tracemalloc; bytes always are
+    lines = json.loads(capsys.readouterr().out)["lines"]
+    made = next(row for row in lines if row["file"] == str(program) and row["line"] == 3)
+    assert made["total"] >= 300
+
+
+def test_a_dump_that_can_not_be_written_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        dump.heap(tmp_path / "nowhere" / "x.heap")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_process_needs_a_newer_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if hasattr(sys, "remote_exec"):
+        pytest.skip("this Python reaches into others")
+    assert main(["dump", "1", str(tmp_path / "x.heap")]) == 1
+    assert "Python 3.14" in capsys.readouterr().err
+
+
+def made(tmp_path: Path, data: bytes) -> Path:
+    path = tmp_path / "made.heap"
+    path.write_bytes(data)
+    return path
+
+
+def record(tag: bytes, *numbers: int, form: str) -> bytes:
+    return struct.pack(f"<c{form}", tag, *numbers)
+
+
+def small() -> bytes:
+    """Every record once: a list that holds itself and a string, a type, a local, a stack."""
+
+    def text(words: str) -> bytes:
+        return record(b"S", len(words.encode()), form="I") + words.encode()
+
+    none = 0xFFFFFFFF
+    return dump.MAGIC + struct.pack("<II", dump.VERSION, 8) + b"".join((
+        *map(text, ("python", "3.14", "local", "rows (MainThread)", "app.py", "main", "list", "builtins", "a text")),
+        record(b"N", 1, 2, form="II"), record(b"F", 5, 6, 12, form="III"), record(b"K", 1, 0, form="II"),
+        record(b"G", 0x1000, 3, 4, 0, form="QIII"), record(b"T", 0x9000, 7, 8, form="QII"),
+        record(b"O", 0x1000, 0x9000, 72, 0, 1, none, form="QQQIII"), record(b"i", 2, 0x1000, 0x2000, form="IQQ"),
+        record(b"r", 1, 0x7777, form="IQ"), record(b"n", 1, 0x2000, 6, form="IQI"),
+        record(b"e", 1, 0x2000, form="IQ"), record(b"d", 2, 0x2000, 0x1000, form="IQQ"),
+        record(b"L", 0x1000, 9, form="QI"), record(b"O", 0x2000, 0x9999, 50, 9, 0, 0, form="QQQIII"),
+        record(b"E", 2, form="Q"),
+    ))  # fmt: skip
+
+
+def test_what_each_record_means(tmp_path: Path) -> None:
+    graph = load(made(tmp_path, small()))
+    assert type_names(graph) == ["list", "(type @0x9999)"]
+    assert edges(graph) == [[
+        ("item", "0", 0x1000), ("item", "1", 0x2000), ("attribute", "main", 0x2000), ("element", "", 0x2000),
+        ("key", "", 0x2000), ("value", "a text", 0x1000),
+    ], []]  # fmt: skip
+    assert roots(graph) == [("local", 0x1000, "rows (MainThread)", "app.py:12")]
+    assert graph.objects.stack is not None
+    assert graph.objects.stack.tolist() == [1, 0]
+    assert [graph.texts[name] for name in graph.objects.name.tolist()] == ["a text", "a text"]
+    assert graph.places.tolist() == [(1, 0)]
+    assert graph.settings == {"format_version": 1, "python": "3.14"}
+    assert [notice.code for notice in graph.notices] == ["dangling"]
+
+
+def test_impossible_numbers(tmp_path: Path) -> None:
+    for old, new in (
+        (record(b"N", 1, 2, form="II"), record(b"N", 1, 99, form="II")),
+        (record(b"K", 1, 0, form="II"), record(b"K", 1, 5, form="II")),
+        (record(b"e", 1, form="I"), record(b"d", 1, form="I")),
+        (record(b"O", 0x1000, 0x9000, 72, form="QQQ"), record(b"O", 0x1000, 0x9000, 1 << 60, form="QQQ")),
+        (record(b"L", 0x1000, form="Q"), record(b"?", 0x1000, form="Q")),
+    ):
+        assert old in small()
+        with pytest.raises(DamagedSnapshotError, match="The dump has"):
+            load(made(tmp_path, small().replace(old, new, 1)))
+    with pytest.raises(NotASnapshotError, match="version 7"):
+        load(made(tmp_path, small().replace(struct.pack("<II", 1, 8), struct.pack("<II", 7, 8), 1)))
+
+
+def test_dumps_cut_off_anywhere(tmp_path: Path) -> None:
+    counts: list[int] = []
+    for end in range(len(dump.MAGIC), len(small())):
+        said = outcome(tmp_path / "cut.heap", small()[:end])
+        if said:
+            assert not counts
+            continue
+        graph = load(tmp_path / "cut.heap")
+        assert graph.facts.truncated
+        counts.append(len(graph.objects))
+    assert counts == sorted(counts)
+    assert set(counts) == {1, 2}
+
+
+def test_damaged_dumps_end_in_sentences(tmp_path: Path) -> None:
+    draw = random.Random(15)
+    outcomes = [outcome(tmp_path / "damaged.heap", damaged(small(), draw)) for _ in range(400)]
+    assert 20 < sum(each == "" for each in outcomes) < 380

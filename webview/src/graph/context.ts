@@ -1,0 +1,46 @@
+// What the parts of a heap dump's view know of it, and what they may do to it.
+
+import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
+import type { GraphInfo } from '../../../extension/shared/protocol.gen';
+import type { Api, Pending } from '../api';
+import type { MenuEntry } from '../shell/menu';
+import type { Theme } from '../ui/theme';
+
+export interface GraphContext {
+  readonly api: Api;
+  readonly info: GraphInfo;
+  /** Which objects the tables are about, and which boxes are marked; empty for all. */
+  readonly filter: string;
+  readonly theme: Theme;
+  readonly state: GraphState;
+  /** Changes the state, which is saved. */
+  keep(part: Partial<GraphState>): void;
+  /** Shows an object, a type or a group in the details. */
+  select(selection: HeapSelection | null): void;
+  /** Shows why something is alive. */
+  explain(selection: HeapSelection): void;
+  /** Shows an object where the dominator tree lists those of a filter. */
+  list(filter: string): void;
+  setFilter(filter: string): void;
+  openPlace(file: string, line: number, beside: boolean): void;
+  /** Opens the source of what is selected, or says that the file has none of it. */
+  openSource(selection: HeapSelection, beside: boolean): void;
+  menu(selection: HeapSelection, text: string): readonly MenuEntry[];
+  copy(text: string): void;
+  say(text: string): void;
+  failed(error: unknown): void;
+}
+
+/** An answer turned into another. */
+export function mapped<T, U>(pending: Pending<T>, turn: (answer: T) => U): Pending<U> {
+  return {
+    answer: pending.answer.then(turn),
+    cancel: () => {
+      pending.cancel();
+    },
+  };
+}
+
+export function sameSelection(a: HeapSelection | null, b: HeapSelection | null): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

@@ -1,0 +1,246 @@
+// The dominator tree grouped by type, drawn: a box for each group, below what holds it and as wide as what it retains.
+
+import type { FlameName } from '../../../extension/shared/protocol.gen';
+import { besideBox, childBox, parentBox, type BoxFacts } from '../flame/boxes';
+import { WHOLE, zoomed, type FlameCamera } from '../flame/camera';
+import { FlameCrumbs } from '../flame/crumbs';
+import { FlameHover } from '../flame/hover';
+import { listenToPointer } from '../flame/input';
+import { flameAction, type FlameAction } from '../flame/keys';
+import { FlamePlot } from '../flame/plot';
+import { exposeFlameForTests } from '../flame/test-hook';
+import { nameText, Places } from '../flame/words';
+import { MORE } from '../../../extension/shared/flame-geometry';
+import { openMenu } from '../shell/menu';
+import { element } from '../ui/dom';
+import { bytes, share } from '../ui/format';
+import { shorten } from '../ui/text';
+import { mapped, type GraphContext } from './context';
+
+const ZOOM_STEP = 1.5;
+
+export class Icicle {
+  readonly root: HTMLElement;
+  private readonly plot: FlamePlot;
+  private readonly hover: FlameHover;
+  private readonly crumbs: FlameCrumbs;
+
+  constructor(private readonly context: GraphContext) {
+    const places = new Places(() => false);
+    this.plot = new FlamePlot(
+      {
+        ask: (request) => context.api.request('memlens/heapPicture', { ...request, search: context.filter }),
+        shown: () => {
+          this.crumbs.update();
+          this.root.dataset['pictures'] = String(this.plot.pictures);
+        },
+        moved: () => {
+          const { x0, x1, top } = this.plot.target;
+          context.keep({ x0, x1, top });
+        },
+        failed: (error) => {
+          context.failed(error);
+        },
+      },
+      places,
+      'Dominators by type. Arrow keys move through the boxes, Enter zooms; the tables have the same in words.',
+    );
+    this.crumbs = new FlameCrumbs(this.plot, (facts) => {
+      this.zoomTo(facts);
+    });
+    this.hover = new FlameHover(
+      this.plot,
+      (node) => {
+        const asked = context.api.request('memlens/heapGroup', { node, filter: '' });
+        return mapped(asked, ({ name, node: { type } }) => ({ node: { name: name ?? rootName(type) } }));
+      },
+      ({ value }, total) => ({ large: bytes(value), small: `retained · ${share(value, total)}` }),
+      places,
+    );
+    listenToPointer(this.plot, {
+      hovered: (box, x, y) => {
+        this.hover.show(box, x, y);
+      },
+      left: () => {
+        this.hover.hide();
+      },
+      clicked: (box, open) => {
+        this.plot.surface.focus({ preventScroll: true });
+        this.hover.hide();
+        this.select(this.plot.facts(box));
+        const facts = this.plot.facts(box);
+        if (open && facts && !facts.more) context.openSource({ is: 'group', group: facts.node }, false);
+      },
+      zoom: (box) => {
+        this.zoomTo(this.plot.facts(box));
+      },
+      menu: (box, x, y) => {
+        this.hover.hide();
+        if (box >= 0) this.select(this.plot.facts(box));
+        const { selected } = this.plot;
+        if (!selected || selected.more) return;
+        const name = this.plot.facts(this.plot.selectedBox())?.name;
+        const known = name === undefined ? undefined : this.plot.names.get(name);
+        openMenu(context.menu({ is: 'group', group: selected.node }, known ? nameText(known) : ''), x, y);
+      },
+    });
+    this.plot.setEmpty('The objects of this dump have no size.');
+    this.plot.setStyle(false, 'package');
+    this.root = element(
+      'div',
+      { class: 'flame pane main-flame heap-icicle' },
+      this.crumbs.root,
+      element('div', { class: 'flame-body' }, this.plot.root),
+    );
+    this.root.addEventListener('keydown', (event) => {
+      if (event.target !== this.plot.surface || event.defaultPrevented) return;
+      const action = flameAction(event);
+      if (action === null || !this.run(action)) return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    exposeFlameForTests(this.plot, 'memlensFlame');
+  }
+
+  setTheme(): void {
+    this.plot.setTheme(this.context.theme);
+  }
+
+  /** Draws what is kept. */
+  begin(): void {
+    const { x0, x1, top, selection } = this.context.state;
+    this.plot.renew(false, this.context.filter !== '', { x0, x1, top });
+    if (selection?.is === 'group') this.plot.select({ node: selection.group, more: false, left: 0 });
+  }
+
+  /** Shows a part of before; nobody asked to move. */
+  goTo(place: FlameCamera): void {
+    this.plot.stand(place, true);
+  }
+
+  /** Marks what fits another filter. */
+  remark(): void {
+    this.plot.renew(true, this.context.filter !== '');
+  }
+
+  /** Something else is selected, wherever. */
+  mark(): void {
+    const { selection } = this.context.state;
+    this.plot.select(selection?.is === 'group' ? { node: selection.group, more: false, left: 0 } : null);
+  }
+
+  focus(): void {
+    this.plot.surface.focus({ preventScroll: true });
+  }
+
+  dispose(): void {
+    this.hover.hide();
+    this.plot.dispose();
+  }
+
+  private select(facts: BoxFacts | null): void {
+    this.plot.select(facts);
+    if (facts?.more) {
+      const { name, value } = facts;
+      this.context.say(
+        `${name.toLocaleString('en-US')} boxes, ${bytes(value)} retained: zoom in to see them`,
+      );
+    } else this.context.select(facts && { is: 'group', group: facts.node });
+  }
+
+  private zoomTo(facts: BoxFacts | null): void {
+    if (facts) this.plot.zoomTo(facts.left, facts.value, facts.depth);
+  }
+
+  private run(action: FlameAction): boolean {
+    const { plot } = this;
+    const { target } = plot;
+    const selected = plot.facts(plot.selectedBox());
+    switch (action) {
+      case 'above':
+      case 'below':
+      case 'left':
+      case 'right':
+        this.walk(action);
+        return true;
+      case 'zoom':
+        this.zoomTo(selected);
+        return true;
+      case 'open':
+        if (selected && !selected.more) this.context.openSource({ is: 'group', group: selected.node }, false);
+        return true;
+      case 'zoomIn':
+      case 'zoomOut':
+        plot.moveTo(zoomed(target, 0.5, action === 'zoomIn' ? ZOOM_STEP : 1 / ZOOM_STEP), true);
+        return true;
+      case 'pageUp':
+      case 'pageDown': {
+        const rows = Math.max(Math.floor(plot.rows) - 1, 1);
+        plot.moveTo({ ...target, top: target.top + (action === 'pageDown' ? rows : -rows) }, true);
+        return true;
+      }
+      case 'whole':
+        plot.moveTo(WHOLE, true);
+        return true;
+      case 'leave':
+        if (selected) this.select(null);
+        else if (target.x0 > 0 || target.x1 < 1) plot.moveTo(WHOLE, true);
+        else return false;
+        return true;
+      case 'nextMatch':
+        this.goToMatch(1);
+        return true;
+      case 'previousMatch':
+        this.goToMatch(-1);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  private walk(action: 'above' | 'below' | 'left' | 'right'): void {
+    const g = this.plot.geometry;
+    if (!g || g.boxes === 0) return;
+    const at = this.plot.selectedBox();
+    const to =
+      at < 0
+        ? 0
+        : action === 'above'
+          ? parentBox(g, at)
+          : action === 'below'
+            ? childBox(g, at)
+            : besideBox(g, at, action === 'right' ? 1 : -1);
+    this.go(to);
+  }
+
+  private goToMatch(by: 1 | -1): void {
+    const g = this.plot.geometry;
+    if (!g || this.context.filter === '') return;
+    const from = this.plot.selectedBox();
+    for (let step = 1; step <= g.boxes; step++) {
+      const box = (((from + by * step) % g.boxes) + g.boxes) % g.boxes;
+      if (((g.flags[box] ?? 0) & (MORE | 2)) === 2) {
+        this.go(box);
+        return;
+      }
+    }
+    this.context.say('Nothing in view fits the filter.');
+  }
+
+  private go(box: number): void {
+    const facts = this.plot.facts(box);
+    if (!facts) return;
+    this.select(facts);
+    this.plot.reveal(facts);
+    const known = facts.more ? undefined : this.plot.names.get(facts.name);
+    const name = facts.node === 0 ? 'All' : known ? shorten(nameText(known), 100) : '';
+    if (!facts.more) this.context.say(`${name}: ${bytes(facts.value)} retained`);
+  }
+}
+
+function rootName(type: string): FlameName {
+  return {
+    ...{ name: -1, function: type, file: '', line: 0, kind: 'none', package: '', is_package: false },
+    source: 'recorded',
+  };
+}

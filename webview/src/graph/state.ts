@@ -1,0 +1,49 @@
+// The state of a heap dump's view, as it is kept.
+
+import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
+import type { GraphInfo } from '../../../extension/shared/protocol.gen';
+
+const ORDERS: readonly GraphState['order'][] = ['retained', 'shallow', 'count', 'name'];
+const GROUPS: readonly GraphState['by'][] = ['type', 'package', 'kind'];
+const STRENGTHS: readonly GraphState['through'][number][] = [
+  'weak',
+  'soft',
+  'phantom',
+  'finalizer',
+  'ephemeron',
+];
+
+/** What of a saved state fits this dump. */
+export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphState {
+  const same = saved?.fileBytes === info.file_bytes ? saved : null;
+  const whole = { x0: 0, x1: 1, top: 0 };
+  const place = same && isPlace(same) ? { x0: same.x0, x1: same.x1, top: same.top } : whole;
+  return {
+    selection: same ? known(info, same.selection) : null,
+    order: ORDERS.find((each) => each === saved?.order) ?? 'retained',
+    reverse: saved?.reverse === true,
+    by: GROUPS.find((each) => each === saved?.by) ?? 'type',
+    through: STRENGTHS.filter((each) => Array.isArray(saved?.through) && saved.through.includes(each)),
+    ...place,
+    fileBytes: info.file_bytes,
+  };
+}
+
+function isPlace({ x0, x1, top }: GraphState): boolean {
+  return 0 <= x0 && x0 < x1 && x1 <= 1 && Number.isFinite(top) && top >= 0;
+}
+
+function known(info: GraphInfo, selection: HeapSelection | null): HeapSelection | null {
+  const below = (number: unknown, end: number): boolean =>
+    typeof number === 'number' && Number.isInteger(number) && number >= 0 && number < end;
+  switch (selection?.is) {
+    case 'object':
+      return below(selection.object, info.objects) ? selection : null;
+    case 'type':
+      return below(selection.kind, info.types) ? selection : null;
+    case 'group':
+      return below(selection.group, info.compact_nodes) ? selection : null;
+    default:
+      return null;
+  }
+}
