@@ -29,7 +29,6 @@ NEEDED = (
     "extension/dist/webview.js",
     "extension/dist/webview.css",
     "extension/pyserver/memlens/__main__.py",
-    "extension/pyserver/memlens/store/tables.sql",
     "extension/samples/train.pickle",
 )
 

@@ -276,7 +276,10 @@ def test_a_snapshot_that_a_setting_names_shows_in_hovers(
     workspace: Path, cache_folder: Path, tmp_path: Path
 ) -> None:
     named = kept_snapshot(tmp_path / "named.pickle", {((FOREIGN, 10, "step"),): 3 << 20})
-    settings = {"cache_directory": str(cache_folder), "snapshots": [str(named), str(tmp_path / "none.pickle")]}
+    settings = {
+        "cache_directory": str(cache_folder),
+        "snapshots": [str(named), str(tmp_path / "none.pickle")],
+    }
     with LspClient() as client:
         client.start(workspace, settings)
         client.wait_for("memlens/snapshotsChanged", lambda p: p["open"] == 1)
