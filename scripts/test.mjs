@@ -49,7 +49,9 @@ const STEPS = [
   {
     name: 'mypy',
     what: 'Python: types',
-    commands: () => [[venvProgram('mypy'), 'pyserver/memlens', 'scripts/package', ...present('tests/bench', 'tests/python')]],
+    commands: () => [
+      [venvProgram('mypy'), 'pyserver/memlens', 'scripts/package', ...present('tests/bench', 'tests/python')],
+    ],
   },
   {
     name: 'layers',

@@ -276,7 +276,10 @@ class VSCode {
       await this.#moveTo(row, word);
       try {
         // pointing elsewhere gives a hover up: a machine that is slow to answer gets longer each time
-        await hover.filter({ hasText: expecting }).first().waitFor({ timeout: 2500 * (attempt + 1) });
+        await hover
+          .filter({ hasText: expecting })
+          .first()
+          .waitFor({ timeout: 2500 * (attempt + 1) });
         return await hover.filter({ hasText: expecting }).first().innerText();
       } catch {
         // the line was scrolled or drawn again under the pointer: point at it again

@@ -109,7 +109,8 @@ describe('the Python of an installed extension', { skip: process.platform === 'w
 
   it('is installed by uv into a folder of its own, else by the package manager', () => {
     const [uv, ...others] = installers('/storage', 'darwin');
-    assert.deepEqual(uv?.args.slice(0, 2), ['python', 'install']);
+    assert.ok(uv);
+    assert.deepEqual(uv.args.slice(0, 2), ['python', 'install']);
     assert.ok(uv.args.includes(path.join('/storage', 'python')));
     assert.deepEqual(
       others.map(({ program }) => program),

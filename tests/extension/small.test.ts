@@ -72,7 +72,6 @@ describe('settings', () => {
       libraries: ['vendor', '!src'],
       snapshots: [],
       memray_python: '',
-      snapshots: [],
     });
     Object.assign(settings, {
       pathMappings: 'no',
