@@ -104,7 +104,7 @@ export class Compare {
 
   /** As it was somewhere before, if the other file is the same. */
   goTo(state: CompareState | null): void {
-    if (state?.uri !== this.settingsOf || !state) return;
+    if (state?.uri !== this.settingsOf) return;
     const { uri: _, ...settings } = state;
     if (JSON.stringify(settings) !== JSON.stringify(this.settings)) this.set(settings);
   }
