@@ -277,9 +277,11 @@ def _native_of_profile(row: FrameRow, field: str) -> GroupName:
     return GroupName(function or "?", _base(file) or "no source", filter=terms)
 
 
+_NATIVE_BY_FILE: tuple[Key, Callable[[FrameRow, str], GroupName]] = (("file", "function"), _native_of_profile)
 _NATIVE: dict[Model, tuple[Key, Callable[[FrameRow, str], GroupName]]] = {
     "timeline": (("function",), _native_of_trace),
-    "profile": (("file", "function"), _native_of_profile),
+    "profile": _NATIVE_BY_FILE,
+    "graph": _NATIVE_BY_FILE,
 }
 
 
