@@ -108,15 +108,12 @@ test('a file that is not here is named, and frames of libraries are folded', asy
 });
 
 test('where a file is can be said beside it, and is kept for all that lie beside it', async () => {
-  const { page } = vscode;
   await clickFrame('nowhere', 'gone.py:12');
   await view.locator('.panel .frame-note button', { hasText: 'Map Folder…' }).waitFor();
   mkdirSync(path.join(vscode.folder, 'found'));
   writeFileSync(path.join(vscode.folder, 'found', 'gone.py'), '\n'.repeat(20));
   await view.locator('.panel .frame-note button', { hasText: 'Locate File…' }).click();
-  const input = page.locator('.quick-input-widget input').first();
-  await input.fill(path.join(vscode.folder, 'found', 'gone.py'));
-  await input.press('Enter');
+  await vscode.choosePath(path.join(vscode.folder, 'found', 'gone.py'));
   await vscode.atLine('gone.py', 12);
   const settings = JSON.parse(readFileSync(path.join(vscode.folder, '.vscode', 'settings.json'), 'utf8'));
   assert.equal(settings['memlens.pathMappings']['/srv/elsewhere'], '${workspaceFolder}/found');
