@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
-from memlens.model.frames import NATIVE, package_of
+from memlens.model.frames import NATIVE, lacks_its_line, package_of
 from memlens.model.info import GraphInfo, Model, ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.frames import FrameColumns, FrameRow
@@ -57,6 +57,7 @@ KINDS: dict[Model, tuple[GroupKind, ...]] = {
 U32 = npt.NDArray[np.uint32]
 
 ONLY_NATIVE = "only C++ frames"
+LINE_UNKNOWN = "line unknown"
 YOUR_CODE = "Your code"
 _THREAD_KEYS = ("thread", "thread_name", "thread name", "thread_id", "tid")
 
@@ -264,8 +265,10 @@ def _file(row: FrameRow, field: str) -> GroupName:
 
 
 def _native_of_trace(row: FrameRow, field: str) -> GroupName:
-    function = row[2]
+    file, line, function, _ = row
     terms = f"{_found_by(field, f'={function}')} operator:none is:native" if function else ""
+    if lacks_its_line(file, line):
+        return GroupName(function or "Python", LINE_UNKNOWN, filter=terms)
     return GroupName(function or "C++", ONLY_NATIVE, filter=terms)
 
 
