@@ -306,9 +306,16 @@ class _Tables:
             devices.append(build_device(device, events, blocks, self._reserved(mine)))
             devices[-1].notes = notes
             self.odd["event", "time_us"] += devices[-1].far_times
-        frees_repeat = drop_stacks_of_frees(devices)
+        frees_repeat, of_frees = drop_stacks_of_frees(devices)
         for built in devices:
             notices += self._device_notices(built)
+        if of_frees:
+            message = (
+                f"{counted(of_frees, 'allocation')} from before the recording {'has' if of_frees == 1 else 'have'} the "
+                "stack of the free (inferred): PyTorch repeats an allocation's stack with its free where it records no "
+                "stacks of frees, and all other frees of this file do repeat it."
+            )
+            notices.append(Notice("stacks-of-frees", message))
         frames = making.result()
         notices += odd_notices(self.odd) + _file_notices(frames, devices)
         tables = self._further_tables()
