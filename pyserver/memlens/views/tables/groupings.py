@@ -19,6 +19,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
 from memlens.views.naming.attribution import FILTER_FIELD
+from memlens.views.naming.labels import detail_of
 from memlens.views.naming.modules import inferred_names, modules_of_stacks
 from memlens.views.naming.places import charged_places, operator_names
 from memlens.views.naming.pools import pool_name, pools_of
@@ -248,20 +249,23 @@ def _inferred(name: GroupName) -> GroupName:
 
 
 def _line(row: FrameRow, field: str) -> GroupName:
-    file, line, function, _ = row
-    return GroupName(f"{_base(file)}:{line}", function, frame(row), _found_by(field, f"={file}:{line}"))
+    file, line, function, kind = row
+    terms = _found_by(field, f"={file}:{line}")
+    return GroupName(f"{_base(file)}:{line}", detail_of(function, kind), frame(row), terms)
 
 
 def _function(row: FrameRow, field: str) -> GroupName:
-    file, _, function, _ = row
+    file, _, function, kind = row
     terms = f"{_found_by(field, f'={function}')} {_found_by(field, f'={file}')}"
-    return GroupName(function, _base(file), frame(row), terms)
+    return GroupName(function, detail_of(_base(file), kind), frame(row), terms)
 
 
 def _file(row: FrameRow, field: str) -> GroupName:
-    file = row[0]
+    file, kind = row[0], row[3]
     folder = file.replace("\\", "/").rpartition("/")[0]
-    return GroupName(_base(file), folder, frame((file, 1, "", row[3])), _found_by(field, f"={file}"))
+    return GroupName(
+        _base(file), detail_of(folder, kind), frame((file, 1, "", kind)), _found_by(field, f"={file}")
+    )
 
 
 def _native_of_trace(row: FrameRow, field: str) -> GroupName:
