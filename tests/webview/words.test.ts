@@ -246,7 +246,7 @@ describe('a stack with what was recorded beside it', () => {
       ...{ frames: [generated], fx_traces: [], forward_frames: [], stack_of_free: true },
     });
     assert.equal(inferred?.title, 'Allocated by (inferred)');
-    assert.match(inferred?.hint ?? '', /stack of its free/);
+    assert.match(inferred.hint ?? '', /stack of its free/);
     assert.deepEqual(partsOf({ frames: [], fx_traces: [], forward_frames: [], stack_of_free: false }), []);
   });
 });
