@@ -2265,7 +2265,8 @@ export interface SqlTableColumn {
  * belongs to. Their lines count like those of frames.
  *
  * `freed_frames` is the stack of its free, where that is recorded; it counts for no line. `inferred_module` is the
- * path of the module that memory from before recording was inferred to belong to.
+ * path of the module that memory from before recording was inferred to belong to. `stack_of_free` says that
+ * `frames` are inferred: the stack of the free, which repeats the allocation's.
  */
 export interface StackAnswer {
   allocation: AllocationSummary;
@@ -2275,6 +2276,7 @@ export interface StackAnswer {
   freed_frames: Frame[];
   same_stack: Totals;
   inferred_module: string | null;
+  stack_of_free: boolean;
 }
 
 /** The stack that made an allocation. With `filter` its totals are of what fits it, on that device. */

@@ -38,7 +38,7 @@ describe('the tree table', () => {
   test('groups what is live at the peak by line, down to single allocations', async () => {
     // it is what the panel opens with
     await view.locator('.scope-text', { hasText: 'At the peak' }).waitFor();
-    await summary(/^[\d,]+ allocations, .* in \d+ lines$/);
+    await summary(/^[\d,]+ allocations, .* in \d+ lines, by my code$/);
     const { groups } = await figures();
     assert.equal(await view.locator('.live-set .grid').getAttribute('aria-rowcount'), String(groups + 1));
     // what a person sees first is the largest
@@ -218,7 +218,7 @@ describe('the filter', () => {
     await group.getByRole('button', { name: 'Filter to this' }).click();
     await view.locator('.filter-badge').waitFor();
     assert.match(await view.locator('.filter-input').inputValue(), /^by:/);
-    await summary(/in 1 line$/);
+    await summary(/in 1 line, by my code$/);
     assert.equal(await view.locator('.grid-row.group .place-link').innerText(), name);
 
     // and the same by the row's menu

@@ -169,6 +169,11 @@ export class Controls {
     this.narrow.setAttribute('aria-invalid', String(error !== ''));
   }
 
+  /** Whether rows are places in code, to which stacks are charged by one of the two rules. */
+  get chargesPlaces(): boolean {
+    return this.by.some((kind) => PLACES.includes(kind));
+  }
+
   /** A level can be chosen once the one before it is. */
   private arrange(): void {
     let reached = true;
@@ -177,6 +182,6 @@ export class Controls {
       if (!reached) select.value = '';
       reached = reached && select.value !== '';
     });
-    this.attribution.root.hidden = !this.by.some((kind) => PLACES.includes(kind));
+    this.attribution.root.hidden = !this.chargesPlaces;
   }
 }

@@ -189,7 +189,8 @@ class LiveSet {
     if (!totals) return 'Fetching…';
     const what = countedAnd(totals.count, totals.bytes);
     const groups = totals.groups === null ? '' : ` in ${counted(totals.groups, this.groupNoun)}`;
-    return `${this.context.filter === '' ? '' : 'Filtered: '}${what}${groups}`;
+    const rule = this.controls.chargesPlaces ? `, by ${this.context.attribution.name}` : '';
+    return `${this.context.filter === '' ? '' : 'Filtered: '}${what}${groups}${rule}`;
   }
 
   /** What a row is. */
