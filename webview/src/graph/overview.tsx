@@ -50,7 +50,7 @@ function Strip({
         <strong>{bytes(whole)}</strong>
         <span class="muted"> in {counted(found.objects, 'object')}</span>
       </div>
-      {lostObjects > 0 && (
+      {lost > 0 && (
         <Chip
           text={`${share(lost, whole)} unreachable`}
           title={`${exactBytes(lost)} in ${counted(lostObjects, 'object')} that no root reaches`}
