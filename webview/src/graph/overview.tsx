@@ -59,6 +59,15 @@ function Strip({
           }}
         />
       )}
+      <Parts label="Kinds" parts={parts} whole={whole} choose={choose} />
+      {found.spaces.length > 0 && (
+        <Parts
+          label="Heaps"
+          parts={found.spaces.map((row) => ({ row, filter: null }))}
+          whole={whole}
+          choose={choose}
+        />
+      )}
       {found.flags.map((row) => (
         <Chip
           key={row.name}
@@ -69,15 +78,6 @@ function Strip({
           }}
         />
       ))}
-      <Parts label="Kinds" parts={parts} whole={whole} choose={choose} />
-      {found.spaces.length > 0 && (
-        <Parts
-          label="Heaps"
-          parts={found.spaces.map((row) => ({ row, filter: null }))}
-          whole={whole}
-          choose={choose}
-        />
-      )}
     </>
   );
 }

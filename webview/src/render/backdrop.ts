@@ -137,12 +137,14 @@ function drawSteps(context: Context, model: OverlayModel, height: number, labels
   context.textAlign = 'left';
   // the lanes above the picture name annotated steps
   if (!backdrop.inferred) return;
+  const taken = [...labels];
   const named = stepsInView(backdrop.steps, camera, plot, STEP_TEXT_LEAST * scale);
   for (const [i, { px, text }] of named.entries()) {
     const words = i === 0 ? `${text} (detected)` : text;
     const [x, y] = [px / scale + 3, height - 8];
     const end = x + context.measureText(words).width;
-    if (labels.some((label) => Math.abs(label.y - y) < 14 && x < label.x1 && end > label.x0)) continue;
+    if (taken.some((label) => Math.abs(label.y - y) < 14 && x < label.x1 && end > label.x0)) continue;
+    taken.push({ x0: x, x1: end, y });
     haloText(context, model, words, x, y);
   }
 }
