@@ -382,6 +382,10 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   const [memory, flame, sql] = panes;
   assert.deepEqual([memory?.root.hidden, flame?.root.hidden], [false, true]);
   assert.deepEqual([memory?.bar?.hidden, flame?.bar?.hidden], [false, true]);
+  // with Alt it goes forward
+  const forward = { key: 'ArrowRight', altKey: true, bubbles: true };
+  one(dock.root, '[role=tab]').dispatchEvent(new KeyboardEvent('keydown', forward));
+  assert.equal(dock.shown, 'liveSet');
   press(one(dock.root, '[role=tab]'), 'ArrowRight');
   await drawn();
   assert.equal(dock.shown, 'flame');

@@ -185,6 +185,7 @@ export class GraphView implements GraphContext {
     this.dock.update(EVERYTHING);
     this.dock.show(state ? (this.dock.panes.find(({ id }) => id === state.pane)?.id ?? null) : 'types');
     if (this.state.selection) this.inspector.show(this.state.selection);
+    if (this.filter !== '') this.setFilter(this.filter);
     this.summary.turnTo(null);
     this.summary.find();
     root.dataset['state'] = 'ready';
@@ -282,9 +283,8 @@ export class GraphView implements GraphContext {
     this.filterBox.show(text);
     this.asking?.cancel();
     this.asking = null;
-    if (text === this.filter) return;
     if (text === '') {
-      this.narrowTo(text);
+      if (this.filter !== '') this.narrowTo(text);
       return;
     }
     // asked first, so that what is wrong with it is said beside it and nothing else goes
@@ -295,7 +295,7 @@ export class GraphView implements GraphContext {
     this.asking = asking;
     asking.answer.then(
       ({ objects }) => {
-        this.narrowTo(text);
+        if (text !== this.filter) this.narrowTo(text);
         this.filterBox.fits(objects, this.info.objects, 'objects');
       },
       (error: unknown) => {
