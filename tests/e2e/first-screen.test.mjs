@@ -113,8 +113,6 @@ test('the toolbar is one stop of Tab; its menu goes by keys', async () => {
   await view.locator('.toolbar select, .toolbar input').first().focus();
   await vscode.page.keyboard.press('End');
   const focused = () => view.frame.evaluate(() => document.activeElement?.getAttribute('aria-label'));
-  assert.equal(await focused(), 'Keys');
-  await vscode.page.keyboard.press('ArrowLeft');
   assert.equal(await focused(), 'More');
   await vscode.page.keyboard.press('Enter');
   await view.locator('.menu').waitFor();

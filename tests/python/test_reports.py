@@ -95,6 +95,7 @@ def test_every_model_has_a_report(opened: Opened, dump: Path) -> None:
         (ROOT / "samples" / "train.pickle", 2),
         (FIXTURES / "service.heaptrack.zst", 1),
         (dump, 0),
+        (FIXTURES.parent / "heap" / "sessions.ruby.json.zst", 1),
     ):
         snapshot = opened(file)
         text = snapshot.ask(report)
@@ -102,6 +103,9 @@ def test_every_model_has_a_report(opened: Opened, dump: Path) -> None:
         assert text.count("<svg ") == pictures
         assert file.name in page.words
         assert "<table>" in text
+        # objects of a heap dump are no allocations
+        assert ("Allocations" in page.words) == (file.suffix == ".pickle" or "heaptrack" in file.name)
+        assert "0.0%" not in page.words
 
 
 @pytest.mark.parametrize("kind", NASTY)

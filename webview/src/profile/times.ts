@@ -41,7 +41,6 @@ interface Line {
   readonly values: Float64Array;
 }
 
-const HEIGHT_PX = 132;
 const TOP_PX = 6;
 const AXIS_PX = 16;
 const LEFT_PX = 70;
@@ -392,17 +391,17 @@ export class ProfileTimes {
 
   private draw(): void {
     const { canvas, theme, edges } = this;
-    const width = canvas.clientWidth;
+    const { clientWidth: width, clientHeight: height } = canvas;
     const ratio = window.devicePixelRatio || 1;
     canvas.width = Math.max(Math.round(width * ratio), 1);
-    canvas.height = Math.round(HEIGHT_PX * ratio);
+    canvas.height = Math.round(height * ratio);
     const context = canvas.getContext('2d');
     const [first, last] = [edges[0], edges.at(-1)];
     if (!context || width === 0 || first === undefined || last === undefined) return;
     context.scale(ratio, ratio);
     const span = Math.max(last - first, 1);
     const x = (value: number): number => LEFT_PX + ((value - first) / span) * (width - LEFT_PX);
-    const bottom = HEIGHT_PX - AXIS_PX;
+    const bottom = height - AXIS_PX;
     const sized = this.lines.filter(({ name, unit }) => unit === 'bytes' && !this.hidden.has(name));
     const live = this.hidden.has('live_bytes') ? 1 : this.peak.bytes;
     const top = Math.max(live, 1, ...sized.map(({ values }) => maximum(values))) * 1.05;
@@ -417,9 +416,9 @@ export class ProfileTimes {
     context.fillStyle = css(theme.foreground);
     context.font = `11px ${theme.font}`;
     context.textBaseline = 'alphabetic';
-    context.fillText(this.at(0), LEFT_PX, HEIGHT_PX - 4);
+    context.fillText(this.at(0), LEFT_PX, height - 4);
     const end = this.at(edges.length - 1);
-    context.fillText(end, width - context.measureText(end).width - 2, HEIGHT_PX - 4);
+    context.fillText(end, width - context.measureText(end).width - 2, height - 4);
     this.drawChosen(context, x, bottom);
   }
 

@@ -226,6 +226,8 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
 
 function walkTabs(event: KeyboardEvent): void {
   if (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight') return;
+  // Alt with an arrow goes back and forward
+  if (event.altKey || event.ctrlKey || event.metaKey) return;
   if (!(event.currentTarget instanceof Element)) return;
   const all = [...event.currentTarget.querySelectorAll<HTMLElement>('[role=tab]')];
   const at = all.findIndex((tab) => tab === event.target);
