@@ -5,10 +5,11 @@ import itertools
 import mmap
 import sys
 import threading
+import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache, wraps
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, ModuleType
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakSet
 
@@ -24,6 +25,8 @@ _LOOKED_AT = 64
 """So many items of a longer list or dict are measured; the rest is taken to be like them."""
 _LARGE_BYTES = 4096
 _MOST_UNMEASURED = 8
+_AGAIN_S = 1.0
+"""So long what was measured is not measured again, though it was used and may have grown."""
 _LONGEST_TEXT = 512
 _MISSING: Any = object()
 
@@ -37,7 +40,7 @@ class Size(NamedTuple):
 
     small: int
     large: dict[int, int]
-    """Bytes of arrays and of long lists and dicts, by their ids."""
+    """Bytes of arrays, of long lists and dicts, and of other results, by their ids."""
 
     @property
     def bytes(self) -> int:
@@ -64,9 +67,11 @@ class _Count:
         self.bytes += size.small
         for each, large_bytes in size.large.items():
             self._users[each] = self._users.get(each, 0) + 1
-            if self._users[each] == 1:
+            # one that is measured in several places may have grown between
+            known_bytes = self._large.get(each, 0) if self._users[each] > 1 else 0
+            if large_bytes > known_bytes or self._users[each] == 1:
                 self._large[each] = large_bytes
-                self.bytes += large_bytes
+                self.bytes += large_bytes - known_bytes
 
     def remove(self, size: Size) -> None:
         """Without one of them."""
@@ -127,6 +132,7 @@ class Kept:
     """Results by key, within a budget that it shares. For one thread at a time; others may push results out.
 
     A new result is measured at once, or when ``later`` runs what it gets: that is for whoever has an answer waiting.
+    What was used since is measured with it, but not more often than once a second.
     """
 
     def __init__(
@@ -136,9 +142,11 @@ class Kept:
         self._later = later
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         """The one that nobody has used for longest comes first."""
-        self._touched: set[Hashable] = set()
+        self._new: dict[Hashable, None] = {}
+        """Results that were not measured yet, in the order in which they came: what one is made of comes before it."""
+        self._touched: dict[Hashable, None] = {}
         """Results that were used since they were measured, and may have grown by that."""
-        self._unmeasured = 0
+        self._measured_again_s = time.monotonic()
         self.used = 0
         """The number of its latest use."""
         self._budget.join(self)
@@ -167,7 +175,7 @@ class Kept:
             if entry is None:
                 return default
             self._entries.move_to_end(key)
-            self._touched.add(key)
+            self._touched[key] = None
             return entry.value
 
     def put(self, key: Hashable, value: object) -> None:
@@ -176,24 +184,40 @@ class Kept:
             self.used = self._budget.next_use()
             self._entries[key] = _Entry(value, Size(0, {}))
             self._entries.move_to_end(key)
-            self._touched.add(key)
-        self._unmeasured += 1
-        if self._later is None or self._unmeasured > _MOST_UNMEASURED:
-            self.measure()
-        elif self._unmeasured == 1:
-            self._later(self.measure)
+            self._new.pop(key, None)
+            self._new[key] = None
+            unmeasured = len(self._new)
+        if self._later is None or unmeasured > _MOST_UNMEASURED:
+            self._measure_due()
+        elif unmeasured == 1:
+            self._later(self._measure_due)
 
     def measure(self) -> None:
         """Measure what is new and what was used, and let results go where they are too many."""
+        self._measure(again=True)
+
+    def _measure_due(self) -> None:
+        self._measure(again=time.monotonic() - self._measured_again_s >= _AGAIN_S)
+
+    def _measure(self, *, again: bool) -> None:
         with self._budget.lock:
-            values = {key: self._entries[key].value for key in self._touched if key in self._entries}
-            self._touched.clear()
-            self._unmeasured = 0
+            due = {**self._touched, **self._new} if again else self._new
+            values = {key: self._entries[key].value for key in due if key in self._entries}
+            known = {id(entry.value): entry for key, entry in self._entries.items() if key not in due}
+            self._new = {}
+            if again:
+                self._touched = {}
+                self._measured_again_s = time.monotonic()
         # without the lock, for it takes a while
-        measured = {key: _Entry(value, size_of(value)) for key, value in values.items()}
+        measured: dict[Hashable, _Entry] = {}
+        for key, value in values.items():
+            size = size_of(value, known)
+            # so that it counts once where other results refer to it
+            own_bytes = size.small + size.large.get(id(value), 0)
+            measured[key] = known[id(value)] = _Entry(value, Size(0, {**size.large, id(value): own_bytes}))
         with self._budget.lock:
             for key, entry in measured.items():
-                if key in self._entries:
+                if key in self._entries and self._entries[key].value is entry.value:
                     self._entries[key] = entry
             self._budget.make_room()
 
@@ -213,11 +237,11 @@ class Kept:
         with self._budget.lock:
             self._entries.clear()
             self._touched.clear()
-            self._unmeasured = 0
+            self._new.clear()
 
 
-def size_of(value: object) -> Size:
-    """About how much memory a value holds, with all that it refers to.
+def size_of(value: object, known: Mapping[int, _Entry] = MappingProxyType({})) -> Size:
+    """About how much memory a value holds, with all that it refers to; ``known`` has results by id that it may hold.
 
     Arrays count with what they are slices of; mapped ones with nothing, for the system takes their pages back as it
     likes. Of long lists and dicts some items are measured. Classes, modules and what is :class:`Apart` don't count.
@@ -230,6 +254,10 @@ def size_of(value: object) -> Size:
         each, weight, within = waiting.pop()
         number = id(each)
         if number in seen:
+            continue
+        if number in known and each is not value:
+            seen.add(number)
+            large |= known[number].size.large
             continue
         kind = type(each)
         if kind not in _PLAIN and isinstance(each, _UNCOUNTED):
