@@ -295,7 +295,6 @@ class Snapshot(Apart):
 
         Raises :class:`BadRequestError` for a device that the snapshot has not.
         """
-
         names = self._narrowed.setdefault(number, {})
         names.pop(name, None)
 
