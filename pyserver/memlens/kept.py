@@ -5,12 +5,13 @@ import itertools
 import mmap
 import sys
 import threading
+import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache, wraps
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, ModuleType
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,8 @@ _LOOKED_AT = 64
 """So many items of a longer list or dict are measured; the rest is taken to be like them."""
 _LARGE_BYTES = 4096
 _MOST_UNMEASURED = 8
+_AGAIN_S = 1.0
+"""So long what was measured is not measured again, though it was used and may have grown."""
 _LONGEST_TEXT = 512
 _MISSING: Any = object()
 
@@ -37,7 +40,7 @@ class Size(NamedTuple):
 
     small: int
     large: dict[int, int]
-    """Bytes of arrays and of long lists and dicts, by their ids."""
+    """Bytes of arrays, of long lists and dicts, and of other results, by their ids."""
 
     @property
     def bytes(self) -> int:
@@ -53,20 +56,21 @@ class _Entry(NamedTuple):
 class _Count:
     """What some results hold together."""
 
-    def __init__(self, entries: Iterable[_Entry]) -> None:
+    def __init__(self) -> None:
         self.bytes = 0
         self._users: dict[int, int] = {}
         self._large: dict[int, int] = {}
-        for entry in entries:
-            self._add(entry.size)
 
-    def _add(self, size: Size) -> None:
+    def add(self, size: Size) -> None:
+        """With one more of them."""
         self.bytes += size.small
         for each, large_bytes in size.large.items():
             self._users[each] = self._users.get(each, 0) + 1
-            if self._users[each] == 1:
+            known_bytes = self._large.get(each, 0)
+            # one that is measured in several places may have grown between
+            if large_bytes >= known_bytes:
                 self._large[each] = large_bytes
-                self.bytes += large_bytes
+                self.bytes += large_bytes - known_bytes
 
     def remove(self, size: Size) -> None:
         """Without one of them."""
@@ -74,7 +78,8 @@ class _Count:
         for each in size.large:
             self._users[each] -= 1
             if not self._users[each]:
-                self.bytes -= self._large[each]
+                del self._users[each]
+                self.bytes -= self._large.pop(each)
 
 
 class Budget:
@@ -88,18 +93,24 @@ class Budget:
         self.most_bytes = most_bytes
         self.lock = threading.RLock()
         self._members: WeakSet[Kept] = WeakSet()
+        self._count = _Count()
+        self._left = deque[Mapping[Hashable, _Entry]]()
+        """The results of members that are gone."""
         self._uses = itertools.count()
 
     @property
     def size_bytes(self) -> int:
         """What they hold together, as it was when it was measured."""
         with self.lock:
-            return self._count().bytes
+            self._settle()
+            return self._count.bytes
 
     def join(self, member: "Kept") -> None:
         """Let a new one have a part of it."""
         with self.lock:
             self._members.add(member)
+        # only noted there, for it may run in the midst of anything
+        finalize(member, self._left.append, member.results).atexit = False
 
     def next_use(self) -> int:
         """The number of a use, higher than all before."""
@@ -109,14 +120,24 @@ class Budget:
         """Let results go until what is left is within the budget, or the latest is alone."""
         with self.lock:
             members = sorted(self._members, key=lambda member: member.used)
-            count, left = self._count(), sum(map(len, members))
+            self._settle()
+            left = sum(map(len, members))
             for member in members:
-                while len(member) and left > 1 and count.bytes > self.most_bytes:
-                    count.remove(member.pop_oldest())
+                while len(member) and left > 1 and self._count.bytes > self.most_bytes:
+                    member.pop_oldest()
                     left -= 1
 
-    def _count(self) -> _Count:
-        return _Count(entry for member in self._members for entry in member.entries())
+    def replace(self, old: Size | None, new: Size | None) -> None:
+        """Count a result as another size than before, None where there is none. The caller holds the lock."""
+        if new is not None:
+            self._count.add(new)
+        if old is not None:
+            self._count.remove(old)
+
+    def _settle(self) -> None:
+        while self._left:
+            for entry in self._left.popleft().values():
+                self._count.remove(entry.size)
 
 
 SHARED = Budget(limits.kept_bytes())
@@ -127,6 +148,7 @@ class Kept:
     """Results by key, within a budget that it shares. For one thread at a time; others may push results out.
 
     A new result is measured at once, or when ``later`` runs what it gets: that is for whoever has an answer waiting.
+    What was used since is measured with it, but not more often than once a second.
     """
 
     def __init__(
@@ -134,21 +156,19 @@ class Kept:
     ) -> None:
         self._budget = SHARED if budget is None else budget
         self._later = later
-        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
-        """The one that nobody has used for longest comes first."""
-        self._touched: set[Hashable] = set()
+        self.results: OrderedDict[Hashable, _Entry] = OrderedDict()
+        """The one that nobody has used for longest comes first. What changes it holds the budget's lock."""
+        self._new: dict[Hashable, None] = {}
+        """Results that were not measured yet, in the order in which they came: what one is made of comes before it."""
+        self._touched: dict[Hashable, None] = {}
         """Results that were used since they were measured, and may have grown by that."""
-        self._unmeasured = 0
+        self._measured_again_s = time.monotonic()
         self.used = 0
         """The number of its latest use."""
         self._budget.join(self)
 
     def __len__(self) -> int:
-        return len(self._entries)
-
-    def entries(self) -> list[_Entry]:
-        """Its results, with their sizes. The caller holds the budget's lock."""
-        return list(self._entries.values())
+        return len(self.results)
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """The result that is kept by ``key``, else what ``make`` returns, which is kept from now on."""
@@ -162,62 +182,86 @@ class Kept:
     def find(self, key: Hashable, default: Any = None) -> Any:
         """The result that is kept by ``key``, or ``default``."""
         with self._budget.lock:
-            entry = self._entries.get(key)
+            entry = self.results.get(key)
             self.used = self._budget.next_use()
             if entry is None:
                 return default
-            self._entries.move_to_end(key)
-            self._touched.add(key)
+            self.results.move_to_end(key)
+            self._touched[key] = None
             return entry.value
 
     def put(self, key: Hashable, value: object) -> None:
         """Keep a result by ``key``."""
         with self._budget.lock:
             self.used = self._budget.next_use()
-            self._entries[key] = _Entry(value, Size(0, {}))
-            self._entries.move_to_end(key)
-            self._touched.add(key)
-        self._unmeasured += 1
-        if self._later is None or self._unmeasured > _MOST_UNMEASURED:
-            self.measure()
-        elif self._unmeasured == 1:
-            self._later(self.measure)
+            self._set(key, _Entry(value, Size(0, {})))
+            self.results.move_to_end(key)
+            self._new.pop(key, None)
+            self._new[key] = None
+            unmeasured = len(self._new)
+        if self._later is None or unmeasured > _MOST_UNMEASURED:
+            self._measure_due()
+        elif unmeasured == 1:
+            self._later(self._measure_due)
 
     def measure(self) -> None:
         """Measure what is new and what was used, and let results go where they are too many."""
+        self._measure(again=True)
+
+    def _measure_due(self) -> None:
+        self._measure(again=time.monotonic() - self._measured_again_s >= _AGAIN_S)
+
+    def _measure(self, *, again: bool) -> None:
         with self._budget.lock:
-            values = {key: self._entries[key].value for key in self._touched if key in self._entries}
-            self._touched.clear()
-            self._unmeasured = 0
+            due = {**self._touched, **self._new} if again else self._new
+            values = {key: self.results[key].value for key in due if key in self.results}
+            known = {id(entry.value): entry for key, entry in self.results.items() if key not in due}
+            self._new = {}
+            if again:
+                self._touched = {}
+                self._measured_again_s = time.monotonic()
         # without the lock, for it takes a while
-        measured = {key: _Entry(value, size_of(value)) for key, value in values.items()}
+        measured: dict[Hashable, _Entry] = {}
+        for key, value in values.items():
+            size = size_of(value, known)
+            # so that it counts once where other results refer to it
+            own_bytes = size.small + size.large.get(id(value), 0)
+            measured[key] = known[id(value)] = _Entry(value, Size(0, {**size.large, id(value): own_bytes}))
         with self._budget.lock:
             for key, entry in measured.items():
-                if key in self._entries:
-                    self._entries[key] = entry
+                if key in self.results and self.results[key].value is entry.value:
+                    self._set(key, entry)
             self._budget.make_room()
 
     def drop(self, fits: Callable[[Any], bool]) -> None:
         """Let the results go whose keys fit."""
         with self._budget.lock:
-            for key in [key for key in self._entries if fits(key)]:
-                del self._entries[key]
+            for key in [key for key in self.results if fits(key)]:
+                self._drop(key)
 
-    def pop_oldest(self) -> Size:
-        """Let the result go that nobody has used for longest; its size. The caller holds the budget's lock."""
-        _, entry = self._entries.popitem(last=False)
-        return entry.size
+    def pop_oldest(self) -> None:
+        """Let the result go that nobody has used for longest. The caller holds the budget's lock."""
+        self._drop(next(iter(self.results)))
 
     def clear(self) -> None:
         """Let all results go."""
         with self._budget.lock:
-            self._entries.clear()
+            for key in list(self.results):
+                self._drop(key)
             self._touched.clear()
-            self._unmeasured = 0
+            self._new.clear()
+
+    def _set(self, key: Hashable, entry: _Entry) -> None:
+        old = self.results.get(key)
+        self.results[key] = entry
+        self._budget.replace(None if old is None else old.size, entry.size)
+
+    def _drop(self, key: Hashable) -> None:
+        self._budget.replace(self.results.pop(key).size, None)
 
 
-def size_of(value: object) -> Size:
-    """About how much memory a value holds, with all that it refers to.
+def size_of(value: object, known: Mapping[int, _Entry] = MappingProxyType({})) -> Size:
+    """About how much memory a value holds, with all that it refers to; ``known`` has results by id that it may hold.
 
     Arrays count with what they are slices of; mapped ones with nothing, for the system takes their pages back as it
     likes. Of long lists and dicts some items are measured. Classes, modules and what is :class:`Apart` don't count.
@@ -230,6 +274,10 @@ def size_of(value: object) -> Size:
         each, weight, within = waiting.pop()
         number = id(each)
         if number in seen:
+            continue
+        if number in known and each is not value:
+            seen.add(number)
+            large |= known[number].size.large
             continue
         kind = type(each)
         if kind not in _PLAIN and isinstance(each, _UNCOUNTED):

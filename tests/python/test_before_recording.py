@@ -209,6 +209,11 @@ def test_same_term_in_all_commands(
         assert cli.main([*command, *at]) == 0
     text = capsys.readouterr().out
     assert "allocated before recording" in text
+    query = "SELECT 'before:' || allocation FROM allocations INDEXED BY allocations_before_trace WHERE before_trace = 1"
+    assert cli.main(["sql", str(path), query, *at]) == 0
+    text = capsys.readouterr().out
+    assert "before:0" in text
+    assert "before:1" not in text
 
 
 def test_a_stack_repeated_by_the_free_is_inferred(

@@ -133,7 +133,22 @@ def test_two_values_with_one_array_hold_it_once() -> None:
     assert budget.size_bytes == 0
 
 
-def test_what_grows_is_measured_again() -> None:
+def test_a_result_that_others_refer_to_counts_once_and_as_long_as_they_do() -> None:
+    budget = Budget(10_000_000)
+    some = Kept(budget)
+    words = {number: f"word {number}" for number in range(40)}
+    alone = size_of(words).bytes
+    some.put("words", words)
+    for number in range(5):
+        some.put(number, (words, number))
+    assert alone < budget.size_bytes < alone + 5 * 100
+    some.drop(lambda key: key == "words")
+    assert alone < budget.size_bytes < alone + 5 * 100
+    some.drop(lambda key: key != 3)
+    assert alone < budget.size_bytes < alone + 100
+
+
+def test_what_grows_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     budget = Budget(1_000_000)
     some = Kept(budget)
     grown: list[Any] = []
@@ -142,6 +157,11 @@ def test_what_grows_is_measured_again() -> None:
     assert budget.size_bytes < 100_000
     some.find("growing").append(np.zeros(120_000))
     some.put("another", 1)
+    # not for each new one, for it takes a while
+    assert budget.size_bytes < 100_000
+    monkeypatch.setattr(kept, "_AGAIN_S", 0)
+    some.find("growing")
+    some.put("another", 2)
     assert budget.size_bytes < 1_000_000
     assert some.find("old") is None
     assert some.find("growing") is grown

@@ -48,6 +48,9 @@ Column = npt.NDArray[Any]
 
 mapped_faults.install()
 
+_MOST_NARROWED = 4
+"""So many narrowed ones of a device are kept: the filters that are in use, and the last few."""
+
 
 class Snapshot(Apart):
     """An open archive; columns are mapped when they are first asked for. Not for two threads at once."""
@@ -62,6 +65,8 @@ class Snapshot(Apart):
         self.relabelled = 0
         """A key for what is computed with other kinds of frames than the archive's; 0 for these."""
         self._devices: dict[int, Device] = {}
+        self._narrowed: dict[int, dict[str, None]] = {}
+        """The names of each device's narrowed ones; the one that nobody asked for for longest comes first."""
         self.verified = False
         """Whether all files were held to their checksums since the archive was opened."""
         self.background: list[Callable[[], object]] = []
@@ -290,12 +295,21 @@ class Snapshot(Apart):
 
         Raises :class:`BadRequestError` for a device that the snapshot has not.
         """
+        names = self._narrowed.setdefault(number, {})
+        names.pop(name, None)
 
         def narrow() -> Device:
             whole = self.device(number)
+            if len(names) >= _MOST_NARROWED:
+                # before the next is made, which takes its memory
+                oldest = next(iter(names))
+                del names[oldest]
+                self._kept.drop(lambda key: key == (number, "narrowed", oldest))
             return whole.narrowed(rows(whole))
 
-        return self.keep((number, "narrowed", name), narrow)
+        device = self.keep((number, "narrowed", name), narrow)
+        names[name] = None
+        return device
 
     def device_of(self, allocation: int) -> Device:
         """The device that an allocation lies on. Raises :class:`BadRequestError` for a number that there isn't."""

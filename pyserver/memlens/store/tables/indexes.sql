@@ -1,8 +1,9 @@
 -- Made when the rows are in: building an index once is quicker than keeping it while filling.
 
--- The views read only what is in these.
+-- The views and examples read only what is in these.
 CREATE INDEX allocations_at_peak ON allocations (device, size_bytes) WHERE live_at_peak = 1;
 CREATE INDEX allocations_left ON allocations (device, size_bytes) WHERE end_moment IS NULL;
+CREATE INDEX allocations_before_trace ON allocations (device, size_bytes) WHERE before_trace = 1;
 -- From a line to its allocations.
 CREATE INDEX allocations_by_stack ON allocations (stack, size_bytes);
 CREATE INDEX stack_frames_by_frame ON stack_frames (frame, stack);

@@ -269,6 +269,7 @@ def _fill_allocation_indexes(snapshot: Snapshot, filler: Filler, report: Report)
     for name, chosen in (
         ("allocations_at_peak", [_live_at_peak(device, everything) for device in devices]),
         ("allocations_left", [device.end == kernel.NEVER for device in devices]),
+        ("allocations_before_trace", [device.flags & kernel.BEFORE_TRACE != 0 for device in devices]),
     ):
         rows = np.flatnonzero(_joined(chosen)).astype(np.uint32)
         order = sorted_rows(rows, columns["size_bytes"], columns["device"])

@@ -49,7 +49,7 @@ from memlens.views.flame import calltree
 from memlens.views.flame import first as first_flame
 from memlens.views.flame.calltree import CallTree, FlameOptions, Nodes
 from memlens.views.naming.frame_names import FlameName, frame_names
-from memlens.views.selection.columns import NEVER
+from memlens.views.selection.columns import NEVER, rows_of
 from memlens.views.selection.items import drawn_stacks
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import AMOUNT, Meaning, ValuedStacks, sides_of
@@ -217,8 +217,8 @@ def _laid(
         layout = tree.layout_for(0 if held is not None else thinnest * (high - low) / width_px)
         packed = layout.run(low, high, width_px, thinnest, first_depth, rows, MOST_BOXES, held, before, after)
         if packed is not None:
-            boxes = np.asarray(packed[0]).astype(_BOX, copy=False)
-            sides = np.asarray(packed[1]).astype(_SIDES, copy=False)
+            boxes = rows_of(packed[0]).astype(_BOX, copy=False)
+            sides = rows_of(packed[1]).astype(_SIDES, copy=False)
             return boxes, sides, low, high, thinnest > THINNEST_PX
         thinnest *= 2
     return np.empty(0, _BOX), np.empty(0, _SIDES), low, high, False

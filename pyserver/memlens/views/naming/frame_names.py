@@ -6,7 +6,7 @@ what stands for stacks without frames; then the packages, each of which stands f
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -167,6 +167,8 @@ class FrameNames:
         self._searched: list[str] = []
         """What each name is found by, in lower case; empty until something is searched for."""
         self.merge: Merge = "line"
+        self._known: dict[Merge, dict[int, FlameName]] = {merge: {} for merge in get_args(Merge)}
+        """Names that were asked for, in words: the next picture has most of them again."""
         self._passed: npt.NDArray[np.bool_] | None = None
 
     def special(self, which: int) -> int:
@@ -239,8 +241,12 @@ class FrameNames:
 
     def names(self, numbers: Sequence[int]) -> list[FlameName]:
         """Some names in words."""
-        self._some(numbers)
-        return [self._name(number) for number in numbers]
+        known = self._known[self.merge]
+        missing = [number for number in numbers if number not in known]
+        self._some(missing)
+        for number in missing:
+            known[number] = self._name(number)
+        return [known[number] for number in numbers]
 
     def _name(self, number: int) -> FlameName:
         if number < self.frames:

@@ -1,6 +1,7 @@
 """What the views share: axes, moments, and the allocations that are live at one."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,18 @@ MOST_COLUMNS = 8192
 """As many columns a curve or a lane has at most."""
 MOST_ROWS = 1000
 """As many rows a page of a table has at most."""
+
+
+_row_types: dict[str, np.dtype[Any]] = {}
+
+
+def rows_of(column: Any) -> npt.NDArray[Any]:
+    """What a kernel returned as rows of several fields. NumPy is slow to read what fields they have: that is kept."""
+    view = memoryview(column)
+    found = _row_types.get(view.format)
+    if found is None:
+        found = _row_types[view.format] = np.asarray(column).dtype
+    return np.frombuffer(view, found)
 
 
 def check_page(offset: int, limit: int) -> None:

@@ -78,9 +78,10 @@ FROM trace JOIN hundredth JOIN events ON event = first_event + max(length * perc
 WHERE length > 0
 ORDER BY trace.device, percent;
 
--- # Where memory was freed, what was allocated before recording first
-SELECT before_trace, category, file, line, function, count(*) AS allocations, sum(size_bytes) AS bytes,
+-- # Where memory was freed that was allocated before recording
+SELECT category, file, line, function, count(*) AS allocations, sum(size_bytes) AS bytes,
        sum(size_bytes) FILTER (WHERE live_at_peak) AS live_at_peak_bytes
 FROM allocations AS a LEFT JOIN stacks AS s ON s.stack = a.freed_stack LEFT JOIN frames AS f ON f.frame = s.frame
-GROUP BY before_trace, category, file, line
-ORDER BY before_trace DESC, bytes DESC;
+WHERE before_trace = 1
+GROUP BY category, file, line
+ORDER BY bytes DESC;

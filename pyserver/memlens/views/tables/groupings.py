@@ -1,5 +1,6 @@
 """What allocations and samples can be grouped by: a number for each item's group, and the groups' names."""
 
+import functools
 from collections.abc import Callable
 from typing import Literal, assert_never, get_args
 
@@ -187,6 +188,8 @@ def _by_place(
             (recorded, (NO_STACK, BEFORE_TRACE), np.arange(first_operator, groups))
         ).astype(np.uint32)
 
+        # a table's page names the same ones at each moment
+        @functools.cache
         def name(group: int) -> GroupName:
             if group < FIRST:
                 return bare[group]

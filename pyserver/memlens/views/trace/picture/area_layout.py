@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from memlens.kernels.trace import areas as kernel
 from memlens.store.trace.device import Device
-from memlens.views.selection.columns import Lit
+from memlens.views.selection.columns import Lit, rows_of
 from memlens.views.trace.picture.areas import Areas
 from memlens.views.trace.picture.boxes import Box, grid_of
 from memlens.views.trace.picture.packing import (
@@ -72,7 +72,7 @@ class _Columns:
             _NO_LIT if lit is None else lit.view(np.uint8), self.grid.moments, self.grid.stops,
             inside.start, inside.stop, self._sums, max(least, 1),
         )  # fmt: skip
-        self._seen = _in_view(np.asarray(seen), self._sums[_BYTES], box)
+        self._seen = _in_view(rows_of(seen), self._sums[_BYTES], box)
         self.areas = AreaColumns(self._sums[_BYTES], self._sums[_COUNT], areas.codes)
 
     def laid(self) -> tuple[npt.NDArray[Any], U32, bool] | None:
@@ -89,8 +89,8 @@ class _Columns:
                 self._sums, *slots, inside.start, inside.stop, box.y0, box.y1, box.rows, room
             )
             if not isinstance(laid, float):
-                bands = np.asarray(laid[1])["allocation"]
-                return np.asarray(laid[0]), bands, len(seen) == len(self._seen)
+                bands = rows_of(laid[1])["allocation"]
+                return rows_of(laid[0]), bands, len(seen) == len(self._seen)
             if not len(seen):
                 return None
             seen = _largest(seen, int(len(seen) / max(laid, _GROWTH)))

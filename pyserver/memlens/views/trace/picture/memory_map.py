@@ -27,6 +27,7 @@ from memlens.views.selection.columns import (
     check_moment,
     device_of,
     live_rows,
+    rows_of,
     summaries,
     time_of_moment,
     x_of_moment,
@@ -146,7 +147,7 @@ def _fitting(
         if shortest >= safe:
             return laid
         shortest = min(int(shortest * laid * _LONGER) + 1, safe)
-    return np.asarray(laid[0]), np.asarray(laid[1])
+    return rows_of(laid[0]), np.asarray(laid[1])
 
 
 def _as_reserved(rects: npt.NDArray[Any], after: int, bands: int) -> npt.NDArray[Any]:

@@ -33,7 +33,7 @@ from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.answers import Axis
-from memlens.views.selection.columns import Lit, axis_range, device_of
+from memlens.views.selection.columns import Lit, axis_range, device_of, rows_of
 from memlens.views.trace.picture import area_layout
 from memlens.views.trace.picture.areas import Area, GroupedBy, areas_of
 from memlens.views.trace.picture.boxes import Box, Coarsening, Drawing, draw
@@ -144,7 +144,7 @@ def _drawn(device: Device, box: Box, lit: Lit | None = None) -> bytes:
         )
         if isinstance(laid, float):
             return laid
-        rects, bands = np.asarray(laid[0]), np.asarray(laid[1])["allocation"]
+        rects, bands = rows_of(laid[0]), rows_of(laid[1])["allocation"]
         return Drawing(RECT_BYTES * (len(rects) + len(bands)) / MOST_BYTES, rects, bands)
 
     return draw(device, device, box, lit, _COARSENING, drawing)
