@@ -221,13 +221,6 @@ export interface CloseParams {
   view: string;
 }
 
-/** A node of the compact tree, and its children `offset` and on, the largest first. */
-export interface CompactAnswer {
-  node: CompactNode;
-  children: CompactNode[];
-  offset: number;
-}
-
 /** Objects of one type whose dominators are of one node. `node` is its number, 0 for the root. */
 export interface CompactNode {
   node: number;
@@ -963,7 +956,6 @@ export interface GraphInfo {
   capped: boolean;
   sizes_inferred: boolean;
   truncated: boolean;
-  has_places: boolean;
   allocations: ProfileInfo | null;
 }
 
@@ -1107,19 +1099,11 @@ export interface HeapDominatedResult {
   total: number;
 }
 
-/** A group of the compact dominator tree. */
+/** A group of the compact dominator tree; group 0 is the root. */
 export interface HeapGroupParams {
   snapshot: string;
   node: number;
   filter: string;
-}
-
-/** The groups below a group of the compact dominator tree; group 0 is the root. */
-export interface HeapGroupsParams {
-  snapshot: string;
-  node: number;
-  offset: number;
-  limit: number;
 }
 
 /** Why the objects of a type or a group are alive: the children of a node of their merged paths. */
@@ -1805,7 +1789,6 @@ export interface PinnedSegment {
   size_bytes: number;
   free_bytes: number;
   largest_free_bytes: number;
-  free_pieces: number;
   stream: string;
   pool: string | null;
   expandable: boolean;
@@ -1859,7 +1842,7 @@ export interface ProfileInfo {
 }
 
 /**
- * What went on between two edges. `survived_*` is what stacks allocated there beyond what they freed.
+ * What went on between two edges.
  *
  * Counts are None where the profile doesn't say how many allocations they were.
  */
@@ -1868,8 +1851,6 @@ export interface ProfileRangeAnswer {
   allocated_count: number | null;
   freed_bytes: number;
   freed_count: number | null;
-  survived_bytes: number;
-  survived_count: number | null;
   live_before_bytes: number;
   live_after_bytes: number;
 }
@@ -1996,7 +1977,6 @@ export interface ReservedParams {
 /** What a set of objects retains: these objects themselves and what only they keep alive. */
 export interface RetainedAnswer {
   chosen: number;
-  chosen_bytes: number;
   objects: number;
   retained_bytes: number;
 }
@@ -2531,7 +2511,6 @@ export interface Requests {
   'memlens/heapObject': { params: HeapObjectParams; result: ObjectAnswer };
   'memlens/heapReferences': { params: HeapReferencesParams; result: HeapReferencesResult };
   'memlens/heapDominated': { params: HeapDominatedParams; result: HeapDominatedResult };
-  'memlens/heapGroups': { params: HeapGroupsParams; result: CompactAnswer };
   'memlens/heapGroup': { params: HeapGroupParams; result: GroupAnswer };
   'memlens/heapPicture': { params: HeapPictureParams; result: FlameResult };
   'memlens/heapPaths': { params: HeapPathsParams; result: PathsAnswer };
@@ -2613,7 +2592,6 @@ export const VIEW_METHODS = [
   'memlens/heapObject',
   'memlens/heapReferences',
   'memlens/heapDominated',
-  'memlens/heapGroups',
   'memlens/heapGroup',
   'memlens/heapPicture',
   'memlens/heapPaths',

@@ -169,8 +169,6 @@ class GraphInfo(CommonInfo, frozen=True, tag_field="model", tag="graph"):
     """Whether shallow sizes are computed by a rule, because the file has none."""
     truncated: bool
     """Whether the file breaks off."""
-    has_places: bool
-    """Whether it is known where some objects or their classes are defined."""
     allocations: ProfileInfo | None
     """What the objects come to by the stack that allocated them, as a profile; None where that isn't known."""
 

@@ -52,7 +52,7 @@ export function countText(both: number, sides: FlameSides | null): string {
 }
 
 /** The change in the scale's own measure: an amount, or percentage points of the whole. */
-export function differenceOf({ before, after }: Change, whole: Change, scale: Scale): number {
+function differenceOf({ before, after }: Change, whole: Change, scale: Scale): number {
   if (scale === 'absolute') return after - before;
   const part = (value: number, all: number): number => (all > 0 ? (100 * value) / all : 0);
   return part(after, whole.after) - part(before, whole.before);

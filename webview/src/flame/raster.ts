@@ -25,7 +25,7 @@ export interface FlameInk {
 }
 
 /** Boxes at least this wide, in device pixels, get a line at their right edge, so that neighbours can be told. */
-export const SEPARATED_PX = 3;
+const SEPARATED_PX = 3;
 const STRIPE_PX = 3;
 /** Of a row's height, for the line that says more or less. */
 const EDGE_SHARE = 0.11;

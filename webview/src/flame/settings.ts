@@ -8,7 +8,7 @@ const VALUES: readonly Value[] = ['bytes', 'count', 'total'];
 const MOST_KEPT_NAMES = 50;
 
 export type Form = FlameState['form'];
-export type Value = FlameState['value'];
+type Value = FlameState['value'];
 
 export type FlameSettings = Omit<FlameState, 'fileBytes'>;
 

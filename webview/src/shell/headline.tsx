@@ -16,7 +16,7 @@ import { visible } from '../ui/text';
 import { Icon } from './icon';
 import type { Summary } from './summary';
 
-export interface HeadlineActions {
+interface HeadlineActions {
   open(line: LineLink, beside: boolean): void;
   show(evidence: Evidence): void;
   /** Shows objects of a heap dump; null for a model without. */
@@ -209,7 +209,7 @@ function Finding({
   );
 }
 
-export function Sentence({
+function Sentence({
   parts,
   actions,
 }: {

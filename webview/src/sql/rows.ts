@@ -55,7 +55,7 @@ export function shownCell(value: Cell, name: string): { text: string; full: stri
 }
 
 /** SQLite's order: NULL, numbers, text. */
-export function compareCells(a: Cell, b: Cell): number {
+function compareCells(a: Cell, b: Cell): number {
   const rank = (value: Cell): number => (value === null ? 0 : typeof value === 'number' ? 1 : 2);
   const difference = rank(a) - rank(b);
   if (difference !== 0) return difference;

@@ -54,7 +54,6 @@ class PinnedSegment(Struct, frozen=True):
     size_bytes: int
     free_bytes: int
     largest_free_bytes: int
-    free_pieces: int
     stream: str
     pool: str | None
     expandable: bool

@@ -305,7 +305,6 @@ class _Case:
                     size_bytes=int(segment["size"]),
                     free_bytes=int(holes["size"].sum()),
                     largest_free_bytes=int(holes["size"].max()),
-                    free_pieces=len(holes),
                     stream=str(self.snapshot.manifest.streams[int(segment["stream"])]),
                     pool=_pool_name(self.snapshot, int(segment["pool"])),
                     expandable=bool(segment["flags"] & flags.EXPANDABLE),
