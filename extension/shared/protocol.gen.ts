@@ -872,7 +872,7 @@ export interface Frame {
 /**
  * Free pieces within segments, by what they could serve.
  *
- * `usable`: of the request's stream, pool and size class. `rest`: at most 1 MiB behind a block of a large
+ * `usable`: of the request's stream, pool and size class. `rest`: at most 1 MiB after a block of a large
  * segment, which the allocator doesn't split off. The others belong to segments that may not serve the request.
  */
 export interface FreePlace {
@@ -1475,7 +1475,7 @@ export interface MapLocateParams {
   axis: 'event' | 'time';
 }
 
-/** An event that is worth a mark on the time axis; `moment` is the state behind it. */
+/** An event that is worth a mark on the time axis; `moment` is the state after it. */
 export interface Mark {
   kind: 'oom' | 'snapshot';
   device: number;
@@ -1783,7 +1783,7 @@ export interface PathsAnswer {
   complete: boolean;
 }
 
-/** A segment that could serve the request but for the blocks in it, the largest of which are told. */
+/** A segment that could serve the request but for the blocks in it, the largest of which are listed. */
 export interface PinnedSegment {
   address: string;
   size_bytes: number;
@@ -1837,8 +1837,8 @@ export interface ProfileInfo {
   end: number;
   time_unit: string;
   series: string[];
-  tells_flow: boolean;
-  tells_all: boolean;
+  has_flow: boolean;
+  has_short_lived: boolean;
 }
 
 /**
@@ -1981,7 +1981,7 @@ export interface RetainedAnswer {
   retained_bytes: number;
 }
 
-/** The next allocation of the same size on the same stream, behind the event. */
+/** The next allocation of the same size on the same stream, after the event. */
 export interface Retry {
   event: number;
   moment: number;

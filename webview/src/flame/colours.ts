@@ -99,7 +99,7 @@ export function markBoxes(g: FlameGeometry, { whole, scale }: Compared): Uint8Ar
 
 function relativeOf(g: FlameGeometry, box: number, { whole, scale }: Compared): number {
   const change = { before: g.sides!.before[box]!, after: g.sides!.after[box]! };
-  // as fine as colours can be told, so that few are made
+  // as fine as colours can be distinguished, so that few are made
   return Math.round(50 * relativeChange(change, whole, scale)) / 50;
 }
 

@@ -32,7 +32,7 @@ export function initialSettings(): FlameSettings {
   };
 }
 
-/** The settings of one view, and who is told that they are to be kept. */
+/** The settings of one view, and a callback that keeps them. */
 export class KeptFlame {
   readonly settings: FlameSettings;
 

@@ -161,7 +161,7 @@ function Warnings({ warnings }: { readonly warnings: readonly Notice[] }): VNode
   );
 }
 
-/** A finding in a sentence, with what it rests on and its line a click away. */
+/** A finding in a sentence, with its evidence and its line a click away. */
 function Finding({
   finding,
   actions,

@@ -12,7 +12,7 @@ export interface TooltipModel {
     readonly sizeBytes: number;
     readonly category: string | null;
     readonly colour: Rgb;
-    /** Null until the server has told. */
+    /** Null until the server has answered. */
     readonly details: AllocationSummary | null;
   } | null;
   readonly merged: {
