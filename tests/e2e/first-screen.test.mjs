@@ -84,7 +84,7 @@ test('the warnings and the findings are lists that open and close', async () => 
     await vscode.page.keyboard.press('Escape');
   }
   await view.locator('.headline-list:visible').waitFor({ state: 'detached' });
-  // what a finding rests on is a click away
+  // the evidence of a finding is a click away
   await view.locator('.headline-finding .link', { hasText: 'Show' }).click();
   await view.locator('.dock [role=tab][aria-selected=true]').waitFor();
 });
@@ -92,8 +92,8 @@ test('the warnings and the findings are lists that open and close', async () => 
 test('the summary can be copied', async () => {
   await vscode.page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   const clipboard = () => vscode.page.evaluate(() => window.navigator.clipboard.readText());
-  const said = (await view.text('.headline-text')).slice(0, 16);
-  assert.match(said, /^Peak \d/);
+  const shown = (await view.text('.headline-text')).slice(0, 16);
+  assert.match(shown, /^Peak \d/);
   for (const copy of [
     () => view.more('Copy Summary'),
     () => view.locator('.headline').getByRole('button', { name: 'Copy Summary' }).click(),
@@ -105,7 +105,7 @@ test('the summary can be copied', async () => {
       'it is on the clipboard',
       10_000,
     );
-    assert.ok(copied.startsWith(said), copied);
+    assert.ok(copied.startsWith(shown), copied);
   }
 });
 

@@ -356,7 +356,7 @@ class VSCode {
       this.writeSettings({ 'workbench.colorTheme': 'Red' });
       await this.page.waitForTimeout(500);
     }
-    await this.page.waitForTimeout(300); // webviews are told, and draw again
+    await this.page.waitForTimeout(300); // webviews are notified, and draw again
   }
 
   /** Adds to the settings of the workspace's copy. */

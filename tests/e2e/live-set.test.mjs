@@ -182,8 +182,8 @@ describe('the filter', () => {
     await summary(/^Filtered/);
     await view.drawn();
     const bands = await view.frame.evaluate(() => window.memlensTest.bands());
-    const told = await Promise.all(bands.slice(0, 5).map((band) => vscode.memlens('stack', FILE, band)));
-    assert.ok(told.every(({ allocation }) => allocation.size_bytes > 2 ** 20));
+    const listed = await Promise.all(bands.slice(0, 5).map((band) => vscode.memlens('stack', FILE, band)));
+    assert.ok(listed.every(({ allocation }) => allocation.size_bytes > 2 ** 20));
   });
 
   test('says in place which term is wrong, and what holds stays', async () => {

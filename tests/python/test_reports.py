@@ -193,10 +193,10 @@ def test_the_command_line_writes_them(tmp_path: Path, sample: Path) -> None:
     page = tmp_path / "out.html"
     assert memlens("report", sample, "-o", page).stdout == f"{page}\n"
     checked(page.read_text("utf-8"))
-    told = memlens("report", sample, "--markdown").stdout
-    assert told.startswith("**Peak")
-    assert "| train.py:46 | 15 MiB | 18.8% | 5 |" in told
-    assert told.startswith(memlens("findings", sample, "--markdown").stdout)
+    printed = memlens("report", sample, "--markdown").stdout
+    assert printed.startswith("**Peak")
+    assert "| train.py:46 | 15 MiB | 18.8% | 5 |" in printed
+    assert printed.startswith(memlens("findings", sample, "--markdown").stdout)
     for arguments in (["--by", "category"], ["--of", "flame", "--theme", "dark"], ["--filter", "size>1MiB"]):
         root = ET.fromstring(memlens("picture", sample, *arguments).stdout.encode())
         assert root.tag == f"{SVG}svg"

@@ -359,11 +359,11 @@ test('a summary that fails says so, and leaves the warnings of the file', async 
 // --- the panel -------------------------------------------------------------------------------------------------------
 
 test('the panel has a tab for a few panes and a menu for the others', async () => {
-  const told: string[] = [];
+  const opened: string[] = [];
   const pane = (id: Pane['id'], title: string): Pane => ({
     ...{ id, title, usesSet: true, root: element('section'), bar: element('div', {}, title) },
     update: () => {
-      told.push(id);
+      opened.push(id);
     },
   });
   const api: Pick<Api, 'request'> = { request: never };
@@ -399,7 +399,7 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   assert.deepEqual(texts(dock.root, '[role=tab]'), ['What’s in memory', 'Flame graph', 'SQL']);
   assert.equal(sql?.root.hidden, false);
   assert.deepEqual(shown, ['liveSet', 'flame', 'sql']);
-  assert.deepEqual(told, ['liveSet', 'flame', 'sql']);
+  assert.deepEqual(opened, ['liveSet', 'flame', 'sql']);
 });
 
 test('rows of a table without a menu of its own are copied as they are read', () => {

@@ -1,4 +1,4 @@
-// What is said: figures, names from hostile files, frames, keys, and the state that comes back.
+// Words of the view: figures, names from hostile files, frames, keys, and the state that comes back.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -68,7 +68,7 @@ describe('names from a file', () => {
     assert.equal(baseName('train.py'), 'train.py');
   });
 
-  it('of files are as long as it takes to tell them apart', () => {
+  it('of files are as long as it takes to distinguish them', () => {
     learnFileNames({ '/src/vec/mod.rs': 'vec/mod.rs', __proto__: 'no' });
     assert.equal(fileName('/src/vec/mod.rs'), 'vec/mod.rs');
     assert.equal(fileName('/src/main.rs'), 'main.rs');

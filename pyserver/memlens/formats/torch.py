@@ -346,7 +346,7 @@ class _Tables:
     def _check_amounts(self, devices: list[int]) -> None:
         """What would let a small file fill memory or disk, or add up to more than 64 bits hold."""
         if len(devices) > _MOST_DEVICES:
-            raise DamagedSnapshotError(f"The file tells of {len(devices):,} devices; no machine has so many")
+            raise DamagedSnapshotError(f"The file has {len(devices):,} devices; no machine has so many")
         if sum(map(len, self.traces)) + len(self.host_trace) > 2 * len(self.events):
             raise DamagedSnapshotError("Several devices are said to have the same trace")
         sizes = (self.blocks["size"], self.blocks["requested"])
@@ -448,7 +448,7 @@ class _Tables:
         return np.sort(notes, order="event", kind="stable")
 
     def _device_notices(self, built: DeviceTimeline) -> list[Notice]:
-        """What the file could not tell about one device."""
+        """What is missing about one device in the file."""
         device, name = built.device, device_name(built.device)
         if len(built.events.action) == 0 and len(built.allocations) == 0:
             return [Notice("empty", EMPTY, device)]
@@ -555,7 +555,7 @@ def _of_these(bare: int, before: int) -> str:
 
 
 def _file_notices(frames: Frames, devices: list[DeviceTimeline]) -> list[Notice]:
-    """What the file could not tell as a whole."""
+    """What is missing in the file as a whole."""
     found = []
     depths = np.diff(frames.starts).astype(np.int64)
     total = sum(len(device.allocations) for device in devices)

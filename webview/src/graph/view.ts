@@ -446,7 +446,7 @@ export class GraphView implements GraphContext {
     ];
   }
 
-  /** Shows what a sentence rests on. */
+  /** Shows the evidence of a sentence. */
   private show({ pane, of }: Evidence): void {
     this.setFilter(of.filter);
     this.showPane(pane);

@@ -420,7 +420,7 @@ export class ProfileView implements ProfileOwner {
     ];
   }
 
-  /** Shows what a sentence rests on: its value, its filter, and the pane that has it. */
+  /** Shows the evidence of a sentence: its value, its filter, and the pane that has it. */
   private show({ pane, of, by, event }: Evidence): void {
     if (of.value !== null) this.askFor(of.value);
     this.setFilter(of.filter);
@@ -499,6 +499,6 @@ function facts(info: ProfileInfo): string {
   // a sample may stand for many allocations
   const made = values.find(({ meaning, unit }) => meaning === 'total' && unit === 'count');
   const of = `${counted(samples, 'sample')} of ${counted(stacks, 'stack')}`;
-  const told = [made ? `${made.title}: ${count(made.total)}` : '', of, counted(values.length, 'value')];
-  return [info.kind, ...told.filter(Boolean)].join('  ·  ');
+  const facts = [made ? `${made.title}: ${count(made.total)}` : '', of, counted(values.length, 'value')];
+  return [info.kind, ...facts.filter(Boolean)].join('  ·  ');
 }

@@ -409,7 +409,7 @@ function drawAxisX(context: Context, model: OverlayModel, width: number, height:
   for (const tick of xTicks.ticks) {
     const wide = textWidth(context, tick.label);
     const x = Math.min(Math.max(xOf(model, tick.at) - wide / 2, -gutter.left + 2), width - wide - 2);
-    // What a picked moment's label would cover half of is not told at all.
+    // What a picked moment's label would cover half of is not shown at all.
     if (taken.some((label) => x < label.left + label.wide + 3 && x + wide > label.left - 3)) continue;
     if (x < free) continue;
     context.fillText(tick.label, x, height + 13);

@@ -16,7 +16,7 @@ import { visible } from '../ui/text';
 import { Icon } from './icon';
 import type { Summary } from './summary';
 
-export interface HeadlineActions {
+interface HeadlineActions {
   open(line: LineLink, beside: boolean): void;
   show(evidence: Evidence): void;
   /** Shows objects of a heap dump; null for a model without. */
@@ -165,7 +165,7 @@ function Warnings({ warnings }: { readonly warnings: readonly Notice[] }): VNode
   );
 }
 
-/** A finding in a sentence, with what it rests on and its line a click away. */
+/** A finding in a sentence, with its evidence and its line a click away. */
 function Finding({
   finding,
   actions,
@@ -213,7 +213,7 @@ function Finding({
   );
 }
 
-export function Sentence({
+function Sentence({
   parts,
   actions,
 }: {

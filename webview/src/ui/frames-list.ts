@@ -235,7 +235,7 @@ export class FrameList {
 }
 
 /** The term of the filter that finds what has a frame on its stack: by its line, or by its function. */
-export function termOf(frame: Frame, byFunction: boolean): string {
+function termOf(frame: Frame, byFunction: boolean): string {
   if (hasSource(frame) && !byFunction) return `file:${exactly(`${frame.file}:${frame.line}`)}`;
   return frame.function === '' ? '' : `function:${exactly(frame.function)}`;
 }

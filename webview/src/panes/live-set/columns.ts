@@ -51,7 +51,7 @@ function sampleColumns(profile: ProfileInfo, setName: string, rule: string): Col
   const figureWidth = head === 'Bytes' ? `${FIGURE_PX}px` : wide(longest(widths), FIGURE_PX);
   const measured = setName.charAt(0).toUpperCase() + setName.slice(1);
   const counts = !countsKnown()
-    ? 'The file doesn’t tell how many allocations'
+    ? 'The file doesn’t say how many allocations'
     : countsTitle() === 'Samples'
       ? 'How many samples the file has of it'
       : 'How many allocations';
