@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
-from memlens.model.frames import NATIVE, lacks_its_line, package_of
+from memlens.model.frames import LIBRARY, NATIVE, lacks_its_line, package_of
 from memlens.model.info import GraphInfo, Model, ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.frames import FrameColumns, FrameRow
@@ -20,7 +20,6 @@ from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
 from memlens.views.naming.attribution import FILTER_FIELD
-from memlens.views.naming.labels import detail_of
 from memlens.views.naming.modules import inferred_names, modules_of_stacks
 from memlens.views.naming.places import charged_places, operator_names
 from memlens.views.naming.pools import pool_name, pools_of
@@ -249,6 +248,11 @@ def _inferred(name: GroupName) -> GroupName:
     place = None if name.place is None else msgspec.structs.replace(name.place, source="inferred")
     detail = f"{name.detail}, inferred" if name.detail else "inferred"
     return GroupName(name.name, detail, place, f"{name.filter} is:inferred")
+
+
+def detail_of(text: str, kind: int) -> str:
+    """What stands beside the name of a place with frames of one kind: also whether it is a library's."""
+    return ", ".join(filter(None, (text, "library"))) if kind == LIBRARY else text
 
 
 def _line(row: FrameRow, field: str) -> GroupName:
