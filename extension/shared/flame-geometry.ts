@@ -13,13 +13,10 @@ export const BOX_BYTES = 32;
 export const MORE = 1;
 export const MATCHES = 2;
 export const HOLDS_MATCH = 4;
-/** The `name` of the root. */
-export const ROOT_NAME = 0xffffffff;
 
 export const KIND_USER = 0;
 export const KIND_LIBRARY = 1;
 export const KIND_NATIVE = 2;
-export const KIND_NONE = 3;
 
 export interface FlameGeometry {
   readonly boxes: number;

@@ -221,13 +221,6 @@ export interface CloseParams {
   view: string;
 }
 
-/** A node of the compact tree, and its children `offset` and on, the largest first. */
-export interface CompactAnswer {
-  node: CompactNode;
-  children: CompactNode[];
-  offset: number;
-}
-
 /** Objects of one type whose dominators are of one node. `node` is its number, 0 for the root. */
 export interface CompactNode {
   node: number;
@@ -879,7 +872,7 @@ export interface Frame {
 /**
  * Free pieces within segments, by what they could serve.
  *
- * `usable`: of the request's stream, pool and size class. `rest`: at most 1 MiB behind a block of a large
+ * `usable`: of the request's stream, pool and size class. `rest`: at most 1 MiB after a block of a large
  * segment, which the allocator doesn't split off. The others belong to segments that may not serve the request.
  */
 export interface FreePlace {
@@ -963,7 +956,6 @@ export interface GraphInfo {
   capped: boolean;
   sizes_inferred: boolean;
   truncated: boolean;
-  has_places: boolean;
   allocations: ProfileInfo | null;
 }
 
@@ -1107,19 +1099,11 @@ export interface HeapDominatedResult {
   total: number;
 }
 
-/** A group of the compact dominator tree. */
+/** A group of the compact dominator tree; group 0 is the root. */
 export interface HeapGroupParams {
   snapshot: string;
   node: number;
   filter: string;
-}
-
-/** The groups below a group of the compact dominator tree; group 0 is the root. */
-export interface HeapGroupsParams {
-  snapshot: string;
-  node: number;
-  offset: number;
-  limit: number;
 }
 
 /** Why the objects of a type or a group are alive: the children of a node of their merged paths. */
@@ -1491,7 +1475,7 @@ export interface MapLocateParams {
   axis: 'event' | 'time';
 }
 
-/** An event that is worth a mark on the time axis; `moment` is the state behind it. */
+/** An event that is worth a mark on the time axis; `moment` is the state after it. */
 export interface Mark {
   kind: 'oom' | 'snapshot';
   device: number;
@@ -1799,13 +1783,12 @@ export interface PathsAnswer {
   complete: boolean;
 }
 
-/** A segment that could serve the request but for the blocks in it, the largest of which are told. */
+/** A segment that could serve the request but for the blocks in it, the largest of which are listed. */
 export interface PinnedSegment {
   address: string;
   size_bytes: number;
   free_bytes: number;
   largest_free_bytes: number;
-  free_pieces: number;
   stream: string;
   pool: string | null;
   expandable: boolean;
@@ -1854,12 +1837,12 @@ export interface ProfileInfo {
   end: number;
   time_unit: string;
   series: string[];
-  tells_flow: boolean;
-  tells_all: boolean;
+  has_flow: boolean;
+  has_short_lived: boolean;
 }
 
 /**
- * What went on between two edges. `survived_*` is what stacks allocated there beyond what they freed.
+ * What went on between two edges.
  *
  * Counts are None where the profile doesn't say how many allocations they were.
  */
@@ -1868,8 +1851,6 @@ export interface ProfileRangeAnswer {
   allocated_count: number | null;
   freed_bytes: number;
   freed_count: number | null;
-  survived_bytes: number;
-  survived_count: number | null;
   live_before_bytes: number;
   live_after_bytes: number;
 }
@@ -1996,12 +1977,11 @@ export interface ReservedParams {
 /** What a set of objects retains: these objects themselves and what only they keep alive. */
 export interface RetainedAnswer {
   chosen: number;
-  chosen_bytes: number;
   objects: number;
   retained_bytes: number;
 }
 
-/** The next allocation of the same size on the same stream, behind the event. */
+/** The next allocation of the same size on the same stream, after the event. */
 export interface Retry {
   event: number;
   moment: number;
@@ -2265,7 +2245,8 @@ export interface SqlTableColumn {
  * belongs to. Their lines count like those of frames.
  *
  * `freed_frames` is the stack of its free, where that is recorded; it counts for no line. `inferred_module` is the
- * path of the module that memory from before recording was inferred to belong to.
+ * path of the module that memory from before recording was inferred to belong to. `stack_of_free` says that
+ * `frames` are inferred: the stack of the free, which repeats the allocation's.
  */
 export interface StackAnswer {
   allocation: AllocationSummary;
@@ -2275,6 +2256,7 @@ export interface StackAnswer {
   freed_frames: Frame[];
   same_stack: Totals;
   inferred_module: string | null;
+  stack_of_free: boolean;
 }
 
 /** The stack that made an allocation. With `filter` its totals are of what fits it, on that device. */
@@ -2531,7 +2513,6 @@ export interface Requests {
   'memlens/heapObject': { params: HeapObjectParams; result: ObjectAnswer };
   'memlens/heapReferences': { params: HeapReferencesParams; result: HeapReferencesResult };
   'memlens/heapDominated': { params: HeapDominatedParams; result: HeapDominatedResult };
-  'memlens/heapGroups': { params: HeapGroupsParams; result: CompactAnswer };
   'memlens/heapGroup': { params: HeapGroupParams; result: GroupAnswer };
   'memlens/heapPicture': { params: HeapPictureParams; result: FlameResult };
   'memlens/heapPaths': { params: HeapPathsParams; result: PathsAnswer };
@@ -2613,7 +2594,6 @@ export const VIEW_METHODS = [
   'memlens/heapObject',
   'memlens/heapReferences',
   'memlens/heapDominated',
-  'memlens/heapGroups',
   'memlens/heapGroup',
   'memlens/heapPicture',
   'memlens/heapPaths',

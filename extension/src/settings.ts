@@ -42,7 +42,7 @@ export function lineTotals(): boolean {
 }
 
 /** The files that the user chose for paths in snapshots, in this workspace. */
-export function rememberedPaths(memory: vscode.Memento): Record<string, string> {
+function rememberedPaths(memory: vscode.Memento): Record<string, string> {
   return strings(memory.get(REMEMBERED_KEY));
 }
 

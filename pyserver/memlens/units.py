@@ -58,6 +58,12 @@ def format_value(value: int, unit: str) -> str:
     return f"{value:,}" if unit in ("count", "") else f"{value:,} {unit}"
 
 
+def format_share(part: float, whole: float) -> str:
+    """Format a share of a whole as a percentage, which is 0 only where nothing is."""
+    share = part / whole if whole else 0.0
+    return "<0.1%" if 0 < share < 0.001 else f"{share:.1%}"
+
+
 def counted(count: int, noun: str) -> str:
     """Format a count and its noun: ``1 event``, ``2,000 events``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

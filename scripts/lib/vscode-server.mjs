@@ -10,7 +10,7 @@ import { ROOT } from './paths.mjs';
 import { UserError, must } from './steps.mjs';
 
 /** A quiet workbench: no account, no network, no first-run pages, no AI. */
-export const QUIET_SETTINGS = {
+const QUIET_SETTINGS = {
   'chat.disableAIFeatures': true,
   'extensions.autoCheckUpdates': false,
   'extensions.autoUpdate': false,

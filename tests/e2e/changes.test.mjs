@@ -1,5 +1,5 @@
-// Files change under a view: rewritten beside and in place, moved away, put back; and the archive behind it is damaged.
-// The view says so once, goes on showing what it has, and reads again when it is told to.
+// Files change under a view: rewritten beside and in place, moved away, put back; and its archive is damaged.
+// The view says so once, goes on showing what it has, and reads again when asked to.
 import assert from 'node:assert/strict';
 import { copyFileSync, readdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -100,7 +100,7 @@ test('a file that is moved away: the view says so and goes on; hidden, the bar s
   assert.equal(await view.locator(BAR).isVisible(), false);
 });
 
-test('another file in its place is told; the file itself, put back, ends the telling', async () => {
+test('another file in its place is reported; the file itself, put back, ends the report', async () => {
   writeAnother(file);
   await barSays(/has changed on disk/);
   renameSync(`${file}.away`, file);

@@ -1,4 +1,4 @@
-// Two profiles compared: chosen from those that are open, told line by line with the figures of the command line, drawn
+// Two profiles compared: chosen from those that are open, listed line by line with the figures of the command line, drawn
 // as one flame graph of both, and all of it is there again after a reload.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -88,10 +88,13 @@ test('another value, swapped, by function, with words: all of it in the table', 
       await list.selectOption({ index });
     });
   await value(0);
-  const said = counts.rows.map(({ difference_bytes: difference }) =>
+  const expected = counts.rows.map(({ difference_bytes: difference }) =>
     titleOf(difference).replace(' bytes', ''),
   );
-  await until(async () => JSON.stringify(await titles()) === JSON.stringify(said), 'the counts of the CLI');
+  await until(
+    async () => JSON.stringify(await titles()) === JSON.stringify(expected),
+    'the counts of the CLI',
+  );
   // it is the value of all of the view
   assert.equal(await view.locator('.toolbar select').inputValue(), '0');
   await value(1);
@@ -138,8 +141,8 @@ test('both are one flame graph, whose figures are those of the command line', as
     assert.ok(Math.abs(own[0].width - width) <= 1.01, `${own[0].name} ${own[0].width} ${width}`);
   }
   assert.ok(looked >= 4, `${looked} functions`);
-  const told = await vscode.memlens('flame', MINE, '--diff', OTHER);
-  const gone = told.rows.find(({ name }) => name.function === 'documents');
+  const reported = await vscode.memlens('flame', MINE, '--diff', OTHER);
+  const gone = reported.rows.find(({ name }) => name.function === 'documents');
   assert.deepEqual([gone.sides.after_bytes, gone.sides.before_bytes > 0], [0, true]);
 });
 
@@ -168,7 +171,7 @@ test('a box says which way in sign and word, and leads to its line here', async 
   await standsStill();
 });
 
-test('normalised, from the bottom up and as a table the same is said', async () => {
+test('normalised, from the bottom up and as a table the figures are the same', async () => {
   await inGraph('.flame-surface').press('Escape');
   await inGraph('.flame-toolbar').getByRole('button', { name: 'Normalised' }).click();
   await standsStill();
@@ -208,7 +211,7 @@ for (const theme of ['light', 'hc', 'hc-light', 'dark'])
     assert.ok(looked > 15, `${looked} texts`);
   });
 
-test('the comparison is there again when the view was hidden; a file that fails is told in place', async () => {
+test('the comparison is there again when the view was hidden; a file that fails is reported in place', async () => {
   await vscode.hideAndShow(MINE);
   view = new SnapshotView(vscode, await vscode.webview());
   await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
@@ -222,13 +225,7 @@ test('the comparison is there again when the view was hidden; a file that fails 
   await view.locator('.toolbar').getByRole('button', { name: 'Compare…' }).click();
   await view.menuItem('Compare with Another…').click();
   await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Choose a file' }).click();
-  const input = vscode.page.locator('.quick-input-widget .quick-input-box input');
-  await until(
-    async () => (await input.inputValue()).includes(path.basename(vscode.folder)),
-    'the dialog is there',
-  );
-  await input.fill(path.join(vscode.folder, BROKEN));
-  await vscode.page.keyboard.press('Enter');
+  await vscode.choosePath(path.join(vscode.folder, BROKEN));
   await view.locator('.compare-notice', { hasText: BROKEN }).waitFor();
   await view.locator('.compare-notice .button', { hasText: 'Choose another' }).click();
   await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'this snapshot' }).click();

@@ -1,4 +1,4 @@
-// Two snapshots compared: chosen from those that are open, told line by line with the figures of the command line, a
+// Two snapshots compared: chosen from those that are open, listed line by line with the figures of the command line, a
 // click on a row leads to its line, and all of it is there again after a reload.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -161,7 +161,7 @@ async function alone() {
   await view.still();
 }
 
-test('the picture tells both heights under the pointer, and by event as well', async () => {
+test('the picture shows both heights under the pointer, and by event as well', async () => {
   await alone();
   const surface = await view.locator('.compare-surface').boundingBox();
   const middle = { x: surface.x + surface.width / 2, y: surface.y + surface.height / 2 };
@@ -175,11 +175,11 @@ test('the picture tells both heights under the pointer, and by event as well', a
   await vscode.page.mouse.click(middle.x, middle.y);
   await until(
     async () => /At the cursor: .* before, .* after/.test(await view.text('.compare-readout')),
-    'the cursor tells both',
+    'the cursor shows both',
   );
   // The table follows the cursor on both sides.
   await until(async () => /at event/.test(await view.text('.compare-caption')), 'the table is of the cursor');
-  // Both tell the same figures.
+  // Both show the same figures.
   const size = String.raw`([\d.,]+ \w+)`;
   const inPicture = (await view.text('.compare-readout')).match(`${size} before, ${size} after`);
   const inTable = (await view.text('.compare-summary')).match(`${size} → .*? ${size},`);
@@ -190,14 +190,16 @@ test('the picture tells both heights under the pointer, and by event as well', a
 test('by step it says that the steps are inferred, in the picture and in the table', async () => {
   await view.locator('.compare-picture').getByRole('button', { name: 'By step' }).click();
   // the sample has no annotations
-  await view.locator('.compare-told', { hasText: '6 steps detected from the repeating pattern' }).waitFor();
+  await view
+    .locator('.compare-heights', { hasText: '6 steps detected from the repeating pattern' })
+    .waitFor();
   await until(
     async () => /beside each other by inferred steps/.test(await view.text('.compare-caption')),
     'the table says so too',
   );
   await vscode.screenshot('compare-steps');
   await view.locator('.compare-picture').getByRole('button', { name: 'By event' }).click();
-  await view.locator('.compare-told').waitFor({ state: 'hidden' });
+  await view.locator('.compare-heights').waitFor({ state: 'hidden' });
 });
 
 for (const theme of ['light', 'hc', 'hc-light', 'dark'])
@@ -221,7 +223,7 @@ test('a reload brings it back, and closing it releases it', async () => {
   );
 });
 
-test('what can not be opened is told in place', async () => {
+test('a file that fails to open is reported in place', async () => {
   const notice = view.locator('.dock .compare-notice');
   await notice.locator('.button').click();
   await choose('Choose a file…');

@@ -117,7 +117,7 @@ describe('with everything', () => {
 
   test('WebGL2: the picture is that of the figures', async () => {
     await vscode.setTheme('dark');
-    // It is software's here, and not taken by itself. The page can be told which renderer to take the next time that it
+    // It is software's here, and not taken by itself. A test can choose which renderer to take the next time that it
     // shows the snapshot, and that is when the server is a new one.
     await view.frame.evaluate(() => {
       document.getElementById('memlens').dataset.prefer = 'webgl2';

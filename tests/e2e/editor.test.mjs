@@ -44,7 +44,7 @@ function short(bytes) {
   return `${value.toFixed(digits).replace(/\.0+$/, '')} ${['B', 'KiB', 'MiB', 'GiB'][power]}`;
 }
 
-/** What is written behind the visible lines of the active editor, and drawn in their gutter: line to both. */
+/** What is written after the visible lines of the active editor, and drawn in their gutter: line to both. */
 function beside() {
   return vscode.page.evaluate(() => {
     const editor = document.querySelector('.editor-group-container.active .monaco-editor');
@@ -100,7 +100,7 @@ test('a button in the title shows what the lines allocated, and only where there
   await titleButton('Show Line Annotations').waitFor({ state: 'detached' });
   await vscode.openFile('model.py');
   await titleButton('Show Line Annotations').click();
-  const seen = await besideIs((lines) => lines[22]?.text && lines[22]?.bar, 'figures behind lines');
+  const seen = await besideIs((lines) => lines[22]?.text && lines[22]?.bar, 'figures after lines');
   await titleButton('Hide Line Annotations').waitFor();
   const hottest = Math.max(...(await vscode.lines('train.pickle')).map((line) => line.live_at_peak_bytes));
   for (const [line, { text, bar }] of Object.entries(seen)) {
@@ -130,7 +130,7 @@ test('a button in the title shows what the lines allocated, and only where there
 test('the figures are totals where those are wanted, and can be left out', async () => {
   await vscode.runCommand('Memlens: Switch Lines between Live at Peak and Total');
   const { total_bytes: total } = expected.get(22);
-  await besideIs((lines) => lines[22]?.text === `${short(total)} in all`, 'totals behind lines');
+  await besideIs((lines) => lines[22]?.text === `${short(total)} in all`, 'totals after lines');
   vscode.writeSettings({ 'memlens.lines.totals': false });
   await besideIs((lines) => lines[22]?.bar && !lines[22].text, 'bars alone');
   vscode.writeSettings({ 'memlens.lines.totals': true });
@@ -173,7 +173,7 @@ test('figures and hovers go with their lines while the file is edited', async ()
   assert.equal((await beside())[24].text, `${short(live)} live at peak`);
 });
 
-test('a file that changed since the run is said to, and leads to where the function stands now', async () => {
+test('a file that changed since the run is marked, and leads to where the function stands now', async () => {
   const file = path.join(vscode.folder, 'train.py');
   await vscode.openFile('train.py');
   await besideIs((lines) => lines[31]?.text?.includes('live at peak'), 'figures of train.py');
@@ -191,7 +191,7 @@ test('a file that changed since the run is said to, and leads to where the funct
   await vscode.page.keyboard.type('66');
   await vscode.page.keyboard.press('Enter');
   const remark = `The file has changed since the run: \`train\` now stands at line ${moved}`;
-  const seen = await besideIs((lines) => lines[66]?.text?.includes(remark), 'a remark behind line 66');
+  const seen = await besideIs((lines) => lines[66]?.text?.includes(remark), 'a remark after line 66');
   assert.match(seen[66].text, /\(77\.0 MiB live at peak, all in calls then\)$/);
   assert.equal(seen[66].bar, -1, 'the bar is an outline');
   await vscode.screenshot('editor-changed');

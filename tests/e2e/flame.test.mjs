@@ -11,12 +11,12 @@ const FILE = 'train.pickle';
 
 let vscode;
 let view;
-/** What `memlens flame --json` tells of each function live at the peak. */
-let told;
+/** What `memlens flame --json` reports for each function live at the peak. */
+let reported;
 
 before(async () => {
   vscode = await openVSCode({ viewport: { width: 1440, height: 900 } });
-  told = await vscode.memlens('flame', FILE);
+  reported = await vscode.memlens('flame', FILE);
   view = await SnapshotView.opened(vscode, FILE);
   await view.locator('[role=tab]', { hasText: 'Flame graph' }).click();
   await drawn();
@@ -38,7 +38,7 @@ async function ownBox(share = 1.1) {
   const surface = await view.locator('.flame-surface').boundingBox();
   const all = await boxes();
   for (const box of all.toSorted((a, b) => b.width - a.width)) {
-    const rows = told.rows.filter(({ name }) => name.function === box.name);
+    const rows = reported.rows.filter(({ name }) => name.function === box.name);
     const same = all.filter(({ name }) => name === box.name);
     const places = lines.filter((line) => line.function === box.name && line.live_at_peak_bytes > 0);
     if (box.width > share * surface.width) continue;
@@ -67,11 +67,11 @@ test('boxes have the widths of their values, and fill the row of their parent', 
   const surface = await view.locator('.flame-surface').boundingBox();
   const root = all.find(({ node }) => node === 0);
   assert.ok(Math.abs(root.width - surface.width) <= 1);
-  for (const row of told.rows.slice(0, 12)) {
+  for (const row of reported.rows.slice(0, 12)) {
     const own = all.filter(({ name }) => name === row.name.function);
-    const others = told.rows.filter(({ name }) => name.function === row.name.function);
+    const others = reported.rows.filter(({ name }) => name.function === row.name.function);
     if (own.length !== 1 || others.length !== 1) continue;
-    const expected = (surface.width * row.bytes) / told.total_bytes;
+    const expected = (surface.width * row.bytes) / reported.total_bytes;
     assert.ok(Math.abs(own[0].width - expected) <= 1.01, `${row.name.function} is ${own[0].width} wide`);
   }
   // a picture that is stretched to a wider view names fewer, until the next one has come
@@ -151,7 +151,7 @@ test('bottom-up starts where memory is allocated; collapsed libraries are one bo
   const surface = await view.locator('.flame-surface').boundingBox();
   const second = (await boxes()).filter(({ node, y }) => node !== 0 && y < 30);
   assert.equal(second[0].name, self.name.function);
-  assert.ok(Math.abs(second[0].width - (surface.width * self.self_bytes) / told.total_bytes) <= 1.01);
+  assert.ok(Math.abs(second[0].width - (surface.width * self.self_bytes) / reported.total_bytes) <= 1.01);
   await view.flame('Top-down');
   await view.flame('Collapse libraries');
   await drawn();
@@ -198,7 +198,7 @@ test('functions stand by what they allocated themselves; one stands between its 
   const functions = view.locator('.flame-functions .grid-row');
   await functions.first().waitFor();
   const names = async () => await functions.locator('div:first-child bdi:first-of-type').allInnerTexts();
-  const bySelf = told.rows.map(({ self_bytes: size }) => size).toSorted((a, b) => b - a);
+  const bySelf = reported.rows.map(({ self_bytes: size }) => size).toSorted((a, b) => b - a);
   const figures = await functions
     .locator('div:nth-child(2) span')
     .evaluateAll((all) => all.map(({ title }) => title));
@@ -212,7 +212,7 @@ test('functions stand by what they allocated themselves; one stands between its 
 
   await view.locator('.flame-functions').getByRole('button', { name: 'Inclusive' }).click();
   await until(
-    async () => (await names())[0] === told.rows[0].name.function,
+    async () => (await names())[0] === reported.rows[0].name.function,
     'the largest inclusive is first',
   );
   const wanted = view.locator('.flame-functions .grid-row', { hasText: row.name.function });
@@ -281,7 +281,7 @@ test('a key that comes before the details of what was clicked is about what was 
   await drawn();
 });
 
-test('W sandwiches the function of a box; the list of keys tells it; hidden and shown it has all of it back', async () => {
+test('W sandwiches the function of a box; the list of keys has it; hidden and shown it has all of it back', async () => {
   const { box, row } = await ownBox(0.6);
   await vscode.page.mouse.click(...(await at(box)));
   await factOf('Inclusive');
@@ -321,13 +321,13 @@ test('W sandwiches the function of a box; the list of keys tells it; hidden and 
 });
 
 for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
-  test(`${theme}: boxes can be told from the ground, and every text can be read`, async () => {
+  test(`${theme}: boxes can be distinguished from the background, and every text can be read`, async () => {
     await vscode.setTheme(theme);
     await drawn();
     const { node } = (await ownBox()).box;
     await vscode.page.mouse.click(...(await at((await boxes()).find((each) => each.node === node))));
     await factOf('Inclusive');
-    // what was clicked is told beside the boxes, which are narrower then
+    // what was clicked is shown beside the boxes, which are narrower then
     await drawn();
     const box = (await boxes()).find((each) => each.node === node);
     const [x, y] = await at(box);

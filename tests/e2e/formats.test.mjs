@@ -1,5 +1,5 @@
-// A small recording of each profiler, all in one VS Code: told by its content whatever it is called, shown with the
-// figures that the command line tells, and from a box or a row to the line, whose hover has the line's figure.
+// A small recording of each profiler, all in one VS Code: recognised by its content whatever it is called, shown with the
+// figures that the command line prints, and from a box or a row to the line, whose hover has the line's figure.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -10,7 +10,7 @@ import { SnapshotView, boxesStandStill, until } from './view.mjs';
 const MEMRAY = process.env.MEMLENS_TEST_MEMRAY ?? path.join(ROOT, '.cache', 'memray', 'bin', 'python');
 
 /**
- * recorded: the recording in tests/fixtures/profiles; file: what it is called here, which tells nothing of it;
+ * recorded: the recording in tests/fixtures/profiles; file: what it is called here, which says nothing of its format;
  * box: a function whose box is clicked; word: of the line that it opens; times,
  * sizes: whether the view has them.
  */
@@ -98,9 +98,9 @@ for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
   if (kind === 'memray' && !existsSync(MEMRAY)) {
     test('memray: without it the view says with what command it comes', async () => {
       await open(file);
-      const said = view.locator('.screen.failed');
-      await said.filter({ hasText: 'recorded by memray 1.20' }).waitFor();
-      assert.match(await said.innerText(), /pip install "memray>=1\.20,<1\.21".*memlens\.memray\.python/s);
+      const failure = view.locator('.screen.failed');
+      await failure.filter({ hasText: 'recorded by memray 1.20' }).waitFor();
+      assert.match(await failure.innerText(), /pip install "memray>=1\.20,<1\.21".*memlens\.memray\.python/s);
       await vscode.screenshot('format-memray');
     });
     continue;

@@ -218,6 +218,14 @@ class VSCode {
     await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
   }
 
+  /** Enters a path in VS Code's dialog for files, once that has the folder which it begins with. */
+  async choosePath(file) {
+    const input = this.page.locator('.quick-input-widget .quick-input-box input');
+    await this.page.waitForFunction((box) => box?.value.startsWith('/'), await input.elementHandle());
+    await input.fill(file);
+    await input.press('Enter');
+  }
+
   /** Opens a file of the workspace by its path in it, through quick open. */
   async openFile(name) {
     await this.#palette(name);
@@ -348,7 +356,7 @@ class VSCode {
       this.writeSettings({ 'workbench.colorTheme': 'Red' });
       await this.page.waitForTimeout(500);
     }
-    await this.page.waitForTimeout(300); // webviews are told, and draw again
+    await this.page.waitForTimeout(300); // webviews are notified, and draw again
   }
 
   /** Adds to the settings of the workspace's copy. */

@@ -169,9 +169,9 @@ describe('by the pointer', () => {
     const rect = await view.rectOf(allocation);
     const middle = [rect.x + rect.width / 2, rect.y + rect.height / 2];
     const camera = await view.moved(() => mouse.dblclick(...toWindow(middle)));
-    const { allocation: told } = await vscode.memlens('stack', FILE, allocation);
-    assert.ok(camera.x0 <= told.start_time_us);
-    assert.ok(camera.x1 >= Math.min(told.end_time_us ?? Infinity, all.x1));
+    const { allocation: shown } = await vscode.memlens('stack', FILE, allocation);
+    assert.ok(camera.x0 <= shown.start_time_us);
+    assert.ok(camera.x1 >= Math.min(shown.end_time_us ?? Infinity, all.x1));
     assert.ok(camera.y1 - camera.y0 < all.y1 / 2);
     await view.selected(allocation);
     await fit();

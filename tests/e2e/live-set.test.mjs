@@ -38,7 +38,7 @@ describe('the tree table', () => {
   test('groups what is live at the peak by line, down to single allocations', async () => {
     // it is what the panel opens with
     await view.locator('.scope-text', { hasText: 'At the peak' }).waitFor();
-    await summary(/^[\d,]+ allocations, .* in \d+ lines$/);
+    await summary(/^[\d,]+ allocations, .* in \d+ lines, by my code$/);
     const { groups } = await figures();
     assert.equal(await view.locator('.live-set .grid').getAttribute('aria-rowcount'), String(groups + 1));
     // what a person sees first is the largest
@@ -182,8 +182,8 @@ describe('the filter', () => {
     await summary(/^Filtered/);
     await view.drawn();
     const bands = await view.frame.evaluate(() => window.memlensTest.bands());
-    const told = await Promise.all(bands.slice(0, 5).map((band) => vscode.memlens('stack', FILE, band)));
-    assert.ok(told.every(({ allocation }) => allocation.size_bytes > 2 ** 20));
+    const listed = await Promise.all(bands.slice(0, 5).map((band) => vscode.memlens('stack', FILE, band)));
+    assert.ok(listed.every(({ allocation }) => allocation.size_bytes > 2 ** 20));
   });
 
   test('says in place which term is wrong, and what holds stays', async () => {
@@ -218,7 +218,7 @@ describe('the filter', () => {
     await group.getByRole('button', { name: 'Filter to this' }).click();
     await view.locator('.filter-badge').waitFor();
     assert.match(await view.locator('.filter-input').inputValue(), /^by:/);
-    await summary(/in 1 line$/);
+    await summary(/in 1 line, by my code$/);
     assert.equal(await view.locator('.grid-row.group .place-link').innerText(), name);
 
     // and the same by the row's menu

@@ -77,7 +77,7 @@ test('addresses over time: blocks where they lie, private pools apart, reserved 
   assert.deepEqual(before, background);
 });
 
-test('a click selects, a hover tells, a double-click zooms to the life, Ctrl+click opens the line', async () => {
+test('a click selects, a hover shows details, a double-click zooms to the life, Ctrl+click opens the line', async () => {
   await vscode.page.mouse.click(...(await pointOf(OWN)));
   await view.selected(OWN);
   await view.locator('#memlens-map .tooltip', { hasText: 'Private pool (0, 1) on stream 7' }).waitFor();

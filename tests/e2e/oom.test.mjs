@@ -1,5 +1,5 @@
 // A run that went out of memory: its pane opens by itself, names the line that holds the memory, and leads there; and
-// the picture of reserved memory tells the same figures.
+// the picture of reserved memory shows the same figures.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -9,7 +9,7 @@ import { openVSCode } from './harness.mjs';
 import { outOfMemory } from './snapshots.mjs';
 import { SnapshotView, until } from './view.mjs';
 
-const FILE = 'full.pickle'; // a snapshot's kind is told by its content
+const FILE = 'full.pickle'; // a snapshot's kind is recognised by its content
 
 let vscode;
 let view;
@@ -50,9 +50,9 @@ test('the summary leads to the pane, which says what the command line says', asy
   for (const device of [1, 0]) {
     const answer = await chosen(device);
     assert.equal(await pane().locator('h2').innerText(), answer.headline);
-    const told = await pane().locator('.oom-findings li bdi:first-child').allInnerTexts();
+    const shown = await pane().locator('.oom-findings li bdi:first-child').allInnerTexts();
     assert.deepEqual(
-      told.filter((text) => text.endsWith('.')),
+      shown.filter((text) => text.endsWith('.')),
       [...answer.findings.filter((f) => !f.advice), ...answer.findings.filter((f) => f.advice)].map(
         (f) => f.text,
       ),
@@ -98,7 +98,7 @@ test('reserved memory is drawn, and its figures at a moment add up', async () =>
   const surface = await picture.locator('.plot-surface').boundingBox();
   await view.page.mouse.click(surface.x + surface.width / 2, surface.y + surface.height / 2);
   await picture.locator('caption', { hasText: /^At / }).waitFor();
-  const told = () =>
+  const shown = () =>
     picture.locator('.reserved-facts tr').evaluateAll((rows) =>
       rows.map((row) => ({
         name: row.querySelector('th').firstChild.textContent,
@@ -106,7 +106,7 @@ test('reserved memory is drawn, and its figures at a moment add up', async () =>
         part: row.className === 'part',
       })),
     );
-  const figures = await told();
+  const figures = await shown();
   const reserved = figures.find(({ name }) => name === 'Reserved').bytes;
   const parts = figures.filter(({ part }) => part).reduce((sum, { bytes }) => sum + bytes, 0);
   assert.ok(reserved > 0);
@@ -128,7 +128,7 @@ test('reserved memory is drawn, and its figures at a moment add up', async () =>
   };
   await filter('size>=1');
   await picture.locator('.reserved-facts th', { hasText: 'Fits the filter' }).waitFor();
-  const all = Object.fromEntries((await told()).map(({ name, bytes }) => [name, bytes]));
+  const all = Object.fromEntries((await shown()).map(({ name, bytes }) => [name, bytes]));
   assert.equal(all['Fits the filter'], all.Requested);
   assert.match(await picture.locator('.reserved-legend').innerText(), /Requested by what fits the filter/);
   await vscode.screenshot('reserved-filtered');

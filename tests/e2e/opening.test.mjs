@@ -106,7 +106,7 @@ async function retry(interfere) {
   await until(() => readers().length === 0, 'its process is gone');
 }
 
-test('a reader that is killed is told', async () => {
+test('a reader that is killed is reported', async () => {
   await retry((reader) => process.kill(reader, 'SIGKILL'));
   await page.getByText('was killed by the system or by somebody').waitFor();
   await vscode.screenshot('reader-killed');

@@ -12,8 +12,8 @@ const FILE = 'words.pb.gz';
 
 let vscode;
 let view;
-/** What `memlens flame --json` tells of each function. */
-let told;
+/** What `memlens flame --json` reports for each function. */
+let reported;
 
 before(async () => {
   vscode = await openVSCode({
@@ -25,7 +25,7 @@ before(async () => {
       );
     },
   });
-  told = await vscode.memlens('flame', FILE);
+  reported = await vscode.memlens('flame', FILE);
   await vscode.openFile(FILE);
   view = new SnapshotView(vscode, await vscode.webview());
   await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
@@ -54,9 +54,9 @@ test('it opens with the flame graph of the value that it names, as wide as the v
   assert.ok(surface.width > 700 && surface.height > 300, JSON.stringify(surface));
   const all = await boxes();
   assert.ok(Math.abs(all.find(({ node }) => node === 0).width - surface.width) <= 1);
-  for (const row of told.rows.slice(0, 6)) {
+  for (const row of reported.rows.slice(0, 6)) {
     const own = all.filter(({ name }) => name === row.name.function);
-    const expected = (surface.width * row.bytes) / told.total_bytes;
+    const expected = (surface.width * row.bytes) / reported.total_bytes;
     if (own.length === 1) assert.ok(Math.abs(own[0].width - expected) <= 1.01, row.name.function);
   }
   assert.match(await view.text('.toolbar select'), /In use/);
@@ -66,7 +66,7 @@ test('it opens with the flame graph of the value that it names, as wide as the v
 test('Ctrl+click on a box opens its line, whose hover has the figure', async () => {
   const lines = await vscode.lines(FILE);
   const [line] = lines.filter((each) => each.function === 'Index.add').toSorted((a, b) => b.total - a.total);
-  const row = told.rows.find(({ name }) => name.function === 'Index.add');
+  const row = reported.rows.find(({ name }) => name.function === 'Index.add');
   await click(await boxOf('Index.add'));
   await view.locator('.flame-details h3', { hasText: 'Index.add' }).waitFor();
   const inclusive = view.locator(
@@ -138,9 +138,11 @@ test('what is brushed over time is what all of the view is about', async () => {
   await vscode.page.mouse.down();
   await vscode.page.mouse.move(canvas.x + 0.8 * canvas.width, y, { steps: 4 });
   await vscode.page.mouse.up();
-  const told = view.locator('.profile-times-head [role=status]', { hasText: /allocated .* in .*, freed / });
-  await told.waitFor();
-  const [, allocated, many] = /allocated (\S+ \S+) in ([\d,]+),/.exec(await told.innerText());
+  const reported = view.locator('.profile-times-head [role=status]', {
+    hasText: /allocated .* in .*, freed /,
+  });
+  await reported.waitFor();
+  const [, allocated, many] = /allocated (\S+ \S+) in ([\d,]+),/.exec(await reported.innerText());
   await vscode.runCommand('Memlens: Show What’s in Memory');
   await view.locator('.live-set-summary', { hasText: `${many} allocations, ${allocated}` }).waitFor();
   await drawn();
@@ -199,7 +201,7 @@ test('hot spots and functions are charged by one rule, my code or any code', asy
   await first('.live-set', mine).waitFor();
   await view.flame('Any code');
   await first('.live-set', any).waitFor();
-  // by which rule a box has something of its own is said with it, and kept when the view is made anew
+  // the rule by which a box has something of its own is shown with it, and kept when the view is made anew
   await view.flameForm('icicle');
   await drawn();
   await view.groupBy('line');
@@ -222,13 +224,13 @@ test('the server dying keeps the value, the stretch, the zoom and what was chose
   await view.locator('.flame-details h3', { hasText: box.name }).waitFor();
   await view.locator('.flame-details dt', { hasText: 'Self (any code)' }).first().waitFor();
   await drawn();
-  const told = async () => ({
+  const reported = async () => ({
     camera: await camera(),
     chosen: await view.locator('.flame-details').innerText(),
     stretch: await stretch.innerText(),
     value: await view.locator('.toolbar select').first().inputValue(),
   });
-  const stood = await told();
+  const stood = await reported();
   await vscode.page.waitForTimeout(500); // it is kept a moment after the last change
 
   const [server] = vscode.processes('-m memlens lsp');
@@ -240,7 +242,7 @@ test('the server dying keeps the value, the stretch, the zoom and what was chose
   await stretch.waitFor();
   await view.locator('.flame-details h3', { hasText: box.name }).waitFor();
   await drawn();
-  assert.deepEqual(await told(), stood);
+  assert.deepEqual(await reported(), stood);
 });
 
 test('nothing failed on the console', () => {

@@ -11,7 +11,7 @@ const FILE = 'train.pickle';
 
 let vscode;
 let view;
-/** The tallest allocation at the peak, as `memlens stack` tells of it. */
+/** The tallest allocation at the peak, as `memlens stack` prints it. */
 let chosen;
 
 before(async () => {

@@ -1,4 +1,4 @@
-// Paths in a snapshot are those of another machine: which file here each one means, and what is said when none does.
+// Paths in a snapshot are those of another machine: which file here each one means, and what is shown when none does.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -107,16 +107,13 @@ test('a file that is not here is named, and frames of libraries are folded', asy
   assert.ok(await view.locator('.panel .frame', { hasText: 'linear.py:134' }).isVisible());
 });
 
-test('where a file is can be said beside it, and is kept for all that lie beside it', async () => {
-  const { page } = vscode;
+test('the place of a file can be entered beside it, and is kept for all that lie beside it', async () => {
   await clickFrame('nowhere', 'gone.py:12');
   await view.locator('.panel .frame-note button', { hasText: 'Map Folder…' }).waitFor();
   mkdirSync(path.join(vscode.folder, 'found'));
   writeFileSync(path.join(vscode.folder, 'found', 'gone.py'), '\n'.repeat(20));
   await view.locator('.panel .frame-note button', { hasText: 'Locate File…' }).click();
-  const input = page.locator('.quick-input-widget input').first();
-  await input.fill(path.join(vscode.folder, 'found', 'gone.py'));
-  await input.press('Enter');
+  await vscode.choosePath(path.join(vscode.folder, 'found', 'gone.py'));
   await vscode.atLine('gone.py', 12);
   const settings = JSON.parse(readFileSync(path.join(vscode.folder, '.vscode', 'settings.json'), 'utf8'));
   assert.equal(settings['memlens.pathMappings']['/srv/elsewhere'], '${workspaceFolder}/found');

@@ -60,13 +60,13 @@ test('an example fills a grid with what the command line says', async () => {
   await examples.selectOption({ label: LARGEST });
   await until(async () => /^100 rows in/.test(await status()), 'the rows');
   const query = await area().inputValue();
-  const told = await vscode.memlens('sql', FILE, query);
-  assert.equal(told.length, 100);
+  const printed = await vscode.memlens('sql', FILE, query);
+  assert.equal(printed.length, 100);
   const shown = await column('allocation');
   assert.ok(shown.length >= 5);
   assert.deepEqual(
     shown,
-    told.slice(0, shown.length).map((row) => String(row.allocation)),
+    printed.slice(0, shown.length).map((row) => String(row.allocation)),
   );
   assert.equal(await view.locator('.sql-grid').getAttribute('aria-rowcount'), '101');
 });

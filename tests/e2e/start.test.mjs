@@ -51,7 +51,7 @@ test(
   },
 );
 
-test('it ends when it is told to, and its server with it', { timeout: TIMEOUT_MS }, async () => {
+test('it ends when it is stopped, and its server with it', { timeout: TIMEOUT_MS }, async () => {
   start.kill('SIGINT');
   await once(start, 'exit');
   await assert.rejects(fetch(opened.url));

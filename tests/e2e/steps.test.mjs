@@ -23,14 +23,14 @@ before(async () => {
 after(() => vscode?.close());
 
 test('the leak of the sample is the first line that grows, and a click opens it', async () => {
-  const told = await vscode.memlens('steps', FILE);
-  const [leak] = told.growth.rows;
+  const reported = await vscode.memlens('steps', FILE);
+  const [leak] = reported.growth.rows;
   view = await SnapshotView.opened(vscode, FILE);
   await view.locator('.lanes').waitFor({ state: 'hidden' });
   await vscode.runCommand('Memlens: Show Leaks');
   await view.locator('.steps-how', { hasText: 'detected from the repeating pattern' }).waitFor();
   const steps = view.locator('.steps-table tbody tr');
-  await until(async () => (await steps.count()) === told.steps.count, 'all steps are listed');
+  await until(async () => (await steps.count()) === reported.steps.count, 'all steps are listed');
   const first = view.locator('.growth-table tbody tr').first();
   assert.match(await first.innerText(), /more after every step/);
   assert.match(await first.innerText(), new RegExp(`train\\.py:${leak.frame.line}`));
@@ -46,7 +46,7 @@ test('the leak of the sample is the first line that grows, and a click opens it'
     };
     return inside(figure, 'left') - inside(place, 'right');
   });
-  assert.ok(parted >= 12, `a figure stands ${parted} pixels behind the place before it`);
+  assert.ok(parted >= 12, `a figure stands ${parted} pixels after the place before it`);
   await vscode.screenshot('steps');
 
   await steps.nth(2).click();

@@ -42,14 +42,14 @@ describe('figures of lines', () => {
   });
 
   it('are values of profiles in their units', () => {
-    const said = [
+    const written = [
       formatValue(2048, 'bytes'),
       formatValue(1234, 'count'),
       formatValue(1_500_000, 'nanoseconds'),
       formatValue(90, 'seconds'),
       formatValue(7, 'widgets'),
     ];
-    assert.deepEqual(said, ['2 KiB', '1,234', '1.5 ms', '90 s', '7 widgets']);
+    assert.deepEqual(written, ['2 KiB', '1,234', '1.5 ms', '90 s', '7 widgets']);
   });
 
   it('are hotter by factors of four, in six steps', () => {

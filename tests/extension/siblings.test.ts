@@ -24,13 +24,13 @@ it('the same recorder makes files of a kind', () => {
   assert.notEqual(kindOf('train.pickle'), kindOf('train.py'));
 });
 
-it('when they were written is said in words', () => {
+it('when they were written is shown in words', () => {
   assert.equal(whenOf(-2 * 3600_000), '2 hours earlier');
   assert.equal(whenOf(61_000), '1 minute later');
   assert.equal(whenOf(-86_400_000), '1 day earlier');
 });
 
-it('a page of memory_viz is told by its beginning', () => {
+it('a page of memory_viz is recognised by its beginning', () => {
   const page = (script: string): string =>
     `\n<!DOCTYPE html>\n<html>\n<body>\n<script type="module">\n${script}`;
   const own = 'import {add_local_files} from "https://cdn.example/torch/utils/viz/MemoryViz.js"';

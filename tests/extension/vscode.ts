@@ -75,7 +75,7 @@ export const settings: Record<string, unknown> = {};
 /** The globs that `findFiles` was called with, and its results. */
 export const files = { globs: [] as string[], results: [] as Uri[] };
 
-/** What the editor tells: fired by tests. */
+/** What the editor reports: fired by tests. */
 export const events = {
   changed: new EventEmitter<unknown>(),
   saved: new EventEmitter<unknown>(),

@@ -9,7 +9,6 @@ from tests.python.graphs import WEAK, SmallGraph
 NODE_TYPES = ["hidden", "array", "string", "object", "code", "closure", "native", "synthetic"]
 EDGE_TYPES = ["context", "element", "property", "internal", "hidden", "shortcut", "weak"]
 NODE_FIELDS = ["type", "name", "id", "self_size", "edge_count", "trace_node_id", "detachedness"]
-INDEXED = ("element", "hidden")
 
 
 @dataclass

@@ -98,6 +98,8 @@ def test_lines_have_the_same_of_their_own_everywhere(profile: Snapshot, attribut
     for row in hot.rows:
         if row.place is not None and row.bytes:
             found[row.place.file, row.place.line] = row.bytes
+        if row.place is not None:
+            assert ("library" in row.detail.split(", ")) == (row.place.kind == "library"), row
     if hot.groups <= 1000:
         assert found == expected
         assert sum(row.bytes for row in hot.rows) == hot.bytes == sum(amount for _, amount in plain.stacks)

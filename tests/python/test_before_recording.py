@@ -216,6 +216,32 @@ def test_same_term_in_all_commands(
     assert "before:1" not in text
 
 
+def test_a_stack_repeated_by_the_free_is_inferred(
+    opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As with ``context="alloc"``: the second allocation is in the trace, and its free repeats its stack."""
+    trace = [
+        event("free_requested", 0x10000, 500, USED),
+        event("free_completed", 0x10000, 500, USED),
+        event("alloc", 0x20000, 64, FREED),
+        event("free_completed", 0x20000, 64, FREED),
+    ]
+    path = written(tmp_path / "s.pickle", trace)
+    snapshot = opened(path)
+    assert [stack(snapshot, number).stack_of_free for number in range(2)] == [True, False]
+    assert cli.main(["stack", str(path), "0", "--cache-dir", str(tmp_path / "c")]) == 0
+    assert "allocated before recording, its stack inferred: its free repeats it\n" in capsys.readouterr().out
+    assert cli.main(["info", str(path), "--cache-dir", str(tmp_path / "c")]) == 0
+    assert (
+        "1 allocation from before the recording has the stack of the free (inferred)"
+        in capsys.readouterr().out
+    )
+    trace[-1] = event("free_completed", 0x20000, 64, USED)
+    written(path, trace)
+    answer = stack(opened(path), 0)
+    assert (answer.frames, answer.stack_of_free) == ([], False)
+
+
 # ---- inferred categories and modules --------------------------------------------------------------------------------
 
 

@@ -119,7 +119,7 @@ def test_what_is_charged_to_no_line(tmp_path: Path) -> None:
     assert words[2].endswith("60 B  /v/site-packages/torch/nn/linear.py:5 forward (library)")
     assert [line.rpartition("   ")[2].strip() for line in words[4:]] == [
         "charged to", "lines of your own code", "lines of libraries, as no frame is your own code",
-        "no line: only C++ frames", "no line: no stack recorded",
+        "no line: no Python frame with a known line", "no line: no stack recorded",
         "no line: allocated before recording, without a stack", "in all",
     ]  # fmt: skip
     anyone = json.loads(memlens("lines", path, "--json", "--any-code").stdout)

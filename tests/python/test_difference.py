@@ -311,7 +311,7 @@ def test_a_renamed_function_is_one_box() -> None:
         assert tree.names.names([int(tree.name[1])])[0].function == name
 
 
-def test_the_command_line_tells_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_prints_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sample = str(Path(__file__).parents[2] / "samples" / "words.pb.gz")
 
     def reported(*arguments: str) -> str:

@@ -313,8 +313,8 @@ def test_any_names_and_any_values(
         sums[0] += values[node - 1]
         sums[1] += 1
     samples = Samples(stacks, FrameNames(enumerate(rows)))
-    _, got, told_title = read_speedscope(speedscope(samples, title))
-    assert told_title == title
+    _, got, read_title = read_speedscope(speedscope(samples, title))
+    assert read_title == title
     assert got == {stack: (sums[0], sums[1]) for stack, sums in expected.items()}
     negative = replace(samples, stacks=replace(stacks, values=-stacks.values))
     whole = fields(gzip.decompress(pprof(negative, title)))

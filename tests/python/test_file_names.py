@@ -38,7 +38,7 @@ def test_paths_without_end_are_shown_whole() -> None:
     }
 
 
-def test_a_snapshot_tells_its_files_apart(with_oracle: WithOracle) -> None:
+def test_names_distinguish_the_files_of_a_snapshot(with_oracle: WithOracle) -> None:
     snapshot, _, _ = with_oracle
     names = file_names(snapshot).names
     files = {row[0] for row in snapshot.frames.all_rows()}

@@ -143,7 +143,7 @@ def test_temporary_and_small_allocations(made: Make, kind: int, many: bool) -> N
     )  # fmt: skip
     rest: Row = ("rest", USER, {"total_count": 500_000, "total_bytes": 5_000_000_000, "temporary_count": 10})
     snapshot = made("total_bytes", row, rest)
-    said = many and kind == USER
+    expected = many and kind == USER
     assert (
         text_of(snapshot, "temporary_allocations")
         == [
@@ -152,7 +152,7 @@ def test_temporary_and_small_allocations(made: Make, kind: int, many: bool) -> N
                 "is made. Reuse a buffer, or reserve its capacity once."
             )
         ]
-        * said
+        * expected
     )
     assert (
         text_of(snapshot, "small_allocations")
@@ -162,7 +162,7 @@ def test_temporary_and_small_allocations(made: Make, kind: int, many: bool) -> N
                 "array of values would save the allocator's work and its overhead for each."
             )
         ]
-        * said
+        * expected
     )
 
 

@@ -205,7 +205,7 @@ HOSTILE: dict[str, Callable[[Columns], Columns]] = {
     "more beyond 32 bits": changed("more", lambda c: one(c, 1, 2**40)),
     "more than the whole": changed("more_bytes", lambda c: one(c, 1, 2**61)),
     "more than there is": changed("more_bytes", lambda c: one(c, 1, 137)),
-    "a parent behind its child": changed("parent", lambda c: one(c, 0, 1)),
+    "a parent after its child": changed("parent", lambda c: one(c, 0, 1)),
     "a parent beyond 32 bits": changed("parent", lambda c: one(c, 0, 2**32)),
     "no root": lambda cs: {k: c if k.startswith(("frame", "deep")) else c[:0] for k, c in cs.items()},
     "wider than its parent": changed("bytes", lambda c: one(c, 1, int(c[0]) + 1)),

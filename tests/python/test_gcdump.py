@@ -167,8 +167,8 @@ def test_dumps_cut_off_anywhere(tmp_path: Path) -> None:
     whole = load(made(tmp_path, data))
     counts: set[int] = set()
     for end in range(30, len(data) - 60, 3):
-        said = outcome(tmp_path / "cut.gcdump", data[:end])
-        if said:
+        error = outcome(tmp_path / "cut.gcdump", data[:end])
+        if error:
             assert not counts
             continue
         graph = load(tmp_path / "cut.gcdump")

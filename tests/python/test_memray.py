@@ -704,7 +704,9 @@ def table(path: Path, folder: Path, *options: str) -> Counter[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("options", "column"), [((), 0), (("--leaks",), 2), (("--temporary-allocation-threshold=0",), 4)]
 )
-def test_what_memray_table_tells(path: Path, tmp_path: Path, options: tuple[str, ...], column: int) -> None:
+def test_figures_are_those_of_memray_table(
+    path: Path, tmp_path: Path, options: tuple[str, ...], column: int
+) -> None:
     profile = read_with(path, PYTHON, tmp_path)
     mine: Counter[tuple[str, str]] = Counter()
     for marked, values in samples_of(profile):
@@ -717,7 +719,7 @@ def test_what_memray_table_tells(path: Path, tmp_path: Path, options: tuple[str,
 
 @needs_memray
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_what_memray_stats_tells(path: Path, tmp_path: Path) -> None:
+def test_figures_are_those_of_memray_stats(path: Path, tmp_path: Path) -> None:
     out = tmp_path / "stats.json"
     subprocess.run(
         [PYTHON, "-m", "memray", "stats", "--json", "-f", "-o", out, path], check=True, capture_output=True
@@ -822,8 +824,8 @@ def test_what_stacks_allocated_and_freed_over_time(
     profile = read_with(path, python, tmp_path)
     times = profile.times
     assert times is not None
-    assert times.tells_flow
-    assert not times.tells_all
+    assert times.has_flow
+    assert not times.has_short_lived
     memory = reported["memory"]
     lines = len(memory)
     step = -(-(lines + 1) // most_edges)
@@ -854,7 +856,7 @@ def test_what_stacks_allocated_and_freed_over_time(
 
 @needs_memray
 @pytest.mark.parametrize("path", FULL, ids=lambda path: path.name)
-def test_a_large_capture_tells_the_same_peak_and_end(
+def test_a_large_capture_has_the_same_peak_and_end(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With few lines of memory, and none of what was temporary or allocated in all."""
@@ -865,7 +867,7 @@ def test_a_large_capture_tells_the_same_peak_and_end(
     assert len(large.value_types) == 4
     assert "large" in {notice.code for notice in large.notices}
     assert large.times is not None
-    assert large.times.tells_flow
+    assert large.times.has_flow
     assert len(large.times.time_us) <= 17 or format_of(path) < 11
     assert large.times.peaks.max() == value(whole, "peak_bytes")
 

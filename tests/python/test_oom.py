@@ -206,7 +206,7 @@ def two_devices() -> dict[str, Any]:
         zero.take(12, 400 * MIB)
     one = LimitedAllocator(False, 170 * MIB)
     for line in (21, 21, 22, 23):
-        # what is dropped leaves a hole of 36 MiB behind a block of 3 MiB
+        # what is dropped leaves a hole of 36 MiB after a block of 3 MiB
         large = one.take(20, 39 * MIB)
         one.drop(large)
         one.take(line, 3 * MIB)

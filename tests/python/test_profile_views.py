@@ -459,7 +459,7 @@ def test_any_question_is_answered_or_refused_in_a_sentence(made: tuple[Profile, 
 
 
 @pytest.mark.parametrize("path", real_profiles("pprof/go-heap.pb.gz"), ids=lambda path: path.name)
-def test_the_command_line_tells_of_profiles(
+def test_the_command_line_prints_profiles(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def reported(*arguments: str) -> str:

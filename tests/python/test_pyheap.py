@@ -59,8 +59,8 @@ def test_a_dump_that_was_never_finished(tmp_path: Path) -> None:
 def test_dumps_cut_off_anywhere(tmp_path: Path) -> None:
     counts: list[int] = []
     for end in range(20, len(small()), 7):
-        said = outcome(tmp_path / "cut.pyheap", small()[:end])
-        if said:
+        error = outcome(tmp_path / "cut.pyheap", small()[:end])
+        if error:
             assert not counts
             continue
         graph = load(tmp_path / "cut.pyheap")

@@ -95,6 +95,7 @@ def test_every_model_has_a_report(opened: Opened, dump: Path) -> None:
         (ROOT / "samples" / "train.pickle", 2),
         (FIXTURES / "service.heaptrack.zst", 1),
         (dump, 0),
+        (FIXTURES.parent / "heap" / "sessions.ruby.json.zst", 1),
     ):
         snapshot = opened(file)
         text = snapshot.ask(report)
@@ -102,6 +103,9 @@ def test_every_model_has_a_report(opened: Opened, dump: Path) -> None:
         assert text.count("<svg ") == pictures
         assert file.name in page.words
         assert "<table>" in text
+        # objects of a heap dump are no allocations
+        assert ("Allocations" in page.words) == (file.suffix == ".pickle" or "heaptrack" in file.name)
+        assert "0.0%" not in page.words
 
 
 @pytest.mark.parametrize("kind", NASTY)
@@ -189,10 +193,10 @@ def test_the_command_line_writes_them(tmp_path: Path, sample: Path) -> None:
     page = tmp_path / "out.html"
     assert memlens("report", sample, "-o", page).stdout == f"{page}\n"
     checked(page.read_text("utf-8"))
-    told = memlens("report", sample, "--markdown").stdout
-    assert told.startswith("**Peak")
-    assert "| train.py:46 | 15 MiB | 18.8% | 5 |" in told
-    assert told.startswith(memlens("findings", sample, "--markdown").stdout)
+    printed = memlens("report", sample, "--markdown").stdout
+    assert printed.startswith("**Peak")
+    assert "| train.py:46 | 15 MiB | 18.8% | 5 |" in printed
+    assert printed.startswith(memlens("findings", sample, "--markdown").stdout)
     for arguments in (["--by", "category"], ["--of", "flame", "--theme", "dark"], ["--filter", "size>1MiB"]):
         root = ET.fromstring(memlens("picture", sample, *arguments).stdout.encode())
         assert root.tag == f"{SVG}svg"

@@ -202,8 +202,8 @@ def test_impossible_values(tmp_path: Path) -> None:
 def test_dumps_cut_off_anywhere(tmp_path: Path) -> None:
     counts: list[int] = []
     for end in range(80, len(small()), 7):
-        said = outcome(tmp_path / "cut.json", small()[:end])
-        if said:
+        error = outcome(tmp_path / "cut.json", small()[:end])
+        if error:
             assert not counts
             continue
         graph = load(tmp_path / "cut.json")

@@ -22,7 +22,7 @@ pytest_plugins = ("tests.python.server_fixtures",)
 SAMPLES = Path(__file__).parents[2] / "samples"
 
 
-def test_hover_tells_what_a_line_allocated(server: LspClient, tmp_path: Path, workspace: Path) -> None:
+def test_hover_shows_what_a_line_allocated(server: LspClient, tmp_path: Path, workspace: Path) -> None:
     source = workspace / "code" / "train.py"
     assert server.hover(source, 11) is None, "nothing is open yet"
     open_view(server, write_snapshot(tmp_path / "a.pickle", 4_000))

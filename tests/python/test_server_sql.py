@@ -1,4 +1,4 @@
-"""Questions in SQL to the real server: the tables made behind the picture, cancelled queries, a hover meanwhile."""
+"""Questions in SQL to the real server: the tables made after the picture, cancelled queries, a hover meanwhile."""
 
 import os
 import signal

@@ -63,7 +63,7 @@ class Geometry:
 
 def unpack(picture: Picture | bytes) -> Geometry:
     data = picture if isinstance(picture, bytes) else picture.geometry
-    magic, columns, bands, rects, x0, x1, y0, y1, quantum, coarser, tells = struct.unpack_from(
+    magic, columns, bands, rects, x0, x1, y0, y1, quantum, coarser, present = struct.unpack_from(
         "<4I5d2I", data
     )
     assert magic == 0x31474C4D
@@ -86,9 +86,9 @@ def unpack(picture: Picture | bytes) -> Geometry:
     rows = take("<u2,<u2,<u2,<u2,<u4", rects)
     rows.dtype.names = ("x0", "x1", "y0", "y1", "band")
     per_rect = [take("<u4", rects), take("u1", rects)]
-    flags = (take("u1", bands), take("u1", rects)) if tells & 1 else (None, None)
+    flags = (take("u1", bands), take("u1", rects)) if present & 1 else (None, None)
     groups: tuple[Any, ...] = (None, None, None)
-    if tells & 2:
+    if present & 2:
         of_bands = take("u1", bands)
         align()
         count, changes = take("<u4", 2).tolist()

@@ -462,6 +462,22 @@ def test_minus_one_without_a_sign_is_no_line(tmp_path: Path) -> None:
     ]
 
 
+def test_python_without_a_line_is_not_called_native(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = {"filename": "??", "line": 0, "name": "at::native::zeros(int)"}
+    inner = {"filename": "/p/a.py", "line": 2**64 - 1, "name": "inner"}
+    trace = [event("alloc", 4096, 40, inner), event("alloc", 8192, 20, kernel)]
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
+    assert cli.main(["findings", str(path), "--cache-dir", str(tmp_path / "cache")]) == 0
+    words = capsys.readouterr().out
+    assert "Held by inner (line unknown) 40 B (67%); " in words
+    assert "inner (C++ only)" not in words
+    assert "1 of 2 allocations has Python frames, but none with a known line." in words
+    assert "1 of 2 allocations has only C++ frames: " in words
+
+
 @pytest.mark.parametrize("name", [name for name in ODD if name != "absent"])
 def test_a_file_full_of_odd_values_is_shown(name: str, tmp_path: Path) -> None:
     """All fields of one record of each kind at once, through the archive and every command."""

@@ -29,7 +29,7 @@ from memlens.model.graph import NONE, Graph
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.objects import describe, number_of
 from memlens.views.graph.paths import paths
-from memlens.views.graph.retained import compact, compact_members, retained_by
+from memlens.views.graph.retained import compact_nodes, retained_by
 from memlens.views.graph.types import instances, types
 
 HEAP = DATA / "heap"
@@ -353,7 +353,7 @@ def test_a_chain_of_a_million_objects(tmp_path: Path, opened: Callable[[Path], S
     assert answer.paths[0].length == count - 2
     assert answer.paths[0].left_out == count - 2 - 1_000
     assert len(answer.paths[0].steps) == 1_000
-    assert compact(snapshot).node.retained_bytes == 8 * count
+    assert compact_nodes(snapshot, np.array([0]))[0].retained_bytes == 8 * count
 
 
 def test_answers_are_those_of_brute_force(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
@@ -404,11 +404,11 @@ def test_answers_are_those_of_brute_force(tmp_path: Path, opened: Callable[[Path
             assert [each.object for each in listed] == sorted(each.object for each in listed)
             assert len(listed) == row.count
             assert sum(each.shallow_bytes for each in listed) == row.shallow_bytes
-        top = compact(snapshot)
-        for child in top.children:
-            members, total = compact_members(snapshot, child.node)
-            assert total == child.objects
-            assert sum(each.retained_bytes for each in members) == child.retained_bytes
+        groups = compact_nodes(snapshot, np.arange(len(snapshot.compact.objects)))
+        for group in groups[1:]:
+            members = np.flatnonzero(snapshot.objects.group == group.node)
+            assert len(members) == group.objects
+            assert int(snapshot.objects.retained[members].sum()) == group.retained_bytes
     assert compared > 200
 
 

@@ -113,7 +113,7 @@ describe('a comparison', () => {
     });
   });
 
-  it('is told by shape, sign and word', () => {
+  it('is shown by shape, sign and word', () => {
     assert.deepEqual([1536, -1024, 0].map(signed), ['▲ +1.50 KiB', '▼ −1 KiB', '= 0 B']);
     const place = (line: number, name = 'f'): ComparedRow['before'] => ({
       ...{ file: 'm.py', line, function: name, kind: 'user', source: 'recorded' },
@@ -186,7 +186,7 @@ describe('a comparison of profiles', () => {
     assert.deepEqual(found.sets, { of, other_of: { ...set, value: 1 } });
   });
 
-  it('says in a sentence what can not be compared', () => {
+  it('says in a sentence what cannot be compared', () => {
     assert.match(besides(info(device(0, 5))).unlike ?? '', /is a trace of allocations/);
     assert.match(besides(profile(value('cpu', 'other', 'nanoseconds'))).unlike ?? '', /nothing .* “cpu”/);
     const { compare } = compared();
@@ -213,7 +213,7 @@ describe('two curves', () => {
     ],
   });
 
-  it('tell both heights at a place, and that one has not begun', () => {
+  it('are both known at a place, and that one has not begun', () => {
     const height = (most: number, varies = false): Height => ({ most, varies });
     assert.deepEqual(heightsAt(curves, 10), { mine: height(1), other: null });
     assert.deepEqual(heightsAt(curves, 13.9), { mine: height(2, true), other: height(20) });

@@ -58,7 +58,7 @@ function packed(changes: readonly (readonly [number, number])[]): ArrayBuffer {
 describe('a change', () => {
   const SIDES: Sided = { whole: WHOLE, scale: 'normalised', before: 'Before', after: 'After' };
 
-  it('is told by shape and sign, as an amount or in points of the whole', () => {
+  it('is shown by shape and sign, as an amount or in points of the whole', () => {
     assert.equal(changeText(GREW, WHOLE, 'absolute'), '▲ +20 KiB');
     assert.equal(changeText(GREW, WHOLE, 'normalised'), '▲ +5.00 points');
     const fell = { before: 40 * KIB, after: 60 * KIB };

@@ -84,7 +84,7 @@ describe('drawing', () => {
     }
   });
 
-  it('tells where a band is, cut to what is visible', () => {
+  it('returns where a band is, cut to what is visible', () => {
     const whole = fitAll(extent);
     const g = picture(whole, PLOT.width, PLOT.height);
     const pixels = draw(g, whole);

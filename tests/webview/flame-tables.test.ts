@@ -15,7 +15,7 @@ const nameOf = (name: number): FlameName => ({
   source: 'recorded',
 });
 
-/** A tree in which node n has `widths[n]` children (none where it isn't told), numbered from 10 n on. */
+/** A tree in which node n has `widths[n]` children (none where it isn't given), numbered from 10 n on. */
 function made(widths: Readonly<Record<number, number>>) {
   const answers: { node: number; cancelled: boolean; answer: () => Promise<void> }[] = [];
   const node = (number: number): FlameNode => ({
@@ -156,7 +156,7 @@ describe('the rows of a call tree', () => {
 });
 
 describe("the flame graph's keys", () => {
-  it('have one meaning each, and letters the one of their Shift only where it is told', () => {
+  it('have one meaning each, and letters the one of their Shift only where it is given', () => {
     const keys = FLAME_KEYS.flatMap((row) => row.keys);
     assert.equal(new Set(keys).size, keys.length);
     const press = (key: string, more = {}) =>
@@ -180,12 +180,12 @@ describe('what a flame graph shows', () => {
   const info = { file_bytes: 123 };
 
   it('comes back as it was kept', () => {
-    let told = 0;
-    const kept = new KeptFlame(null, info, () => told++);
+    let notified = 0;
+    const kept = new KeptFlame(null, info, () => notified++);
     assert.deepEqual(kept.settings, initialSettings());
     kept.set({ form: 'functions', value: 'count', direction: 'bottom_up', merge: 'line', order: 'time' });
     kept.set({ hidden: [name], focus: name, sandwich: name, search: 'x', fold: true, packages: ['torch'] });
-    assert.equal(told, 2);
+    assert.equal(notified, 2);
     const saved = JSON.parse(JSON.stringify(kept.state)) as FlameState;
     assert.deepEqual(restoreFlame(saved, 123), kept.settings);
   });

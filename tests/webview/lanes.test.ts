@@ -16,7 +16,7 @@ const item: AnnotationItem = {
 };
 
 describe('annotations', () => {
-  it('are said with their time and their events', () => {
+  it('are shown with their time and their events', () => {
     assert.equal(inWords(item, 'time'), 'ProfilerStep#3, 12 ms, events 11 to 24');
     assert.equal(inWords(item, 'event'), 'ProfilerStep#3, events 11 to 24');
     assert.equal(
@@ -49,7 +49,7 @@ describe('how a line is known', () => {
     kind: 'user',
     source,
   });
-  it('is said wherever the line is, unless it was recorded', () => {
+  it('is shown wherever the line is, unless it was recorded', () => {
     assert.deepEqual(
       (['recorded', 'forward', 'fx', 'inferred'] as const).map((source) => sourceWords(frame(source))),
       ['', 'forward line', 'FX trace', 'inferred'],
@@ -60,7 +60,7 @@ describe('how a line is known', () => {
     assert.equal(named('recorded').place, 'model.py:7');
     assert.equal(named('inferred').place, 'model.py:7 (inferred)');
   });
-  it('is none for what was allocated before recording, and that is said', () => {
+  it('does not exist for what was allocated before recording, and that is shown', () => {
     const titled = (early: boolean) =>
       // SAFETY: nameOf reads these three fields alone.
       nameOf({ label: null, operator: null, before_trace: early } as Parameters<typeof nameOf>[0]).title;

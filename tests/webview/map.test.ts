@@ -51,7 +51,7 @@ test('labels stand in the middle of what is seen of a lane, where there is room'
   assert.deepEqual(laneTicks(LANES.lanes, { x0: 0, x1: 1, y0: 0, y1: 70000 }, 700).ticks, []);
 });
 
-test('places are told by address, segment, pool and stream', () => {
+test('places are named by address, segment, pool and stream', () => {
   assert.deepEqual(laneWords(LANES, 410, false), [
     'No allocation here',
     '0x7e000000000a in an expandable segment of 300 B at 0x7e0000000000',

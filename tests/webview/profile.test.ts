@@ -1,4 +1,4 @@
-// What profiles are told in: values in their units, and what samples can be grouped by.
+// How profiles are shown: values in their units, and what samples can be grouped by.
 
 import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
@@ -10,7 +10,7 @@ import { countedFigure, figure, figureAndCount, figureIn, setFigures } from '../
 const profile: ProfileInfo = {
   ...{ model: 'profile', kind: 'pprof', path: '/a.pb.gz', file_bytes: 1, warnings: [] },
   ...{ values: [], default_value: 0, samples: 0, stacks: 0, has_sizes: false, labels: [] },
-  ...{ bins: 0, end: 0, time_unit: 'microseconds', series: [], tells_flow: false, tells_all: true },
+  ...{ bins: 0, end: 0, time_unit: 'microseconds', series: [], has_flow: false, has_short_lived: true },
 };
 
 const trace: TimelineInfo = {
@@ -24,7 +24,7 @@ describe('figures of a profile', () => {
   });
 
   test('are in the unit of the value', () => {
-    const said = [
+    const written = [
       figureIn(2048, 'bytes'),
       figureIn(-2048, 'bytes'),
       figureIn(12_345, 'count'),
@@ -32,7 +32,7 @@ describe('figures of a profile', () => {
       figureIn(3, 'seconds'),
       figureIn(7, 'objects'),
     ];
-    assert.deepEqual(said, ['2 KiB', '−2 KiB', '12,345', '2.5 ms', '3 s', '7 objects']);
+    assert.deepEqual(written, ['2 KiB', '−2 KiB', '12,345', '2.5 ms', '3 s', '7 objects']);
   });
 
   test('say what is counted beside them', () => {
@@ -80,7 +80,7 @@ describe('columns of hot spots', () => {
     const [name, figures, , counts] = groupColumns(many, 'freed from 1 s to 2 s', 'By a rule.');
     assert.match(name?.title ?? '', /^By a rule\. /);
     assert.equal(figures?.title, 'Freed from 1 s to 2 s');
-    assert.match(counts?.title ?? '', /doesn’t tell/);
+    assert.match(counts?.title ?? '', /doesn’t say/);
   });
 
   test('have room for the largest figure', () => {
@@ -94,7 +94,7 @@ describe('columns of hot spots', () => {
 });
 
 describe('groups of samples', () => {
-  test('are those that the file tells', () => {
+  test('are those that the file has', () => {
     assert.deepEqual(kindsFor(profile), ['line', 'function', 'file', 'stack', 'package']);
     const labelled = kindsFor({ ...profile, has_sizes: true, labels: ['bytes', 'thread_name'] });
     assert.deepEqual(labelled.slice(5), ['thread', 'label', 'size']);

@@ -39,7 +39,7 @@ describe('reserved memory', () => {
   };
 
   test('is unpacked kind by kind, the most before the least', () => {
-    const told = ({ kinds }: ReservedColumns): unknown[] =>
+    const kindsIn = ({ kinds }: ReservedColumns): unknown[] =>
       kinds.map(({ kind, highest, lowest }) => [kind, ...highest, ...lowest]);
     const four = [
       ['reserved', 0, 1, 2, 3, 4, 5],
@@ -47,9 +47,9 @@ describe('reserved memory', () => {
       ['allocated', 12, 13, 14, 15, 16, 17],
       ['requested', 18, 19, 20, 21, 22, 23],
     ];
-    assert.deepEqual(told(unpackReserved(answer, '')), four);
+    assert.deepEqual(kindsIn(unpackReserved(answer, '')), four);
     const filtered = { ...answer, bytes: base64(Float64Array.from({ length: 10 * 3 }, (_, i) => i)) };
-    assert.deepEqual(told(unpackReserved(filtered, 'size>1')), [
+    assert.deepEqual(kindsIn(unpackReserved(filtered, 'size>1')), [
       ...four,
       ['fitting', 24, 25, 26, 27, 28, 29],
     ]);
@@ -66,7 +66,7 @@ describe('reserved memory', () => {
     assert.equal(momentIn(data, 25), 7);
   });
 
-  test('is told in parts that add up, without those that are nothing', () => {
+  test('is shown in parts that add up, without those that are nothing', () => {
     const parts = gapParts(GAP);
     assert.deepEqual(
       parts.map(({ name }) => name),

@@ -1,4 +1,4 @@
-// What is said: figures, names from hostile files, frames, keys, and the state that comes back.
+// Words of the view: figures, names from hostile files, frames, keys, and the state that comes back.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -68,7 +68,7 @@ describe('names from a file', () => {
     assert.equal(baseName('train.py'), 'train.py');
   });
 
-  it('of files are as long as it takes to tell them apart', () => {
+  it('of files are as long as it takes to distinguish them', () => {
     learnFileNames({ '/src/vec/mod.rs': 'vec/mod.rs', __proto__: 'no' });
     assert.equal(fileName('/src/vec/mod.rs'), 'vec/mod.rs');
     assert.equal(fileName('/src/main.rs'), 'main.rs');
@@ -229,6 +229,7 @@ describe('a stack with what was recorded beside it', () => {
       frames: [generated, frame('main', 'recorded')],
       fx_traces: [{ of: generated, frames: [frame('block', 'fx')] }],
       forward_frames: [frame('forward', 'forward')],
+      stack_of_free: false,
     });
     assert.deepEqual(
       parts.map(({ title, frames }) => [title, ...frames.map((each) => each.function)]),
@@ -241,6 +242,11 @@ describe('a stack with what was recorded beside it', () => {
     assert.equal(parts[0]?.hint, null);
     assert.match(parts[1]?.hint ?? '', /call \(call\.py:3\).*No callers/);
     assert.match(parts[2]?.hint ?? '', /No callers/);
-    assert.deepEqual(partsOf({ frames: [], fx_traces: [], forward_frames: [] }), []);
+    const [inferred] = partsOf({
+      ...{ frames: [generated], fx_traces: [], forward_frames: [], stack_of_free: true },
+    });
+    assert.equal(inferred?.title, 'Allocated by (inferred)');
+    assert.match(inferred.hint ?? '', /stack of its free/);
+    assert.deepEqual(partsOf({ frames: [], fx_traces: [], forward_frames: [], stack_of_free: false }), []);
   });
 });

@@ -1,4 +1,4 @@
-// Counts what the user does, by which the host tells a new place from what an old one brings with it.
+// Counts what the user does, by which the host distinguishes a new place from what belongs to an old one.
 
 const MODIFIERS: ReadonlySet<string> = new Set(['Alt', 'AltGraph', 'Control', 'Meta', 'Shift']);
 

@@ -23,7 +23,7 @@ export class RequestError extends Error {
 
 export interface Pending<T> {
   readonly answer: Promise<T>;
-  /** Tells the server not to bother. The answer never comes then. */
+  /** Cancels the request on the server. The answer never comes then. */
   cancel(): void;
 }
 

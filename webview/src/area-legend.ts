@@ -75,7 +75,7 @@ export class AreaLegend {
   }
 
   /** What the areas come to in a column of the picture; `when` says which moment that is. */
-  tell(g: Geometry | null, column: number, when: string): void {
+  showFigures(g: Geometry | null, column: number, when: string): void {
     const grouped = g?.grouped;
     if (grouped?.areas !== this.shown) return;
     setText(this.when, when);

@@ -6,7 +6,7 @@ import type { Parts } from './parts';
 import type { Picture } from './pictures/picture';
 
 export interface ArrangementOwner {
-  /** Tells what is shown that it is to show everything anew. */
+  /** Makes what is shown show everything anew. */
   changed(...changes: readonly Change[]): void;
   /** Another picture is shown. */
   pictureShown(): void;

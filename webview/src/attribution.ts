@@ -10,7 +10,7 @@ const LAST_RESORT =
   'What allocates (malloc, operator new) and what starts programs and threads (__libc_start_call_main) is charged ' +
   'only where a stack has nothing else';
 
-export const ATTRIBUTIONS: Readonly<Record<Attribution, { readonly name: string; readonly rule: string }>> = {
+const ATTRIBUTIONS: Readonly<Record<Attribution, { readonly name: string; readonly rule: string }>> = {
   mine: {
     name: 'my code',
     rule:

@@ -1,4 +1,4 @@
-// The colours of the view: VS Code's theme, and what allocations are told apart by.
+// The colours of the view: VS Code's theme, and what distinguishes allocations.
 
 import type { ViewState } from '../../extension/shared/messages';
 import type { Grouped } from '../../extension/shared/geometry';

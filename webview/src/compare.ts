@@ -28,7 +28,7 @@ const FIRST: CompareSettings = {
   value: null,
 };
 
-/** The one that is open, as the two sides' names and figures are told. */
+/** The one that is open, as the two sides' names and figures are shown. */
 export interface OpenOther {
   readonly name: string;
   readonly itself: boolean;
@@ -67,7 +67,7 @@ export interface ComparedSets {
 
 export interface FoundSets {
   readonly sets: ComparedSets;
-  /** The other's moments were found by steps that no annotation tells. */
+  /** The other's moments were found by inferred steps, without annotations. */
   readonly inferredSteps: boolean;
 }
 
@@ -90,7 +90,7 @@ export class Compare {
     this.restored = restored;
   }
 
-  /** What the host tells. */
+  /** What the host reports. */
   receive(other: OtherSnapshot | null, ownDevice: number): void {
     this.other = other;
     // The same one again (the server was started anew) keeps its settings.
@@ -205,7 +205,7 @@ export class Compare {
     return { axis, by_step: byStep, offset };
   }
 
-  /** The sides' names in the order in which they are told, "before" first. */
+  /** The sides' names in the order in which they are shown, "before" first. */
   names(device: DeviceInfo): { before: string; after: string } {
     const { own } = this;
     switch (own.model) {

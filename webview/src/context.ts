@@ -25,7 +25,7 @@ import type { Axis } from './scene/state';
 import type { Step } from './selection';
 import type { Theme } from './ui/theme';
 
-/** What may have changed since a part was last told. */
+/** What may have changed since a part was last updated. */
 export type Change =
   | 'device'
   | 'axis'
@@ -65,7 +65,7 @@ export interface ViewContext {
   /** Narrows every view of the snapshot; empty for all. Goes into the `filter` of requests. */
   readonly filter: string;
   readonly cursors: Cursors;
-  /** The events that are marked on the axis; told as a change of the device when they become known. */
+  /** The events that are marked on the axis; reported as a change of the device when they become known. */
   readonly flags: Flags;
   /** The allocations that the cursors and the filter pick: goes into the `of` of requests. */
   readonly set: AllocationSet;
@@ -108,7 +108,7 @@ export interface ViewContext {
   setAxis(axis: Axis): void;
   /** Shows another part of the run; the height stays. */
   moveTo(x0: number, x1: number, glide: boolean): void;
-  /** The moment at a place of the x axis, as far as the picture tells. */
+  /** The moment at a place of the x axis, as far as the picture knows it. */
   momentAt(x: number): number;
   /** Said to screen readers and in the status line. */
   say(text: string): void;

@@ -17,13 +17,13 @@ export interface CopiedTable {
 const shown = (cell: CopiedCell): string => visible(typeof cell === 'string' ? cell : cell.shown);
 
 /** Columns with a tab between them, as spreadsheets take them. */
-export function asText({ heads, rows }: CopiedTable): string {
+function asText({ heads, rows }: CopiedTable): string {
   return [heads, ...rows.map((row) => row.map((cell) => shown(cell).replaceAll('\t', ' ')))]
     .map((row) => row.join('\t'))
     .join('\n');
 }
 
-export function asMarkdown({ heads, rows }: CopiedTable): string {
+function asMarkdown({ heads, rows }: CopiedTable): string {
   const cell = (text: string): string => text.replace(/[\\|`*_<>[\]]/g, '\\$&');
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   const numbers = heads.map((_, at) => rows.every((row) => typeof row[at] !== 'string') && rows.length > 0);
@@ -35,7 +35,7 @@ export function asMarkdown({ heads, rows }: CopiedTable): string {
 }
 
 /** With exact amounts. */
-export function asCsv({ heads, rows }: CopiedTable): string {
+function asCsv({ heads, rows }: CopiedTable): string {
   const exact = rows.map((row) => row.map((cell) => (typeof cell === 'string' ? cell : cell.exact)));
   return [heads, ...exact].map(csvLine).join('');
 }

@@ -17,7 +17,7 @@ export interface Flag {
 
 export class Flags {
   marks: readonly Mark[] = [];
-  /** Out-of-memory events beyond those that the server told. */
+  /** Out-of-memory events beyond those that the server listed. */
   untold = 0;
 
   constructor(api: Api, info: SnapshotInfo, changed: () => void, failed: (error: unknown) => void) {

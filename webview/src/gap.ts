@@ -51,8 +51,8 @@ export function gapParts(gap: Gap): GapPart[] {
  */
 export function gapSentence(gap: Gap, known = true): string {
   const [requested, ...rest] = gapParts(gap);
-  const told = rest.map((part) => `${bytes(part.bytes)} ${part.name.toLowerCase()}`).join(', ');
-  const parts = `${bytes(requested?.bytes ?? 0)} requested${told && `, ${told}`}.`;
+  const others = rest.map((part) => `${bytes(part.bytes)} ${part.name.toLowerCase()}`).join(', ');
+  const parts = `${bytes(requested?.bytes ?? 0)} requested${others && `, ${others}`}.`;
   return known
     ? `Reserved ${bytes(gap.reserved_bytes)}: ${parts}`
     : `Active ${bytes(gap.active_bytes)}: ${parts} What was reserved is not in the file.`;

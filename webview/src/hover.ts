@@ -85,7 +85,7 @@ export class Hover {
     });
   }
 
-  /** The picture moves: what is under the pointer changes too fast to be read, and is told when it rests. */
+  /** The picture moves: what is under the pointer changes too fast to be read, and is shown when it rests. */
   moving(): void {
     this.context.tooltip.hide();
     this.refreshSoon();
@@ -197,7 +197,7 @@ export class Hover {
         this.refresh();
       },
       () => {
-        // A hover without details still tells its size; the click will say what is wrong.
+        // A hover without details still shows its size; the click will say what is wrong.
         if (this.pending === pending) this.pending = null;
       },
     );

@@ -1,4 +1,4 @@
-// Makes the view's parts and connects them; what they tell goes to the view that owns them.
+// Makes the view's parts and connects them; what they report goes to the view that owns them.
 
 import { signal, type Signal } from '@preact/signals';
 import type { Geometry } from '../../extension/shared/geometry';
@@ -46,7 +46,7 @@ import { Minimap } from './ui/minimap';
 import { Panel } from './ui/panel';
 import { Tooltip } from './ui/tooltip';
 
-/** What the parts ask of the view, and tell it. */
+/** What the parts ask of the view, and report to it. */
 export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
   run(action: Action): void;
   cursorsChanged(): void;

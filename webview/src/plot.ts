@@ -106,7 +106,7 @@ export class Plot {
   private lastMove = 0;
   private restTimer: ReturnType<typeof setTimeout> | undefined;
   private stale = true;
-  private told = false;
+  private reported = false;
 
   private theme: Theme | null = null;
   private palette: Palette | null = null;
@@ -255,7 +255,7 @@ export class Plot {
     this.moved();
   }
 
-  /** What the next picture has to tell. */
+  /** What the next picture has to show. */
   private askAnew(): void {
     const { shownHighlight: shown, device } = this;
     const of = {
@@ -521,7 +521,7 @@ export class Plot {
 
   private moved(): void {
     this.stale = true;
-    this.told = false;
+    this.reported = false;
     this.lastMove = performance.now();
     clearTimeout(this.restTimer);
     this.restTimer = setTimeout(() => {
@@ -533,7 +533,7 @@ export class Plot {
   private frame(now: number): void {
     this.advance(now);
     if (this.hidden) {
-      this.tell();
+      this.report();
       return;
     }
     if (this.size.width === 0 || !this.theme || !this.palette || !this.device) return;
@@ -541,7 +541,7 @@ export class Plot {
     if (this.stale) this.renderer.draw(this.view, resting);
     this.stale = false;
     this.drawOverlay(this.device, this.theme, this.palette);
-    this.tell();
+    this.report();
     this.feed.update(
       this.view,
       this.extent,
@@ -553,9 +553,9 @@ export class Plot {
     if (resting && !this.feed.asking) this.fetchWhole();
   }
 
-  private tell(): void {
-    if (this.told) return;
-    this.told = true;
+  private report(): void {
+    if (this.reported) return;
+    this.reported = true;
     this.events.moved(this.view);
   }
 

@@ -11,7 +11,7 @@ export interface MemlensTest {
   rectOf(allocation: number): { x: number; y: number; width: number; height: number } | null;
   /** The allocations that are bands of their own in the picture. */
   bands(): number[];
-  /** Those of them that are not dimmed; null while the picture does not tell which of a group it shows. */
+  /** Those of them that are not dimmed; null while the picture does not know which of a group it shows. */
   lit(): number[] | null;
   camera(): Camera;
   /** The pixel at a point of the canvas (CSS pixels), drawn and read back. */

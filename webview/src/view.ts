@@ -49,7 +49,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   device: DeviceInfo;
   axis: Axis;
   readonly colours: Colours;
-  /** Narrows every view; `device` tells of what fits it. */
+  /** Narrows every view; `device` has the figures of what fits it. */
   filter = '';
   /** What the timeline is grouped by; null in the order of PyTorch's viewer. */
   areas: ViewState['areas'];
@@ -343,7 +343,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     });
   }
 
-  // --- what the parts tell -----------------------------------------------------------------------------------------
+  // --- what the parts report ---------------------------------------------------------------------------------------
 
   moved(camera: Camera): void {
     this.parts.minimap.setCamera(camera, this.plot.bounds);
@@ -385,7 +385,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.parts.backdrop.ask(this.device.device, this.axis, this.plot.bounds, this.filter);
   }
 
-  /** The legend tells of the moment under the pointer, else of the cursor's, else of the highest in view. */
+  /** The legend shows the moment under the pointer, else of the cursor's, else of the highest in view. */
   columnShown(): void {
     const { hover, legend, cursors } = this.parts;
     const g = this.plot.geometry;
@@ -398,7 +398,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     // without events there is one moment
     const only = this.device.events === 0;
     const at = this.axis === 'time' ? time(x) : `event ${count(g.moment[column] ?? 0)}`;
-    legend.tell(g, column, only ? 'In the snapshot' : peak ? 'At the peak' : `At ${at}`);
+    legend.showFigures(g, column, only ? 'In the snapshot' : peak ? 'At the peak' : `At ${at}`);
   }
 
   private showLegend(): void {
@@ -523,7 +523,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     });
   }
 
-  /** Shows what a sentence rests on: its moments, its filter, and the pane that has it. */
+  /** Shows the evidence of a sentence: its moments, its filter, and the pane that has it. */
   showEvidence({ pane, of, by, event, allocation }: Evidence): void {
     if (of.device !== this.device.device) this.switchDevice(of.device);
     this.setFilter(of.filter);
@@ -618,7 +618,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     if (this.arrangement.shown) this.parts.summary.find();
   }
 
-  /** Tells the picture and the pane that are shown. */
+  /** Updates the picture and the pane that are shown. */
   changed(...changes: readonly Change[]): void {
     this.parts.lanes.update(new Set(changes));
     this.arrangement.shown?.update(new Set(changes));

@@ -9,7 +9,7 @@ import { SnapshotView, type ViewHost } from './view';
 
 export const VIEW_TYPE = 'memlens.snapshot';
 /** The same editor with a lower priority, for file names that usually have another meaning. */
-export const OPTIONAL_VIEW_TYPE = 'memlens.snapshot.optional';
+const OPTIONAL_VIEW_TYPE = 'memlens.snapshot.optional';
 
 /** Creates a view for each tab, and keeps a list of the open ones. */
 export class SnapshotEditorProvider

@@ -31,7 +31,7 @@ export interface HotLine {
 
 const MOST_SNAPSHOTS = 3;
 
-export function bytesOf(line: HeatLine, measure: Measure): number {
+function bytesOf(line: HeatLine, measure: Measure): number {
   return measure === 'peak' ? line.live_at_peak_bytes : line.total_bytes;
 }
 

@@ -31,7 +31,7 @@ export async function openCell(
 }
 
 /** Returns notebooks with their content in the editor, which may not be saved. */
-export function openNotebooks(): OpenNotebook[] {
+function openNotebooks(): OpenNotebook[] {
   return vscode.workspace.notebookDocuments
     .filter(({ notebookType, uri }) => notebookType === 'jupyter-notebook' && uri.scheme === 'file')
     .slice(0, MOST_NOTEBOOKS)

@@ -80,7 +80,8 @@ def _print_timeline(options: argparse.Namespace, answer: _Timeline) -> None:
     say("")
     say(f"{'at peak':>10} {'total':>10} {'count':>10} {'at end':>10} {'':>10}  charged to")
     for each in answer.charged:
-        say(f"{_figures(each)} {'':>10}  {_words(each.to, attribution_of(options), 'only C++ frames')}")
+        words = _words(each.to, attribution_of(options), "no Python frame with a known line")
+        say(f"{_figures(each)} {'':>10}  {words}")
     say(f"{_figures(answer.total)} {'':>10}  in all")
 
 

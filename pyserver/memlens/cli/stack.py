@@ -23,7 +23,11 @@ def run(options: argparse.Namespace) -> int:
         f"at {allocation.address}, {allocation.state.replace('_', ' ')}"
     )
     if allocation.before_trace:
-        say("allocated before recording" + ("" if answer.frames else ", its stack is not in the file"))
+        say(
+            "allocated before recording"
+            + (", its stack inferred: its free repeats it" if answer.stack_of_free else "")
+            + ("" if answer.frames else ", its stack is not in the file")
+        )
     if allocation.category is not None:
         say(f"category: {allocation.category.replace('_', ' ')}")
     if answer.inferred_module is not None:

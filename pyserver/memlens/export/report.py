@@ -27,17 +27,18 @@ _SHEET = (
     "body{margin:0;background:var(--paper);color:var(--ink);font:14px/1.5 system-ui,'Segoe UI',sans-serif}"
     "main{max-width:1180px;margin:0 auto;padding:24px 16px 48px}"
     "h1{font-size:22px;margin:0;overflow-wrap:anywhere}h2{font-size:17px;margin:32px 0 8px}"
-    "p{margin:8px 0}.kind,.more,footer{color:var(--faint)}"
+    "p{margin:8px 0;overflow-wrap:anywhere}.kind,.more,footer{color:var(--faint)}"
     ".headline{font-size:17px;margin:16px 0;padding:12px 16px;background:var(--soft);border-left:4px solid var(--bar)}"
     ".facts{display:flex;flex-wrap:wrap;gap:8px 32px;margin:16px 0}.facts div{min-width:120px}"
     ".facts dt{color:var(--faint);font-size:12px}.facts dd{margin:0;font-size:16px}"
-    "ol{padding-left:24px}li{margin:8px 0}code{font:12px ui-monospace,Consolas,monospace;overflow-wrap:anywhere}"
-    ".tag{color:var(--faint);font-size:12px}.scroll{overflow-x:auto}svg{display:block}"
+    "ol{padding-left:24px}li{margin:8px 0;overflow-wrap:anywhere}"
+    "code{font:12px ui-monospace,Consolas,monospace;overflow-wrap:anywhere}"
+    ".tag{color:var(--faint);font-size:12px}.scroll{overflow-x:auto}svg{display:block;max-width:100%;min-width:760px;height:auto}"
     "table{border-collapse:collapse;width:100%}th,td{padding:4px 8px;text-align:right;vertical-align:top;"
     "border-bottom:1px solid var(--line);white-space:nowrap}"
     "th{font-weight:600}th.name,td.name{text-align:left;white-space:normal;overflow-wrap:anywhere}"
     "td.name small{display:block;color:var(--faint);overflow-wrap:anywhere}"
-    "@media print{.scroll{overflow:visible}svg{max-width:100%;height:auto}}"
+    "@media print{.scroll{overflow:visible}svg{min-width:0}}"
 )
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.models import LackingError, timeline_of
 from memlens.store.snapshot import Snapshot
-from memlens.units import counted, format_bytes, format_time, format_value
+from memlens.units import counted, format_bytes, format_share, format_time, format_value
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, TextPart
 from memlens.views.graph.types import types
@@ -153,11 +153,12 @@ def _grouped(snapshot: Snapshot, of: AllocationSet, by: GroupKind, title: str, u
     answer = groups(snapshot, Branch(of, [by]), "bytes", 0, MOST_ROWS, descending=True)
     whole = answer.set_bytes or 1
     has_counts = any(row.count is not None for row in answer.rows)
+    figures = ["Bytes" if unit == "bytes" else "Value", "Share"]
 
     def cells(row: Group) -> list[str]:
         count = [f"{row.count or 0:,}"] if has_counts else []
         name = row.name.replace("_", " ") if by == "category" else row.name
-        return [name, format_value(row.bytes, unit), f"{row.bytes / whole:.1%}", *count]
+        return [name, format_value(row.bytes, unit), format_share(row.bytes, whole), *count]
 
     def detail(row: Group) -> str:
         if row.place is None or by != "line":
@@ -169,11 +170,24 @@ def _grouped(snapshot: Snapshot, of: AllocationSet, by: GroupKind, title: str, u
     rest = answer.bytes - sum(row.bytes for row in answer.rows)
     return Table(
         title,
-        [by.capitalize(), "Bytes" if unit == "bytes" else "Value", "Share", *(["Allocations"] if has_counts else [])],
+        [by.capitalize(), *figures, *([_counted(snapshot.info)] if has_counts else [])],
         0,
         [Row(cells(row), row.bytes / whole, detail(row)) for row in answer.rows],
         f"{left:,} more with {format_value(rest, unit)} together" if left > 0 else "",
     )  # fmt: skip
+
+
+def _counted(info: SnapshotInfo) -> str:
+    """What the counts beside the figures of :func:`unit_of` are of."""
+    match info:
+        case TimelineInfo():
+            return "Allocations"
+        case ProfileInfo():
+            return "Samples" if info.values[info.default_value].count is None else "Allocations"
+        case GraphInfo():
+            return "Objects"
+        case _:
+            assert_never(info)
 
 
 def _types(snapshot: Snapshot) -> Table:
@@ -187,7 +201,7 @@ def _types(snapshot: Snapshot) -> Table:
         [
             Row(
                 [
-                    row.type, format_bytes(row.retained_bytes), f"{row.retained_bytes / whole:.1%}",
+                    row.type, format_bytes(row.retained_bytes), format_share(row.retained_bytes, whole),
                     format_bytes(row.shallow_bytes), f"{row.count:,}",
                 ],
                 row.retained_bytes / whole,

@@ -264,7 +264,7 @@ def _times(
     # massif may take a snapshot late, but the axis must not run backwards
     time = np.maximum.accumulate(np.minimum(snapshots["time"], 2**50) * scale)
     peaks = snapshots["heap_bytes"].copy()
-    return ProfileTimes(time, series, peaks, offsets, changes, tells_flow=False, unit=unit, known=known)
+    return ProfileTimes(time, series, peaks, offsets, changes, has_flow=False, unit=unit, known=known)
 
 
 def _changes(

@@ -25,7 +25,7 @@ Place = tuple[int, str, str]
 
 
 class Arenas:
-    """Tells which places mapped nothing but what has an arena's size."""
+    """Finds which places mapped nothing but what has an arena's size."""
 
     def __init__(self) -> None:
         self.allocator = ""

@@ -52,7 +52,7 @@ def times_of(memory: I64, end: End | None, lived: list[tuple[int, I64]] | None) 
     if lived is None or end is None:
         return ProfileTimes(
             time_us, series, peaks, np.zeros(len(edges) + 1, np.uint64), np.empty(0, CHANGE_DTYPE),
-            tells_flow=False, known=np.zeros(len(edges), np.bool_),
+            has_flow=False, known=np.zeros(len(edges), np.bool_),
         )  # fmt: skip
     edge, changes = _changes(last, lived)
     offsets = np.searchsorted(edge, np.arange(len(edges) + 1)).astype(np.uint64)
@@ -60,7 +60,7 @@ def times_of(memory: I64, end: End | None, lived: list[tuple[int, I64]] | None) 
     np.add.at(live, edge, changes["allocated_count"].astype(np.int64) - changes["freed_count"])
     series[LIVE_COUNT] = np.cumsum(live)
     # what began and ended between two of its marks memray has summed up to nothing
-    return ProfileTimes(time_us, series, peaks, offsets, changes, tells_all=False)
+    return ProfileTimes(time_us, series, peaks, offsets, changes, has_short_lived=False)
 
 
 def _changes(last: I64, lived: list[tuple[int, I64]]) -> tuple[I64, Column]:

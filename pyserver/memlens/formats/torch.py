@@ -35,7 +35,7 @@ from memlens.formats.torch_unknown import (
 )
 from memlens.kernels.readers import pickle_machine as machine
 from memlens.kernels.readers import torch_pickle as kernel
-from memlens.model.frames import NATIVE, Frames
+from memlens.model.frames import NATIVE, Frames, lacks_its_line
 from memlens.model.info import HOST_DEVICE, HOST_NAME, Notice, device_name
 from memlens.model.timeline import (
     ACTIONS,
@@ -306,12 +306,18 @@ class _Tables:
             devices.append(build_device(device, events, blocks, self._reserved(mine)))
             devices[-1].notes = notes
             self.odd["event", "time_us"] += devices[-1].far_times
-        frees_repeat = drop_stacks_of_frees(devices)
+        frees_repeat, of_frees = drop_stacks_of_frees(devices)
         for built in devices:
             notices += self._device_notices(built)
+        if of_frees:
+            message = (
+                f"{counted(of_frees, 'allocation')} from before the recording {'has' if of_frees == 1 else 'have'} the "
+                "stack of the free (inferred): PyTorch repeats an allocation's stack with its free where it records no "
+                "stacks of frees, and all other frees of this file do repeat it."
+            )
+            notices.append(Notice("stacks-of-frees", message))
         frames = making.result()
-        has_python = frames.stacks_with(frames.kinds != NATIVE)
-        notices += odd_notices(self.odd) + _file_notices(frames, has_python, devices)
+        notices += odd_notices(self.odd) + _file_notices(frames, devices)
         tables = self._further_tables()
         return Timeline(
             KIND, frames, devices, action_names, category_names, self.streams.tolist(), self.pools, self.settings,
@@ -340,7 +346,7 @@ class _Tables:
     def _check_amounts(self, devices: list[int]) -> None:
         """What would let a small file fill memory or disk, or add up to more than 64 bits hold."""
         if len(devices) > _MOST_DEVICES:
-            raise DamagedSnapshotError(f"The file tells of {len(devices):,} devices; no machine has so many")
+            raise DamagedSnapshotError(f"The file has {len(devices):,} devices; no machine has so many")
         if sum(map(len, self.traces)) + len(self.host_trace) > 2 * len(self.events):
             raise DamagedSnapshotError("Several devices are said to have the same trace")
         sizes = (self.blocks["size"], self.blocks["requested"])
@@ -442,7 +448,7 @@ class _Tables:
         return np.sort(notes, order="event", kind="stable")
 
     def _device_notices(self, built: DeviceTimeline) -> list[Notice]:
-        """What the file could not tell about one device."""
+        """What is missing about one device in the file."""
         device, name = built.device, device_name(built.device)
         if len(built.events.action) == 0 and len(built.allocations) == 0:
             return [Notice("empty", EMPTY, device)]
@@ -548,10 +554,8 @@ def _of_these(bare: int, before: int) -> str:
     return f", {many}allocated before recording (at most their frees are in the file)"
 
 
-def _file_notices(
-    frames: Frames, has_python: npt.NDArray[np.bool_], devices: list[DeviceTimeline]
-) -> list[Notice]:
-    """What the file could not tell as a whole."""
+def _file_notices(frames: Frames, devices: list[DeviceTimeline]) -> list[Notice]:
+    """What is missing in the file as a whole."""
     found = []
     depths = np.diff(frames.starts).astype(np.int64)
     total = sum(len(device.allocations) for device in devices)
@@ -565,7 +569,11 @@ def _file_notices(
             before = stacks[device.allocations["start"] == 0]
             bare_before += int(np.count_nonzero(depths[before] == 0))
     bare = int(uses[depths == 0].sum())
-    native = int(uses[~has_python].sum()) - bare
+    without_python = (depths != 0) & ~frames.stacks_with(frames.kinds != NATIVE)
+    without_line = without_python & frames.stacks_with(
+        np.array([lacks_its_line(frame.file, frame.line) for frame in frames.frames], np.bool_)
+    )
+    lineless, native = int(uses[without_line].sum()), int(uses[without_python & ~without_line].sum())
     if bare:
         message = f"{part_has(bare, total, 'allocation')} no stack in the file{_of_these(bare, bare_before)}."
         found.append(Notice("no-stacks", message))
@@ -575,6 +583,9 @@ def _file_notices(
             "known."
         )
         found.append(Notice("native-only", message))
+    if lineless:
+        message = f"{part_has(lineless, total, 'allocation')} Python frames, but none with a known line."
+        found.append(Notice("no-lines", message))
     if any(device.device == HOST_DEVICE for device in devices):
         message = f"The file also holds {HOST_NAME.lower()}, shown as a device of its own: {HOST_NAME}."
         found.append(Notice("host-memory", message, HOST_DEVICE))

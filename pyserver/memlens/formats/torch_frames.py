@@ -1,4 +1,4 @@
-"""The frames of a PyTorch snapshot, with those that only its FX and forward fields tell set into the stacks."""
+"""The frames of a PyTorch snapshot, with those that only its FX and forward fields name set into the stacks."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -39,11 +39,11 @@ def frames_of(
     """The scanner's frame rows and stacks as the model's.
 
     A line of ``forward_frames`` (rows marked ``forward``, which the scanner puts outside of an event's own frames)
-    becomes a frame of source FORWARD. Generated code that tells its ``fx_original_trace`` gets the frames of that
+    becomes a frame of source FORWARD. Generated code that has its ``fx_original_trace`` gets the frames of that
     trace set in as if it had called them: they are the code that it was generated from, so they are what a person
     wants to see first.
 
-    ``modules`` are the scanner's module stacks, ``(starts, string ids)``, for what ``nn_module_stack`` tells.
+    ``modules`` are the scanner's module stacks, ``(starts, string ids)``, for what ``nn_module_stack`` names.
     """
     frames: list[SourceFrame] = []
     sources = np.zeros(len(rows), np.uint8)
@@ -52,8 +52,8 @@ def frames_of(
     ):
         if forward:
             sources[number] = FORWARD
-            told = traceback_frames(texts[name])
-            frames.append(told[0] if told else SourceFrame("", 0, texts[name].strip()[:200], NATIVE))
+            parsed = traceback_frames(texts[name])
+            frames.append(parsed[0] if parsed else SourceFrame("", 0, texts[name].strip()[:200], NATIVE))
         else:
             frames.append(source_frame(texts[file], line, texts[name]))
     named = _named_modules(rows, texts, modules)
@@ -65,10 +65,10 @@ def frames_of(
 def _named_modules(
     rows: Column, texts: Texts, modules: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
 ) -> dict[int, tuple[str, ...]]:
-    """The modules that frames tell of through their FX node's ``nn_module_stack``, outermost first, by frame."""
+    """The modules that frames name through their FX node's ``nn_module_stack``, outermost first, by frame."""
     starts, ids = modules
     names: dict[int, tuple[str, ...]] = {}
-    told = {}
+    named = {}
     for frame in np.flatnonzero(rows["fx_modules"]).tolist():
         stack = int(rows["fx_modules"][frame])
         if stack not in names:
@@ -76,18 +76,18 @@ def _named_modules(
                 [texts[i] for i in ids[int(starts[stack]) : int(starts[stack + 1])].tolist()]
             )
         if names[stack]:
-            told[frame] = names[stack]
-    return told
+            named[frame] = names[stack]
+    return named
 
 
 def _fx(
     rows: Column, texts: Texts, modules: Mapping[int, tuple[str, ...]]
 ) -> tuple[list[FxNode], dict[int, list[SourceFrame]]]:
-    """The FX nodes that frames tell of, and the frames of their original traces, innermost first, by frame."""
+    """The FX nodes of frames, and the frames of their original traces, innermost first, by frame."""
     fields = ("fx_op", "fx_name", "fx_target", "fx_info")
-    told = np.flatnonzero(sum(rows[field].astype(np.int64) for field in (*fields, "fx_trace", "fx_modules")))
+    named = np.flatnonzero(sum(rows[field].astype(np.int64) for field in (*fields, "fx_trace", "fx_modules")))
     nodes, traces = [], {}
-    for frame in told.tolist():
+    for frame in named.tolist():
         row = rows[frame]
         node = FxNode(frame, *(texts[int(row[field]) - 1] if row[field] else "" for field in fields))
         nodes.append(
@@ -102,14 +102,14 @@ def _fx(
 
 def _with_traces(found: Frames, traces: Mapping[int, list[SourceFrame]]) -> Frames:
     """Stacks with the ``traces`` of their frames set in, each on the inner side of its frame."""
-    # the lines of a trace whose node tells its modules are frames of their own: the modules are known without them
+    # the lines of a trace whose node names its modules are frames of their own: the modules are known without them
     numbers: dict[tuple[SourceFrame, bool], int] = {}
     added: list[int] = []
     first, counts = np.zeros((2, len(found.frames)), np.int64)
     for frame, trace in traces.items():
         first[frame], counts[frame] = len(added), len(trace)
-        told = frame in found.modules
-        added += [numbers.setdefault((line, told), len(found.frames) + len(numbers)) for line in trace]
+        named = frame in found.modules
+        added += [numbers.setdefault((line, named), len(found.frames) + len(numbers)) for line in trace]
     here = np.flatnonzero(counts[found.sequence])
     more = counts[found.sequence[here]]
     total = int(more.sum())
@@ -127,5 +127,5 @@ def _with_traces(found: Frames, traces: Mapping[int, list[SourceFrame]]) -> Fram
         sequence,
         np.concatenate((found.sources, np.full(len(numbers), FX, np.uint8))),
         found.fx_nodes,
-        {**found.modules, **{number: () for (_, told), number in numbers.items() if told}},
+        {**found.modules, **{number: () for (_, named), number in numbers.items() if named}},
     )

@@ -1,4 +1,4 @@
-"""What a snapshot's odd values leave unknown, what its other records tell of that, and the sentences about the rest.
+"""What a snapshot's odd values leave unknown, what its other records say about that, and the sentences about the rest.
 
 Writers fill fields with -1 (2^64-1 without a sign), None, NaN, text or nothing. No such value costs more than its
 record: a size is known from the other events of the same memory, a block's place from its neighbours, and only what
@@ -90,7 +90,7 @@ def odd_top_level(odd: OddCounts, field: str) -> None:
 def usable_events(
     events: Column, rows: npt.NDArray[np.uint32], actions: Sequence[str], blocks: Blocks, odd: OddCounts
 ) -> npt.NDArray[np.uint32]:
-    """The usable rows of a device's trace, in their order; sizes that other records tell are set in ``events``.
+    """The usable rows of a device's trace, in their order; sizes that other records have are set in ``events``.
 
     ``actions`` are the scanner's, ``blocks`` the device's live ones. What is wrong is counted in ``odd``.
     """
@@ -131,7 +131,7 @@ def _sizes_of_lives(events: Column, rows: npt.NDArray[np.uint32], blocks: Blocks
         return
     memory = memory[np.argsort(events["addr"][memory], kind="stable")]
     action, address = events["action"][memory], events["addr"][memory]
-    # an allocation's events at its address: from its alloc, or from behind the free of the one before
+    # an allocation's events at its address: from its alloc, or from after the free of the one before
     first = np.append(True, address[1:] != address[:-1]) | (action == 0)
     first[1:] |= action[:-1] >= 2
     starts = np.flatnonzero(first)
@@ -194,7 +194,7 @@ def _tile(segment: Column, blocks: Column, mine: npt.NDArray[np.uint32]) -> None
     """Work out what one segment and its blocks leave open of their addresses and sizes."""
     sizes = [None if size < 0 else size for size in blocks["size"][mine].tolist()]
     has_address, addresses = blocks["has_address"][mine].tolist(), blocks["address"][mine].tolist()
-    # where each block begins, and behind them where the segment ends
+    # where each block begins, and after them where the segment ends
     edges: list[int | None] = [a if known else None for a, known in zip(addresses, has_address, strict=True)]
     edges.append(None)
     address, total = int(segment["address"][0]), int(segment["total"][0])
@@ -229,14 +229,14 @@ def _tile(segment: Column, blocks: Column, mine: npt.NDArray[np.uint32]) -> None
 
 
 def scanned(counts: Iterable[tuple[str, str, int]]) -> OddCounts:
-    """The scanner's counts, without those of fields that the tables tell by what is unknown in them."""
-    told_by_tables = {
+    """The scanner's counts, without those of fields that the tables mark as unknown."""
+    marked_in_tables = {
         ("event", "size"), ("event", "addr"), ("block", "size"), ("block", "state"), ("segment", "address"),
         ("segment", "total_size"),
     }  # fmt: skip
     found: OddCounts = Counter()
     for record, field, count in counts:
-        if (record, field) not in told_by_tables:
+        if (record, field) not in marked_in_tables:
             # torch 2.0 keeps a block's allocations in its history
             found["block" if record == "history" else record, field] += count
     return found

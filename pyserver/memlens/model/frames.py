@@ -104,6 +104,11 @@ def is_python(frame: SourceFrame) -> bool:
     return frame.kind != NATIVE and frame.line > 0
 
 
+def lacks_its_line(file: str, line: int) -> bool:
+    """Whether a frame of a trace is Python's without a known line (of :data:`NATIVE` kind, as it can't be opened)."""
+    return line <= 0 and file.lower().endswith((".py", ".pyw", ">"))
+
+
 _NAMESPACE = re.compile(r"^(?:void |bool |int )?(at|c10|torch|std|pybind11|cudnn|cublas|nccl)::")
 NATIVE_CODE = "native code"
 

@@ -136,9 +136,9 @@ class ProfileInfo(CommonInfo, frozen=True, tag_field="model", tag="profile"):
     """``microseconds``, or what the profile has instead of time, as ``instructions`` or ``bytes``."""
     series: list[str]
     """Names of the lines over time, as ``live_bytes`` and ``rss_bytes``."""
-    tells_flow: bool
+    has_flow: bool
     """Whether it is known what was allocated and freed within a bin, not only what was live at its ends."""
-    tells_all: bool = True
+    has_short_lived: bool = True
     """Whether that includes what was both allocated and freed within one bin."""
 
 
@@ -169,8 +169,6 @@ class GraphInfo(CommonInfo, frozen=True, tag_field="model", tag="graph"):
     """Whether shallow sizes are computed by a rule, because the file has none."""
     truncated: bool
     """Whether the file breaks off."""
-    has_places: bool
-    """Whether it is known where some objects or their classes are defined."""
     allocations: ProfileInfo | None
     """What the objects come to by the stack that allocated them, as a profile; None where that isn't known."""
 

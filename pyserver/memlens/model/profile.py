@@ -77,10 +77,10 @@ class ProfileTimes:
     at edge ``e`` are ``change_offsets[e]`` to ``change_offsets[e + 1]``; those of edge 0 are what was live at the
     start. They are of CHANGE_DTYPE or BLOCK_CHANGE_DTYPE.
 
-    If ``tells_flow`` is False only sums are known, perhaps not at every edge: changes are then differences of what was
+    If ``has_flow`` is False only sums are known, perhaps not at every edge: changes are then differences of what was
     live (an increase counts as allocated, a decrease as freed), and ``known`` is a mask of the edges at which they are
-    known. ``tells_all`` is False if allocations that were made and freed within one bin are not recorded, so that all
-    figures of what happened are lower bounds.
+    known. ``has_short_lived`` is False if allocations that were made and freed within one bin are not recorded, so that
+    all figures of what happened are lower bounds.
     """
 
     time_us: I64
@@ -88,11 +88,11 @@ class ProfileTimes:
     peaks: I64
     change_offsets: U64
     changes: Column
-    tells_flow: bool = True
+    has_flow: bool = True
     counts_within: tuple[str, ...] = (TEMPORARY,)
     unit: str = "microseconds"
     known: npt.NDArray[np.bool_] | None = None
-    tells_all: bool = True
+    has_short_lived: bool = True
 
 
 @dataclass(slots=True)

@@ -190,8 +190,10 @@ def _usual_time(times: npt.NDArray[np.int64]) -> int:
     return int(np.partition(known, (len(known) - 1) // 2)[(len(known) - 1) // 2])
 
 
-def drop_stacks_of_frees(devices: Sequence[DeviceTimeline]) -> bool:
-    """Remove stacks that are those of frees from allocations, and return whether frees repeat allocations' stacks.
+def drop_stacks_of_frees(devices: Sequence[DeviceTimeline]) -> tuple[bool, int]:
+    """Remove stacks that are those of frees from allocations, unless frees repeat allocations' stacks.
+
+    Returns whether they do, and how many allocations have a stack because of that, which is inferred.
 
     What was allocated before recording and freed in the trace has the stack of its free. That is a different place,
     unless the recorder repeats an allocation's stack with its free: PyTorch does if it records no stacks of frees
@@ -202,12 +204,16 @@ def drop_stacks_of_frees(devices: Sequence[DeviceTimeline]) -> bool:
     repeat = any(device.repeating_frees for device in devices) and not any(
         device.differing_frees for device in devices
     )
+    inferred = 0
     for device in devices:
         rows = device.allocations
-        if not repeat:
-            rows["stack"][rows["flags"] & kernel.STACK_OF_FREE != 0] = 0
+        of_free = rows["flags"] & kernel.STACK_OF_FREE != 0
+        if repeat:
+            inferred += int(np.count_nonzero(rows["stack"][of_free]))
+        else:
+            rows["stack"][of_free] = 0
         rows["flags"] &= np.uint8(0xFF ^ kernel.STACK_OF_FREE)
-    return repeat
+    return repeat, inferred
 
 
 def stacks_of_frees(

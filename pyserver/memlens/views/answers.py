@@ -92,7 +92,8 @@ class StackAnswer(Struct, frozen=True):
     belongs to. Their lines count like those of frames.
 
     ``freed_frames`` is the stack of its free, where that is recorded; it counts for no line. ``inferred_module`` is the
-    path of the module that memory from before recording was inferred to belong to.
+    path of the module that memory from before recording was inferred to belong to. ``stack_of_free`` says that
+    ``frames`` are inferred: the stack of the free, which repeats the allocation's.
     """
 
     allocation: AllocationSummary
@@ -102,6 +103,7 @@ class StackAnswer(Struct, frozen=True):
     freed_frames: list[Frame]
     same_stack: Totals
     inferred_module: str | None
+    stack_of_free: bool
 
 
 class MomentAnswer(Struct, frozen=True):

@@ -19,7 +19,7 @@ for (const name of NAMES)
     value: Reflect.get(window, name),
   });
 
-/** Until components have drawn what changed, and observers were told. */
+/** Until components have drawn what changed, and observers were notified. */
 export async function drawn(): Promise<void> {
   await window.happyDOM.waitUntilComplete();
 }

@@ -226,6 +226,7 @@ export class FakeServer {
       freed_frames: summary.state === 'freed' ? framesOf(summary.label, 'aten::free') : [],
       same_stack: this.sum((i) => this.run.allocations[i]?.stack === summary.stack),
       inferred_module: null,
+      stack_of_free: false,
     };
   }
 

@@ -17,7 +17,7 @@ export interface Run {
   categories: string[];
 }
 
-export const CATEGORIES = [
+const CATEGORIES = [
   'parameter',
   'activation',
   'gradient',

@@ -36,7 +36,7 @@ const SHADES = 16;
 const GOLDEN = 0.6180339887498949;
 
 /** The user's code in warm colours by function, libraries in cool ones by package, native code nearly grey. */
-export function colourOfBox(kind: number, packageNumber: number, name: number, theme: Theme): Rgb {
+function colourOfBox(kind: number, packageNumber: number, name: number, theme: Theme): Rgb {
   const lightness = LIGHTNESS[theme.kind];
   const shade = (((name * GOLDEN) % 1) - 0.5) * 0.05;
   if (kind === KIND_USER) return oklch(lightness[0] + shade, CHROMA[0], 25 + 75 * ((name * GOLDEN) % 1));
@@ -48,7 +48,7 @@ export function colourOfBox(kind: number, packageNumber: number, name: number, t
 }
 
 /** From little (near the background) to all of it. */
-export function colourOfShare(share: number, theme: Theme): Rgb {
+function colourOfShare(share: number, theme: Theme): Rgb {
   const [most] = LIGHTNESS[theme.kind];
   // a tenth of the share is a third of the way: most boxes hold little
   const heat = Math.max(0, 1 + Math.log10(Math.max(share, 1e-3)) / 3);
@@ -99,7 +99,7 @@ export function markBoxes(g: FlameGeometry, { whole, scale }: Compared): Uint8Ar
 
 function relativeOf(g: FlameGeometry, box: number, { whole, scale }: Compared): number {
   const change = { before: g.sides!.before[box]!, after: g.sides!.after[box]! };
-  // as fine as colours can be told, so that few are made
+  // as fine as colours can be distinguished, so that few are made
   return Math.round(50 * relativeChange(change, whole, scale)) / 50;
 }
 

@@ -165,12 +165,12 @@ export class FlameDetails {
   private line(line: FlameLine, name: FlameName, isCount: boolean): HTMLElement {
     const text = line.line > 0 ? this.places.of(line) : line.file || line.function;
     const sided = this.sided();
-    const told = sided
+    const figures = sided
       ? changeText(changeOf(line.sides), sided.whole, sided.scale)
       : isCount
         ? count(line.count)
         : figure(line.bytes);
-    const value = element('span', { class: 'muted' }, told);
+    const value = element('span', { class: 'muted' }, figures);
     if (line.line <= 0 || name.kind === 'native')
       return element('li', {}, element('bdi', {}, shorten(text, 260)), ' ', value);
     return element(
@@ -197,7 +197,7 @@ export class FlameDetails {
 
   private caller(node: FlameNode): HTMLElement {
     const sided = this.sided();
-    const told = sided ? changeSentence(changeOf(node.sides), sided) : both(node.bytes, node.count);
+    const figures = sided ? changeSentence(changeOf(node.sides), sided) : both(node.bytes, node.count);
     return element(
       'li',
       {},
@@ -206,7 +206,7 @@ export class FlameDetails {
         {
           class: 'link',
           type: 'button',
-          title: `${shorten(nameText(node.name), 300)}: ${told}`,
+          title: `${shorten(nameText(node.name), 300)}: ${figures}`,
           on: {
             click: () => {
               this.events.go(node);

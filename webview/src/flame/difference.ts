@@ -27,7 +27,7 @@ export interface Sided {
   readonly after: string;
 }
 
-/** Of values of which some are negative: what they come to, and what the others do. Shares are not told. */
+/** Of values of which some are negative: what they come to, and what the others do. Shares are not shown. */
 export const SIGNED: Sided = {
   whole: { before: 0, after: 0 },
   scale: 'absolute',
@@ -52,13 +52,13 @@ export function countText(both: number, sides: FlameSides | null): string {
 }
 
 /** The change in the scale's own measure: an amount, or percentage points of the whole. */
-export function differenceOf({ before, after }: Change, whole: Change, scale: Scale): number {
+function differenceOf({ before, after }: Change, whole: Change, scale: Scale): number {
   if (scale === 'absolute') return after - before;
   const part = (value: number, all: number): number => (all > 0 ? (100 * value) / all : 0);
   return part(after, whole.after) - part(before, whole.before);
 }
 
-/** What is less than a hundredth of a point is told as no difference of shares, and drawn as none. */
+/** What is less than a hundredth of a point counts as no difference of shares, and drawn as none. */
 const LEAST_POINTS = 0.005;
 
 export function turnOf(change: Change, whole: Change, scale: Scale): Turn {
@@ -134,7 +134,7 @@ const STEPS = 16;
 
 /**
  * How much of itself a box gained or lost, from grey to red or green: -1 is only before, 1 only after. How much that is
- * of the whole its width tells.
+ * of the whole its width shows.
  */
 export function relativeChange(change: Change, whole: Change, scale: Scale): number {
   const { before, after } =
@@ -154,7 +154,7 @@ export function colourOfChange(relative: number, theme: Theme): Rgb {
   const { even, far } = LIGHTNESS[theme.kind];
   const grey = oklch(even, 0, 0);
   if (relative === 0) return grey;
-  // even a small change can be told from none
+  // even a small change can be distinguished from none
   const depth = 0.25 + 0.75 * (Math.ceil(Math.abs(relative) * STEPS) / STEPS);
   return mix(grey, oklch(far, CHROMA, relative > 0 ? HUES.more : HUES.less), depth);
 }

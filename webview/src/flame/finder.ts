@@ -7,8 +7,8 @@ import { amount, share } from './words';
 
 export interface FinderEvents {
   ask(text: string): Pending<FlameSearchAnswer>;
-  /** What is said beside the search box. */
-  tell(text: string): void;
+  /** Shown beside the search box. */
+  status(text: string): void;
   say(text: string): void;
   failed(error: unknown): void;
 }
@@ -27,7 +27,7 @@ export class FlameFinder {
     this.match = -1;
     this.isCount = isCount;
     if (text === '') {
-      this.events.tell('');
+      this.events.status('');
       return;
     }
     const asking = this.events.ask(text);
@@ -36,7 +36,7 @@ export class FlameFinder {
       (found) => {
         if (this.asking !== asking) return;
         this.found = found;
-        this.tell();
+        this.showPlace();
         this.events.say(this.words(found));
       },
       (error: unknown) => {
@@ -56,18 +56,18 @@ export class FlameFinder {
     if (matches.length === 0) return null;
     this.match =
       this.match < 0 && by < 0 ? matches.length - 1 : (this.match + by + matches.length) % matches.length;
-    this.tell();
+    this.showPlace();
     return matches[this.match] ?? null;
   }
 
-  private tell(): void {
+  private showPlace(): void {
     const { found, match } = this;
     if (!found) return;
     // the way leads through the largest of very many
     const { length } = found.matches;
     const some = length < found.nodes ? ' of the largest' : '';
     const place = match < 0 ? '' : `${match + 1}/${length}${some}, `;
-    this.events.tell(place + this.words(found));
+    this.events.status(place + this.words(found));
   }
 
   private words(found: FlameSearchAnswer): string {

@@ -53,7 +53,7 @@ export class FlameHover {
           this.plot.learn([node.name]);
           if (this.plot.geometry === g && !this.tip.root.hidden) show(node.name);
         },
-        () => undefined, // the tooltip stays without a name; a click would tell what is wrong
+        () => undefined, // the tooltip stays without a name; a click would show what is wrong
       );
     }, NAME_AFTER_MS);
   }

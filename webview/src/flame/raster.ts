@@ -24,8 +24,8 @@ export interface FlameInk {
   readonly mark: number;
 }
 
-/** Boxes at least this wide, in device pixels, get a line at their right edge, so that neighbours can be told. */
-export const SEPARATED_PX = 3;
+/** Boxes at least this wide, in device pixels, get a line at their right edge, so that neighbours can be distinguished. */
+const SEPARATED_PX = 3;
 const STRIPE_PX = 3;
 /** Of a row's height, for the line that says more or less. */
 const EDGE_SHARE = 0.11;
@@ -117,7 +117,7 @@ export function boxAt(g: FlameGeometry, camera: FlameCamera, plot: FlamePlot, x:
   const row = Math.floor(camera.top + from / plot.rowHeight) - g.firstDepth;
   if (row < 0 || row >= g.rows) return -1;
   const end = g.rowStart[row + 1]!;
-  // rounding may put an edge a pixel before or behind its value
+  // rounding may put an edge a pixel before or after its value
   const near = (camera.x0 + ((Math.floor(x) - 1) / plot.width) * (camera.x1 - camera.x0)) * g.total;
   for (let box = firstBeyond(g, row, near); box < end; box++) {
     const x0 = pixelOf(g.left[box]!, g.total, camera, plot.width);

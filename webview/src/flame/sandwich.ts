@@ -14,7 +14,7 @@ import { kindOf, nameText, type Places } from './words';
 export interface SandwichEvents extends FunctionsEvents {
   /** The tree of one half, and what happens on it. */
   half(direction: Half): FlameTreeEvents;
-  /** Opens the line that the function is told by. */
+  /** Opens the line that the function is named by. */
   openLine(beside: boolean): void;
   close(): void;
 }
@@ -95,7 +95,7 @@ export class FlameSandwich {
   }
 
   /** The function as a whole; null where the set has none of it. */
-  tell(answer: FlameNodeAnswer | null, isCount: boolean): void {
+  showFunction(answer: FlameNodeAnswer | null, isCount: boolean): void {
     if (!answer) {
       setText(this.where, 'has no part in this set');
       return;

@@ -8,7 +8,7 @@ const VALUES: readonly Value[] = ['bytes', 'count', 'total'];
 const MOST_KEPT_NAMES = 50;
 
 export type Form = FlameState['form'];
-export type Value = FlameState['value'];
+type Value = FlameState['value'];
 
 export type FlameSettings = Omit<FlameState, 'fileBytes'>;
 
@@ -32,7 +32,7 @@ export function initialSettings(): FlameSettings {
   };
 }
 
-/** The settings of one view, and who is told that they are to be kept. */
+/** The settings of one view, and a callback that keeps them. */
 export class KeptFlame {
   readonly settings: FlameSettings;
 

@@ -57,13 +57,13 @@ export class ComparedSource implements FlameSource, Sided {
   readonly compared = this;
   readonly before = 'Before';
   readonly after = 'After';
-  /** What all of it has on each side, as the last answer told. */
+  /** What all of it has on each side, as in the last answer. */
   whole: Change = { before: 0, after: 0 };
 
   constructor(
     private readonly api: Api,
     private readonly pair: () => ComparedPair,
-    /** Answers tell another whole. */
+    /** Answers have another whole. */
     private readonly learned: () => void,
   ) {}
 

@@ -1,4 +1,4 @@
-// The flame graph's row of controls: its form and the search; the rest is behind the gear.
+// The flame graph's row of controls: its form and the search; the rest is in the settings.
 
 import type { Attribution } from '../attribution';
 import { settingsButton } from '../shell/settings';
@@ -122,7 +122,7 @@ export class FlameToolbar {
     });
     this.wholePaths = toggle(
       'Whole paths',
-      'Files by their whole path, not by the shortest end that tells them apart',
+      'Files by their whole path, not by the shortest end that distinguishes them',
       (wholePaths) => {
         events.changed({ wholePaths });
       },

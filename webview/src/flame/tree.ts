@@ -56,7 +56,7 @@ export class FlameTree {
 
   /** What its rows have two sides of; null where they have one. */
   private readonly sided: () => Sided | null;
-  /** By which rule rows have something of their own, where a column tells what. */
+  /** By which rule rows have something of their own, where a column shows it. */
   private readonly attribution: Pick<KeptAttribution, 'rule'> | null;
 
   /** `narrow`: with a few columns, the first of which says what the tree is. */

@@ -25,7 +25,7 @@ export function nameText({ function: name, source }: FlameName): string {
   return `${name}${SOURCES[source].mark}`;
 }
 
-/** Files of one flame graph: by the shortest end that tells them apart, or whole. */
+/** Files of one flame graph: by the shortest end that distinguishes them, or whole. */
 export class Places {
   constructor(private readonly whole: () => boolean) {}
 
@@ -59,7 +59,7 @@ export function both(sizeBytes: number, count: number): string {
   return figureAndCount(sizeBytes, count);
 }
 
-/** Without a `total` no share of it is told. */
+/** Without a `total` no share of it is shown. */
 export function nodeSentence(
   node: FlameNode,
   places: Places,

@@ -50,13 +50,22 @@ function Strip({
         <strong>{bytes(whole)}</strong>
         <span class="muted"> in {counted(found.objects, 'object')}</span>
       </div>
-      {lostObjects > 0 && (
+      {lost > 0 && (
         <Chip
           text={`${share(lost, whole)} unreachable`}
           title={`${exactBytes(lost)} in ${counted(lostObjects, 'object')} that no root reaches`}
           press={() => {
             choose('is:unreachable');
           }}
+        />
+      )}
+      <Parts label="Kinds" parts={parts} whole={whole} choose={choose} />
+      {found.spaces.length > 0 && (
+        <Parts
+          label="Heaps"
+          parts={found.spaces.map((row) => ({ row, filter: null }))}
+          whole={whole}
+          choose={choose}
         />
       )}
       {found.flags.map((row) => (
@@ -69,15 +78,6 @@ function Strip({
           }}
         />
       ))}
-      <Parts label="Kinds" parts={parts} whole={whole} choose={choose} />
-      {found.spaces.length > 0 && (
-        <Parts
-          label="Heaps"
-          parts={found.spaces.map((row) => ({ row, filter: null }))}
-          whole={whole}
-          choose={choose}
-        />
-      )}
     </>
   );
 }

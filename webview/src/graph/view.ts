@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import type { GraphState, HeapSelection, PaneId, ViewState } from '../../../extension/shared/messages';
 import type { Evidence, GraphInfo, ObjectsLink } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Api, type HostMessage } from '../api';
+import { RequestError, type Api, type HostMessage, type Pending } from '../api';
 import { Colours } from '../colours';
 import { EVERYTHING, type Change } from '../context';
 import { OBJECT_TERMS } from '../filter/terms';
@@ -52,6 +52,8 @@ export class GraphView implements GraphContext {
   private readonly frame: ViewFrame;
   private readonly stop = new AbortController();
   private lastPane: PaneId = 'types';
+  /** Whether the latest filter is one. */
+  private asking: Pending<unknown> | null = null;
   private readonly saveSoon = debounce(SAVE_AFTER_MS, () => {
     this.save();
   });
@@ -183,6 +185,7 @@ export class GraphView implements GraphContext {
     this.dock.update(EVERYTHING);
     this.dock.show(state ? (this.dock.panes.find(({ id }) => id === state.pane)?.id ?? null) : 'types');
     if (this.state.selection) this.inspector.show(this.state.selection);
+    if (this.filter !== '') this.setFilter(this.filter);
     this.summary.turnTo(null);
     this.summary.find();
     root.dataset['state'] = 'ready';
@@ -278,28 +281,29 @@ export class GraphView implements GraphContext {
   setFilter(filter: string): void {
     const text = filter.trim();
     this.filterBox.show(text);
-    if (text === this.filter) return;
+    this.asking?.cancel();
+    this.asking = null;
     if (text === '') {
-      this.narrowTo(text);
+      if (this.filter !== '') this.narrowTo(text);
       return;
     }
     // asked first, so that what is wrong with it is said beside it and nothing else goes
     const page = { offset: 0, limit: 1 };
-    this.api
-      .request('memlens/heapTypes', {
-        ...{ filter: text, order: 'count', reverse: false, by: 'package', package: null, ...page },
-      })
-      .answer.then(
-        ({ objects }) => {
-          this.narrowTo(text);
-          this.filterBox.fits(objects, this.info.objects, 'objects');
-        },
-        (error: unknown) => {
-          if (!(error instanceof RequestError)) this.failed(error);
-          else if (error.problem.code !== 'cancelled')
-            this.filterBox.fails([error.problem.message, error.problem.advice].filter(Boolean).join('. '));
-        },
-      );
+    const asking = this.api.request('memlens/heapTypes', {
+      ...{ filter: text, order: 'count', reverse: false, by: 'package', package: null, ...page },
+    });
+    this.asking = asking;
+    asking.answer.then(
+      ({ objects }) => {
+        if (text !== this.filter) this.narrowTo(text);
+        this.filterBox.fits(objects, this.info.objects, 'objects');
+      },
+      (error: unknown) => {
+        if (!(error instanceof RequestError)) this.failed(error);
+        else if (error.problem.code !== 'cancelled')
+          this.filterBox.fails([error.problem.message, error.problem.advice].filter(Boolean).join('. '));
+      },
+    );
   }
 
   openPlace(file: string, line: number, beside: boolean): void {
@@ -442,7 +446,7 @@ export class GraphView implements GraphContext {
     ];
   }
 
-  /** Shows what a sentence rests on. */
+  /** Shows the evidence of a sentence. */
   private show({ pane, of }: Evidence): void {
     this.setFilter(of.filter);
     this.showPane(pane);

@@ -57,7 +57,7 @@ export function typeCell(row: Pick<TypeRow, 'type'>): Cell {
 }
 
 /** Where it is defined, to be clicked. */
-export function placeCell(file: string | null, line: number | null): (Node | string)[] {
+function placeCell(file: string | null, line: number | null): (Node | string)[] {
   if (file === null || line === null) return [];
   const text = `${shorten(fileName(file), 60)}:${line}`;
   return [element('bdi', { class: 'place place-link', title: `Open ${shorten(file, 300)}:${line}` }, text)];

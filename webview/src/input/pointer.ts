@@ -8,7 +8,7 @@ export interface Point {
 }
 
 /** Keys held with a click: Ctrl or Cmd, Shift. */
-export interface ClickKeys {
+interface ClickKeys {
   readonly open: boolean;
   readonly extend: boolean;
 }

@@ -325,7 +325,7 @@ class ComparePane implements Pane {
         this.asking = null;
         this.table.sorted(this.order, this.reverse);
         this.table.add(answer);
-        this.told(answer);
+        this.showTotals(answer);
       },
       (error: unknown) => {
         if (this.asking === asking) this.failed(error);
@@ -333,7 +333,7 @@ class ComparePane implements Pane {
     );
   }
 
-  private told(answer: CompareAnswer): void {
+  private showTotals(answer: CompareAnswer): void {
     const { compare, device, setName } = this.context;
     const { by, measure } = compare.settings;
     const { before, after } = compare.names(device);

@@ -178,7 +178,7 @@ export class FlamePane implements Pane {
     });
     this.finder = new FlameFinder({
       ask: (text) => this.source.search(this.params, text),
-      tell: (text) => {
+      status: (text) => {
         this.toolbar.setFound(text);
       },
       say: (text) => {
@@ -404,7 +404,7 @@ export class FlamePane implements Pane {
     this.sandwich.redraw();
     const { answer, of } = this.chosen;
     if (answer && !this.details.root.hidden) this.details.show(answer, this.isCount, this.drawn);
-    if (answer && of === this.ofSandwich) this.sandwich.tell(answer, this.isCount);
+    if (answer && of === this.ofSandwich) this.sandwich.showFunction(answer, this.isCount);
   }
 
   private arrange(): void {
@@ -523,7 +523,7 @@ export class FlamePane implements Pane {
   private notFound(error: unknown, of: string): void {
     // a function that was chosen before may have no part in this set
     const none = error instanceof RequestError && error.problem.code === 'bad-request';
-    if (none && of === this.ofSandwich) this.sandwich.tell(null, this.isCount);
+    if (none && of === this.ofSandwich) this.sandwich.showFunction(null, this.isCount);
     // what was chosen when the view was last open may be another file's by now
     else if (none && this.toRestore) this.plot.select(null);
     else this.failed(error);
@@ -534,7 +534,7 @@ export class FlamePane implements Pane {
     this.plot.learn([node.name, ...answer.path.map(({ name }) => name)]);
     this.plot.redraw();
     if (this.settings.form !== 'functions') this.details.show(answer, this.isCount, this.drawn);
-    else if (this.chosen.of === this.ofSandwich) this.sandwich.tell(answer, this.isCount);
+    else if (this.chosen.of === this.ofSandwich) this.sandwich.showFunction(answer, this.isCount);
     this.context.lightStacks(new Set(node.node === 0 ? [] : answer.stacks));
     const total = this.isCount ? answer.total_count : answer.total_bytes;
     const sided = this.sided();
@@ -576,7 +576,7 @@ export class FlamePane implements Pane {
     return keyOf(this.halfOf('top_down'), 1);
   }
 
-  /** What a table of the tree that `params` tells asks, and what happens on it. */
+  /** What a table of the tree that `params` names asks, and what happens on it. */
   private treeEvents(params: () => TreeParams): FlameTreeEvents {
     return {
       ask: (node, offset, limit) => this.source.children(params(), node, offset, limit),

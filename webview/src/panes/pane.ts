@@ -4,7 +4,7 @@ import type { PaneId } from '../../../extension/shared/messages';
 import type { Evidence } from '../../../extension/shared/protocol.gen';
 import type { Change, ViewContext } from '../context';
 
-/** What of a pane a finding rests on. */
+/** The part of a pane that is the evidence of a finding. */
 export type Revealed = Pick<Evidence, 'by' | 'event'>;
 
 export interface Pane {
@@ -15,7 +15,7 @@ export interface Pane {
   readonly bar?: HTMLElement;
   /** It is about a set of allocations: the panel's head lets the user choose which. */
   readonly usesSet: boolean;
-  /** The pane is shown, or something changed while it is: everything that changed since it was last told. */
+  /** The pane is shown, or something changed while it is: everything that changed since its last update. */
   update(changes: ReadonlySet<Change>): void;
   reveal?(what: Revealed): void;
   /** Keys while the focus is in it; true when it took the key. */

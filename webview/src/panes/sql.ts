@@ -154,7 +154,7 @@ class SqlPanel {
       this.grid.root,
     );
     this.root = element('section', { class: 'sql' }, element('div', { class: 'sql-split' }, left, right));
-    this.tell();
+    this.showStatus();
   }
 
   /** The panel is shown for the first time: now the tables are worth their making. */
@@ -268,7 +268,7 @@ class SqlPanel {
       this.rows = answer.rows;
       this.complete = !answer.more;
       this.grid.show(this.columns, this.rows, null, false);
-      this.tell(answer.took_ms);
+      this.showStatus(answer.took_ms);
     });
   }
 
@@ -278,7 +278,7 @@ class SqlPanel {
       this.unsorted = this.rows;
       this.complete = !answer.more;
       this.grid.show(this.columns, this.rows, this.sort, true);
-      this.tell(answer.took_ms);
+      this.showStatus(answer.took_ms);
     });
   }
 
@@ -300,7 +300,7 @@ class SqlPanel {
         this.complete = !answer.more;
         this.grid.show(this.columns, this.rows, sort, false);
         this.grid.focus();
-        this.tell(answer.took_ms);
+        this.showStatus(answer.took_ms);
       },
       () => {
         this.sort = before;
@@ -367,7 +367,7 @@ class SqlPanel {
     if (problem?.code === 'sql' && problem.offset !== null) this.editor.pointAt(problem.offset);
   }
 
-  private tell(tookMs: number | null = null): void {
+  private showStatus(tookMs: number | null = null): void {
     this.status.classList.remove('error');
     this.status.title = '';
     this.more.hidden = this.complete;
@@ -424,7 +424,7 @@ class SqlPanel {
           this.context.say(`Only the first ${count(rows.length)} rows are saved`);
       }
       this.ended();
-      this.tell();
+      this.showStatus();
       this.write(form, rows);
     } catch (error) {
       this.ended();
@@ -467,7 +467,7 @@ class SqlPanel {
   }
 
   private keep(): void {
-    // The editor tells of its first text before it is known here.
+    // The editor reports its first text before it is known here.
     const query = (this.editor as Editor | undefined)?.value;
     if (query !== undefined) this.context.api.keep({ sql: { query, history: this.history } });
   }

@@ -54,7 +54,7 @@ class StatePane implements Pane {
   readonly bar: HTMLElement;
   private readonly event = element('span', { class: 'state-event' });
   private readonly figures = element('div', { class: 'state-figures' });
-  private readonly told = element('div', { class: 'state-block', role: 'status' });
+  private readonly blockStatus = element('div', { class: 'state-block', role: 'status' });
   private readonly body = element('tbody');
   private readonly more: HTMLButtonElement;
   private order: Order = 'size';
@@ -63,7 +63,7 @@ class StatePane implements Pane {
   private pending: Pending<unknown> | null = null;
   private asking: Pending<unknown> | null = null;
   private asked = '';
-  /** What the blocks that are here tell as lit up. */
+  /** What the blocks that are here show as lit up. */
   private lit: Branch | null = null;
   private readonly resized = new ResizeObserver(() => {
     this.draw();
@@ -136,7 +136,7 @@ class StatePane implements Pane {
         ),
         this.more,
       ),
-      this.told,
+      this.blockStatus,
     );
     this.resized.observe(this.root);
   }
@@ -231,7 +231,7 @@ class StatePane implements Pane {
     setText(this.more, `Show ${count(Math.min(left, PAGE))} more of ${counted(left, 'segment')}`);
     setText(this.event, eventWords(answer));
     setText(this.figures, figureWords(answer));
-    setText(this.told, answer.truncated ? 'The first segment has more blocks than are shown.' : '');
+    setText(this.blockStatus, answer.truncated ? 'The first segment has more blocks than are shown.' : '');
     this.root.dataset['moment'] = String(answer.moment);
     this.draw();
   }
@@ -277,7 +277,7 @@ class StatePane implements Pane {
     };
     canvas.addEventListener('pointermove', (event) => {
       const block = found(event);
-      if (block !== null) this.tell(row, block);
+      if (block !== null) this.showBlock(row, block);
     });
     canvas.addEventListener('click', (event) => {
       const block = found(event);
@@ -290,22 +290,22 @@ class StatePane implements Pane {
   /** Stands on a block, and selects its allocation. */
   private pick(row: Row, block: number): void {
     row.at = block;
-    this.tell(row, block);
+    this.showBlock(row, block);
     const allocation = row.blocks.allocation[block] ?? NONE;
     if (allocation !== NONE) this.context.select(allocation, this.answer?.moment ?? null);
   }
 
-  private tell(row: Row, block: number): void {
+  private showBlock(row: Row, block: number): void {
     const { segment, blocks } = row;
     const words = blockWords(segment, blocks, block);
     const allocation = blocks.allocation[block] ?? NONE;
     const known = this.context.names.allocation(allocation);
     if (known) {
       const { title, place } = nameOf(known);
-      setText(this.told, `${words} · ${place === null ? title : `${title}, ${place}`}`);
+      setText(this.blockStatus, `${words} · ${place === null ? title : `${title}, ${place}`}`);
       return;
     }
-    setText(this.told, words);
+    setText(this.blockStatus, words);
     this.asking?.cancel();
     this.asking = null;
     if (allocation === NONE) return;
@@ -315,7 +315,7 @@ class StatePane implements Pane {
       (answer) => {
         if (this.asking !== asking) return;
         this.context.names.learn([answer.allocation]);
-        this.tell(row, block);
+        this.showBlock(row, block);
       },
       () => undefined, // what the block is was said already
     );

@@ -44,7 +44,11 @@ class ComparePicture implements Picture {
   private readonly readout = element('div', { class: 'compare-readout', role: 'status' });
   private readonly legend = element('div', { class: 'compare-legend' });
   /** How the steps are known that lie on each other. */
-  private readonly told = element('p', { class: 'compare-told muted', role: 'status', hidden: true });
+  private readonly heightsText = element('p', {
+    class: 'compare-heights muted',
+    role: 'status',
+    hidden: true,
+  });
   private readonly problem = element('div', { class: 'compare-problem', role: 'alert', hidden: true });
   private readonly canvas = element('canvas', { attributes: { 'aria-hidden': 'true' } });
   private readonly tooltip = element('div', { class: 'tooltip', role: 'tooltip', hidden: true });
@@ -122,7 +126,7 @@ class ComparePicture implements Picture {
         ]),
       ),
       this.surface,
-      this.told,
+      this.heightsText,
     );
     this.listen();
   }
@@ -286,7 +290,7 @@ class ComparePicture implements Picture {
     if (error instanceof RequestError && error.problem.code === 'cancelled') return;
     this.pending = null;
     this.curves = null;
-    this.told.hidden = true;
+    this.heightsText.hidden = true;
     const { axis, compare } = this.context;
     const retry =
       axis === 'time' || compare.settings.byStep
@@ -346,7 +350,7 @@ class ComparePicture implements Picture {
     this.surface.setAttribute(
       'aria-label',
       `Memory of ${before} and ${after} over ${context.axis === 'time' ? 'time' : 'events'}. ` +
-        'M puts a cursor into the middle, comma and full stop move it; what both hold there is told above.',
+        'M puts a cursor into the middle, comma and full stop move it; what both hold there is shown above.',
     );
   }
 
@@ -388,10 +392,10 @@ class ComparePicture implements Picture {
   /** "652 MiB before, 894 MiB after, ▲ +242 MiB". */
   private sentence(mine: number | null, other: number | null): string {
     const [before, after] = this.context.compare.settings.otherFirst ? [other, mine] : [mine, other];
-    const told = (value: number | null, when: string): string =>
+    const figure = (value: number | null, when: string): string =>
       value === null ? `${when}: not running` : `${bytes(value)} ${when}`;
     const difference = before === null || after === null ? '' : `, ${signed(after - before)}`;
-    return `${told(before, 'before')}, ${told(after, 'after')}${difference}`;
+    return `${figure(before, 'before')}, ${figure(after, 'after')}${difference}`;
   }
 
   // --- controls ----------------------------------------------------------------------------------------------------
@@ -424,17 +428,17 @@ class ComparePicture implements Picture {
     );
   }
 
-  /** What the file does not say is said to be inferred, and of which run. */
+  /** What the file does not say is marked as inferred, and of which run. */
   private showSteps({ steps_known: mine, other_steps_known: other }: CurvesAnswer): void {
     const { compare } = this.context;
-    this.told.hidden = !mine || !other;
+    this.heightsText.hidden = !mine || !other;
     if (!mine || !other) return;
     const sentences =
       mine.how === other.how
         ? [mine.how]
         : [`${compare.ownName}: ${mine.how}`, `${compare.open?.name ?? ''}: ${other.how}`];
-    setText(this.told, visible(sentences.join(' ')));
-    this.told.classList.toggle('inferred', mine.inferred || other.inferred);
+    setText(this.heightsText, visible(sentences.join(' ')));
+    this.heightsText.classList.toggle('inferred', mine.inferred || other.inferred);
   }
 
   private offsetUnit(): { size: number; name: string } {
@@ -533,7 +537,7 @@ class ComparePicture implements Picture {
     const { settings } = context.compare;
     const { before: first, after: second } = context.compare.names(context.device);
     const [before, after] = settings.otherFirst ? [other, mine] : [mine, other];
-    const told = (height: Height | null): string => {
+    const figure = (height: Height | null): string => {
       if (height === null) return 'not running';
       return height.varies ? `up to ${bytes(height.most)}` : bytes(height.most);
     };
@@ -541,7 +545,7 @@ class ComparePicture implements Picture {
       element(
         'div',
         {},
-        element('strong', {}, told(value)),
+        element('strong', {}, figure(value)),
         ` ${when} `,
         element('bdi', { class: 'muted' }, name),
       );

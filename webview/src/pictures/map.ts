@@ -57,8 +57,8 @@ class MemoryMap {
   private lanes: MapLanesAnswer | null = null;
   private asked: Pending<MapLanesAnswer> | null = null;
   private questions: Pending<unknown>[] = [];
-  /** The x range that this picture told the others last. */
-  private told: { x0: number; x1: number } | null = null;
+  /** The x range that this picture reported to the others last. */
+  private reported: { x0: number; x1: number } | null = null;
   private shownFor = '';
 
   constructor(
@@ -235,7 +235,7 @@ class MemoryMap {
   private show(): void {
     const { context, plot, lanes } = this;
     if (!lanes) return;
-    this.told = null;
+    this.reported = null;
     const { x0, x1 } = context.camera;
     const kept = plot.geometry ? plot.camera : null;
     plot.show(context.device, context.axis, { x0, x1, y0: kept?.y0 ?? 0, y1: kept?.y1 ?? Infinity });
@@ -250,10 +250,10 @@ class MemoryMap {
 
   private follow(): void {
     const { x0, x1 } = this.context.camera;
-    const { told, plot } = this;
+    const { reported, plot } = this;
     const slack = (x1 - x0) * 1e-6;
-    if (told && Math.abs(told.x0 - x0) < slack && Math.abs(told.x1 - x1) < slack) return;
-    this.told = null;
+    if (reported && Math.abs(reported.x0 - x0) < slack && Math.abs(reported.x1 - x1) < slack) return;
+    this.reported = null;
     plot.moveTo({ ...plot.target, x0, x1 }, false);
   }
 
@@ -261,7 +261,7 @@ class MemoryMap {
     this.hover.moving();
     const { x0, x1 } = this.context.camera;
     if (!this.lanes || (x0 === camera.x0 && x1 === camera.x1)) return;
-    this.told = { x0: camera.x0, x1: camera.x1 };
+    this.reported = { x0: camera.x0, x1: camera.x1 };
     this.context.moveTo(camera.x0, camera.x1, false);
   }
 

@@ -8,7 +8,7 @@ export interface Picture {
   readonly id: PictureId;
   readonly title: string;
   readonly root: HTMLElement;
-  /** It is shown, or something changed while it is: everything that changed since it was last told. */
+  /** It is shown, or something changed while it is: everything that changed since its last update. */
   update(changes: ReadonlySet<Change>): void;
   /** It is not on the screen any more: nothing needs to be fetched or drawn. */
   hide(): void;

@@ -7,7 +7,7 @@ const KINDS = ['reserved', 'active', 'allocated', 'requested'] as const;
 /** `fitting`: the part of what was requested that fits the filter. */
 export type Kind = (typeof KINDS)[number] | 'fitting';
 
-export interface KindColumns {
+interface KindColumns {
   readonly kind: Kind;
   readonly highest: Float64Array;
   readonly lowest: Float64Array;
@@ -28,7 +28,7 @@ export interface ReservedColumns {
 export const shownKinds = (filter: string, known: boolean): readonly Kind[] =>
   kindsOf(filter).filter((kind) => known || kind !== 'reserved');
 
-export const kindsOf = (filter: string): readonly Kind[] => (filter === '' ? KINDS : [...KINDS, 'fitting']);
+const kindsOf = (filter: string): readonly Kind[] => (filter === '' ? KINDS : [...KINDS, 'fitting']);
 
 /** Of an answer to a request with this filter. */
 export function unpackReserved(answer: ReservedAnswer, filter: string): ReservedColumns {

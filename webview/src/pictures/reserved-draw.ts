@@ -1,4 +1,4 @@
-// Draws reserved memory with what lies under it: each kind of memory is a part of the one behind it.
+// Draws reserved memory with what lies under it: each kind of memory is a part of the one that it is drawn on.
 
 import { toPixelX, toPixelY, type Camera, type PlotSize } from '../scene/camera';
 import { css, mix, type Rgb } from '../scene/colour';
@@ -13,7 +13,7 @@ export const NAMES: Record<Kind, string> = {
   fitting: 'Requested by what fits the filter',
 };
 
-/** Mostly of the same hue, so that they read as parts of one another; told apart by lightness, and by edges in high contrast. */
+/** Mostly of the same hue, so that they read as parts of one another; distinguished by lightness, and by edges in high contrast. */
 export function coloursOf(theme: Theme): Record<Kind, Rgb> {
   const { background, foreground, accent, warning } = theme;
   return {

@@ -372,7 +372,7 @@ class ReservedPicture implements Picture {
           factRow('Active', gap.active_bytes, 'allocated and pending frees', 'total'),
           this.known &&
             gap.outside_bytes > 0 &&
-            factRow('In no known segment', gap.outside_bytes, 'the file doesn’t tell their segments', 'part'),
+            factRow('In no known segment', gap.outside_bytes, 'the file doesn’t say which segments', 'part'),
         ),
       ),
     );

@@ -41,7 +41,6 @@ interface Line {
   readonly values: Float64Array;
 }
 
-const HEIGHT_PX = 132;
 const TOP_PX = 6;
 const AXIS_PX = 16;
 const LEFT_PX = 70;
@@ -67,7 +66,7 @@ export class ProfileTimes {
   });
   private readonly head = element('div', { class: 'profile-times-head' });
   private readonly readout = element('span', { class: 'muted profile-times-readout' });
-  private readonly told = element('span', { role: 'status' });
+  private readonly summary = element('span', { role: 'status' });
   private readonly clear: HTMLButtonElement;
   private readonly kinds: Choice<Kind>;
   private readonly legend = element('span', { class: 'profile-times-legend' });
@@ -86,7 +85,7 @@ export class ProfileTimes {
 
   constructor(
     private readonly api: Api,
-    private readonly profile: Pick<ProfileInfo, 'time_unit' | 'tells_flow' | 'tells_all'>,
+    private readonly profile: Pick<ProfileInfo, 'time_unit' | 'has_flow' | 'has_short_lived'>,
     private theme: Theme,
     private readonly events: TimesEvents,
     /** What was chosen when the view was last open; taken once the edges are known. */
@@ -94,12 +93,12 @@ export class ProfileTimes {
   ) {
     this.kinds = new Choice<Kind>('What of the stretch', KINDS, (kind) => {
       this.kind = kind;
-      this.tell();
+      this.changed();
     });
     this.clear = iconButton('close', 'The whole run again', () => {
       this.whole();
     });
-    replace(this.head, this.legend, this.readout, this.told, this.kinds.root, this.clear);
+    replace(this.head, this.legend, this.readout, this.summary, this.kinds.root, this.clear);
     this.root = element(
       'section',
       { class: 'profile-times', attributes: { 'aria-label': 'Consumption over time' } },
@@ -250,10 +249,10 @@ export class ProfileTimes {
   private set(from: number | null, to: number | null): void {
     [this.from, this.to] = from !== null && to !== null && to < from ? [to, from] : [from, to];
     if (this.from === this.to) this.to = null;
-    this.tell();
+    this.changed();
   }
 
-  private tell(): void {
+  private changed(): void {
     this.arrange();
     this.draw();
     this.ask();
@@ -265,7 +264,7 @@ export class ProfileTimes {
     this.kinds.set(this.kind);
     this.kinds.root.hidden = this.to === null;
     this.clear.hidden = this.from === null;
-    if (this.to === null) setText(this.told, this.name ?? '');
+    if (this.to === null) setText(this.summary, this.name ?? '');
   }
 
   /** What the stretch comes to. */
@@ -283,19 +282,19 @@ export class ProfileTimes {
       (answer) => {
         if (this.asking !== asking) return;
         const grown = answer.live_after_bytes - answer.live_before_bytes;
-        const { tells_flow: tellsFlow, tells_all: tellsAll } = this.profile;
+        const { has_flow: hasFlow, has_short_lived: hasShortLived } = this.profile;
         // what was made and freed between two marks of the recorder isn't seen
-        const least = tellsAll ? '' : 'at least ';
+        const least = hasShortLived ? '' : 'at least ';
         const flow = (what: string, size: number, many: number | null): string =>
           `${what} ${least}${bytes(size)}${many === null ? '' : ` in ${count(many)}`}`;
-        const parts = tellsFlow
+        const parts = hasFlow
           ? [
               flow('allocated', answer.allocated_bytes, answer.allocated_count),
               flow('freed', answer.freed_bytes, answer.freed_count),
             ]
           : ['only sums of what was live are known'];
         const change = `${grown < 0 ? '−' : '+'}${bytes(Math.abs(grown))} live`;
-        setText(this.told, `${this.at(from)} to ${this.at(to)}: ${[...parts, change].join(', ')}`);
+        setText(this.summary, `${this.at(from)} to ${this.at(to)}: ${[...parts, change].join(', ')}`);
       },
       (error: unknown) => {
         if (!(error instanceof RequestError && error.problem.code === 'cancelled')) this.events.failed(error);
@@ -392,17 +391,17 @@ export class ProfileTimes {
 
   private draw(): void {
     const { canvas, theme, edges } = this;
-    const width = canvas.clientWidth;
+    const { clientWidth: width, clientHeight: height } = canvas;
     const ratio = window.devicePixelRatio || 1;
     canvas.width = Math.max(Math.round(width * ratio), 1);
-    canvas.height = Math.round(HEIGHT_PX * ratio);
+    canvas.height = Math.round(height * ratio);
     const context = canvas.getContext('2d');
     const [first, last] = [edges[0], edges.at(-1)];
     if (!context || width === 0 || first === undefined || last === undefined) return;
     context.scale(ratio, ratio);
     const span = Math.max(last - first, 1);
     const x = (value: number): number => LEFT_PX + ((value - first) / span) * (width - LEFT_PX);
-    const bottom = HEIGHT_PX - AXIS_PX;
+    const bottom = height - AXIS_PX;
     const sized = this.lines.filter(({ name, unit }) => unit === 'bytes' && !this.hidden.has(name));
     const live = this.hidden.has('live_bytes') ? 1 : this.peak.bytes;
     const top = Math.max(live, 1, ...sized.map(({ values }) => maximum(values))) * 1.05;
@@ -417,9 +416,9 @@ export class ProfileTimes {
     context.fillStyle = css(theme.foreground);
     context.font = `11px ${theme.font}`;
     context.textBaseline = 'alphabetic';
-    context.fillText(this.at(0), LEFT_PX, HEIGHT_PX - 4);
+    context.fillText(this.at(0), LEFT_PX, height - 4);
     const end = this.at(edges.length - 1);
-    context.fillText(end, width - context.measureText(end).width - 2, HEIGHT_PX - 4);
+    context.fillText(end, width - context.measureText(end).width - 2, height - 4);
     this.drawChosen(context, x, bottom);
   }
 

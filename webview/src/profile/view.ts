@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import type { CompareState, PaneId, ViewState } from '../../../extension/shared/messages';
 import type { Evidence, Frame, ProfileInfo } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Api, type HostMessage } from '../api';
+import { RequestError, type Api, type HostMessage, type Pending } from '../api';
 import { KeptAttribution } from '../attribution';
 import { Colours } from '../colours';
 import { EVERYTHING, type Change } from '../context';
@@ -52,6 +52,8 @@ export class ProfileView implements ProfileOwner {
   private readonly head: Head;
   private readonly summary: Summary;
   private readonly help = new Help(profileKeys());
+  /** Whether the latest filter is one. */
+  private asking: Pending<unknown> | null = null;
   private readonly pickers = signal<readonly Picker[]>([]);
   private readonly comparedWith = signal<string | null>(null);
   private readonly filterBox: FilterBox;
@@ -282,6 +284,8 @@ export class ProfileView implements ProfileOwner {
   setFilter(filter: string): void {
     const text = filter.trim();
     this.filterBox.show(text);
+    this.asking?.cancel();
+    this.asking = null;
     if (text === this.filter) return;
     if (text === '') {
       this.narrowTo('');
@@ -293,6 +297,7 @@ export class ProfileView implements ProfileOwner {
       branch: { of, by: ['file'], path: [], narrow: '', attribution: 'mine' },
       ...{ order: 'bytes', descending: true, offset: 0, limit: 1 },
     });
+    this.asking = asking;
     asking.answer.then(
       () => {
         this.narrowTo(text);
@@ -415,7 +420,7 @@ export class ProfileView implements ProfileOwner {
     ];
   }
 
-  /** Shows what a sentence rests on: its value, its filter, and the pane that has it. */
+  /** Shows the evidence of a sentence: its value, its filter, and the pane that has it. */
   private show({ pane, of, by, event }: Evidence): void {
     if (of.value !== null) this.askFor(of.value);
     this.setFilter(of.filter);
@@ -494,6 +499,6 @@ function facts(info: ProfileInfo): string {
   // a sample may stand for many allocations
   const made = values.find(({ meaning, unit }) => meaning === 'total' && unit === 'count');
   const of = `${counted(samples, 'sample')} of ${counted(stacks, 'stack')}`;
-  const told = [made ? `${made.title}: ${count(made.total)}` : '', of, counted(values.length, 'value')];
-  return [info.kind, ...told.filter(Boolean)].join('  ·  ');
+  const facts = [made ? `${made.title}: ${count(made.total)}` : '', of, counted(values.length, 'value')];
+  return [info.kind, ...facts.filter(Boolean)].join('  ·  ');
 }

@@ -1,5 +1,5 @@
 /* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
-// In high contrast areas have outlines and hatches, so that colour is not all that tells them apart.
+// In high contrast areas have outlines and hatches, so that they differ by more than colour.
 
 import type { Geometry, Grouped } from '../../../extension/shared/geometry';
 import type { Camera, PlotSize } from '../scene/camera';

@@ -8,6 +8,13 @@ import type { OverlayModel } from './overlay';
 
 type Context = CanvasRenderingContext2D;
 
+/** Where a label was drawn, in CSS pixels; `y` is its middle. */
+export interface LabelBox {
+  readonly x0: number;
+  readonly x1: number;
+  readonly y: number;
+}
+
 /** CSS pixels. */
 const LEFT = 6;
 /** Peaks this near to the left edge have their label where others would be, and where that ends. */
@@ -27,9 +34,15 @@ export function haloText(context: Context, model: OverlayModel, text: string, x:
 }
 
 /** Step marks, the whole that a filter narrows, what was reserved, and the limit when memory ran out. */
-export function drawBackdrop(context: Context, model: OverlayModel, width: number, height: number): void {
+export function drawBackdrop(
+  context: Context,
+  model: OverlayModel,
+  width: number,
+  height: number,
+  labels: readonly LabelBox[],
+): void {
   const { backdrop } = model;
-  drawSteps(context, model, height);
+  drawSteps(context, model, height, labels);
   const rows = new LabelRows(context, model);
   if (backdrop.whole) {
     drawCurve(context, model, backdrop.whole, [2, 2]);
@@ -105,8 +118,8 @@ function twice(context: Context, model: OverlayModel, dash: number[], path: () =
   context.setLineDash([]);
 }
 
-/** A dotted line where each step begins; steps that are inferred are named where there is room. */
-function drawSteps(context: Context, model: OverlayModel, height: number): void {
+/** A dotted line where each step begins; steps that are inferred are named where no other label is. */
+function drawSteps(context: Context, model: OverlayModel, height: number, labels: readonly LabelBox[]): void {
   const { backdrop, camera, plot, scale, theme } = model;
   if (backdrop.steps.length < 2) return;
   const marks = stepsInView(backdrop.steps, camera, plot, STEP_LEAST * scale);
@@ -124,9 +137,14 @@ function drawSteps(context: Context, model: OverlayModel, height: number): void 
   context.textAlign = 'left';
   // the lanes above the picture name annotated steps
   if (!backdrop.inferred) return;
+  const taken = [...labels];
   const named = stepsInView(backdrop.steps, camera, plot, STEP_TEXT_LEAST * scale);
   for (const [i, { px, text }] of named.entries()) {
     const words = i === 0 ? `${text} (detected)` : text;
-    haloText(context, model, words, px / scale + 3, height - 8);
+    const [x, y] = [px / scale + 3, height - 8];
+    const end = x + context.measureText(words).width;
+    if (taken.some((label) => Math.abs(label.y - y) < 14 && x < label.x1 && end > label.x0)) continue;
+    taken.push({ x0: x, x1: end, y });
+    haloText(context, model, words, x, y);
   }
 }

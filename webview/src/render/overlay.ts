@@ -11,7 +11,7 @@ import type { Ticks } from '../scene/ticks';
 import type { Theme } from '../ui/theme';
 import type { AreaLabel } from './area-labels';
 import { drawAreaPatterns } from './area-patterns';
-import { drawBackdrop, haloText } from './backdrop';
+import { drawBackdrop, haloText, type LabelBox } from './backdrop';
 import { fitText, labelRoom, type LabelSpot } from './labels';
 import { outlinePaths } from './outline';
 
@@ -84,8 +84,7 @@ export function drawOverlay(
   context.clip();
   drawGrid(context, model, width, height);
   drawAreaPatterns(context, model);
-  drawLabels(context, model);
-  drawBackdrop(context, model, width, height);
+  drawBackdrop(context, model, width, height, drawLabels(context, model));
   decorate?.(context, model);
   drawPeakLine(context, model, height);
   drawFlagLines(context, model, width, height);
@@ -135,12 +134,14 @@ function drawGrid(context: Context, model: OverlayModel, width: number, height: 
   context.stroke();
 }
 
-function drawLabels(context: Context, model: OverlayModel): void {
+/** Returns the boxes of the labels, in which no other may be. */
+function drawLabels(context: Context, model: OverlayModel): LabelBox[] {
   const { picture, camera, plot, scale } = model;
-  if (!picture) return;
+  if (!picture) return [];
   const taken = drawAreaLabels(context, model);
   context.textAlign = 'left';
   const measure = (text: string): number => textWidth(context, text);
+  const placed = [...taken];
   for (const spot of model.labels) {
     const room = labelRoom(picture, camera, plot, spot, 44 * scale, 14 * scale);
     if (!room) continue;
@@ -151,11 +152,12 @@ function drawLabels(context: Context, model: OverlayModel): void {
     if (taken.some((box) => Math.abs(box.y - y) < 14 && x < box.x1 && x + wide > box.x0)) continue;
     context.fillStyle = css(model.inkUnder(spot.band), 0.92);
     context.fillText(text, x, y);
+    placed.push({ x0: x, x1: x + wide, y });
   }
+  return placed;
 }
 
-/** Returns the boxes of the labels, in which no other may be. */
-function drawAreaLabels(context: Context, model: OverlayModel): { x0: number; x1: number; y: number }[] {
+function drawAreaLabels(context: Context, model: OverlayModel): LabelBox[] {
   const font = context.font;
   context.font = `600 ${SMALL}px ${model.theme.font}`;
   context.textAlign = 'center';
@@ -407,7 +409,7 @@ function drawAxisX(context: Context, model: OverlayModel, width: number, height:
   for (const tick of xTicks.ticks) {
     const wide = textWidth(context, tick.label);
     const x = Math.min(Math.max(xOf(model, tick.at) - wide / 2, -gutter.left + 2), width - wide - 2);
-    // What a picked moment's label would cover half of is not told at all.
+    // What a picked moment's label would cover half of is not shown at all.
     if (taken.some((label) => x < label.left + label.wide + 3 && x + wide > label.left - 3)) continue;
     if (x < free) continue;
     context.fillText(tick.label, x, height + 13);

@@ -50,7 +50,7 @@ export function colourOfGroup(
 }
 
 /**
- * The area that an allocation is in; null where that can't be told from what is known of it: then it may be in any.
+ * The area that an allocation is in; null where that isn't known: then it may be in any.
  * Modules and a rule for frames that isn't the labels' are known to the server alone.
  */
 export function areaOf(

@@ -10,17 +10,17 @@ export interface FeedEvents {
   ask(request: PictureRequest): Pending<ViewResult<'memlens/viewport'>>;
   deliver(geometry: Geometry, asked: PictureRequest): void;
   failed(error: unknown): void;
-  /** Something is under way that takes long enough to be told (or no longer is). */
+  /** Something is under way that takes long enough to be shown as busy (or no longer is). */
   busy(busy: boolean): void;
 }
 
-const TELL_AFTER_MS = 400;
+const BUSY_AFTER_MS = 400;
 
 export class Feed {
   private asked: PictureRequest | null = null;
   private current: { asked: PictureRequest; pending: Pending<ViewResult<'memlens/viewport'>> } | null = null;
   private refused: PictureRequest | null = null;
-  private tell: ReturnType<typeof setTimeout> | undefined;
+  private busyTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly events: FeedEvents) {}
 
@@ -37,8 +37,8 @@ export class Feed {
       this.settle();
     }
     // What leads the merged rects depends on it too, so it is asked for anew once nothing is lit up.
-    const told = this.asked !== null && sameAsked(this.asked, want);
-    if (told && !needsPicture(this.asked, camera, extent, plot, resting)) return;
+    const unchanged = this.asked !== null && sameAsked(this.asked, want);
+    if (unchanged && !needsPicture(this.asked, camera, extent, plot, resting)) return;
     // What failed once is not asked again until the view is another.
     if (this.refused && same(this.refused, want)) return;
     this.send(want);
@@ -56,9 +56,9 @@ export class Feed {
     const pending = this.events.ask(asked);
     const current = { asked, pending };
     this.current = current;
-    this.tell = setTimeout(() => {
+    this.busyTimer = setTimeout(() => {
       this.events.busy(true);
-    }, TELL_AFTER_MS);
+    }, BUSY_AFTER_MS);
     pending.answer.then(
       ({ geometry: packed, areas }) => {
         if (this.current !== current) return;
@@ -83,7 +83,7 @@ export class Feed {
   }
 
   private settle(): void {
-    clearTimeout(this.tell);
+    clearTimeout(this.busyTimer);
     this.current = null;
     this.events.busy(false);
   }

@@ -3,7 +3,7 @@
 import type { Branch, GroupedBy } from '../../../extension/shared/protocol.gen';
 import type { Camera, Extent, PlotSize } from './camera';
 
-/** What a picture is to tell, whatever part of the world it shows. Compared by reference. */
+/** What a picture is to show, whatever part of the world it shows. Compared by reference. */
 export interface Asked {
   /** What is lit up: a branch of a tree table, or some stacks. */
   readonly lit: Branch | null;

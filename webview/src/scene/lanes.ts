@@ -16,7 +16,7 @@ export function laneAt(lanes: readonly MapLane[], y: number): MapLane | null {
 }
 
 /** The group at a height; null in a gap. */
-export function groupAt(groups: readonly MapGroup[], y: number): MapGroup | null {
+function groupAt(groups: readonly MapGroup[], y: number): MapGroup | null {
   return groups.find((group) => y >= group.y && y < group.y + group.height) ?? null;
 }
 

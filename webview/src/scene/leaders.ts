@@ -14,7 +14,7 @@ export interface Leaders {
   /** By leader; the first stands for "none leads". */
   readonly stacks: readonly number[];
   readonly categories: readonly number[];
-  /** Whether what is lit up leads; all of it where the picture does not tell. */
+  /** Whether what is lit up leads; all of it where the picture does not say. */
   readonly lit: readonly number[];
   /** By rect: which leader a merged rect has. */
   readonly ofRect: Uint32Array;

@@ -21,7 +21,7 @@ export type Highlight =
   | { readonly kind: 'category'; readonly category: number }
   /** One area of a picture by group, by its key. */
   | { readonly kind: 'area'; readonly key: number }
-  /** The allocations of a branch of the live set's tree: which of a picture those are, the picture tells. */
+  /** The allocations of a branch of the live set's tree: the picture marks which of its own those are. */
   | { readonly kind: 'group'; readonly branch: Branch };
 
 export interface Palette {
@@ -34,7 +34,7 @@ export interface Palette {
   readonly noStack: Rgb;
   readonly none: Rgb;
   readonly background: Rgb;
-  /** Hatch bands by category as well, so that colour is not all that tells them apart. */
+  /** Hatch bands by category as well, so that they differ by more than colour. */
   readonly patterns: boolean;
 }
 

@@ -54,7 +54,7 @@ export interface SavedLiveSet {
 }
 
 /** The SQL panel's query and what was asked before, the latest first. */
-export interface SavedSql {
+interface SavedSql {
   readonly query: string;
   readonly history: readonly string[];
 }
@@ -77,10 +77,6 @@ const FIRST_LAYOUT: Layout = {
 export function deviceExtent(device: DeviceInfo, axis: Axis): Extent {
   const range = axis === 'time' && device.time_axis ? device.time_axis : device.event_axis;
   return extentOf(range, device.peak_bytes, axis, device.reserved_at_end_bytes ?? 0);
-}
-
-export function firstAxis(device: DeviceInfo): Axis {
-  return hasTimes(device) ? 'time' : 'event';
 }
 
 export function hasTimes(device: DeviceInfo): boolean {

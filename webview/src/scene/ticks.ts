@@ -1,6 +1,6 @@
 // Where the axes' ticks stand and what they say.
 
-export interface Tick {
+interface Tick {
   readonly at: number;
   readonly label: string;
 }

@@ -23,7 +23,7 @@ export class Dock {
   private readonly tall: HTMLButtonElement;
   private readonly bars = element('div', { class: 'dock-bar' });
   private readonly current = signal<Pane | null>(null);
-  /** What each pane has not been told yet. */
+  /** The changes that each pane has not been updated with yet. */
   private readonly news = new Map<Pane, Set<Change>>();
 
   constructor(
@@ -116,8 +116,8 @@ export class Dock {
       if (this.scope) this.scope.root.hidden = !pane.usesSet;
     }
     this.events.shown(pane?.id ?? null);
-    // Told when it has its size.
-    this.tell();
+    // Updated when it has its size.
+    this.updateShown();
   }
 
   /** By its place among them. */
@@ -126,7 +126,7 @@ export class Dock {
     if (pane) this.show(pane.id);
   }
 
-  /** Tells the pane that is shown what of it is to be seen. */
+  /** Has the pane that is shown show a part of it. */
   reveal(what: Revealed): void {
     this.current.value?.reveal?.(what);
   }
@@ -134,7 +134,7 @@ export class Dock {
   update(changes: readonly Change[]): void {
     for (const news of this.news.values()) for (const change of changes) news.add(change);
     if (changes.includes('cursors') || changes.includes('axis')) this.scope?.update();
-    this.tell();
+    this.updateShown();
   }
 
   setTall(tall: boolean): void {
@@ -150,7 +150,7 @@ export class Dock {
     if (pane.bar) pane.bar.hidden = true;
   }
 
-  private tell(): void {
+  private updateShown(): void {
     const pane = this.current.value;
     const news = pane ? this.news.get(pane) : undefined;
     if (!pane || !news || news.size === 0) return;
@@ -226,6 +226,8 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
 
 function walkTabs(event: KeyboardEvent): void {
   if (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight') return;
+  // Alt with an arrow goes back and forward
+  if (event.altKey || event.ctrlKey || event.metaKey) return;
   if (!(event.currentTarget instanceof Element)) return;
   const all = [...event.currentTarget.querySelectorAll<HTMLElement>('[role=tab]')];
   const at = all.findIndex((tab) => tab === event.target);

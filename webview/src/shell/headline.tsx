@@ -16,7 +16,7 @@ import { visible } from '../ui/text';
 import { Icon } from './icon';
 import type { Summary } from './summary';
 
-export interface HeadlineActions {
+interface HeadlineActions {
   open(line: LineLink, beside: boolean): void;
   show(evidence: Evidence): void;
   /** Shows objects of a heap dump; null for a model without. */
@@ -44,9 +44,22 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
   const next = findings.find(
     ({ rule, text }) => rule !== headline?.rule && !(headline?.text ?? '').includes(text),
   );
+  const all = findings.length > 1 && (
+    <button
+      type="button"
+      class="link headline-all"
+      aria-expanded={opened.value === 'findings'}
+      aria-controls={`${id}-findings`}
+      onClick={() => {
+        toggle('findings');
+      }}
+    >
+      {counted(findings.length, 'finding')}
+    </button>
+  );
   return (
     <section
-      class="headline"
+      class={next ? 'headline' : 'headline only'}
       aria-label="Summary"
       onKeyDown={(event) => {
         if (event.key !== 'Escape' || opened.value === null) return;
@@ -63,6 +76,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
           ))}
         </p>
         <div class="headline-buttons">
+          {!next && all}
           {warnings.length > 0 && (
             <button
               type="button"
@@ -92,22 +106,12 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
           </button>
         </div>
       </div>
-      {(next !== undefined || findings.length > 1) && (
+      {next && (
         <div class="headline-row headline-finding">
-          <p class="headline-text">{next && <Finding finding={next} actions={actions} />}</p>
-          {findings.length > 1 && (
-            <button
-              type="button"
-              class="link headline-all"
-              aria-expanded={opened.value === 'findings'}
-              aria-controls={`${id}-findings`}
-              onClick={() => {
-                toggle('findings');
-              }}
-            >
-              {counted(findings.length, 'finding')}
-            </button>
-          )}
+          <p class="headline-text">
+            <Finding finding={next} actions={actions} />
+          </p>
+          {all}
         </div>
       )}
       <div class="headline-list" id={`${id}-findings`} hidden={opened.value !== 'findings'}>
@@ -161,7 +165,7 @@ function Warnings({ warnings }: { readonly warnings: readonly Notice[] }): VNode
   );
 }
 
-/** A finding in a sentence, with what it rests on and its line a click away. */
+/** A finding in a sentence, with its evidence and its line a click away. */
 function Finding({
   finding,
   actions,
@@ -209,7 +213,7 @@ function Finding({
   );
 }
 
-export function Sentence({
+function Sentence({
   parts,
   actions,
 }: {

@@ -1,4 +1,4 @@
-// The settings of a pane, behind one button with a gear.
+// The settings of a pane, in a menu that a button with a gear opens.
 
 import { element, icon } from '../ui/dom';
 

@@ -93,23 +93,12 @@ export function Toolbar(props: ToolbarProps): VNode {
         aria-label="More"
         aria-haspopup="menu"
         onClick={({ currentTarget }) => {
-          openMenuAt(currentTarget, props.more(), 'More');
+          const keys = props.help && { text: 'Keys', key: '?', run: props.help };
+          openMenuAt(currentTarget, [...props.more(), ...(keys ? [null, keys] : [])], 'More');
         }}
       >
         <Icon name="more" />
       </button>
-      {props.help && (
-        <button
-          type="button"
-          class="icon-button"
-          title="Keys (?)"
-          aria-label="Keys"
-          aria-keyshortcuts="?"
-          onClick={props.help}
-        >
-          <Icon name="help" />
-        </button>
-      )}
     </div>
   );
 }

@@ -23,7 +23,7 @@ const MOST_LOOKED_AT = 5000;
 const SOURCE = /\b(?:from|join)\s+(\w+)(?:\s*\([^()]*\))?(?:\s+(?:as\s+)?(\w+))?/gi;
 const FURTHER = /^(?:\s*,\s*(\w+)(?:\s*\([^()]*\))?(?:\s+(?:as\s+)?(\w+))?)/i;
 
-/** `asked` tells that the user asked for it: then an empty word has suggestions, too. */
+/** `asked` says that the user asked for it: then an empty word has suggestions, too. */
 export function complete(query: string, caret: number, schema: SqlSchema, asked: boolean): Completion {
   if (caret > MOST_LOOKED_AT) {
     const cut = caret - MOST_LOOKED_AT;
@@ -61,7 +61,7 @@ function found(from: number, word: string, all: readonly Suggestion[]): Completi
   const start = word.toLowerCase();
   const seen = new Set<string>();
   const suggestions: Suggestion[] = [];
-  // What begins with the word first, what only holds it behind.
+  // What begins with the word first, then what only contains it.
   for (const test of [
     (text: string): boolean => text.startsWith(start),
     (text: string): boolean => start.length > 1 && text.includes(start),

@@ -230,6 +230,8 @@ export class Grid {
   }
 
   private key(event: KeyboardEvent): void {
+    // Alt with an arrow goes back and forward
+    if (event.altKey && event.key.startsWith('Arrow')) return;
     const mod = event.ctrlKey || event.metaKey;
     const { row, column } = this;
     switch (event.key) {

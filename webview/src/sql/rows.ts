@@ -45,7 +45,7 @@ export function placeIn(row: Row, roles: Roles): { file: string; line: number; f
 
 const MOST_SHOWN = 300;
 
-/** A value as it is shown, and in full. Sizes and times are told by their column's name. */
+/** A value as it is shown, and in full. Sizes and times are recognised by their column's name. */
 export function shownCell(value: Cell, name: string): { text: string; full: string } {
   if (value === null) return { text: 'NULL', full: 'NULL' };
   if (typeof value === 'string') return { text: shorten(value, MOST_SHOWN), full: shorten(value, 4000) };
@@ -55,7 +55,7 @@ export function shownCell(value: Cell, name: string): { text: string; full: stri
 }
 
 /** SQLite's order: NULL, numbers, text. */
-export function compareCells(a: Cell, b: Cell): number {
+function compareCells(a: Cell, b: Cell): number {
   const rank = (value: Cell): number => (value === null ? 0 : typeof value === 'number' ? 1 : 2);
   const difference = rank(a) - rank(b);
   if (difference !== 0) return difference;

@@ -7,7 +7,7 @@ export class Choice<T extends string> {
   private readonly buttons: ReadonlyMap<T, HTMLButtonElement>;
   private value: T | null = null;
 
-  /** `change` is called when another one is pressed; what holds is told by `set`. */
+  /** `change` is called when another one is pressed; `set` shows the current one. */
   constructor(
     label: string,
     options: readonly { readonly value: T; readonly text: string; readonly title?: string }[],

@@ -86,7 +86,7 @@ export function nameOf(allocation: AllocationSummary): { title: string; place: s
 }
 
 /** Why an allocation has no stack: the recorder could not see it being made, or kept none. */
-export function noStack({ before_trace: early }: Pick<AllocationSummary, 'before_trace'>): string {
+function noStack({ before_trace: early }: Pick<AllocationSummary, 'before_trace'>): string {
   return early ? 'Allocated before recording' : 'No stack';
 }
 

@@ -34,9 +34,13 @@ export function partsOf({
   frames,
   fx_traces: traces,
   forward_frames: forward,
-}: Pick<StackAnswer, 'frames' | 'fx_traces' | 'forward_frames'>): StackPart[] {
+  stack_of_free: inferred,
+}: Pick<StackAnswer, 'frames' | 'fx_traces' | 'forward_frames' | 'stack_of_free'>): StackPart[] {
+  const hint = 'The stack of its free: in this file frees repeat the stacks of their allocations.';
   const parts: StackPart[] = [
-    { title: 'Allocated by', hint: null, frames },
+    inferred
+      ? { title: 'Allocated by (inferred)', hint, frames }
+      : { title: 'Allocated by', hint: null, frames },
     ...traces.map(({ of, frames: lines }) => ({
       title: 'FX trace',
       hint: `The code that ${shorten(of.function, 60)} (${fileName(of.file)}:${of.line}) was generated from. No callers.`,
@@ -231,7 +235,7 @@ export class FrameList {
 }
 
 /** The term of the filter that finds what has a frame on its stack: by its line, or by its function. */
-export function termOf(frame: Frame, byFunction: boolean): string {
+function termOf(frame: Frame, byFunction: boolean): string {
   if (hasSource(frame) && !byFunction) return `file:${exactly(`${frame.file}:${frame.line}`)}`;
   return frame.function === '' ? '' : `function:${exactly(frame.function)}`;
 }

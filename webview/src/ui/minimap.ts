@@ -131,7 +131,7 @@ export class Minimap {
     this.drawOoms(context, theme, width, height);
   }
 
-  /** Out-of-memory events: a line with a head, so that colour is not all that tells it. */
+  /** Out-of-memory events: a line with a head, so that it is recognised without its colour. */
   private drawOoms(context: CanvasRenderingContext2D, theme: Theme, width: number, height: number): void {
     const scale = devicePixelRatio;
     const { x0, x1 } = this.extent;

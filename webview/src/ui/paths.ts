@@ -12,7 +12,7 @@ export function baseName(path: string): string {
   return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1) || path;
 }
 
-/** The shortest end of a path that tells it from the snapshot's other files. */
+/** The shortest end of a path that distinguishes it from the snapshot's other files. */
 export function fileName(path: string): string {
   return names.get(path) ?? baseName(path);
 }

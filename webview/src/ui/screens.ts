@@ -60,7 +60,7 @@ export class ProgressScreen {
   }
 }
 
-/** Failures of which the log tells more than the sentence. */
+/** Failures of which the log says more than the sentence. */
 const HAS_LOG: ReadonlySet<string> = new Set(['internal', 'ingest-died']);
 
 export interface FailedActions {

@@ -36,7 +36,7 @@ export function splitter(
   bar.addEventListener('keydown', (event) => {
     const grow = direction === 'vertical' ? 'ArrowLeft' : 'ArrowUp';
     const shrink = direction === 'vertical' ? 'ArrowRight' : 'ArrowDown';
-    if (event.key !== grow && event.key !== shrink) return;
+    if (event.altKey || (event.key !== grow && event.key !== shrink)) return;
     event.preventDefault();
     event.stopPropagation();
     resize(size() + (event.key === grow ? 24 : -24));

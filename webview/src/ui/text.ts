@@ -14,7 +14,7 @@ export function visible(text: string): string {
   });
 }
 
-/** At most `most` characters, the middle left out: names tell most at their ends. */
+/** At most `most` characters, the middle left out: names differ most at their ends. */
 export function shorten(text: string, most: number): string {
   // A name of megabytes is cut before anything looks at each of its characters.
   const bounded = text.length > 4 * most ? text.slice(0, 2 * most) + text.slice(-2 * most) : text;

@@ -12,7 +12,7 @@ export interface TooltipModel {
     readonly sizeBytes: number;
     readonly category: string | null;
     readonly colour: Rgb;
-    /** Null until the server has told. */
+    /** Null until the server has answered. */
     readonly details: AllocationSummary | null;
   } | null;
   readonly merged: {
@@ -165,7 +165,7 @@ function columnPart(column: TooltipModel['column'], ruled: boolean): HTMLElement
 }
 
 /** The function in code type and its file and line. */
-export function nameLine(allocation: AllocationSummary): HTMLElement {
+function nameLine(allocation: AllocationSummary): HTMLElement {
   const { title, place } = nameOf(allocation);
   return element(
     'span',
@@ -175,7 +175,7 @@ export function nameLine(allocation: AllocationSummary): HTMLElement {
   );
 }
 
-export function lifeText(allocation: AllocationSummary): string {
+function lifeText(allocation: AllocationSummary): string {
   const parts: string[] = [];
   if (allocation.lifetime_us !== null) parts.push(`lived ${time(allocation.lifetime_us)}`);
   else if (allocation.end_moment !== null && !allocation.before_trace) {

@@ -12,7 +12,7 @@ export interface GridRow {
   readonly place: number;
   readonly of: number;
   readonly selected: boolean;
-  /** One for each column, the first behind the tree's indent. */
+  /** One for each column, the first after the tree's indent. */
   readonly cells: readonly (readonly (Node | string)[])[];
   readonly class: string;
 }

@@ -27,7 +27,10 @@ class Colour(NamedTuple):
 
 
 class _Shades(NamedTuple):
-    """Lightness levels that neighbouring numbers cycle through, the chroma of each, and a flame graph's by kind."""
+    """Lightness levels that neighbouring numbers cycle through, the chroma of each, and a flame graph's by kind.
+
+    Names on boxes are black in both forms, so no box is as dark as the view's may be.
+    """
 
     lightness: tuple[float, float, float]
     chroma: tuple[float, float, float]
@@ -35,13 +38,13 @@ class _Shades(NamedTuple):
 
 
 _LIGHT = _Shades((0.74, 0.65, 0.83), (0.105, 0.12, 0.085), (0.8, 0.84, 0.88))
-_DARK = _Shades((0.66, 0.56, 0.75), (0.115, 0.12, 0.095), (0.72, 0.6, 0.52))
+_DARK = _Shades((0.66, 0.56, 0.75), (0.115, 0.12, 0.095), (0.72, 0.6, 0.59))
 _BOX_CHROMA = (0.12, 0.07, 0.018)
 _BOX_SHADES = 16
 
 OTHER_GROUPS = Colour("#a0a0a0", "#6e6e6e")
 MORE_BOXES = Colour("#c8c8c8", "#4f4f4f")
-PLAIN_BOX = Colour("#b8b8b8", "#5e5e5e")
+PLAIN_BOX = Colour("#b8b8b8", "#8a8a8a")
 
 _CATEGORIES: dict[str, tuple[float, float, float]] = {
     "parameter": (150, 0, 1),

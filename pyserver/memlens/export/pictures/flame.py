@@ -4,7 +4,7 @@ from memlens.errors import BadRequestError
 from memlens.export.pictures.colours import MORE_BOXES, of_box
 from memlens.export.pictures.svg import Svg, fitting
 from memlens.kernels.tree.flame import MORE
-from memlens.units import counted, format_value
+from memlens.units import counted, format_share, format_value
 from memlens.views.flame.calltree import CallTree
 from memlens.views.flame.graph import boxes_of
 from memlens.views.naming.frame_names import FlameName, NameKind
@@ -41,7 +41,7 @@ def flame(tree: CallTree, title: str, x0: float = 0.0, x1: float = 1.0, rows: in
     for box, merged in zip(boxes.tolist(), more.tolist(), strict=True):
         _left, value, node, number, from_px, to_px, row, *_ = box
         x, y, width = from_px, _TOP + row * _ROW, to_px - from_px
-        amount = f"{format_value(round(value), unit)} ({value / tree.total:.1%})"
+        amount = f"{format_value(round(value), unit)} ({format_share(value, tree.total)})"
         if merged:
             svg.rect(
                 x, y, max(width - 0.5, 0.5), _ROW - 1, MORE_BOXES, f"{counted(number, 'more')}: {amount}"

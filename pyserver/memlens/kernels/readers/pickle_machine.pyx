@@ -94,7 +94,7 @@ cdef class Machine:
         return self.fail_with(E_UNDERFLOW, 0)
 
     cdef size_t list_run(self, size_t at) noexcept nogil:
-        """Take a whole list of references at once, from behind its MARK to behind its APPENDS.
+        """Take a whole list of references at once, from after its MARK to after its APPENDS.
 
         Returns where it ends; 0 when it is something else (nothing is taken then) or on error.
         """
@@ -108,7 +108,7 @@ cdef class Machine:
         return 0
 
     cdef size_t reader_opcode(self, uint8_t op, size_t at) noexcept nogil:
-        """Take an opcode that the machine refuses but that this reader's files need, as data; ``at`` is behind it.
+        """Take an opcode that the machine refuses but that this reader's files need, as data; ``at`` is after it.
 
         Returns where it ends; 0 to refuse it.
         """

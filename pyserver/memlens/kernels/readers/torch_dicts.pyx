@@ -13,7 +13,7 @@ from memlens.kernels.readers.pickle_machine cimport (
 from memlens.kernels.readers.torch_tables cimport *
 
 cdef enum:
-    # modules within each other that one FX node tells of
+    # modules within each other that one FX node names
     MAX_MODULES_DEEP = 64
 
 
@@ -49,7 +49,7 @@ cdef class Dicts(Tables):
         elif kind >= OTHER_DICT:
             field = self.kind_of(found)
             if field < OTHER_DICT:
-                # set one by one, which no pickler does: what came before the telling key is not kept
+                # set one by one, which no pickler does: what came before the identifying key is not kept
                 return self.fail_with(E_UNDERFLOW, 0)
             if field == NODE_INFO:
                 kind = NODE_INFO
@@ -94,7 +94,7 @@ cdef class Dicts(Tables):
         return OTHER_DICT
 
     cdef int likely_kind_of(self, Value **found) noexcept nogil:
-        """What a dict is that lacks the key that tells it."""
+        """What a dict is that lacks the key that identifies it."""
         if found[F_TOTAL_SIZE] != NULL or found[F_SEGMENT_TYPE] != NULL:
             return SEGMENT
         if found[F_ADDR] != NULL:
@@ -225,7 +225,7 @@ cdef class Dicts(Tables):
         return True
 
     cdef uint32_t module_stack_of(self, Value *value) noexcept nogil:
-        """The row of the module stack that a dict, or a text as ``torch.export`` saves it, tells; else 0."""
+        """The row of the module stack that a dict, or a text as ``torch.export`` saves it, names; else 0."""
         cdef int64_t id
         cdef uint32_t text
         if value.kind == DICT and (<uint8_t *> self.dict_kinds.data)[value.payload] == MODULE_STACK:

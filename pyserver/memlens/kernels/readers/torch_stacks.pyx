@@ -108,7 +108,7 @@ cdef class Lists(Dicts):
                 return self.fill_frames(list_row, kind, first, last)
             return self.fill_rows(list_row, kind, <uint8_t> (ROWS | wanted << 4), first, last, True)
         if lists:
-            # devices are told by their places among the lists, so what is none keeps its place
+            # devices are identified by their places among the lists, so what isn't a list keeps its place
             for index in range(first, end):
                 if values[index].kind != LIST:
                     values[index].payload = NO_LIST

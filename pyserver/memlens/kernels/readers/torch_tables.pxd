@@ -16,7 +16,7 @@ cdef extern from *:
     """
     # UNKNOWN_ADDRESS
     const uint64_t NO_ADDRESS "TORCH_NO_ADDRESS"
-    # a list row for what stands among lists and is none; no file has so many
+    # a list row for what stands among lists and isn't one; no file has so many
     const uint32_t NO_LIST "TORCH_NO_LIST"
     # an out-of-memory event may ask for anything; of all else formats/torch_unknown.py believes less
     const int64_t MAX_SIZE "TORCH_MAX_SIZE"
@@ -107,7 +107,7 @@ cdef struct EventRow:
     uint16_t stream         # row of the streams
     uint16_t pool           # row of the pools
     uint8_t action          # row of the actions
-    uint8_t category        # row of the categories; 0 is "not told"
+    uint8_t category        # row of the categories; 0 is "not known"
     uint16_t unused
     uint32_t unused_too
 
@@ -121,7 +121,7 @@ cdef struct FrameRow:
     uint32_t fx_op
     uint32_t fx_target
     uint32_t fx_info
-    uint32_t fx_modules     # row of the module stacks; 0 is "not told"
+    uint32_t fx_modules     # row of the module stacks; 0 is "not known"
     uint32_t forward        # 1: a line of forward_frames, whose text is the name
 
 cdef struct BlockRow:

@@ -49,7 +49,7 @@ cdef class Tables(Machine):
             raise MemoryError
         if interner_init(&self.module_stacks, 4, seed) < 0:
             raise MemoryError
-        # stack 0 is the empty stack, stream 0 the default one, pool 0 and category 0 are "not told"
+        # stack 0 is the empty stack, stream 0 the default one, pool 0 and category 0 are "not known"
         self.empty_string = 0
         self.na_string = <uint32_t> self.intern_string(b"N/A", 3)
         for index, name in enumerate(FIELD_NAMES[1:], 1):
@@ -209,7 +209,7 @@ cdef class Tables(Machine):
         return 0
 
     cdef uint16_t pool(self, int kind, int field, Value *value) noexcept nogil:
-        """The row of a pool; 0, which is "not told", for what is none."""
+        """The row of a pool; 0, which is "not known", for any other value."""
         if value.kind == LIST and (<uint8_t *> self.list_kinds.data)[value.payload] == PAIR:
             return <uint16_t> (<uint32_t *> self.list_payloads.data)[value.payload]
         self.count_odd(kind, field, value)

@@ -7,7 +7,6 @@ from memlens.server.protocol.heap import (
     HeapDominatedParams,
     HeapDominatedResult,
     HeapGroupParams,
-    HeapGroupsParams,
     HeapMergedPathsParams,
     HeapObjectParams,
     HeapObjectsParams,
@@ -31,7 +30,7 @@ from memlens.views.graph.merged_paths import PathNodesAnswer
 from memlens.views.graph.objects import ObjectAnswer
 from memlens.views.graph.overview import HeapOverviewAnswer
 from memlens.views.graph.paths import PathsAnswer
-from memlens.views.graph.retained import CompactAnswer, RetainedAnswer
+from memlens.views.graph.retained import RetainedAnswer
 from memlens.views.graph.types import InstancesAnswer
 
 
@@ -72,10 +71,6 @@ def _dominated(snapshot: Snapshot, p: HeapDominatedParams) -> HeapDominatedResul
     return HeapDominatedResult(rows, p.offset, total)
 
 
-def _groups(snapshot: Snapshot, p: HeapGroupsParams) -> CompactAnswer:
-    return retained.compact(snapshot, p.node, p.offset, p.limit)
-
-
 def _group(snapshot: Snapshot, p: HeapGroupParams) -> GroupAnswer:
     return dominators.group(snapshot, p.node, p.filter)
 
@@ -107,7 +102,6 @@ QUESTIONS: Questions = {
     "memlens/heapObject": _object,
     "memlens/heapReferences": _references,
     "memlens/heapDominated": _dominated,
-    "memlens/heapGroups": _groups,
     "memlens/heapGroup": _group,
     "memlens/heapPicture": _picture,
     "memlens/heapPaths": _paths,

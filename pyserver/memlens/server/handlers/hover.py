@@ -114,13 +114,13 @@ def _values(profile: ProfileInfo, values: list[LineValue], strong: str, rule: st
         if number in counts or number not in amounts:
             continue
         total, itself = amounts[number].total, amounts[number].itself
-        said = f"- {escaped(value.title)}: {strong}{_said(total, value.unit)}{strong}"
+        sentence = f"- {escaped(value.title)}: {strong}{_said(total, value.unit)}{strong}"
         blocks = amounts.get(value.count) if value.count is not None else None
         if blocks is not None:
-            said += f" in {counted(blocks.total, 'allocation')}"
+            sentence += f" in {counted(blocks.total, 'allocation')}"
         if itself != total:
-            said += f", by the line itself ({rule}) {_said(itself, value.unit)}"
-        figures.append(said)
+            sentence += f", by the line itself ({rule}) {_said(itself, value.unit)}"
+        figures.append(sentence)
     return figures
 
 

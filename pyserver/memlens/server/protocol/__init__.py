@@ -89,7 +89,6 @@ QUESTION_NAMES = {
     "memlens/heapObject": "an object",
     "memlens/heapReferences": "the references of an object",
     "memlens/heapDominated": "the dominator tree",
-    "memlens/heapGroups": "the dominator tree",
     "memlens/heapGroup": "the dominator tree",
     "memlens/heapPicture": "the dominator tree",
     "memlens/heapPaths": "the paths to an object",

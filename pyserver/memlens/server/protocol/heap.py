@@ -20,7 +20,7 @@ from memlens.views.graph.merged_paths import PathNodesAnswer
 from memlens.views.graph.objects import ObjectAnswer
 from memlens.views.graph.overview import HeapOverviewAnswer
 from memlens.views.graph.paths import PathsAnswer
-from memlens.views.graph.retained import CompactAnswer, RetainedAnswer
+from memlens.views.graph.retained import RetainedAnswer
 from memlens.views.graph.rows import ObjectRow, ReferenceRow
 from memlens.views.graph.types import InstancesAnswer
 
@@ -121,17 +121,8 @@ class HeapDominatedResult(Struct, frozen=True):
     total: int
 
 
-class HeapGroupsParams(Struct, frozen=True):
-    """The groups below a group of the compact dominator tree; group 0 is the root."""
-
-    snapshot: str
-    node: Count
-    offset: Count
-    limit: Page
-
-
 class HeapGroupParams(Struct, frozen=True):
-    """A group of the compact dominator tree."""
+    """A group of the compact dominator tree; group 0 is the root."""
 
     snapshot: str
     node: Count
@@ -183,7 +174,6 @@ REQUESTS: Requests = {
     "memlens/heapObject": (HeapObjectParams, ObjectAnswer),
     "memlens/heapReferences": (HeapReferencesParams, HeapReferencesResult),
     "memlens/heapDominated": (HeapDominatedParams, HeapDominatedResult),
-    "memlens/heapGroups": (HeapGroupsParams, CompactAnswer),
     "memlens/heapGroup": (HeapGroupParams, GroupAnswer),
     "memlens/heapPicture": (HeapPictureParams, FlameResult),
     "memlens/heapPaths": (HeapPathsParams, PathsAnswer),

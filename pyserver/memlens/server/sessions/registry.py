@@ -289,19 +289,19 @@ class _Entry:
         self.waiting: dict[str, ProgressListener] = {}
         self.stage: tuple[str, float | None] | None = None
         self.task: asyncio.Future[OpenSnapshot] | None = None
-        self._told_at = 0.0
+        self._reported_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     def progress(self, stage: str, fraction: float | None) -> None:
         """Tell those who wait, at most every PROGRESS_INTERVAL_S, and never leave out the latest for good."""
         self.stage = (stage, fraction)
         if self._timer is None:
-            wait_s = max(0.0, self._told_at + PROGRESS_INTERVAL_S - time.monotonic())
+            wait_s = max(0.0, self._reported_at + PROGRESS_INTERVAL_S - time.monotonic())
             self._timer = asyncio.get_running_loop().call_later(wait_s, self._tell)
 
     def _tell(self) -> None:
         self._timer = None
-        self._told_at = time.monotonic()
+        self._reported_at = time.monotonic()
         if self.stage is not None:
             for listener in self.waiting.values():
                 listener(*self.stage)

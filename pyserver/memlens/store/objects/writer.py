@@ -237,6 +237,6 @@ def _info(
         reachable_objects=derived.reachable_objects, reachable_bytes=derived.reachable_bytes,
         compact_nodes=len(derived.compact), id_bytes=facts.id_bytes,
         count_multiplier=facts.count_multiplier, size_multiplier=facts.size_multiplier, capped=facts.capped,
-        sizes_inferred=facts.sizes_inferred, truncated=facts.truncated, has_places=len(graph.places) > 0,
+        sizes_inferred=facts.sizes_inferred, truncated=facts.truncated,
         allocations=allocations,
     )  # fmt: skip

@@ -95,8 +95,8 @@ def _info(profile: Profile, source: SourceFile, stacks: int) -> ProfileInfo:
         end=0.0 if times is None else float(times.time_us[-1]),
         time_unit="microseconds" if times is None else times.unit,
         series=[] if times is None else list(times.series),
-        tells_flow=times is not None and times.tells_flow,
-        tells_all=times is None or times.tells_all,
+        has_flow=times is not None and times.has_flow,
+        has_short_lived=times is None or times.has_short_lived,
     )  # fmt: skip
 
 

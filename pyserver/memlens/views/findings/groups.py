@@ -15,7 +15,7 @@ from memlens.views.selection.columns import device_of
 from memlens.views.selection.items import meaning_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import AMOUNT
-from memlens.views.tables.groupings import GroupKind
+from memlens.views.tables.groupings import LINE_UNKNOWN, ONLY_NATIVE, GroupKind
 from memlens.views.tables.groups import Branch, Group, groups
 
 _NO_STACK = ("No stack", "No stack in the file")
@@ -122,15 +122,17 @@ def _name(row: Group, by: GroupKind) -> str:
         path = row.name.removesuffix(inferred).split(" / ")
         return ("…" if len(path) > 2 else "") + " / ".join(path[-2:]) + inferred
     if row.place is None or not row.place.line:
-        name = short_function(row.name) if row.detail != "only C++ frames" else row.name
+        name = short_function(row.name) if row.detail != ONLY_NATIVE else row.name
         return _of_binary(row, name)
     return f"{row.name} (inferred)" if row.place.source == "inferred" else row.name
 
 
 def _of_binary(row: Group, name: str) -> str:
     """A function without a line; one that has no name either is called by its library and address."""
-    if row.detail == "only C++ frames":
+    if row.detail == ONLY_NATIVE:
         return f"{name} (C++ only)"
+    if row.detail == LINE_UNKNOWN:
+        return f"{name} ({row.detail})"
     address = row.name.rpartition(" at ")[2].rstrip(">") if row.name.startswith("<unresolved") else row.name
     if address.startswith("0x"):
         file = row.detail.split(",")[0]

@@ -11,7 +11,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.reach import entries, followed
-from memlens.views.graph.rows import Numbers, ObjectRow, check_object, object_rows, page, type_names
+from memlens.views.graph.rows import Numbers, check_object, type_names
 
 
 class CompactNode(Struct, frozen=True):
@@ -25,41 +25,12 @@ class CompactNode(Struct, frozen=True):
     children: int
 
 
-class CompactAnswer(Struct, frozen=True):
-    """A node of the compact tree, and its children ``offset`` and on, the largest first."""
-
-    node: CompactNode
-    children: list[CompactNode]
-    offset: int
-
-
 class RetainedAnswer(Struct, frozen=True):
     """What a set of objects retains: these objects themselves and what only they keep alive."""
 
     chosen: int
-    chosen_bytes: int
     objects: int
     retained_bytes: int
-
-
-def compact(snapshot: Snapshot, node: int = 0, offset: int = 0, limit: int = 100) -> CompactAnswer:
-    """A node of the dominator tree grouped by type. Raises :class:`BadRequestError`."""
-    rows, stored = page(offset, limit), snapshot.compact
-    check_node(snapshot, node)
-    children = np.arange(int(stored.first[node]), int(stored.last[node]))[rows]
-    own, *below = compact_nodes(snapshot, np.array([node, *children.tolist()]))
-    return CompactAnswer(own, below, offset)
-
-
-def compact_members(
-    snapshot: Snapshot, node: int, offset: int = 0, limit: int = 100
-) -> tuple[list[ObjectRow], int]:
-    """The objects of a compact node, the one first that retains most, and how many there are."""
-    rows = page(offset, limit)
-    check_node(snapshot, node)
-    members = np.flatnonzero(snapshot.objects.group == node)
-    retained = snapshot.objects.retained[members].astype(np.int64)
-    return object_rows(snapshot, members[np.lexsort((members, -retained))[rows]]), len(members)
 
 
 def check_node(snapshot: Snapshot, node: int) -> None:
@@ -97,7 +68,4 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
         chosen.astype(np.uint32), kept,
     )  # fmt: skip
     freed = (objects.distance != NEVER) & (kept == 0)
-    return RetainedAnswer(
-        len(chosen), int(objects.shallow[chosen].sum()), int(np.count_nonzero(freed)),
-        int(objects.shallow[freed].sum()),
-    )  # fmt: skip
+    return RetainedAnswer(len(chosen), int(np.count_nonzero(freed)), int(objects.shallow[freed].sum()))

@@ -37,7 +37,10 @@ def stack(snapshot: Snapshot, allocation: int, filter_text: str = "") -> StackAn
     if filter_text.strip():
         same = totals_on(device_of(snapshot, device.info.device, filter_text), [summary.stack])
     module = inferred_module(snapshot, device, row)
-    return StackAnswer(summary, frames, fx_traces, forward, freed, same, module)
+    of_free = (
+        snapshot.manifest.frees_repeat and summary.before_trace and summary.state == "freed" and bool(frames)
+    )
+    return StackAnswer(summary, frames, fx_traces, forward, freed, same, module, of_free)
 
 
 def _apart(frames: Sequence[Frame]) -> tuple[list[Frame], list[FxTrace], list[Frame]]:

@@ -5,18 +5,10 @@ import numpy.typing as npt
 
 from memlens.kernels.trace.timeline import NEVER
 from memlens.model.attribution import Attribution
-from memlens.model.frames import INFERRED, LIBRARY, RECORDED
+from memlens.model.frames import INFERRED, RECORDED
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.naming.attribution import charged_frames
-
-LIBRARY_DETAIL = "library"
-"""Stands beside a place that is a library's, which "my code" charges where no frame of a stack is the user's."""
-
-
-def detail_of(text: str, kind: int) -> str:
-    """What stands beside the name of a place with frames of one kind."""
-    return ", ".join(filter(None, (text, LIBRARY_DETAIL))) if kind == LIBRARY else text
 
 
 def labels_of(

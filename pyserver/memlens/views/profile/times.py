@@ -44,7 +44,7 @@ class ProfileTimesAnswer(Struct, frozen=True):
 
 
 class ProfileRangeAnswer(Struct, frozen=True):
-    """What went on between two edges. ``survived_*`` is what stacks allocated there beyond what they freed.
+    """What went on between two edges.
 
     Counts are None where the profile doesn't say how many allocations they were.
     """
@@ -53,8 +53,6 @@ class ProfileRangeAnswer(Struct, frozen=True):
     allocated_count: int | None
     freed_bytes: int
     freed_count: int | None
-    survived_bytes: int
-    survived_count: int | None
     live_before_bytes: int
     live_after_bytes: int
 
@@ -117,10 +115,9 @@ def between(snapshot: Snapshot, first: int, last: int, filter_text: str) -> Prof
 
     first, last = min(first, last), max(first, last)
     allocated, freed = flow("allocated", first, last), flow("freed", first, last)
-    survived = Flow(*(np.maximum(more - less, 0) for more, less in zip(allocated, freed, strict=True)))
     live = sums(flow("live", first, None))[0]
     change = sums(allocated)[0] - sums(freed)[0]
-    return ProfileRangeAnswer(*sums(allocated), *sums(freed), *sums(survived), live, live + change)
+    return ProfileRangeAnswer(*sums(allocated), *sums(freed), live, live + change)
 
 
 def _unit_of(name: str) -> str:

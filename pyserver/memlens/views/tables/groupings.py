@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
-from memlens.model.frames import NATIVE, package_of
+from memlens.model.frames import NATIVE, lacks_its_line, package_of
 from memlens.model.info import GraphInfo, Model, ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.frames import FrameColumns, FrameRow
@@ -20,6 +20,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
 from memlens.views.naming.attribution import FILTER_FIELD
+from memlens.views.naming.labels import detail_of
 from memlens.views.naming.modules import inferred_names, modules_of_stacks
 from memlens.views.naming.places import charged_places, operator_names
 from memlens.views.naming.pools import pool_name, pools_of
@@ -58,6 +59,7 @@ KINDS: dict[Model, tuple[GroupKind, ...]] = {
 U32 = npt.NDArray[np.uint32]
 
 ONLY_NATIVE = "only C++ frames"
+LINE_UNKNOWN = "line unknown"
 YOUR_CODE = "Your code"
 _THREAD_KEYS = ("thread", "thread_name", "thread name", "thread_id", "tid")
 
@@ -250,25 +252,30 @@ def _inferred(name: GroupName) -> GroupName:
 
 
 def _line(row: FrameRow, field: str) -> GroupName:
-    file, line, function, _ = row
-    return GroupName(f"{_base(file)}:{line}", function, frame(row), _found_by(field, f"={file}:{line}"))
+    file, line, function, kind = row
+    terms = _found_by(field, f"={file}:{line}")
+    return GroupName(f"{_base(file)}:{line}", detail_of(function, kind), frame(row), terms)
 
 
 def _function(row: FrameRow, field: str) -> GroupName:
-    file, _, function, _ = row
+    file, _, function, kind = row
     terms = f"{_found_by(field, f'={function}')} {_found_by(field, f'={file}')}"
-    return GroupName(function, _base(file), frame(row), terms)
+    return GroupName(function, detail_of(_base(file), kind), frame(row), terms)
 
 
 def _file(row: FrameRow, field: str) -> GroupName:
-    file = row[0]
+    file, kind = row[0], row[3]
     folder = file.replace("\\", "/").rpartition("/")[0]
-    return GroupName(_base(file), folder, frame((file, 1, "", row[3])), _found_by(field, f"={file}"))
+    return GroupName(
+        _base(file), detail_of(folder, kind), frame((file, 1, "", kind)), _found_by(field, f"={file}")
+    )
 
 
 def _native_of_trace(row: FrameRow, field: str) -> GroupName:
-    function = row[2]
+    file, line, function, _ = row
     terms = f"{_found_by(field, f'={function}')} operator:none is:native" if function else ""
+    if lacks_its_line(file, line):
+        return GroupName(function or "Python", LINE_UNKNOWN, filter=terms)
     return GroupName(function or "C++", ONLY_NATIVE, filter=terms)
 
 

@@ -13,7 +13,7 @@ export interface Column<Order> {
   readonly order: Order | null;
 }
 
-export const NAME = 'minmax(160px, 1fr)';
+export const NAME = 'minmax(140px, 1fr)';
 const FIGURE_PX = 92;
 const COUNT_PX = 80;
 /** `setName` says what is measured, `rule` by which rule a stack counts for one line. */
@@ -35,7 +35,7 @@ function allocationColumns({ devices }: TimelineInfo, rule: string): Column<Grou
   return [
     { name: 'Name', title: `${rule} Sort by name`, width: NAME, order: 'name' },
     { name: 'Bytes', title: 'Requested bytes in all', width: `${FIGURE_PX}px`, order: 'bytes' },
-    { name: 'Share', title: 'Share of the set’s bytes', width: 'minmax(96px, 180px)', order: null },
+    { name: 'Share', title: 'Share of the set’s bytes', width: 'minmax(84px, 180px)', order: null },
     { name: 'Count', title: 'How many allocations', width: wide(count(most), COUNT_PX), order: 'count' },
     { name: 'Largest', title: 'The largest single allocation', width: `${FIGURE_PX}px`, order: 'largest' },
   ];
@@ -51,14 +51,14 @@ function sampleColumns(profile: ProfileInfo, setName: string, rule: string): Col
   const figureWidth = head === 'Bytes' ? `${FIGURE_PX}px` : wide(longest(widths), FIGURE_PX);
   const measured = setName.charAt(0).toUpperCase() + setName.slice(1);
   const counts = !countsKnown()
-    ? 'The file doesn’t tell how many allocations'
+    ? 'The file doesn’t say how many allocations'
     : countsTitle() === 'Samples'
       ? 'How many samples the file has of it'
       : 'How many allocations';
   return [
     { name: 'Name', title: `${rule} Sort by name`, width: NAME, order: 'name' },
     { name: head, title: measured, width: figureWidth, order: 'bytes' },
-    { name: 'Share', title: 'Share of all of it', width: 'minmax(96px, 180px)', order: null },
+    { name: 'Share', title: 'Share of all of it', width: 'minmax(84px, 180px)', order: null },
     {
       name: countsTitle() === 'Samples' ? 'Samples' : 'Count',
       title: counts,

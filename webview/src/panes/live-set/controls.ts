@@ -1,4 +1,4 @@
-// The table's row: what its figures come to, and behind the gear by what it is grouped and what narrows it.
+// The table's row: what its figures come to, and in the settings by what it is grouped and what narrows it.
 
 import type { SnapshotInfo } from '../../../../extension/shared/protocol.gen';
 import type { Attribution } from '../../attribution';
@@ -25,7 +25,7 @@ const KINDS: readonly { readonly value: GroupKind; readonly text: string }[] = [
 const OF_SAMPLES: readonly GroupKind[] = ['package', 'thread', 'label'];
 const OF_TRACES: readonly GroupKind[] = ['module', 'category', 'stream', 'pool'];
 
-/** What a snapshot or a profile can be grouped by, as far as the file tells it. */
+/** What a snapshot or a profile can be grouped by, as far as the file says. */
 export function kindsFor(info: SnapshotInfo): readonly GroupKind[] {
   return KINDS.map(({ value }) => value).filter((kind) => groupsBy(info, kind));
 }
@@ -160,13 +160,18 @@ export class Controls {
     return [...new Set(chosen)];
   }
 
-  tell(summary: string, error: string): void {
+  showStatus(summary: string, error: string): void {
     setText(this.summary, summary);
     setText(this.error, error);
     const text = this.narrow.value.trim();
     this.narrowed.hidden = text === '';
     setText(this.narrowed, `${text} ×`);
     this.narrow.setAttribute('aria-invalid', String(error !== ''));
+  }
+
+  /** Whether rows are places in code, to which stacks are charged by one of the two rules. */
+  get chargesPlaces(): boolean {
+    return this.by.some((kind) => PLACES.includes(kind));
   }
 
   /** A level can be chosen once the one before it is. */
@@ -177,6 +182,6 @@ export class Controls {
       if (!reached) select.value = '';
       reached = reached && select.value !== '';
     });
-    this.attribution.root.hidden = !this.by.some((kind) => PLACES.includes(kind));
+    this.attribution.root.hidden = !this.chargesPlaces;
   }
 }

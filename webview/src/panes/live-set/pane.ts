@@ -47,7 +47,7 @@ const PLAIN: readonly Column<MemberOrder>[] = [
   { name: 'Line of code', title: 'Sort by when it was allocated', width: NAME, order: 'start' },
   { name: 'Size', title: 'Requested bytes', width: '92px', order: 'size' },
   { name: 'Share', title: 'Share of the set’s bytes', width: 'minmax(96px, 180px)', order: null },
-  { name: 'Lifetime', title: 'How long it was held, as far as the file tells', width: '92px', order: 'life' },
+  { name: 'Lifetime', title: 'How long it was held, as far as the file says', width: '92px', order: 'life' },
   { name: 'Address', title: 'Sort by address', width: '130px', order: 'address' },
   { name: 'State', title: 'What became of it', width: '190px', order: null },
 ];
@@ -171,7 +171,7 @@ class LiveSet {
     const { totals } = this.tree;
     const [first] = this.tree.rows();
     const failed = first?.kind === 'more' ? first.message : '';
-    this.controls.tell(failed === '' ? this.summary(totals) : '', failed);
+    this.controls.showStatus(failed === '' ? this.summary(totals) : '', failed);
     this.grid.update();
   }
 
@@ -189,7 +189,8 @@ class LiveSet {
     if (!totals) return 'Fetching…';
     const what = countedAnd(totals.count, totals.bytes);
     const groups = totals.groups === null ? '' : ` in ${counted(totals.groups, this.groupNoun)}`;
-    return `${this.context.filter === '' ? '' : 'Filtered: '}${what}${groups}`;
+    const rule = this.controls.chargesPlaces ? `, by ${this.context.attribution.name}` : '';
+    return `${this.context.filter === '' ? '' : 'Filtered: '}${what}${groups}${rule}`;
   }
 
   /** What a row is. */

@@ -117,7 +117,7 @@ export class Tree {
     else this.source.changed();
   }
 
-  /** Fetches what comes behind the rows of a branch. */
+  /** Fetches what comes after the rows of a branch. */
   more(row: MoreRow): void {
     this.fetch(row.path);
   }

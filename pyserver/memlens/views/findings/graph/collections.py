@@ -19,7 +19,6 @@ from memlens.views.findings.graph.case import (
 from memlens.views.findings.writing import Ranked, made, percent, words
 from memlens.views.graph.rows import Numbers
 
-TINY = 2
 _LEAST_SLOTS = 4
 _USED_SHARE = 0.25
 

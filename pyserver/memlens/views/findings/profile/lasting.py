@@ -59,7 +59,7 @@ def growth(case: ProfileCase) -> Iterator[Ranked]:
     purpose grows as well, so it isn't called a leak.
     """
     info, times = case.info, case.snapshot.times
-    if times is None or info.bins < LEAST_BINS or not info.tells_flow or case.main.meaning != "peak":
+    if times is None or info.bins < LEAST_BINS or not info.has_flow or case.main.meaning != "peak":
         return
     edges = [round(part * info.bins) for part in (0.2, 0.4, 0.6, 0.8)]
     live = [_live(case, edge) for edge in edges]

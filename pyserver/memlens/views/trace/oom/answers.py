@@ -12,7 +12,7 @@ MarkKind = Literal["oom", "snapshot"]
 
 
 class Mark(Struct, frozen=True):
-    """An event that is worth a mark on the time axis; ``moment`` is the state behind it."""
+    """An event that is worth a mark on the time axis; ``moment`` is the state after it."""
 
     kind: MarkKind
     device: int
@@ -35,7 +35,7 @@ class MarksAnswer(Struct, frozen=True):
 class FreePlace(Struct, frozen=True):
     """Free pieces within segments, by what they could serve.
 
-    ``usable``: of the request's stream, pool and size class. ``rest``: at most 1 MiB behind a block of a large
+    ``usable``: of the request's stream, pool and size class. ``rest``: at most 1 MiB after a block of a large
     segment, which the allocator doesn't split off. The others belong to segments that may not serve the request.
     """
 
@@ -48,13 +48,12 @@ class FreePlace(Struct, frozen=True):
 
 
 class PinnedSegment(Struct, frozen=True):
-    """A segment that could serve the request but for the blocks in it, the largest of which are told."""
+    """A segment that could serve the request but for the blocks in it, the largest of which are listed."""
 
     address: str
     size_bytes: int
     free_bytes: int
     largest_free_bytes: int
-    free_pieces: int
     stream: str
     pool: str | None
     expandable: bool
@@ -109,7 +108,7 @@ class Finding(Struct, frozen=True):
 
 
 class Retry(Struct, frozen=True):
-    """The next allocation of the same size on the same stream, behind the event."""
+    """The next allocation of the same size on the same stream, after the event."""
 
     event: int
     moment: int

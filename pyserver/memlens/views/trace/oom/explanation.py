@@ -100,7 +100,7 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
     request_stack = int(device.event_stack[event])
     asked_at = _asked_at(snapshot, request_stack)
     retry = case.retry() if case.size_known else None
-    told = oom_words.Case(
+    wording = oom_words.Case(
         size_bytes=case.size,
         size_known=case.size_known,
         driver_bytes=case.driver_bytes,
@@ -122,7 +122,7 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
         else _switch(snapshot.manifest.settings.get("expandable_segments")),
         device=number,
         event=event,
-        event_pool_told=pool != 0,
+        event_pool_known=pool != 0,
     )
     return OomAnswer(
         device=number,
@@ -139,9 +139,9 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
         asked_by=oom_words.asked_by(asked_at, [row[2] for row in _rows_of(snapshot, request_stack)]),
         gap=gap,
         segments_known=usage.known,
-        verdict=told.verdict,
-        headline=oom_words.headline(told),
-        findings=oom_words.findings(told),
+        verdict=wording.verdict,
+        headline=oom_words.headline(wording),
+        findings=oom_words.findings(wording),
         places=places,
         pinned=pinned[:MOST_SEGMENTS],
         pinned_count=len(pinned),
@@ -191,8 +191,8 @@ def _asked_at(snapshot: Snapshot, stack: int) -> Frame | None:
     label = int(snapshot.stacks.label[stack])
     if label == NEVER:
         return None
-    told = frame(snapshot.frames.rows([label])[label], int(snapshot.frames.source[label]))
-    return None if told.kind == "native" else told
+    line = frame(snapshot.frames.rows([label])[label], int(snapshot.frames.source[label]))
+    return None if line.kind == "native" else line
 
 
 def _device_free(device: Device, event: int) -> int | None:
@@ -288,7 +288,7 @@ class _Case:
         return split[np.lexsort((segments["address"][split], -free[split], ~fits))]
 
     def pinned(self) -> list[PinnedSegment]:
-        """All of those segments; blocks are told of the first ones only."""
+        """All of those segments; blocks are listed of the first ones only."""
         blocks = self.state.blocks
         found = []
         for place, row in enumerate(self._split().tolist()):
@@ -296,23 +296,22 @@ class _Case:
             first = int(segment["first_block"])
             own = blocks[first : first + int(segment["blocks"])]
             held, holes = own[own["state"] != INACTIVE], own[own["state"] == INACTIVE]
-            told: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
+            listed: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
             if place < MOST_SEGMENTS:
-                told = held["row"][np.argsort(-held["size"], kind="stable")[:MOST_BLOCKS]]
+                listed = held["row"][np.argsort(-held["size"], kind="stable")[:MOST_BLOCKS]]
             found.append(
                 PinnedSegment(
                     address=hex(int(segment["address"])),
                     size_bytes=int(segment["size"]),
                     free_bytes=int(holes["size"].sum()),
                     largest_free_bytes=int(holes["size"].max()),
-                    free_pieces=len(holes),
                     stream=str(self.snapshot.manifest.streams[int(segment["stream"])]),
                     pool=_pool_name(self.snapshot, int(segment["pool"])),
                     expandable=bool(segment["flags"] & flags.EXPANDABLE),
                     large_enough=int(segment["size"]) >= self.size,
                     block_count=len(held),
                     block_bytes=int(held["size"].sum()),
-                    blocks=summaries(self.snapshot, self.device, told),
+                    blocks=summaries(self.snapshot, self.device, listed),
                 )
             )
         return found
@@ -332,10 +331,10 @@ class _Case:
             mine = rows[members]
             sizes = self.device.size[mine]
             largest = int(np.argmax(sizes))
-            told, operator = self._told(label, int(self.device.stack[mine[largest]]))
+            line, operator = self._frame_and_operator(label, int(self.device.stack[mine[largest]]))
             found.append(
                 HoldingLine(
-                    told, operator, len(mine), int(sizes.sum()), int(sizes[largest]),
+                    line, operator, len(mine), int(sizes.sum()), int(sizes[largest]),
                     self._number(int(mine[largest])), np.unique(self.device.stack[mine]).tolist(),
                 )
             )  # fmt: skip
@@ -364,10 +363,10 @@ class _Case:
             mine = held[members]
             inside = np.unique(mine["segment"])
             largest = int(mine["row"][int(np.argmax(mine["size"]))])
-            told, operator = self._told(label, int(self.device.stack[largest]))
+            line, operator = self._frame_and_operator(label, int(self.device.stack[largest]))
             found.append(
                 PinningLine(
-                    frame=told,
+                    frame=line,
                     operator=operator,
                     count=len(mine),
                     bytes=int(mine["size"].sum()),
@@ -384,14 +383,14 @@ class _Case:
         """The number of an allocation in the snapshot."""
         return int(self.device.allocations(np.asarray([row]))[0])
 
-    def _told(self, label: int, stack: int) -> tuple[Any, str | None]:
+    def _frame_and_operator(self, label: int, stack: int) -> tuple[Any, str | None]:
         """The frame of a label, and the operator of a stack that has no line of Python."""
         if label == NEVER:
             return None, None
         if label == _EARLY:
             return None, SPECIAL_NAMES[BEFORE_TRACE]
-        told = frame(self.snapshot.frames.rows([label])[label], int(self.snapshot.frames.source[label]))
-        return told, operator_of_stack(self.snapshot, stack) if told.kind == "native" else None
+        line = frame(self.snapshot.frames.rows([label])[label], int(self.snapshot.frames.source[label]))
+        return line, operator_of_stack(self.snapshot, stack) if line.kind == "native" else None
 
     def returned(self) -> tuple[int, int]:
         """What the allocator gave back right before the event: how many, and their bytes."""

@@ -45,7 +45,7 @@ class Case:
     """What is free in segments of private pools."""
     private_idle_bytes: int
     """Of that, what lies in segments without a block."""
-    event_pool_told: bool
+    event_pool_known: bool
     expandable: bool | None
     """Whether expandable_segments was on; None when the file doesn't say."""
     pinned: Sequence[PinnedSegment]
@@ -220,7 +220,7 @@ def _elsewhere(case: Case) -> Finding | None:
     if not parts:
         return None
     text = f"Free, but of no use to this request: {'; '.join(parts)}."
-    if "other_pool" in case.places and not case.event_pool_told:
+    if "other_pool" in case.places and not case.event_pool_known:
         text += " The file doesn't say the request's pool; it is taken to be the default one."
     return Finding("not-for-it", text, advice=False)
 
@@ -250,8 +250,8 @@ def _rest(case: Case) -> Finding | None:
     if place is None:
         return None
     text = (
-        f"{format_bytes(place.bytes)} are rests of at most 1 MiB behind blocks of large segments, which the allocator "
-        "doesn't split off."
+        f"{format_bytes(place.bytes)} are remainders of at most 1 MiB after blocks of large segments, which the "
+        "allocator doesn't split off."
     )
     return Finding("rest", text, advice=False)
 
