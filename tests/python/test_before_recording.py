@@ -209,7 +209,7 @@ def test_same_term_in_all_commands(
         assert cli.main([*command, *at]) == 0
     text = capsys.readouterr().out
     assert "allocated before recording" in text
-    query = "SELECT 'before:' || allocation FROM allocations INDEXED BY allocations_before_trace WHERE before_trace = 1"
+    query = "SELECT 'before:' || allocation FROM allocations WHERE before_trace = 1"
     assert cli.main(["sql", str(path), query, *at]) == 0
     text = capsys.readouterr().out
     assert "before:0" in text
