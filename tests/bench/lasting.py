@@ -95,7 +95,8 @@ def kills(
 ) -> Iterator[Killed]:
     """Kill the child that reads ``big`` at random moments of its first second, and hover a line of another; Linux only.
 
-    Where it came too late the view is closed and the archive removed, so that it is read again.
+    Where it came too late the view is closed and the archive removed, so that it is read again; a child may also be
+    killed between making the archive and saying so.
     """
     chance = random.Random(7)
     for attempt in range(count):
@@ -113,8 +114,9 @@ def kills(
             problem = error.data
         else:
             client.request("memlens/close", {"snapshot": answer["snapshot"], "view": view})
-            made = [path for path in cache.rglob("manifest.json") if big.name in path.read_text()]
-            shutil.rmtree(made[0].parent)
+        for manifest in cache.rglob("manifest.json"):
+            if big.name in manifest.read_text():
+                shutil.rmtree(manifest.parent)
         yield Killed(answer, problem, answered, leftovers(cache))
 
 

@@ -130,7 +130,8 @@ async def _run(
     if errors:
         logger.log(logging.INFO if status == 0 else logging.WARNING, "%s of %s: %s", *work, errors)
     match outcome:
-        case DoneLine(archive) if status == 0:
+        case DoneLine(archive):
+            # its last word; what it made stands, even if it is killed while it ends
             return Path(archive)
         case ErrorLine(problem):
             raise IngestError(problem)
