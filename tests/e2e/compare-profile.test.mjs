@@ -88,11 +88,9 @@ test('another value, swapped, by function, with words: all of it in the table', 
       await list.selectOption({ index });
     });
   await value(0);
-  const expected = counts.rows.map(({ difference_bytes: difference }) =>
-    titleOf(difference).replace(' bytes', ''),
-  );
+  const differences = counts.rows.map((row) => titleOf(row.difference_bytes).replace(' bytes', ''));
   await until(
-    async () => JSON.stringify(await titles()) === JSON.stringify(expected),
+    async () => JSON.stringify(await titles()) === JSON.stringify(differences),
     'the counts of the CLI',
   );
   // it is the value of all of the view
