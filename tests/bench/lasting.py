@@ -114,7 +114,7 @@ def kills(
             problem = error.data
         else:
             client.request("memlens/close", {"snapshot": answer["snapshot"], "view": view})
-        for manifest in cache.rglob("manifest.json"):
+        for manifest in list(cache.rglob("manifest.json")):
             if big.name in manifest.read_text():
                 shutil.rmtree(manifest.parent)
         yield Killed(answer, problem, answered, leftovers(cache))
