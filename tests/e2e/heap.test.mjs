@@ -129,6 +129,8 @@ test('SQL leads to objects, and what was looked at comes back after a reload', a
   await view.locator('.sql-body .sql-row', { hasText: 'SessionStore' }).first().click();
   await view.locator('.heap-details .panel-name', { hasText: 'SessionStore' }).waitFor();
   await view.pane('Dominators');
+  // a view saves what it shows a quarter of a second after the last change
+  await vscode.page.waitForTimeout(1000);
   await vscode.runCommand('View: Close Editor');
   await open();
   await view.locator('.heap-details .panel-name', { hasText: 'SessionStore' }).waitFor();

@@ -2,37 +2,22 @@
 
 import json
 import random
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.python.conftest import real_heaps
 from tests.python.graphs import random_graph
+from tests.python.heap_archives import Opened
 from tests.python.heap_files import HeapFile, heap_of
-from tests.python.test_findings_of_heaps import archived, java_heap
+from tests.python.test_findings_of_heaps import java_heap
 
 from memlens.cli import main
 from memlens.store.snapshot import Snapshot
 from memlens.views.compare.heaps import compare_heaps, series
 from memlens.views.graph.rows import type_names
 
-Opened = Callable[[bytes, str], Snapshot]
-
-
-@pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Opened]:
-    snapshots: list[Snapshot] = []
-
-    def make(data: bytes, name: str) -> Snapshot:
-        path = tmp_path / name
-        path.write_bytes(data)
-        snapshots.append(archived(path, tmp_path))
-        return snapshots[-1]
-
-    yield make
-    for snapshot in snapshots:
-        snapshot.close()
+pytest_plugins = ("tests.python.heap_fixtures",)
 
 
 def nearest_kept(snapshot: Snapshot, new: set[int]) -> dict[int, list[int]]:
@@ -48,7 +33,7 @@ def nearest_kept(snapshot: Snapshot, new: set[int]) -> dict[int, list[int]]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_object_by_object(opened: Opened, seed: int) -> None:
+def test_object_by_object(open_dump: Opened, seed: int) -> None:
     rng = random.Random(seed)
     graph = random_graph(seed, 40)
     before = heap_of(graph)
@@ -58,7 +43,7 @@ def test_object_by_object(opened: Opened, seed: int) -> None:
         after.edge(rng.randrange(item), "property", f"more{number}", item)
     gone = rng.randrange(1, len(before.nodes))
     after.nodes[gone]["id"] = 10_001
-    first, second = opened(before.data(), "a.heapsnapshot"), opened(after.data(), "b.heapsnapshot")
+    first, second = open_dump(before.data(), "a.heapsnapshot"), open_dump(after.data(), "b.heapsnapshot")
     answer = compare_heaps(first, second)
     assert answer.matched == "id"
     new = {gone, *range(len(before.nodes), len(after.nodes))}
@@ -78,13 +63,13 @@ def test_object_by_object(opened: Opened, seed: int) -> None:
     assert all(sum(shallow[item] for item in own) == 0 for own in held.values() if own)
 
 
-def test_another_process_is_compared_by_type(opened: Opened) -> None:
+def test_another_process_is_compared_by_type(open_dump: Opened) -> None:
     one, two = HeapFile(), HeapFile()
     for heap, name, count in ((one, "Alpha", 50), (two, "Beta", 80)):
         root = heap.node("synthetic", "")
         for number in range(count):
             heap.edge(root, "property", f"f{number}", heap.node("object", name, 1_000))
-    answer = compare_heaps(opened(one.data(), "a.heapsnapshot"), opened(two.data(), "b.heapsnapshot"))
+    answer = compare_heaps(open_dump(one.data(), "a.heapsnapshot"), open_dump(two.data(), "b.heapsnapshot"))
     assert answer.matched == "type"
     assert answer.after.only_objects is None
     assert not answer.holders
@@ -96,8 +81,8 @@ def test_another_process_is_compared_by_type(opened: Opened) -> None:
     ]
 
 
-def test_types_and_paths_of_java(opened: Opened) -> None:
-    first, second = opened(java_heap(has=False), "a.hprof"), opened(java_heap(has=True), "b.hprof")
+def test_types_and_paths_of_java(open_dump: Opened) -> None:
+    first, second = open_dump(java_heap(has=False), "a.hprof"), open_dump(java_heap(has=True), "b.hprof")
     answer = compare_heaps(first, second)
     assert answer.matched == "type"
     rows = {row.type: row for row in answer.types}
@@ -109,7 +94,7 @@ def test_types_and_paths_of_java(opened: Opened) -> None:
     assert [row.type for row in only.types] == ["com.example.Session"]
 
 
-def test_a_series_says_what_grows_throughout(opened: Opened) -> None:
+def test_a_series_says_what_grows_throughout(open_dump: Opened) -> None:
     dumps = []
     for number, (grows, waves) in enumerate(((10, 9), (20, 90), (30, 5))):
         heap = HeapFile()
@@ -117,7 +102,7 @@ def test_a_series_says_what_grows_throughout(opened: Opened) -> None:
         for name, count in (("Grows", grows), ("Waves", waves)):
             for item in range(count):
                 heap.edge(root, "property", f"{name}{item}", heap.node("object", name, 10))
-        dumps.append(opened(heap.data(), f"{number}.heapsnapshot"))
+        dumps.append(open_dump(heap.data(), f"{number}.heapsnapshot"))
     answer = series(dumps)
     found = {row.type: row for row in answer.types}
     assert answer.types[0].type == "Grows"

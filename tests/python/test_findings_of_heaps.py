@@ -1,17 +1,16 @@
 """On which heap dumps each rule says something, and what: made ones and real ones, their figures held to SQL."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.python.conftest import real_heaps
+from tests.python.heap_archives import Opened, archived
 from tests.python.heap_files import HeapFile
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 
-from memlens.ingest import ingest
-from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.views.findings.ahead import findings, headline
@@ -24,26 +23,7 @@ REAL = [
 ]
 SMALL = 200
 
-Opened = Callable[[bytes, str], Snapshot]
-
-
-@pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Opened]:
-    snapshots: list[Snapshot] = []
-
-    def make(data: bytes, name: str) -> Snapshot:
-        path = tmp_path / name
-        path.write_bytes(data)
-        snapshots.append(archived(path, tmp_path))
-        return snapshots[-1]
-
-    yield make
-    for snapshot in snapshots:
-        snapshot.close()
-
-
-def archived(path: Path, folder: Path) -> Snapshot:
-    return Snapshot.open(ingest(path, Cache(folder / "cache"), lambda *_: None))
+pytest_plugins = ("tests.python.heap_fixtures",)
 
 
 def parts_of(snapshot: Snapshot) -> Iterator[TextPart]:
@@ -146,8 +126,8 @@ def v8_heap(*, has: bool) -> bytes:
 
 
 @pytest.mark.parametrize("has", [True, False])
-def test_rules_for_v8(opened: Opened, has: bool) -> None:
-    found = texts(opened(v8_heap(has=has), "page.heapsnapshot"))
+def test_rules_for_v8(open_dump: Opened, has: bool) -> None:
+    found = texts(open_dump(v8_heap(has=has), "page.heapsnapshot"))
     if not has:
         assert found == {}
         return
@@ -253,8 +233,8 @@ def java_heap(*, has: bool) -> bytes:
 
 
 @pytest.mark.parametrize("has", [True, False])
-def test_rules_for_java(opened: Opened, has: bool) -> None:
-    found = texts(opened(java_heap(has=has), "main.hprof"))
+def test_rules_for_java(open_dump: Opened, has: bool) -> None:
+    found = texts(open_dump(java_heap(has=has), "main.hprof"))
     if not has:
         # what is there in any case
         assert list(found) == ["retains_most"]
@@ -280,7 +260,7 @@ JAVA_TEXTS = {
 
 
 @pytest.mark.parametrize("elements", [0, 1])
-def test_empty_collections_of_javascript(opened: Opened, elements: int) -> None:
+def test_empty_collections_of_javascript(open_dump: Opened, elements: int) -> None:
     heap = HeapFile()
     root = heap.node("synthetic", "")
     window = heap.node("object", "Window", 1_000)
@@ -294,12 +274,12 @@ def test_empty_collections_of_javascript(opened: Opened, elements: int) -> None:
         heap.edge(table, "internal", "map", shape)
         for element in range(elements):
             heap.edge(table, "internal", str(element), heap.node("object", "Value", 10))
-    found = texts(opened(heap.data(), "maps.heapsnapshot"))
+    found = texts(open_dump(heap.data(), "maps.heapsnapshot"))
     assert ("empty_collections" in found) == (not elements)
     assert elements or found["empty_collections"].startswith("290 Map are empty, or have only small integers")
 
 
-def test_a_chain_is_named_by_its_first_object(opened: Opened) -> None:
+def test_a_chain_is_named_by_its_first_object(open_dump: Opened) -> None:
     heap = HeapFile()
     root = heap.node("synthetic", "")
     window = heap.node("object", "Window", 1_000)
@@ -310,7 +290,7 @@ def test_a_chain_is_named_by_its_first_object(opened: Opened) -> None:
         item = heap.node("object", "Item", 100)
         heap.edge(last, "property", name, item)
         last, name = item, "next"
-    found = texts(opened(heap.data(), "list.heapsnapshot"))
+    found = texts(open_dump(heap.data(), "list.heapsnapshot"))
     assert found["retains_most"] == (
         "Item retains 293 KiB, 75% of what roots reach, a chain of Item. Held by Window.queue."
     )

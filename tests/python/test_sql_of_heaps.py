@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from tests.python.graphs import SmallGraph, attached, random_graph, rooted
+from tests.python.heap_archives import archived
 from tests.python.heap_files import heap_of
-from tests.python.test_findings_of_heaps import archived
 
 from memlens.errors import MemlensError
 from memlens.store.snapshot import Snapshot

@@ -67,8 +67,8 @@ export class Icicle {
       clicked: (box, open) => {
         this.plot.surface.focus({ preventScroll: true });
         this.hover.hide();
-        this.select(this.plot.facts(box));
         const facts = this.plot.facts(box);
+        this.select(facts);
         if (open && facts && !facts.more) context.openSource({ is: 'group', group: facts.node }, false);
       },
       zoom: (box) => {

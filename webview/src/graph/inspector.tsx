@@ -16,6 +16,7 @@ import { Icon } from '../shell/icon';
 import { bytes, count, counted, exactBytes, share } from '../ui/format';
 import { shorten, visible } from '../ui/text';
 import type { GraphContext } from './context';
+import { PlaceButton } from './place';
 import { idText, objectText, ownName, shortType } from './words';
 import { ObjectButton, referenceWords } from './why';
 
@@ -519,30 +520,6 @@ function Section({
       <h3>{title}</h3>
       {children}
     </section>
-  );
-}
-
-function PlaceButton({
-  file,
-  line,
-  context,
-}: {
-  readonly file: string;
-  readonly line: number;
-  readonly context: GraphContext;
-}): VNode {
-  const name = file.split(/[\\/]/).at(-1) ?? file;
-  return (
-    <button
-      type="button"
-      class="link place"
-      title={visible(`Open ${file}:${line}`)}
-      onClick={(event) => {
-        context.openPlace(file, line, event.ctrlKey || event.metaKey);
-      }}
-    >
-      <bdi>{visible(`${shorten(name, 60)}:${line}`)}</bdi>
-    </button>
   );
 }
 

@@ -15,10 +15,10 @@ import type { Pane } from '../panes/pane';
 import { Icon } from '../shell/icon';
 import { element } from '../ui/dom';
 import { bytes, counted, exactBytes } from '../ui/format';
-import { fileName } from '../ui/paths';
 import { shorten, visible } from '../ui/text';
 import { gridColumns, RETAINED_TITLE, retainedCells, type HeapColumn } from './columns';
 import { mapped, type GraphContext } from './context';
+import { PlaceButton } from './place';
 import { HeapTree } from './tree';
 import { countCell, objectText, shortType } from './words';
 
@@ -311,18 +311,7 @@ export function ObjectButton({
       >
         <bdi>{objectText(row)}</bdi>
       </button>
-      {file !== null && line !== null && (
-        <button
-          type="button"
-          class="link place"
-          title={visible(`Open ${file}:${line}`)}
-          onClick={(event) => {
-            context.openPlace(file, line, event.ctrlKey || event.metaKey);
-          }}
-        >
-          <bdi>{visible(`${shorten(fileName(file), 60)}:${line}`)}</bdi>
-        </button>
-      )}
+      {file !== null && line !== null && <PlaceButton file={file} line={line} context={context} />}
     </>
   );
 }

@@ -1,0 +1,29 @@
+// The button that opens a line of source, wherever a heap dump's view names one.
+
+import type { VNode } from 'preact';
+import { fileName } from '../ui/paths';
+import { shorten, visible } from '../ui/text';
+import type { GraphContext } from './context';
+
+export function PlaceButton({
+  file,
+  line,
+  context,
+}: {
+  readonly file: string;
+  readonly line: number;
+  readonly context: GraphContext;
+}): VNode {
+  return (
+    <button
+      type="button"
+      class="link place"
+      title={visible(`Open ${file}:${line}`)}
+      onClick={(event) => {
+        context.openPlace(file, line, event.ctrlKey || event.metaKey);
+      }}
+    >
+      <bdi>{visible(`${shorten(fileName(file), 60)}:${line}`)}</bdi>
+    </button>
+  );
+}
