@@ -215,15 +215,40 @@ class VSCode {
       await this.page.keyboard.press('ArrowDown');
     }
     await this.page.keyboard.press('Enter');
-    await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
+    // The command itself may ask for something in the same widget, as VS Code's dialogs for files do.
+    await this.page.waitForFunction(
+      () =>
+        !document
+          .querySelector('.quick-input-widget:not([style*="display: none"]) input')
+          ?.value.startsWith('>'),
+    );
   }
 
-  /** Enters a path in VS Code's dialog for files, once that has the folder which it begins with. */
-  async choosePath(file) {
-    const input = this.page.locator('.quick-input-widget .quick-input-box input');
-    await this.page.waitForFunction((box) => box?.value.startsWith('/'), await input.elementHandle());
-    await input.fill(file);
-    await input.press('Enter');
+  /**
+   * Accepts a path in VS Code's dialog for files, once that offers one.
+   * @param {RegExp} offered what the dialog offers first
+   * @param {string} [file] the path to enter instead of it
+   */
+  async choosePath(offered, file) {
+    const widget = this.page.locator('.quick-input-widget');
+    const input = widget.locator('.quick-input-box input');
+    for (;;) {
+      await input.waitFor();
+      if (offered.test(await input.inputValue())) break;
+      await this.page.waitForTimeout(50);
+    }
+    const closed = () =>
+      widget.waitFor({ state: 'hidden', timeout: 2000 }).then(
+        () => true,
+        () => false,
+      );
+    // While it lists a folder, the dialog ignores the key and may put that folder before what was entered.
+    for (let attempt = 0; ; attempt++) {
+      if (file) await input.fill(file, { timeout: 2000 }).catch(() => undefined);
+      await input.press('Enter', { timeout: 2000 }).catch(() => undefined);
+      if (await closed()) return;
+      if (attempt === 10) throw new Error(`The dialog never accepted ${file ?? offered}.`);
+    }
   }
 
   /** Opens a file of the workspace by its path in it, through quick open. */

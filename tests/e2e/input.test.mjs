@@ -387,9 +387,7 @@ describe('without a pointer', () => {
       ['Export Report…', 'train-report.html', '<!DOCTYPE html>'],
     ]) {
       await vscode.runCommand(`Memlens: ${command}`);
-      const input = vscode.page.locator('.quick-input-widget input').first();
-      await until(async () => (await input.inputValue()).endsWith(name), 'the dialog');
-      await input.press('Enter');
+      await vscode.choosePath(new RegExp(`${name}$`));
       const file = path.join(vscode.folder, name);
       const head = () => (existsSync(file) ? readFileSync(file, 'latin1').slice(0, starts.length) : '');
       await until(() => head() === starts, 'the file');
