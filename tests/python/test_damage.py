@@ -43,7 +43,11 @@ from memlens.views.flame.graph import FIRST_FLAME
 pytest_plugins = ("tests.python.server_fixtures",)
 
 SEEDS = Path(__file__).parents[1] / "fuzz" / "corpus" / "file"
-MODELS = {"timeline": SEEDS / "everything.pickle", "profile": SEEDS / "service.heaptrack.zst"}
+MODELS = {
+    "timeline": SEEDS / "everything.pickle",
+    "profile": SEEDS / "service.heaptrack.zst",
+    "graph": SEEDS / "small.hprof",
+}
 
 
 @pytest.fixture(params=MODELS)

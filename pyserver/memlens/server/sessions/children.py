@@ -234,7 +234,7 @@ def _explain(work: str, status: int, errors: str, *, oom_killed: bool) -> Proble
     if sys.platform != "win32" and status == -signal.SIGKILL:
         if oom_killed:
             return _out_of_memory(f"The system ended the {work} because memory ran out")
-        return _died(f"The {work} was killed by the system or by somebody")
+        return _died(f"The {work} was killed by the system or another program")
     if sys.platform != "win32" and status == -signal.SIGBUS:
         return _died("The snapshot, or the disk that its archive is written to, went away while it was read")
     if status < 0:
