@@ -186,7 +186,7 @@ def test_a_command_reads_again_what_its_answer_came_from(model: str, tmp_path: P
     )
 
     def question(snapshot: Snapshot) -> tuple[bytes, list[FrameRow]]:
-        return snapshot.tree.frame.tobytes(), snapshot.frames.all_rows()
+        return snapshot.tree.frame.tobytes(), list(snapshot.frames.each())
 
     first = ask(options, question)
     (archive,) = options.cache_dir.iterdir()

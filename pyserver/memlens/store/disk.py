@@ -12,7 +12,7 @@ _FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 class FullDiskError(MemlensError):
-    """There is no room for what is to be written."""
+    """The disk has no room for what is to be written."""
 
     code = "system"
     advice = (
