@@ -154,7 +154,7 @@ class _File:
     def _run(self, scanner: "Scanner | kernel.Rows | kernel.Strings", start: int) -> None:
         status = run_through(scanner, self._source, self._report, start)
         if status != kernel.OK:
-            self._check(status, getattr(scanner, "error_offset", start))
+            self._check(status, scanner.error_offset)
 
     def _rows(self, section: str, fields: list[str], kept: dict[str, _Column]) -> dict[str, npt.NDArray[Any]]:
         """Read rows of numbers; only fields that are ``kept`` and that the file has."""
@@ -247,8 +247,8 @@ class _File:
         needed = ("id", "function_info_index", "children")
         if any(name not in fields for name in needed) or fields[0] == "children":
             raise DamagedSnapshotError("The header doesn't say what the allocation trace consists of")
-        tree = kernel.TraceTree()
-        status = tree.read(self._data, start, end, len(fields), *map(fields.index, needed))
+        tree = kernel.TraceTree(self._data)
+        status = tree.read(start, end, len(fields), *map(fields.index, needed))
         self._check(status, tree.error_offset)
         ids, functions, parents = map(np.asarray, tree.take())
         return TraceRows(ids, functions, parents, nodes)
