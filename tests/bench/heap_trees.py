@@ -1,10 +1,10 @@
 """Dominator trees and graphs of hundreds of millions of objects, made by a rule, in mapped files.
 
-``python tests/bench/heap_trees.py compact|dominators OBJECTS FOLDER``: makes the columns in FOLDER unless they are there,
-and in a process of its own groups the tree, or computes dominators and retained sizes, all in mapped columns. Prints
-seconds, processor seconds and the most resident memory, mapped pages included, as JSON.
+``python tests/bench/heap_trees.py compact|dominators OBJECTS FOLDER`` makes the columns in FOLDER unless they are
+there, and in a process of its own groups the tree, or computes dominators and retained sizes, all in mapped columns.
+Prints seconds, processor seconds and the most resident memory, mapped pages included, as JSON.
 
-The rule: object 0 is the root, and object ``o`` holds ``4o + 1`` to ``4o + 4``. Numbers are shuffled within blocks, as a
+The rule: object 0 is the root, object ``o`` holds ``4o + 1`` to ``4o + 4``. Numbers are shuffled within blocks, as a
 heap's addresses are. A graph has besides a reference from each object to one near it, and from every fifth to any.
 """
 
@@ -133,7 +133,6 @@ def work(what: str, objects: int, folder: Path) -> None:
                 opened(folder, "retained", np.uint64), 0, room,
             )  # fmt: skip
             assert int(nodes["retained"][0]) == int(opened(folder, "shallow", np.uint64).sum())
-            assert nodes["objects"].sum(dtype=np.uint64) == objects
             (folder / "said").write_text(json.dumps({"nodes": len(nodes["type"])}))
             return
         start = opened(folder, "start", np.uint64)

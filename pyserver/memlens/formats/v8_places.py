@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.errors import DamagedSnapshotError
+from memlens.formats.source_maps import SourceMap, SourceMaps
 from memlens.formats.stacks import Numbers
 from memlens.kernels.graph.alike import first_alike
 from memlens.kernels.readers import v8_graph as kernel
@@ -25,11 +26,13 @@ _ANONYMOUS = "(anonymous)"
 
 
 class Functions(NamedTuple):
-    """The functions of the allocation trace; names and scripts are numbers of texts, lines count from 1."""
+    """The functions of the allocation trace; names and scripts are numbers of texts, lines and columns count from 1."""
 
     name: U32
     script: U32
     line: U32
+    column: U32
+    """0 where it isn't known."""
 
 
 class TraceRows(NamedTuple):
@@ -58,26 +61,40 @@ class Places(NamedTuple):
 class _Frames:
     """Distinct frames."""
 
-    def __init__(self, texts: Texts) -> None:
+    def __init__(self, texts: Texts, maps: SourceMaps) -> None:
         self._texts = texts
+        self._maps = maps
         self._numbers: Numbers[SourceFrame] = Numbers()
         self._paths: dict[int, str] = {}
 
-    def number(self, name: int, script: int, line: int) -> int:
-        """The number of a frame whose function and script are texts."""
+    def number(self, name: int, script: int, line: int, column: int = 0) -> int:
+        """The number of a frame whose function and script are texts; line and column count from 1.
+
+        Where the script has a source map, the frame is on the line that somebody wrote.
+        """
+        path, mapped = self._path(script), self.mapped(script)
+        if mapped is not None and line > 0:
+            path, line = mapped.original(line - 1, max(column - 1, 0)) or (path, line)
+        return self._numbers[profiled_frame(path, line, self._texts[name] or _ANONYMOUS)]
+
+    def mapped(self, script: int) -> SourceMap | None:
+        """The source map of a script that is a text."""
+        return self._maps.of(self._path(script))
+
+    def _path(self, script: int) -> str:
         path = self._paths.get(script)
         if path is None:
             path = self._paths[script] = path_of(self._texts[script])
-        return self._numbers[profiled_frame(path, line, self._texts[name] or _ANONYMOUS)]
+        return path
 
     def of(self, functions: Functions) -> list[int | None]:
         """The number of each function's frame; None for the trace's root, which is no function."""
-        rows = zip(functions.name.tolist(), functions.script.tolist(), functions.line.tolist(), strict=True)
+        rows = zip(*(column.tolist() for column in functions), strict=True)
         return [
             None
             if self._texts[name] == _ROOT and not self._texts[script]
-            else self.number(name, script, line)
-            for name, script, line in rows
+            else self.number(name, script, line, column)
+            for name, script, line, column in rows
         ]
 
     def all(self) -> list[SourceFrame]:
@@ -103,9 +120,10 @@ def places_of(
     functions: Functions | None,
     trace: TraceRows | None,
     locations: dict[str, Rows] | None,
+    maps: SourceMaps,
 ) -> Places:
     """Everything that is known of lines. ``internal`` is the file's kind of internal references, -1 for none."""
-    frames = _Frames(texts)
+    frames = _Frames(texts, maps)
     tree = stacks = None
     if trace is not None and functions is not None:
         tree, stacks = _stacks(trace, functions, frames)
@@ -175,8 +193,20 @@ def _definitions(
     has_place = np.flatnonzero((script_names != 0) & (lines < np.uint32(2**31 - 1)))
     rows = np.empty(len(has_place), PLACE_DTYPE)
     rows["object"] = objects[has_place]
+    scripts = script_names[has_place]
+    is_mapped = np.zeros(len(texts), np.bool_)
+    of_scripts = np.zeros(len(texts), np.bool_)
+    of_scripts[scripts] = True
+    for script in np.flatnonzero(of_scripts).tolist():
+        is_mapped[script] = frames.mapped(script) is not None
+    # a bundle may have all of its functions on one line
+    columns = np.zeros(len(scripts), np.uint32)
+    if "column" in locations:
+        columns = np.where(is_mapped[scripts], locations["column"][chosen][has_place] + np.uint32(1), columns)
     # the same function has many closures
-    keys = np.stack((names[rows["object"]], script_names[has_place], lines[has_place] + np.uint32(1)), axis=1)
+    keys = np.stack(
+        (names[rows["object"]], scripts, lines[has_place] + np.uint32(1), columns), axis=1, dtype=np.uint32
+    )
     first = _first_equal(keys)
     distinct = np.flatnonzero(first == np.arange(len(first), dtype=np.uint32))
     frame_of = np.zeros(len(first), np.uint32)

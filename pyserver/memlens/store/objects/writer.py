@@ -160,6 +160,7 @@ def _write_objects(columns: ColumnFiles, graph: Graph, derived: _Derived, distan
         "name": objects.name, "dominator": derived.dominator, "distance": distance, "group": derived.group,
         "flags": objects.flags, "space": objects.space, "dominated_start": dominated.begin,
         "dominated": dominated.member, "roots": graph.roots, "places": graph.places,
+        "moments": graph.samples,
     }  # fmt: skip
     columns.write(ObjectColumns, {name: column for name, column in own.items() if column is not None})
     instance_start, instance = np.empty(len(types) + 1, np.uint32), dominated.member
