@@ -588,7 +588,8 @@ class Registry:
         limit = ["--memory-limit", str(memory_bytes)] if memory_bytes else []
         memray = self._configuration.memray_python
         tools = ["--memray-python", str(memray)] if memray is not None else []
-        return [*self._cache_options(), *limit, *tools]
+        folders = [f"--source-folder={path}" for _, path in self._configuration.folders]
+        return [*self._cache_options(), *limit, *tools, *folders]
 
     def _cache_options(self) -> list[str]:
         options = ["--cache-limit", str(max(1, self._configuration.settings.cache_limit_bytes))]
