@@ -26,7 +26,13 @@ export async function installFleet(log = (text) => void process.stdout.write(tex
         work: async () => {
           rmSync(FOLDER, { recursive: true, force: true });
           // what the lock leaves out is in .venv; only imported modules are compiled
-          const flags = ['--quiet', '--disable-pip-version-check', '--no-compile', '--no-deps', '--retries=1'];
+          const flags = [
+            '--quiet',
+            '--disable-pip-version-check',
+            '--no-compile',
+            '--no-deps',
+            '--retries=1',
+          ];
           const target = ['--require-hashes', '--target', FOLDER, '-r', LOCK];
           await must([VENV_PYTHON, '-m', 'pip', 'install', ...flags, ...target]);
         },

@@ -27,6 +27,8 @@ MOST_DEATHS = 3
 
 _CONNECT_S = 30.0
 _LOOK_S = 0.2
+_SILENT = logging.CRITICAL + 1
+"""What Dask logs are tracebacks about connections; what matters of these becomes a sentence."""
 _WITHOUT_WORKERS_S = 5.0
 
 _OWN_CLUSTER = {
@@ -166,14 +168,14 @@ def engine(
     with needed("distributed"):
         import dask
         import distributed
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    logging.getLogger("distributed").setLevel(_SILENT)
     if scheduler is not None:
         with _named(scheduler) as client:
             yield Engine(client, on_event)
         return
     with (
-        dask.config.set(_OWN_CLUSTER),
         tempfile.TemporaryDirectory(prefix="memlens-fleet-", ignore_cleanup_errors=True) as folder,
+        dask.config.set({**_OWN_CLUSTER, "temporary-directory": folder}),
         _without_interrupts(),
         contextlib.ExitStack() as opened,
     ):
@@ -188,7 +190,7 @@ def engine(
                 memory_limit=memory_limit_bytes or "auto",
                 local_directory=folder,
                 security=True,
-                silence_logs=logging.CRITICAL,
+                silence_logs=_SILENT,
             )
         )
         client = opened.enter_context(distributed.Client(cluster))
