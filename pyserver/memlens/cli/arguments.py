@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from memlens.cli.attribution import add_any_code
+from memlens.cli.fleets.arguments import add_fleet
 from memlens.cli.output import say
 from memlens.store.tables.schema import PARTS
 from memlens.units import plain
@@ -47,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
             "--cache-limit", type=_positive, metavar="BYTES", help="the maximum size of all archives together"
         )
     _dump(command)
+    add_fleet(command, _positive)
     command("lsp", "Run the language server on stdin and stdout.")
     return root
 

@@ -18,13 +18,14 @@ from stat import S_ISREG
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from memlens import limits
+from memlens.child import IngestError
 from memlens.errors import MemlensError
 from memlens.kept import Kept
 from memlens.model.attribution import Attribution
 from memlens.model.frames import LIBRARY, USER
 from memlens.model.libraries import library_of
 from memlens.model.own_libraries import Libraries
-from memlens.server.sessions.children import IngestError, ProgressListener, fill_tables, ingest
+from memlens.server.sessions.children import ProgressListener, fill_tables, ingest
 from memlens.server.sessions.sql import SqlDesk
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
