@@ -635,6 +635,13 @@ export interface Finding {
   allocation: number | null;
 }
 
+/** One of the findings by its place in `memlens/findings`, from 0. */
+export interface FindingMarkdownParams {
+  snapshot: string;
+  number: number;
+  device?: number | null;
+}
+
 /** The most important first. */
 export interface FindingsAnswer {
   findings: SnapshotFinding[];
@@ -1988,7 +1995,7 @@ export interface ReportParams {
   device?: number | null;
 }
 
-/** A report as one page of HTML, or as Markdown. */
+/** A report as one page of HTML, or as Markdown; or one finding as Markdown. */
 export interface ReportResult {
   text: string;
 }
@@ -2564,6 +2571,7 @@ export interface Requests {
   'memlens/timelineSvg': { params: TimelineSvgParams; result: SvgResult };
   'memlens/flameSvg': { params: FlameSvgParams; result: SvgResult };
   'memlens/report': { params: ReportParams; result: ReportResult };
+  'memlens/findingMarkdown': { params: FindingMarkdownParams; result: ReportResult };
   'memlens/bookmarks': { params: BookmarksParams; result: BookmarksAnswer };
   'memlens/addBookmark': { params: AddBookmarkParams; result: BookmarksAnswer };
   'memlens/renameBookmark': { params: RenameBookmarkParams; result: BookmarksAnswer };
@@ -2649,6 +2657,7 @@ export const VIEW_METHODS = [
   'memlens/timelineSvg',
   'memlens/flameSvg',
   'memlens/report',
+  'memlens/findingMarkdown',
   'memlens/bookmarks',
   'memlens/addBookmark',
   'memlens/renameBookmark',

@@ -1,11 +1,13 @@
 """Pictures and reports for files."""
 
-from memlens.export.markdown import markdown
+from memlens.errors import BadRequestError
+from memlens.export.markdown import finding_markdown, markdown
 from memlens.export.pictures.flame import flame
 from memlens.export.pictures.timeline import Part, timeline
 from memlens.export.report import report
 from memlens.export.summary import summary
 from memlens.server.protocol.exports import (
+    FindingMarkdownParams,
     FlameSvgParams,
     ReportParams,
     ReportResult,
@@ -14,6 +16,7 @@ from memlens.server.protocol.exports import (
 )
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
+from memlens.views.findings.ahead import findings
 from memlens.views.flame.graph import tree_of
 
 
@@ -33,8 +36,16 @@ def _report(snapshot: Snapshot, p: ReportParams) -> ReportResult:
     return ReportResult("\n".join(markdown(summary(snapshot, p.device))) + "\n")
 
 
+def _finding(snapshot: Snapshot, p: FindingMarkdownParams) -> ReportResult:
+    found = findings(snapshot, p.device, p.number + 1).findings
+    if p.number >= len(found):
+        raise BadRequestError(f"There is no finding {p.number + 1}")
+    return ReportResult("\n".join(finding_markdown(found[p.number])) + "\n")
+
+
 QUESTIONS: Questions = {
     "memlens/timelineSvg": _timeline,
     "memlens/flameSvg": _flame,
     "memlens/report": _report,
+    "memlens/findingMarkdown": _finding,
 }

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Requests
+from memlens.server.protocol.base import Count, Requests
 from memlens.views.answers import Axis
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.graph import FlameValue
@@ -54,8 +54,16 @@ class ReportParams(Struct, frozen=True):
     device: int | None = None
 
 
+class FindingMarkdownParams(Struct, frozen=True):
+    """One of the findings by its place in ``memlens/findings``, from 0."""
+
+    snapshot: str
+    number: Count
+    device: int | None = None
+
+
 class ReportResult(Struct, frozen=True):
-    """A report as one page of HTML, or as Markdown."""
+    """A report as one page of HTML, or as Markdown; or one finding as Markdown."""
 
     text: str
 
@@ -64,4 +72,5 @@ REQUESTS: Requests = {
     "memlens/timelineSvg": (TimelineSvgParams, SvgResult),
     "memlens/flameSvg": (FlameSvgParams, SvgResult),
     "memlens/report": (ReportParams, ReportResult),
+    "memlens/findingMarkdown": (FindingMarkdownParams, ReportResult),
 }
