@@ -1,12 +1,15 @@
 // The first screen of a snapshot: what it says, how many controls it has, and that all of it has room.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
-import { openVSCode } from './harness.mjs';
+import { ROOT, openVSCode } from './harness.mjs';
 import { SnapshotView, until } from './view.mjs';
 
 const FILE = 'train.pickle';
 const MOST_CONTROLS = 12;
+const AXE = readFileSync(path.join(ROOT, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
 
 let vscode;
 let view;
@@ -148,13 +151,44 @@ test('has all of it in one row each, in a small window with the sidebar as well'
   await vscode.page.setViewportSize({ width: 1440, height: 900 });
 });
 
-test('every text can be read in every theme', async () => {
+/** What axe-core finds wrong in a view as it is now, in a line for each element. */
+const violations = (of) =>
+  of.frame.evaluate(async () => {
+    const { violations: found } = await window.axe.run(document, {
+      resultTypes: ['violations'],
+      // a webview is a part of VS Code's page, which has the landmarks and the heading
+      rules: { region: { enabled: false }, 'page-has-heading-one': { enabled: false } },
+    });
+    return found.flatMap(({ id, help, nodes }) =>
+      nodes.map(({ html }) => `${id}: ${help}: ${html.slice(0, 160)}`),
+    );
+  });
+
+/** Makes axe-core known to a view's page, past its policy. */
+async function withAxe(of) {
+  await of.frame.evaluate(AXE);
+}
+
+test('every text can be read in every theme, and axe-core finds nothing wrong', async () => {
+  await withAxe(view);
   for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
     await vscode.setTheme(theme);
     await vscode.screenshot(`first-screen-${theme}`);
     const { looked, poor } = await view.frame.evaluate(poorContrasts, ['.headline', '.toolbar', '.dock']);
     assert.ok(looked > 20, `${looked} texts`);
     assert.deepEqual(poor, [], theme);
+    const wrong = { [theme]: await violations(view) };
+    await view.locator('.headline-all').click();
+    for (const pane of ['Flame graph', 'Leaks', 'SQL', 'Bookmarks', 'What’s in memory']) {
+      await view.pane(pane);
+      wrong[pane] = await violations(view);
+    }
+    await view.locator('.headline-list:visible').getByRole('button', { name: 'Close' }).click();
+    assert.deepEqual(
+      Object.entries(wrong).filter(([, found]) => found.length > 0),
+      [],
+      theme,
+    );
   }
   assert.deepEqual(vscode.consoleErrors, []);
 });

@@ -427,7 +427,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     const { cursors, selection, api } = this;
     const { device, events } = this.device;
     if (events === 0) return;
-    const at = moment ?? (cursors.scope === 'peak' ? null : (cursors.first?.moment ?? null));
+    const at = moment ?? cursors.moment;
     const pending = api.request('memlens/moment', { device, moment: at, filter: '' });
     pending.answer.then(
       (answer) => {
