@@ -2416,7 +2416,11 @@ export interface TimelineInfo {
   categories: string[];
 }
 
-/** A part of a timeline, by group. Without `y0` and `y1` it is as high as what it shows. */
+/**
+ * A part of a trace's picture: the timeline by group, the memory map, or reserved memory.
+ *
+ * Without `y0` and `y1` a timeline is as high as what it shows; the others are always whole.
+ */
 export interface TimelineSvgParams {
   snapshot: string;
   device: number;
@@ -2428,6 +2432,7 @@ export interface TimelineSvgParams {
   filter?: string;
   y0?: number | null;
   y1?: number | null;
+  picture?: 'map' | 'reserved' | 'stacked';
 }
 
 /** Sums over a set of allocations; `live_at_peak_bytes` is at each device's own peak. */

@@ -1,15 +1,12 @@
 // The first screen of a snapshot: what it says, how many controls it has, and that all of it has room.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
-import { ROOT, openVSCode } from './harness.mjs';
+import { openVSCode } from './harness.mjs';
 import { SnapshotView, until } from './view.mjs';
 
 const FILE = 'train.pickle';
 const MOST_CONTROLS = 12;
-const AXE = readFileSync(path.join(ROOT, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
 
 let vscode;
 let view;
@@ -21,22 +18,6 @@ before(async () => {
   await view.locator('.live-set .grid-row').first().waitFor();
 });
 after(() => vscode?.close());
-
-/** What can be pressed, chosen or written in, without the links of sentences and the rows of tables. */
-const controls = () =>
-  view.frame.evaluate(() =>
-    [...document.querySelectorAll('button, select, input, textarea, a[href]')]
-      .filter((each) => {
-        const { width, height } = each.getBoundingClientRect();
-        if (width === 0 || height === 0 || each.closest('.headline-text, .grid, .area-legend')) return false;
-        for (let part = each; part; part = part.parentElement) {
-          const { opacity, visibility } = getComputedStyle(part);
-          if (opacity === '0' || visibility === 'hidden') return false;
-        }
-        return true;
-      })
-      .map((each) => each.getAttribute('aria-label') ?? each.textContent.trim()),
-  );
 
 /** The rows in which a bar's visible controls stand. */
 const rowsOf = (bar) =>
@@ -73,7 +54,7 @@ test('says what filled the memory, and has few controls', async () => {
   assert.match(await view.text('.headline-text'), /^Peak .*:\d+/s);
   await view.locator('.live-set .grid-row', { hasText: /:\d+/ }).first().waitFor();
   await vscode.page.mouse.move(5, 5);
-  const shown = await controls();
+  const shown = await view.controls();
   assert.ok(shown.length >= 8, `${shown.length}: ${shown}`);
   assert.ok(shown.length <= MOST_CONTROLS, `${shown.length}: ${shown}`);
   await vscode.screenshot('first-screen');
@@ -151,37 +132,18 @@ test('has all of it in one row each, in a small window with the sidebar as well'
   await vscode.page.setViewportSize({ width: 1440, height: 900 });
 });
 
-/** What axe-core finds wrong in a view as it is now, in a line for each element. */
-const violations = (of) =>
-  of.frame.evaluate(async () => {
-    const { violations: found } = await window.axe.run(document, {
-      resultTypes: ['violations'],
-      // a webview is a part of VS Code's page, which has the landmarks and the heading
-      rules: { region: { enabled: false }, 'page-has-heading-one': { enabled: false } },
-    });
-    return found.flatMap(({ id, help, nodes }) =>
-      nodes.map(({ html }) => `${id}: ${help}: ${html.slice(0, 160)}`),
-    );
-  });
-
-/** Makes axe-core known to a view's page, past its policy. */
-async function withAxe(of) {
-  await of.frame.evaluate(AXE);
-}
-
 test('every text can be read in every theme, and axe-core finds nothing wrong', async () => {
-  await withAxe(view);
   for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
     await vscode.setTheme(theme);
     await vscode.screenshot(`first-screen-${theme}`);
     const { looked, poor } = await view.frame.evaluate(poorContrasts, ['.headline', '.toolbar', '.dock']);
     assert.ok(looked > 20, `${looked} texts`);
     assert.deepEqual(poor, [], theme);
-    const wrong = { [theme]: await violations(view) };
+    const wrong = { [theme]: await view.violations() };
     await view.locator('.headline-all').click();
     for (const pane of ['Flame graph', 'Leaks', 'SQL', 'Bookmarks', 'What’s in memory']) {
       await view.pane(pane);
-      wrong[pane] = await violations(view);
+      wrong[pane] = await view.violations();
     }
     await view.locator('.headline-list:visible').getByRole('button', { name: 'Close' }).click();
     assert.deepEqual(

@@ -12,6 +12,7 @@ import { SnapshotView, until } from './view.mjs';
 
 const FIXTURES = path.join(ROOT, 'tests', 'fixtures');
 const MOST_CLICKS = 2;
+const MOST_CONTROLS = 12;
 const DUMP = 'app.heapsnapshot';
 const OOM = 'oom.pickle';
 /** Recordings by names that open by a double click; they are recognised by their content. */
@@ -244,6 +245,25 @@ test('a moment is kept with a note: listed, drawn, renamed, gone to, exported, d
   await page.keyboard.press('Delete');
   await until(async () => (await again.locator('.bookmark-note').count()) === 1, 'one is left');
   assert.equal(await again.text('.bookmark-note'), 'the second peak');
+});
+
+test('profiles and heap dumps have few controls, and axe-core finds nothing wrong with them', async () => {
+  for (const file of ['heaptrack.pprof', DUMP]) {
+    await vscode.openFile(file);
+    const view = new SnapshotView(vscode, await vscode.webview());
+    await view.locator('#memlens[data-model]').waitFor();
+    await view.locator('.headline-first').first().waitFor();
+    await vscode.page.mouse.move(5, 5);
+    const shown = await view.controls();
+    assert.ok(shown.length <= MOST_CONTROLS, `${file}: ${shown.length}: ${shown}`);
+    const wrong = {};
+    for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
+      await vscode.setTheme(theme);
+      await vscode.screenshot(`walk-${file.split('.')[0]}-${theme}`);
+      wrong[theme] = await view.violations();
+    }
+    assert.deepEqual(wrong, { light: [], hc: [], 'hc-light': [], dark: [] }, file);
+  }
 });
 
 test('the palette has what does something in the active view', async () => {

@@ -50,6 +50,8 @@ import { legend } from './ui/legend';
 import { watchTheme } from './ui/theme';
 
 const SAVE_AFTER_MS = 250;
+/** Which picture is exported; a comparison's is drawn over the own timeline. */
+const PICTURE_OF = { stacked: 'stacked', map: 'map', reserved: 'reserved', compare: 'stacked' } as const;
 const STACKED = { value: 'stacked', text: 'Timeline' } as const;
 
 export class SnapshotView implements Commanded, PartsOwner {
@@ -177,6 +179,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       ...(this.plot.holdsHeight ? { y0, y1 } : { y0: null, y1: null }),
       areas: { by: this.areas ?? this.lastAreas, attribution: this.attribution.value },
       theme: svgTheme(),
+      picture: PICTURE_OF[this.arrangement.picture],
     });
   }
 
@@ -562,6 +565,11 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.saveSoon();
   }
 
+  private get pictureName(): string {
+    const { shown } = this.arrangement;
+    return shown === null || shown.id === 'compare' ? STACKED.text : shown.title;
+  }
+
   private pickers(): readonly Picker[] {
     const { pictures } = this.parts;
     const all: Picker[] = [
@@ -604,7 +612,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       run: (action) => {
         this.run(action);
       },
-      share: shareEntries(this.api, () => this.parts.summary.text, 'Timeline'),
+      share: shareEntries(this.api, () => this.parts.summary.text, this.pictureName),
     });
   }
 

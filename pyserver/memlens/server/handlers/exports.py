@@ -3,6 +3,8 @@
 from memlens.errors import BadRequestError
 from memlens.export.markdown import finding_markdown, markdown
 from memlens.export.pictures.flame import flame
+from memlens.export.pictures.memory_map import memory_map
+from memlens.export.pictures.reserved import reserved
 from memlens.export.pictures.timeline import Part, timeline
 from memlens.export.report import report
 from memlens.export.summary import summary
@@ -21,6 +23,13 @@ from memlens.views.flame.graph import tree_of
 
 
 def _timeline(snapshot: Snapshot, p: TimelineSvgParams) -> SvgResult:
+    match p.picture:
+        case "map":
+            return SvgResult(memory_map(snapshot, p.device, p.axis, (p.x0, p.x1), p.filter).document(p.theme))
+        case "reserved":
+            return SvgResult(reserved(snapshot, p.device, p.axis, p.x0, p.x1).document(p.theme))
+        case "stacked":
+            pass
     part = Part(p.device, p.axis, p.x0, p.x1, p.y0, p.y1, p.filter, p.areas)
     return SvgResult(timeline(snapshot, part).document(p.theme))
 

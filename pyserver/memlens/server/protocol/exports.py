@@ -13,7 +13,10 @@ from memlens.views.trace.picture.areas import GroupedBy
 
 
 class TimelineSvgParams(Struct, frozen=True):
-    """A part of a timeline, by group. Without ``y0`` and ``y1`` it is as high as what it shows."""
+    """A part of a trace's picture: the timeline by group, the memory map, or reserved memory.
+
+    Without ``y0`` and ``y1`` a timeline is as high as what it shows; the others are always whole.
+    """
 
     snapshot: str
     device: int
@@ -25,6 +28,7 @@ class TimelineSvgParams(Struct, frozen=True):
     filter: str = ""
     y0: float | None = None
     y1: float | None = None
+    picture: Literal["stacked", "map", "reserved"] = "stacked"
 
 
 class FlameSvgParams(Struct, frozen=True):
