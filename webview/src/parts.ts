@@ -29,8 +29,8 @@ import type { Camera } from './scene/camera';
 import { Names } from './scene/names';
 import type { Layout } from './scene/state';
 import { Selection } from './selection';
-import { PANES } from './panes';
-import { panesOf } from './panes/pane';
+import { TIMELINE_PANES } from './panes';
+import { tabsOf } from './panes/pane';
 import { Dock } from './shell/dock';
 import { ViewFrame } from './shell/frame';
 import { makeHead, type Head } from './shell/head';
@@ -362,8 +362,11 @@ export function makeParts(
       toggleTall: () => {
         run('toggleTall');
       },
+      failed: (error) => {
+        owner.failed(error);
+      },
     },
-    panesOf(context, PANES),
+    tabsOf(context, TIMELINE_PANES),
   );
   const frame = new ViewFrame(
     root,
