@@ -59,7 +59,7 @@ def _dominators(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     order, idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
     found, _ = kernel.dominators(
         references.start, references.target, references.kind, retains, np.zeros(0, np.uint32), graph.root or 0,
-        True, order, idom,
+        True, order, idom, np.empty,
     )  # fmt: skip
     assert found == count
     order, idom = order[:count], idom[:count]

@@ -18,13 +18,14 @@ from stat import S_ISREG
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from memlens import limits
+from memlens.child import IngestError
 from memlens.errors import MemlensError
 from memlens.kept import Kept
 from memlens.model.attribution import Attribution
 from memlens.model.frames import LIBRARY, USER
 from memlens.model.libraries import library_of
 from memlens.model.own_libraries import Libraries
-from memlens.server.sessions.children import IngestError, ProgressListener, fill_tables, ingest
+from memlens.server.sessions.children import ProgressListener, fill_tables, ingest
 from memlens.server.sessions.sql import SqlDesk
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
@@ -588,7 +589,8 @@ class Registry:
         limit = ["--memory-limit", str(memory_bytes)] if memory_bytes else []
         memray = self._configuration.memray_python
         tools = ["--memray-python", str(memray)] if memray is not None else []
-        return [*self._cache_options(), *limit, *tools]
+        folders = [f"--source-folder={path}" for _, path in self._configuration.folders]
+        return [*self._cache_options(), *limit, *tools, *folders]
 
     def _cache_options(self) -> list[str]:
         options = ["--cache-limit", str(max(1, self._configuration.settings.cache_limit_bytes))]

@@ -11,6 +11,7 @@ from memlens.kernels.base.sqlite_trees import Texts
 from memlens.model.info import GraphInfo
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
+from memlens.store.objects.moments import UNKNOWN, allocated_us
 from memlens.store.objects.places import place_frames
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.database_file import Column as TreeColumn
@@ -97,6 +98,7 @@ def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
     files, file_of = Texts([*snapshot.strings.texts(numbers), None]), np.append(file_of, len(numbers))
     for part in stretches(len(objects.type)):
         dominator, distance = objects.dominator[part], objects.distance[part]
+        moment = allocated_us(objects, part)
         frame = place_frames(objects, snapshot.stacks.label, np.arange(part.start, part.stop))
         # the last one is that of objects without a line
         frame = np.where(
@@ -113,6 +115,7 @@ def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
             "file": (file_of[frame].astype(np.int64), None, files),
             "line": number_column(lines[frame], frame == len(frames)),
             "name_string": number_column(objects.name[part]),
+            "allocated_us": number_column(moment, moment == UNKNOWN),
         }
         yield Rows(part.stop - part.start, columns, part.start)
 

@@ -218,7 +218,8 @@ CREATE TABLE objects (
     distance INTEGER,               -- the least number of references from a root; NULL where no root reaches it
     file TEXT,                      -- where it or its class is defined, else where it was allocated; NULL if not known
     line INTEGER,                   -- line of the file
-    name_string INTEGER NOT NULL    -- the string that its name is, 0 for none
+    name_string INTEGER NOT NULL,   -- the string that its name is, 0 for none
+    allocated_us INTEGER            -- until when it was allocated, since a recording began; NULL if not known
 );
 
 -- References between a heap dump's objects, in the order of their sources.

@@ -77,7 +77,7 @@ NEITHER = 2
 _TELLS_LIT, _TELLS_GROUPS = 1, 2
 _MERGED = np.uint32(1 << 31)
 NO_SIZES = np.empty(0, np.int64)
-_RECT = np.dtype([("x0", "<u2"), ("x1", "<u2"), ("y0", "<u2"), ("y1", "<u2"), ("band", "<u4")])
+RECT = np.dtype([("x0", "<u2"), ("x1", "<u2"), ("y0", "<u2"), ("y1", "<u2"), ("band", "<u4")])
 
 Header = tuple[float, float, float, float, float, bool]
 """The bounds ``x0, x1, y0, y1``, the bytes per unit of a rect's y, and whether the picture is coarser than asked."""
@@ -141,8 +141,8 @@ def pack(
     stack, category = device.stack, device.category
     if not len(stack):
         stack, category = np.zeros(1, np.uint32), np.zeros(1, np.uint8)
-    corners = np.empty(len(rects), _RECT)
-    for name in _RECT.names or ():
+    corners = np.empty(len(rects), RECT)
+    for name in RECT.names or ():
         corners[name] = rects[name]
     if areas is not None:
         merged = rects["band"] & _MERGED != 0
