@@ -288,10 +288,10 @@ def table(results: dict[str, Any]) -> str:
     if flame:
         row(f"a frame of a flame graph of {flame['boxes']:,} visible boxes, without GPU", "30 ms", "15 ms",
             f"{flame['frame_ms']['median']:.1f} ms, p95 {flame['frame_ms']['p95']:.1f} ms")  # fmt: skip
-    for told_of in profile_rows(results.get("profiles", {})):
-        row(*told_of)
-    for work in heap_rows(results.get("heap_dumps", {})):
-        row(*work)
+    for values in profile_rows(results.get("profiles", {})):
+        row(*values)
+    for values in heap_rows(results.get("heap_dumps", {})):
+        row(*values)
     drawn = results.get("webview")
     if drawn:
         row(f"pan and zoom, {drawn['bands']:,} bands, scripting a frame ({drawn['renderer']})", "8 ms", "4 ms",

@@ -19,6 +19,7 @@ from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view, write_snapshot
 
 import memlens
+from memlens.child import IngestError
 from memlens.cli.ask import ask
 from memlens.ingest import ingest
 from memlens.kernels.base.checksum import Checksum
@@ -26,7 +27,6 @@ from memlens.model.info import GraphInfo
 from memlens.server import wire
 from memlens.server.protocol.timeline import StackParams
 from memlens.server.sessions import registry as registry_module
-from memlens.server.sessions.children import IngestError
 from memlens.server.sessions.registry import Damage, DamagedError, OpenSnapshot, Registry
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
@@ -195,7 +195,7 @@ def test_a_command_reads_again_what_its_answer_came_from(model: str, tmp_path: P
     )
 
     def question(snapshot: Snapshot) -> tuple[bytes, list[FrameRow]]:
-        return snapshot.tree.frame.tobytes(), snapshot.frames.all_rows()
+        return snapshot.tree.frame.tobytes(), list(snapshot.frames.each())
 
     first = ask(options, question)
     (archive,) = options.cache_dir.iterdir()

@@ -207,7 +207,7 @@ def test_halves_of_characters(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "data", [b'["a]', b"[1]", b'["a" "b"]', rb'["\x"]', rb'["\u12"]', rb'["\u12G4"]', b'["a",,]']
 )
-def test_what_is_no_list_of_strings(data: bytes) -> None:
+def test_other_values_than_lists_of_strings(data: bytes) -> None:
     assert v8_json.Strings(data, 0, len(data)).run(len(data)) in (v8_json.SYNTAX, v8_json.TRUNCATED)
 
 

@@ -18,6 +18,8 @@ interface ShownView {
   goTo(state: ViewState): void;
   /** Asks for its picture as SVG; null where it has none. */
   picture(): AskedSvg | null;
+  /** The commands that do something now. */
+  readonly commands: readonly ViewCommand[];
   /** The device that a report is about; null for a model without. */
   readonly reported: number | null;
   failed(error: unknown): void;
@@ -54,6 +56,7 @@ export class App {
         return;
       case 'opened':
         this.showView(message);
+        this.api.offer(this.view?.commands ?? []);
         return;
       case 'failed':
         this.leave('failed');
@@ -158,7 +161,9 @@ export class App {
     this.leave('loading');
     const { opened } = this;
     const { GraphView: View } = await import('./graph/view');
-    if (opened === this.opened) this.view = new View(this.api, this.root, info, state);
+    if (opened !== this.opened) return;
+    this.view = new View(this.api, this.root, info, state);
+    this.api.offer(this.view.commands);
   }
 
   private showTimeline(info: TimelineInfo, state: ViewState | null): void {

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from memlens.cli.attribution import add_any_code
+from memlens.cli.fleets.arguments import add_fleet
 from memlens.cli.output import say
 from memlens.store.tables.schema import PARTS
 from memlens.units import plain
@@ -47,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
             "--cache-limit", type=_positive, metavar="BYTES", help="the maximum size of all archives together"
         )
     _dump(command)
+    add_fleet(command, _positive)
     command("lsp", "Run the language server on stdin and stdout.")
     return root
 
@@ -91,7 +93,8 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
     lines = command("lines", "Print the source lines that allocated the most, those of your own code first.")
     stack = command("stack", "Print an allocation and its stack.")
     findings = command("findings", "Say what fills the memory, by whose lines, and what is worth a look.")
-    reports = [info, findings, oom, lines, stack]
+    bookmarks = command("bookmarks", "Print the bookmarks that were set in a trace, with their notes.")
+    reports = [info, findings, oom, lines, stack, bookmarks]
     for report in reports:
         report.add_argument("file", type=Path)
     findings.add_argument("--device", type=int, metavar="N", help=_DEVICE)

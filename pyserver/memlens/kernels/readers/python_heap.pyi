@@ -29,7 +29,7 @@ class Heap(Scan):
 
 class Dump(Heap):
     is_whole: bool
-    said_objects: int
+    recorded_objects: int
     def __init__(self, data: Buffer, start: int) -> None: ...
     def tables(self) -> dict[str, Buffer]: ...
 

@@ -263,7 +263,7 @@ cdef class Dump(Heap):
     """Scans the records of Memlens' own dumps, from byte ``start``."""
 
     cdef readonly bint is_whole
-    cdef readonly uint64_t said_objects
+    cdef readonly uint64_t recorded_objects
     cdef Vector frames, stacks, stack_frames, kinds, roots, notes
 
     def __init__(self, const uint8_t[::1] data, size_t start):
@@ -404,7 +404,7 @@ cdef class Dump(Heap):
         if tag == c"E":
             if left < 9:
                 return E_MORE
-            self.said_objects = u64(data + 1)
+            self.recorded_objects = u64(data + 1)
             self.position += 9
             self.is_whole = True
             return E_OK

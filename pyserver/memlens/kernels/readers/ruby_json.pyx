@@ -154,7 +154,7 @@ cdef class Lines(Scan):
                 or interner_init(&self.methods, 1, seed) < 0 or interner_init(&self.categories, 1, seed) < 0
                 or interner_init(&self.places, 4, seed) < 0):
             raise MemoryError
-        # text 0 is none, place 0 not known, file 0 and method 0 empty
+        # text 0 stands for no text, place 0 not known, file 0 and method 0 empty
         if (vector_push(&self.text_ends, &zero) < 0 or vector_push(&self.starts, &zero) < 0
                 or vector_push(&self.field_starts, &zero) < 0
                 or intern_units(&self.files, NULL, 0) < 0 or intern_units(&self.methods, NULL, 0) < 0

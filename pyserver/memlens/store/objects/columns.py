@@ -91,7 +91,7 @@ class CompactColumns(Columns):
 
     prefix = "compact_"
     type = Stored(np.uint32, "compact nodes", below="types", or_never=True)
-    """NEVER for a root that is no object."""
+    """NEVER for a root that isn't an object."""
     parent = Stored(np.uint32, "compact nodes", below="itself", first=1)
     objects = Stored(np.uint32, "compact nodes")
     shallow = Stored(np.uint64, "compact nodes")
