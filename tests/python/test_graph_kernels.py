@@ -308,7 +308,7 @@ def _compact(
         root,
         room,
     )
-    return np.rec.fromarrays(list(columns.values()), names=list(columns)), group
+    return np.rec.fromarrays(list(columns.values()), names=",".join(columns)), group
 
 
 def test_the_compact_tree_groups_by_the_types_of_all_dominators(tmp_path: Path) -> None:
