@@ -12,7 +12,7 @@ public final class SharkDominators {
         try (CloseableHeapGraph graph = HprofHeapGraph.Companion.openHeapGraph(
                 new FileSourceProvider(new File(arguments[0])), null, HprofRecordTag.Companion.getRootTags())) {
             // as short as it can be: only what retains more than that is printed
-            String tree = new ObjectDominators().renderDominatorTree(graph, List.of(), 100_000_000, "", false);
+            String tree = new ObjectDominators().renderDominatorTree(graph, List.of(), 100_000_000, null, false);
             System.out.println(tree.length());
         }
     }
