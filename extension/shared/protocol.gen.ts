@@ -715,7 +715,7 @@ export interface FlameFunctionsParams {
   attribution?: 'any' | 'mine';
 }
 
-/** A place behind a node, and what the node has through it. */
+/** A line that a node's frames are at, and the node's values there. */
 export interface FlameLine {
   file: string;
   line: number;
@@ -1677,7 +1677,7 @@ export interface OomAnswer {
   lines: HoldingLine[];
   returned_segments: number;
   returned_bytes: number;
-  events_behind: number;
+  events_after: number;
   retry: Retry | null;
 }
 
@@ -2356,7 +2356,7 @@ export interface StepRow {
 }
 
 /**
- * The steps `offset … offset + len(rows)` of `count`. `inferred` when nothing in the file says them.
+ * The steps `offset … offset + len(rows)` of `count`. `inferred` when the file doesn't record them.
  *
  * `how` says in words how the steps are known, or why there are none; `sure` is the share of an inferred step,
  * 0 to 1, that comes again in the next one.

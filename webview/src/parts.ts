@@ -30,9 +30,9 @@ import type { Camera } from './scene/camera';
 import { Names } from './scene/names';
 import type { Layout } from './scene/state';
 import { Selection } from './selection';
-import { PANES } from './panes';
+import { TIMELINE_PANES } from './panes';
 import { bookmarksPane } from './panes/bookmarks';
-import { panesOf } from './panes/pane';
+import { tabsOf } from './panes/pane';
 import { Dock } from './shell/dock';
 import { ViewFrame } from './shell/frame';
 import { makeHead, type Head } from './shell/head';
@@ -369,9 +369,12 @@ export function makeParts(
       toggleTall: () => {
         run('toggleTall');
       },
+      failed: (error) => {
+        owner.failed(error);
+      },
     },
-    panesOf(context, [
-      ...PANES,
+    tabsOf(context, [
+      ...TIMELINE_PANES,
       bookmarksPane({
         bookmarks,
         goTo: (bookmark) => {

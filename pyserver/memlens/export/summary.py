@@ -1,4 +1,4 @@
-"""What is told of a snapshot outside of the view: the headline, findings, figures, and tables of who has the most."""
+"""A summary of a snapshot for use outside the view: the headline, findings, figures, and tables of who has the most."""
 
 from pathlib import Path
 from typing import assert_never
@@ -21,7 +21,7 @@ MOST_ROWS = 25
 
 
 class Row(Struct, frozen=True):
-    """A row of a table; ``detail`` is said where there is room for it, ``share`` is of the whole, 0 to 1."""
+    """A row of a table; ``detail`` is shown where there is room for it, ``share`` is of the whole, 0 to 1."""
 
     cells: list[str]
     share: float

@@ -13,7 +13,7 @@ FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 class FullDiskError(MemlensError):
-    """There is no room for what is to be written."""
+    """The disk has no room for what is to be written."""
 
     code = "system"
     advice = (

@@ -14,7 +14,8 @@ import { Colours } from '../colours';
 import { SHARED_COMMANDS } from '../commands';
 import { EVERYTHING, type Change } from '../context';
 import { OBJECT_TERMS } from '../filter/terms';
-import { sqlPane, type SqlPane } from '../panes/sql';
+import { sqlTab } from '../panes';
+import { made, type PaneTab } from '../panes/pane';
 import { restoreLayout } from '../scene/state';
 import { Dock } from '../shell/dock';
 import { ViewFrame } from '../shell/frame';
@@ -48,7 +49,6 @@ export class GraphView implements GraphContext {
   private readonly colours = new Colours([], 'stack');
   private readonly icicle: Icicle;
   private readonly inspector: Inspector;
-  private readonly sqlPane: SqlPane;
   private readonly overview: Overview;
   private readonly dock: Dock;
   private readonly head: Head;
@@ -74,7 +74,6 @@ export class GraphView implements GraphContext {
     const saved = api.saved();
     const state = hostState ?? saved?.view ?? null;
     this.state = restoreGraph(info, state?.graph ?? null);
-    this.sqlPane = this.sql();
     this.icicle = new Icicle(this);
     this.inspector = new Inspector(this, {
       close: () => {
@@ -91,8 +90,11 @@ export class GraphView implements GraphContext {
         toggleTall: () => {
           this.frame.set({ dockTall: !this.frame.current.dockTall });
         },
+        failed: (error) => {
+          this.failed(error);
+        },
       },
-      [typesPane(this), dominatorsPane(this), whyPane(this), this.sqlPane],
+      [made(typesPane(this)), made(dominatorsPane(this)), made(whyPane(this)), this.sql()],
     );
     this.filterBox = new FilterBox(OBJECT_TERMS, {
       apply: (text) => {
@@ -403,11 +405,11 @@ export class GraphView implements GraphContext {
     this.frame.failed(error);
   }
 
-  private sql(): SqlPane {
+  private sql(): PaneTab {
     const none = (): void => {
       this.say('A heap dump has no such rows.');
     };
-    return sqlPane({
+    return sqlTab({
       api: this.api,
       say: (text) => {
         this.say(text);
@@ -482,7 +484,7 @@ export class GraphView implements GraphContext {
         return;
       case 'query':
         this.dock.show('sql');
-        this.sqlPane.run(sql);
+        this.dock.reveal({ query: sql });
     }
   }
 

@@ -10,7 +10,7 @@ import { bytes, counted, hasSource, nameOf } from '../ui/format';
 import { visible } from '../ui/text';
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { Axis } from '../scene/state';
-import type { MakePane } from './pane';
+import { made, type MakePane } from './pane';
 
 export interface BookmarksOwner {
   readonly bookmarks: Bookmarks;
@@ -36,7 +36,7 @@ export function bookmarksPane(owner: BookmarksOwner): MakePane {
     const devices = context.info.model === 'timeline' && context.info.devices.length > 1;
     render(<List owner={owner} context={context} axis={axis} devices={devices} />, root);
     render(<Bar owner={owner} />, bar);
-    return {
+    return made({
       ...{ id: 'bookmarks', title: 'Bookmarks', usesSet: false, root, bar },
       update: (changes) => {
         if (changes.has('axis') || changes.has('device')) axis.value = context.axis;
@@ -45,7 +45,7 @@ export function bookmarksPane(owner: BookmarksOwner): MakePane {
         render(null, root);
         render(null, bar);
       },
-    };
+    });
   };
 }
 

@@ -9,13 +9,10 @@ import { Colours } from '../colours';
 import { SHARED_COMMANDS } from '../commands';
 import { EVERYTHING, type Change } from '../context';
 import type { AskedSvg } from '../export';
-import { comparePane } from '../panes/compare';
+import { PROFILE_PANES } from '../panes';
 import { flamePane, type FlamePane } from '../panes/flame';
 import { KeptFlame } from '../flame/settings';
-import { liveSetPane } from '../panes/live-set/pane';
-import { panesOf } from '../panes/pane';
-import { sizesPane } from '../panes/sizes';
-import { sqlPane } from '../panes/sql';
+import { tabsOf } from '../panes/pane';
 import { restoreCompare } from '../compare';
 import { restoreLayout } from '../scene/state';
 import { oneStop } from '../shell/bar';
@@ -96,8 +93,11 @@ export class ProfileView implements ProfileOwner {
         toggleTall: () => {
           this.frame.set({ dockTall: !this.frame.current.dockTall });
         },
+        failed: (error) => {
+          this.failed(error);
+        },
       },
-      panesOf(this.context, [liveSetPane, sizesPane, comparePane, sqlPane]),
+      tabsOf(this.context, PROFILE_PANES),
       1,
     );
     this.filterBox = new FilterBox(allocationTerms([]), {
