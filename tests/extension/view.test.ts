@@ -25,6 +25,7 @@ function makeView(uri = Uri.file('/a.pickle')): SnapshotView {
       opened.push(target.toString());
       return Promise.resolve();
     },
+    chooseSeries: async () => undefined,
     chooseOther: () => Promise.resolve(),
   };
   const typed = uri as unknown as vscode.Uri;

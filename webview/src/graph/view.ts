@@ -5,7 +5,9 @@ import type { GraphState, HeapSelection, PaneId, ViewState } from '../../../exte
 import type { Evidence, GraphInfo, ObjectsLink } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage, type Pending } from '../api';
 import { Colours } from '../colours';
+import { Compare, restoreCompare } from '../compare';
 import { EVERYTHING, type Change } from '../context';
+import { savePicture, type AskedSvg } from '../export';
 import { OBJECT_TERMS } from '../filter/terms';
 import { sqlPane, type SqlPane } from '../panes/sql';
 import { restoreLayout } from '../scene/state';
@@ -23,6 +25,7 @@ import { count, counted } from '../ui/format';
 import { graphKeys, Help } from '../ui/help';
 import { baseName } from '../ui/paths';
 import { watchTheme, type Theme } from '../ui/theme';
+import { comparePane, type ComparePane } from './compare';
 import { sameSelection, type GraphContext } from './context';
 import { dominatorsPane } from './dominators';
 import { Icicle } from './icicle';
@@ -42,6 +45,9 @@ export class GraphView implements GraphContext {
   private readonly icicle: Icicle;
   private readonly inspector: Inspector;
   private readonly sqlPane: SqlPane;
+  private readonly compare: Compare;
+  private readonly comparedWith = signal<string | null>(null);
+  private readonly comparePane: ComparePane;
   private readonly overview: Overview;
   private readonly dock: Dock;
   private readonly head: Head;
@@ -68,6 +74,18 @@ export class GraphView implements GraphContext {
     const state = hostState ?? saved?.view ?? null;
     this.state = restoreGraph(info, state?.graph ?? null);
     this.sqlPane = this.sql();
+    this.compare = new Compare(
+      api,
+      baseName(info.path),
+      restoreCompare(state?.compare),
+      () => {
+        this.comparedWith.value = this.compare.other?.name ?? null;
+        this.changed('compare');
+        this.saveSoon();
+      },
+      { model: 'graph' },
+    );
+    this.comparePane = comparePane(this, this.compare);
     this.icicle = new Icicle(this);
     this.inspector = new Inspector(this, {
       close: () => {
@@ -85,7 +103,7 @@ export class GraphView implements GraphContext {
           this.frame.set({ dockTall: !this.frame.current.dockTall });
         },
       },
-      [typesPane(this), dominatorsPane(this), whyPane(this), this.sqlPane],
+      [typesPane(this), dominatorsPane(this), whyPane(this), this.comparePane, this.sqlPane],
     );
     this.filterBox = new FilterBox(OBJECT_TERMS, {
       apply: (text) => {
@@ -129,17 +147,19 @@ export class GraphView implements GraphContext {
         ...{
           label: 'Heap dump',
           pickers: signal<readonly Picker[]>([]),
-          comparedWith: signal<string | null>(null),
+          comparedWith: this.comparedWith,
         },
         filter: this.filterBox.root,
-        ...comparing(api, () => undefined),
+        ...comparing(api, () => {
+          this.dock.show('compare');
+        }),
         more: () => this.moreMenu(),
         help: () => {
           this.help.toggle();
         },
       },
     );
-    this.fileBar = new FileBar(api, () => '');
+    this.fileBar = new FileBar(api, () => this.compare.other?.name ?? '');
     const hidden = (): HTMLElement => element('div', { hidden: true });
     const layout = restoreLayout(saved?.layout);
     this.frame = new ViewFrame(
@@ -217,6 +237,14 @@ export class GraphView implements GraphContext {
           new Error(`${baseName(message.file)} was not found. Memlens looked for ${message.lookedFor}.`),
         );
         return;
+      case 'other':
+        this.compare.receive(message.other, 0);
+        if (message.fresh) this.dock.show('compare');
+        return;
+      case 'series':
+        this.keep({ series: message.dumps.flatMap(({ is, uri }) => (is === 'own' ? [] : [uri])) });
+        this.comparePane.series.receive(message.dumps);
+        return;
       case 'file':
         this.fileBar.show(message.of, message.state);
         return;
@@ -249,9 +277,8 @@ export class GraphView implements GraphContext {
     this.setFilter(state.filter);
   }
 
-  /** The dominator tree can't be taken along as a picture yet. */
-  picture(): null {
-    return null;
+  picture(): AskedSvg {
+    return this.icicle.svg('icicle');
   }
 
   keep(part: Partial<GraphState>): void {
@@ -442,7 +469,15 @@ export class GraphView implements GraphContext {
           this.toggleDetails();
         },
       },
-      ...shareEntries(this.api, () => this.summary.text, null),
+      ...shareEntries(this.api, () => this.summary.text, 'Icicle'),
+      {
+        ...{ text: 'Export Sunburst as SVG…', key: '' },
+        run: () => {
+          savePicture(this.api, 'svg', this.icicle.svg('sunburst')).catch((error: unknown) => {
+            this.failed(error);
+          });
+        },
+      },
     ];
   }
 
@@ -503,7 +538,7 @@ export class GraphView implements GraphContext {
     const view: ViewState = {
       ...{ device: 0, axis: 'event', x0: 0, x1: 1, y0: 0, y1: 1, selection: null, colour: 'stack' },
       ...{ areas: 'line', holdHeight: false, picture: 'stacked', scope: 'peak', kind: 'live' },
-      ...{ first: null, second: null, compare: null, flame: null, value: null },
+      ...{ first: null, second: null, compare: this.compare.state, flame: null, value: null },
       ...{ pane: this.dock.shown, filter: this.filter, graph: this.state },
     };
     this.api.save(view, this.frame.current);

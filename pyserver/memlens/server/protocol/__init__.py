@@ -81,6 +81,7 @@ QUESTION_NAMES = {
     "memlens/timelineSvg": "the picture of a timeline",
     "memlens/profileTimes": "the profile over time",
     "memlens/profileRange": "the profile over time",
+    "memlens/heapSvg": "the picture of a dominator tree",
     "memlens/heapOverview": "the overview of the heap",
     "memlens/heapTypes": "the table of types",
     "memlens/heapPackages": "the table of packages",

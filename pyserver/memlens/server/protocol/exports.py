@@ -40,6 +40,16 @@ class FlameSvgParams(Struct, frozen=True):
     theme: Literal["light", "dark"]
 
 
+class HeapSvgParams(Struct, frozen=True):
+    """A part of the dominator tree of a heap dump by type, ``[x0, x1]`` in shares of the whole."""
+
+    snapshot: str
+    form: Literal["icicle", "sunburst"]
+    x0: float
+    x1: float
+    theme: Literal["light", "dark"]
+
+
 class SvgResult(Struct, frozen=True):
     """A picture as an SVG document."""
 
@@ -63,5 +73,6 @@ class ReportResult(Struct, frozen=True):
 REQUESTS: Requests = {
     "memlens/timelineSvg": (TimelineSvgParams, SvgResult),
     "memlens/flameSvg": (FlameSvgParams, SvgResult),
+    "memlens/heapSvg": (HeapSvgParams, SvgResult),
     "memlens/report": (ReportParams, ReportResult),
 }
