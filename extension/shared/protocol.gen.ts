@@ -1180,6 +1180,19 @@ export interface HeadlineParams {
   device?: number | null;
 }
 
+/** What a line of source defines, in a heap dump. `file` is as the dump spells it, or a path here. */
+export interface HeapAtParams {
+  snapshot: string;
+  file: string;
+  line: number;
+}
+
+/** The number of the type that is defined there, else a filter for the closures of the function; None for neither. */
+export interface HeapAtResult {
+  type: number | null;
+  filter: string | null;
+}
+
 /** What an object dominates, the largest first; None for what no object does. */
 export interface HeapDominatedParams {
   snapshot: string;
@@ -2662,6 +2675,7 @@ export interface Requests {
   'memlens/heapPaths': { params: HeapPathsParams; result: PathsAnswer };
   'memlens/heapMergedPaths': { params: HeapMergedPathsParams; result: PathNodesAnswer };
   'memlens/heapRetained': { params: HeapRetainedParams; result: RetainedAnswer };
+  'memlens/heapAt': { params: HeapAtParams; result: HeapAtResult };
   'memlens/timelineSvg': { params: TimelineSvgParams; result: SvgResult };
   'memlens/flameSvg': { params: FlameSvgParams; result: SvgResult };
   'memlens/heapSvg': { params: HeapSvgParams; result: SvgResult };
@@ -2748,6 +2762,7 @@ export const VIEW_METHODS = [
   'memlens/heapPaths',
   'memlens/heapMergedPaths',
   'memlens/heapRetained',
+  'memlens/heapAt',
   'memlens/timelineSvg',
   'memlens/flameSvg',
   'memlens/heapSvg',

@@ -230,7 +230,7 @@ export class GraphView implements GraphContext {
   receive(message: HostMessage): void {
     switch (message.type) {
       case 'showLine':
-        this.setFilter(`name:"${message.file.replace(/["\\]/g, '\\$&')}"`);
+        this.showDefinition(message.file, message.line);
         return;
       case 'sourceMissing':
         this.failed(
@@ -479,6 +479,20 @@ export class GraphView implements GraphContext {
         },
       },
     ];
+  }
+
+  /** Shows the objects of what a line of source defines. */
+  private showDefinition(file: string, line: number): void {
+    this.api.request('memlens/heapAt', { file, line }).answer.then(
+      ({ type, filter }) => {
+        if (type !== null) this.select({ is: 'type', kind: type });
+        else if (filter !== null) this.list(filter);
+        else this.say(`The dump has no objects of what ${baseName(file)}:${line} defines.`);
+      },
+      (error: unknown) => {
+        this.failed(error);
+      },
+    );
   }
 
   /** Shows the evidence of a sentence. */

@@ -49,6 +49,7 @@ VIEW_REQUESTS: Requests = {
     **profile.REQUESTS,
     **findings.REQUESTS,
     **heap.REQUESTS,
+    **objects.VIEW_REQUESTS,
     **exports.REQUESTS,
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
@@ -82,6 +83,7 @@ QUESTION_NAMES = {
     "memlens/profileTimes": "the profile over time",
     "memlens/profileRange": "the profile over time",
     "memlens/heapSvg": "the picture of a dominator tree",
+    "memlens/heapAt": "the objects of a line",
     "memlens/heapOverview": "the overview of the heap",
     "memlens/heapTypes": "the table of types",
     "memlens/heapPackages": "the table of packages",
