@@ -1187,7 +1187,7 @@ export interface HeapAtParams {
   line: number;
 }
 
-/** The number of the type that is defined there, else a filter for the closures of the function; None for neither. */
+/** The number of the type that is defined there, else a filter for closures of the function; None for neither. */
 export interface HeapAtResult {
   type: number | null;
   filter: string | null;

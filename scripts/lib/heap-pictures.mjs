@@ -15,7 +15,7 @@ export async function takeHeapPictures() {
   const vscode = await openVSCode({
     workspace: path.join(ROOT, 'tests', 'fixtures', 'heap'),
     settings: { 'workbench.editorAssociations': { '*.heapsnapshot': 'memlens.snapshot' } },
-    viewport: { width: 1240, height: 760 },
+    viewport: { width: 1240, height: 860 },
     prepare: (folder) => {
       execFileSync(process.execPath, ['leak.js', ...DUMPS], { cwd: folder });
     },
@@ -43,7 +43,7 @@ export async function takeHeapPictures() {
     await query.fill("SELECT object, type FROM objects WHERE type = 'Session' LIMIT 1");
     await query.press('Escape');
     await query.press('Control+Enter');
-    await view.locator('.sql-body .sql-row').first().click();
+    await view.locator('.sql-body .sql-row', { hasText: 'Session' }).first().click();
     await view.locator('.heap-actions button', { hasText: 'Why Alive' }).click();
     await view.locator('.heap-chain').first().waitFor();
     await take('heap-why');

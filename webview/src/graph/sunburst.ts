@@ -221,7 +221,9 @@ export class Sunburst {
     const known = plot.names.get(facts.name);
     const name = facts.node === 0 ? 'all' : known ? nameText(known) : '';
     context.fillText(fitter.fit(name, inner * 1.7), x, y - line * 0.6);
-    context.fillText(fitter.fit(bytes(facts.value), inner * 1.7), x, y + line * 0.7);
+    const size = bytes(facts.value);
+    // a size is whole or not there
+    if (fitter.width(size) <= inner * 1.9) context.fillText(size, x, y + line * 0.7);
   }
 
   /** Along the arc where that has room, else along the radius. */
