@@ -38,16 +38,14 @@ export async function takeHeapPictures() {
     await view.locator('.sunburst-toggle').click();
     await take('heap-sunburst');
     await view.locator('.sunburst-toggle').click();
-    await view.pane('SQL');
-    const query = view.locator('.sql textarea');
-    await query.fill("SELECT object, type FROM objects WHERE type = 'Session' LIMIT 1");
-    await query.press('Escape');
-    await query.press('Control+Enter');
-    await view.locator('.sql-body .sql-row', { hasText: 'Session' }).first().click();
+    await view.locator('.filter-input').fill('type:=Session');
+    // an only row opens of itself
+    await view.locator('[id=pane-types] .grid-row[aria-level="2"]').first().click();
     await view.locator('.heap-actions button', { hasText: 'Why Alive' }).click();
     await view.locator('.heap-chain').first().waitFor();
     await take('heap-why');
-    await view.locator('.heap-details').getByRole('button', { name: 'Close' }).click();
+    await view.locator('.heap-details').getByRole('button', { name: 'Close' }).first().click();
+    await view.locator('.filter-input').fill('');
     await view.pane('Compare');
     await view.locator('.compare-notice .button').click();
     const picks = vscode.page.locator('.quick-input-list .monaco-list-row');
