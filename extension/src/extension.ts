@@ -2,6 +2,7 @@
 
 import type * as vscode from 'vscode';
 import { createLogger, messageOf } from './base/logger';
+import { changeBookmarks } from './commands/bookmarks';
 import { chooseOther, chooseSeries, registerCompareCommands } from './commands/compare';
 import { registerLineCommands } from './commands/lines';
 import { openAsText, registerOpenCommands } from './commands/open';
@@ -41,6 +42,7 @@ export function activate(context: vscode.ExtensionContext): void {
       chooseSeries: (view) => chooseSeries(view),
       saveText,
       copyLink: (view, state) => copyLink(context.extension.id, view, state),
+      changeBookmarks: (view, change) => changeBookmarks(server, editors, view, change),
     },
     log,
   );

@@ -25,7 +25,8 @@ async function openView(): Promise<SnapshotView> {
     saveText: () => Promise.resolve(),
     locate: () => Promise.resolve(),
     copyLink: () => Promise.resolve(),
-    chooseSeries: async () => undefined,
+    chooseSeries: () => Promise.resolve(),
+    changeBookmarks: () => Promise.resolve(),
     chooseOther: (view: SnapshotView) => view.compareWith(OTHER),
   };
   const uri = Uri.file('/a.pickle') as unknown as vscode.Uri;

@@ -21,11 +21,12 @@ function makeView(uri = Uri.file('/a.pickle')): SnapshotView {
     saveText: () => Promise.resolve(),
     locate: () => Promise.resolve(),
     copyLink: () => Promise.resolve(),
+    changeBookmarks: () => Promise.resolve(),
     openAsText: (target: vscode.Uri) => {
       opened.push(target.toString());
       return Promise.resolve();
     },
-    chooseSeries: async () => undefined,
+    chooseSeries: () => Promise.resolve(),
     chooseOther: () => Promise.resolve(),
   };
   const typed = uri as unknown as vscode.Uri;

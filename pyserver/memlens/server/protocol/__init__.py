@@ -12,6 +12,7 @@ from msgspec import Struct
 from memlens.errors import Problem
 from memlens.model.info import SnapshotInfo
 from memlens.server.protocol import (
+    bookmarks,
     compare,
     editor,
     exports,
@@ -51,6 +52,7 @@ VIEW_REQUESTS: Requests = {
     **heap.REQUESTS,
     **objects.VIEW_REQUESTS,
     **exports.REQUESTS,
+    **bookmarks.REQUESTS,
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 
@@ -80,6 +82,10 @@ QUESTION_NAMES = {
     "memlens/compareCurves": "the comparison over time",
     "memlens/compareMoments": "the comparison over time",
     "memlens/timelineSvg": "the picture of a timeline",
+    "memlens/bookmarks": "the list of bookmarks",
+    "memlens/addBookmark": "the list of bookmarks",
+    "memlens/renameBookmark": "the list of bookmarks",
+    "memlens/deleteBookmark": "the list of bookmarks",
     "memlens/profileTimes": "the profile over time",
     "memlens/profileRange": "the profile over time",
     "memlens/heapSvg": "the picture of a dominator tree",

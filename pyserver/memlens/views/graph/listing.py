@@ -184,7 +184,7 @@ def _groups(snapshot: Snapshot, by: GroupedBy) -> tuple[Numbers, list[str]]:
 
 
 def figures_by_type(snapshot: Snapshot, filter_text: str) -> tuple[dict[str, Numbers], Numbers]:
-    """Count, shallow and retained bytes by type of the objects that fit, and which types have such objects."""
+    """Count, shallow and retained bytes by type of what fits, and which types have such objects."""
     chosen = filters.chosen(snapshot, filter_text)
     whole = figures_of(snapshot)
     if chosen is None:
@@ -205,7 +205,7 @@ def _narrowed(snapshot: Snapshot, chosen: Chosen) -> dict[str, Numbers]:
 
 
 def _retained(snapshot: Snapshot, group_of: Numbers, groups: int) -> Numbers:
-    """What the objects of each group retain that no other one of it dominates; group ``groups`` is none."""
+    """What the objects of each group retain that no other one of it dominates; number ``groups`` stands for no group."""
     stored = snapshot.objects
     sums = np.zeros(groups + 1, np.uint64)
     kernel.retained_by_type(
