@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import * as vscode from 'vscode';
+import type * as vscode from 'vscode';
 import type { SeriesDump } from '../../shared/messages';
 import { Disposable } from '../base/disposable';
 import type { Logger } from '../base/logger';
