@@ -1,7 +1,8 @@
 // The moments that the user picked, and which allocations they mean.
 
 import type { AllocationSet, MomentAnswer } from '../../extension/shared/protocol.gen';
-import { RequestError, type Api, type Pending } from './api';
+import type { Api } from './api';
+import { Latest } from './latest';
 import type { Axis } from './scene/state';
 import { count, time } from './ui/format';
 
@@ -35,7 +36,7 @@ export class Cursors {
   first: MomentAnswer | null = null;
   second: MomentAnswer | null = null;
   private device = 0;
-  private pending: Pending<MomentAnswer> | null = null;
+  private readonly latest = new Latest();
 
   constructor(
     private readonly api: Api,
@@ -49,7 +50,7 @@ export class Cursors {
 
   /** Another device: its moments are others. */
   turnTo(device: number, restored: CursorState | null): void {
-    this.pending?.cancel();
+    this.latest.cancel();
     this.device = device;
     this.first = null;
     this.second = null;
@@ -125,7 +126,7 @@ export class Cursors {
 
   /** False when there was no cursor. */
   clear(): boolean {
-    this.pending?.cancel();
+    this.latest.cancel();
     const had = this.first !== null;
     this.first = null;
     this.second = null;
@@ -164,21 +165,14 @@ export class Cursors {
   }
 
   private find(moment: number, use: (answer: MomentAnswer) => void): void {
-    this.pending?.cancel();
-    const pending = this.api.request('memlens/moment', {
-      device: this.device,
-      moment,
-      filter: this.events.filter(),
-    });
-    this.pending = pending;
-    pending.answer.then(
+    const { device } = this;
+    this.latest.ask(
+      this.api.request('memlens/moment', { device, moment, filter: this.events.filter() }),
       (answer) => {
-        if (this.pending === pending) this.pending = null;
         use(answer);
         this.events.changed();
       },
-      (error: unknown) => {
-        if (error instanceof RequestError && error.problem.code === 'cancelled') return;
+      (error) => {
         this.events.failed(error);
       },
     );
