@@ -17,6 +17,8 @@ interface ShownView {
   goTo(state: ViewState): void;
   /** Asks for its picture as SVG; null where it has none. */
   picture(): AskedSvg | null;
+  /** The commands that do something now. */
+  readonly commands: readonly ViewCommand[];
   /** The device that a report is about; null for a model without. */
   readonly reported: number | null;
   failed(error: unknown): void;
@@ -55,6 +57,7 @@ export class App {
         return;
       case 'opened':
         this.showView(message);
+        this.api.offer(this.view?.commands ?? []);
         return;
       case 'failed':
         this.leave('failed');
@@ -169,6 +172,7 @@ export class App {
       (make) => {
         if (opened !== this.opened) return;
         this.view = make();
+        this.api.offer(this.view.commands);
         for (const message of this.early.splice(0)) this.receive(message);
       },
       (error: unknown) => {

@@ -37,11 +37,19 @@ export class Cursors {
   second: MomentAnswer | null = null;
   private device = 0;
   private readonly latest = new Latest();
+  /** Where a cursor is about to be. */
+  private wanted: number | null = null;
 
   constructor(
     private readonly api: Api,
     private readonly events: CursorEvents,
   ) {}
+
+  /** The moment that the panes answer for, or will as soon as it is known; null for the peak. */
+  get moment(): number | null {
+    if (this.wanted !== null) return this.wanted;
+    return this.scope === 'peak' ? null : (this.first?.moment ?? null);
+  }
 
   get state(): CursorState {
     const { scope, kind } = this;
@@ -51,6 +59,7 @@ export class Cursors {
   /** Another device: its moments are others. */
   turnTo(device: number, restored: CursorState | null): void {
     this.latest.cancel();
+    this.wanted = null;
     this.device = device;
     this.first = null;
     this.second = null;
@@ -127,6 +136,7 @@ export class Cursors {
   /** False when there was no cursor. */
   clear(): boolean {
     this.latest.cancel();
+    this.wanted = null;
     const had = this.first !== null;
     this.first = null;
     this.second = null;
@@ -166,13 +176,16 @@ export class Cursors {
 
   private find(moment: number, use: (answer: MomentAnswer) => void): void {
     const { device } = this;
+    this.wanted = moment;
     this.latest.ask(
       this.api.request('memlens/moment', { device, moment, filter: this.events.filter() }),
       (answer) => {
+        this.wanted = null;
         use(answer);
         this.events.changed();
       },
       (error) => {
+        this.wanted = null;
         this.events.failed(error);
       },
     );

@@ -1,10 +1,17 @@
 // A heap dump's view: what holds the memory as boxes, the tables below, and what is selected beside them.
 
 import { signal } from '@preact/signals';
-import type { GraphState, HeapSelection, PaneId, ViewState } from '../../../extension/shared/messages';
+import type {
+  GraphState,
+  HeapSelection,
+  PaneId,
+  ViewCommand,
+  ViewState,
+} from '../../../extension/shared/messages';
 import type { Evidence, GraphInfo, ObjectsLink } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage, type Pending } from '../api';
 import { Colours } from '../colours';
+import { SHARED_COMMANDS } from '../commands';
 import { EVERYTHING, type Change } from '../context';
 import { OBJECT_TERMS } from '../filter/terms';
 import { isWritten } from '../keyboard';
@@ -249,6 +256,15 @@ export class GraphView implements GraphContext {
     const isSame = sorted === JSON.stringify([this.state.order, this.state.reverse, this.state.by]);
     this.changed(isSame ? 'selection' : 'device');
     this.setFilter(state.filter);
+  }
+
+  get commands(): readonly ViewCommand[] {
+    return [
+      ...SHARED_COMMANDS,
+      'togglePane',
+      ...(this.state.selection === null ? [] : (['clearSelection'] as const)),
+      ...this.dock.panes.map(({ id }) => `pane.${id}` as const),
+    ];
   }
 
   /** The dominator tree can't be taken along as a picture yet. */
@@ -508,7 +524,7 @@ export class GraphView implements GraphContext {
       ...{ first: null, second: null, compare: null, flame: null, value: null },
       ...{ pane: this.dock.shown, filter: this.filter, graph: this.state },
     };
-    this.api.save(view, this.frame.current);
+    this.api.save(view, this.frame.current, this.commands);
   }
 }
 

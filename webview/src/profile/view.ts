@@ -1,11 +1,12 @@
 // A profile's view: its flame graph, the value that all of it is about, and the panes that need no timeline.
 
 import { signal } from '@preact/signals';
-import type { CompareState, PaneId, ViewState } from '../../../extension/shared/messages';
+import type { CompareState, PaneId, ViewCommand, ViewState } from '../../../extension/shared/messages';
 import type { Evidence, Frame, ProfileInfo } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage, type Pending } from '../api';
 import { KeptAttribution } from '../attribution';
 import { Colours } from '../colours';
+import { SHARED_COMMANDS } from '../commands';
 import { EVERYTHING, type Change } from '../context';
 import type { AskedSvg } from '../export';
 import { isWritten } from '../keyboard';
@@ -251,6 +252,15 @@ export class ProfileView implements ProfileOwner {
     delete this.root.dataset['model'];
   }
 
+  get commands(): readonly ViewCommand[] {
+    const panes = [...this.dock.panes.map(({ id }) => id), 'flame' as const];
+    return [
+      ...SHARED_COMMANDS,
+      ...(['exportSvg', 'exportPng', 'togglePane'] as const),
+      ...panes.map((id) => `pane.${id}` as const),
+    ];
+  }
+
   get stretch(): Stretch | null {
     return this.times?.stretch ?? null;
   }
@@ -481,7 +491,7 @@ export class ProfileView implements ProfileOwner {
         graph: null,
       },
     };
-    this.api.save(view, this.frame.current);
+    this.api.save(view, this.frame.current, this.commands);
   }
 }
 
