@@ -10,7 +10,7 @@ import { bytes, counted, hasSource, nameOf } from '../ui/format';
 import { visible } from '../ui/text';
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { Axis } from '../scene/state';
-import type { MakePane, Pane } from './pane';
+import { made, type MakePane } from './pane';
 
 export interface BookmarksOwner {
   readonly bookmarks: Bookmarks;
@@ -28,28 +28,24 @@ interface ListProps {
 }
 
 export function bookmarksPane(owner: BookmarksOwner): MakePane {
-  return (context) =>
-    context.device.events === 0
-      ? null
-      : { ...{ id: 'bookmarks', title: 'Bookmarks', usesSet: false }, make: () => paneOf(owner, context) };
-}
-
-function paneOf(owner: BookmarksOwner, context: ViewContext): Pane {
-  const axis = signal<Axis>(context.axis);
-  const root = element('section', { class: 'bookmarks' });
-  const bar = element('div', { class: 'bookmarks-bar' });
-  const devices = context.info.model === 'timeline' && context.info.devices.length > 1;
-  render(<List owner={owner} context={context} axis={axis} devices={devices} />, root);
-  render(<Bar owner={owner} />, bar);
-  return {
-    ...{ id: 'bookmarks', title: 'Bookmarks', usesSet: false, root, bar },
-    update: (changes) => {
-      if (changes.has('axis') || changes.has('device')) axis.value = context.axis;
-    },
-    dispose: () => {
-      render(null, root);
-      render(null, bar);
-    },
+  return (context) => {
+    if (context.device.events === 0) return null;
+    const axis = signal<Axis>(context.axis);
+    const root = element('section', { class: 'bookmarks' });
+    const bar = element('div', { class: 'bookmarks-bar' });
+    const devices = context.info.model === 'timeline' && context.info.devices.length > 1;
+    render(<List owner={owner} context={context} axis={axis} devices={devices} />, root);
+    render(<Bar owner={owner} />, bar);
+    return made({
+      ...{ id: 'bookmarks', title: 'Bookmarks', usesSet: false, root, bar },
+      update: (changes) => {
+        if (changes.has('axis') || changes.has('device')) axis.value = context.axis;
+      },
+      dispose: () => {
+        render(null, root);
+        render(null, bar);
+      },
+    });
   };
 }
 
