@@ -217,10 +217,10 @@ test('names are text in the picture, its panel and every pane', async () => {
 
   await pane('SQL');
   await view
-    .locator('.sql textarea')
+    .locator('.sql .cm-content')
     .fill('SELECT function, file, \'<evil-tag>\' AS "<evil-tag>" FROM live_at_peak');
-  await view.locator('.sql textarea').press('Escape');
-  await view.locator('.sql textarea').press('Control+Enter');
+  await view.locator('.sql .cm-content').press('Escape');
+  await view.locator('.sql .cm-content').press('Control+Enter');
   await shows('.sql-body .sql-row');
   await onlyText('the rows of SQL');
 
@@ -286,9 +286,9 @@ test('names are text in every part of a profile, and in the hover of its line', 
     await onlyText(`a profile by ${kind}`);
   }
   await view.pane('SQL');
-  await view.locator('.sql textarea').fill('SELECT * FROM labels');
-  await view.locator('.sql textarea').press('Escape');
-  await view.locator('.sql textarea').press('Control+Enter');
+  await view.locator('.sql .cm-content').fill('SELECT * FROM labels');
+  await view.locator('.sql .cm-content').press('Escape');
+  await view.locator('.sql .cm-content').press('Control+Enter');
   await shows('.sql-body .sql-row');
   await onlyText('the labels of a profile in SQL');
   for (const value of [2, 1, 0]) {

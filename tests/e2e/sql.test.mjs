@@ -23,12 +23,18 @@ before(async () => {
 });
 after(() => vscode?.close());
 
-const area = () => view.locator('.sql textarea');
+const area = () => view.locator('.sql .cm-content');
+const query = () =>
+  area().evaluate((content) =>
+    content.querySelector('.cm-placeholder')
+      ? ''
+      : [...content.querySelectorAll('.cm-line')].map(({ textContent }) => textContent).join('\n'),
+  );
 const status = () => view.text('.sql-status');
 const rows = () => view.locator('.sql-body .sql-row').count();
 
-async function run(query) {
-  await area().fill(query);
+async function run(sql) {
+  await area().fill(sql);
   await area().press('Escape');
   await area().press('Control+Enter');
   await until(
@@ -59,8 +65,7 @@ test('an example fills a grid with what the command line says', async () => {
   const [examples] = await view.locator('.sql select').all();
   await examples.selectOption({ label: LARGEST });
   await until(async () => /^100 rows in/.test(await status()), 'the rows');
-  const query = await area().inputValue();
-  const printed = await vscode.memlens('sql', FILE, query);
+  const printed = await vscode.memlens('sql', FILE, await query());
   assert.equal(printed.length, 100);
   const shown = await column('allocation');
   assert.ok(shown.length >= 5);
@@ -84,7 +89,7 @@ test('a click on a row lights its allocation up, Enter opens its line', async ()
 test('rows are gone through by keyboard and sorted', async () => {
   await vscode.runCommand('View: Close Editor');
   await view.still();
-  assert.match(await area().inputValue(), /FROM live_at_peak/, 'the query is still there');
+  assert.match(await query(), /FROM live_at_peak/, 'the query is still there');
   await run('SELECT moment, action, size_bytes FROM events ORDER BY moment');
   assert.match(await status(), /^The first 1,000 rows in/);
   await view.locator('.sql-grid').focus();
@@ -108,16 +113,20 @@ test('rows are gone through by keyboard and sorted', async () => {
 test('tables and columns are completed, mistakes are pointed at', async () => {
   await area().fill('');
   await area().pressSequentially('SELECT size_bytes FROM live_at_p');
+  await view.locator('.cm-tooltip-autocomplete li[aria-selected]', { hasText: 'live_at_peak' }).waitFor();
   await area().press('Tab');
-  assert.equal(await area().inputValue(), 'SELECT size_bytes FROM live_at_peak');
+  assert.equal(await query(), 'SELECT size_bytes FROM live_at_peak');
   await area().pressSequentially(' AS a WHERE a.fi');
-  await view.locator('.sql-completion li[aria-selected=true]', { hasText: 'file' }).waitFor();
+  await view.locator('.cm-tooltip-autocomplete li[aria-selected]', { hasText: 'file' }).waitFor();
   await area().press('Enter');
-  assert.equal(await area().inputValue(), 'SELECT size_bytes FROM live_at_peak AS a WHERE a.file');
+  assert.equal(await query(), 'SELECT size_bytes FROM live_at_peak AS a WHERE a.file');
   await run('SELECT nix FROM events');
   assert.match(await status(), /no such column: nix/);
-  const selected = await area().evaluate((each) => each.value.slice(each.selectionStart, each.selectionEnd));
-  assert.equal(selected, 'nix');
+  assert.equal(await view.text('.sql-mistake'), 'nix');
+  assert.equal(await area().evaluate((each) => each.ownerDocument.getSelection().toString()), 'nix');
+  await area().press('End');
+  await area().pressSequentially(' ');
+  assert.equal(await view.locator('.sql-mistake').count(), 0);
   await run('DELETE FROM events');
   assert.match(await status(), /can only be read/);
 });
@@ -156,12 +165,10 @@ test('it looks right in every theme', async () => {
   for (const theme of ['light', 'dark', 'hc']) {
     await vscode.setTheme(theme);
     await area().fill('SELECT file, si\nFROM live_at_peak');
-    await area().evaluate((each) => {
-      each.focus();
-      each.setSelectionRange(15, 15);
-    });
+    await area().press('Control+Home');
+    await area().press('End');
     await area().press('Control+Space');
-    await view.locator('.sql-completion li').first().waitFor();
+    await view.locator('.cm-tooltip-autocomplete li').first().waitFor();
     await vscode.screenshot(`sql-${theme}`);
     await area().press('Escape');
   }
@@ -171,7 +178,7 @@ test('names from a snapshot are text', async () => {
   await vscode.openFile('hostile.pickle');
   view = await SnapshotView.visible(vscode);
   await vscode.runCommand('Memlens: Query with SQL');
-  await until(async () => (await area().inputValue()) !== '', 'the panel');
+  await until(async () => (await query()) !== '', 'the panel');
   await run('SELECT allocation, file, line, function FROM live_at_peak');
   assert.equal(await rows(), 1);
   assert.deepEqual(await column('function'), [HOSTILE]);

@@ -18,9 +18,10 @@ import type {
 import { RequestError, type Api } from '../../webview/src/api';
 import type { ViewContext } from '../../webview/src/context';
 import { Cursors } from '../../webview/src/cursors';
-import type { Pane } from '../../webview/src/panes/pane';
+import { made, type Pane } from '../../webview/src/panes/pane';
 import { Dock } from '../../webview/src/shell/dock';
 import { Headline } from '../../webview/src/shell/headline';
+import { saver } from '../../webview/src/shell/saver';
 import { shareEntries } from '../../webview/src/shell/share';
 import { openMenu, type MenuEntry } from '../../webview/src/shell/menu';
 import { Summary } from '../../webview/src/shell/summary';
@@ -360,10 +361,14 @@ test('a summary that fails says so, and leaves the warnings of the file', async 
 
 test('the panel has a tab for a few panes and a menu for the others', async () => {
   const opened: string[] = [];
+  const revealed: (string | undefined)[] = [];
   const pane = (id: Pane['id'], title: string): Pane => ({
     ...{ id, title, usesSet: true, root: element('section'), bar: element('div', {}, title) },
     update: () => {
       opened.push(id);
+    },
+    reveal: ({ query }) => {
+      revealed.push(query);
     },
   });
   const api: Pick<Api, 'request'> = { request: never };
@@ -373,10 +378,13 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   const context = { info, cursors, setName: 'at the peak' } as unknown as ViewContext;
   const shown: (string | null)[] = [];
   const panes = [pane('liveSet', 'What’s in memory'), pane('flame', 'Flame graph'), pane('sql', 'SQL')];
+  const tabs = panes.map((each) =>
+    each.id === 'sql' ? { ...made(each), make: () => Promise.resolve(each) } : made(each),
+  );
   const dock = new Dock(
     context,
     { shown: (id) => shown.push(id), toggleTall: never, failed: never },
-    panes,
+    tabs,
     2,
   );
   document.body.append(dock.root);
@@ -385,8 +393,8 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   assert.deepEqual(texts(dock.root, '[role=tab]'), ['What’s in memory', 'Flame graph']);
   assert.equal(one(dock.root, '.scope-text').textContent, 'At the peak');
   const [memory, flame, sql] = panes;
-  assert.deepEqual([memory?.root.hidden, flame?.root.hidden], [false, true]);
-  assert.deepEqual([memory?.bar?.hidden, flame?.bar?.hidden], [false, true]);
+  assert.deepEqual([memory?.root.hidden, memory?.bar?.hidden], [false, false]);
+  assert.equal(flame?.root.isConnected, false, 'made when it is first shown');
   // with Alt it goes forward
   const forward = { key: 'ArrowRight', altKey: true, bubbles: true };
   one(dock.root, '[role=tab]').dispatchEvent(new KeyboardEvent('keydown', forward));
@@ -395,16 +403,44 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   await drawn();
   assert.equal(dock.shown, 'flame');
   assert.equal(one(dock.root, '[aria-selected=true]').textContent, 'Flame graph');
+  assert.deepEqual([memory?.root.hidden, memory?.bar?.hidden], [true, true]);
+  assert.deepEqual([flame?.root.hidden, flame?.bar?.hidden], [false, false]);
 
   one(dock.root, '.tab-more').click();
   assert.deepEqual(texts(document, '[role=menuitemradio] .menu-text'), ['SQL']);
   one(document, '[role=menuitemradio]').click();
+  // its code isn't here yet
+  dock.reveal({ query: 'SELECT 1' });
+  assert.equal(sql?.root.isConnected, false);
   await drawn();
+  assert.deepEqual(revealed, ['SELECT 1']);
   // what is shown always has a tab
   assert.deepEqual(texts(dock.root, '[role=tab]'), ['What’s in memory', 'Flame graph', 'SQL']);
   assert.equal(sql?.root.hidden, false);
   assert.deepEqual(shown, ['liveSet', 'flame', 'sql']);
   assert.deepEqual(opened, ['liveSet', 'flame', 'sql']);
+});
+
+test('a state that waits to be saved is saved when the page is left', () => {
+  let saved = 0;
+  const stop = new AbortController();
+  const save = saver(() => saved++, stop.signal);
+  const leave = (): boolean => window.dispatchEvent(new Event('pagehide'));
+  leave();
+  assert.equal(saved, 0, 'nothing was changed');
+  save();
+  save();
+  leave();
+  leave();
+  assert.equal(saved, 1);
+  save();
+  document.dispatchEvent(new Event('visibilitychange'));
+  assert.equal(saved, 2);
+  save();
+  save.cancel();
+  leave();
+  assert.equal(saved, 2, 'it was saved already');
+  stop.abort();
 });
 
 test('rows of a table without a menu of its own are copied as they are read', () => {

@@ -1,7 +1,8 @@
 // The moments that the user picked, and which allocations they mean.
 
 import type { AllocationSet, MomentAnswer } from '../../extension/shared/protocol.gen';
-import { RequestError, type Api, type Pending } from './api';
+import type { Api } from './api';
+import { Latest } from './latest';
 import type { Axis } from './scene/state';
 import { count, time } from './ui/format';
 
@@ -35,7 +36,7 @@ export class Cursors {
   first: MomentAnswer | null = null;
   second: MomentAnswer | null = null;
   private device = 0;
-  private pending: Pending<MomentAnswer> | null = null;
+  private readonly latest = new Latest();
   /** Where a cursor is about to be. */
   private wanted: number | null = null;
 
@@ -57,7 +58,7 @@ export class Cursors {
 
   /** Another device: its moments are others. */
   turnTo(device: number, restored: CursorState | null): void {
-    this.pending?.cancel();
+    this.latest.cancel();
     this.wanted = null;
     this.device = device;
     this.first = null;
@@ -134,7 +135,7 @@ export class Cursors {
 
   /** False when there was no cursor. */
   clear(): boolean {
-    this.pending?.cancel();
+    this.latest.cancel();
     this.wanted = null;
     const had = this.first !== null;
     this.first = null;
@@ -174,26 +175,17 @@ export class Cursors {
   }
 
   private find(moment: number, use: (answer: MomentAnswer) => void): void {
-    this.pending?.cancel();
-    const pending = this.api.request('memlens/moment', {
-      device: this.device,
-      moment,
-      filter: this.events.filter(),
-    });
-    this.pending = pending;
+    const { device } = this;
     this.wanted = moment;
-    pending.answer.then(
+    this.latest.ask(
+      this.api.request('memlens/moment', { device, moment, filter: this.events.filter() }),
       (answer) => {
-        if (this.pending === pending) {
-          this.pending = null;
-          this.wanted = null;
-        }
+        this.wanted = null;
         use(answer);
         this.events.changed();
       },
-      (error: unknown) => {
-        if (this.pending === pending) this.wanted = null;
-        if (error instanceof RequestError && error.problem.code === 'cancelled') return;
+      (error) => {
+        this.wanted = null;
         this.events.failed(error);
       },
     );

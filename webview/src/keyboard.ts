@@ -9,7 +9,7 @@ export function actionAt(event: KeyboardEvent): Action | null {
   const { target } = event;
   if (event.defaultPrevented) return null;
   // Where text is written every key is a letter, or VS Code's.
-  if (target instanceof HTMLTextAreaElement || target instanceof HTMLInputElement) return null;
+  if (isWritten(target)) return null;
   // A pane's settings are over the view.
   if (target instanceof Element && target.closest('.settings-slot')) return null;
   // Lists and buttons keep the keys that they use themselves.
@@ -17,6 +17,11 @@ export function actionAt(event: KeyboardEvent): Action | null {
   if (target instanceof HTMLButtonElement && (event.key === 'Enter' || event.key === ' ')) return null;
   if (!event.altKey && SCROLL_KEYS.test(event.key) && scrolls(target)) return null;
   return actionOf(event);
+}
+
+/** Whether text is written there. */
+export function isWritten(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest('input, textarea, [contenteditable=true]') !== null;
 }
 
 /** Whether an element stands where those keys scroll, rather than move the picture. */

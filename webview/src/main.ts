@@ -1,5 +1,6 @@
 import { connect } from './api';
 import { App } from './app';
+import { isWritten } from './keyboard';
 import { openTableMenu } from './table-menu';
 
 const root = document.getElementById('memlens');
@@ -8,9 +9,7 @@ if (root) new App(api, root).start();
 
 // VS Code's own menu has Cut, Copy and Paste: where text is written or selected, and nowhere else.
 document.addEventListener('contextmenu', (event) => {
-  const { target } = event;
-  const isText = target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
-  if (event.defaultPrevented || isText || !(getSelection()?.isCollapsed ?? true)) return;
+  if (event.defaultPrevented || isWritten(event.target) || !(getSelection()?.isCollapsed ?? true)) return;
   event.preventDefault();
   openTableMenu(api, event);
 });

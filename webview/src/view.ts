@@ -37,19 +37,19 @@ import { columnAt, highestColumn } from './scene/columns';
 import { deviceExtent, hasTimes, peakAt, restoreLayout, restoreState, type Axis } from './scene/state';
 import type { Selection } from './selection';
 import type { MenuEntry } from './shell/menu';
+import { saver } from './shell/saver';
 import { shareEntries } from './shell/share';
 import type { Picker } from './shell/toolbar';
 import { timelineMenu } from './timeline-menu';
 import { Sources } from './sources';
 import { exposeForTests } from './test-hook';
-import { debounce, replace, setText } from './ui/dom';
+import { replace, setText } from './ui/dom';
 import { FileBar } from './ui/file-bar';
 import { bytes, count, counted, deviceFigures, time } from './ui/format';
 import { baseName } from './ui/paths';
 import { legend } from './ui/legend';
 import { watchTheme } from './ui/theme';
 
-const SAVE_AFTER_MS = 250;
 /** Which picture is exported; a comparison's is drawn over the own timeline. */
 const PICTURE_OF = { stacked: 'stacked', map: 'map', reserved: 'reserved', compare: 'stacked' } as const;
 const STACKED = { value: 'stacked', text: 'Timeline' } as const;
@@ -75,9 +75,9 @@ export class SnapshotView implements Commanded, PartsOwner {
   private readonly narrowing: Narrowing;
   private readonly fileBar: FileBar;
   private readonly stop = new AbortController();
-  private readonly saveSoon = debounce(SAVE_AFTER_MS, () => {
+  private readonly saveSoon = saver(() => {
     this.save();
-  });
+  }, this.stop.signal);
 
   constructor(
     private readonly api: Api,
@@ -162,8 +162,8 @@ export class SnapshotView implements Commanded, PartsOwner {
   }
 
   dispose(): void {
+    this.saveSoon.flush();
     this.stop.abort();
-    this.saveSoon.cancel();
     this.parts.dock.dispose();
     this.parts.head.dispose();
     this.parts.lanes.dispose();

@@ -15,7 +15,7 @@ export function page(parts: PageParts): string {
   const policy = [
     "default-src 'none'",
     `script-src 'nonce-${parts.nonce}'`,
-    `style-src ${parts.cspSource}`,
+    `style-src ${parts.cspSource} 'nonce-${parts.nonce}'`,
     "img-src 'none'",
     "font-src 'none'",
     "connect-src 'none'",

@@ -2,6 +2,7 @@
 
 import type { FlameNode, FlameSearchAnswer } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
+import { Latest } from '../latest';
 import { counted } from '../ui/format';
 import { amount, share } from './words';
 
@@ -17,7 +18,7 @@ export class FlameFinder {
   private found: FlameSearchAnswer | null = null;
   private match = -1;
   private isCount = false;
-  private asking: Pending<FlameSearchAnswer> | null = null;
+  private readonly latest = new Latest();
 
   constructor(private readonly events: FinderEvents) {}
 
@@ -30,24 +31,21 @@ export class FlameFinder {
       this.events.status('');
       return;
     }
-    const asking = this.events.ask(text);
-    this.asking = asking;
-    asking.answer.then(
+    this.latest.ask(
+      this.events.ask(text),
       (found) => {
-        if (this.asking !== asking) return;
         this.found = found;
         this.showPlace();
         this.events.say(this.words(found));
       },
-      (error: unknown) => {
-        if (this.asking === asking) this.events.failed(error);
+      (error) => {
+        this.events.failed(error);
       },
     );
   }
 
   cancel(): void {
-    this.asking?.cancel();
-    this.asking = null;
+    this.latest.cancel();
   }
 
   /** The next match (1) or the one before (-1), if anything matches. */

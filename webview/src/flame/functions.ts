@@ -4,6 +4,7 @@ import type { FlameFunction, FlameFunctionsAnswer } from '../../../extension/sha
 import type { ViewParams } from '../../../extension/shared/messages';
 import type { Pending } from '../api';
 import type { KeptAttribution } from '../attribution';
+import { Latest } from '../latest';
 import { element, setLabel } from '../ui/dom';
 import { count } from '../ui/format';
 import type { MenuEntry } from '../shell/menu';
@@ -46,7 +47,7 @@ export class FlameFunctions {
   private readonly grid: TreeGrid;
   private rows: FlameFunction[] = [];
   private found: FlameFunctionsAnswer | null = null;
-  private asking: Pending<FlameFunctionsAnswer> | null = null;
+  private readonly latest = new Latest();
   /** Which of the columns are shown. */
   private shown = ALL_COLUMNS;
   private order: FunctionOrder = 'self';
@@ -121,7 +122,7 @@ export class FlameFunctions {
   }
 
   dispose(): void {
-    this.asking?.cancel();
+    this.latest.cancel();
   }
 
   private get left(): number {
@@ -129,19 +130,15 @@ export class FlameFunctions {
   }
 
   private fetch(offset: number): void {
-    this.asking?.cancel();
-    const asking = this.events.ask(this.order, this.reverse, offset, PAGE);
-    this.asking = asking;
-    asking.answer.then(
+    this.latest.ask(
+      this.events.ask(this.order, this.reverse, offset, PAGE),
       (answer) => {
-        if (this.asking !== asking) return;
-        this.asking = null;
         this.found = answer;
         this.rows = offset === 0 ? answer.rows : [...this.rows, ...answer.rows];
         this.grid.update(offset);
       },
-      (error: unknown) => {
-        if (this.asking === asking) this.events.failed(error);
+      (error) => {
+        this.events.failed(error);
       },
     );
   }

@@ -3,7 +3,8 @@
 import { decodeFlame, MORE, type FlameGeometry } from '../../../extension/shared/flame-geometry';
 import type { ViewResult } from '../../../extension/shared/messages';
 import type { FlameName } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Pending } from '../api';
+import type { Pending } from '../api';
+import { isCancelled } from '../latest';
 import { css, inkOn, type Rgb } from '../scene/colour';
 import { element, setText } from '../ui/dom';
 import type { Theme } from '../ui/theme';
@@ -312,7 +313,7 @@ export class FlamePlot {
         this.pending = null;
         // the same question would fail again
         this.asked = request;
-        if (error instanceof RequestError && error.problem.code === 'cancelled') return;
+        if (isCancelled(error)) return;
         this.events.failed(error);
       },
     );

@@ -16,6 +16,7 @@ import { Compare, restoreCompare } from '../compare';
 import { EVERYTHING, type Change } from '../context';
 import { savePicture, type AskedSvg } from '../export';
 import { OBJECT_TERMS } from '../filter/terms';
+import { isWritten } from '../keyboard';
 import { sqlTab } from '../panes';
 import { made, type PaneTab } from '../panes/pane';
 import { restoreLayout } from '../scene/state';
@@ -23,10 +24,11 @@ import { Dock } from '../shell/dock';
 import { ViewFrame } from '../shell/frame';
 import { makeHead, type Head } from '../shell/head';
 import type { MenuEntry } from '../shell/menu';
+import { saver } from '../shell/saver';
 import { shareEntries } from '../shell/share';
 import { Summary } from '../shell/summary';
 import { comparing, type Picker } from '../shell/toolbar';
-import { debounce, element, setText } from '../ui/dom';
+import { element, setText } from '../ui/dom';
 import { FileBar } from '../ui/file-bar';
 import { FilterBox } from '../ui/filter-box';
 import { count, counted } from '../ui/format';
@@ -42,8 +44,6 @@ import { Overview } from './overview';
 import { restoreGraph } from './state';
 import { typesPane } from './types';
 import { whyPane } from './why';
-
-const SAVE_AFTER_MS = 250;
 
 export class GraphView implements GraphContext {
   filter = '';
@@ -67,9 +67,9 @@ export class GraphView implements GraphContext {
   private lastPane: PaneId = 'types';
   /** Whether the latest filter is one. */
   private asking: Pending<unknown> | null = null;
-  private readonly saveSoon = debounce(SAVE_AFTER_MS, () => {
+  private readonly saveSoon = saver(() => {
     this.save();
-  });
+  }, this.stop.signal);
 
   constructor(
     readonly api: Api,
@@ -232,8 +232,8 @@ export class GraphView implements GraphContext {
   }
 
   dispose(): void {
+    this.saveSoon.flush();
     this.stop.abort();
-    this.saveSoon.cancel();
     this.dock.dispose();
     this.head.dispose();
     this.icicle.dispose();
@@ -558,8 +558,8 @@ export class GraphView implements GraphContext {
 
   private key(event: KeyboardEvent): boolean {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return false;
-    if (event.target instanceof Element && event.target.closest('input, textarea, select, .settings-slot'))
-      return false;
+    if (isWritten(event.target)) return false;
+    if (event.target instanceof Element && event.target.closest('select, .settings-slot')) return false;
     const { selection } = this.state;
     if (event.key === 't') this.toggleDock();
     else if (event.key === 'i') this.toggleDetails();

@@ -7,10 +7,11 @@ import type {
   Frame,
   ProfileValue,
 } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Pending } from '../api';
-import { signed, withSign, type ComparedSets, type FoundSets, type OwnSide } from '../compare';
+import { RequestError } from '../api';
+import { signed, withSign, type ComparedSets, type OwnSide } from '../compare';
 import type { Attribution } from '../attribution';
 import type { ViewContext } from '../context';
+import { Latest } from '../latest';
 import { never } from '../model';
 import { settingsButton, type Setting } from '../shell/settings';
 import { Choice } from '../ui/choice';
@@ -59,9 +60,9 @@ class ComparePane implements Pane {
   private reverse = false;
   private sets: ComparedSets | null = null;
   private inferredSteps = false;
-  private finding: Pending<FoundSets> | null = null;
-  private asking: Pending<CompareAnswer> | null = null;
-  private lighting: Pending<{ stacks: number[] }> | null = null;
+  private readonly finding = new Latest();
+  private readonly asking = new Latest();
+  private readonly lighting = new Latest();
 
   constructor(private readonly context: ViewContext) {
     const { compare } = context;
@@ -287,18 +288,15 @@ class ComparePane implements Pane {
   private refresh(): void {
     const { context } = this;
     this.cancel();
-    const finding = context.compare.sets(context.set, context.device, context.axis);
-    this.finding = finding;
-    finding.answer.then(
+    this.finding.ask(
+      context.compare.sets(context.set, context.device, context.axis),
       ({ sets, inferredSteps }) => {
-        if (this.finding !== finding) return;
-        this.finding = null;
         this.sets = sets;
         this.inferredSteps = inferredSteps;
         this.showSets();
       },
-      (error: unknown) => {
-        if (this.finding === finding) this.failed(error);
+      (error) => {
+        this.failed(error);
       },
     );
   }
@@ -307,8 +305,7 @@ class ComparePane implements Pane {
     const { sets } = this;
     if (!sets) return;
     const { settings } = this.context.compare;
-    this.asking?.cancel();
-    const asking = this.context.api.request('memlens/compare', {
+    const asked = this.context.api.request('memlens/compare', {
       ...sets,
       other_first: settings.otherFirst,
       by: settings.by,
@@ -320,17 +317,15 @@ class ComparePane implements Pane {
       offset,
       limit: COMPARE_PAGE,
     });
-    this.asking = asking;
-    asking.answer.then(
+    this.asking.ask(
+      asked,
       (answer) => {
-        if (this.asking !== asking) return;
-        this.asking = null;
         this.table.sorted(this.order, this.reverse);
         this.table.add(answer);
         this.showTotals(answer);
       },
-      (error: unknown) => {
-        if (this.asking === asking) this.failed(error);
+      (error) => {
+        this.failed(error);
       },
     );
   }
@@ -381,9 +376,9 @@ class ComparePane implements Pane {
     const place = own ?? other;
     if (place && place.file !== '' && place.kind !== 'native') context.openFrame(opened(place), beside);
     else context.say('The file has no line of source for these allocations.');
-    this.lighting?.cancel();
+    this.lighting.cancel();
     if (!sets) return;
-    const lighting = context.api.request('memlens/compareStacks', {
+    const stacks = context.api.request('memlens/compareStacks', {
       ...sets,
       other_first: settings.otherFirst,
       by: settings.by,
@@ -391,29 +386,26 @@ class ComparePane implements Pane {
       attribution: context.attribution.value,
       row: row.row,
     });
-    this.lighting = lighting;
-    lighting.answer.then(
-      ({ stacks }) => {
-        if (this.lighting === lighting) context.lightStacks(new Set(stacks));
+    this.lighting.ask(
+      stacks,
+      ({ stacks: lit }) => {
+        context.lightStacks(new Set(lit));
       },
-      (error: unknown) => {
-        if (this.lighting === lighting) context.failed(error);
+      (error) => {
+        context.failed(error);
       },
     );
   }
 
   private failed(error: unknown): void {
-    if (error instanceof RequestError && error.problem.code === 'cancelled') return;
     setText(this.summary, '');
     const advice = error instanceof RequestError ? error.problem.advice : '';
     this.table.clear(`${error instanceof Error ? error.message : String(error)}. ${advice}`);
   }
 
   private cancel(): void {
-    this.finding?.cancel();
-    this.asking?.cancel();
-    this.finding = null;
-    this.asking = null;
+    this.finding.cancel();
+    this.asking.cancel();
   }
 }
 

@@ -9,6 +9,7 @@ import type {
   SnapshotInfo,
 } from '../../../extension/shared/protocol.gen';
 import { RequestError } from '../api';
+import { isCancelled } from '../latest';
 import type { Attribution } from '../attribution';
 import type { Change, ViewContext } from '../context';
 import { savePicture, svgTheme, type AskedSvg } from '../export';
@@ -605,7 +606,7 @@ export class FlamePane implements Pane {
   }
 
   private failed(error: unknown): void {
-    if (error instanceof RequestError && error.problem.code === 'cancelled') return;
+    if (isCancelled(error)) return;
     this.context.failed(error);
   }
 }

@@ -1,9 +1,9 @@
 // Out of memory, explained: which event, what stood in the way, and the lines and blocks to look at.
 
 import type { Mark, OomAnswer } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Pending } from '../api';
 import type { ViewContext } from '../context';
 import { markName, markX } from '../flags';
+import { Latest } from '../latest';
 import { devicesOf } from '../model';
 import type { Pane } from './pane';
 import { oomArticle } from './oom-article';
@@ -24,7 +24,7 @@ export const oomPane = (context: ViewContext): Pane => {
   const root = element('section', { class: 'oom' }, events, note, article);
   let chosen: Mark | null = null;
   let listed: readonly Mark[] = [];
-  let pending: Pending<OomAnswer> | null = null;
+  const latest = new Latest();
   let shown: OomAnswer | null = null;
 
   const goTo = (mark: Mark): void => {
@@ -63,20 +63,16 @@ export const oomPane = (context: ViewContext): Pane => {
     chosen = mark;
     for (const button of events.querySelectorAll('button'))
       button.setAttribute('aria-pressed', String(Number(button.dataset['index']) === listed.indexOf(mark)));
-    pending?.cancel();
     setText(note, 'Looking at what the allocator held…');
-    const asked = context.api.request('memlens/oom', { device: mark.device, event: mark.event });
-    pending = asked;
-    asked.answer.then(
+    latest.ask(
+      context.api.request('memlens/oom', { device: mark.device, event: mark.event }),
       (answer) => {
-        if (pending !== asked) return;
         setText(note, '');
         shown = answer;
         draw();
         article.scrollTop = 0;
       },
-      (error: unknown) => {
-        if (error instanceof RequestError && error.problem.code === 'cancelled') return;
+      (error) => {
         setText(note, error instanceof Error ? error.message : String(error));
       },
     );
@@ -120,7 +116,7 @@ export const oomPane = (context: ViewContext): Pane => {
       if (listed.length === 0 && context.flags.ooms.length > 0) list();
     },
     dispose: () => {
-      pending?.cancel();
+      latest.cancel();
     },
   };
 };

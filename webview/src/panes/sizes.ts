@@ -1,9 +1,9 @@
 // How large the allocations of the set are: a histogram with a bin for each power of two.
 
 import type { SizeBin, SizesAnswer } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Pending } from '../api';
 import type { ViewContext } from '../context';
 import { both } from '../filter/terms';
+import { Latest } from '../latest';
 import { Choice } from '../ui/choice';
 import { element, replace, setText } from '../ui/dom';
 import { countedFigure, exactFigure, figure } from '../ui/figure';
@@ -20,7 +20,7 @@ class Sizes {
   private readonly choice: Choice<By>;
   private by: By = 'bytes';
   private answer: SizesAnswer | null = null;
-  private asking: Pending<SizesAnswer> | null = null;
+  private readonly latest = new Latest();
 
   constructor(private readonly context: ViewContext) {
     this.choice = new Choice<By>(
@@ -50,17 +50,13 @@ class Sizes {
   }
 
   ask(): void {
-    this.asking?.cancel();
-    const asking = this.context.api.request('memlens/sizes', { of: this.context.set });
-    this.asking = asking;
-    asking.answer.then(
+    this.latest.ask(
+      this.context.api.request('memlens/sizes', { of: this.context.set }),
       (answer) => {
-        if (this.asking !== asking) return;
         this.answer = answer;
         this.draw();
       },
-      (error: unknown) => {
-        if (error instanceof RequestError && error.problem.code === 'cancelled') return;
+      (error) => {
         replace(this.body);
         setText(this.summary, error instanceof Error ? error.message : String(error));
       },
@@ -68,7 +64,7 @@ class Sizes {
   }
 
   dispose(): void {
-    this.asking?.cancel();
+    this.latest.cancel();
   }
 
   private draw(): void {

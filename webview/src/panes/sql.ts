@@ -90,7 +90,7 @@ class SqlPanel {
   constructor(private readonly context: SqlContext) {
     const saved = context.api.saved()?.kept?.sql;
     this.history = [...(saved?.history ?? [])];
-    this.editor = new Editor({
+    this.editor = new Editor(saved?.query ?? '', {
       run: () => {
         this.run();
       },
@@ -104,7 +104,6 @@ class SqlPanel {
         this.cancel();
       },
     });
-    this.editor.value = saved?.query ?? '';
     this.grid = new Grid({
       pick: (row, roles) => {
         this.pick(row, roles);
@@ -176,6 +175,7 @@ class SqlPanel {
     this.fill?.cancel();
     clearInterval(this.clock);
     clearTimeout(this.poll);
+    this.editor.dispose();
   }
 
   // --- the tables --------------------------------------------------------------------------------------------------
@@ -462,9 +462,7 @@ class SqlPanel {
   }
 
   private keep(): void {
-    // The editor reports its first text before it is known here.
-    const query = (this.editor as Editor | undefined)?.value;
-    if (query !== undefined) this.context.api.keep({ sql: { query, history: this.history } });
+    this.context.api.keep({ sql: { query: this.editor.value, history: this.history } });
   }
 }
 

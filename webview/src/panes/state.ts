@@ -1,8 +1,8 @@
 // The allocator's state at the cursor: its figures, and each segment as a row with its blocks as a bar.
 
 import type { AllocatorStateAnswer, Branch, SegmentState } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Pending } from '../api';
 import type { Change, ViewContext } from '../context';
+import { Latest } from '../latest';
 import {
   activeNear,
   blockAt,
@@ -60,8 +60,8 @@ class StatePane implements Pane {
   private order: Order = 'size';
   private rows: Row[] = [];
   private answer: AllocatorStateAnswer | null = null;
-  private pending: Pending<unknown> | null = null;
-  private asking: Pending<unknown> | null = null;
+  private readonly latest = new Latest();
+  private readonly naming = new Latest();
   private asked = '';
   /** What the blocks that are here show as lit up. */
   private lit: Branch | null = null;
@@ -180,8 +180,8 @@ class StatePane implements Pane {
   }
 
   dispose(): void {
-    this.pending?.cancel();
-    this.asking?.cancel();
+    this.latest.cancel();
+    this.naming.cancel();
     this.resized.disconnect();
   }
 
@@ -195,8 +195,7 @@ class StatePane implements Pane {
   private fetch(offset: number): void {
     const { api, device, filter } = this.context;
     const { moment, order } = this;
-    this.pending?.cancel();
-    const pending = api.request('memlens/allocatorState', {
+    const asked = api.request('memlens/allocatorState', {
       device: device.device,
       moment,
       order,
@@ -205,16 +204,13 @@ class StatePane implements Pane {
       filter,
       lit: this.lit,
     });
-    this.pending = pending;
-    pending.answer.then(
+    this.latest.ask(
+      asked,
       (answer) => {
-        if (this.pending !== pending) return;
-        this.pending = null;
         if (offset === 0) this.rows = [];
         this.show(answer);
       },
-      (error: unknown) => {
-        if (error instanceof RequestError && error.problem.code === 'cancelled') return;
+      (error) => {
         setText(this.event, error instanceof Error ? error.message : String(error));
       },
     );
@@ -306,14 +302,11 @@ class StatePane implements Pane {
       return;
     }
     setText(this.blockStatus, words);
-    this.asking?.cancel();
-    this.asking = null;
+    this.naming.cancel();
     if (allocation === NONE) return;
-    const asking = this.context.api.request('memlens/stack', { allocation });
-    this.asking = asking;
-    asking.answer.then(
+    this.naming.ask(
+      this.context.api.request('memlens/stack', { allocation }),
       (answer) => {
-        if (this.asking !== asking) return;
         this.context.names.learn([answer.allocation]);
         this.showBlock(row, block);
       },

@@ -6,6 +6,7 @@ import type {
   MomentAnswer,
 } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
+import { Latest } from '../latest';
 import { direction, signed } from '../compare';
 import type { Change, TimelineContext } from '../context';
 import { momentName, momentX } from '../cursors';
@@ -57,7 +58,7 @@ class ComparePicture implements Picture {
   private curves: Curves | null = null;
   /** What is in view; null for all that both runs take up. */
   private range: Range | null = null;
-  private pending: Pending<CurvesAnswer> | null = null;
+  private readonly latest = new Latest();
   private asked = '';
   /** The question about the cursor. */
   private heights: Pending<CompareMomentsResult> | null = null;
@@ -134,7 +135,7 @@ class ComparePicture implements Picture {
   update(changes: ReadonlySet<Change>): void {
     const notice = compareNotice(this.context);
     if (notice) {
-      this.pending?.cancel();
+      this.latest.cancel();
       this.curves = null;
       this.asked = '';
       if (changes.has('compare') || !this.root.hasChildNodes() || this.content.isConnected)
@@ -151,8 +152,7 @@ class ComparePicture implements Picture {
   }
 
   hide(): void {
-    this.pending?.cancel();
-    this.pending = null;
+    this.latest.cancel();
     this.asked = '';
     this.heights?.cancel();
     this.heights = null;
@@ -267,28 +267,22 @@ class ComparePicture implements Picture {
     this.askHeights(context.cursors.first);
     if (key === this.asked) return;
     this.asked = key;
-    this.pending?.cancel();
-    const pending = context.api.request('memlens/compareCurves', params);
-    this.pending = pending;
-    pending.answer.then(
+    this.latest.ask(
+      context.api.request('memlens/compareCurves', params),
       (answer) => {
-        if (this.pending !== pending) return;
-        this.pending = null;
         this.curves = curvesOf(answer);
         this.showSteps(answer);
         this.problem.hidden = true;
         this.root.dataset['drawn'] = String(Number(this.root.dataset['drawn'] ?? 0) + 1);
         this.draw();
       },
-      (error: unknown) => {
-        if (this.pending === pending) this.failed(error);
+      (error) => {
+        this.failed(error);
       },
     );
   }
 
   private failed(error: unknown): void {
-    if (error instanceof RequestError && error.problem.code === 'cancelled') return;
-    this.pending = null;
     this.curves = null;
     this.heightsText.hidden = true;
     const { axis, compare } = this.context;

@@ -2,7 +2,8 @@
 
 import type { Geometry } from '../../../extension/shared/geometry';
 import type { AllocationSummary, MapLanesAnswer } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Pending } from '../api';
+import type { Pending } from '../api';
+import { isCancelled, Latest } from '../latest';
 import { moveCamera } from '../commands';
 import type { TimelineContext } from '../context';
 import { momentName, momentX } from '../cursors';
@@ -55,7 +56,7 @@ class MemoryMap {
   private readonly busy = element('div', { class: 'busy', hidden: true });
   private readonly words = element('div', { class: 'map-words' });
   private lanes: MapLanesAnswer | null = null;
-  private asked: Pending<MapLanesAnswer> | null = null;
+  private readonly asked = new Latest();
   private questions: Pending<unknown>[] = [];
   /** The x range that this picture reported to the others last. */
   private reported: { x0: number; x1: number } | null = null;
@@ -200,7 +201,7 @@ class MemoryMap {
   }
 
   dispose(): void {
-    this.asked?.cancel();
+    this.asked.cancel();
     for (const pending of this.questions) pending.cancel();
     this.plot.dispose();
   }
@@ -212,20 +213,14 @@ class MemoryMap {
       this.show();
       return;
     }
-    this.asked?.cancel();
     this.lanes = null;
-    const asked = context.api.request('memlens/mapLanes', { device });
-    this.asked = asked;
-    asked.answer.then(
+    this.asked.ask(
+      context.api.request('memlens/mapLanes', { device }),
       (lanes) => {
-        if (this.asked !== asked) return;
-        this.asked = null;
         this.lanes = lanes;
         this.show();
       },
-      (error: unknown) => {
-        if (this.asked === asked) this.asked = null;
-        if (error instanceof RequestError && error.problem.code === 'cancelled') return;
+      (error) => {
         context.failed(error);
       },
     );
@@ -344,8 +339,7 @@ class MemoryMap {
     this.questions.push(pending);
     pending.answer
       .then(use, (error: unknown) => {
-        if (error instanceof RequestError && error.problem.code === 'cancelled') return;
-        this.context.failed(error);
+        if (!isCancelled(error)) this.context.failed(error);
       })
       .finally(() => {
         this.questions = this.questions.filter((each) => each !== pending);

@@ -1,7 +1,8 @@
 // Reserved memory over time, with what was active, allocated and requested under it and the gap in figures beside it.
 
 import type { GapAnswer, ReservedAnswer } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Pending } from '../api';
+import type { Pending } from '../api';
+import { isCancelled } from '../latest';
 import type { TimelineContext } from '../context';
 import { momentName, momentX } from '../cursors';
 import { gapParts, gapSentence } from '../gap';
@@ -212,8 +213,7 @@ class ReservedPicture implements Picture {
   }
 
   private failed(error: unknown): void {
-    if (error instanceof RequestError && error.problem.code === 'cancelled') return;
-    this.context.failed(error);
+    if (!isCancelled(error)) this.context.failed(error);
   }
 
   private fetchAt(): void {

@@ -1,14 +1,10 @@
 // How a profile came about: what was live, the resident set and temporary allocations over time. A stretch that is
 // brushed is what every other part of the view answers for.
 
-import type {
-  AllocationSet,
-  ProfileInfo,
-  ProfileRangeAnswer,
-  ProfileTimesAnswer,
-} from '../../../extension/shared/protocol.gen';
+import type { AllocationSet, ProfileInfo, ProfileTimesAnswer } from '../../../extension/shared/protocol.gen';
 import type { ViewParams } from '../../../extension/shared/messages';
-import { RequestError, type Api, type Pending } from '../api';
+import type { Api } from '../api';
+import { Latest } from '../latest';
 import { bytesOf } from '../scene/base64';
 import { css, type Rgb } from '../scene/colour';
 import { byteTicks } from '../scene/ticks';
@@ -89,7 +85,7 @@ export class ProfileTimes {
   private dragging = false;
   private readonly hidden = new Set<string>();
   private hovered: number | null = null;
-  private asking: Pending<ProfileRangeAnswer> | null = null;
+  private readonly asking = new Latest();
   private readonly sizes: ResizeObserver;
 
   constructor(
@@ -176,7 +172,7 @@ export class ProfileTimes {
   }
 
   dispose(): void {
-    this.asking?.cancel();
+    this.asking.cancel();
     this.sizes.disconnect();
   }
 
@@ -272,18 +268,15 @@ export class ProfileTimes {
 
   /** What the stretch comes to. */
   private ask(): void {
-    this.asking?.cancel();
-    this.asking = null;
+    this.asking.cancel();
     const { from, to } = this;
     if (from === null || to === null) return;
     const params: ViewParams<'memlens/profileRange'> = {
       ...{ from_edge: from, to_edge: to, filter: this.events.filter() },
     };
-    const asking = this.api.request('memlens/profileRange', params);
-    this.asking = asking;
-    asking.answer.then(
+    this.asking.ask(
+      this.api.request('memlens/profileRange', params),
       (answer) => {
-        if (this.asking !== asking) return;
         const grown = answer.live_after_bytes - answer.live_before_bytes;
         const { has_flow: hasFlow, has_short_lived: hasShortLived } = this.profile;
         // what was made and freed between two marks of the recorder isn't seen
@@ -299,8 +292,8 @@ export class ProfileTimes {
         const change = `${grown < 0 ? '−' : '+'}${bytes(Math.abs(grown))} live`;
         setText(this.summary, `${this.at(from)} to ${this.at(to)}: ${[...parts, change].join(', ')}`);
       },
-      (error: unknown) => {
-        if (!(error instanceof RequestError && error.problem.code === 'cancelled')) this.events.failed(error);
+      (error) => {
+        this.events.failed(error);
       },
     );
   }

@@ -9,6 +9,7 @@ import { Colours } from '../colours';
 import { SHARED_COMMANDS } from '../commands';
 import { EVERYTHING, type Change } from '../context';
 import type { AskedSvg } from '../export';
+import { isWritten } from '../keyboard';
 import { PROFILE_PANES } from '../panes';
 import { flamePane, type FlamePane } from '../panes/flame';
 import { KeptFlame } from '../flame/settings';
@@ -20,10 +21,11 @@ import { Dock } from '../shell/dock';
 import { ViewFrame } from '../shell/frame';
 import { makeHead, type Head } from '../shell/head';
 import type { MenuEntry } from '../shell/menu';
+import { saver } from '../shell/saver';
 import { shareEntries } from '../shell/share';
 import { Summary } from '../shell/summary';
 import { comparing, type Picker } from '../shell/toolbar';
-import { debounce, element, setText } from '../ui/dom';
+import { element, setText } from '../ui/dom';
 import { FileBar } from '../ui/file-bar';
 import { FilterBox } from '../ui/filter-box';
 import { allocationTerms } from '../filter/terms';
@@ -33,8 +35,6 @@ import { Help, profileKeys } from '../ui/help';
 import { watchTheme } from '../ui/theme';
 import { ProfileContext, type ProfileOwner } from './context';
 import { ProfileTimes, type Stretch } from './times';
-
-const SAVE_AFTER_MS = 250;
 
 export class ProfileView implements ProfileOwner {
   value: number;
@@ -60,9 +60,9 @@ export class ProfileView implements ProfileOwner {
   private readonly times: ProfileTimes | null;
   private readonly stop = new AbortController();
   private lastPane: PaneId = 'liveSet';
-  private readonly saveSoon = debounce(SAVE_AFTER_MS, () => {
+  private readonly saveSoon = saver(() => {
     this.save();
-  });
+  }, this.stop.signal);
 
   constructor(
     private readonly api: Api,
@@ -243,8 +243,8 @@ export class ProfileView implements ProfileOwner {
   }
 
   dispose(): void {
+    this.saveSoon.flush();
     this.stop.abort();
-    this.saveSoon.cancel();
     this.dock.dispose();
     this.head.dispose();
     this.flamePane.dispose();
@@ -453,8 +453,8 @@ export class ProfileView implements ProfileOwner {
 
   private key(event: KeyboardEvent): boolean {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return false;
-    if (event.target instanceof Element && event.target.closest('input, textarea, select, .settings-slot'))
-      return false;
+    if (isWritten(event.target)) return false;
+    if (event.target instanceof Element && event.target.closest('select, .settings-slot')) return false;
     if (event.key === 't') this.toggleDock();
     else if (event.key === 'v') this.askFor((this.value + 1) % this.info.values.length);
     else if (event.key === '/') this.filterBox.focus();

@@ -2,6 +2,7 @@
 
 import type { Layout } from '../scene/state';
 import { RequestError } from '../api';
+import { isCancelled } from '../latest';
 import { add, element, replace, setText } from '../ui/dom';
 import { splitter } from '../ui/splitter';
 
@@ -100,7 +101,7 @@ export class ViewFrame {
 
   /** What went wrong, as such a note; what was cancelled went as it should. */
   failed(error: unknown): void {
-    if (error instanceof RequestError && error.problem.code === 'cancelled') return;
+    if (isCancelled(error)) return;
     this.say(error instanceof Error ? error.message : String(error));
     this.note.classList.add('error');
     if (error instanceof RequestError && error.problem.code === 'internal') {

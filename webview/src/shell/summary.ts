@@ -2,7 +2,8 @@
 
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { HeadlineAnswer, Notice, SnapshotFinding } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Api, type Pending } from '../api';
+import type { Api, Pending } from '../api';
+import { isCancelled } from '../latest';
 
 const MOST_FINDINGS = 20;
 
@@ -83,7 +84,7 @@ export class Summary {
   private ask<T>(pending: Pending<T>, use: (answer: T) => void): void {
     this.pending.push(pending);
     pending.answer.then(use, (error: unknown) => {
-      if (!(error instanceof RequestError && error.problem.code === 'cancelled')) this.failed(error);
+      if (!isCancelled(error)) this.failed(error);
     });
   }
 }

@@ -1,8 +1,31 @@
-// Where a query is written: a text area that knows the tables.
+// Where a query is written: CodeMirror, which knows SQLite's language and the snapshot's tables.
 
+import {
+  autocompletion,
+  acceptCompletion,
+  completionKeymap,
+  type CompletionContext,
+  type CompletionResult,
+} from '@codemirror/autocomplete';
+import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
+import { SQLite, sql } from '@codemirror/lang-sql';
+import { bracketMatching, HighlightStyle, syntaxHighlighting } from '@codemirror/language';
+import { EditorState, Prec, StateEffect, StateField } from '@codemirror/state';
+import {
+  Decoration,
+  EditorView,
+  keymap,
+  placeholder,
+  tooltips,
+  type Command,
+  type DecorationSet,
+} from '@codemirror/view';
+import { tags } from '@lezer/highlight';
 import type { SqlSchema } from '../../../extension/shared/protocol.gen';
-import { element, replace } from '../ui/dom';
-import { complete, type Completion, type Suggestion } from './complete';
+import { element } from '../ui/dom';
+import { complete } from './complete';
+
+const MOST_CHARACTERS = 100_000;
 
 export interface EditorActions {
   readonly run: () => void;
@@ -14,67 +37,79 @@ export interface EditorActions {
 
 export class Editor {
   readonly root: HTMLElement;
-  readonly area = element('textarea', {
-    class: 'code',
-    attributes: {
-      'aria-label': 'SQL query',
-      'aria-keyshortcuts': 'Control+Enter',
-      'aria-autocomplete': 'list',
-      'aria-controls': 'sql-completion',
-      autocapitalize: 'off',
-      autocomplete: 'off',
-      spellcheck: 'false',
-      wrap: 'off',
-      maxlength: 100_000,
-      placeholder: 'SELECT …   (Ctrl+Enter runs it, Ctrl+Space completes)',
-    },
-  });
-  private readonly popup = element('ul', {
-    class: 'sql-completion',
-    role: 'listbox',
-    id: 'sql-completion',
-    hidden: true,
-    attributes: { 'aria-label': 'Suggestions' },
-  });
+  private readonly view: EditorView;
   private schema: SqlSchema | null = null;
-  private completion: Completion | null = null;
-  private chosen = 0;
 
-  constructor(private readonly actions: EditorActions) {
-    this.root = element('div', { class: 'sql-editor' }, this.area, this.popup);
-    this.area.addEventListener('keydown', (event) => {
-      if (!this.key(event)) return;
-      event.preventDefault();
-      event.stopPropagation();
+  constructor(query: string, actions: EditorActions) {
+    const does =
+      (run: () => void): Command =>
+      () => {
+        run();
+        return true;
+      };
+    const keys = keymap.of(
+      [
+        { key: 'Mod-Enter', run: does(actions.run) },
+        {
+          key: 'Alt-ArrowUp',
+          run: does(() => {
+            actions.past(-1);
+          }),
+        },
+        {
+          key: 'Alt-ArrowDown',
+          run: does(() => {
+            actions.past(1);
+          }),
+        },
+        { key: 'Tab', run: acceptCompletion },
+        ...completionKeymap,
+        { key: 'Escape', run: does(actions.giveUp) },
+        // VS Code has keys of its own for these, and would do them once more
+        ...historyKeymap,
+      ].map((binding) => ({ ...binding, stopPropagation: true })),
+    );
+    this.view = new EditorView({
+      doc: query,
+      extensions: [
+        Prec.high(keys),
+        keymap.of(defaultKeymap),
+        EditorView.cspNonce.of(nonceOf(document)),
+        EditorState.changeFilter.of(({ newDoc }) => newDoc.length <= MOST_CHARACTERS),
+        EditorView.updateListener.of(({ docChanged }) => {
+          if (docChanged) actions.changed();
+        }),
+        EditorView.contentAttributes.of({
+          'aria-label': 'SQL query',
+          'aria-keyshortcuts': 'Control+Enter',
+        }),
+        history(),
+        bracketMatching(),
+        placeholder('SELECT …   (Ctrl+Enter runs it, Ctrl+Space completes)'),
+        sql({ dialect: SQLite }),
+        autocompletion({
+          override: [(context) => this.complete(context)],
+          icons: false,
+          activateOnTypingDelay: 20,
+          interactionDelay: 0,
+        }),
+        // the pane is a container, in which nothing is fixed to the window
+        tooltips({ parent: document.body }),
+        mistake,
+        syntaxHighlighting(HIGHLIGHT),
+        THEME,
+      ],
     });
-    this.area.addEventListener('input', () => {
-      this.actions.changed();
-      this.suggest(false);
-    });
-    this.area.addEventListener('blur', () => {
-      this.hide();
-    });
-    this.area.addEventListener('scroll', () => {
-      if (this.completion) this.place(this.completion.from);
-    });
-    this.popup.addEventListener('mousedown', (event) => {
-      // The focus stays where it is.
-      event.preventDefault();
-      const item = event.target instanceof Element ? event.target.closest('li') : null;
-      if (!item) return;
-      this.chosen = [...this.popup.children].indexOf(item);
-      this.accept();
-    });
+    this.root = element('div', { class: 'sql-editor' }, this.view.dom);
   }
 
   get value(): string {
-    return this.area.value;
+    return this.view.state.doc.toString();
   }
 
   set value(text: string) {
-    this.area.value = text;
-    this.hide();
-    this.actions.changed();
+    const { length } = this.view.state.doc;
+    this.view.dispatch({ changes: { from: 0, to: length, insert: text }, selection: { anchor: 0 } });
   }
 
   learn(schema: SqlSchema): void {
@@ -82,145 +117,106 @@ export class Editor {
   }
 
   focus(): void {
-    this.area.focus();
+    this.view.focus();
   }
 
-  /** Puts the caret where the query is wrong, over the word that is. */
+  /** Underlines the word where the query is wrong, and selects it. */
   pointAt(offset: number): void {
-    const length = /^\w+|^\S/.exec(this.value.slice(offset))?.[0].length ?? 0;
-    this.area.focus();
-    this.area.setSelectionRange(offset, offset + length);
-  }
-
-  private key(event: KeyboardEvent): boolean {
-    const mod = event.ctrlKey || event.metaKey;
-    if (event.key === 'Enter' && mod) {
-      this.hide();
-      this.actions.run();
-      return true;
-    }
-    if (event.key === ' ' && mod) {
-      this.suggest(true);
-      return true;
-    }
-    if (event.altKey && (event.key === 'ArrowUp' || event.key === 'ArrowDown')) {
-      this.actions.past(event.key === 'ArrowUp' ? -1 : 1);
-      return true;
-    }
-    if (this.completion) return this.popupKey(event);
-    if (event.key === 'Escape') {
-      this.actions.giveUp();
-      return true;
-    }
-    return false;
-  }
-
-  private popupKey(event: KeyboardEvent): boolean {
-    const count = this.completion?.suggestions.length ?? 0;
-    switch (event.key) {
-      case 'ArrowDown':
-        this.choose((this.chosen + 1) % count);
-        return true;
-      case 'ArrowUp':
-        this.choose((this.chosen + count - 1) % count);
-        return true;
-      case 'Enter':
-      case 'Tab':
-        if (event.shiftKey) return false;
-        this.accept();
-        return true;
-      case 'Escape':
-        this.hide();
-        return true;
-      case 'ArrowLeft':
-      case 'ArrowRight':
-      case 'Home':
-      case 'End':
-        this.hide();
-        return false;
-      default:
-        return false;
-    }
-  }
-
-  private suggest(asked: boolean): void {
-    const { selectionStart, selectionEnd } = this.area;
-    this.hide();
-    if (!this.schema || selectionStart !== selectionEnd) return;
-    const completion = complete(this.value, selectionStart, this.schema, asked);
-    if (completion.suggestions.length === 0) return;
-    this.completion = completion;
-    replace(this.popup, ...completion.suggestions.map(item));
-    this.popup.hidden = false;
-    this.place(completion.from);
-    this.choose(0);
-  }
-
-  /** Below the word; the text is of one width, so its place is counted. */
-  private place(from: number): void {
-    const lines = this.value.slice(0, from).split('\n');
-    const style = getComputedStyle(this.area);
-    const lineHeight = parseFloat(style.lineHeight);
-    const inset = parseFloat(style.paddingTop);
-    const below = inset + lines.length * lineHeight - this.area.scrollTop;
-    const room = this.root.clientHeight - below;
-    // Where there is no room below it stands above, and where there is none either it covers what it must.
-    const height = Math.min(this.popup.scrollHeight, 180);
-    const above = below - lineHeight - height;
-    const top = room >= height || above < 0 ? below : above;
-    this.popup.style.top = `${top}px`;
-    const left = (lines.at(-1)?.length ?? 0) * this.characterPx() + inset - this.area.scrollLeft;
-    const most = window.innerWidth - this.root.getBoundingClientRect().left - this.popup.offsetWidth - 8;
-    this.popup.style.left = `${Math.max(Math.min(left, most), 0)}px`;
-  }
-
-  private characterPx(): number {
-    const canvas = document.createElement('canvas').getContext('2d');
-    if (!canvas) return 8;
-    const { fontSize, fontFamily } = getComputedStyle(this.area);
-    canvas.font = `${fontSize} ${fontFamily}`;
-    return canvas.measureText('0').width;
-  }
-
-  private choose(index: number): void {
-    this.chosen = index;
-    [...this.popup.children].forEach((each, i) => {
-      each.setAttribute('aria-selected', String(i === index));
-      if (i !== index || !(each instanceof HTMLElement)) return;
-      // Not scrollIntoView, which would move the page as well.
-      const { offsetTop, offsetHeight } = each;
-      const { scrollTop, clientHeight } = this.popup;
-      if (offsetTop < scrollTop) this.popup.scrollTop = offsetTop;
-      else if (offsetTop + offsetHeight > scrollTop + clientHeight)
-        this.popup.scrollTop = offsetTop + offsetHeight - clientHeight;
-      this.area.setAttribute('aria-activedescendant', each.id);
+    const from = Math.min(offset, this.view.state.doc.length);
+    const length = /^\w+|^\S/.exec(this.value.slice(from))?.[0].length ?? 0;
+    this.view.dispatch({
+      selection: { anchor: from, head: from + length },
+      effects: wrongAt.of({ from, to: from + length }),
+      scrollIntoView: true,
     });
+    this.view.focus();
   }
 
-  private accept(): void {
-    const suggestion = this.completion?.suggestions[this.chosen];
-    if (!this.completion || !suggestion) return;
-    const { from } = this.completion;
-    const rest = this.value.slice(this.area.selectionStart);
-    const caret = from + suggestion.text.length;
-    this.area.value = this.value.slice(0, from) + suggestion.text + rest;
-    this.area.setSelectionRange(caret, caret);
-    this.hide();
-    this.actions.changed();
+  dispose(): void {
+    this.view.destroy();
   }
 
-  private hide(): void {
-    this.completion = null;
-    this.popup.hidden = true;
-    this.area.removeAttribute('aria-activedescendant');
+  private complete({ state, pos, explicit }: CompletionContext): CompletionResult | null {
+    if (!this.schema) return null;
+    const { from, suggestions } = complete(state.doc.toString(), pos, this.schema, explicit);
+    if (suggestions.length === 0) return null;
+    const options = suggestions.map(({ text, kind, detail }) => ({ label: text, type: kind, detail }));
+    // they are matched and ordered already
+    return { from, options, filter: false };
   }
 }
 
-function item(suggestion: Suggestion, index: number): HTMLElement {
-  return element(
-    'li',
-    { role: 'option', id: `sql-suggestion-${index}`, class: suggestion.kind },
-    element('span', { class: 'code' }, suggestion.text),
-    suggestion.detail !== '' && element('span', { class: 'muted' }, suggestion.detail),
-  );
+/** With which the page allows styles; VS Code's own scripts stand before ours. */
+function nonceOf({ scripts }: Document): string {
+  return [...scripts].find(({ nonce }) => nonce !== '')?.nonce ?? '';
 }
+
+const wrongAt = StateEffect.define<{ readonly from: number; readonly to: number }>();
+
+/** The word that the server names as wrong, until the query is changed. */
+const mistake = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update: (marks, { docChanged, effects }) => {
+    const wrong = effects.find((effect) => effect.is(wrongAt));
+    if (wrong?.is(wrongAt) && wrong.value.from < wrong.value.to)
+      return Decoration.set(MISTAKE.range(wrong.value.from, wrong.value.to));
+    return docChanged ? Decoration.none : marks;
+  },
+  provide: (field) => EditorView.decorations.from(field),
+});
+const MISTAKE = Decoration.mark({ class: 'sql-mistake', attributes: { 'aria-invalid': 'true' } });
+
+const HIGHLIGHT = HighlightStyle.define([
+  { tag: tags.keyword, color: 'var(--vscode-debugTokenExpression-boolean)' },
+  { tag: [tags.string, tags.special(tags.string)], color: 'var(--vscode-debugTokenExpression-string)' },
+  { tag: tags.number, color: 'var(--vscode-debugTokenExpression-number)' },
+  { tag: tags.comment, color: 'var(--vscode-descriptionForeground)', fontStyle: 'italic' },
+]);
+
+const THEME = EditorView.theme({
+  '&': {
+    height: '100%',
+    border: '1px solid var(--vscode-input-border, var(--line))',
+    borderRadius: '3px',
+    color: 'var(--vscode-input-foreground)',
+    background: 'var(--vscode-input-background)',
+  },
+  '&.cm-focused': { outline: '1px solid var(--vscode-focusBorder)', outlineOffset: '-1px' },
+  '.cm-scroller': { fontFamily: 'var(--code)', lineHeight: '19px' },
+  '.cm-content': { padding: '6px 0', caretColor: 'var(--vscode-editorCursor-foreground)' },
+  '.cm-placeholder': { color: 'var(--vscode-input-placeholderForeground)' },
+  '.cm-content ::selection': { backgroundColor: 'var(--vscode-editor-selectionBackground)' },
+  '&.cm-focused .cm-matchingBracket': {
+    backgroundColor: 'transparent',
+    outline: '1px solid var(--vscode-editorBracketMatch-border)',
+  },
+  '&.cm-focused .cm-nonmatchingBracket': { backgroundColor: 'transparent' },
+  '.sql-mistake': {
+    textDecoration: 'underline wavy var(--vscode-editorError-foreground, var(--vscode-errorForeground))',
+    textDecorationSkipInk: 'none',
+  },
+  '.cm-tooltip.cm-tooltip-autocomplete': {
+    border: '1px solid var(--vscode-editorSuggestWidget-border, var(--line))',
+    color: 'var(--vscode-editorSuggestWidget-foreground, var(--vscode-foreground))',
+    backgroundColor: 'var(--vscode-editorSuggestWidget-background, var(--vscode-editor-background))',
+  },
+  '.cm-tooltip.cm-tooltip-autocomplete > ul': {
+    maxHeight: '180px',
+    maxWidth: '420px',
+    fontFamily: 'var(--code)',
+  },
+  '.cm-tooltip.cm-tooltip-autocomplete > ul > li': { padding: '1px 8px' },
+  '.cm-tooltip-autocomplete ul li[aria-selected]': {
+    color:
+      'var(--vscode-editorSuggestWidget-selectedForeground, var(--vscode-list-activeSelectionForeground))',
+    background:
+      'var(--vscode-editorSuggestWidget-selectedBackground, var(--vscode-list-activeSelectionBackground))',
+    outline: '1px dashed var(--vscode-contrastActiveBorder, transparent)',
+    outlineOffset: '-1px',
+  },
+  '.cm-completionDetail': {
+    fontFamily: 'var(--vscode-font-family, system-ui, sans-serif)',
+    fontStyle: 'normal',
+    opacity: '0.8',
+  },
+});

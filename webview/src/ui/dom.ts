@@ -130,14 +130,23 @@ export function iconButton(
 }
 
 /** Calls back at most once per `wait` of quiet. */
-export function debounce(wait: number, run: () => void): { (): void; cancel(): void } {
+export function debounce(
+  wait: number,
+  run: () => void,
+): { (): void; cancel(): void; /** Calls back now, if it is due. */ flush(): void } {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const later = (): void => {
     clearTimeout(timer);
-    timer = setTimeout(run, wait);
+    timer = setTimeout(later.flush, wait);
   };
   later.cancel = (): void => {
     clearTimeout(timer);
+    timer = undefined;
+  };
+  later.flush = (): void => {
+    if (timer === undefined) return;
+    later.cancel();
+    run();
   };
   return later;
 }
