@@ -7,6 +7,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { findChromium } from './lib/chromium.mjs';
 import { installCodeServer } from './lib/code-server.mjs';
+import { installFleet } from './lib/fleet.mjs';
 import { installMemray } from './lib/memray.mjs';
 import { ROOT, VENV_PYTHON, venvProgram } from './lib/paths.mjs';
 import { setup } from './lib/setup.mjs';
@@ -106,7 +107,7 @@ const STEPS = [
     shown: true,
     commands: async (rest) => {
       if (!exists('tests/python')) throw new Nothing('no tests/python');
-      await installMemray();
+      await Promise.all([installMemray(), installFleet()]);
       // Whoever is done takes tests of the other's: files are of very different lengths.
       const all = ['-n', String(Math.min(availableParallelism(), 4)), '--dist', 'worksteal', 'tests/python'];
       return [[VENV_PYTHON, '-m', 'pytest', ...(rest.length ? rest : all)]];

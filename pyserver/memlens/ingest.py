@@ -32,11 +32,13 @@ def ingest(
     out: Path | None = None,
     tools: Tools | None = None,
     dump: int | None = None,
+    *,
+    pictures: bool = True,
 ) -> Path:
     """Make the archive of ``path`` in the cache, or at ``out``, and return its folder.
 
     ``report`` gets ``(stage, fraction of the whole)``. Without ``tools`` they come from the environment. ``dump``
-    chooses one of a file with several, from 0; the last one by default. Raises
+    chooses one of a file with several, from 0; the last one by default. ``pictures`` are drawn ahead. Raises
     :class:`memlens.errors.MemlensError`, MemoryError, and OSError if the archive can't be written; all partial files
     are removed then.
     """
@@ -67,7 +69,8 @@ def ingest(
             raise ChangedFileError(f"{path} was written while it was read")
         write_archive(model, source, partial, overall)
         del model
-    _draw_first(archive)
+    if pictures:
+        _draw_first(archive)
     if out is None:
         cache.evict(keep=archive)
     return archive
@@ -85,7 +88,7 @@ def _draw_first(archive: Path) -> None:
             except MemlensError:
                 raise
             except Exception:
-                # a bug, of which whoever asks for it is told; the archive is whole without
+                # a bug, reported to whoever asks for it; the archive is complete without it
                 logger.exception("%s of %s is not computed ahead", picture.name, archive.name)
 
 

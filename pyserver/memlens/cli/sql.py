@@ -71,18 +71,22 @@ def print_answer(
 ) -> None:
     """Run a query on an archive whose tables are filled, and print the rows to stdout as they arrive."""
     with closing(SqlSession(open_with(archive, libraries))) as session:
-        names, rows = session.stream(query)
-        if limit is None and form == "table":
-            limit = TABLE_ROWS
-        shown = rows if limit is None else itertools.islice(rows, limit)
-        if form == "json":
-            _print_json(names, shown)
-        elif form == "csv":
-            _print_csv(names, shown)
-        else:
-            _print_table(names, shown)
-        if limit is not None and next(rows, None) is not None:
-            say(f"There are more rows than {limit:,}: use --limit.", error=True)
+        print_rows(*session.stream(query), form, limit)
+
+
+def print_rows(names: list[str], rows: Iterator[tuple[Any, ...]], form: Form, limit: int | None) -> None:
+    """Print rows to stdout as they arrive; of a table the first thousand if there is no limit."""
+    if limit is None and form == "table":
+        limit = TABLE_ROWS
+    shown = rows if limit is None else itertools.islice(rows, limit)
+    if form == "json":
+        _print_json(names, shown)
+    elif form == "csv":
+        _print_csv(names, shown)
+    else:
+        _print_table(names, shown)
+    if limit is not None and next(rows, None) is not None:
+        say(f"There are more rows than {limit:,}: use --limit.", error=True)
 
 
 def print_schema(tables: SqlSchema) -> None:

@@ -18,7 +18,18 @@ from typing import NamedTuple
 
 import msgspec
 
-from memlens.errors import MemlensError, Problem
+from memlens.child import (
+    LINE_LIMIT_BYTES,
+    STDERR_KEPT_BYTES,
+    DoneLine,
+    ErrorLine,
+    IngestError,
+    ProgressLine,
+    died,
+    environment,
+    explain,
+    oom_kills,
+)
 from memlens.store.cache import Cache, partial_folder
 from memlens.store.tables.fill import TABLES
 from memlens.store.tables.schema import Part
@@ -27,43 +38,11 @@ logger = logging.getLogger(__name__)
 
 ProgressListener = Callable[[str, float | None], None]
 
-_STDERR_KEPT_BYTES = 8_192
-_LINE_LIMIT_BYTES = 1 << 20
-_OOM_COUNTERS = Path("/proc/vmstat")
-
-
-class ProgressLine(msgspec.Struct, tag_field="type", tag="progress"):
-    """How far the child is."""
-
-    stage: str
-    fraction: float | None = None
-
-
-class DoneLine(msgspec.Struct, tag_field="type", tag="done"):
-    """The child's last line when all went well."""
-
-    archive: str
-
-
-class ErrorLine(msgspec.Struct, tag_field="type", tag="error"):
-    """The child's last line when the file is to blame."""
-
-    problem: Problem
-
 
 _running: dict[asyncio.subprocess.Process, Callable[[int], None]] = {}
 """The children alive now, with what removes what each was making."""
 
 _decode_line = msgspec.json.Decoder(ProgressLine | DoneLine | ErrorLine).decode
-
-
-class IngestError(MemlensError):
-    """The child's own problem, or what its death means."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.message, offset=problem.offset, advice=problem.advice)
-        self.code = problem.code
-        self.retry = problem.retry
 
 
 async def ingest(source: Path, cache: Cache, options: list[str], on_progress: ProgressListener) -> Path:
@@ -101,7 +80,7 @@ class _Work(NamedTuple):
 async def _run(
     work: _Work, command: list[str], on_progress: ProgressListener, remove: Callable[[int], None]
 ) -> Path:
-    oom_kills = _oom_kills()
+    killed_before = oom_kills()
     command = [
         sys.executable,
         "-m",
@@ -136,7 +115,7 @@ async def _run(
         case ErrorLine(problem):
             raise IngestError(problem)
     await asyncio.to_thread(remove, child.pid)
-    raise IngestError(_explain(work.name, status, errors, oom_killed=_oom_kills() > oom_kills))
+    raise IngestError(explain(work.name, status, errors, oom_killed=oom_kills() > killed_before))
 
 
 def remove_unfinished(folder: Path, pid: int) -> None:
@@ -145,17 +124,14 @@ def remove_unfinished(folder: Path, pid: int) -> None:
 
 
 async def _start(command: list[str]) -> asyncio.subprocess.Process:
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"}
-    # meant for a server that lives long: a child ends, and Python's own allocator is the faster one
-    environment.pop("PYTHONMALLOC", None)
     flags = 0
     if sys.platform == "win32":
         flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
     try:
         return await asyncio.create_subprocess_exec(
             *command,
-            env=environment,
-            limit=_LINE_LIMIT_BYTES,
+            env=environment(),
+            limit=LINE_LIMIT_BYTES,
             # open for as long as this process lives, from which the child knows it where nothing else says so
             stdin=subprocess.DEVNULL if sys.platform == "linux" else subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -165,13 +141,13 @@ async def _start(command: list[str]) -> asyncio.subprocess.Process:
             creationflags=flags,
         )
     except OSError as error:
-        raise IngestError(_died(f"The process that reads snapshots could not be started: {error}")) from error
+        raise IngestError(died(f"The process that reads snapshots could not be started: {error}")) from error
 
 
 async def _follow(
     output: asyncio.StreamReader | None, on_progress: ProgressListener
 ) -> DoneLine | ErrorLine | None:
-    """Forward progress until the child closes its output; its last word, if it said one."""
+    """Forward progress until the child closes its output; return its outcome, if it reported one."""
     outcome: DoneLine | ErrorLine | None = None
     while output is not None:
         try:
@@ -196,8 +172,8 @@ async def _follow(
 async def _tail(errors: asyncio.StreamReader | None) -> str:
     """Read all of stderr, so that the child never waits for us, and keep its end."""
     kept = b""
-    while errors is not None and (piece := await errors.read(_STDERR_KEPT_BYTES)):
-        kept = (kept + piece)[-_STDERR_KEPT_BYTES:]
+    while errors is not None and (piece := await errors.read(STDERR_KEPT_BYTES)):
+        kept = (kept + piece)[-STDERR_KEPT_BYTES:]
     return kept.decode(errors="replace").strip()
 
 
@@ -225,48 +201,3 @@ def _kill(child: asyncio.subprocess.Process) -> None:
         else:
             # The child leads its own group, so its process id is the group's.
             os.killpg(child.pid, signal.SIGKILL)
-
-
-def _explain(work: str, status: int, errors: str, *, oom_killed: bool) -> Problem:
-    """What it means that the child ended without a last word."""
-    if "MemoryError" in errors or (status == -signal.SIGABRT and "bad_alloc" in errors):
-        return _out_of_memory(f"The {work} took more memory than this machine could give")
-    if sys.platform != "win32" and status == -signal.SIGKILL:
-        if oom_killed:
-            return _out_of_memory(f"The system ended the {work} because memory ran out")
-        return _died(f"The {work} was killed by the system or by somebody")
-    if sys.platform != "win32" and status == -signal.SIGBUS:
-        return _died("The snapshot, or the disk that its archive is written to, went away while it was read")
-    if status < 0:
-        return _died(f"The {work} died ({_signal_name(-status)})")
-    last = errors.rsplit("\n", 1)[-1] if errors else "without a word"
-    return _died(f"The {work} ended unexpectedly with status {status} ({last})")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def _died(message: str) -> Problem:
-    advice = "Try again; if it happens again, the log of the Memlens server has the details."
-    return Problem(code="ingest-died", message=message, advice=advice)
-
-
-def _out_of_memory(message: str) -> Problem:
-    advice = "Close other programs, or open the file on a machine with more memory, and try again."
-    return Problem(code="out-of-memory", message=message, advice=advice)
-
-
-def _oom_kills() -> int:
-    """How many processes Linux has ended for want of memory since it booted; 0 elsewhere."""
-    try:
-        for line in _OOM_COUNTERS.read_text(encoding="ascii").splitlines():
-            name, _, value = line.partition(" ")
-            if name == "oom_kill":
-                return int(value)
-    except (OSError, ValueError):
-        pass
-    return 0

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.kernels.tree.calltree import add_by
-from memlens.model.attribution import Attribution
+from memlens.model.attribution import Attribution, FrameKind
 from memlens.model.frames import KIND_NAMES
 from memlens.model.timeline import NEVER
 from memlens.store.models import devices_of
@@ -20,7 +20,7 @@ I64 = npt.NDArray[np.int64]
 
 ChargedTo = Literal["user", "library", "native", "no_line", "no_stack", "before_recording"]
 """Whose line is charged: the user's, a library's where no frame of the stack is the user's, or native code's; or why no
-line is: the stack has no frame with a line, there is no stack, or there is none as it was allocated before recording.
+line is: the stack has no frame with a line, there is no stack, or it was allocated before recording.
 """
 
 _KINDS: tuple[ChargedTo, ...] = (*KIND_NAMES, "no_line", "no_stack", "before_recording")
@@ -100,3 +100,40 @@ def _bare_before_recording(snapshot: Snapshot) -> I64:
         at_peak = (start <= info.peak_moment) & (end > info.peak_moment)
         sums += [size.sum(), len(rows), size[at_peak].sum(), size[end > info.events].sum()]
     return sums
+
+
+class ChargedLine(ChargedFigures, frozen=True):
+    """What of a snapshot is charged to a source line."""
+
+    file: str
+    line: int
+    function: str
+    code: FrameKind
+
+
+def charged_lines(
+    snapshot: Snapshot, attribution: Attribution, most: int
+) -> tuple[list[ChargedLine], ChargedFigures, int]:
+    """The ``most`` lines that are charged the most, the sum of all else, and how many lines that leaves out.
+
+    They are ordered by the more of what was live at the peak and at the end, then by what they allocated in all.
+    """
+    figures = np.ascontiguousarray(stack_totals(snapshot)[:, [0, 1, 2, 4]].T)
+    frames = snapshot.frames
+    of_frames = by_charged_frame(snapshot, attribution, figures)[:, :-1]
+    chosen = np.flatnonzero(of_frames.any(axis=0) & (frames.file != 0) & (frames.line > 0))
+    keys = frames.file[chosen].astype(np.int64) << 32 | frames.line[chosen]
+    _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    sums = np.zeros((len(figures), len(first)), np.int64)
+    add_by(places.astype(np.uint32), np.take(of_frames, chosen, axis=1), sums)
+    order = np.lexsort((-sums[0], -np.maximum(sums[2], sums[3])))[:most]
+    numbers = chosen[first[order]].tolist()
+    rows = frames.rows(numbers)
+    lines = [
+        ChargedLine(total, count, at_peak, at_end, file, line, function, KIND_NAMES[kind])
+        for (file, line, function, kind), (total, count, at_peak, at_end) in zip(
+            (rows[frame] for frame in numbers), sums[:, order].T.tolist(), strict=True
+        )
+    ]
+    rest = figures.sum(axis=1) - sums[:, order].sum(axis=1)
+    return lines, ChargedFigures(*rest.tolist()), len(first) - len(order)

@@ -85,7 +85,7 @@ _LIMITS = {
     apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
 
-# a comment is no further statement
+# a comment isn't another statement
 _NOTHING = re.compile(r"(\s|;|--[^\n]*(\n|\Z)|/\*.*?(\*/|\Z))*", re.DOTALL)
 
 ColumnType = Literal["integer", "real", "text", "blob", "mixed", "none"]

@@ -1,12 +1,17 @@
 """The height of a whole run in a few hundred columns, for the minimap."""
 
 import numpy as np
+import numpy.typing as npt
 
 from memlens.kernels.trace import ranges
+from memlens.model.info import AxisRange
 from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.answers import Axis, OverviewAnswer
 from memlens.views.selection.columns import axis_range, check_columns, device_of, moments_between
 from memlens.views.trace.picture.packing import text_of
+
+F64 = npt.NDArray[np.float64]
 
 
 def overview(
@@ -15,12 +20,23 @@ def overview(
     """The most and the least that was live in each of ``columns`` even columns. Raises :class:`BadRequestError`."""
     check_columns(columns)
     found = device_of(snapshot, device, filter_text)
-    extent = axis_range(found, axis)
-    first, last = moments_between(found, axis, np.linspace(extent.x0, extent.x1, columns + 1))
-    highest, lowest = np.empty(columns), np.empty(columns)
-    ranges.extremes(found.live, first, last, highest, lowest, found.live_64, found.live_4096, found.low_64)
+    extent, highest, lowest = extremes(found, axis, columns)
     return OverviewAnswer(
         extent.x0, extent.x1, columns, found.info.peak_bytes,
         text_of(highest, "<f8"),
         text_of(lowest, "<f8"),
     )  # fmt: skip
+
+
+def extremes(device: Device, axis: Axis, columns: int) -> tuple[AxisRange, F64, F64]:
+    """A device's whole extent, and the most and the least bytes that were live in each of ``columns`` even columns.
+
+    Raises :class:`BadRequestError` for times that the file hasn't.
+    """
+    extent = axis_range(device, axis)
+    first, last = moments_between(device, axis, np.linspace(extent.x0, extent.x1, columns + 1))
+    highest, lowest = np.empty(columns), np.empty(columns)
+    ranges.extremes(
+        device.live, first, last, highest, lowest, device.live_64, device.live_4096, device.low_64
+    )
+    return extent, highest, lowest

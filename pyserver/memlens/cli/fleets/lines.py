@@ -1,0 +1,42 @@
+"""``memlens fleet lines``: lines of source across all snapshots."""
+
+import argparse
+from contextlib import closing
+
+from memlens.cli.output import json_line, say
+from memlens.fleet.database import open_fleet
+from memlens.fleet.questions.lines import LineOfSnapshot, line, lines
+from memlens.units import format_bytes
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    with closing(open_fleet(options.folder)) as fleet:
+        if options.line is not None:
+            return _one(options, line(fleet, options.line))
+        rows = lines(fleet, options.at, options.search, options.top)
+    if options.json:
+        json_line(rows)
+        return 0
+    say(f"charged to the line, live at the {options.at}; the median is of the snapshots that have the line")
+    say(f"{'most':>10} {'median':>10} {'least':>10} {'snapshots':>9}  line")
+    for row in rows:
+        say(
+            f"{format_bytes(row.most_bytes):>10} {format_bytes(row.median_bytes):>10} "
+            f"{format_bytes(row.least_bytes):>10} {row.snapshots:>9,}  {row.file}:{row.line} {row.function}, most in "
+            f"{row.most_name}"
+        )
+    return 0
+
+
+def _one(options: argparse.Namespace, rows: list[LineOfSnapshot]) -> int:
+    if options.json:
+        json_line(rows)
+        return 0
+    say(f"{'at peak':>10} {'at end':>10} {'total':>10} {'count':>10}  snapshot")
+    for row in rows:
+        say(
+            f"{format_bytes(row.peak_bytes):>10} {format_bytes(row.end_bytes):>10} {format_bytes(row.total_bytes):>10} "
+            f"{row.count:>10,}  {row.name}, {row.file} {row.function}"
+        )
+    return 0

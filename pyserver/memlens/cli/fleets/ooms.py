@@ -1,0 +1,32 @@
+"""``memlens fleet ooms``: which snapshot ran out of memory first."""
+
+import argparse
+from contextlib import closing
+from datetime import UTC, datetime
+
+from memlens.cli.output import json_line, say
+from memlens.fleet.database import open_fleet
+from memlens.fleet.questions.ooms import ooms
+from memlens.model.info import device_name
+from memlens.units import format_time
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    with closing(open_fleet(options.folder)) as fleet:
+        rows = ooms(fleet, options.top)
+    if options.json:
+        json_line(rows)
+        return 0
+    if not rows:
+        say("No snapshot holds an out-of-memory event.")
+    for row in rows:
+        when = "at an unknown time"
+        if row.unix_us is not None:
+            when = f"{datetime.fromtimestamp(row.unix_us / 1e6, UTC):%Y-%m-%d %H:%M:%S.%f} UTC"
+            when += f", {format_time(row.after_first_us)} after the first" if row.after_first_us else ""
+        say(f"{row.name}, {device_name(row.device).lower()}, {when}")
+        say(f"  {row.text}")
+        if row.line:
+            say(f"  asked for at {row.file}:{row.line} {row.function}")
+    return 0

@@ -1,0 +1,128 @@
+"""``memlens fleet PLACE``: read all snapshots of a place with many workers."""
+
+import argparse
+import sys
+import time
+
+from memlens.cli.output import json_line, say
+from memlens.fleet.run import FileDone, Listed, Message, Options, Progress, Result, Waiting, default_folder
+from memlens.fleet.run import run as read
+from memlens.units import counted, format_bytes, plain, shortened
+
+_SHOW_S = 0.2
+_MOST_NAMED = 3
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    out = options.out or default_folder(options.place)
+    chosen = Options(
+        options.place,
+        out.absolute(),
+        options.scheduler,
+        options.workers,
+        options.memory_limit,
+        options.archives,
+    )
+    shown = _Terminal() if options.progress != "json" else None
+    listener = json_line if shown is None else shown.on
+    try:
+        result = read(chosen, listener)
+    except KeyboardInterrupt:
+        if shown is not None:
+            shown.clear()
+        say(
+            f"memlens: Interrupted. Finished summaries are in {out}; the same command goes on from there.",
+            error=True,
+        )
+        return 1
+    if shown is None:
+        json_line(result)
+    else:
+        shown.clear()
+        say(_words(result))
+    return 0
+
+
+def _words(result: Result) -> str:
+    problems = [
+        f"{count:,} {name}"
+        for count, name in (
+            (result.damaged, "damaged"), (result.failed, "not read"), (result.other, "not snapshots"),
+        )
+        if count
+    ]  # fmt: skip
+    known = f", {result.known:,} known already" if result.known else ""
+    return (
+        f"{counted(result.files, 'file')}{known}: {result.ok:,} summarised"
+        f"{', ' if problems else ''}{', '.join(problems)}; {format_bytes(result.bytes)} read "
+        f"in {result.seconds:.1f} s by {counted(result.workers, 'worker')}. Summaries are in {result.folder}"
+    )
+
+
+class _Terminal:
+    """A line that changes where there is a terminal; lines about problems everywhere, on stderr."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._reading: dict[str, Progress] = {}
+        self._done = 0
+        self._files = 0
+        self._problems = 0
+        self._shown_at = 0.0
+
+    def on(self, message: Message) -> None:
+        match message:
+            case Listed(files=files, known=known, bytes=total):
+                self._files = files - known
+                self._line(
+                    f"{counted(files, 'file')}, {format_bytes(total)}"
+                    + (f", of which {known:,} have a summary already" if known else "")
+                )
+            case Waiting():
+                self._line("The scheduler has no workers yet: waiting for one")
+            case Progress():
+                if message.attempt > 1 and message.stage == "started":
+                    died = self._reading.get(message.name)
+                    who = f" on {died.worker}" if died else ""
+                    self._line(
+                        f"{message.name}: the reading{who} ended with its worker, attempt {message.attempt:,} is on "
+                        f"{message.worker}"
+                    )
+                self._reading[message.name] = message
+            case FileDone():
+                self._reading.pop(message.name, None)
+                self._done = message.done
+                if message.problem is not None:
+                    self._problems += 1
+                    self._line(f"{message.name}: {message.problem.message}")
+            case Result():
+                pass
+        self._show()
+
+    def clear(self) -> None:
+        if self._live:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def _line(self, text: str) -> None:
+        self.clear()
+        say(text, error=True)
+
+    def _show(self) -> None:
+        now = time.monotonic()
+        if not self._live or now - self._shown_at < _SHOW_S:
+            return
+        self._shown_at = now
+        reading = [
+            f"{shortened(each.name, 30)} {each.fraction or 0:.0%}"
+            for each in list(self._reading.values())[:_MOST_NAMED]
+        ]
+        more = len(self._reading) - len(reading)
+        text = f"{self._done:,} of {self._files:,}"
+        if self._problems:
+            text += f", {counted(self._problems, 'problem')}"
+        text += f"; reading {', '.join(reading)}" if reading else ""
+        text += f" and {more:,} more" if more else ""
+        sys.stderr.write(f"\r\x1b[K{plain(text)}")
+        sys.stderr.flush()

@@ -1,0 +1,29 @@
+"""``memlens fleet sql``: a query over all summaries."""
+
+import argparse
+import sys
+
+from memlens.cli.output import say
+from memlens.cli.sql import Form, print_rows
+from memlens.errors import MemlensError
+from memlens.fleet.questions.sql import query
+from memlens.fleet.tables import SNAPSHOTS, TABLES, columns_of
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    if options.schema:
+        for table in (SNAPSHOTS, *TABLES):
+            say(f"{table}:")
+            for column in columns_of(table):
+                say(f"    {column.name:22} {column.type:8} {column.description}")
+        return 0
+    if options.query is None:
+        raise MemlensError("There is no query", advice="Try memlens fleet sql --help.")
+    form: Form = "json" if options.json else "csv" if options.csv else "table"
+    print_rows(
+        *query(options.folder, sys.stdin.read() if options.query == "-" else options.query),
+        form,
+        options.limit,
+    )
+    return 0

@@ -1,0 +1,241 @@
+"""The engine: Dask's scheduler and its workers, those of this machine or those that the user named.
+
+Without a name a cluster of this machine's cores is started and ended with the run. It listens on the loopback interface
+and speaks TLS with a certificate that is made for it, so that no other user of the machine can give it work.
+"""
+
+import contextlib
+import logging
+import os
+import signal
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memlens.errors import MemlensError, Problem
+from memlens.fleet.missing import needed
+from memlens.fleet.work import TOPIC, Event, Job, Outcome, read_file
+
+MOST_DEATHS = 3
+"""A file whose worker died is given to another one so often."""
+
+_CONNECT_S = 30.0
+_LOOK_S = 0.2
+_SILENT = logging.CRITICAL + 1
+"""What Dask logs are tracebacks about connections; what matters of these becomes a sentence."""
+_WITHOUT_WORKERS_S = 5.0
+
+_OWN_CLUSTER = {
+    "distributed.scheduler.allowed-failures": MOST_DEATHS,
+    # a worker gets a file when it has read the last one: what it doesn't have doesn't die with it
+    "distributed.scheduler.worker-saturation": 1.0,
+    "distributed.scheduler.http.routes": ["distributed.http.health"],
+    "distributed.worker.http.routes": ["distributed.http.health"],
+    # what a worker itself holds is small; its child has a limit of its own
+    "distributed.worker.memory.terminate": False,
+    "distributed.admin.tick.limit": "60 s",
+}
+
+
+class SchedulerError(MemlensError):
+    """The scheduler that was named can't be reached, or went away."""
+
+    code = "scheduler"
+    advice = "Check its address, and that it runs."
+
+
+class Finished(NamedTuple):
+    """A file that a worker is done with, or that killed its workers."""
+
+    job: Job
+    outcome: Outcome | None
+    problem: Problem | None
+
+
+class Engine:
+    """Jobs that are given to workers, a few ahead."""
+
+    def __init__(self, client: Any, on_event: Callable[[Event], None]) -> None:
+        self._client = client
+        self._on_event = on_event
+        self._events: SimpleQueue[Event] = SimpleQueue()
+        self._done: SimpleQueue[Any] = SimpleQueue()
+        self._name = f"memlens-{uuid.uuid4().hex[:12]}"
+        self.workers: dict[int, list[str]] = {}
+        """The workers that began a file, by its number."""
+        client.subscribe_topic(TOPIC, self._receive)
+
+    def _receive(self, event: tuple[float, Any]) -> None:
+        with contextlib.suppress(msgspec.ValidationError):
+            self._events.put(msgspec.convert(event[1], Event))
+
+    @property
+    def slots(self) -> int:
+        """How many files are read at once."""
+        return len(self._client.scheduler_info(n_workers=-1)["workers"])
+
+    def run(self, jobs: Iterator[Job]) -> Iterator[Finished]:
+        """Give all jobs to workers, and yield what comes of them as it comes. Raises :class:`SchedulerError`."""
+        running: dict[Any, Job] = {}
+        alone_since: float | None = None
+        while True:
+            slots = self.slots
+            while len(running) < 2 * max(slots, 1) and (job := next(jobs, None)) is not None:
+                future = self._client.submit(
+                    read_file, msgspec.json.encode(job), key=f"{self._name}-{job.number}", pure=False
+                )
+                running[future] = job
+                future.add_done_callback(self._done.put)
+            if not running:
+                break
+            alone_since = self._check_workers(slots, alone_since)
+            try:
+                future = self._done.get(timeout=_LOOK_S)
+            except Empty:
+                self._say()
+                if self._client.status != "running":
+                    raise SchedulerError("The scheduler went away") from None
+                continue
+            self._say()
+            yield self._finished(future, running.pop(future))
+        self._say()
+
+    def _check_workers(self, slots: int, alone_since: float | None) -> float | None:
+        if slots:
+            return None
+        now = time.monotonic()
+        if alone_since is not None and now - alone_since > _WITHOUT_WORKERS_S:
+            self._events.put(Event(-1, "", "waiting for workers"))
+            return now
+        return alone_since if alone_since is not None else now
+
+    def _say(self) -> None:
+        while True:
+            try:
+                event = self._events.get_nowait()
+            except Empty:
+                return
+            if event.stage == "started":
+                self.workers.setdefault(event.number, []).append(event.reader)
+            self._on_event(event)
+
+    def _finished(self, future: Any, job: Job) -> Finished:
+        try:
+            outcome = msgspec.json.decode(future.result(), type=Outcome)
+        except (CancelledError, TimeoutError) as error:
+            raise SchedulerError("The scheduler went away") from error
+        except Exception as error:  # noqa: BLE001 - whatever a worker's Python raises
+            return Finished(job, None, self._problem(job, error))
+        finally:
+            future.release()
+        return Finished(job, outcome, None)
+
+    def _problem(self, job: Job, error: Exception) -> Problem:
+        if type(error).__name__ == "KilledWorker":
+            names = self.workers.get(job.number, [])
+            who = ", ".join(dict.fromkeys(names)) or error.args[1].address
+            return Problem(
+                "worker-died",
+                f"Every worker that read {job.file.name} died, {error.args[2] + 1} times in all: {who}",
+                "Look into the workers' logs; the file may need more memory than they have.",
+            )
+        if isinstance(error, ModuleNotFoundError):
+            return Problem(
+                "missing-package",
+                f"A worker has no {error.name}",
+                "Install memlens[fleet] in the Python of every worker.",
+            )
+        return Problem("internal", f"A worker failed ({type(error).__name__}: {error})", "This is a bug.")
+
+
+@contextlib.contextmanager
+def engine(
+    scheduler: str | None,
+    workers: int | None,
+    memory_limit_bytes: int,
+    on_event: Callable[[Event], None],
+) -> Iterator[Engine]:
+    """The engine of the scheduler that is named, or of a cluster of this machine's own.
+
+    Raises :class:`SchedulerError` and :class:`memlens.fleet.missing.MissingPackageError`.
+    """
+    with needed("distributed"):
+        import dask
+        import distributed
+    logging.getLogger("distributed").setLevel(_SILENT)
+    if scheduler is not None:
+        with _named(scheduler) as client:
+            yield Engine(client, on_event)
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="memlens-fleet-", ignore_cleanup_errors=True) as folder,
+        dask.config.set({**_OWN_CLUSTER, "temporary-directory": folder}),
+        _without_interrupts(),
+        contextlib.ExitStack() as opened,
+    ):
+        cluster = opened.enter_context(
+            distributed.LocalCluster(
+                n_workers=workers or os.cpu_count() or 1,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                worker_dashboard_address="127.0.0.1:0",
+                memory_limit=memory_limit_bytes or "auto",
+                local_directory=folder,
+                security=True,
+                silence_logs=_SILENT,
+            )
+        )
+        client = opened.enter_context(distributed.Client(cluster))
+        client.register_plugin(_ignoring_interrupts(), name="memlens-interrupts")
+        with _interruptible():
+            yield Engine(client, on_event)
+
+
+@contextlib.contextmanager
+def _named(scheduler: str) -> Iterator[Any]:
+    import distributed
+
+    try:
+        client = distributed.Client(scheduler, timeout=_CONNECT_S)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise SchedulerError(f"The scheduler {scheduler} can't be reached: {error}") from error
+    with client:
+        yield client
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Let processes that are started here ignore Ctrl+C: it is this process that ends them."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _ignoring_interrupts() -> Any:
+    """A plugin by which workers that are started again later ignore Ctrl+C as well."""
+    from distributed import WorkerPlugin
+
+    class IgnoreInterrupts(WorkerPlugin):  # type: ignore[misc]
+        def setup(self, worker: Any) -> None:  # noqa: ARG002 - Dask's
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    return IgnoreInterrupts()

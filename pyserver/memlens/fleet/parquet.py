@@ -1,0 +1,68 @@
+"""The tables as Parquet, for DuckDB, pandas and Polars: a file for each, with what the columns are in its schema."""
+
+import contextlib
+import itertools
+import os
+from pathlib import Path
+
+from memlens.fleet.database import Database
+from memlens.fleet.missing import needed
+from memlens.fleet.tables import SCHEMA_VERSION, SNAPSHOTS, TABLES, Column, columns_of
+from memlens.store.disk import make_private, room_in
+
+_ROWS = 100_000
+"""Rows of a group: what is in memory at a time."""
+
+
+def check() -> None:
+    """Raises :class:`memlens.fleet.missing.MissingPackageError` where Parquet can't be written."""
+    with needed("pyarrow"):
+        import pyarrow.parquet  # noqa: F401
+
+
+def write_parquet(database: Database) -> list[Path]:
+    """Write all tables beside the database, each as a whole or not at all. Raises OSError."""
+    return [_write(database, table) for table in (SNAPSHOTS, *TABLES)]
+
+
+def _write(database: Database, table: str) -> Path:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = columns_of(table)
+    schema = pa.schema(
+        [_field(column) for column in columns], metadata={"memlens.schema_version": str(SCHEMA_VERSION)}
+    )
+    target = database.folder / f"{table}.parquet"
+    partial = target.with_name(f".{target.name}.partial-{os.getpid()}")
+    rows = database.rows(table)
+    with contextlib.ExitStack() as cleanup:
+        cleanup.callback(partial.unlink, missing_ok=True)
+        cleanup.enter_context(room_in(database.folder, target.name, advice="Choose another folder by --out."))
+        with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
+            while batch := list(itertools.islice(rows, _ROWS)):
+                arrays = [
+                    pa.array(
+                        (bool(row[place]) for row in batch)
+                        if column.type == "boolean"
+                        else [row[place] for row in batch],
+                        schema.field(place).type,
+                    )
+                    for place, column in enumerate(columns)
+                ]
+                writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+        make_private(partial)
+        partial.replace(target)
+    return target
+
+
+def _field(column: Column) -> object:
+    import pyarrow as pa
+
+    types = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "boolean": pa.bool_()}
+    return pa.field(
+        column.name,
+        types[column.type],
+        nullable=column.optional,
+        metadata={"description": column.description},
+    )

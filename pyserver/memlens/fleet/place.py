@@ -1,0 +1,240 @@
+"""Where a fleet's files are: a folder, a glob or a URL of a store, through fsspec.
+
+Credentials are fsspec's own (its configuration, the environment, the machine's role). A URL with a password is refused,
+so none can get into summaries, logs or the scheduler's messages.
+"""
+
+import contextlib
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from memlens.errors import BadRequestError, MemlensError
+from memlens.fleet.missing import needed
+from memlens.formats.containers import ChangedFileError, FileError
+from memlens.kernels.base.checksum import Checksum
+from memlens.store.disk import room_in
+
+STORES = {
+    "file": "file", "s3": "s3", "gs": "gs", "az": "az", "ssh": "ssh",
+}  # fmt: skip
+"""Schemes of URLs, and fsspec's names for them."""
+
+_CHUNK_BYTES = 8 << 20
+_MAGIC = re.compile(r"[*?\[]")
+_TAGS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "versionId", "VersionId")
+_TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
+_DIGITS = re.compile(r"(\d+)")
+
+
+class StoreError(MemlensError):
+    """A store can't be reached, or refuses."""
+
+    code = "store"
+    advice = (
+        "Check the address, and the credentials that fsspec finds (its configuration or the environment)."
+    )
+
+
+class FleetFile(Struct, frozen=True):
+    """A file of a fleet as its store lists it."""
+
+    name: str
+    """Its path below the place."""
+    url: str
+    """With its scheme; a path for files of this machine."""
+    size_bytes: int
+    identity: str
+    """What tells that it was changed: its size, with the store's tag or the time."""
+
+
+class Place(Struct, frozen=True):
+    """A place as it was named, and what it stands for: a store's scheme, and a path or glob there."""
+
+    named: str
+    scheme: str
+    path: str
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its files are paths of this machine, and of workers that share its file system."""
+        return self.scheme == "file"
+
+
+def place_of(named: str) -> Place:
+    """The place that was named. Raises :class:`BadRequestError`."""
+    if "://" not in named:
+        return Place(named, "file", str(Path(named).absolute()))
+    parts = urlsplit(named)
+    scheme = parts.scheme.lower()
+    if scheme not in STORES:
+        raise BadRequestError(
+            f"{scheme}:// is not a kind of store that Memlens reads",
+            advice=f"Name a folder, a glob, or a URL of {', '.join(f'{each}://' for each in STORES)}.",
+        )
+    if parts.password is not None:
+        raise BadRequestError(
+            "The URL has a password in it, which would be shown and sent around",
+            advice="Put it into fsspec's configuration, or use a key.",
+        )
+    if parts.query and "=" in parts.query:
+        raise BadRequestError(
+            "The URL has parameters in it, which may be credentials",
+            advice="Put them into fsspec's configuration.",
+        )
+    path = named.partition("://")[2]
+    if scheme == "file":
+        path = str(Path("/" + path.lstrip("/")))
+    return Place(named, scheme, path)
+
+
+def files_of(place: Place, without: Path | None = None) -> list[FleetFile]:
+    """The files of a place, in the natural order of their names: "rank2" before "rank10".
+
+    Of a folder all below it, but none whose name or folder begins with a point; nor what is below ``without``.
+    Raises :class:`StoreError`, :class:`FileError` and :class:`BadRequestError`.
+    """
+    with _store(place.scheme, place.named) as store:
+        path = place.path
+        if _MAGIC.search(path):
+            root = _MAGIC.split(path)[0].rpartition("/")[0]
+            found = store.glob(path, detail=True)
+        elif store.isfile(path):
+            root, found = path.rpartition("/")[0], {path: store.info(path)}
+        elif store.isdir(path):
+            root, found = path.rstrip("/"), store.find(path, detail=True)
+        else:
+            raise FileError(f"There is nothing at {place.named}")
+        files = [_file(store, place, root, each) for each in found.values() if each.get("type") == "file"]
+    barred = None if without is None or not place.is_local else f"{without.absolute()}/"
+    return sorted(
+        (
+            file
+            for file in files
+            if not any(part.startswith(".") for part in file.name.split("/"))
+            and (barred is None or not file.url.startswith(barred))
+        ),
+        key=lambda file: natural(file.name),
+    )
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """A key that sorts numbers in names as numbers."""
+    return [
+        (0, int(part), "") if part.isdecimal() and part.isascii() else (1, 0, part)
+        for part in _DIGITS.split(name)
+        if part
+    ]
+
+
+def _file(store: Any, place: Place, root: str, info: dict[str, Any]) -> FleetFile:
+    path = str(info["name"])
+    base = str(store._strip_protocol(root)).rstrip("/")
+    name = path[len(base) :].lstrip("/") if path.startswith(base) else path
+    url = path if place.is_local else str(store.unstrip_protocol(path))
+    return FleetFile(name, url, int(info.get("size") or 0), _identity(info))
+
+
+def _identity(info: dict[str, Any]) -> str:
+    tags = [str(info[key]).strip('"') for key in _TAGS if info.get(key) is not None]
+    # a tag is of the content; a time without one is all that there is
+    known = tags or [str(info[key]) for key in _TIMES if info.get(key) is not None]
+    return "-".join([str(info.get("size")), *known])
+
+
+def identity_now(url: str) -> str:
+    """What tells whether a file was changed, asked of its store. Raises :class:`StoreError`, :class:`FileError`."""
+    scheme, path = _parts(url)
+    with _store(scheme, url) as store:
+        store.invalidate_cache()
+        return _identity(store.info(path))
+
+
+def fetch(url: str, folder: Path) -> tuple[Path, str]:
+    """A file of this machine's own, and its checksum: of a store a copy in ``folder``, streamed in pieces.
+
+    Raises :class:`StoreError`, :class:`FileError`, :class:`ChangedFileError` and OSError.
+    """
+    scheme, path = _parts(url)
+    checksum = Checksum()
+    if scheme == "file":
+        source = Path(path)
+        try:
+            with source.open("rb") as file:
+                while piece := file.read(_CHUNK_BYTES):
+                    checksum.update(piece)
+        except OSError as error:
+            raise FileError(f"{path} can't be opened: {error.strerror}") from error
+        return source, checksum.hexdigest()
+    copy = folder / path.rpartition("/")[2]
+    with (
+        _store(scheme, url) as store,
+        room_in(folder, "a snapshot", advice="Give the workers more room for files."),
+    ):
+        store.invalidate_cache()
+        with (
+            store.open(path, "rb", block_size=_CHUNK_BYTES, cache_type="readahead") as remote,
+            copy.open("wb") as file,
+        ):
+            while piece := remote.read(_CHUNK_BYTES):
+                checksum.update(piece)
+                file.write(piece)
+    return copy, checksum.hexdigest()
+
+
+def keep(archive: Path, place: Place, name: str) -> None:
+    """Copy an archive to the user's place for archives. Raises :class:`StoreError` and OSError."""
+    if place.is_local:
+        target = Path(place.path) / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.move(archive, target)
+        return
+    with _store(place.scheme, place.named) as store:
+        store.put(str(archive), f"{place.path.rstrip('/')}/{name}", recursive=True)
+
+
+def _parts(url: str) -> tuple[str, str]:
+    scheme, separator, _ = url.partition("://")
+    return (scheme, url) if separator else ("file", url)
+
+
+def _is_changed(error: Exception) -> bool:
+    """Whether a store says that a file isn't the one that was opened: S3 by its tag."""
+    return type(error).__name__ == "FileExpired" or getattr(error, "errno", None) == 16
+
+
+@contextlib.contextmanager
+def _store(scheme: str, named: str) -> Iterator[Any]:
+    """A store, whose errors become sentences. They never have more of an address than what was named."""
+    with needed("fsspec"):
+        import fsspec
+    try:
+        yield fsspec.filesystem(STORES[scheme])
+    except MemlensError:
+        raise
+    except ImportError as error:
+        raise StoreError(
+            f"A package for {scheme}:// is missing ({error})",
+            advice="Install it in every worker's Python and here: s3fs, gcsfs, adlfs or paramiko.",
+        ) from error
+    except FileNotFoundError as error:
+        raise FileError(f"There is nothing at {named}") from error
+    except Exception as error:
+        if _is_changed(error):
+            raise ChangedFileError(f"{named} was written while it was read") from error
+        if scheme == "file" and isinstance(error, OSError):
+            raise
+        raise StoreError(f"{named} can't be read: {_words(error)}") from error
+
+
+def _words(error: Exception) -> str:
+    """An error of a store in words, without what may be credentials."""
+    text = re.sub(r"(?i)\b(x-amz-\w+|sig|signature|token|key|secret)=[^&\s]+", r"\1=…", str(error))
+    text = re.sub(r"//[^/@\s]+:[^/@\s]+@", "//", text)
+    return f"{type(error).__name__}: {' '.join(text.split())[:300]}" if text else type(error).__name__

@@ -1,0 +1,53 @@
+"""Questions in SQL to the summaries, on a connection that can do nothing but read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import apsw.ext
+
+from memlens.fleet.database import open_fleet
+from memlens.fleet.tables import SNAPSHOTS, TABLES
+from memlens.views.sql.query import FUNCTIONS, SqlError
+
+_READABLE = frozenset(
+    (SNAPSHOTS, "fleet", "names", *TABLES, *(f"{table}_rows" for table in TABLES), "json_each")
+)
+_ALLOWED = frozenset((apsw.SQLITE_SELECT, apsw.SQLITE_RECURSIVE))
+
+
+def query(folder: Path, statement: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
+    """The names of the columns, and the rows as they come. Raises :class:`SqlError` and FleetError."""
+    connection = open_fleet(folder)
+    connection.authorizer = _authorize
+    try:
+        info = apsw.ext.query_info(connection, statement)
+        if info.query_remaining and info.query_remaining.strip("; \t\r\n"):
+            raise SqlError("There are two statements or more", advice="Write one.")
+        if info.is_explain or not info.description:
+            raise SqlError("The query has no rows", advice="Write a SELECT.")
+        cursor = connection.cursor().execute(statement)
+        names = [name for name, _ in info.description]
+    except apsw.Error as error:
+        raise SqlError(str(error).removeprefix("SQLError: ")) from error
+    return names, _rows(cursor)
+
+
+def _rows(cursor: apsw.Cursor) -> Iterator[tuple[Any, ...]]:
+    try:
+        yield from cursor
+    except apsw.Error as error:
+        raise SqlError(str(error)) from error
+
+
+def _authorize(
+    action: int, first: str | None, second: str | None, _database: str | None, _by: str | None
+) -> int:
+    if action in _ALLOWED:
+        return apsw.SQLITE_OK
+    if action == apsw.SQLITE_READ and (not first or first.lower() in _READABLE):
+        return apsw.SQLITE_OK
+    if action == apsw.SQLITE_FUNCTION and (second or "").lower() in FUNCTIONS:
+        return apsw.SQLITE_OK
+    return apsw.SQLITE_DENY

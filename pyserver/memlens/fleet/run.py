@@ -1,0 +1,263 @@
+"""A run over a fleet: what is to be read, who reads it, and what is written of it."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from memlens.errors import BadRequestError, Problem
+from memlens.fleet.database import Database, Known
+from memlens.fleet.engine import Engine, Finished, engine
+from memlens.fleet.parquet import check as check_parquet
+from memlens.fleet.parquet import write_parquet
+from memlens.fleet.place import FleetFile, Place, files_of, place_of
+from memlens.fleet.summary import rank_of
+from memlens.fleet.tables import SnapshotRow, Status
+from memlens.fleet.work import Event, Job
+
+
+class Options(NamedTuple):
+    """How a fleet is read."""
+
+    place: str
+    out: Path
+    scheduler: str | None = None
+    workers: int | None = None
+    memory_limit_bytes: int = 0
+    archives: str | None = None
+
+
+class Listed(Struct, frozen=True, tag_field="type", tag="listed"):
+    """What the place has: ``known`` files of all have a summary of what they are now and aren't read."""
+
+    files: int
+    known: int
+    bytes: int
+
+
+class Progress(Struct, frozen=True, tag_field="type", tag="progress"):
+    """How far a worker is with a file; ``attempt`` counts the workers that began it, from 1."""
+
+    name: str
+    worker: str
+    stage: str
+    fraction: float | None
+    attempt: int
+
+
+class Waiting(Struct, frozen=True, tag_field="type", tag="waiting"):
+    """The scheduler has no workers."""
+
+
+class FileDone(Struct, frozen=True, tag_field="type", tag="file"):
+    """A file that is done with, the ``done``-th of ``files`` that were to be read."""
+
+    name: str
+    status: Status
+    problem: Problem | None
+    worker: str | None
+    seconds: float
+    attempts: int
+    done: int
+    files: int
+
+
+class Result(Struct, frozen=True, tag_field="type", tag="done"):
+    """What a run came to. Counts are of all files of the place, also of those that were known."""
+
+    folder: str
+    files: int
+    known: int
+    read: int
+    ok: int
+    damaged: int
+    other: int
+    failed: int
+    bytes: int
+    """Of the files that were read."""
+    seconds: float
+    workers: int
+
+
+Message = Listed | Progress | Waiting | FileDone | Result
+
+
+Listener = Callable[[Message], object]
+"""Gets what happens, as it happens."""
+
+
+_AGAIN: frozenset[Status] = frozenset(("failed",))
+"""What is read again though the file is the same: the reason was not in it."""
+
+
+def default_folder(place: str) -> Path:
+    """Where summaries are written if no folder is named: beside what is read, or here if that is elsewhere."""
+    found = place_of(place)
+    path = Path(found.path)
+    if found.is_local and path.is_dir():
+        return path.with_name(f"{path.name}.fleet")
+    stem = next((part for part in reversed(path.parts) if not set(part) & set("*?[")), "snapshots")
+    return Path(f"{stem.strip('/') or 'snapshots'}.fleet")
+
+
+def run(options: Options, listener: Listener) -> Result:
+    """Read all files that have no summary yet. Whatever ends this, summaries that are finished stand.
+
+    Raises :class:`memlens.errors.MemlensError` and OSError.
+    """
+    began = time.monotonic()
+    check_parquet()
+    place = place_of(options.place)
+    if options.archives is not None:
+        place_of(options.archives)
+    files = files_of(place, without=options.out)
+    if not files:
+        raise BadRequestError(f"There are no files at {options.place}", advice="Check the place.")
+    database = Database(options.out, _absolute(place))
+    try:
+        work = _Work(database, options, files, listener)
+        listener(Listed(len(files), len(files) - len(work.wanted), sum(file.size_bytes for file in files)))
+        if work.wanted:
+            with engine(
+                options.scheduler, options.workers, options.memory_limit_bytes, work.on_event
+            ) as engine_:
+                work.read(engine_)
+    finally:
+        try:
+            database.commit()
+            write_parquet(database)
+        finally:
+            database.close()
+    return work.result(time.monotonic() - began)
+
+
+def _absolute(place: Place) -> str:
+    return place.path if place.is_local else place.named
+
+
+class _Work:
+    def __init__(
+        self, database: Database, options: Options, files: list[FleetFile], listener: Listener
+    ) -> None:
+        self._database = database
+        self._options = options
+        self._files = files
+        self._listener = listener
+        known = database.known()
+        self.wanted = [file for file in files if _is_new(file, known.get(file.name))]
+        """The files that are to be read."""
+        self._statuses: dict[str, Status] = {name: each.status for name, each in known.items()}
+        self._numbers = {name: each.snapshot for name, each in known.items()}
+        number = database.next_number()
+        for file in self.wanted:
+            if file.name not in self._numbers:
+                self._numbers[file.name] = number
+                number += 1
+        self._contents: dict[int, dict[str, int]] = {}
+        for each in known.values():
+            if each.status == "ok" and each.content is not None:
+                self._contents.setdefault(each.size_bytes, {})[each.content] = each.snapshot
+        self._by_number = {self._numbers[file.name]: file for file in self.wanted}
+        self._engine: Engine | None = None
+        self._done = 0
+        self._slots = 0
+        self._bytes = 0
+
+    def read(self, engine_: Engine) -> None:
+        self._engine = engine_
+        for finished in engine_.run(self._jobs()):
+            self._put(engine_, finished)
+            self._slots = max(self._slots, engine_.slots)
+
+    def _jobs(self) -> Iterator[Job]:
+        for file in self.wanted:
+            yield Job(
+                file,
+                self._numbers[file.name],
+                list(self._contents.get(file.size_bytes, ())),
+                self._options.archives,
+                self._options.memory_limit_bytes,
+            )
+
+    def on_event(self, event: Event) -> None:
+        """Pass on what a worker reports."""
+        file = self._by_number.get(event.number)
+        if file is None:
+            self._listener(Waiting())
+            return
+        attempt = len(self._engine.workers.get(event.number, ())) if self._engine else 1
+        self._listener(Progress(file.name, event.reader, event.stage, event.fraction, attempt))
+
+    def _put(self, engine_: Engine, finished: Finished) -> None:
+        job, outcome = finished.job, finished.outcome
+        workers = engine_.workers.get(job.number, [])
+        problem = finished.problem if outcome is None else outcome.problem
+        status: Status = "failed" if outcome is None else outcome.status
+        summary = None if outcome is None else outcome.summary
+        content = None if outcome is None else outcome.content
+        row = SnapshotRow(
+            snapshot=job.number,
+            name=job.file.name,
+            rank=rank_of(job.file.name),
+            status=status,
+            problem_code=None if problem is None else problem.code,
+            problem=None if problem is None else _sentence(problem),
+            model=None if summary is None else summary.model,
+            kind=None if summary is None else summary.kind,
+            size_bytes=job.file.size_bytes,
+            content=content,
+            identity=job.file.identity if outcome is None else outcome.identity,
+            peak_bytes=None if summary is None else summary.peak_bytes,
+            peak_unix_us=None if summary is None else summary.peak_unix_us,
+            end_bytes=None if summary is None else summary.end_bytes,
+            ooms=0 if summary is None else sum(device.ooms for device in summary.peaks),
+            steps=0 if summary is None else len(summary.steps),
+            lines_left_out=0 if summary is None else summary.lines_left_out,
+            types_left_out=0 if summary is None else summary.types_left_out,
+            worker=outcome.worker if outcome is not None else workers[-1] if workers else None,
+            attempts=max(len(workers), 1),
+            seconds=0.0 if outcome is None else outcome.seconds,
+            memory_bytes=None if summary is None else summary.memory_bytes,
+        )
+        same = self._contents.get(job.file.size_bytes, {}).get(content or "")
+        if status == "ok" and summary is None and same is not None:
+            self._database.same(row, same)
+        else:
+            self._database.put(row, summary)
+            if status == "ok" and content is not None:
+                self._contents.setdefault(job.file.size_bytes, {})[content] = job.number
+        self._statuses[job.file.name] = status
+        self._done += 1
+        self._bytes += job.file.size_bytes
+        self._listener(
+            FileDone(
+                job.file.name,
+                status,
+                problem,
+                row.worker,
+                row.seconds,
+                row.attempts,
+                self._done,
+                len(self.wanted),
+            )
+        )
+
+    def result(self, seconds: float) -> Result:
+        """What the run came to."""
+        of = [self._statuses.get(file.name) for file in self._files]
+        return Result(
+            str(self._options.out), len(self._files), len(self._files) - len(self.wanted), self._done,
+            of.count("ok"), of.count("damaged"), of.count("other"), of.count("failed"), self._bytes,
+            round(seconds, 3), self._slots,
+        )  # fmt: skip
+
+
+def _is_new(file: FleetFile, known: Known | None) -> bool:
+    return known is None or known.identity != file.identity or known.status in _AGAIN
+
+
+def _sentence(problem: Problem) -> str:
+    where = "" if problem.offset is None else f" (at byte {problem.offset:,})"
+    return f"{problem.message}{where}. {problem.advice}".strip()

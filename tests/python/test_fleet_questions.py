@@ -1,0 +1,300 @@
+"""Questions over a fleet's summaries against sums made by hand here; no engine is needed for any of them."""
+
+import json
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from tests.python import ruby_files
+from tests.python.command_line import memlens
+from tests.python.conftest import ROOT
+
+from memlens.errors import BadRequestError
+from memlens.fleet.database import Database, FleetError, open_fleet
+from memlens.fleet.place import natural, place_of
+from memlens.fleet.questions.curves import curves
+from memlens.fleet.questions.growth import growth
+from memlens.fleet.questions.lines import line, lines
+from memlens.fleet.questions.ooms import ooms
+from memlens.fleet.questions.peaks import DEVIATIONS, LEAST_SHARE, peaks
+from memlens.fleet.run import default_folder
+from memlens.fleet.summary import rank_of, summary_of
+from memlens.fleet.tables import (
+    SNAPSHOTS,
+    TABLES,
+    CurveRow,
+    LineRow,
+    OomRow,
+    PeakRow,
+    SnapshotRow,
+    StepRow,
+    Summary,
+    TypeRow,
+    columns_of,
+)
+from memlens.store.snapshot import Snapshot
+
+GIB = 1 << 30
+RANKS = 12
+LINES = [("job/model.py", number, f"layer{number}") for number in range(10, 16)]
+
+
+def made(rank: int) -> Summary:
+    """A rank's summary: rank 7 keeps more at one line, ranks 3 and 7 run out, a leak grows from rank to rank."""
+    random = np.random.default_rng(rank)
+    own = [GIB + int(random.integers(1 << 20)) for _ in LINES]
+    if rank == 7:
+        own[2] += 3 * GIB
+    at_end = [amount // 2 for amount in own]
+    at_end[4] = 1000 * rank * rank
+    peak = sum(own)
+    origin = 1_700_000_000_000_000 + rank * 250
+    events = {3: 40.0, 7: 20.0}
+    return Summary(
+        model="timeline", kind="made", peak_bytes=peak, peak_unix_us=origin + 500, end_bytes=sum(at_end),
+        lines_left_out=0, types_left_out=0, memory_bytes=None, figures=[],
+        peaks=[PeakRow(0, peak, 5, 500, origin + 500, origin, sum(at_end), 3, None, int(rank in events))],
+        curves=[CurveRow(0, number, "microseconds", number * 10.0, number * 10.0 + 10, peak * (number + 1) // 8, 0)
+                for number in range(8)],
+        lines=[
+            *(LineRow(*place, "user", high, low, high, 1) for place, high, low in zip(LINES, own, at_end, strict=True)),
+            LineRow("", 0, "", "", 0, 0, 0, 0),
+        ],
+        steps=[StepRow(0, number, f"step {number}", True, number * 40.0, number * 40.0 + 40, 1000 * number + rank,
+                       0, 0, 0) for number in range(2 + rank % 2)],
+        findings=[],
+        types=[TypeRow("Session", "class", rank, 10 * rank, 77 * rank, "job/app.py", 4)] if rank else [],
+        ooms=[OomRow(0, 9, us, origin + int(us), GIB, 17, peak, "out", *LINES[0][:2], LINES[0][2])
+              for us in ([events[rank]] if rank in events else [])],
+    )  # fmt: skip
+
+
+def row_of(number: int, name: str, summary: Summary | None, problem: str | None = None) -> SnapshotRow:
+    return SnapshotRow(
+        number, name, rank_of(name), "ok" if summary else "damaged", None, problem, "timeline", "made", 1, None, "1",
+        summary.peak_bytes if summary else None, number if summary else None, summary.end_bytes if summary else None,
+        len(summary.ooms) if summary else 0, len(summary.steps) if summary else 0, 0, 0, "here", 1, 0.5, None,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fleet")
+    with closing(Database(folder, "/job")) as database:
+        # the numbers of files are not in the order of their names
+        for number, rank in enumerate(reversed(range(RANKS))):
+            database.put(row_of(number, f"rank{rank}.pickle", made(rank)), made(rank))
+        database.put(row_of(99, "rank99.pickle", None, "It breaks off."), None)
+    return folder
+
+
+def test_peaks(folder: Path) -> None:
+    with closing(open_fleet(folder)) as fleet:
+        answer = peaks(fleet)
+    amounts = {rank: made(rank).peak_bytes or 0 for rank in range(RANKS)}
+    median = statistics.median_low(amounts.values())
+    deviation = statistics.median_low(abs(amount - median) for amount in amounts.values())
+    assert (answer.median_bytes, answer.deviation_bytes) == (median, deviation)
+    assert [row.rank for row in answer.rows] == sorted(amounts, key=lambda rank: -amounts[rank])
+    least = max(DEVIATIONS * deviation, LEAST_SHARE * median)
+    assert (
+        {row.rank for row in answer.rows if row.outlier}
+        == {7}
+        == {rank for rank, amount in amounts.items() if abs(amount - median) > least}
+    )
+    middle = made(next(rank for rank, amount in amounts.items() if amount == median))
+    here = {(row.file, row.line): row.peak_bytes for row in made(7).lines}
+    there = {(row.file, row.line): row.peak_bytes for row in middle.lines}
+    differences = {place: here[place] - there[place] for place in here if here[place] != there[place]}
+    assert [(row.file, row.line, row.difference_bytes) for row in answer.rows[0].lines] == [
+        (*place, differences[place])
+        for place in sorted(differences, key=lambda place: -abs(differences[place]))[:5]
+    ]
+    assert answer.rows[0].lines[0].function == "layer12"
+    assert [(each.name, each.problem) for each in answer.problems] == [("rank99.pickle", "It breaks off.")]
+    for sort in ("name", "rank", "time"):
+        with closing(open_fleet(folder)) as fleet:
+            assert [row.rank for row in peaks(fleet, sort).rows][:3] == (
+                [0, 1, 2] if sort != "time" else [11, 10, 9]
+            )
+
+
+def test_lines(folder: Path) -> None:
+    of_lines: dict[tuple[str, int], dict[int, LineRow]] = defaultdict(dict)
+    for rank in range(RANKS):
+        for row in made(rank).lines:
+            of_lines[row.file, row.line][rank] = row
+    with closing(open_fleet(folder)) as fleet:
+        for at, figure in (("peak", "peak_bytes"), ("end", "end_bytes")):
+            answer = lines(fleet, at)
+            assert [(row.file, row.line) for row in answer] == sorted(
+                (place for place in of_lines if place[1]),
+                key=lambda place: (-max(getattr(row, figure) for row in of_lines[place].values()), place),
+            )
+            for row in answer:
+                amounts = {rank: getattr(each, figure) for rank, each in of_lines[row.file, row.line].items()}
+                assert (row.snapshots, row.least_bytes, row.most_bytes, row.sum_bytes) == (
+                    RANKS, min(amounts.values()), max(amounts.values()), sum(amounts.values()),
+                )  # fmt: skip
+                assert abs(row.median_bytes - statistics.median(amounts.values())) <= 1
+                assert amounts[int(row.most_name[4:-7])] == row.most_bytes
+        assert [row.function for row in lines(fleet, search="MODEL 13")] == ["layer13"]
+        one = line(fleet, "model.py:12")
+        assert [(each.rank, each.peak_bytes) for each in one] == [
+            (rank, of_lines["job/model.py", 12][rank].peak_bytes) for rank in range(RANKS)
+        ]
+        # the end of a path is one of whole names
+        for wrong in ("odel.py:12", "model.py:99", "model.py", ":12"):
+            with pytest.raises(BadRequestError):
+                line(fleet, wrong)
+
+
+def test_ooms(folder: Path) -> None:
+    with closing(open_fleet(folder)) as fleet:
+        answer = ooms(fleet)
+    # rank 7 began 1,000 us later than rank 3 and ran out 20 us earlier in its own time
+    assert [(each.rank, each.after_first_us) for each in answer] == [(3, 0), (7, 980)]
+
+
+def test_growth(folder: Path) -> None:
+    with closing(open_fleet(folder)) as fleet:
+        answer = growth(fleet)
+        some = growth(fleet, kinds=("line",), match="rank[0-4].pickle")
+    assert answer.snapshots == [f"rank{rank}.pickle" for rank in range(RANKS)]
+    leak = next(row for row in answer.rows if row.line == 14)
+    assert leak.points == [1000 * rank * rank for rank in range(RANKS)]
+    assert leak.slope_bytes == pytest.approx(np.polyfit(np.arange(RANKS), leak.points, 1)[0])
+    assert (leak.rises, leak.first_bytes, leak.last_bytes) == (11, 0, 121_000)
+    held = next(row for row in answer.rows if row.kind == "type")
+    assert (held.name, held.file, held.points) == (
+        "Session",
+        "job/app.py",
+        [77 * rank for rank in range(RANKS)],
+    )
+    assert all(row.slope_bytes > 0 for row in answer.rows)
+    assert next(row for row in some.rows if row.line == 14).points == [0, 1000, 4000, 9000, 16000]
+    with closing(open_fleet(folder)) as fleet, pytest.raises(BadRequestError):
+        growth(fleet, match="rank0.pickle")
+
+
+def test_curves(folder: Path) -> None:
+    with closing(open_fleet(folder)) as fleet:
+        by_start, by_clock, by_step = (curves(fleet, align, 8) for align in ("start", "clock", "step"))
+    assert [curve.rank for curve in by_start.curves] == [*range(RANKS)]
+    for curve in by_start.curves:
+        peak = made(curve.rank or 0).peak_bytes or 0
+        assert curve.highest_bytes == [peak * (number + 1) // 8 for number in range(8)]
+    # rank r begins 250 r us after the first; all is 2830 us long
+    assert (by_clock.x0, by_clock.x1) == (1_700_000_000_000_000, 1_700_000_000_002_830)
+    for curve in by_clock.curves:
+        begin = 250 * (curve.rank or 0)
+        columns = [value is not None for value in curve.highest_bytes]
+        assert columns == [
+            begin < (number + 1) * 2830 / 8 and begin + 80 > number * 2830 / 8 for number in range(8)
+        ]
+    assert by_step.unit == "steps"
+    for curve in by_step.curves:
+        rank = curve.rank or 0
+        assert curve.highest_bytes == [rank, 1000 + rank, 2000 + rank if rank % 2 else None]
+
+
+def test_sql(folder: Path) -> None:
+    def asked(query: str) -> Any:
+        return json.loads(memlens("fleet", "sql", folder, query, "--json").stdout)
+
+    assert asked("SELECT count(*) AS n, max(peak_bytes) AS most FROM snapshots") == [
+        {"n": RANKS + 1, "most": made(7).peak_bytes}
+    ]
+    assert asked(
+        "WITH t AS (SELECT file, sum(peak_bytes) AS b FROM lines GROUP BY 1) SELECT file FROM t WHERE b > 0"
+    ) == [{"file": "job/model.py"}]
+    for refused in (
+        "ATTACH 'x' AS y", "DELETE FROM names", "SELECT load_extension('x')", "PRAGMA query_only = 0",
+        "SELECT 1; SELECT 2", "CREATE TEMP TABLE x (y)", "SELECT writefile('x', 'y')", "",
+    ):  # fmt: skip
+        done = memlens("fleet", "sql", folder, refused, status=1)
+        assert done.stderr.startswith("memlens: ")
+        assert "Internal" not in done.stderr
+    schema = memlens("fleet", "sql", folder, "--schema").stdout
+    assert all(f"\n    {column.name} " in schema for table in TABLES for column in columns_of(table))
+
+
+def test_tables_for_people(folder: Path) -> None:
+    """Each question prints a table, and its JSON is the answer."""
+    for question in ("peaks", "lines", "ooms", "growth", "curves"):
+        printed = memlens("fleet", question, folder).stdout
+        assert "rank7.pickle" in printed or question == "growth"
+        json.loads(memlens("fleet", question, folder, "--json").stdout)
+    assert memlens("fleet", "lines", folder, "model.py:12").stdout.count("rank") == RANKS
+
+
+def test_other_folders(tmp_path: Path, folder: Path) -> None:
+    assert "There are no summaries" in memlens("fleet", "peaks", tmp_path, status=1).stderr
+    (tmp_path / "memlens-fleet.db").write_bytes(b"nothing of a database" * 100)
+    with pytest.raises(FleetError):
+        open_fleet(tmp_path)
+    with pytest.raises(BadRequestError, match="summaries of /job"):
+        Database(folder, "/elsewhere")
+    with closing(Database(folder, "/job")), pytest.raises(FleetError, match="Another memlens fleet"):
+        Database(folder, "/job")
+
+
+@pytest.mark.parametrize(
+    ("name", "rank"),
+    [("rank12.pickle", 12), ("run3/rank_007.pickle", 7), ("snapshot-4-of-8/Rank-2.pkl", 2), ("heap.0042.hprof", None),
+     ("heap_0042.hprof", 42), ("memory__9ab7a6.pickle", None), ("a/17/b.pb.gz", None), ("node1_rank3_2.pickle", 3)],
+)  # fmt: skip
+def test_ranks(name: str, rank: int | None) -> None:
+    assert rank_of(name) == rank
+
+
+def test_names() -> None:
+    names = [f"rank{rank}.pickle" for rank in range(120)]
+    assert sorted(sorted(names), key=natural) == names
+    assert default_folder("s3://bucket/jobs/17") == Path("17.fleet")
+    assert default_folder("gs://bucket/job/*.pickle") == Path("job.fleet")
+    assert place_of("file:///a/b").path == "/a/b"
+    for refused in ("http://host/x", "s3://bucket/x?X-Amz-Signature=1", "ssh://me:pw@host/x"):
+        with pytest.raises(BadRequestError):
+            place_of(refused)
+
+
+def test_nothing_of_data(opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
+    """No text that a program held is in the summary of its dump, though findings quote such texts."""
+    secret = "what-only-the-program-knows"
+    texts = [0x1000 + 64 * number for number in range(200)]
+    path = tmp_path / "heap.json"
+    path.write_bytes(
+        ruby_files.made(
+            ruby_files.root("vm", *texts),
+            *(ruby_files.line(text, "STRING", memsize=20_000, value=secret, bytesize=27) for text in texts),
+        )
+    )
+    snapshot = opened(path)
+    from memlens.views.findings.ahead import findings
+
+    assert any(secret in each.text for each in findings(snapshot, None, 100).findings), "nothing quotes it"
+    encoded = msgspec.json.encode(snapshot.ask(summary_of)).decode()
+    assert "Duplicate strings" in encoded
+    assert secret not in encoded
+
+
+def test_documented_schema() -> None:
+    """docs/fleet.md has every column of every table with its type and its words."""
+    text = (ROOT / "docs" / "fleet.md").read_text()
+    for table in (SNAPSHOTS, *TABLES):
+        section = re.search(rf"^### `{table}`\n(.*?)(?=^#|\Z)", text, re.DOTALL | re.MULTILINE)
+        assert section is not None, table
+        documented = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \|$", section[1], re.MULTILINE)
+        assert documented == [
+            (column.name, column.type + (", NULL" if column.optional else ""), column.description)
+            for column in columns_of(table)
+        ]
+    assert list(TABLES) == re.findall(r"^### `(\w+)`", text, re.MULTILINE)[1:]
