@@ -205,7 +205,8 @@ def test_a_dying_worker(job: Path, cluster: Cluster, tmp_path: Path) -> None:
         assert worker in done["rank0.pickle"]["problem"]["message"]
     others = {name: line["status"] for name, line in done.items() if name not in killed}
     assert others == {
-        "log.txt": "other", "rank1.pickle": "ok", "rank3.pickle": "ok", "rank4.pickle": "damaged", "rank10.pickle": "ok",
+        "log.txt": "other", "rank1.pickle": "ok", "rank3.pickle": "ok", "rank4.pickle": "damaged",
+        "rank10.pickle": "ok",
     }  # fmt: skip
     assert dict(rows(tmp_path / "out"))["rank0.pickle"] == "failed"
 
