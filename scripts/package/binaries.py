@@ -2,6 +2,7 @@
 
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -137,10 +138,23 @@ def _elf(data: bytes) -> Binary:
                 if section == 0 and not weak:
                     binary.undefined.add(_text(data, strings + name))
         if kind == 0x6FFFFFFE:  # SHT_GNU_verneed
-            names = data[sections[link][4] : sections[link][4] + sections[link][5]]
-            versions = re.findall(rb"GLIBC_(\d+)\.(\d+)", names)
-            binary.oldest_glibc = max([(int(a), int(b)) for a, b in versions], default=(0, 0))
+            binary.oldest_glibc = max(_glibc_versions(data, offset, sections[link][4]), default=(0, 0))
     return binary
+
+
+def _glibc_versions(data: bytes, at: int, strings: int) -> Iterator[tuple[int, int]]:
+    """Yield the versions of glibc that a table of needed versions names; libgcc_s calls some of its own so as well."""
+    more = 1
+    while more:
+        _, count, file, aux, more = struct.unpack_from("<HHIII", data, at)
+        entry = at + aux
+        for _ in range(count):
+            _, _, _, name, step = struct.unpack_from("<IHHII", data, entry)
+            version = re.fullmatch(r"GLIBC_(\d+)\.(\d+)(?:\.\d+)?", _text(data, strings + name))
+            if version and not _text(data, strings + file).startswith("libgcc_s"):
+                yield int(version[1]), int(version[2])
+            entry += step
+        at += more
 
 
 def _universal(data: bytes) -> Binary:
