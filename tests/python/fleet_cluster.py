@@ -88,6 +88,7 @@ class Cluster:
         self._process = subprocess.Popen(
             [sys.executable, str(script), str(folder)],
             env=environment(**env), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )  # fmt: skip
         assert self._process.stdout
         self.address = self._process.stdout.readline().strip()
