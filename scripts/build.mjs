@@ -31,6 +31,29 @@ const reporter = {
   },
 };
 
+/**
+ * Has every part that is loaded later import what is loaded first, so that esbuild keeps the latter in one file, instead
+ * of a file for each set of parts that share a module: a view that opens waits for every file.
+ */
+const WEBVIEW = 'webview/src/main.ts';
+const laterParts = {
+  name: 'later-parts',
+  setup(build) {
+    build.onResolve({ filter: /^\./ }, async ({ path: file, kind, resolveDir, importer }) => {
+      if (kind !== 'dynamic-import') return undefined;
+      const part = await build.resolve(file, { kind: 'import-statement', resolveDir, importer });
+      return part.errors.length > 0 ? part : { path: part.path, namespace: 'later' };
+    });
+    build.onLoad({ filter: /.*/, namespace: 'later' }, ({ path: file }) => ({
+      contents: [
+        `import ${JSON.stringify(path.join(ROOT, WEBVIEW))};`,
+        `export * from ${JSON.stringify(file)};`,
+      ].join('\n'),
+      resolveDir: path.dirname(file),
+    }));
+  },
+};
+
 /** @type {import('esbuild').BuildOptions} */
 const shared = {
   absWorkingDir: ROOT,
@@ -61,8 +84,9 @@ const programs = [
   },
   {
     ...shared,
-    // What only one model needs is a file of its own, which is loaded with the first view that needs it.
-    entryPoints: { webview: 'webview/src/main.ts' },
+    // What only some views need is loaded when they are first shown.
+    entryPoints: { webview: WEBVIEW },
+    plugins: [...shared.plugins, laterParts],
     outdir: OUT,
     chunkNames: 'webview-[hash]',
     splitting: true,

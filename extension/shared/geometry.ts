@@ -21,9 +21,9 @@ export const NO_STACK = 0xffffffff;
 /** Neither highlighted nor other allocations dominate a merged rect. */
 export const LIT_NEITHER = 2;
 
-/** What the header says of the end of the buffer. */
-const TELLS_LIT = 1;
-const TELLS_GROUPS = 2;
+/** Bits of the header: which optional parts are at the end of the buffer. */
+const HAS_LIT = 1;
+const HAS_GROUPS = 2;
 
 export class GeometryError extends Error {
   override name = 'GeometryError';
@@ -113,10 +113,10 @@ export function decodeGeometry(
   const bandsEnd = toEight(columnsEnd + 17 * bands);
   const rectsEnd = bandsEnd + RECT_BYTES * rects;
   const litStart = rectsEnd + 5 * rects;
-  const tells = head.getUint32(60, true);
-  const tellsLit = (tells & TELLS_LIT) !== 0;
-  const groupsStart = litStart + (tellsLit ? bands + rects : 0);
-  const isGrouped = (tells & TELLS_GROUPS) !== 0;
+  const parts = head.getUint32(60, true);
+  const hasLit = (parts & HAS_LIT) !== 0;
+  const groupsStart = litStart + (hasLit ? bands + rects : 0);
+  const isGrouped = (parts & HAS_GROUPS) !== 0;
   if (isGrouped !== (groups !== null)) throw new GeometryError('The picture is not grouped as requested.');
   const sumsStart = toEight(groupsStart + bands);
   if (isGrouped && buffer.byteLength < sumsStart + 8) {
@@ -155,8 +155,8 @@ export function decodeGeometry(
     words: new Uint32Array(buffer, bandsEnd, 3 * rects),
     rectStack: new Uint32Array(buffer, rectsEnd, rects),
     rectCategory: new Uint8Array(buffer, rectsEnd + 4 * rects, rects),
-    lit: tellsLit ? new Uint8Array(buffer, litStart, bands) : null,
-    rectLit: tellsLit ? new Uint8Array(buffer, litStart + bands, rects) : null,
+    lit: hasLit ? new Uint8Array(buffer, litStart, bands) : null,
+    rectLit: hasLit ? new Uint8Array(buffer, litStart + bands, rects) : null,
     grouped: groups && {
       ...groups,
       group: new Uint8Array(buffer, groupsStart, bands),

@@ -1,6 +1,14 @@
 // The messages between the extension host and the webview: one union for each direction.
 
-import type { FlameName, FlameOptions, Problem, Requests, SnapshotInfo, VIEW_METHODS } from './protocol.gen';
+import type {
+  FlameName,
+  FlameOptions,
+  PlacedBookmark,
+  Problem,
+  Requests,
+  SnapshotInfo,
+  VIEW_METHODS,
+} from './protocol.gen';
 
 /** The requests that a view may send. The host adds the `snapshot`, and the `other` that it is compared with. */
 export type ViewMethod = (typeof VIEW_METHODS)[number];
@@ -14,7 +22,7 @@ type Unpacked<R> = R extends { geometry: string } ? Omit<R, 'geometry'> & { geom
 
 /** The names of the panes below the picture, and of the pictures; each has a command in the palette. */
 export const PANE_IDS = [
-  ...(['liveSet', 'flame', 'oom', 'steps', 'state', 'compare', 'sql', 'sizes'] as const),
+  ...(['liveSet', 'flame', 'oom', 'steps', 'state', 'compare', 'sql', 'sizes', 'bookmarks'] as const),
   ...(['types', 'dominators', 'why'] as const),
 ] as const;
 export const PICTURE_IDS = ['stacked', 'map', 'reserved', 'compare'] as const;
@@ -48,7 +56,18 @@ export type ViewCommand =
   | 'exportPng'
   | 'exportReport'
   | 'copyReport'
-  | 'clearSelection';
+  | 'clearSelection'
+  | 'addBookmark'
+  | 'nextBookmark'
+  | 'previousBookmark'
+  | 'exportBookmarks';
+
+/** What is changed about a snapshot's bookmarks. */
+export type BookmarkChange =
+  /** `title` says in words what gets a note; the user writes it. */
+  | { is: 'add'; title: string; device: number; moment: number; allocation: number | null }
+  | { is: 'rename'; title: string; bookmark: number; note: string }
+  | { is: 'delete'; bookmark: number };
 
 /** The snapshot that a view's is compared with, opened with a second reference. `uri` is that of its file. */
 export type OtherSnapshot =
@@ -188,10 +207,12 @@ export type ToWebviewMessage =
   | { type: 'file'; of: ShownFile; state: FileState }
   /** Go to a place where the view has been, or that a link says. */
   | { type: 'goTo'; state: ViewState }
+  /** The snapshot's bookmarks are others. */
+  | { type: 'bookmarks'; bookmarks: readonly PlacedBookmark[] }
   | { type: 'command'; command: ViewCommand };
 
 /** What is saved; a PNG's text is its base64. */
-export type SavedForm = 'csv' | 'json' | 'svg' | 'png' | 'html';
+export type SavedForm = 'csv' | 'json' | 'svg' | 'png' | 'html' | 'bookmarks';
 
 export type FromWebviewMessage =
   | { type: 'ready' }
@@ -204,6 +225,7 @@ export type FromWebviewMessage =
   /** Open the source of an object of a heap dump or, by `kind`, of a type, by their numbers. */
   | { type: 'openObjectSource'; object: number | null; kind: number | null; beside: boolean }
   | { type: 'locate'; what: 'file' | 'folder'; file: string; line: number }
+  | { type: 'bookmark'; change: BookmarkChange }
   | { type: 'chooseOther' }
   | { type: 'retryOther' }
   /** Read a changed file again. */
@@ -219,6 +241,8 @@ export type FromWebviewMessage =
   | { type: 'saveText'; form: SavedForm; text: string }
   /** `acts` is how much the user has done on the page since it was made, or was sent to a place. */
   | { type: 'state'; state: ViewState; acts: number }
+  /** The commands that do something in the view as it is now; the palette has no others. */
+  | { type: 'commands'; commands: readonly ViewCommand[] }
   /** Back or forward from the state that was last reported. */
   | { type: 'history'; by: -1 | 1 }
   /** Put a link to the state that was last reported on the clipboard. */

@@ -2,6 +2,7 @@
 
 import type * as vscode from 'vscode';
 import { createLogger, messageOf } from './base/logger';
+import { changeBookmarks } from './commands/bookmarks';
 import { chooseOther, registerCompareCommands } from './commands/compare';
 import { registerLineCommands } from './commands/lines';
 import { openAsText, registerOpenCommands } from './commands/open';
@@ -40,6 +41,7 @@ export function activate(context: vscode.ExtensionContext): void {
       chooseOther: (view) => chooseOther(view, editors),
       saveText,
       copyLink: (view, state) => copyLink(context.extension.id, view, state),
+      changeBookmarks: (view, change) => changeBookmarks(server, editors, view, change),
     },
     log,
   );

@@ -88,7 +88,7 @@ def _draw_first(archive: Path) -> None:
             except MemlensError:
                 raise
             except Exception:
-                # a bug, of which whoever asks for it is told; the archive is whole without
+                # a bug, reported to whoever asks for it; the archive is complete without it
                 logger.exception("%s of %s is not computed ahead", picture.name, archive.name)
 
 

@@ -18,6 +18,9 @@ _KEPT_MOST = 1 << 30
 FOUND_FILES_BYTES = 32 << 20
 """What the workspace's answers about its files may take in memory."""
 
+_UNKNOWN_BYTES = 4 << 30
+"""What a process may use of a machine that doesn't say what it has."""
+
 _M_ARENA_MAX = -8
 _PR_SET_PDEATHSIG = 1
 _NICENESS = 10
@@ -39,6 +42,17 @@ def default_bytes() -> int:
     except OSError:
         pass
     return int(total * SHARE)
+
+
+def allowed_bytes() -> int:
+    """What this process may use: its limit, if it has one that the system enforces, else :func:`default_bytes`."""
+    if sys.platform == "linux":
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_DATA)
+        if soft != resource.RLIM_INFINITY:
+            return soft
+    return default_bytes() or _UNKNOWN_BYTES
 
 
 def kept_bytes() -> int:

@@ -25,9 +25,9 @@ try:
     answer = {"cost": list(module.heap(out, texts=texts))}
 except BaseException as error:
     answer = {"error": f"{type(error).__name__}: {error}"}
-with open(said + ".partial", "w", encoding="utf-8") as file:
+with open(status + ".partial", "w", encoding="utf-8") as file:
     json.dump(answer, file)
-os.replace(said + ".partial", said)
+os.replace(status + ".partial", status)
 """
 
 _SCRIPT = "exec(compile({run!r}, {name!r}, 'exec'), {given!r})\n"
@@ -62,9 +62,9 @@ def remote_heap(process_id: int, path: Path, *, texts: bool = True, timeout_s: f
     with tempfile.TemporaryDirectory(prefix="memlens-") as folder:
         # the process may be another user's
         Path(folder).chmod(0o755)
-        script, said = Path(folder, "script.py"), out.with_name(f"{out.name}.{os.getpid()}.status")
+        script, status = Path(folder, "script.py"), out.with_name(f"{out.name}.{os.getpid()}.status")
         source = Path(dump.__file__).read_text("utf-8")
-        given = {"source": source, "name": _NAME, "out": str(out), "said": str(said), "texts": texts}
+        given = {"source": source, "name": _NAME, "out": str(out), "status": str(status), "texts": texts}
         script.write_text(_SCRIPT.format(run=_RUN, name=_NAME, given=given), "utf-8")
         script.chmod(0o644)
         try:
@@ -74,12 +74,12 @@ def remote_heap(process_id: int, path: Path, *, texts: bool = True, timeout_s: f
                 f"Process {process_id} can't be reached: {error}",
                 "It must run the same version of Python, 3.14 or later, and you must be allowed to trace it (ptrace).",
             ) from error
-        return _answer(process_id, said, timeout_s)
+        return _answer(process_id, status, timeout_s)
 
 
-def _answer(process_id: int, said: Path, timeout_s: float) -> dump.Cost:
+def _answer(process_id: int, status: Path, timeout_s: float) -> dump.Cost:
     deadline = time.monotonic() + timeout_s
-    while not said.exists():
+    while not status.exists():
         if not Path(f"/proc/{process_id}").exists() and Path("/proc/self").exists():
             raise RemoteDumpError(
                 f"Process {process_id} ended before its heap was written", "Try another process."
@@ -90,8 +90,8 @@ def _answer(process_id: int, said: Path, timeout_s: float) -> dump.Cost:
                 "It runs no Python code now, as while it waits in a system call; allow more time by --timeout.",
             )
         time.sleep(_POLL_S)
-    answer = json.loads(said.read_text("utf-8"))
-    said.unlink()
+    answer = json.loads(status.read_text("utf-8"))
+    status.unlink()
     if "error" in answer:
         raise RemoteDumpError(
             f"Process {process_id} could not write its heap: {answer['error']}",

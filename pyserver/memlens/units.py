@@ -8,7 +8,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 KIND_WORDS = {"user": "", "library": " (library)", "native": " (native)"}
-"""Whose code a line is, to be said after it where it isn't the user's."""
+"""Whose code a line is, shown after it where it isn't the user's."""
 
 SOURCE_WORDS = {"recorded": "", "forward": " (forward)", "fx": " (FX trace)", "inferred": " (inferred)"}
 """How a line is known, as a suffix of the line."""

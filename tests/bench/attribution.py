@@ -119,7 +119,7 @@ def by_stack(snapshot: Snapshot) -> np.ndarray:
 
 def measure(snapshot: Snapshot, recording: str, table: list[Judgement]) -> Measured:
     """What one recording comes to."""
-    rows = dict(enumerate(snapshot.frames.all_rows()))
+    rows = dict(enumerate(snapshot.frames.each()))
     verdicts = {number: judged(table, recording, row) for number, row in rows.items() if row[1] > 0}
     amounts, labels = by_stack(snapshot), snapshot.stacks.label
     lines: Counter[Line] = Counter()

@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.bench.beside import ingest_beside  # noqa: E402
 from tests.bench.generate import generate  # noqa: E402
+from tests.bench.heap_dumps import heap_dumps, heap_rows  # noqa: E402
 from tests.bench.profiles import profile_rows, profiles  # noqa: E402
 from tests.python.lsp_client import LspClient  # noqa: E402
 
@@ -287,8 +288,10 @@ def table(results: dict[str, Any]) -> str:
     if flame:
         row(f"a frame of a flame graph of {flame['boxes']:,} visible boxes, without GPU", "30 ms", "15 ms",
             f"{flame['frame_ms']['median']:.1f} ms, p95 {flame['frame_ms']['p95']:.1f} ms")  # fmt: skip
-    for told_of in profile_rows(results.get("profiles", {})):
-        row(*told_of)
+    for values in profile_rows(results.get("profiles", {})):
+        row(*values)
+    for values in heap_rows(results.get("heap_dumps", {})):
+        row(*values)
     drawn = results.get("webview")
     if drawn:
         row(f"pan and zoom, {drawn['bands']:,} bands, scripting a frame ({drawn['renderer']})", "8 ms", "4 ms",
@@ -337,6 +340,7 @@ def main() -> None:
             results["sizes"][name]["compare"] = compared
         if not options.quick:
             results["profiles"] = timed("profiles", partial(profiles, folder, options.rounds))
+            results["heap_dumps"] = timed("heap dumps", partial(heap_dumps, folder))
     if not options.no_webview:
         results["webview"] = timed("drawing", partial(webview, 20_000))
         results["flame"] = timed("drawing flame graphs", partial(flame_drawing, 100_000))

@@ -19,22 +19,6 @@ before(async () => {
 });
 after(() => vscode?.close());
 
-/** What can be pressed, chosen or written in, without the links of sentences and the rows of tables. */
-const controls = () =>
-  view.frame.evaluate(() =>
-    [...document.querySelectorAll('button, select, input, textarea, a[href]')]
-      .filter((each) => {
-        const { width, height } = each.getBoundingClientRect();
-        if (width === 0 || height === 0 || each.closest('.headline-text, .grid, .area-legend')) return false;
-        for (let part = each; part; part = part.parentElement) {
-          const { opacity, visibility } = getComputedStyle(part);
-          if (opacity === '0' || visibility === 'hidden') return false;
-        }
-        return true;
-      })
-      .map((each) => each.getAttribute('aria-label') ?? each.textContent.trim()),
-  );
-
 /** The rows in which a bar's visible controls stand. */
 const rowsOf = (bar) =>
   view.locator(bar).evaluate((root) => {
@@ -70,7 +54,7 @@ test('says what filled the memory, and has few controls', async () => {
   assert.match(await view.text('.headline-text'), /^Peak .*:\d+/s);
   await view.locator('.live-set .grid-row', { hasText: /:\d+/ }).first().waitFor();
   await vscode.page.mouse.move(5, 5);
-  const shown = await controls();
+  const shown = await view.controls();
   assert.ok(shown.length >= 8, `${shown.length}: ${shown}`);
   assert.ok(shown.length <= MOST_CONTROLS, `${shown.length}: ${shown}`);
   await vscode.screenshot('first-screen');
@@ -148,13 +132,25 @@ test('has all of it in one row each, in a small window with the sidebar as well'
   await vscode.page.setViewportSize({ width: 1440, height: 900 });
 });
 
-test('every text can be read in every theme', async () => {
+test('every text can be read in every theme, and axe-core finds nothing wrong', async () => {
   for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
     await vscode.setTheme(theme);
     await vscode.screenshot(`first-screen-${theme}`);
     const { looked, poor } = await view.frame.evaluate(poorContrasts, ['.headline', '.toolbar', '.dock']);
     assert.ok(looked > 20, `${looked} texts`);
     assert.deepEqual(poor, [], theme);
+    const wrong = { [theme]: await view.violations() };
+    await view.locator('.headline-all').click();
+    for (const pane of ['Flame graph', 'Leaks', 'SQL', 'Bookmarks', 'What’s in memory']) {
+      await view.pane(pane);
+      wrong[pane] = await view.violations();
+    }
+    await view.locator('.headline-list:visible').getByRole('button', { name: 'Close' }).click();
+    assert.deepEqual(
+      Object.entries(wrong).filter(([, found]) => found.length > 0),
+      [],
+      theme,
+    );
   }
   assert.deepEqual(vscode.consoleErrors, []);
 });

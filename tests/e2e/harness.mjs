@@ -224,6 +224,16 @@ class VSCode {
     );
   }
 
+  /** The titles that the palette offers for some words. */
+  async offered(words) {
+    await this.#palette(`>${words}`);
+    await this.page.locator('.quick-input-list .monaco-list-row').first().waitFor();
+    const titles = await this.page.locator('.quick-input-list .label-name').allInnerTexts();
+    await this.page.keyboard.press('Escape');
+    await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
+    return titles;
+  }
+
   /**
    * Accepts a path in VS Code's dialog for files, once that offers one.
    * @param {RegExp} offered what the dialog offers first

@@ -4,7 +4,11 @@
 //   await view.click(allocation);
 //   assert.equal(await view.text('.panel h2'), '3 MiB');
 import assert from 'node:assert/strict';
-import { TIMEOUT_MS } from './harness.mjs';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { ROOT, TIMEOUT_MS } from './harness.mjs';
+
+const AXE = readFileSync(path.join(ROOT, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
 
 export class SnapshotView {
   /** @param {import('playwright-core').Frame} frame the inside of the webview */
@@ -98,6 +102,39 @@ export class SnapshotView {
   /** Shows a flame graph in another form: icicle, flame, table, functions. */
   async flameForm(form, row = '.flame-toolbar') {
     await this.locator(`${row} select[aria-label=Form]`).selectOption(form);
+  }
+
+  /** What can be pressed, chosen or written in, without the links of sentences and the rows of tables. */
+  controls() {
+    return this.frame.evaluate(() =>
+      [...document.querySelectorAll('button, select, input, textarea, a[href]')]
+        .filter((each) => {
+          const { width, height } = each.getBoundingClientRect();
+          if (width === 0 || height === 0 || each.closest('.headline-text, .grid, .area-legend'))
+            return false;
+          for (let part = each; part; part = part.parentElement) {
+            const { opacity, visibility } = getComputedStyle(part);
+            if (opacity === '0' || visibility === 'hidden') return false;
+          }
+          return true;
+        })
+        .map((each) => each.getAttribute('aria-label') ?? each.textContent.trim()),
+    );
+  }
+
+  /** What axe-core finds wrong in the view as it is now, in a line for each element. */
+  async violations() {
+    await this.frame.evaluate(AXE);
+    return await this.frame.evaluate(async () => {
+      const { violations } = await window.axe.run(document, {
+        resultTypes: ['violations'],
+        // a webview is a part of VS Code's page, which has the landmarks and the heading
+        rules: { region: { enabled: false }, 'page-has-heading-one': { enabled: false } },
+      });
+      return violations.flatMap(({ id, help, nodes }) =>
+        nodes.map(({ html }) => `${id}: ${help}: ${html.slice(0, 160)}`),
+      );
+    });
   }
 
   /** Nothing is selected, so there are no details. */

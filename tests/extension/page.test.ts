@@ -30,6 +30,6 @@ describe('the page of a view', () => {
       html,
       /<script type="module" nonce="bm9uY2U=" src="https:\/\/own\.example\/dist\/webview\.js\?a=1&amp;b=&quot;2&quot;">/,
     );
-    assert.match(html, /<div id="memlens"><\/div>/);
+    assert.match(html, /<main id="memlens"><\/main>/);
   });
 });

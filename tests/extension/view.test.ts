@@ -21,6 +21,7 @@ function makeView(uri = Uri.file('/a.pickle')): SnapshotView {
     saveText: () => Promise.resolve(),
     locate: () => Promise.resolve(),
     copyLink: () => Promise.resolve(),
+    changeBookmarks: () => Promise.resolve(),
     openAsText: (target: vscode.Uri) => {
       opened.push(target.toString());
       return Promise.resolve();

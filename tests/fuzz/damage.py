@@ -4,7 +4,7 @@
 
 Files are damaged in memory and read in a child that is forked once for many of them; after each it says what came of
 it, how long it took and how much memory it needed. A child that dies or hangs is a fault of that one file, and another
-child goes on behind it.
+child continues after it.
 
 What counts as a fault:
 
@@ -129,7 +129,7 @@ def damage(name: str, data: bytes, cuts: int, flips: int, seed: int = 5, asked: 
         word = _judge(tally, f"cut off at byte {place:,}", outcome)
         tally.cuts[word] += 1
         if word == "opened":
-            tally.faults.append(f"cut off at byte {place:,}, and nothing was said of it")
+            tally.faults.append(f"cut off at byte {place:,}, and nothing was reported")
     made = [flip(place, bit) for place, bit in turned]
     for (place, bit), outcome in zip(turned, read_all(made, known, asked), strict=True):
         word = _judge(tally, f"bit {bit:#04x} of byte {place:,} turned over", outcome)

@@ -115,7 +115,7 @@ def _environment(site: Path, kernels: Path | None) -> dict[str, str]:
     if kernels is not None:
         environment |= {
             "LD_PRELOAD": str(site / "asan_with_fuzzer.so"),
-            # Python keeps what it has until it ends; arenas of its own would hide what is read behind its end
+            # Python keeps what it has until it ends; arenas of its own would hide reads after the end of a block
             "ASAN_OPTIONS": "detect_leaks=0:handle_sigbus=0:allocator_may_return_null=1",
             "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
             "PYTHONMALLOC": "malloc",

@@ -47,7 +47,7 @@ def retained(graph: Graph, shallow: dict[int, int], without: tuple[str, ...]) ->
     references = graph.references
     found, reachable = kernel.dominators(
         references.start, references.target, references.kind, retains,
-        np.unique(graph.roots["object"]).astype(np.uint32), -1, False, order, idom,
+        np.unique(graph.roots["object"]).astype(np.uint32), -1, False, order, idom, np.empty,
     )  # fmt: skip
     sums = np.empty(found, np.uint64)
     kernel.retained_sizes(order[:found], idom[:found], found, sizes, sums)

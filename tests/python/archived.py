@@ -27,7 +27,7 @@ Kinds = dict[Frame, int]
 
 def source_lines(snapshot: Snapshot) -> list[tuple[str, int, str, int, list[int]]]:
     """The source lines of an archive: file, line, function, kind, and the figures of :func:`line_totals`."""
-    rows, totals = snapshot.frames.all_rows(), line_totals(snapshot).tolist()
+    rows, totals = list(snapshot.frames.each()), line_totals(snapshot).tolist()
     return [
         (*rows[frame], figures) for frame, figures in zip(snapshot.lines.frame.tolist(), totals, strict=True)
     ]
@@ -38,7 +38,7 @@ class Archived:
 
     def __init__(self, snapshot: Snapshot, tree: Tree) -> None:
         self.snapshot = snapshot
-        rows = snapshot.frames.all_rows()
+        rows = list(snapshot.frames.each())
         self.frames = [Frame(function, file, line) for file, line, function, _ in rows]
         self.kinds: Kinds = {}
         for frame, (_, _, _, kind) in zip(self.frames, rows, strict=True):

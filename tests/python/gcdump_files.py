@@ -38,7 +38,7 @@ def gcdump(
     tool: str = "dotnet-gcdump",
 ) -> bytes:
     """A whole file. ``deferred`` types have a number, a module and the end of a name."""
-    blob, offsets = b"", []
+    blob, offsets = bytearray(), []
     whole = 0
     for index, (kind, size, children) in enumerate(nodes):
         offsets.append(len(blob))

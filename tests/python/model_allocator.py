@@ -133,9 +133,9 @@ class ModelAllocator:
                 held.blocks.append(Block(at, total))
             block = held.blocks[-1]
             if index + 1 < len(own) and own[index + 1].addr == at + total:
-                behind = own[index + 1]
-                self.ranges.remove(behind)
-                held.blocks += behind.blocks
+                after = own[index + 1]
+                self.ranges.remove(after)
+                held.blocks += after.blocks
                 self.merge(held)
             self.record("segment_map", at, total, stream, pool)
             return held, block
@@ -191,13 +191,13 @@ class ModelAllocator:
             if low >= high:
                 continue
             place = held.blocks.index(block)
-            before, behind = held.blocks[:place], held.blocks[place + 1 :]
+            before, after = held.blocks[:place], held.blocks[place + 1 :]
             if low > block.addr:
                 before.append(Block(block.addr, low - block.addr))
             if high < block.addr + block.size:
-                behind.insert(0, Block(high, block.addr + block.size - high))
+                after.insert(0, Block(high, block.addr + block.size - high))
             self.ranges.remove(held)
-            for blocks in (before, behind):
+            for blocks in (before, after):
                 if blocks:
                     part = Range(blocks[0].addr, held.stream, held.pool, held.small, True, held.arena, blocks)
                     self.ranges.append(part)

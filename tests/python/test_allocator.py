@@ -150,7 +150,7 @@ def test_states_of_real_files_are_those_of_a_full_replay(
 
 
 @pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem)
-def test_block_sizes_by_the_rules_are_those_that_real_files_tell(
+def test_block_sizes_by_the_rules_are_those_of_real_files(
     opened: Callable[[Path], Snapshot], path: Path
 ) -> None:
     """Of blocks allocated in the trace; 512-byte rounding alone is wrong for one in seven of them."""
@@ -211,14 +211,14 @@ def test_ranges_whose_events_are_lost_are_reserved_as_long_as_the_file_shows(tmp
                     for number, entry in enumerate(trace, 1)
                     if entry["addr"] <= page << 21 < entry["addr"] + entry["size"]
                 ]
-                behind = next((comes for number, comes in events if number > moment), None)
+                following = next((comes for number, comes in events if number > moment), None)
                 before = next((comes for number, comes in events[::-1] if number <= moment), None)
                 final = any(at <= page < at + pages for at, pages in finals)
-                if behind is None:
+                if following is None:
                     reserved = final if segments else before is True
                     reserved |= before is True and moment < moments
                 else:
-                    reserved = not behind or before is True
+                    reserved = not following or before is True
                 if reserved:
                     there.add(page)
             held = spans[(spans["start"] <= moment) & (spans["end"] > moment)]

@@ -55,7 +55,7 @@ class Plain:
     """A profile's stacks as lists of frames, innermost first, and the amounts of its default value."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.frames = snapshot.frames.all_rows()
+        self.frames = list(snapshot.frames.each())
         info = snapshot.profile
         self.value = info.default_value
         self.stacks: list[tuple[list[int], int]] = []
@@ -231,7 +231,7 @@ def test_any_code_of_go_is_what_pprof_calls_flat(path: Path, opened: Callable[[P
 def test_a_trace_is_charged_by_lines_of_python(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     """By any code C++ is passed over where there is Python: every stack would end in the device's allocator."""
     snapshot = opened(sample)
-    rows = snapshot.frames.all_rows()
+    rows = list(snapshot.frames.each())
     device = snapshot.device(0)
     stacks = [
         [rows[number] for number in snapshot.stack_frame_ids(stack)]

@@ -589,7 +589,7 @@ def test_steps_go_together_by_name(opened: Callable[[Path], Snapshot], tmp_path:
     assert places.to_second(np.array([20.0, 25.0, 0.0, 50.0])).tolist() == [0.0, 5.0, -20.0, 30.0]
 
 
-def test_inferred_steps_lie_on_each_other_and_are_said_to_be(
+def test_inferred_steps_repeat_and_are_marked_as_inferred(
     opened: Callable[[Path], Snapshot], sample: Path
 ) -> None:
     """The sample has no annotations: its steps are those that the table of steps shows, on both axes."""

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import random
 import signal
 import sys
 import time
@@ -14,8 +15,10 @@ from tests.fuzz import properties
 from tests.fuzz.damage import Known, damage, is_checked, read_all
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.targets import file as read
+from tests.python.graph_reading import load, outcome
 from tests.python.test_torch_reader import small
 
+from memlens.errors import MemlensError
 from memlens.server.handlers.views import QUESTIONS
 from memlens.server.protocol import VIEW_REQUESTS
 
@@ -79,6 +82,38 @@ def test_a_file_that_is_cut_off_or_has_a_bit_turned_over_is_reported_or_answers(
     assert not tally.cuts["same"] + tally.cuts["opened"] or name.endswith(".html"), tally.cuts
     if is_checked(data):
         assert not tally.flips["opened"] + tally.flips["warned"], tally.flips
+
+
+DUMPS = [f"small.{kind}" for kind in ("heapsnapshot", "hprof", "gcdump", "ruby.json", "pyheap", "heap")]
+
+
+@pytest.mark.parametrize("name", DUMPS)
+def test_a_heap_dump_cut_off_at_200_places_or_with_any_of_2000_bits_turned_over(
+    name: str, tmp_path: Path
+) -> None:
+    """By its reader alone: a graph whose numbers are all within bounds, or a sentence."""
+    data = (CORPUS / "file" / name).read_bytes()
+    path, chance = tmp_path / name, random.Random(15)
+    path.write_bytes(data)
+    known = {notice.code for notice in load(path).notices}
+    for place in {round(number * len(data) / 200) for number in range(200)}:
+        path.write_bytes(data[:place])
+        try:
+            graph = load(path)
+        except MemlensError:
+            continue
+        # the last bytes of a .gcdump say where its parts begin, which nothing needs
+        if name != "small.gcdump" or place < len(data) - 14:
+            assert {notice.code for notice in graph.notices} - known, (
+                f"nothing is said of a cut at byte {place}"
+            )
+        assert len(graph.objects) > 0
+    opened = 0
+    for _ in range(2_000):
+        changed = bytearray(data)
+        changed[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        opened += outcome(path, bytes(changed)) == ""
+    assert 0 < opened < 2_000
 
 
 @LINUX

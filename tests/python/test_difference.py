@@ -279,7 +279,7 @@ ROWS: list[FrameRow] = [("/x/a.py", line, f"f{line}", 0) for line in (1, 2)] + [
 
 
 def joined(before: Any, after: Any, rows: list[FrameRow] = ROWS) -> Joined:
-    """Stacks of nodes with (parent, frame, bytes); the frame behind the last is that of no stack."""
+    """Stacks of nodes with (parent, frame, bytes); the number after the last frame stands for no stack."""
 
     def side(nodes: Any) -> Side:
         parents = [0, *(min(parent, place) for place, (parent, *_) in enumerate(nodes))]

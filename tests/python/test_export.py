@@ -26,6 +26,7 @@ from memlens.export.pprof import pprof
 from memlens.export.samples import Samples
 from memlens.export.speedscope import speedscope
 from memlens.model.frames import source_frame
+from memlens.store.frames import listed
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.naming.frame_names import FrameNames, frame_names
@@ -312,7 +313,7 @@ def test_any_names_and_any_values(
         sums = expected.setdefault(tuple(way), Counter())
         sums[0] += values[node - 1]
         sums[1] += 1
-    samples = Samples(stacks, FrameNames(enumerate(rows)))
+    samples = Samples(stacks, FrameNames(listed(rows)))
     _, got, read_title = read_speedscope(speedscope(samples, title))
     assert read_title == title
     assert got == {stack: (sums[0], sums[1]) for stack, sums in expected.items()}
@@ -327,7 +328,7 @@ def test_any_names_and_any_values(
 
 
 def test_stacks_of_a_damaged_archive_are_refused() -> None:
-    names = FrameNames([(0, ("a.py", 1, "f", 0))])
+    names = FrameNames(listed([("a.py", 1, "f", 0)]))
     for parents, numbers in (([0, 1], [0, 0]), ([0, 0], [0, 9])):
         with pytest.raises(InconsistentError):
             Samples(stacks_of_nodes(parents, numbers, [[1, 1]]), names).unrolled()

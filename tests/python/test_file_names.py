@@ -41,6 +41,6 @@ def test_paths_without_end_are_shown_whole() -> None:
 def test_names_distinguish_the_files_of_a_snapshot(with_oracle: WithOracle) -> None:
     snapshot, _, _ = with_oracle
     names = file_names(snapshot).names
-    files = {row[0] for row in snapshot.frames.all_rows()}
+    files = {row[0] for row in snapshot.frames.each()}
     called = [names.get(file, re.split(r"[/\\]", file)[-1]) for file in files]
     assert len(set(called)) == len(files)

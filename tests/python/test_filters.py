@@ -62,7 +62,7 @@ def test_terms_are_read_as_they_are_written(terms: list[Term]) -> None:
 
 @given(st.text(st.sampled_from('size:file<>=-,"\\ 0x9.µsMiB\t'), max_size=40))
 @example('file:"never closed')
-def test_any_text_is_a_filter_or_says_what_is_wrong(text: str) -> None:
+def test_any_text_is_a_filter_or_gets_an_error_message(text: str) -> None:
     try:
         terms = parse(text)
     except BadRequestError:
@@ -251,7 +251,7 @@ def test_terms_find_what_a_look_at_each_allocation_finds(
     assert device_of(snapshot, 0, "size>1MiB") is device_of(snapshot, 0, "  size>1MiB ")
 
 
-def test_times_are_asked_for_only_where_there_are_some(
+def test_times_are_requested_only_where_they_exist(
     tmp_path: Path, opened: Callable[[Path], Snapshot]
 ) -> None:
     raw = {"segments": [], "device_traces": [[event("alloc", 1, 5), event("free_completed", 1, 5)]]}

@@ -216,7 +216,6 @@ HOSTILE: dict[str, Callable[[Columns], Columns]] = {
     "fewer names": changed("name", lambda c: c[:-1]),
     "fewer parents": changed("parent", lambda c: c[:-1]),
     "no depth": changed("deepest", lambda c: c[:0]),
-    "an unknown kind": changed("frame_kind", lambda c: one(c, 0, 3).astype(np.uint8)),
     "an unknown package": changed("frame_package", lambda c: one(c, 0, 500).astype(np.uint16)),
     "an unknown function": changed("frame_function", lambda c: one(c, 0, 500).astype(np.uint16)),
     "fewer frames": lambda cs: {k: c[:-1] if k.startswith("frame_") else c for k, c in cs.items()},

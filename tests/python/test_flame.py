@@ -24,6 +24,7 @@ from tests.python.server_harness import write_snapshot
 from memlens.errors import MemlensError
 from memlens.kernels.tree import calltree as kernel
 from memlens.model.frames import NATIVE, package_of, source_frame
+from memlens.store.frames import listed
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import calltree
 from memlens.views.flame import tables as flame_tables
@@ -375,7 +376,7 @@ class Boxes:
 def made_tree(shape: list[tuple[int, int, int]], order: Any = "value", by: int = 0) -> CallTree:
     """A tree of nodes with (parent, own bytes, own count), each of a function of its own."""
     parents = [2**32 - 1] + [min(parent, place) for place, (parent, _, _) in enumerate(shape)]
-    names = FrameNames((i, ("/x/a.py", i + 1, f"f{i}", 0)) for i in range(len(shape)))
+    names = FrameNames(listed(("/x/a.py", i + 1, f"f{i}", 0) for i in range(len(shape))))
     stacks = stacks_of_nodes(
         parents, [2**32 - 1, *range(len(shape))], [[size, count] for _, size, count in shape]
     )
@@ -545,7 +546,7 @@ def test_an_empty_set_has_an_empty_picture(opened: Callable[[Path], Snapshot], t
 )
 def test_stacks_that_contradict_themselves_are_refused(parents: list[int], frames: list[int]) -> None:
     count = min(len(parents), len(frames))
-    names = FrameNames((i, ("a.py", i, "f", 0)) for i in range(3))
+    names = FrameNames(listed(("a.py", i, "f", 0) for i in range(3)))
     stacks = stacks_of_nodes(parents[:count], frames[:count], [[1, 1]] * (count - 1))
     sound = all(parents[i] < i and frames[i] < names.count for i in range(1, count))
     if sound:

@@ -186,7 +186,7 @@ def test_damaged_dumps_end_in_sentences(tmp_path: Path) -> None:
     assert 20 < sum(each == "" for each in outcomes) < 580
 
 
-def test_what_is_no_heap_dump(tmp_path: Path) -> None:
+def test_other_files_are_refused(tmp_path: Path) -> None:
     other = small().replace(b"GCHeapDump\x06", b"GCHeapDumq\x06") + b"GCHeapDump"
     for data, error, words in (
         (

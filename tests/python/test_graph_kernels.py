@@ -1,8 +1,10 @@
 """The kernels over graphs, held to the plainest algorithms on thousands of small random graphs, and to deep ones."""
 
 import itertools
+import mmap
 from collections import Counter, defaultdict
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -20,6 +22,10 @@ from tests.python.graphs import (
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph import tree, walk
 from memlens.kernels.graph.alike import first_alike
+from memlens.store.objects.compact import Dominated, compact_tree
+from memlens.store.objects.room import Room
+
+Rows = np.recarray[Any, Any]
 
 SEEDS = range(2_000)
 
@@ -41,6 +47,7 @@ class Computed:
             attach,
             self.order,
             self.idom,
+            np.empty,
         )
         self.order, self.idom = self.order[: self.count], self.idom[: self.count]
         self.retained = np.empty(self.count, np.uint64)
@@ -288,13 +295,29 @@ def test_types_retain_what_those_objects_do_that_none_of_the_type_dominates() ->
         assert sums.tolist() == [expected[kind] for kind in range(3)]
 
 
-def test_the_compact_tree_groups_by_the_types_of_all_dominators() -> None:
+def _compact(
+    objects: ByObject, types: U32, shallow: U64, room: Room, root: int | None = None
+) -> tuple[Rows, U32]:
+    """The compact tree as rows of its columns, and the node of each object."""
+    columns, group = compact_tree(
+        Dominated(objects.begin, objects.child),
+        int(types.max()) + 1,
+        types,
+        shallow,
+        objects.retained,
+        root,
+        room,
+    )
+    return np.rec.fromarrays(list(columns.values()), names=list(columns)), group
+
+
+def test_the_compact_tree_groups_by_the_types_of_all_dominators(tmp_path: Path) -> None:
     for seed in SEEDS:
-        computed = Computed(random_graph(seed))
-        group = np.empty(computed.count, np.uint32)
-        rows = np.asarray(
-            tree.compact_tree(computed.idom, computed.types, computed.shallow, computed.retained, group)
-        )
+        graph = random_graph(seed)
+        computed = Computed(graph)
+        types, shallow = np.array(graph.types, np.uint32), np.array(graph.shallow, np.uint64)
+        rows, of_object = _compact(_by_object(computed), types, shallow, Room(tmp_path))
+        group = np.append(0, of_object[computed.order[1:]])
         paths: list[tuple[int, ...]] = [()]
         sums: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
         for vertex in range(1, computed.count):
@@ -309,6 +332,7 @@ def test_the_compact_tree_groups_by_the_types_of_all_dominators() -> None:
         assert [of_row[number] for number in group.tolist()] == paths
         for row, path in zip(rows[1:], of_row[1:], strict=True):
             assert [row["objects"], row["shallow"], row["retained"]] == sums[path]
+        assert (rows[0]["objects"], rows[0]["retained"]) == (0, sum(graph.shallow))
         depths = [len(path) for path in of_row]
         assert depths == sorted(depths)
         for number, row in enumerate(rows):
@@ -318,28 +342,87 @@ def test_the_compact_tree_groups_by_the_types_of_all_dominators() -> None:
             assert (np.diff(children["retained"].astype(np.int64)) <= 0).all()
 
 
-def test_a_chain_of_a_million_objects() -> None:
-    count = 1_000_000
-    start = np.minimum(np.arange(count + 1), count - 1).astype(np.uint64)
+def test_a_compact_tree_below_an_object(tmp_path: Path) -> None:
+    """As V8 has it: the object that is the root is node 0, and everything else is below it."""
+    for seed in SEEDS[:300]:
+        graph = random_graph(seed)
+        computed = Computed(graph, root=0, attach=True)
+        count = len(graph.edges)
+        dominator, retained = np.empty(count, np.uint32), np.empty(count, np.uint64)
+        kernel.by_object(computed.order, computed.idom, computed.retained, dominator, retained)
+        assert dominator[0] == kernel.NONE
+        ordered, begin, child = (np.empty(size, np.uint32) for size in (count, count + 2, count))
+        tree.descending(retained, ordered)
+        tree.grouped(dominator, ordered, begin, child)
+        types, shallow = np.array(graph.types, np.uint32), np.array(graph.shallow, np.uint64)
+        rows, group = _compact(ByObject(dominator, retained, begin, child), types, shallow, Room(tmp_path), 0)
+        assert group[0] == 0
+        assert (rows[0]["objects"], rows[0]["type"]) == (1, types[0])
+        assert rows[0]["retained"] == sum(graph.shallow) == retained[0]
+        assert rows["objects"].sum() == count
+        assert (rows["parent"][group[1:]] == group[dominator[1:]]).all()
+        assert (rows["type"][group] == types).all()
+
+
+def test_a_chain_of_ten_million_objects(tmp_path: Path) -> None:
+    """In mapped files, as where there is no memory left for it."""
+    count = 10_000_000
+    room = Room(tmp_path, 1 << 20)
+    start = np.minimum(np.arange(count + 1, dtype=np.uint64), np.uint64(count - 1))
     target, kind = np.arange(1, count, dtype=np.uint32), np.zeros(count - 1, np.uint8)
-    order, idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
-    roots = np.zeros(1, np.uint32)
-    found = kernel.dominators(start, target, kind, RETAINS, roots, -1, False, order, idom)
+    order, idom = room(count + 1, np.uint32), room(count + 1, np.uint32)
+    assert isinstance(getattr(order.base, "obj", None), mmap.mmap)
+    found = kernel.dominators(
+        start, target, kind, RETAINS, np.zeros(1, np.uint32), -1, False, order, idom, room
+    )
     assert found == (count + 1, count + 1)
-    assert (idom[1:] == np.arange(count)).all()
-    retained, ones = np.empty(count + 1, np.uint64), np.ones(count, np.uint64)
-    kernel.retained_sizes(order, idom, count + 1, ones, retained)
-    assert retained[0] == count
-    types, group = np.zeros(count + 1, np.uint32), np.empty(count + 1, np.uint32)
-    types[0] = kernel.NONE
-    rows = np.asarray(tree.compact_tree(idom, types, np.ones(count + 1, np.uint64), retained, group))
-    assert len(rows) == count + 1
+    assert (idom[1:] == np.arange(count, dtype=np.uint32)).all()
+    of_vertex, ones = room(count + 1, np.uint64), np.ones(count, np.uint64)
+    kernel.retained_sizes(order, idom, count + 1, ones, of_vertex)
+    assert of_vertex[0] == count
+    dominator, retained = room(count, np.uint32), room(count, np.uint64)
+    kernel.by_object(order, idom, of_vertex, dominator, retained)
     begin, child = np.empty(count + 2, np.uint32), np.empty(count, np.uint32)
-    dominator = np.arange(count, dtype=np.uint32) - np.uint32(1)
     tree.grouped(dominator, np.arange(count, dtype=np.uint32), begin, child)
-    sums = np.zeros(1, np.uint64)
-    tree.retained_by_type(begin, child, types[1:], retained[1:], sums)
-    assert sums[0] == count
+    # of one type in three: each is below others of its type
+    types = np.arange(count, dtype=np.uint32) % np.uint32(3)
+    rows, group = _compact(ByObject(dominator, retained, begin, child), types, ones, room)
+    assert (rows["parent"][1:] == np.arange(count)).all()
+    assert (group == np.arange(1, count + 1)).all()
+    sums = np.zeros(3, np.uint64)
+    tree.retained_by_type(begin, child, types, retained, sums)
+    assert sums.tolist() == [count, count - 1, count - 2]
+    distance = np.empty(count, np.uint32)
+    walk.distances(start, target, kind, RETAINS, np.zeros(1, np.uint32), distance)
+    assert distance[-1] == count - 1
+
+
+def test_a_million_roots(tmp_path: Path) -> None:
+    """Each holds one object, and all of them together the last one."""
+    count = 1_000_000
+    start = np.minimum(np.arange(2 * count + 2, dtype=np.uint64) * np.uint64(2), np.uint64(2 * count))
+    target = np.empty(2 * count, np.uint32)
+    target[::2], target[1::2] = np.arange(count, 2 * count), 2 * count
+    kind, roots = np.zeros(2 * count, np.uint8), np.arange(count, dtype=np.uint32)
+    order, idom = np.empty(2 * count + 2, np.uint32), np.empty(2 * count + 2, np.uint32)
+    found = kernel.dominators(start, target, kind, RETAINS, roots, -1, False, order, idom, np.empty)
+    assert found == (2 * count + 2, 2 * count + 2)
+    of_vertex, shallow = np.empty(2 * count + 2, np.uint64), np.ones(2 * count + 1, np.uint64)
+    kernel.retained_sizes(order, idom, 2 * count + 2, shallow, of_vertex)
+    dominator, retained = np.empty(2 * count + 1, np.uint32), np.empty(2 * count + 1, np.uint64)
+    kernel.by_object(order, idom, of_vertex, dominator, retained)
+    assert (retained[:count] == 2).all()
+    assert (dominator[count:-1] == roots).all()
+    assert dominator[-1] == kernel.NONE
+    begin, child = np.empty(2 * count + 3, np.uint32), np.empty(2 * count + 1, np.uint32)
+    tree.grouped(dominator, np.arange(2 * count + 1, dtype=np.uint32), begin, child)
+    rows, _ = _compact(
+        ByObject(dominator, retained, begin, child),
+        np.zeros(2 * count + 1, np.uint32),
+        shallow,
+        Room(tmp_path),
+    )
+    assert rows["objects"].tolist() == [0, count + 1, count]
 
 
 def test_stretches_of_equal_bytes_have_one_number() -> None:

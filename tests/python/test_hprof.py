@@ -310,7 +310,7 @@ def test_impossible_classes(tmp_path: Path) -> None:
     assert edges(graph)[-1] == [("element", "0", 0x1000)]
 
 
-def test_what_is_no_heap_dump(tmp_path: Path) -> None:
+def test_other_files_are_refused(tmp_path: Path) -> None:
     for data, error, words in (
         (b"JAVA PROFILE 1.0.2\0\0\0", DamagedSnapshotError, "truncated within its header"),
         (b"JAVA PROFILE 1.0.9\0" + bytes(12), NotASnapshotError, "version 1.0.9"),

@@ -546,7 +546,7 @@ def test_top_lines_of_real_files_are_the_users(
     except MemlensError as error:
         pytest.skip(str(error))
     with closing(Snapshot.open(archive)) as snapshot:
-        for file in {file for file, _, _, kind in snapshot.frames.all_rows() if kind == USER}:
+        for file in {file for file, _, _, kind in snapshot.frames.each() if kind == USER}:
             name = file.replace("\\", "/")
             assert not any(place in name for place in PLACES), name
         result = measure(snapshot, str(path.relative_to(DATA)), judgements())

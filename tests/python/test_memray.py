@@ -127,7 +127,7 @@ def test_versions_that_no_memray_reads_are_reported(tmp_path: Path, version: int
         load(path)
 
 
-def test_an_interpreter_that_is_none(tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_interpreter(tmp_path: Path) -> None:
     path = tmp_path / "x.bin"
     path.write_bytes(header())
     with pytest.raises(MemrayNeededError, match="can't be run"):

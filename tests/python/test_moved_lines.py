@@ -99,7 +99,7 @@ def test_every_line_of_this_project_is_where_python_compiles_it() -> None:
     assert checked > 10_000
 
 
-def test_what_is_no_python_is_survived() -> None:
+def test_invalid_python_is_read_by_its_indentation() -> None:
     for text in ("\0", "(" * 100_000, "def f():\n" * 3, "\t def x(\n '''", "é" * 10, ""):
         Functions.of(text).elsewhere("f", 2)
     with pytest.raises(SyntaxError):

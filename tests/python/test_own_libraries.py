@@ -99,7 +99,7 @@ def test_an_archive_opened_with_patterns(path: Path, cache: Cache) -> None:
     archive = ingest(path, cache, lambda *_: None)
     before = digests(archive)
     with closing(Snapshot.open(archive)) as plain:
-        rows = plain.frames.all_rows()
+        rows = list(plain.frames.each())
         lines = source_lines(plain)
         stacks = [plain.stack_frame_ids(stack) for stack in range(len(plain.stacks.node))]
         assert plain.stacks.label.tolist() == labels(plain, rows, stacks)
@@ -110,7 +110,7 @@ def test_an_archive_opened_with_patterns(path: Path, cache: Cache) -> None:
         assert snapshot.relabelled == libraries.key
         expected = [(*row[:3], libraries.kind_of(row[0], row[2], row[3])) for row in rows]
         assert expected != rows
-        assert snapshot.frames.all_rows() == expected
+        assert list(snapshot.frames.each()) == expected
         assert snapshot.frames.rows(range(len(rows))) == dict(enumerate(expected))
         assert snapshot.stacks.label.tolist() == labels(snapshot, expected, stacks)
         assert lines

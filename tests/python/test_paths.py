@@ -18,7 +18,7 @@ FOLDERS = st.lists(NAMES, max_size=6)
     "text",
     ["", "<string>", "<frozen importlib._bootstrap>", "??", "/", "C:\\", "a/", "\0x"],
 )
-def test_what_is_no_file_is_none(text: str) -> None:
+def test_texts_that_are_not_paths_of_files(text: str) -> None:
     assert parse(text) is None
 
 

@@ -1,4 +1,4 @@
-"""What the README says is so."""
+"""What the README and the pages in docs/ say is so."""
 
 import json
 import re
@@ -16,8 +16,15 @@ from memlens.formats import FORMATS
 
 ATTRIBUTION = (ROOT / "docs" / "attribution.md").read_text("utf-8")
 README = (ROOT / "README.md").read_text("utf-8")
+PAGES = {
+    path: path.read_text("utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+}
+TEXT = "\n".join(PAGES.values())
+SETTINGS = PAGES[ROOT / "docs" / "settings.md"]
 MANIFEST = json.loads((ROOT / "package.json").read_text("utf-8"))
-COMMANDS = [shlex.split(line)[1:] for line in re.findall(r"^memlens .*$", README, re.MULTILINE)]
+LINES = dict.fromkeys(re.findall(r"^memlens .*$", TEXT, re.MULTILINE))
+"""Each once, though the README has some of those that a page has; the worked cases have a test of their own."""
+COMMANDS = [shlex.split(line)[1:] for line in LINES]
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
@@ -49,11 +56,16 @@ def test_an_untrusted_workspace_sets_nothing_that_names_a_program_or_a_place() -
 
 
 def test_settings_and_commands_are_there() -> None:
-    settings = set(re.findall(r"`(memlens\.[\w.]+)`", README))
-    assert settings
-    assert settings <= set(MANIFEST["contributes"]["configuration"]["properties"])
+    known = set(MANIFEST["contributes"]["configuration"]["properties"])
+    named = set(re.findall(r"`(memlens\.[a-z]\w*(?:\.\w+)?)`", TEXT)) - {"memlens.dump", "memlens.dump.heap"}
+    assert named
+    assert named <= known
+    listed = re.findall(r"^\| `(memlens\.[\w.]+)` \| .* \| (yes|) ?\|$", SETTINGS, re.MULTILINE)
+    assert {name for name, _ in listed} == known
+    limits = MANIFEST["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"]
+    assert {name for name, word in listed if word == "yes"} == set(limits)
     titles = {f"{command['category']}: {command['title']}" for command in MANIFEST["contributes"]["commands"]}
-    named = set(re.findall(r'"(Memlens: [^"]+)"', README))
+    named = set(re.findall(r'"(Memlens: [^"]+)"', TEXT))
     assert named
     assert named <= titles
 
@@ -65,15 +77,34 @@ def test_files_that_open_by_themselves() -> None:
     }
     heap_dumps = {"*.heapsnapshot", "*.heaptimeline", "*.hprof", "*.gcdump", "*.heap", "*.pyheap"}
     assert patterns["default"] == {"*.pickle", "*.pkl", "*.pb.gz", "*.pprof", *heap_dumps}
-    assert all(f"`{pattern}`" in README for pattern in patterns["default"])
+    for text in (README, PAGES[ROOT / "docs" / "formats.md"]):
+        assert all(f"`{pattern}`" in text for pattern in patterns["default"])
     assert {"*.json", "*.html", "*.pickle.gz", "*.pickle.zst"} <= patterns["option"]
 
 
 def test_scripts_and_files_are_there() -> None:
     for script in re.findall(r"`?npm (?:run )?(\w+)", README):
         assert script in MANIFEST["scripts"]
-    for link in re.findall(r"\]\(([^)]+)\)", README):
-        assert (ROOT / link).is_file(), link
+    for page, text in PAGES.items():
+        for link in re.findall(r"\]\(([^)]+)\)", text):
+            if not link.startswith("https://"):
+                assert (page.parent / link.split("#")[0]).is_file(), (page.name, link)
+
+
+def test_the_readme_is_short_and_leads_to_every_page() -> None:
+    assert len(README.splitlines()) <= 210
+    links = set(re.findall(r"\]\((docs/[^)]+)\)", TEXT)) | {
+        f"docs/{link}" for link in re.findall(r"\]\((\w[\w-]*\.md)", TEXT)
+    }
+    assert {f"docs/{path.name}" for path in PAGES if path.parent.name == "docs"} <= links
+
+
+def test_terms_are_told_apart() -> None:
+    """No term stands twice in the table."""
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \| [^|]* \|$", PAGES[ROOT / "docs" / "terms.md"], re.MULTILINE)
+    terms = [term for row in rows if row != "term" and set(row) != {"-"} for term in row.split(", ")]
+    assert len(terms) > 30
+    assert len(terms) == len(set(terms))
 
 
 def test_every_format_has_a_row_that_says_what_it_attributes_to_whom() -> None:

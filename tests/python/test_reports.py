@@ -19,15 +19,28 @@ from tests.python.profile_reading import FIXTURES
 from tests.python.test_hostile_names import NASTY, renamed
 from tests.python.test_torch_reader import small
 
+from memlens.errors import BadRequestError
+from memlens.export.markdown import markdown
 from memlens.export.pictures.flame import WIDTH, flame
+from memlens.export.pictures.memory_map import HEIGHT as MAP_HEIGHT
+from memlens.export.pictures.memory_map import memory_map
+from memlens.export.pictures.plot import runs
+from memlens.export.pictures.reserved import reserved
 from memlens.export.pictures.svg import fitting
-from memlens.export.pictures.timeline import Part, _runs, timeline
+from memlens.export.pictures.timeline import Part, timeline
 from memlens.export.report import report
+from memlens.export.summary import summary
+from memlens.server.handlers.exports import QUESTIONS
+from memlens.server.protocol.exports import FindingMarkdownParams
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
+from memlens.views.findings.ahead import findings
 from memlens.views.flame.graph import first_tree
+from memlens.views.trace.picture.map_lanes import map_lanes
+from memlens.views.trace.picture.reserved import usage_of
 
 Opened = Callable[[Path], Snapshot]
+LEFT = 78
 SVG = "{http://www.w3.org/2000/svg}"
 TAGS = {
     "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "p", "strong", "dl", "div", "dt", "dd",
@@ -132,7 +145,7 @@ def test_an_area_is_exact_in_every_column() -> None:
         bottom = np.array([chance.randrange(5, 9) for _ in range(count)], float)
         top = bottom - np.array([chance.choice((0, 0, 1, 2, 3)) for _ in range(count)])
         drawn = np.zeros((count, 10), bool)
-        for path in _runs(np.arange(count + 1.0), top, bottom):
+        for path in runs(np.arange(count + 1.0), top, bottom):
             for column, (low, high) in columns_of(path).items():
                 drawn[column, low:high] = True
         expected = (np.arange(10) >= top[:, None]) & (np.arange(10) < bottom[:, None])
@@ -202,3 +215,54 @@ def test_the_command_line_writes_them(tmp_path: Path, sample: Path) -> None:
         assert root.tag == f"{SVG}svg"
     refused = memlens("report", sample, "-o", tmp_path / "none" / "out.html", status=1)
     assert "there is no folder" in refused.stderr
+
+
+def test_the_memory_map_is_as_high_as_what_lies_in_it(opened: Opened, sample: Path) -> None:
+    snapshot = opened(sample)
+    info = snapshot.device(0).info
+    across = (0.0, float(info.events))
+    text = snapshot.ask(lambda each: memory_map(each, 0, "event", across)).document("dark")
+    root = ET.fromstring(text.split("\n", 1)[1])
+    assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
+        "svg",
+        "style",
+        "rect",
+        "path",
+        "text",
+    }
+    # at the peak allocations lie over each other's addresses nowhere: their heights add up to what was live
+    at = LEFT + (info.peak_moment + 0.5) / info.events * (WIDTH - LEFT - 12)
+    free, high = "", 0.0
+    for path in root.iter(f"{SVG}path"):
+        if path.get("class") == "grid":
+            continue
+        free = free or path.get("class") or ""
+        for x, width, height in re.findall(r"M([\d.]+) [\d.]+h([\d.]+)v([\d.]+)", path.get("d") or ""):
+            if path.get("class") != free and float(x) <= at < float(x) + float(width):
+                high += float(height)
+    top = snapshot.ask(lambda each: map_lanes(each, 0)).top
+    assert high * top / (MAP_HEIGHT - 84) == pytest.approx(info.peak_bytes, rel=0.06)
+
+
+def test_the_picture_of_reserved_memory_has_the_figures_of_the_view(opened: Opened, sample: Path) -> None:
+    snapshot = opened(sample)
+    across = (0.0, float(snapshot.device(0).info.events))
+    svg = snapshot.ask(lambda each: reserved(each, 0, "event", *across)).inline()
+    words = [each.text or "" for each in ET.fromstring(svg).iter(f"{SVG}text")]
+    usage = snapshot.ask(lambda each: usage_of(each, 0))
+    for name, level in (("Reserved", usage.reserved), ("Requested", usage.requested)):
+        assert f"{name}: at most {format_bytes(int(level.bytes.max()))}" in words
+    with pytest.raises(BadRequestError):
+        snapshot.ask(lambda each: reserved(each, 0, "event", 5.0, 5.0))
+
+
+def test_one_finding_is_copied_as_the_list_has_it(opened: Opened, sample: Path) -> None:
+    snapshot = opened(sample)
+    ask = QUESTIONS["memlens/findingMarkdown"]
+    whole = "\n".join(markdown(summary(snapshot)))
+    for number, finding in enumerate(findings(snapshot, None, 20).findings):
+        text = snapshot.ask(lambda each, at=number: ask(each, FindingMarkdownParams("s", at))).text
+        assert text.startswith(f"**{finding.title}**")
+        assert text.splitlines()[0] in whole
+    with pytest.raises(BadRequestError):
+        snapshot.ask(lambda each: ask(each, FindingMarkdownParams("s", 1000)))

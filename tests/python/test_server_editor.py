@@ -247,7 +247,7 @@ def test_a_frame_of_a_notebook_leads_to_its_cell(server: LspClient, tmp_path: Pa
     assert [(cell["path"], cell["index"]) for cell in answer["candidates"]] == [(str(book), 2)]
 
 
-def test_ipython_names_tell_the_execution_count(server: LspClient, workspace: Path) -> None:
+def test_ipython_names_contain_the_execution_count(server: LspClient, workspace: Path) -> None:
     (workspace / "book.ipynb").write_text(notebook(("y = 1", 11), ("\nx = 1", 12)))
     params = {"snapshot": "", "line": 1, "open_notebooks": []}
     # the hash of "x = 1\n", as IPython 7.16.3 has it

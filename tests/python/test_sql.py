@@ -353,7 +353,7 @@ def test_every_function_that_is_allowed_is_known_to_sqlite() -> None:
     }
 
 
-def test_what_is_wrong_is_said_with_its_place(sample: Path, session: Callable[[Path], SqlSession]) -> None:
+def test_errors_are_reported_with_their_place(sample: Path, session: Callable[[Path], SqlSession]) -> None:
     made = session(sample)
     for query, offset in (("SELECT 'ö', nix FROM events", 12), ("SELEC 1", 0), ("SELECT 1;\nSELECT 2", 10)):
         with pytest.raises(SqlError) as caught:

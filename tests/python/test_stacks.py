@@ -194,7 +194,7 @@ def test_a_trace_is_compared_with_a_profile(
     [FIXTURES / "massif.out.ledger", *real_profiles("massif/massif.out.python")],
     ids=lambda path: path.name,
 )
-def test_what_no_count_is_known_of_is_compared_with_its_callers(
+def test_values_without_counts_are_compared_with_their_callers(
     path: Path, opened: Callable[[Path], Snapshot]
 ) -> None:
     """A stretch of a profile that counts no allocations: a line has all of the stacks that it stands in."""
@@ -203,7 +203,7 @@ def test_what_no_count_is_known_of_is_compared_with_its_callers(
     items = items_of(snapshot, of)
     assert not items.meaning.counted
     assert not items.values[1].any()
-    rows = snapshot.frames.all_rows()
+    rows = list(snapshot.frames.each())
     expected: Counter[tuple[str, int, str]] = Counter()
     for stack, amount in zip(items.stacks.tolist(), items.values[0].tolist(), strict=True):
         frames = {

@@ -243,7 +243,7 @@ def module_paths(snapshot: Snapshot) -> list[str]:
     return [modules[int(numbers[stack])][2] for stack in snapshot.device(0).stack]
 
 
-def test_modules_that_fx_nodes_tell(opened: Opened, tmp_path: Path) -> None:
+def test_modules_that_fx_nodes_record(opened: Opened, tmp_path: Path) -> None:
     """Every form that ``nn_module_stack`` is written in, and what is none of them."""
     caller = frame("/v/site-packages/torch/nn/modules/module.py", 1790, "_call_impl")
     outer = [frame("/p/net.py", 8, "forward"), caller, MAIN]

@@ -252,9 +252,9 @@ def test_one_notice_says_how_many_have_no_stack(
 
 @pytest.mark.parametrize("path", real_files("nothanmin__memory_snapshot__96f7f9*"))
 def test_no_number_has_two_notices(opened: Opened, path: Path) -> None:
-    said = messages(opened(path))
-    assert sum("657" in message for message in said) == 1
-    assert sum("1,313" in message for message in said) == 1
+    reported = messages(opened(path))
+    assert sum("657" in message for message in reported) == 1
+    assert sum("1,313" in message for message in reported) == 1
 
 
 def test_times_never_run_back_and_two_devices_may_share_a_trace(opened: Opened, tmp_path: Path) -> None:
@@ -442,7 +442,7 @@ def refuse(tmp_path: Path, data: bytes) -> MemlensError:
     cache = Cache(tmp_path / "cache")
     with pytest.raises(MemlensError) as caught:
         ingest(path, cache, lambda *_: None)
-    assert not cache.folder.exists() or not list(cache.folder.iterdir()), "something was left behind"
+    assert not cache.folder.exists() or not list(cache.folder.iterdir()), "something was left over"
     assert "\n" not in str(caught.value)
     return caught.value
 
@@ -473,7 +473,7 @@ BARE = {
     "OBJ": (b"(cposix\nsystem\no.", 1),  # the name is what comes first
     "PERSID": (b"Pwhatever\n.", 0),
     "REDUCE": (pickle.dumps([*range(10), Evil()], 0), None),
-    "behind much": (pickle.dumps([*range(3000), Evil()], 1), None),
+    "after much": (pickle.dumps([*range(3000), Evil()], 1), None),
     "with a tail": (b"cposix\nsystem\n.\nand more", 0),
 }
 
@@ -483,7 +483,7 @@ def test_old_pickles_are_refused_with_what_they_would_run(what: str, tmp_path: P
     data, offset = BARE[what]
     error = refuse(tmp_path, data)
     assert error.code == "unsafe-pickle"
-    name = {"OBJ": "GLOBAL", "REDUCE": "GLOBAL", "behind much": "GLOBAL", "with a tail": "GLOBAL"}.get(
+    name = {"OBJ": "GLOBAL", "REDUCE": "GLOBAL", "after much": "GLOBAL", "with a tail": "GLOBAL"}.get(
         what, what
     )
     assert name in error.message.split()

@@ -59,7 +59,7 @@ def _dominators(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     order, idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
     found, _ = kernel.dominators(
         references.start, references.target, references.kind, retains, np.zeros(0, np.uint32), graph.root or 0,
-        True, order, idom,
+        True, order, idom, np.empty,
     )  # fmt: skip
     assert found == count
     order, idom = order[:count], idom[:count]
@@ -207,7 +207,7 @@ def test_halves_of_characters(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "data", [b'["a]', b"[1]", b'["a" "b"]', rb'["\x"]', rb'["\u12"]', rb'["\u12G4"]', b'["a",,]']
 )
-def test_what_is_no_list_of_strings(data: bytes) -> None:
+def test_other_values_than_lists_of_strings(data: bytes) -> None:
     assert v8_json.Strings(data, 0, len(data)).run(len(data)) in (v8_json.SYNTAX, v8_json.TRUNCATED)
 
 

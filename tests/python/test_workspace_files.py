@@ -83,10 +83,10 @@ def test_real_files_leave_few_names_in_doubt(path: Path, cache: Cache) -> None:
     archive = ingest(path, cache, lambda *_: None)
     with closing(Snapshot.open(archive)) as snapshot:
         names = files_in_doubt(snapshot)
-        before = snapshot.frames.all_rows()
+        before = list(snapshot.frames.each())
     assert len(names) <= 20
     with closing(open_with(archive, Libraries().with_own_files(names))) as snapshot:
-        after = snapshot.frames.all_rows()
+        after = list(snapshot.frames.each())
     changed = [old for old, new in zip(before, after, strict=True) if old != new]
     assert {file for file, _, _, _ in changed} == set(names)
     for file, _, function, kind in changed:

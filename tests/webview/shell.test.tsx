@@ -110,7 +110,7 @@ test('Escape and a press beside it close a menu and run nothing', () => {
 test('a menu of the timeline offers what the file has, and running what holds changes nothing', () => {
   const ran: string[] = [];
   const state = {
-    ...({ axis: 'time', hasTimes: true, colour: 'stack', hasCategories: false } as const),
+    ...({ axis: 'time', hasEvents: true, hasTimes: true, colour: 'stack', hasCategories: false } as const),
     ...{ boxTool: false, panel: true, details: false, areas: 'line' as const },
     run: (action: string) => {
       ran.push(action);

@@ -32,10 +32,12 @@ export interface Api {
   request<M extends ViewMethod>(method: M, params: ViewParams<M>): Pending<ViewResult<M>>;
   /** Runs a command as VS Code's palette does. */
   command(command: ViewCommand): void;
+  /** Says which commands do something now. */
+  offer(commands: readonly ViewCommand[]): void;
   listen(handler: (message: HostMessage) => void): void;
   saved(): SavedState | undefined;
-  /** Keeps the view's state, and reports it to the host. */
-  save(view: ViewState, layout: SavedState['layout']): void;
+  /** Keeps the view's state, and reports it to the host with the commands that do something in it. */
+  save(view: ViewState, layout: SavedState['layout'], commands: readonly ViewCommand[]): void;
   /** Keeps what a pane wants to find again when the view is reloaded. */
   keep(part: Kept): void;
 }
@@ -62,6 +64,13 @@ export function connect(): Api {
     handler?.({ type: 'command', command: each });
   };
   const acts = new Acts(command);
+  let offered = '';
+  const offer = (commands: readonly ViewCommand[]): void => {
+    const text = commands.join(' ');
+    if (text === offered) return;
+    offered = text;
+    post({ type: 'commands', commands });
+  };
 
   window.addEventListener('message', (event: MessageEvent<ToWebviewMessage>) => {
     const message = event.data;
@@ -94,11 +103,13 @@ export function connect(): Api {
       };
     },
     command,
+    offer,
     listen: (next) => {
       handler = next;
     },
     saved: () => vscode.getState(),
-    save: (view, layout) => {
+    save: (view, layout, commands) => {
+      offer(commands);
       vscode.setState({ view, layout, ...(kept ? { kept } : {}) });
       post({ type: 'state', state: view, acts: acts.count });
     },

@@ -1,11 +1,10 @@
 // Which screen is shown: reading, failed, or the snapshot.
 
 import type { ViewCommand, ViewState } from '../../extension/shared/messages';
-import type { GraphInfo, TimelineInfo } from '../../extension/shared/protocol.gen';
+import type { Problem, TimelineInfo } from '../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from './api';
 import { savePicture, takeReport, type AskedSvg } from './export';
 import { never } from './model';
-import { ProfileView } from './profile/view';
 import { SnapshotView } from './view';
 import { replace } from './ui/dom';
 import { learnFileNames } from './ui/paths';
@@ -18,6 +17,8 @@ interface ShownView {
   goTo(state: ViewState): void;
   /** Asks for its picture as SVG; null where it has none. */
   picture(): AskedSvg | null;
+  /** The commands that do something now. */
+  readonly commands: readonly ViewCommand[];
   /** The device that a report is about; null for a model without. */
   readonly reported: number | null;
   failed(error: unknown): void;
@@ -30,6 +31,8 @@ export class App {
   private progress: ProgressScreen | null = null;
   private opened = 0;
   private view: ShownView | null = null;
+  /** What came while the view's code was loaded. */
+  private early: HostMessage[] = [];
 
   constructor(
     private readonly api: Api,
@@ -54,6 +57,7 @@ export class App {
         return;
       case 'opened':
         this.showView(message);
+        this.api.offer(this.view?.commands ?? []);
         return;
       case 'failed':
         this.leave('failed');
@@ -74,13 +78,15 @@ export class App {
         );
         return;
       case 'goTo':
-        this.view?.goTo(message.state);
+        if (this.view) this.view.goTo(message.state);
+        else this.early.push(message);
         return;
       case 'command':
         this.command(message.command);
         return;
       default:
-        this.view?.receive(message);
+        if (this.view) this.view.receive(message);
+        else this.early.push(message);
     }
   }
 
@@ -142,23 +148,37 @@ export class App {
         this.showTimeline(info, state);
         return;
       case 'profile':
-        this.leave('loading');
-        this.view = new ProfileView(this.api, this.root, info, state);
+        this.load(async () => {
+          const { ProfileView: View } = await import('./profile/view');
+          return () => new View(this.api, this.root, info, state);
+        });
         return;
       case 'graph':
-        void this.showGraph(info, state);
+        this.load(async () => {
+          const { GraphView: View } = await import('./graph/view');
+          return () => new View(this.api, this.root, info, state);
+        });
         return;
       default:
         never(info);
     }
   }
 
-  /** Heap dumps have a part of the program of their own, which others don't load. */
-  private async showGraph(info: GraphInfo, state: ViewState | null): Promise<void> {
+  /** Profiles and heap dumps have a part of the program of their own, which others don't load. */
+  private load(part: () => Promise<() => ShownView>): void {
     this.leave('loading');
     const { opened } = this;
-    const { GraphView: View } = await import('./graph/view');
-    if (opened === this.opened) this.view = new View(this.api, this.root, info, state);
+    part().then(
+      (make) => {
+        if (opened !== this.opened) return;
+        this.view = make();
+        this.api.offer(this.view.commands);
+        for (const message of this.early.splice(0)) this.receive(message);
+      },
+      (error: unknown) => {
+        this.receive({ type: 'failed', problem: notLoaded(error), canOpenAsText: false });
+      },
+    );
   }
 
   private showTimeline(info: TimelineInfo, state: ViewState | null): void {
@@ -178,6 +198,16 @@ export class App {
     this.view?.dispose();
     this.view = null;
     this.progress = null;
+    this.early = [];
     this.root.dataset['state'] = state;
   }
+}
+
+/** A part of the program isn't there any more: another version of the extension stands in its place. */
+function notLoaded(error: unknown): Problem {
+  return {
+    ...{ code: 'not-loaded', offset: null, retry: true },
+    message: `A part of Memlens could not be loaded: ${String(error)}`,
+    advice: 'Close the editor and open it again; if the extension was updated, reload the window.',
+  };
 }

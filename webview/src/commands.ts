@@ -2,6 +2,7 @@
 
 import { AREA_KINDS, PANE_IDS, PICTURE_IDS, type AreaKind } from '../../extension/shared/messages';
 import type { Arrangement } from './arrangement';
+import type { Bookmarks } from './bookmarks';
 import type { Cursors } from './cursors';
 import type { Action } from './input/keys';
 import type { Plot } from './plot';
@@ -28,7 +29,14 @@ export interface Commanded {
   focusFilter(): void;
   nextDevice(): void;
   readonly sources: Sources;
+  readonly bookmarks: Bookmarks;
+  /** At the moment that the panes answer for. */
+  addBookmark(): void;
+  stepBookmark(by: 1 | -1): void;
 }
+
+/** What every model's view can do at any time, besides going back and forward. */
+export const SHARED_COMMANDS = ['copyLink', 'exportReport', 'copyReport'] as const;
 
 const ZOOM = 1.5;
 const STEP = 0.15;
@@ -136,6 +144,16 @@ export function runAction(action: Action, view: Commanded): void {
       return;
     case 'toggleTall':
       view.arrangement.toggleTall();
+      return;
+    case 'addBookmark':
+      view.addBookmark();
+      return;
+    case 'nextBookmark':
+    case 'previousBookmark':
+      view.stepBookmark(action === 'nextBookmark' ? 1 : -1);
+      return;
+    case 'exportBookmarks':
+      view.bookmarks.export();
       return;
     case 'cursorHere':
       view.cursors.place(middle(plot));

@@ -36,11 +36,19 @@ export class Cursors {
   second: MomentAnswer | null = null;
   private device = 0;
   private pending: Pending<MomentAnswer> | null = null;
+  /** Where a cursor is about to be. */
+  private wanted: number | null = null;
 
   constructor(
     private readonly api: Api,
     private readonly events: CursorEvents,
   ) {}
+
+  /** The moment that the panes answer for, or will as soon as it is known; null for the peak. */
+  get moment(): number | null {
+    if (this.wanted !== null) return this.wanted;
+    return this.scope === 'peak' ? null : (this.first?.moment ?? null);
+  }
 
   get state(): CursorState {
     const { scope, kind } = this;
@@ -50,6 +58,7 @@ export class Cursors {
   /** Another device: its moments are others. */
   turnTo(device: number, restored: CursorState | null): void {
     this.pending?.cancel();
+    this.wanted = null;
     this.device = device;
     this.first = null;
     this.second = null;
@@ -126,6 +135,7 @@ export class Cursors {
   /** False when there was no cursor. */
   clear(): boolean {
     this.pending?.cancel();
+    this.wanted = null;
     const had = this.first !== null;
     this.first = null;
     this.second = null;
@@ -171,13 +181,18 @@ export class Cursors {
       filter: this.events.filter(),
     });
     this.pending = pending;
+    this.wanted = moment;
     pending.answer.then(
       (answer) => {
-        if (this.pending === pending) this.pending = null;
+        if (this.pending === pending) {
+          this.pending = null;
+          this.wanted = null;
+        }
         use(answer);
         this.events.changed();
       },
       (error: unknown) => {
+        if (this.pending === pending) this.wanted = null;
         if (error instanceof RequestError && error.problem.code === 'cancelled') return;
         this.events.failed(error);
       },

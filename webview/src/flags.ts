@@ -1,7 +1,8 @@
-// The events that are marked on the time axis: out of memory, and where snapshots were taken.
+// What is marked on the time axis: out of memory, where snapshots were taken, and the user's bookmarks.
 
 import type { DeviceInfo, Mark, MarksAnswer, SnapshotInfo } from '../../extension/shared/protocol.gen';
 import type { Api } from './api';
+import type { Bookmarks } from './bookmarks';
 import { devicesOf } from './model';
 import type { Axis } from './scene/state';
 import { bytes, count, deviceName, time } from './ui/format';
@@ -9,7 +10,7 @@ import { bytes, count, deviceName, time } from './ui/format';
 /** A mark at its place on an axis. */
 export interface Flag {
   readonly x: number;
-  readonly kind: Mark['kind'];
+  readonly kind: Mark['kind'] | 'bookmark';
   readonly text: string;
   /** What the device had free at an out-of-memory event; null where the file doesn't say. */
   readonly free: number | null;
@@ -20,7 +21,14 @@ export class Flags {
   /** Out-of-memory events beyond those that the server listed. */
   untold = 0;
 
-  constructor(api: Api, info: SnapshotInfo, changed: () => void, failed: (error: unknown) => void) {
+  constructor(
+    api: Api,
+    info: SnapshotInfo,
+    changed: () => void,
+    failed: (error: unknown) => void,
+    /** The user's bookmarks; a model without moments has none. */
+    private readonly bookmarks: Pick<Bookmarks, 'flags'> | null = null,
+  ) {
     if (!devicesOf(info).some(({ events }) => events > 0)) return;
     api.request('memlens/marks', {}).answer.then((answer: MarksAnswer) => {
       this.marks = answer.marks;
@@ -35,7 +43,7 @@ export class Flags {
 
   /** Those of a device; where two stand at one place the first one's text is shown. */
   of(device: number, axis: Axis): readonly Flag[] {
-    return this.marks
+    const marks = this.marks
       .filter((mark) => mark.device === device)
       .map((mark) => ({
         x: markX(mark, axis),
@@ -43,6 +51,7 @@ export class Flags {
         text: flagText(mark),
         free: mark.device_free_bytes,
       }));
+    return [...marks, ...(this.bookmarks?.flags(device, axis) ?? [])];
   }
 }
 

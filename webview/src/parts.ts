@@ -11,6 +11,7 @@ import type {
 } from '../../extension/shared/protocol.gen';
 import type { Api, Pending } from './api';
 import { AreaLegend } from './area-legend';
+import { Bookmarks, type PlacedBookmark } from './bookmarks';
 import { BackdropData } from './backdrop-data';
 import { Cursors } from './cursors';
 import { DeviceData } from './device-data';
@@ -29,8 +30,9 @@ import type { Camera } from './scene/camera';
 import { Names } from './scene/names';
 import type { Layout } from './scene/state';
 import { Selection } from './selection';
-import { PANES } from './panes';
-import { panesOf } from './panes/pane';
+import { TIMELINE_PANES } from './panes';
+import { bookmarksPane } from './panes/bookmarks';
+import { tabsOf } from './panes/pane';
 import { Dock } from './shell/dock';
 import { ViewFrame } from './shell/frame';
 import { makeHead, type Head } from './shell/head';
@@ -50,7 +52,10 @@ import { Tooltip } from './ui/tooltip';
 export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
   run(action: Action): void;
   cursorsChanged(): void;
+  /** What is marked on the axis. */
   flagsKnown(): void;
+  addBookmark(moment?: number): void;
+  goToBookmark(bookmark: PlacedBookmark): void;
   /** What the picture is measured against. */
   backdropKnown(): void;
   moved(camera: Camera): void;
@@ -87,6 +92,7 @@ export interface Parts {
   readonly context: SharedContext;
   readonly cursors: Cursors;
   readonly flags: Flags;
+  readonly bookmarks: Bookmarks;
   readonly help: Help;
   readonly lanes: Lanes;
   readonly legend: AreaLegend;
@@ -265,16 +271,14 @@ export function makeParts(
     },
     filter: () => owner.filter,
   });
-  const flags = new Flags(
-    api,
-    info,
-    () => {
-      owner.flagsKnown();
-    },
-    (error) => {
-      owner.failed(error);
-    },
-  );
+  const flagsKnown = (): void => {
+    owner.flagsKnown();
+  };
+  const failed = (error: unknown): void => {
+    owner.failed(error);
+  };
+  const bookmarks = new Bookmarks(api, info, { changed: flagsKnown, failed });
+  const flags = new Flags(api, info, flagsKnown, failed, bookmarks);
   const hitAt = (moment: number, y_bytes: number): Pending<HitAnswer> =>
     api.request('memlens/hit', {
       device: owner.device.device,
@@ -344,6 +348,9 @@ export function makeParts(
     place: (moment) => {
       cursors.place(moment);
     },
+    bookmark: (moment) => {
+      owner.addBookmark(moment);
+    },
     run,
     failed: (error) => {
       owner.failed(error);
@@ -362,8 +369,22 @@ export function makeParts(
       toggleTall: () => {
         run('toggleTall');
       },
+      failed: (error) => {
+        owner.failed(error);
+      },
     },
-    panesOf(context, PANES),
+    tabsOf(context, [
+      ...TIMELINE_PANES,
+      bookmarksPane({
+        bookmarks,
+        goTo: (bookmark) => {
+          owner.goToBookmark(bookmark);
+        },
+        add: () => {
+          owner.addBookmark();
+        },
+      }),
+    ]),
   );
   const frame = new ViewFrame(
     root,
@@ -397,6 +418,19 @@ export function makeParts(
   frame.areas.append(legend.root);
   return {
     ...{ names, plot, minimap, head, summary, pickers, comparedWith, filterBox, panel, help, data, backdrop },
-    ...{ selection, cursors, flags, hover, pointer, frame, dock, pictures, context, lanes, legend },
+    ...{
+      selection,
+      cursors,
+      flags,
+      bookmarks,
+      hover,
+      pointer,
+      frame,
+      dock,
+      pictures,
+      context,
+      lanes,
+      legend,
+    },
   };
 }

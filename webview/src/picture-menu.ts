@@ -17,6 +17,8 @@ export interface PictureMenuOwner {
   open(allocation: AllocationSummary): void;
   setFilter(filter: string): void;
   place(moment: number): void;
+  /** Lets the user write a note for a moment. */
+  bookmark(moment: number): void;
   run(action: 'fit' | 'peak'): void;
   failed(error: unknown): void;
 }
@@ -98,6 +100,9 @@ function viewItems(moment: number | null, owner: PictureMenuOwner): readonly Men
       : [
           item('Cursor Here', '', () => {
             owner.place(moment);
+          }),
+          item('Add Bookmark Here…', '', () => {
+            owner.bookmark(moment);
           }),
         ]),
     item('Go to the Peak', 'P', () => {

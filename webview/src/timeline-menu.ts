@@ -7,6 +7,8 @@ import type { MenuEntry, MenuItem } from './shell/menu';
 export interface TimelineMenu {
   readonly axis: ViewState['axis'];
   readonly hasTimes: boolean;
+  /** Without a trace there is one moment, which needs no bookmark. */
+  readonly hasEvents: boolean;
   readonly colour: ViewState['colour'];
   /** By what the timeline's areas are; null for single allocations in the order of PyTorch's viewer. */
   readonly areas: ViewState['areas'];
@@ -44,6 +46,7 @@ export function timelineMenu(state: TimelineMenu): readonly MenuEntry[] {
     check('Zoom to a Box', 'B', 'boxTool', state.boxTool),
     item('Show Everything', '0', 'fit'),
     item('Go to the Peak', 'P', 'peak'),
+    ...(state.hasEvents ? [item('Add Bookmark…', 'K', 'addBookmark')] : []),
     ...(state.hasTimes
       ? [
           null,

@@ -1,7 +1,13 @@
 // A snapshot's view: which device, axis and colours are shown, and what follows when that changes.
 
 import type { Geometry } from '../../extension/shared/geometry';
-import { PICTURE_IDS, type AreaKind, type ViewState } from '../../extension/shared/messages';
+import {
+  AREA_KINDS,
+  PICTURE_IDS,
+  type AreaKind,
+  type ViewCommand,
+  type ViewState,
+} from '../../extension/shared/messages';
 import type {
   DeviceInfo,
   Evidence,
@@ -12,7 +18,8 @@ import type {
 import type { Api, HostMessage } from './api';
 import { Arrangement } from './arrangement';
 import { Colours } from './colours';
-import { runAction, type Commanded } from './commands';
+import { runAction, SHARED_COMMANDS, type Commanded } from './commands';
+import { bookmarkAt, bookmarkX, type Bookmarks, type PlacedBookmark } from './bookmarks';
 import { Compare } from './compare';
 import type { Change } from './context';
 import { momentName, momentX, type Cursors, type CursorState } from './cursors';
@@ -43,6 +50,8 @@ import { legend } from './ui/legend';
 import { watchTheme } from './ui/theme';
 
 const SAVE_AFTER_MS = 250;
+/** Which picture is exported; a comparison's is drawn over the own timeline. */
+const PICTURE_OF = { stacked: 'stacked', map: 'map', reserved: 'reserved', compare: 'stacked' } as const;
 const STACKED = { value: 'stacked', text: 'Timeline' } as const;
 
 export class SnapshotView implements Commanded, PartsOwner {
@@ -170,6 +179,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       ...(this.plot.holdsHeight ? { y0, y1 } : { y0: null, y1: null }),
       areas: { by: this.areas ?? this.lastAreas, attribution: this.attribution.value },
       theme: svgTheme(),
+      picture: PICTURE_OF[this.arrangement.picture],
     });
   }
 
@@ -239,6 +249,9 @@ export class SnapshotView implements Commanded, PartsOwner {
         this.compare.receive(message.other, this.device.device);
         if (!message.fresh) return;
         this.showComparison();
+        return;
+      case 'bookmarks':
+        this.bookmarks.receive(message.bookmarks);
         return;
       case 'file':
         this.fileBar.show(message.of, message.state);
@@ -408,6 +421,53 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.columnShown();
   }
 
+  get bookmarks(): Bookmarks {
+    return this.parts.bookmarks;
+  }
+
+  /** At a moment, else the cursor's, else the peak; with what is selected. */
+  addBookmark(moment?: number): void {
+    const { cursors, selection, api } = this;
+    const { device, events } = this.device;
+    if (events === 0) return;
+    const at = moment ?? cursors.moment;
+    const pending = api.request('memlens/moment', { device, moment: at, filter: '' });
+    pending.answer.then(
+      (answer) => {
+        this.bookmarks.add(device, answer.moment, momentName(answer, this.axis), selection.current);
+      },
+      (error: unknown) => {
+        this.failed(error);
+      },
+    );
+  }
+
+  stepBookmark(by: 1 | -1): void {
+    const from = this.cursors.first?.moment ?? (by > 0 ? -1 : Infinity);
+    const found = this.bookmarks.next(this.device.device, from, by);
+    if (found) this.goToBookmark(found);
+    else this.say('No bookmarks');
+  }
+
+  goToBookmark(bookmark: PlacedBookmark): void {
+    const { at, device, allocation, note } = bookmark;
+    if (device !== this.device.device) {
+      // the filter would have to be asked about first, and may leave the moment without anything
+      this.setFilter('');
+      this.switchDevice(device);
+    }
+    this.cursors.place(at.moment);
+    if (allocation) this.selection.select(allocation.allocation, at.moment, false);
+    else this.selection.clear();
+    const x = bookmarkX(bookmark, this.axis);
+    const { x0, x1, y0, y1 } = this.plot.target;
+    if (x < x0 || x > x1) {
+      const half = (x1 - x0) / 2;
+      this.plot.moveTo({ x0: x - half, x1: x + half, y0, y1 }, true);
+    }
+    this.say(`Bookmark at ${bookmarkAt(bookmark, this.axis)}${note === '' ? '' : `: ${note}`}`);
+  }
+
   backdropKnown(): void {
     this.updateFigures();
   }
@@ -415,6 +475,33 @@ export class SnapshotView implements Commanded, PartsOwner {
   flagsKnown(): void {
     this.showFlags();
     this.changed('device');
+    this.saveSoon();
+  }
+
+  /** What does something in the view as it is. */
+  get commands(): readonly ViewCommand[] {
+    const { info, device, selection, cursors, bookmarks } = this;
+    const { dock, pictures } = this.parts;
+    const selected = selection.current !== null;
+    const lit = selected || this.plot.highlighted.kind !== 'none' || cursors.first !== null;
+    const trace = device.events > 0;
+    return [
+      ...SHARED_COMMANDS,
+      ...(['exportSvg', 'exportPng', 'fit', 'zoomIn', 'zoomOut', 'togglePane'] as const),
+      ...(trace ? (['peak', 'addBookmark'] as const) : []),
+      ...(bookmarks.list.value.length > 0
+        ? (['nextBookmark', 'previousBookmark', 'exportBookmarks'] as const)
+        : []),
+      ...(selected ? (['zoomToSelection'] as const) : []),
+      ...(lit ? (['clearSelection'] as const) : []),
+      ...(hasTimes(device) ? (['toggleAxis'] as const) : []),
+      ...(info.categories.length > 0 ? (['toggleColour', 'group.category'] as const) : []),
+      ...(info.devices.length > 1 ? (['nextDevice'] as const) : []),
+      ...dock.panes.map(({ id }) => `pane.${id}` as const),
+      ...(['stacked', ...pictures.map(({ id }) => id)] as const).map((id) => `picture.${id}` as const),
+      ...AREA_KINDS.filter((kind) => kind !== 'category').map((kind) => `group.${kind}` as const),
+      ...(['group.none', 'toggleHeight'] as const),
+    ];
   }
 
   boxUsed(): void {
@@ -478,6 +565,11 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.saveSoon();
   }
 
+  private get pictureName(): string {
+    const { shown } = this.arrangement;
+    return shown === null || shown.id === 'compare' ? STACKED.text : shown.title;
+  }
+
   private pickers(): readonly Picker[] {
     const { pictures } = this.parts;
     const all: Picker[] = [
@@ -511,6 +603,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   menu(): readonly MenuEntry[] {
     return timelineMenu({
       ...{ axis: this.axis, hasTimes: hasTimes(this.device), colour: this.colours.by },
+      hasEvents: this.device.events > 0,
       areas: this.areas,
       hasCategories: this.info.categories.length > 0,
       boxTool: this.parts.pointer.boxTool,
@@ -519,7 +612,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       run: (action) => {
         this.run(action);
       },
-      share: shareEntries(this.api, () => this.parts.summary.text, 'Timeline'),
+      share: shareEntries(this.api, () => this.parts.summary.text, this.pictureName),
     });
   }
 
@@ -658,7 +751,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       value: null,
       graph: null,
     };
-    this.api.save(view, this.parts.frame.current);
+    this.api.save(view, this.parts.frame.current, this.commands);
   }
 
   private deviceOf(device: number): DeviceInfo {

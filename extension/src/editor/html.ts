@@ -32,7 +32,7 @@ export function page(parts: PageParts): string {
   <title>Memlens</title>
 </head>
 <body>
-  <div id="memlens"></div>
+  <main id="memlens"></main>
   <script type="module" nonce="${attribute(parts.nonce)}" src="${attribute(parts.scriptUri)}"></script>
 </body>
 </html>

@@ -91,7 +91,7 @@ export class SnapshotEditorProvider
     const { active } = this;
     setContext('memlens.canGoBack', active?.canGo(-1) === true);
     setContext('memlens.canGoForward', active?.canGo(1) === true);
-    setContext('memlens.hasPicture', ['timeline', 'profile'].includes(active?.model ?? ''));
+    setContext('memlens.commands', ` ${(active?.commands ?? []).join(' ')} `);
   }
 
   override dispose(): void {

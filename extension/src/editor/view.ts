@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import type {
+  BookmarkChange,
   FromWebviewMessage,
   SavedForm,
   ShownFile,
   ToWebviewMessage,
+  ViewCommand,
   ViewState,
 } from '../../shared/messages';
 import type { OpenResult, Problem, SnapshotInfo } from '../../shared/protocol.gen';
@@ -35,6 +37,7 @@ export interface ViewHost {
   chooseOther(view: SnapshotView): Promise<void>;
   saveText(view: SnapshotView, form: SavedForm, text: string): Promise<void>;
   copyLink(view: SnapshotView, state: ViewState | null): Promise<void>;
+  changeBookmarks(view: SnapshotView, change: BookmarkChange): Promise<void>;
 }
 
 type Status =
@@ -71,8 +74,9 @@ export class SnapshotView extends Disposable {
   #opening: vscode.CancellationTokenSource | undefined;
   #state: ViewState | null;
   readonly #history = new History();
+  #commands: readonly ViewCommand[] = [];
   readonly #moved = this.own(new vscode.EventEmitter<void>());
-  /** The snapshot was opened, or there are other places to go back or forward to. */
+  /** The snapshot was opened, other commands do something, or there are other places to go back or forward to. */
   readonly onDidMove = this.#moved.event;
   #pageReady = false;
   /** Messages to post once the page shows the snapshot. */
@@ -200,6 +204,11 @@ export class SnapshotView extends Disposable {
   /** The model of the snapshot, while it is open. */
   get model(): SnapshotInfo['model'] | null {
     return this.#status.is === 'open' ? this.#status.result.info.model : null;
+  }
+
+  /** The commands that do something in what the page shows. */
+  get commands(): readonly ViewCommand[] {
+    return this.#status.is === 'open' ? this.#commands : [];
   }
 
   /** Whether there is a place to go back or forward to. */
@@ -330,6 +339,13 @@ export class SnapshotView extends Disposable {
           return;
         case 'locate':
           await this.host.locate(this, message.what, message.file, message.line);
+          return;
+        case 'bookmark':
+          await this.host.changeBookmarks(this, message.change);
+          return;
+        case 'commands':
+          this.#commands = message.commands;
+          this.#moved.fire();
           return;
         case 'chooseOther':
           await this.host.chooseOther(this);

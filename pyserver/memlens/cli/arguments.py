@@ -80,6 +80,9 @@ def _ingest(command: AddCommand) -> argparse.ArgumentParser:
                         help="of a file with several heap dumps, the one to read (default: the last)")  # fmt: skip
     ingest.add_argument("--memray-python", metavar="PATH", default="",
                         help="a Python that has memray (default: that of MEMLENS_MEMRAY_PYTHON)")  # fmt: skip
+    ingest.add_argument("--source-folder", type=Path, metavar="DIR", action="append",
+                        help="where scripts and their source maps may be, if not where they ran; may be repeated "
+                        "(default: the current folder)")  # fmt: skip
     return ingest
 
 
@@ -90,7 +93,8 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
     lines = command("lines", "Print the source lines that allocated the most, those of your own code first.")
     stack = command("stack", "Print an allocation and its stack.")
     findings = command("findings", "Say what fills the memory, by whose lines, and what is worth a look.")
-    reports = [info, findings, oom, lines, stack]
+    bookmarks = command("bookmarks", "Print the bookmarks that were set in a trace, with their notes.")
+    reports = [info, findings, oom, lines, stack, bookmarks]
     for report in reports:
         report.add_argument("file", type=Path)
     findings.add_argument("--device", type=int, metavar="N", help=_DEVICE)
@@ -113,6 +117,8 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
     for report in (types, one, paths):
         report.add_argument("file", type=Path)
     types.add_argument("--order", choices=("retained", "shallow", "count", "type"), default="retained")
+    types.add_argument("--since", type=float, metavar="SECONDS",
+                       help="only objects allocated once a recording (.heaptimeline) had run that long")  # fmt: skip
     types.add_argument(
         "--search", default="", metavar="WORDS", help="print only types that contain all of these words"
     )

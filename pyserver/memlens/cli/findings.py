@@ -27,8 +27,8 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         json_line(report)
         return 0
-    told = findings_markdown(report.headline, report.findings) if options.markdown else _text(report)
-    for line in told:
+    lines = findings_markdown(report.headline, report.findings) if options.markdown else _text(report)
+    for line in lines:
         say(line)
     return 0
 

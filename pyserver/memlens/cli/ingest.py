@@ -24,7 +24,11 @@ def run(options: argparse.Namespace) -> int:
         limits.lower_priority()
     report = reporter(options.progress)
     limited = limits.limit(options.memory_limit)
-    tools = Tools(options.memray_python) if options.memray_python else None
+    tools = Tools.of_environment()
+    if options.memray_python:
+        tools = tools._replace(memray_python=options.memray_python)
+    if options.source_folder:
+        tools = tools._replace(source_folders=options.source_folder)
     dump = options.dump - 1 if options.dump else None
     try:
         archive = ingest(options.file, cache_of(options), report, options.out, tools, dump)

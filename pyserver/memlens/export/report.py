@@ -44,19 +44,19 @@ _SHEET = (
 
 def report(snapshot: Snapshot, device: int | None = None) -> str:
     """The whole page. Raises :class:`memlens.errors.BadRequestError` for a device that the snapshot hasn't."""
-    told = summary(snapshot, device)
+    page = summary(snapshot, device)
     pictures = list(_pictures(snapshot, device))
     colours = {colour for picture in pictures for colour in picture.colours}
     sheet = _SHEET + style(colours, "both")
     digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    body = "\n".join(_body(told, pictures))
+    body = "\n".join(_body(page, pictures))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="referrer" content="no-referrer">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(told.title)}: memory report</title>\n<style>{sheet}</style>\n</head>\n"
+        f"<title>{escaped(page.title)}: memory report</title>\n<style>{sheet}</style>\n</head>\n"
         f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
 
@@ -78,24 +78,24 @@ def _pictures(snapshot: Snapshot, device: int | None) -> Iterator[Svg]:
         yield flame(tree, f"Flame graph: {words}")
 
 
-def _body(told: Summary, pictures: list[Svg]) -> Iterator[str]:
-    yield f'<h1>{escaped(told.title)}</h1><p class="kind">Memory report by Memlens: {escaped(told.kind)}</p>'
-    sentences = [_sentence(parts) for parts in told.headline.sentences]
+def _body(page: Summary, pictures: list[Svg]) -> Iterator[str]:
+    yield f'<h1>{escaped(page.title)}</h1><p class="kind">Memory report by Memlens: {escaped(page.kind)}</p>'
+    sentences = [_sentence(parts) for parts in page.headline.sentences]
     first, rest = sentences[0] if sentences else "", " ".join(sentences[1:])
     yield f'<p class="headline"><strong>{first}</strong> {rest}</p>'
     facts = "".join(
-        f"<div><dt>{escaped(name)}</dt><dd>{escaped(text)}</dd></div>" for name, text in told.facts
+        f"<div><dt>{escaped(name)}</dt><dd>{escaped(text)}</dd></div>" for name, text in page.facts
     )
     yield f'<dl class="facts">{facts}</dl>'
-    if told.findings:
-        yield f"<h2>Findings</h2><ol>{''.join(map(_finding, told.findings))}</ol>"
+    if page.findings:
+        yield f"<h2>Findings</h2><ol>{''.join(map(_finding, page.findings))}</ol>"
     if pictures:
         yield "<h2>Pictures</h2>"
         yield from (f'<div class="scroll">{picture.inline()}</div>' for picture in pictures)
-    for table in told.tables:
+    for table in page.tables:
         yield from _table(table)
-    if told.headline.warnings:
-        notices = "".join(f"<li>{escaped(notice.message)}</li>" for notice in told.headline.warnings)
+    if page.headline.warnings:
+        notices = "".join(f"<li>{escaped(notice.message)}</li>" for notice in page.headline.warnings)
         yield f"<h2>What the file lacks</h2><ul>{notices}</ul>"
     yield "<footer><p>This page holds all of its data, loads nothing and runs nothing.</p></footer>"
 

@@ -1,4 +1,4 @@
-"""What is told of a snapshot outside of the view: the headline, findings, figures, and tables of who has the most."""
+"""A summary of a snapshot for use outside the view: the headline, findings, figures, and tables of who has the most."""
 
 from pathlib import Path
 from typing import assert_never
@@ -15,12 +15,13 @@ from memlens.views.graph.types import types
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groupings import GroupKind
 from memlens.views.tables.groups import Branch, Group, groups
+from memlens.views.trace.bookmarks import PlacedBookmark, allocation_name, bookmarks, moment_name
 
 MOST_ROWS = 25
 
 
 class Row(Struct, frozen=True):
-    """A row of a table; ``detail`` is said where there is room for it, ``share`` is of the whole, 0 to 1."""
+    """A row of a table; ``detail`` is shown where there is room for it, ``share`` is of the whole, 0 to 1."""
 
     cells: list[str]
     share: float
@@ -38,7 +39,10 @@ class Table(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """All of it. ``facts`` are figures with what they are, in the order of their weight."""
+    """All of it. ``facts`` are figures with what they are, in the order of their weight.
+
+    Bookmarks, where there are any, are the first table.
+    """
 
     title: str
     kind: str
@@ -138,6 +142,8 @@ def _facts(info: SnapshotInfo, device: int | None) -> list[tuple[str, str]]:
 def _tables(snapshot: Snapshot, device: int | None) -> list[Table]:
     info, of = snapshot.info, set_of(snapshot.info, device)
     tables = []
+    if isinstance(info, TimelineInfo):
+        tables.append(_bookmarks(snapshot, info))
     if isinstance(info, GraphInfo):
         tables.append(_types(snapshot))
     if of is not None:
@@ -188,6 +194,19 @@ def _counted(info: SnapshotInfo) -> str:
             return "Objects"
         case _:
             assert_never(info)
+
+
+def _bookmarks(snapshot: Snapshot, info: TimelineInfo) -> Table:
+    """The bookmarks of all devices."""
+
+    def cells(each: PlacedBookmark) -> list[str]:
+        device = [each.device_name] if len(info.devices) > 1 else []
+        live = f"{format_bytes(each.at.live_bytes)} in {counted(each.at.live_count, 'allocation')}"
+        return [each.note, *device, moment_name(each), live, allocation_name(each)]
+
+    rows = [Row(cells(each), 0) for each in bookmarks(snapshot).bookmarks]
+    device = ["Device"] if len(info.devices) > 1 else []
+    return Table("Bookmarks", ["Note", *device, "At", "Live then", "Allocation"], 0, rows)
 
 
 def _types(snapshot: Snapshot) -> Table:

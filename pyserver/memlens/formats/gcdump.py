@@ -221,7 +221,7 @@ def _notices(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> list[Notice]:
     if _sane(dump.count_multiplier) > 1 or _multipliers(dump) is not None:
         message = (
             f"Sampled: an object of the file stands for {_sane(dump.count_multiplier):.3g} of the program on average, "
-            "more or fewer by its type. Counts and sizes are those of the file's objects, unless they are said to be "
+            "more or fewer by its type. Counts and sizes are those of the file's objects, unless they are marked as "
             "estimates."
         )
         notices.append(Notice("sampled", message))

@@ -201,9 +201,9 @@ def _rows(python: str, path: Path, header: Header, scratch: Path) -> Iterator[li
                 child.stdout.close()
         if not done:
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - 300))
-            said = errors.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
+            message = errors.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
             raise DamagedSnapshotError(
-                f"memray's reader ended (status {status}) before it had read the capture{': ' + said if said else ''}"
+                f"memray's reader ended (status {status}) before it had read the capture{': ' + message if message else ''}"
             )
 
 

@@ -128,7 +128,7 @@ def notices_of(objects: kernel.Heap, *, cut: bool) -> list[Notice]:
     notices = []
     if cut:
         message = (
-            f"The dump breaks off at byte {objects.error_offset:,}: the objects after that are missing, so what seems "
+            f"The dump breaks off at byte {objects.offset:,}: the objects after that are missing, so what seems "
             "unreachable or retained may not be."
         )
         notices.append(Notice("cut-file", message))

@@ -1,16 +1,21 @@
-"""Third-party programs that readers may run, from the user's settings."""
+"""What readers may use besides the file: third-party programs and folders of sources, from the user's settings."""
 
 import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 
 class Tools(NamedTuple):
-    """Paths of programs; empty if not set."""
+    """Paths; empty if not set."""
 
     memray_python: str = ""
     """A Python interpreter that has memray, whose format only memray itself can read."""
 
+    source_folders: Sequence[Path] = ()
+    """Where scripts and their source maps may be, if not where they ran."""
+
     @classmethod
     def of_environment(cls) -> "Tools":
-        """Return the programs that environment variables name, for the command line."""
-        return cls(os.environ.get("MEMLENS_MEMRAY_PYTHON", ""))
+        """Return the programs that environment variables name, and the current folder, for the command line."""
+        return cls(os.environ.get("MEMLENS_MEMRAY_PYTHON", ""), (Path.cwd(),))

@@ -170,7 +170,7 @@ class _Tables:
         host_segments = self._rows("host_segments", "segments")
         lists = scanner.block_lists()
         if lists is None:
-            raise DamagedSnapshotError("Several segments are said to hold the same blocks")
+            raise DamagedSnapshotError("Several segments list the same blocks")
         scanner.drop_scratch()
         self.actions = self._names("actions")
         self.categories = self._names("categories")
@@ -348,7 +348,7 @@ class _Tables:
         if len(devices) > _MOST_DEVICES:
             raise DamagedSnapshotError(f"The file has {len(devices):,} devices; no machine has so many")
         if sum(map(len, self.traces)) + len(self.host_trace) > 2 * len(self.events):
-            raise DamagedSnapshotError("Several devices are said to have the same trace")
+            raise DamagedSnapshotError("Several devices list the same trace")
         sizes = (self.blocks["size"], self.blocks["requested"])
         total = self.event_bytes
         total += sum(float(column[column <= MOST_BYTES].sum(dtype=np.float64)) for column in sizes)

@@ -83,7 +83,7 @@ def odd_notices(odd: OddCounts) -> list[Notice]:
 
 
 def odd_top_level(odd: OddCounts, field: str) -> None:
-    """Count a list of the top level that is none."""
+    """Count a value at the top level that should be a list."""
     odd[_TOP_LEVEL, field] = 1
 
 

@@ -15,10 +15,11 @@ from msgspec import Struct, ValidationError
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import Scanner, run_through
+from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_objects import Snapshot, graph_of
 from memlens.formats.v8_places import Functions, TraceRows
 from memlens.kernels.readers import v8_json as kernel
-from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, Graph, Objects, References
+from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, SAMPLE_DTYPE, Graph, Objects, References
 from memlens.model.texts import Texts
 from memlens.progress import Report
 
@@ -48,6 +49,7 @@ class _Meta(Struct):
     trace_function_info_fields: list[str] = []
     trace_node_fields: list[str] = []
     location_fields: list[str] = []
+    sample_fields: list[str] = []
 
 
 class _Header(Struct):
@@ -73,7 +75,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
 
     Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
     """
-    return graph_of(_File(source, report).snapshot())
+    return graph_of(_File(source, report).snapshot(), SourceMaps(source.tools.source_folders))
 
 
 class _Column(NamedTuple):
@@ -123,7 +125,7 @@ class _File:
             References(starts, edges["to_node"], edges["type"], edges["name_or_index"]),
             texts, nodes["type"], nodes.get("detachedness"), node_types, edge_types, root,
             self._functions(len(texts)), self._trace(nodes.get("trace_node_id")), self._locations(len(shallow)),
-            self._header.extra_native_bytes,
+            self._header.extra_native_bytes, self._samples(),
         )  # fmt: skip
 
     def _check(self, status: int, offset: int) -> None:
@@ -140,7 +142,13 @@ class _File:
             raise DamagedSnapshotError(
                 f"The header is not a heap snapshot's: {error}", offset=start
             ) from error
-        for name in ("node_fields", "edge_fields", "location_fields", "trace_function_info_fields"):
+        for name in (
+            "node_fields",
+            "edge_fields",
+            "location_fields",
+            "sample_fields",
+            "trace_function_info_fields",
+        ):
             if len(getattr(header.meta, name)) > _MOST_FIELDS:
                 raise DamagedSnapshotError(f"The header has more {name} than there can be", offset=start)
         return header
@@ -154,7 +162,7 @@ class _File:
     def _run(self, scanner: "Scanner | kernel.Rows | kernel.Strings", start: int) -> None:
         status = run_through(scanner, self._source, self._report, start)
         if status != kernel.OK:
-            self._check(status, getattr(scanner, "error_offset", start))
+            self._check(status, scanner.error_offset)
 
     def _rows(self, section: str, fields: list[str], kept: dict[str, _Column]) -> dict[str, npt.NDArray[Any]]:
         """Read rows of numbers; only fields that are ``kept`` and that the file has."""
@@ -233,11 +241,15 @@ class _File:
         if not self._has("trace_function_infos"):
             return None
         string = _Column(np.uint32, texts - 2)
-        kept = {"name": string, "script_name": string, "line": _Column(np.uint32, _MOST_U32)}
-        columns = self._rows("trace_function_infos", self._meta.trace_function_info_fields, kept)
+        number = _Column(np.uint32, _MOST_U32)
+        kept = {"name": string, "script_name": string, "line": number}
+        columns = self._rows(
+            "trace_function_infos", self._meta.trace_function_info_fields, kept | {"column": number}
+        )
         _require(columns, "trace_function_info", *kept)
         one = np.uint32(1)
-        return Functions(columns["name"] + one, columns["script_name"] + one, columns["line"])
+        column = columns.get("column", np.zeros_like(columns["line"]))
+        return Functions(columns["name"] + one, columns["script_name"] + one, columns["line"], column)
 
     def _trace(self, nodes: U64 | None) -> TraceRows | None:
         """The tree of allocation stacks, where these were tracked; ``nodes`` has the tree's node of each object."""
@@ -247,8 +259,8 @@ class _File:
         needed = ("id", "function_info_index", "children")
         if any(name not in fields for name in needed) or fields[0] == "children":
             raise DamagedSnapshotError("The header doesn't say what the allocation trace consists of")
-        tree = kernel.TraceTree()
-        status = tree.read(self._data, start, end, len(fields), *map(fields.index, needed))
+        tree = kernel.TraceTree(self._data)
+        status = tree.read(start, end, len(fields), *map(fields.index, needed))
         self._check(status, tree.error_offset)
         ids, functions, parents = map(np.asarray, tree.take())
         return TraceRows(ids, functions, parents, nodes)
@@ -262,10 +274,27 @@ class _File:
             "script_id": _Column(np.uint64, _MOST_U64),
             "script_object_index": _Column(np.uint32, nodes - 1, node_fields),
             "line": _Column(np.uint32, _MOST_U32),
+            "column": _Column(np.uint32, _MOST_U32),
         }
         columns = self._rows("locations", self._meta.location_fields, kept)
         _require(columns, "location", "object_index", "script_id", "line")
         return columns
+
+    def _samples(self) -> npt.NDArray[Any]:
+        """When a recording looked, and the highest id of an object until then; as far as both ascend."""
+        if not self._meta.sample_fields or not self._has("samples"):
+            return np.empty(0, SAMPLE_DTYPE)
+        kept = {
+            "timestamp_us": _Column(np.uint64, _MOST_U64),
+            "last_assigned_id": _Column(np.uint64, _MOST_U64),
+        }
+        columns = self._rows("samples", self._meta.sample_fields, kept)
+        _require(columns, "sample", *kept)
+        samples = np.empty(len(columns["timestamp_us"]), SAMPLE_DTYPE)
+        for field, column in zip(SAMPLE_DTYPE.names or (), columns.values(), strict=True):
+            # a moment in which nothing was allocated may have a lower id: that of an object that is gone
+            samples[field] = np.maximum.accumulate(column)
+        return samples
 
     def _has(self, section: str) -> bool:
         """Whether a section is there and isn't empty."""

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.errors import DamagedSnapshotError
+from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_places import Functions, TraceRows, places_of
 from memlens.kernels.readers import v8_graph as kernel
 from memlens.model.graph import (
@@ -23,7 +24,7 @@ from memlens.model.graph import (
 )  # fmt: skip
 from memlens.model.info import Notice
 from memlens.model.texts import Texts
-from memlens.units import format_bytes
+from memlens.units import counted, format_bytes
 
 KIND = "v8"
 
@@ -64,6 +65,8 @@ class Snapshot:
     trace: TraceRows | None
     locations: dict[str, npt.NDArray[Any]] | None
     extra_native_bytes: int
+    samples: npt.NDArray[Any]
+    """Rows of SAMPLE_DTYPE."""
 
     def edge_type(self, name: str) -> int:
         """The number of a kind of references, -1 if the file has none."""
@@ -75,8 +78,11 @@ class Snapshot:
         return chosen[self.node_type]
 
 
-def graph_of(snapshot: Snapshot) -> Graph:
-    """The model of a file's columns. Raises :class:`DamagedSnapshotError`."""
+def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
+    """The model of a file's columns, with the lines of sources where scripts have ``maps``.
+
+    Raises :class:`DamagedSnapshotError`.
+    """
     references = snapshot.references
     by_index = np.zeros(256, np.uint8)
     for name in _NAMED_BY_INDEX:
@@ -87,7 +93,7 @@ def graph_of(snapshot: Snapshot) -> Graph:
         raise DamagedSnapshotError(f"Reference {wrong:,} is named by a string that the file doesn't have")
     places = places_of(
         references, snapshot.edge_type("internal"), snapshot.objects.name, snapshot.texts, snapshot.functions,
-        snapshot.trace, snapshot.locations,
+        snapshot.trace, snapshot.locations, maps,
     )  # fmt: skip
     _charge_parts(snapshot)
     roots, root_kinds = _roots(snapshot)
@@ -100,8 +106,9 @@ def graph_of(snapshot: Snapshot) -> Graph:
     return Graph(
         KIND, objects, types, references, _reference_kinds(snapshot.edge_types), roots, texts,
         type_kinds=snapshot.node_types, root_kinds=root_kinds, root=snapshot.root, flags=("detached",),
-        frames=places.frames, tree=places.tree, places=places.places, facts=Facts(unreachable_attached=True),
-        settings={"extra_native_bytes": snapshot.extra_native_bytes}, notices=_notices(snapshot),
+        frames=places.frames, tree=places.tree, places=places.places,
+        samples=snapshot.samples, facts=Facts(unreachable_attached=True),
+        settings={"extra_native_bytes": snapshot.extra_native_bytes}, notices=_notices(snapshot, maps),
     )  # fmt: skip
 
 
@@ -212,8 +219,14 @@ def _roots(snapshot: Snapshot) -> tuple[npt.NDArray[Any], list[str]]:
     return np.concatenate(rows), kinds
 
 
-def _notices(snapshot: Snapshot) -> list[Notice]:
+def _notices(snapshot: Snapshot, maps: SourceMaps) -> list[Notice]:
     notices = []
+    if maps.used:
+        message = (
+            f"Lines in {counted(len(maps.used), 'script')} are those of the sources that source maps lead to, as the "
+            "maps were when the file was read."
+        )
+        notices.append(Notice("source-maps", message))
     if snapshot.extra_native_bytes > 0:
         amount = format_bytes(snapshot.extra_native_bytes)
         message = f"V8 knew of {amount} of native memory that belongs to no object; no figure contains it."

@@ -1,5 +1,6 @@
 """Lines of source in V8's heap snapshots: where functions and classes are defined, and where objects were allocated."""
 
+import secrets
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -7,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.errors import DamagedSnapshotError
+from memlens.formats.source_maps import SourceMap, SourceMaps
 from memlens.formats.stacks import Numbers
+from memlens.kernels.graph.alike import first_alike
 from memlens.kernels.readers import v8_graph as kernel
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.graph import NONE, PLACE_DTYPE, References
@@ -23,11 +26,13 @@ _ANONYMOUS = "(anonymous)"
 
 
 class Functions(NamedTuple):
-    """The functions of the allocation trace; names and scripts are numbers of texts, lines count from 1."""
+    """The functions of the allocation trace; names and scripts are numbers of texts, lines and columns count from 1."""
 
     name: U32
     script: U32
     line: U32
+    column: U32
+    """0 where it isn't known."""
 
 
 class TraceRows(NamedTuple):
@@ -56,26 +61,40 @@ class Places(NamedTuple):
 class _Frames:
     """Distinct frames."""
 
-    def __init__(self, texts: Texts) -> None:
+    def __init__(self, texts: Texts, maps: SourceMaps) -> None:
         self._texts = texts
+        self._maps = maps
         self._numbers: Numbers[SourceFrame] = Numbers()
         self._paths: dict[int, str] = {}
 
-    def number(self, name: int, script: int, line: int) -> int:
-        """The number of a frame whose function and script are texts."""
+    def number(self, name: int, script: int, line: int, column: int = 0) -> int:
+        """The number of a frame whose function and script are texts; line and column count from 1.
+
+        Where the script has a source map, the frame is on the line that somebody wrote.
+        """
+        path, mapped = self._path(script), self.mapped(script)
+        if mapped is not None and line > 0:
+            path, line = mapped.original(line - 1, max(column - 1, 0)) or (path, line)
+        return self._numbers[profiled_frame(path, line, self._texts[name] or _ANONYMOUS)]
+
+    def mapped(self, script: int) -> SourceMap | None:
+        """The source map of a script that is a text."""
+        return self._maps.of(self._path(script))
+
+    def _path(self, script: int) -> str:
         path = self._paths.get(script)
         if path is None:
             path = self._paths[script] = path_of(self._texts[script])
-        return self._numbers[profiled_frame(path, line, self._texts[name] or _ANONYMOUS)]
+        return path
 
     def of(self, functions: Functions) -> list[int | None]:
         """The number of each function's frame; None for the trace's root, which is no function."""
-        rows = zip(functions.name.tolist(), functions.script.tolist(), functions.line.tolist(), strict=True)
+        rows = zip(*(column.tolist() for column in functions), strict=True)
         return [
             None
             if self._texts[name] == _ROOT and not self._texts[script]
-            else self.number(name, script, line)
-            for name, script, line in rows
+            else self.number(name, script, line, column)
+            for name, script, line, column in rows
         ]
 
     def all(self) -> list[SourceFrame]:
@@ -101,9 +120,10 @@ def places_of(
     functions: Functions | None,
     trace: TraceRows | None,
     locations: dict[str, Rows] | None,
+    maps: SourceMaps,
 ) -> Places:
     """Everything that is known of lines. ``internal`` is the file's kind of internal references, -1 for none."""
-    frames = _Frames(texts)
+    frames = _Frames(texts, maps)
     tree = stacks = None
     if trace is not None and functions is not None:
         tree, stacks = _stacks(trace, functions, frames)
@@ -148,39 +168,58 @@ def _definitions(
 
     A script is known by a number, and its name through some closure in it; newer files say the script's object.
     """
-    objects, lines = locations["object_index"], locations["line"]
-    _, first = np.unique(objects, return_index=True)
-    objects, lines, ids = objects[first], lines[first], locations["script_id"][first]
+    # the first row of each object, by object; no sort, as nearly every object of a large file has one
+    row_of = np.full(len(names), NONE, np.uint32)
+    rows_of = locations["object_index"]
+    row_of[rows_of[::-1]] = np.arange(len(rows_of), dtype=np.uint32)[::-1]
+    objects = np.flatnonzero(row_of != NONE).astype(np.uint32)
+    chosen = row_of[objects]
+    lines, ids = locations["line"][chosen], locations["script_id"][chosen]
     scripts = np.full(len(objects), NONE, np.uint32)
     if "script_object_index" in locations:
-        scripts = locations["script_object_index"][first]
+        scripts = locations["script_object_index"][chosen]
     elif internal >= 0:
         shared, script = texts.mask("shared"), texts.mask("script", "script_or_debug_info")
         kernel.scripts_of(
             references.start, references.target, references.kind, references.name, shared, script, internal,
             objects, scripts,
         )  # fmt: skip
-    distinct, of_row = np.unique(ids, return_inverse=True)
-    named = np.full(len(distinct), 0, np.uint32)
+    # each row's script by the first row with the same id
+    first = _first_equal(ids)
+    named = np.zeros(len(objects), np.uint32)
     known = np.flatnonzero(scripts != NONE)
-    named[of_row[known]] = names[scripts[known]]
-    script_names = named[of_row]
+    named[first[known]] = names[scripts[known]]
+    script_names = named[first]
     has_place = np.flatnonzero((script_names != 0) & (lines < np.uint32(2**31 - 1)))
     rows = np.empty(len(has_place), PLACE_DTYPE)
     rows["object"] = objects[has_place]
+    scripts = script_names[has_place]
+    is_mapped = np.zeros(len(texts), np.bool_)
+    of_scripts = np.zeros(len(texts), np.bool_)
+    of_scripts[scripts] = True
+    for script in np.flatnonzero(of_scripts).tolist():
+        is_mapped[script] = frames.mapped(script) is not None
+    # a bundle may have all of its functions on one line
+    columns = np.zeros(len(scripts), np.uint32)
+    if "column" in locations:
+        columns = np.where(is_mapped[scripts], locations["column"][chosen][has_place] + np.uint32(1), columns)
     # the same function has many closures
-    own_names = names[objects[has_place]]
-    _, number = np.unique(_pairs(own_names, lines[has_place]), return_inverse=True)
-    _, first, number = np.unique(
-        _pairs(number, script_names[has_place]), return_index=True, return_inverse=True
+    keys = np.stack(
+        (names[rows["object"]], scripts, lines[has_place] + np.uint32(1), columns), axis=1, dtype=np.uint32
     )
-    single = (own_names[first], script_names[has_place][first], lines[has_place][first] + np.uint32(1))
-    of_key = [frames.number(*key) for key in zip(*(column.tolist() for column in single), strict=True)]
-    rows["frame"] = np.array(of_key, np.uint32)[number]
+    first = _first_equal(keys)
+    distinct = np.flatnonzero(first == np.arange(len(first), dtype=np.uint32))
+    frame_of = np.zeros(len(first), np.uint32)
+    frame_of[distinct] = [frames.number(*key) for key in keys[distinct].tolist()]
+    rows["frame"] = frame_of[first]
     return rows
 
 
-def _pairs(high: npt.NDArray[Any], low: npt.NDArray[Any]) -> U64:
-    """Two columns of numbers below 2**32 as one."""
-    pairs: U64 = high.astype(np.uint64) << np.uint64(32) | low.astype(np.uint64)
-    return pairs
+def _first_equal(rows: npt.NDArray[Any]) -> U32:
+    """The number of the first row with the same content as each."""
+    size = rows.nbytes // len(rows) if len(rows) else 0
+    begin = np.arange(len(rows), dtype=np.uint64) * np.uint64(size)
+    first = np.empty(len(rows), np.uint32)
+    data = np.ascontiguousarray(rows).view(np.uint8).ravel()
+    first_alike(data, begin, begin + np.uint64(size), secrets.randbits(64), first)
+    return first

@@ -23,6 +23,6 @@ MEANINGS: dict[Attribution, str] = {
 
 
 def rule_of(attribution: Attribution, kind: FrameKind) -> str:
-    """The rule by which a line's own figure is charged to it; others' lines are said to be so: ``my code, library``."""
+    """The rule by which a line's own figure is charged to it; lines of others are marked: ``my code, library``."""
     name = NAMES[attribution]
     return f"{name}, {kind}" if attribution == "mine" and kind != "user" else name

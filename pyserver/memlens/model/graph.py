@@ -84,6 +84,9 @@ PLACE_DTYPE = np.dtype([("object", "<u4"), ("frame", "<u4")])
 """Where an object or its class is defined: ``frame`` is a number in ``frames.frames``. At most one row per object,
 sorted by object. Where an object was *allocated* is ``Objects.stack`` instead."""
 
+SAMPLE_DTYPE = np.dtype([("time_us", "<u8"), ("last_id", "<u8")])
+"""A moment of a recording, since its beginning, and the highest id of an object until then; both ascend."""
+
 VALUE_KINDS = ("boolean", "byte", "char", "short", "int", "long", "float", "double", "text")
 """Kinds of values of fields that are no references. A "char" is a UTF-16 unit, a "text" the number of a text."""
 
@@ -214,6 +217,8 @@ class Graph:
     tree: StackTree | None = None
     """The stacks as a prefix tree; those of ``frames`` are empty then."""
     places: Column = field(default_factory=lambda: np.empty(0, PLACE_DTYPE))
+    samples: Column = field(default_factory=lambda: np.empty(0, SAMPLE_DTYPE))
+    """Rows of SAMPLE_DTYPE, where ids say when objects were allocated."""
     values: Values | None = None
     facts: Facts = field(default_factory=Facts)
     settings: dict[str, Any] = field(default_factory=dict)
@@ -284,7 +289,11 @@ def _inconsistent(graph: Graph) -> list[str]:
             wrong.append(name)
     if len(graph.places) > 1 and not bool((np.diff(graph.places["object"].astype(np.int64)) > 0).all()):
         wrong.append("the order of places")
-    return wrong
+    return wrong + [
+        f"the order of samples.{name}"
+        for name in ("time_us", "last_id")
+        if not bool((graph.samples[name][1:] >= graph.samples[name][:-1]).all())
+    ]
 
 
 def _fits(column: Column | None, kind: Any, items: int, below: int | None) -> bool:

@@ -71,7 +71,7 @@ class Match(NamedTuple):
 
 
 def parse(text: str) -> ForeignPath | None:
-    """Take a path apart; None for what is no file's path (``<string>``, ``??``, nothing)."""
+    """Take a path apart; None for what is not the path of a file (``<string>``, ``??``, nothing)."""
     if not text or len(text) > 4096 or "\0" in text or text.endswith(("/", "\\")):
         return None
     if (text.startswith("<") and text.endswith(">")) or text == "??":
@@ -130,7 +130,7 @@ def common_components(foreign: ForeignPath, local: str | Path) -> int:
 def mapped(foreign: ForeignPath, mappings: Mapping[str, Path]) -> list[Path]:
     """Where ``mappings`` (foreign prefix to folder here) say it is: that of the longest prefix comes first.
 
-    A prefix ends at a component's end: ``/home/ann`` is none of ``/home/anna/train.py``.
+    A prefix ends at a component's end: ``/home/ann`` is not a prefix of ``/home/anna/train.py``.
     """
     found: list[tuple[int, Path]] = []
     for prefix, folder in mappings.items():

@@ -176,7 +176,7 @@ def write_columns(path: Path, columns: Mapping[str, npt.NDArray[Any]], texts: li
 
 
 def read_columns(path: Path) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
-    """The columns of an artefact, mapped, and the words. Raises OSError, and ValueError for what is no such file."""
+    """The columns of an artefact, mapped, and the words. Raises OSError, and ValueError for another kind of file."""
     with path.open("rb") as file:
         line = file.readline(_MOST_HEADER_BYTES)
         header = msgspec.json.decode(line, type=_Header)

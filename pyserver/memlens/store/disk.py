@@ -8,11 +8,12 @@ from pathlib import Path
 
 from memlens.errors import MemlensError
 
-_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+"""The system's errors of a disk that is full, or of what one may have of it."""
 
 
 class FullDiskError(MemlensError):
-    """There is no room for what is to be written."""
+    """The disk has no room for what is to be written."""
 
     code = "system"
     advice = (
@@ -27,7 +28,7 @@ def room_in(folder: Path, what: str, advice: str | None = None) -> Iterator[None
     try:
         yield
     except Exception as error:
-        full = error.errno in _FULL if isinstance(error, OSError) else _is_full_of_sqlite(error)
+        full = error.errno in FULL if isinstance(error, OSError) else _is_full_of_sqlite(error)
         if not full:
             raise
         raise FullDiskError(f"The disk that holds {folder} has no room for {what}", advice=advice) from error

@@ -1,19 +1,23 @@
 """The frames of an archive, as typed columns with the numbers of their strings."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from memlens.model.frames import Frames
+from memlens.model.texts import Texts
 from memlens.store.column_files import ColumnFiles
-from memlens.store.columns import Columns, Count, Source, Stored
+from memlens.store.columns import Array, Columns, Count, Source, Stored
 from memlens.store.strings import Strings, StringWriter
 
 Mask = npt.NDArray[np.bool_]
 
 FrameRow = tuple[str, int, str, int]
 """File, line, function, kind."""
+
+_MOST_READ_AT_ONCE = 1 << 12
 
 
 class FrameColumns(Columns):
@@ -49,22 +53,20 @@ class FrameColumns(Columns):
             for number in chosen
         }
 
-    def all_rows(self) -> list[FrameRow]:
-        """All frames in words, for what has to look at each of them."""
-        return self._rows(slice(None))
-
-    def _rows(self, chosen: npt.NDArray[np.int64] | slice) -> list[FrameRow]:
-        files, functions = self.file[chosen], self.function[chosen]
-        texts = self.strings.texts(np.concatenate((files, functions)))
-        return list(
-            zip(
-                texts[: len(files)],
-                self.line[chosen].tolist(),
-                texts[len(files) :],
-                self.kind[chosen].tolist(),
+    def each(self, numbers: npt.NDArray[np.integer] | None = None) -> Iterator[FrameRow]:
+        """Some frames in words, or all, in their order. The texts of a few thousand are read at a time."""
+        chosen = np.arange(len(self)) if numbers is None else numbers
+        for start in range(0, len(chosen), _MOST_READ_AT_ONCE):
+            part = chosen[start : start + _MOST_READ_AT_ONCE]
+            files, functions = self.file[part], self.function[part]
+            texts = self.strings.some(np.concatenate((files, functions)))
+            yield from zip(
+                map(texts.__getitem__, files.tolist()),
+                self.line[part].tolist(),
+                map(texts.__getitem__, functions.tolist()),
+                self.kind[part].tolist(),
                 strict=True,
             )
-        )
 
     def in_file(self, test: Callable[[str], bool]) -> Mask:
         """Which frames have a file whose path passes a test."""
@@ -75,19 +77,90 @@ class FrameColumns(Columns):
         """Which frames have a function whose name passes a test."""
         return self.strings.where(self.function, test)
 
+    def matching(self, text: str) -> Mask:
+        """Which frames have a text in their function or in ``file:line``, whatever its case."""
+        wanted = text.casefold()
+        found: Mask = self.in_function(lambda function: wanted in function.casefold())
+        found |= self.strings.where(self.file, lambda file: wanted in file.casefold())
+        # what is left begins in the file and ends in the line, or is in the line alone
+        file_end, colon, line = wanted.rpartition(":")
+        if colon:
+            ends = self.strings.where(self.file, lambda file: file.casefold().endswith(file_end))
+            found |= ends & self._on_line(lambda known: known.startswith(line))
+        return found | self._on_line(lambda known: wanted in known)
+
+    def _on_line(self, test: Callable[[str], bool]) -> Mask:
+        lines, places = np.unique(self.line, return_inverse=True)
+        passed: Mask = np.array([test(str(line)) for line in lines.tolist()], np.bool_)[places]
+        return passed
+
     def distinct(
         self, chosen: npt.NDArray[np.intp] | None = None
-    ) -> tuple[list[tuple[str, str, int]], npt.NDArray[np.intp]]:
+    ) -> tuple[Iterator[tuple[str, str, int]], npt.NDArray[np.intp]]:
         """The distinct files, functions and kinds that frames have together, and the place there of each frame.
 
-        ``chosen`` are the frames, None for all.
+        ``chosen`` are the frames, None for all. What is distinct is in the order of its first frame.
         """
         numbers = np.arange(len(self)) if chosen is None else chosen
-        texts = self.file[numbers].astype(np.uint64) << np.uint64(32) | self.function[numbers]
-        _, places = np.unique(texts, return_inverse=True)
-        _, first, places = np.unique(places << 8 | self.kind[numbers], return_index=True, return_inverse=True)
-        rows = self._rows(numbers[first])
-        return [(file, function, kind) for file, _, function, kind in rows], places
+        first, places = first_alike(self.file[numbers], self.function[numbers], self.kind[numbers])
+        firsts, places = np.unique(first[places], return_inverse=True)
+        rows = self.each(numbers[firsts])
+        return ((file, function, kind) for file, _, function, kind in rows), places
+
+    def alike(self, *, by_line: bool) -> npt.NDArray[np.intp]:
+        """For each frame the first of the same file and function (and line) that is known in the same way."""
+        columns = [self.file, self.function, self.source]
+        first, places = first_alike(*columns, *([self.line.view(np.uint32)] if by_line else []))
+        return first[places]
+
+
+def first_alike(
+    *columns: npt.NDArray[np.unsignedinteger],
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The first row of each combination of values that columns have, and the combination of each row, as its place."""
+    combined, first = columns[0], np.empty(0, np.intp)
+    for column in columns[1:]:
+        keys = combined.astype(np.uint64) << np.uint64(32) | column
+        _, first, combined = np.unique(keys, return_index=True, return_inverse=True)
+    return first, combined
+
+
+class _Lists:
+    """Columns in memory."""
+
+    def __init__(self, columns: Mapping[str, Array]) -> None:
+        self._columns = columns
+
+    def description(self, file: str) -> tuple[np.dtype[Any], int] | None:
+        column = self._columns.get(file)
+        return None if column is None else (column.dtype, len(column))
+
+    def array(self, file: str) -> Array:
+        return self._columns[file]
+
+
+def listed(rows: Iterable[FrameRow], sources: npt.NDArray[np.uint8] | None = None) -> FrameColumns:
+    """Frames that are in no archive; ``sources`` as in the columns, without them all are recorded."""
+    known = list(rows)
+    numbers: dict[str, int] = {"": 0}
+    files, functions = (
+        np.array([numbers.setdefault(row[place], len(numbers)) for row in known], np.uint32)
+        for place in (0, 2)
+    )
+    texts = Texts.of(numbers)
+    columns = {
+        FrameColumns.file.file: files,
+        FrameColumns.line.file: np.array([row[1] for row in known], np.int32),
+        FrameColumns.function.file: functions,
+        FrameColumns.kind.file: np.array([row[3] for row in known], np.uint8),
+        FrameColumns.source.file: np.zeros(len(known), np.uint8) if sources is None else sources,
+        Strings.end.file: texts.end,
+        Strings.utf8.file: texts.utf8,
+    }
+    counts: dict[Count, int] = {
+        "frames": len(known), "strings": len(numbers), "string bytes": len(texts.utf8)
+    }  # fmt: skip
+    return FrameColumns(_Lists(columns), counts)
 
 
 def write_frames(columns: ColumnFiles, frames: Frames, strings: StringWriter) -> None:

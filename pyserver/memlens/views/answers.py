@@ -23,7 +23,7 @@ AllocationState = Literal["freed", "live", "pending_free"]
 
 FrameSource = Literal["recorded", "forward", "fx", "inferred"]
 """How a line is known: from the recorded stack, from the ``forward_frames`` of a backward operator, from the trace of
-an FX node, or inferred by operator name and order, which may be wrong and must be said wherever it is shown."""
+an FX node, or inferred by operator name and order, which may be wrong and must be marked wherever it is shown."""
 
 
 class Frame(Struct, frozen=True):

@@ -1,13 +1,21 @@
 // A heap dump's view: what holds the memory as boxes, the tables below, and what is selected beside them.
 
 import { signal } from '@preact/signals';
-import type { GraphState, HeapSelection, PaneId, ViewState } from '../../../extension/shared/messages';
+import type {
+  GraphState,
+  HeapSelection,
+  PaneId,
+  ViewCommand,
+  ViewState,
+} from '../../../extension/shared/messages';
 import type { Evidence, GraphInfo, ObjectsLink } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage, type Pending } from '../api';
 import { Colours } from '../colours';
+import { SHARED_COMMANDS } from '../commands';
 import { EVERYTHING, type Change } from '../context';
 import { OBJECT_TERMS } from '../filter/terms';
-import { sqlPane, type SqlPane } from '../panes/sql';
+import { sqlTab } from '../panes';
+import { made, type PaneTab } from '../panes/pane';
 import { restoreLayout } from '../scene/state';
 import { Dock } from '../shell/dock';
 import { ViewFrame } from '../shell/frame';
@@ -41,7 +49,6 @@ export class GraphView implements GraphContext {
   private readonly colours = new Colours([], 'stack');
   private readonly icicle: Icicle;
   private readonly inspector: Inspector;
-  private readonly sqlPane: SqlPane;
   private readonly overview: Overview;
   private readonly dock: Dock;
   private readonly head: Head;
@@ -67,7 +74,6 @@ export class GraphView implements GraphContext {
     const saved = api.saved();
     const state = hostState ?? saved?.view ?? null;
     this.state = restoreGraph(info, state?.graph ?? null);
-    this.sqlPane = this.sql();
     this.icicle = new Icicle(this);
     this.inspector = new Inspector(this, {
       close: () => {
@@ -84,8 +90,11 @@ export class GraphView implements GraphContext {
         toggleTall: () => {
           this.frame.set({ dockTall: !this.frame.current.dockTall });
         },
+        failed: (error) => {
+          this.failed(error);
+        },
       },
-      [typesPane(this), dominatorsPane(this), whyPane(this), this.sqlPane],
+      [made(typesPane(this)), made(dominatorsPane(this)), made(whyPane(this)), this.sql()],
     );
     this.filterBox = new FilterBox(OBJECT_TERMS, {
       apply: (text) => {
@@ -249,6 +258,15 @@ export class GraphView implements GraphContext {
     this.setFilter(state.filter);
   }
 
+  get commands(): readonly ViewCommand[] {
+    return [
+      ...SHARED_COMMANDS,
+      'togglePane',
+      ...(this.state.selection === null ? [] : (['clearSelection'] as const)),
+      ...this.dock.panes.map(({ id }) => `pane.${id}` as const),
+    ];
+  }
+
   /** The dominator tree can't be taken along as a picture yet. */
   picture(): null {
     return null;
@@ -387,11 +405,11 @@ export class GraphView implements GraphContext {
     this.frame.failed(error);
   }
 
-  private sql(): SqlPane {
+  private sql(): PaneTab {
     const none = (): void => {
       this.say('A heap dump has no such rows.');
     };
-    return sqlPane({
+    return sqlTab({
       api: this.api,
       say: (text) => {
         this.say(text);
@@ -466,7 +484,7 @@ export class GraphView implements GraphContext {
         return;
       case 'query':
         this.dock.show('sql');
-        this.sqlPane.run(sql);
+        this.dock.reveal({ query: sql });
     }
   }
 
@@ -506,7 +524,7 @@ export class GraphView implements GraphContext {
       ...{ first: null, second: null, compare: null, flame: null, value: null },
       ...{ pane: this.dock.shown, filter: this.filter, graph: this.state },
     };
-    this.api.save(view, this.frame.current);
+    this.api.save(view, this.frame.current, this.commands);
   }
 }
 

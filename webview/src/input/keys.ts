@@ -98,6 +98,9 @@ export const KEYS: readonly KeyRow[] = [
     group: 'Cursors',
   },
   { keys: ['>', 'Shift+.'], action: 'secondCursorOn', text: 'Second cursor one event on', group: 'Cursors' },
+  { keys: ['k'], action: 'addBookmark', text: 'Add a bookmark at the cursor, with a note', group: 'Cursors' },
+  { keys: ['n'], action: 'nextBookmark', text: 'Next bookmark', group: 'Cursors' },
+  { keys: ['Shift+n'], action: 'previousBookmark', text: 'Previous bookmark', group: 'Cursors' },
   { keys: ['t'], action: 'togglePane', text: 'Panel', group: 'View' },
   { keys: ['Shift+t'], action: 'toggleTall', text: 'Maximize the panel', group: 'View' },
   ...Array.from({ length: 9 }, (_, i) => ({

@@ -21,12 +21,12 @@ import type { SavedComparison } from '../scene/state';
 import { CompareSides, compareNotice } from './compare-bar';
 import { CompareGraph } from './compare-graph';
 import { COMPARE_PAGE, CompareTable, type CompareOrder } from './compare-table';
-import type { MakePane, Pane } from './pane';
+import type { Pane } from './pane';
 
 const SEARCH_AFTER_MS = 150;
 const ROWS_OF = { line: 'line', function: 'function', file: 'file', stack: 'stack' } as const;
 
-export const comparePane: MakePane = (context) => new ComparePane(context);
+export const comparePane = (context: ViewContext): Pane => new ComparePane(context);
 
 class ComparePane implements Pane {
   readonly id = 'compare';

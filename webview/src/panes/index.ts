@@ -1,22 +1,78 @@
-// The panes, in the order of their tabs and then of the menu. One that has nothing to show for a snapshot is null.
+// The panes, in the order of their tabs and then of the menu. What isn't shown first is loaded when it is shown.
 
-import { comparePane } from './compare';
-import { flamePane } from './flame';
-import { oomPane } from './oom';
+import type { SnapshotInfo } from '../../../extension/shared/protocol.gen';
+import type { ViewContext } from '../context';
+import { devicesOf, MODELS, never } from '../model';
 import { liveSetPane } from './live-set/pane';
-import type { MakePane } from './pane';
-import { sizesPane } from './sizes';
-import { sqlPane } from './sql';
-import { statePane } from './state';
-import { stepsPane } from './steps';
+import type { MakePane, Pane, PaneTab } from './pane';
+import type { SqlContext } from './sql';
 
-export const PANES: readonly MakePane[] = [
-  liveSetPane,
-  flamePane,
-  oomPane,
-  stepsPane,
-  statePane,
-  sizesPane,
-  comparePane,
-  sqlPane,
+type Load = (context: ViewContext) => Promise<Pane>;
+
+export const sqlTab = (context: SqlContext): PaneTab => ({
+  ...{ id: 'sql', title: 'SQL', usesSet: false },
+  make: async () => (await import('./sql')).sqlPane(context),
+});
+
+const liveSet: MakePane = (context) => ({
+  ...{ id: 'liveSet', title: MODELS[context.info.model].groups, usesSet: true },
+  make: () => liveSetPane(context),
+});
+
+const sizes = later('sizes', 'Sizes', true, hasSizes, async (context) =>
+  (await import('./sizes')).sizesPane(context),
+);
+
+const compare = later('compare', 'Compare', true, always, async (context) =>
+  (await import('./compare')).comparePane(context),
+);
+
+export const TIMELINE_PANES: readonly MakePane[] = [
+  liveSet,
+  later('flame', 'Flame graph', true, always, async (context) =>
+    (await import('./flame')).flamePane(context),
+  ),
+  later('oom', 'Out of memory', false, ranOut, async (context) => (await import('./oom')).oomPane(context)),
+  later('steps', 'Leaks', false, hasEvents, async (context) => (await import('./steps')).stepsPane(context)),
+  later('state', 'Segments', false, always, async (context) => (await import('./state')).statePane(context)),
+  sizes,
+  compare,
+  sqlTab,
 ];
+
+export const PROFILE_PANES: readonly MakePane[] = [liveSet, sizes, compare, sqlTab];
+
+function later(
+  id: PaneTab['id'],
+  title: string,
+  usesSet: boolean,
+  offered: (info: SnapshotInfo) => boolean,
+  load: Load,
+): MakePane {
+  return (context) => (offered(context.info) ? { id, title, usesSet, make: () => load(context) } : null);
+}
+
+function always(): boolean {
+  return true;
+}
+
+function ranOut(info: SnapshotInfo): boolean {
+  return devicesOf(info).some(({ ooms }) => ooms > 0);
+}
+
+function hasEvents(info: SnapshotInfo): boolean {
+  return devicesOf(info).some(({ events }) => events > 0);
+}
+
+function hasSizes(info: SnapshotInfo): boolean {
+  switch (info.model) {
+    case 'timeline':
+      return true;
+    case 'profile':
+      return info.has_sizes;
+    case 'graph':
+      return false;
+    default:
+      return never(info);
+  }
+}

@@ -2,9 +2,10 @@
 
 import type { Mark, OomAnswer } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
+import type { ViewContext } from '../context';
 import { markName, markX } from '../flags';
 import { devicesOf } from '../model';
-import type { MakePane } from './pane';
+import type { Pane } from './pane';
 import { oomArticle } from './oom-article';
 import { element, replace, setText } from '../ui/dom';
 import { counted, deviceName } from '../ui/format';
@@ -12,8 +13,7 @@ import { counted, deviceName } from '../ui/format';
 /** Going to the event from afar shows this share of the run around it. */
 const VIEW = 0.1;
 
-export const oomPane: MakePane = (context) => {
-  if (!devicesOf(context.info).some(({ ooms }) => ooms > 0)) return null;
+export const oomPane = (context: ViewContext): Pane => {
   const events = element('div', {
     class: 'oom-events',
     role: 'group',

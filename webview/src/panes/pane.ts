@@ -4,8 +4,10 @@ import type { PaneId } from '../../../extension/shared/messages';
 import type { Evidence } from '../../../extension/shared/protocol.gen';
 import type { Change, ViewContext } from '../context';
 
-/** The part of a pane that is the evidence of a finding. */
-export type Revealed = Pick<Evidence, 'by' | 'event'>;
+/** The part of a pane that is the evidence of a finding; of SQL, the query to run. */
+export interface Revealed extends Partial<Pick<Evidence, 'by' | 'event'>> {
+  readonly query?: string;
+}
 
 export interface Pane {
   readonly id: PaneId;
@@ -23,9 +25,20 @@ export interface Pane {
   dispose?(): void;
 }
 
-export type MakePane<C = ViewContext> = (context: C) => Pane | null;
+/** A pane's tab; the pane is made when it is first shown, and its code may be loaded then. */
+export interface PaneTab extends Pick<Pane, 'id' | 'title' | 'usesSet'> {
+  make(): Pane | Promise<Pane>;
+}
 
-/** The panes that have something to show. */
-export function panesOf<C>(context: C, makes: readonly MakePane<C>[]): readonly Pane[] {
+/** Null where a snapshot has nothing to show. */
+export type MakePane<C = ViewContext> = (context: C) => PaneTab | null;
+
+/** The tab of a pane that is there from the start. */
+export function made(pane: Pane): PaneTab {
+  const { id, title, usesSet } = pane;
+  return { id, title, usesSet, make: () => pane };
+}
+
+export function tabsOf<C>(context: C, makes: readonly MakePane<C>[]): readonly PaneTab[] {
   return makes.flatMap((make) => make(context) ?? []);
 }

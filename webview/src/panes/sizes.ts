@@ -1,15 +1,14 @@
 // How large the allocations of the set are: a histogram with a bin for each power of two.
 
-import type { SizeBin, SizesAnswer, SnapshotInfo } from '../../../extension/shared/protocol.gen';
+import type { SizeBin, SizesAnswer } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
 import type { ViewContext } from '../context';
 import { both } from '../filter/terms';
-import { never } from '../model';
 import { Choice } from '../ui/choice';
 import { element, replace, setText } from '../ui/dom';
 import { countedFigure, exactFigure, figure } from '../ui/figure';
 import { bytes, count, share } from '../ui/format';
-import type { MakePane } from './pane';
+import type { Pane } from './pane';
 
 type By = 'bytes' | 'count';
 
@@ -122,21 +121,7 @@ class Sizes {
   }
 }
 
-function hasSizes(info: SnapshotInfo): boolean {
-  switch (info.model) {
-    case 'timeline':
-      return true;
-    case 'profile':
-      return info.has_sizes;
-    case 'graph':
-      return false;
-    default:
-      return never(info);
-  }
-}
-
-export const sizesPane: MakePane = (context) => {
-  if (!hasSizes(context.info)) return null;
+export const sizesPane = (context: ViewContext): Pane => {
   const sizes = new Sizes(context);
   return {
     id: 'sizes',

@@ -26,12 +26,7 @@ export interface SqlContext extends Pick<ViewContext, 'api' | 'say' | 'openFrame
   showObject?(object: number): void;
 }
 
-export interface SqlPane extends Pane {
-  /** Runs a query in place of the one that is there. */
-  run(query: string): void;
-}
-
-export const sqlPane = (context: SqlContext): SqlPane => {
+export const sqlPane = (context: SqlContext): Pane => {
   const panel = new SqlPanel(context);
   let begun = false;
   return {
@@ -44,8 +39,8 @@ export const sqlPane = (context: SqlContext): SqlPane => {
       begun = true;
       panel.begin();
     },
-    run: (query) => {
-      panel.take(query);
+    reveal: ({ query }) => {
+      if (query !== undefined) panel.take(query);
     },
     dispose: () => {
       panel.dispose();

@@ -3,14 +3,13 @@
 import type { GrowthAnswer, GrowthRow, StepRow, StepsAnswer } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
 import type { ViewContext } from '../context';
-import { devicesOf } from '../model';
 import { element, replace, setText } from '../ui/dom';
 import { bytes, count, counted, exactBytes, hasSource, sourceWords, time } from '../ui/format';
 import { rovingRows } from '../ui/roving';
 import { sparkline } from '../ui/sparkline';
 import { fileName } from '../ui/paths';
 import { shorten } from '../ui/text';
-import type { MakePane } from './pane';
+import type { Pane } from './pane';
 
 const PAGE = 200;
 const MOST_LINES = 100;
@@ -22,8 +21,7 @@ const TRENDS: Record<GrowthRow['trend'], string> = {
   unsteady: 'up and down',
 };
 
-export const stepsPane: MakePane = (context) => {
-  if (devicesOf(context.info).every((device) => device.events === 0)) return null;
+export const stepsPane = (context: ViewContext): Pane => {
   const pane = new StepsPane(context);
   return {
     id: 'steps',

@@ -1,20 +1,18 @@
 // A profile's view: its flame graph, the value that all of it is about, and the panes that need no timeline.
 
 import { signal } from '@preact/signals';
-import type { CompareState, PaneId, ViewState } from '../../../extension/shared/messages';
+import type { CompareState, PaneId, ViewCommand, ViewState } from '../../../extension/shared/messages';
 import type { Evidence, Frame, ProfileInfo } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage, type Pending } from '../api';
 import { KeptAttribution } from '../attribution';
 import { Colours } from '../colours';
+import { SHARED_COMMANDS } from '../commands';
 import { EVERYTHING, type Change } from '../context';
 import type { AskedSvg } from '../export';
-import { comparePane } from '../panes/compare';
+import { PROFILE_PANES } from '../panes';
 import { flamePane, type FlamePane } from '../panes/flame';
 import { KeptFlame } from '../flame/settings';
-import { liveSetPane } from '../panes/live-set/pane';
-import { panesOf } from '../panes/pane';
-import { sizesPane } from '../panes/sizes';
-import { sqlPane } from '../panes/sql';
+import { tabsOf } from '../panes/pane';
 import { restoreCompare } from '../compare';
 import { restoreLayout } from '../scene/state';
 import { oneStop } from '../shell/bar';
@@ -95,8 +93,11 @@ export class ProfileView implements ProfileOwner {
         toggleTall: () => {
           this.frame.set({ dockTall: !this.frame.current.dockTall });
         },
+        failed: (error) => {
+          this.failed(error);
+        },
       },
-      panesOf(this.context, [liveSetPane, sizesPane, comparePane, sqlPane]),
+      tabsOf(this.context, PROFILE_PANES),
       1,
     );
     this.filterBox = new FilterBox(allocationTerms([]), {
@@ -249,6 +250,15 @@ export class ProfileView implements ProfileOwner {
     this.flamePane.dispose();
     this.times?.dispose();
     delete this.root.dataset['model'];
+  }
+
+  get commands(): readonly ViewCommand[] {
+    const panes = [...this.dock.panes.map(({ id }) => id), 'flame' as const];
+    return [
+      ...SHARED_COMMANDS,
+      ...(['exportSvg', 'exportPng', 'togglePane'] as const),
+      ...panes.map((id) => `pane.${id}` as const),
+    ];
   }
 
   get stretch(): Stretch | null {
@@ -481,7 +491,7 @@ export class ProfileView implements ProfileOwner {
         graph: null,
       },
     };
-    this.api.save(view, this.frame.current);
+    this.api.save(view, this.frame.current, this.commands);
   }
 }
 

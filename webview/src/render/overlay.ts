@@ -8,6 +8,7 @@ import { toPixelX, toPixelY, type Camera, type PlotSize } from '../scene/camera'
 import { css, inkOn, type Rgb } from '../scene/colour';
 import type { Backdrop } from '../scene/backdrop';
 import type { Ticks } from '../scene/ticks';
+import { visible } from '../ui/text';
 import type { Theme } from '../ui/theme';
 import type { AreaLabel } from './area-labels';
 import { drawAreaPatterns } from './area-patterns';
@@ -56,7 +57,7 @@ export interface OverlayModel {
   } | null;
   /** The cursors that were placed: one, or the two ends of a span. */
   readonly marks: readonly PickedMoment[];
-  /** Events that are marked: out of memory, snapshots. */
+  /** Events that are marked: out of memory, snapshots; and the user's bookmarks. */
   readonly flags: readonly Flag[];
   readonly box: { readonly x0: number; readonly y0: number; readonly x1: number; readonly y1: number } | null;
 }
@@ -94,6 +95,7 @@ export function drawOverlay(
   drawBox(context, model);
   context.restore();
   drawAxisX(context, model, width, height);
+  drawRibbons(context, model, width, height);
   drawAxisY(context, model, width, height);
   drawPeakLabel(context, model, width, height);
   drawFlagLabels(context, model, width);
@@ -229,7 +231,9 @@ function distinctFlags(model: OverlayModel, width: number): { flag: Flag; x: num
   for (const flag of model.flags) {
     const x = xOf(model, flag.x);
     if (x < -1 || x > width + 1) continue;
-    if (!found.some((other) => Math.abs(other.x - x) < 2)) found.push({ flag, x });
+    const same = (other: { flag: Flag; x: number }): boolean =>
+      other.flag.kind === flag.kind && Math.abs(other.x - x) < 2;
+    if (!found.some(same)) found.push({ flag, x });
   }
   return found;
 }
@@ -238,9 +242,9 @@ function drawFlagLines(context: Context, model: OverlayModel, width: number, hei
   const { theme, scale } = model;
   for (const { flag, x } of distinctFlags(model, width)) {
     const oom = flag.kind === 'oom';
-    context.strokeStyle = css(oom ? theme.warning : theme.muted);
+    context.strokeStyle = css(flagColour(flag, theme));
     context.lineWidth = (oom ? 2 : 1) / scale;
-    context.setLineDash(oom ? [] : [2, 3]);
+    context.setLineDash(oom ? [] : flag.kind === 'bookmark' ? [6, 3] : [2, 3]);
     context.beginPath();
     context.moveTo(crisp(model, x), 0);
     context.lineTo(crisp(model, x), height);
@@ -253,14 +257,51 @@ function drawFlagLines(context: Context, model: OverlayModel, width: number, hei
 function drawFlagLabels(context: Context, model: OverlayModel, width: number): void {
   const { theme } = model;
   let free = -Infinity;
+  context.font = `${SMALL}px ${theme.font}`;
   const placed = distinctFlags(model, width).filter(({ x }) => x >= 0 && x <= width);
   for (const { flag, x } of placed.sort((a, b) => a.x - b.x)) {
-    const wide = textWidth(context, flag.text) + 12;
+    const text = cut(flag.text, MOST_FLAG_PX, (each) => textWidth(context, each));
+    const wide = textWidth(context, text) + 12;
     const left = Math.min(Math.max(x - wide / 2, 2), width - wide - 2);
     if (left < free) continue;
-    const fill = flag.kind === 'oom' ? theme.warning : theme.muted;
-    drawPill(context, model, left, 23, wide, flag.text, fill, inkOn(fill));
+    const fill = flagColour(flag, theme);
+    drawPill(context, model, left, 23, wide, text, fill, inkOn(fill));
     free = left + wide + 4;
+  }
+}
+
+function flagColour({ kind }: Flag, theme: Theme): Rgb {
+  return kind === 'oom' ? theme.warning : kind === 'bookmark' ? theme.accent : theme.muted;
+}
+
+/** Notes are as long as people write them. */
+const MOST_FLAG_PX = 180;
+
+function cut(text: string, most: number, measure: (text: string) => number): string {
+  const shown = visible(text).slice(0, 100);
+  if (measure(shown) <= most && shown.length === visible(text).length) return shown;
+  let length = shown.length;
+  while (length > 0 && measure(`${shown.slice(0, length)}…`) > most) length--;
+  return `${shown.slice(0, length)}…`;
+}
+
+/** On the axis a bookmark is a ribbon, recognised without its colour. */
+function drawRibbons(context: Context, model: OverlayModel, width: number, height: number): void {
+  const { theme } = model;
+  for (const { flag, x } of distinctFlags(model, width)) {
+    if (flag.kind !== 'bookmark' || x < 0 || x > width) continue;
+    context.fillStyle = css(theme.accent);
+    context.strokeStyle = css(theme.background);
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(x - 4, height);
+    context.lineTo(x + 4, height);
+    context.lineTo(x + 4, height + 10);
+    context.lineTo(x, height + 7);
+    context.lineTo(x - 4, height + 10);
+    context.closePath();
+    context.fill();
+    context.stroke();
   }
 }
 

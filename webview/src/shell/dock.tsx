@@ -4,7 +4,7 @@ import { signal } from '@preact/signals';
 import { render, type VNode } from 'preact';
 import type { PaneId } from '../../../extension/shared/messages';
 import { EVERYTHING, type Change, type ViewContext } from '../context';
-import type { Pane, Revealed } from '../panes/pane';
+import type { Pane, PaneTab, Revealed } from '../panes/pane';
 import { element, iconButton, setLabel } from '../ui/dom';
 import { oneStop } from './bar';
 import { openMenuAt } from './menu';
@@ -14,6 +14,8 @@ export interface DockEvents {
   /** Another pane is shown; null when the panel is closed. */
   shown(pane: PaneId | null): void;
   toggleTall(): void;
+  /** A pane's code could not be loaded. */
+  failed(error: unknown): void;
 }
 
 export class Dock {
@@ -22,30 +24,21 @@ export class Dock {
   private readonly scope: ScopeBar | null;
   private readonly tall: HTMLButtonElement;
   private readonly bars = element('div', { class: 'dock-bar' });
-  private readonly current = signal<Pane | null>(null);
-  /** The changes that each pane has not been updated with yet. */
-  private readonly news = new Map<Pane, Set<Change>>();
+  private readonly current = signal<PaneTab | null>(null);
+  /** What is known of each pane, by its tab. */
+  private readonly states = new Map<PaneTab, PaneState>();
+  private disposed = false;
 
   constructor(
     /** Whose set of allocations is chosen; null where there is none to choose. */
     context: Pick<ViewContext, 'cursors' | 'setName'> | null,
     private readonly events: DockEvents,
-    readonly panes: readonly Pane[],
+    readonly panes: readonly PaneTab[],
     /** How many of them have a tab; the others are in the menu. */
     primary = 3,
   ) {
-    for (const pane of this.panes) {
-      this.news.set(pane, new Set(EVERYTHING));
-      pane.root.classList.add('pane');
-      pane.root.id = `pane-${pane.id}`;
-      pane.root.setAttribute('role', 'tabpanel');
-      setLabel(pane.root, pane.title);
-      this.hide(pane);
-      if (pane.bar) {
-        this.bars.append(pane.bar);
-        oneStop(pane.bar);
-      }
-    }
+    for (const tab of panes)
+      this.states.set(tab, { pane: null, begun: false, news: new Set(EVERYTHING), toReveal: null });
     this.scope = context && new ScopeBar(context.cursors, () => context.setName);
     this.tall = iconButton(
       'up',
@@ -79,7 +72,6 @@ export class Dock {
           ),
         ),
       ),
-      ...this.panes.map(({ root }) => root),
     );
     render(
       <Tabs
@@ -93,7 +85,7 @@ export class Dock {
       tabs,
     );
     this.root.addEventListener('keydown', (event) => {
-      if (!event.defaultPrevented && this.current.value?.key?.(event)) {
+      if (!event.defaultPrevented && this.shownPane?.key?.(event)) {
         event.preventDefault();
         event.stopPropagation();
       }
@@ -105,34 +97,37 @@ export class Dock {
   }
 
   show(id: PaneId | null): void {
-    const pane = this.panes.find((each) => each.id === id) ?? null;
+    const tab = this.panes.find((each) => each.id === id) ?? null;
     // A command may name one that has nothing to show for this snapshot.
-    if (pane === this.current.value || (pane === null && id !== null)) return;
-    if (this.current.value) this.hide(this.current.value);
-    this.current.value = pane;
-    if (pane) {
-      pane.root.hidden = false;
-      if (pane.bar) pane.bar.hidden = false;
-      if (this.scope) this.scope.root.hidden = !pane.usesSet;
+    if (tab === this.current.value || (tab === null && id !== null)) return;
+    const before = this.shownPane;
+    this.current.value = tab;
+    if (before) this.setHidden(before, true);
+    if (tab) {
+      this.begin(tab);
+      if (this.shownPane) this.setHidden(this.shownPane, false);
+      if (this.scope) this.scope.root.hidden = !tab.usesSet;
     }
-    this.events.shown(pane?.id ?? null);
+    this.events.shown(tab?.id ?? null);
     // Updated when it has its size.
     this.updateShown();
   }
 
   /** By its place among them. */
   showNth(index: number): void {
-    const pane = this.panes[index];
-    if (pane) this.show(pane.id);
+    const tab = this.panes[index];
+    if (tab) this.show(tab.id);
   }
 
   /** Has the pane that is shown show a part of it. */
   reveal(what: Revealed): void {
-    this.current.value?.reveal?.(what);
+    const state = this.current.value && this.states.get(this.current.value);
+    if (state?.pane) state.pane.reveal?.(what);
+    else if (state) state.toReveal = what;
   }
 
   update(changes: readonly Change[]): void {
-    for (const news of this.news.values()) for (const change of changes) news.add(change);
+    for (const { news } of this.states.values()) for (const change of changes) news.add(change);
     if (changes.includes('cursors') || changes.includes('axis')) this.scope?.update();
     this.updateShown();
   }
@@ -142,27 +137,82 @@ export class Dock {
   }
 
   dispose(): void {
-    for (const pane of this.panes) pane.dispose?.();
+    this.disposed = true;
+    for (const { pane } of this.states.values()) pane?.dispose?.();
   }
 
-  private hide(pane: Pane): void {
-    pane.root.hidden = true;
-    if (pane.bar) pane.bar.hidden = true;
+  private get shownPane(): Pane | null {
+    return (this.current.value && this.states.get(this.current.value)?.pane) ?? null;
+  }
+
+  /** Makes a pane, at once where its code is here. */
+  private begin(tab: PaneTab): void {
+    const state = this.states.get(tab);
+    if (!state || state.begun) return;
+    state.begun = true;
+    const made = tab.make();
+    if (!(made instanceof Promise)) {
+      this.take(tab, state, made);
+      return;
+    }
+    made.then(
+      (pane) => {
+        if (this.disposed) {
+          pane.dispose?.();
+          return;
+        }
+        this.take(tab, state, pane);
+        this.updateShown();
+        if (state.toReveal) pane.reveal?.(state.toReveal);
+        state.toReveal = null;
+      },
+      (error: unknown) => {
+        state.begun = false; // to be tried again when it is shown again
+        this.events.failed(error);
+      },
+    );
+  }
+
+  private take(tab: PaneTab, state: PaneState, pane: Pane): void {
+    state.pane = pane;
+    pane.root.classList.add('pane');
+    pane.root.id = `pane-${tab.id}`;
+    pane.root.setAttribute('role', 'tabpanel');
+    setLabel(pane.root, tab.title);
+    this.setHidden(pane, this.current.value !== tab);
+    this.root.append(pane.root);
+    if (!pane.bar) return;
+    this.bars.append(pane.bar);
+    oneStop(pane.bar);
+  }
+
+  private setHidden(pane: Pane, hidden: boolean): void {
+    pane.root.hidden = hidden;
+    if (pane.bar) pane.bar.hidden = hidden;
   }
 
   private updateShown(): void {
-    const pane = this.current.value;
-    const news = pane ? this.news.get(pane) : undefined;
-    if (!pane || !news || news.size === 0) return;
-    this.news.set(pane, new Set());
-    pane.update(news);
+    const state = this.current.value && this.states.get(this.current.value);
+    if (!state?.pane || state.news.size === 0) return;
+    const { news } = state;
+    state.news = new Set();
+    state.pane.update(news);
   }
 }
 
+interface PaneState {
+  /** Null until it is shown. */
+  pane: Pane | null;
+  begun: boolean;
+  /** The changes that it has not been updated with yet. */
+  news: Set<Change>;
+  toReveal: Revealed | null;
+}
+
 interface TabsProps {
-  readonly panes: readonly Pane[];
+  readonly panes: readonly PaneTab[];
   readonly primary: number;
-  readonly current: { readonly value: Pane | null };
+  readonly current: { readonly value: PaneTab | null };
   readonly pick: (id: PaneId) => void;
 }
 
@@ -171,7 +221,7 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
   const shown = current.value;
   const tabs = panes.filter((pane, index) => index < primary || pane === shown);
   const others = panes.slice(primary);
-  const key = (pane: Pane): string => String(panes.indexOf(pane) + 1);
+  const key = (pane: PaneTab): string => String(panes.indexOf(pane) + 1);
   return (
     <>
       <div
@@ -189,7 +239,7 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
             role="tab"
             data-tab={pane.id}
             title={`${pane.title} (${key(pane)})`}
-            aria-controls={pane.root.id}
+            aria-controls={`pane-${pane.id}`}
             aria-selected={pane === shown}
             tabIndex={pane === shown || (shown === null && index === 0) ? 0 : -1}
             onClick={() => {

@@ -132,6 +132,8 @@ export class ViewFrame {
   apply(dockOpen: boolean): void {
     const { panelOpen, panelWidth, dockHeight, dockTall } = this.layout;
     const tall = dockOpen && dockTall;
+    this.side.setAttribute('aria-valuenow', String(panelWidth));
+    this.bottom.setAttribute('aria-valuenow', String(dockHeight));
     this.parts.panel.hidden = !panelOpen;
     this.side.hidden = !panelOpen;
     this.parts.panel.style.setProperty('--panel-width', `${panelWidth}px`);

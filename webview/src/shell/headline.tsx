@@ -40,6 +40,11 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
   const toggle = (what: NonNullable<Opened>): void => {
     opened.value = opened.value === what ? null : what;
   };
+  const copyFinding = (finding: SnapshotFinding): void => {
+    summary.takeMarkdown(findings.indexOf(finding), (text) => {
+      actions.copy(text);
+    });
+  };
   // The headline may be about the most important one, or end with it.
   const next = findings.find(
     ({ rule, text }) => rule !== headline?.rule && !(headline?.text ?? '').includes(text),
@@ -109,7 +114,13 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
       {next && (
         <div class="headline-row headline-finding">
           <p class="headline-text">
-            <Finding finding={next} actions={actions} />
+            <Finding
+              finding={next}
+              actions={actions}
+              copy={() => {
+                copyFinding(next);
+              }}
+            />
           </p>
           {all}
         </div>
@@ -124,7 +135,13 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
         <ol>
           {findings.map((finding, index) => (
             <li key={index}>
-              <Finding finding={finding} actions={actions} />
+              <Finding
+                finding={finding}
+                actions={actions}
+                copy={() => {
+                  copyFinding(finding);
+                }}
+              />
             </li>
           ))}
         </ol>
@@ -169,9 +186,12 @@ function Warnings({ warnings }: { readonly warnings: readonly Notice[] }): VNode
 function Finding({
   finding,
   actions,
+  copy,
 }: {
   readonly finding: SnapshotFinding;
   readonly actions: HeadlineActions;
+  /** As Markdown. */
+  readonly copy: () => void;
 }): VNode {
   const { title, sentence, evidence, line, inferred, objects } = finding;
   const linked = sentence.some((part) => part.line?.frame === line?.frame);
@@ -208,7 +228,16 @@ function Finding({
             actions.showObjects?.(objects);
           }}
         />
-      )}
+      )}{' '}
+      <button
+        type="button"
+        class="icon-button finding-copy"
+        title="Copy as Markdown"
+        aria-label={`Copy “${visible(title)}” as Markdown`}
+        onClick={copy}
+      >
+        <Icon name="copy" />
+      </button>
     </>
   );
 }

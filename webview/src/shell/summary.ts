@@ -67,6 +67,14 @@ export class Summary {
     });
   }
 
+  /** One of the findings as Markdown, by its place among them. */
+  takeMarkdown(number: number, take: (text: string) => void): void {
+    const { device } = this;
+    this.ask(this.api.request('memlens/findingMarkdown', { device, number }), ({ text }) => {
+      take(text);
+    });
+  }
+
   drop(): void {
     for (const pending of this.pending) pending.cancel();
     this.pending = [];

@@ -26,7 +26,7 @@ export interface GridActions {
 
 export class Grid {
   readonly root: HTMLElement;
-  private readonly head = element('div', { class: 'sql-row sql-head', role: 'row' });
+  private readonly head = element('div', { class: 'sql-row sql-head' });
   private readonly body = element('div', { class: 'sql-body', role: 'rowgroup' });
   private readonly scroller: HTMLElement;
   private columns: readonly SqlColumn[] = [];
@@ -83,6 +83,9 @@ export class Grid {
     this.scroller.setAttribute('aria-colcount', String(columns.length));
     this.scroller.style.setProperty('--sql-columns', this.widths());
     this.body.style.height = `${rows.length * ROW_PX}px`;
+    // a row without cells is none
+    if (columns.length > 0) this.head.setAttribute('role', 'row');
+    else this.head.removeAttribute('role');
     replace(this.head, ...columns.map((column, i) => this.heading(column, i)));
     this.draw(true);
   }

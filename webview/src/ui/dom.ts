@@ -87,6 +87,7 @@ export const ICONS = {
   filter: 'M2.5 3.5h11L9.5 8v4.5l-3-1.5V8z',
   warning: 'M8 2.5 14 13.5H2z M8 6.5v3.2 M8 11.3v.6',
   close: 'M4 4l8 8 M12 4l-8 8',
+  edit: 'M3 13l.7-3L10.5 3.2l2.3 2.3L6 12.3z M9 4.7l2.3 2.3',
   chevron: 'M6 4l4 4-4 4',
   source: 'M5.5 5 2.5 8l3 3 M10.5 5l3 3-3 3',
   up: 'M8 12.5v-9 M4.5 7 8 3.5 11.5 7',

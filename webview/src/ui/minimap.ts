@@ -128,7 +128,25 @@ export class Minimap {
     if (this.whole) area(this.whole.highest, theme.contrast ? 0.4 : 0.22, theme.foreground);
     area(overview.highest, theme.contrast ? 0.75 : 0.45);
     area(overview.lowest, theme.contrast ? 1 : 0.35);
+    this.drawBookmarks(context, theme, width, height);
     this.drawOoms(context, theme, width, height);
+  }
+
+  /** A ribbon for each, from above. */
+  private drawBookmarks(
+    context: CanvasRenderingContext2D,
+    theme: Theme,
+    width: number,
+    height: number,
+  ): void {
+    const scale = devicePixelRatio;
+    const { x0, x1 } = this.extent;
+    context.fillStyle = css(theme.foreground);
+    for (const { x, kind } of this.flags) {
+      if (kind !== 'bookmark') continue;
+      const at = ((x - x0) / (x1 - x0)) * width;
+      context.fillRect(at - 2 * scale, 0, 4 * scale, Math.min(9 * scale, height));
+    }
   }
 
   /** Out-of-memory events: a line with a head, so that it is recognised without its colour. */

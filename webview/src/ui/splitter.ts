@@ -2,7 +2,7 @@
 
 import { element } from './dom';
 
-/** A bar between two parts that can be dragged, or moved by the arrow keys. */
+/** A bar between two parts that can be dragged, or moved by the arrow keys. Its value is the size in CSS pixels. */
 export function splitter(
   name: string,
   direction: 'vertical' | 'horizontal',
@@ -13,7 +13,10 @@ export function splitter(
     class: `splitter ${direction}`,
     role: 'separator',
     tabIndex: 0,
-    attributes: { 'aria-label': name, 'aria-orientation': direction },
+    attributes: {
+      ...{ 'aria-label': name, 'aria-orientation': direction },
+      ...{ 'aria-valuenow': size(), 'aria-valuemin': 0 },
+    },
   });
   const along = (event: MouseEvent): number => (direction === 'vertical' ? event.clientX : event.clientY);
   bar.addEventListener('pointerdown', (event) => {

@@ -90,6 +90,11 @@ def of_box(kind: NameKind, package: int, name: int) -> Colour:
             return PLAIN_BOX
 
 
+def of_stack(number: int) -> Colour:
+    """The colour of a stack by its number."""
+    return _both(lambda shades: _of_stack(number % _STACK_COLOURS, shades))
+
+
 def _both(make: Callable[[_Shades], str]) -> Colour:
     return Colour(make(_LIGHT), make(_DARK))
 

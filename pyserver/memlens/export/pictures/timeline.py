@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.export.pictures.colours import Colour, of_area
+from memlens.export.pictures.plot import Plot, axes, runs
 from memlens.export.pictures.svg import Svg, fitting
-from memlens.export.pictures.ticks import byte_ticks, even_ticks
 from memlens.model.info import DeviceInfo
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
@@ -52,7 +52,7 @@ def timeline(snapshot: Snapshot, part: Part) -> Svg:
     areas = areas_of(snapshot, part.device, part.filter, part.by)
     legend_rows = len(areas.areas) + 1
     height = max(HEIGHT, _TOP + legend_rows * _LEGEND_ROW + _BOTTOM)
-    plot = _Plot(_LEFT, _TOP, WIDTH - _LEFT - _LEGEND, height - _TOP - _BOTTOM)
+    plot = Plot(_LEFT, _TOP, WIDTH - _LEFT - _LEGEND, height - _TOP - _BOTTOM)
     columns = int(plot.width / _PX_OF_COLUMN)
     box = Box(axis, x0, x1, 0.0, float(device.info.peak_bytes or 1), columns, 1).checked()
     sums = sums_over_time(device, areas, box)
@@ -63,7 +63,7 @@ def timeline(snapshot: Snapshot, part: Part) -> Svg:
     title = _title(device.info, part, axis)
     svg = Svg(WIDTH, height, title)
     svg.text(_LEFT, 22, fitting(title, WIDTH - _LEFT), "ink")
-    _axes(svg, plot, (x0, x1), (y0, y1), axis)
+    axes(svg, plot, (x0, x1), (y0, y1), axis)
     colours = [of_area(area, part.by.by, info.categories) for area in areas.areas]
     _draw(svg, plot, sums, (y0, y1), areas.areas, colours)
     peak = device.info.peak_time_us if axis == "time" else float(device.info.peak_moment)
@@ -75,13 +75,6 @@ def timeline(snapshot: Snapshot, part: Part) -> Svg:
         svg.text(at - 4 if near else at + 4, plot.y + 11, text, "ink", "end" if near else "start")
     _legend(svg, plot, areas.areas, colours)
     return svg
-
-
-class _Plot(NamedTuple):
-    x: float
-    y: float
-    width: float
-    height: float
 
 
 def _title(device: DeviceInfo, part: Part, axis: Axis) -> str:
@@ -98,23 +91,9 @@ def _title(device: DeviceInfo, part: Part, axis: Axis) -> str:
     return f"Live memory over time: {where}{narrowed}{when}"
 
 
-def _axes(svg: Svg, plot: _Plot, across: tuple[float, float], up: tuple[float, float], axis: Axis) -> None:
-    bottom = plot.y + plot.height
-    for at, label in byte_ticks(up[1], 8):
-        if at < up[0]:
-            continue
-        y = bottom - (at - up[0]) / (up[1] - up[0]) * plot.height
-        svg.line(plot.x, y, plot.x + plot.width, y)
-        svg.text(plot.x - 6, y + 4, label, "faint", "end")
-    for at, label in even_ticks(*across, 8, "microseconds" if axis == "time" else "events"):
-        x = plot.x + (at - across[0]) / (across[1] - across[0]) * plot.width
-        svg.line(x, bottom, x, bottom + 4)
-        svg.text(x, bottom + 16, label, "faint", "middle")
-
-
 def _draw(
     svg: Svg,
-    plot: _Plot,
+    plot: Plot,
     sums: npt.NDArray[np.int64],
     up: tuple[float, float],
     areas: list[Area],
@@ -127,31 +106,9 @@ def _draw(
     rows = np.round(plot.y + plot.height * (1 - share), 1)
     left = np.round(plot.x + np.arange(len(sums) + 1) * plot.width / len(sums), 1)
     for number, (area, colour) in enumerate(zip(areas, colours, strict=True)):
-        data = "".join(_runs(left, rows[:, number + 1], rows[:, number]))
+        data = "".join(runs(left, rows[:, number + 1], rows[:, number]))
         if data:
             svg.path(data, colour, _words(area))
-
-
-def _runs(
-    left: npt.NDArray[np.float64], top: npt.NDArray[np.float64], bottom: npt.NDArray[np.float64]
-) -> list[str]:
-    """A closed path for each stretch in which an area is there: its top from the left, its bottom back."""
-    there = np.concatenate(([False], top < bottom, [False]))
-    starts, stops = np.flatnonzero(there[1:] & ~there[:-1]), np.flatnonzero(~there[1:] & there[:-1])
-    made = []
-    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-        forth = _steps(left[start : stop + 1], top[start:stop])
-        back = _steps(left[start : stop + 1][::-1], bottom[start:stop][::-1])
-        made.append(f"M{left[start]:g} {bottom[start]:g}{forth}{back}Z")
-    return made
-
-
-def _steps(edges: npt.NDArray[np.float64], rows: npt.NDArray[np.float64]) -> str:
-    """Along the rows of columns: up or down at the edge where a row is another one, then on to the next such edge."""
-    turns = np.concatenate(([0], np.flatnonzero(np.diff(rows)) + 1, [len(rows)]))
-    return "".join(
-        f"V{rows[a]:g}H{edges[b]:g}" for a, b in zip(turns[:-1].tolist(), turns[1:].tolist(), strict=True)
-    )
 
 
 def _words(area: Area) -> str:
@@ -159,7 +116,7 @@ def _words(area: Area) -> str:
     return f"{area.name}{groups}: {format_bytes(area.peak_bytes)} at the peak"
 
 
-def _legend(svg: Svg, plot: _Plot, areas: list[Area], colours: list[Colour]) -> None:
+def _legend(svg: Svg, plot: Plot, areas: list[Area], colours: list[Colour]) -> None:
     """The areas from the top down, as they lie in the picture, with what each has at the peak."""
     x = plot.x + plot.width + 16
     right = WIDTH - 8

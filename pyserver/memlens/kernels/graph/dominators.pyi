@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,11 +16,19 @@ def dominators(
     attach: bool,
     order: npt.NDArray[np.uint32],
     idom: npt.NDArray[np.uint32],
+    room: Callable[[int, str], npt.NDArray[Any]],
 ) -> tuple[int, int]: ...
 def retained_sizes(
     order: npt.NDArray[np.uint32],
     idom: npt.NDArray[np.uint32],
     count: int,
     shallow: npt.NDArray[np.uint64],
+    retained: npt.NDArray[np.uint64],
+) -> None: ...
+def by_object(
+    order: npt.NDArray[np.uint32],
+    idom: npt.NDArray[np.uint32],
+    of_vertex: npt.NDArray[np.uint64],
+    dominator: npt.NDArray[np.uint32],
     retained: npt.NDArray[np.uint64],
 ) -> None: ...

@@ -11,7 +11,7 @@ an object (NONE) and refers to all roots. Nothing recurses: chains of millions o
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
 
 from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push
 
@@ -193,22 +193,27 @@ def dominators(
     bint attach,
     uint32_t[::1] order,
     uint32_t[::1] idom,
+    room,
 ):
     """Number vertices and compute dominators; return how many vertices there are and how many of them are reachable.
 
     ``start``, ``target`` and ``kind`` are references by source; those count whose kind ``retains`` (an item for each
     number of a byte). ``root`` is the graph's own root, or -1, and the search begins at ``roots``. Objects that it
     doesn't reach follow as vertices: vertex 0 holds them; their references to reachable objects count only with
-    ``attach``. ``order`` and ``idom`` have room for one vertex more than objects. Targets and roots must be numbers of
-    objects, and kinds below the items of ``retains``. Raises MemoryError.
+    ``attach``. ``order`` and ``idom`` have room for one vertex more than objects. ``room(items, type)`` returns an array
+    for the work: about 21 bytes an object and 4 a reference in all. Targets and roots must be numbers of objects, and
+    kinds below the items of ``retains``. Raises MemoryError.
     """
     cdef uint32_t objects = <uint32_t> (start.shape[0] - 1), vertex, reachable
-    cdef size_t room = <size_t> objects + 2
+    cdef size_t space = <size_t> objects + 2
     cdef Search search
     cdef Vector path
-    cdef uint8_t *held = <uint8_t *> calloc(room, 1)
-    cdef uint32_t *label = <uint32_t *> malloc(room * 4)
-    cdef uint32_t *sources = NULL
+    cdef uint8_t[::1] held = room(space, "u1")
+    cdef uint32_t[::1] label = room(space, "u4")
+    cdef uint32_t[::1] number = room(space, "u4")
+    cdef uint32_t[::1] parent = room(space, "u4")
+    cdef uint64_t[::1] incoming = room(space, "u8")
+    cdef uint32_t[::1] sources
     cdef int status = 0
     cdef Py_ssize_t each
     vector_init(&search.cursors, 8)
@@ -218,15 +223,13 @@ def dominators(
     search.kind = &kind[0] if kind.shape[0] else NULL
     search.retains = &retains[0]
     search.order = &order[0]
-    search.number = <uint32_t *> malloc(room * 4)
-    search.parent = <uint32_t *> malloc(room * 4)
-    search.incoming = <uint64_t *> calloc(room, 8)
+    search.number, search.parent, search.incoming = &number[0], &parent[0], &incoming[0]
     search.count = 0
     search.apart = 0
     try:
-        if not (held and label and search.number and search.parent and search.incoming):
-            raise MemoryError
         with nogil:
+            memset(&held[0], 0, space)
+            memset(search.incoming, 0, space * 8)
             for vertex in range(objects):
                 search.number[vertex] = NO_NUMBER
             search.parent[0] = 0
@@ -243,14 +246,12 @@ def dominators(
             if status == 0:
                 if not attach:
                     search.apart = reachable
-                status = attach_rest(&search, objects, held)
+                status = attach_rest(&search, objects, &held[0])
         if status < 0:
             raise MemoryError
-        sources = <uint32_t *> malloc((total_of(&search) + 1) * 4)
-        if sources == NULL:
-            raise MemoryError
+        sources = room(total_of(&search) + 1, "u4")
         with nogil:
-            gather(&search, sources)
+            gather(&search, &sources[0])
             # held directly by vertex 0, whatever else refers to them
             for vertex in range(objects):
                 held[vertex] = 0
@@ -262,7 +263,8 @@ def dominators(
                     held[search.number[roots[each]]] = 1
             # numbers of objects aren't needed any more
             status = semi_nca(
-                search.count, search.incoming, sources, search.parent, held, search.number, label, &idom[0], &path
+                search.count, search.incoming, &sources[0], search.parent, &held[0], search.number, &label[0],
+                &idom[0], &path
             )
         if status < 0:
             raise MemoryError
@@ -270,12 +272,6 @@ def dominators(
     finally:
         vector_free(&search.cursors)
         vector_free(&path)
-        free(held)
-        free(label)
-        free(sources)
-        free(search.number)
-        free(search.parent)
-        free(search.incoming)
 
 
 cdef uint64_t total_of(const Search *search) noexcept nogil:
@@ -303,3 +299,22 @@ def retained_sizes(
             retained[vertex] = shallow[order[vertex]] if order[vertex] != NO_NUMBER else 0
         for vertex in range(count - 1, 0, -1):
             retained[idom[vertex]] += retained[vertex]
+
+
+def by_object(
+    const uint32_t[::1] order,
+    const uint32_t[::1] idom,
+    const uint64_t[::1] of_vertex,
+    uint32_t[::1] dominator,
+    uint64_t[::1] retained,
+):
+    """Fill in the dominator and the retained bytes of each object; NONE dominates vertex 0 and, where that is no object,
+    those that it dominates."""
+    cdef Py_ssize_t vertex, count = order.shape[0]
+    cdef uint32_t item
+    with nogil:
+        for vertex in range(count):
+            item = order[vertex]
+            if item != NO_NUMBER:
+                dominator[item] = order[idom[vertex]] if vertex else NO_NUMBER
+                retained[item] = of_vertex[vertex]

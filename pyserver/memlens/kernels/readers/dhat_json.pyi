@@ -2,6 +2,8 @@ from typing import Literal, TypeAlias
 
 from typing_extensions import Buffer
 
+from memlens.kernels.readers.scan import Scan
+
 OK: int
 MORE: int
 TRUNCATED: int
@@ -13,14 +15,10 @@ FIELD_NAMES: tuple[str, ...]
 
 Table: TypeAlias = Literal["points", "stack_starts", "stack_frames"]
 
-class Scanner:
+class Scanner(Scan):
     error_field: int
-    error_offset: int
     def __init__(self, data: Buffer) -> None: ...
     @property
-    def offset(self) -> int: ...
-    @property
     def has_points(self) -> bool: ...
-    def run(self, limit: int) -> int: ...
     def span(self) -> dict[str, tuple[int, int]]: ...
     def take(self, table: Table) -> Buffer: ...

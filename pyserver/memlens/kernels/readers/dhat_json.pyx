@@ -13,6 +13,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from libc.string cimport memcmp, memset
 
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
+from memlens.kernels.readers.scan cimport Scan
 
 # statuses of a run; the formats turn them into messages
 OK, MORE, TRUNCATED, SYNTAX, BAD_FIELD, TOO_DEEP, NO_MEMORY = range(7)
@@ -53,23 +54,15 @@ cdef struct Span:
     uint64_t end
 
 
-cdef class Scanner:
+cdef class Scanner(Scan):
     """Scan a whole file in steps, then ``take`` the tables."""
 
-    cdef const uint8_t[::1] bytes
-    cdef const uint8_t *data
-    cdef size_t length, position
     cdef Vector points, starts, sequence, spans
     cdef bint in_points, had_points
     cdef readonly int error_field
-    cdef readonly size_t error_offset
-    cdef int error
 
     def __cinit__(self, const uint8_t[::1] data):
         cdef uint64_t zero = 0
-        self.bytes = data
-        self.length = data.shape[0]
-        self.data = &data[0] if self.length else NULL
         vector_init(&self.points, sizeof(PointRow))
         vector_init(&self.starts, 8)
         vector_init(&self.sequence, 4)
@@ -84,12 +77,11 @@ cdef class Scanner:
         vector_free(&self.sequence)
         vector_free(&self.spans)
 
-    cdef size_t fail(self, int error, size_t at, int field=-1) noexcept nogil:
+    cdef size_t wrong(self, int error, size_t at, int field=-1) noexcept nogil:
         """Record the first error, and return 0."""
         if self.error == E_OK:
-            self.error = error
-            self.error_offset = at
             self.error_field = field
+        self.fail(error, at)
         return 0
 
     # ---- JSON ----
@@ -100,13 +92,13 @@ cdef class Scanner:
             if self.data[at] not in (0x20, 0x0A, 0x0D, 0x09):
                 return at
             at += 1
-        return self.fail(E_TRUNCATED, at)
+        return self.wrong(E_TRUNCATED, at)
 
     cdef size_t expect(self, size_t at, uint8_t character) noexcept nogil:
         """Skip white space and one character."""
         at = self.blank(at)
         if at and self.data[at] != character:
-            return self.fail(E_SYNTAX, at)
+            return self.wrong(E_SYNTAX, at)
         return at + 1 if at else 0
 
     cdef size_t string(self, size_t at) noexcept nogil:
@@ -116,7 +108,7 @@ cdef class Scanner:
             if self.data[at] == 0x22:
                 return at + 1
             at += 2 if self.data[at] == 0x5C else 1
-        return self.fail(E_TRUNCATED, self.length)
+        return self.wrong(E_TRUNCATED, self.length)
 
     cdef size_t value(self, size_t at) noexcept nogil:
         """Skip any value. Brackets are only counted: whoever needs the value decodes it."""
@@ -133,12 +125,12 @@ cdef class Scanner:
                 depth += 1
                 at += 1
                 if depth > MAX_DEPTH:
-                    return self.fail(E_TOO_DEEP, at)
+                    return self.wrong(E_TOO_DEEP, at)
             elif one == 0x7D or one == 0x5D:
                 depth -= 1
                 at += 1
                 if depth < 0:
-                    return self.fail(E_SYNTAX, at - 1)
+                    return self.wrong(E_SYNTAX, at - 1)
             elif (one == 0x2C or one == 0x3A) and depth:
                 at += 1
                 at = self.blank(at)
@@ -146,7 +138,7 @@ cdef class Scanner:
             else:
                 # a number or a word
                 if one in (0x2C, 0x3A):
-                    return self.fail(E_SYNTAX, at)
+                    return self.wrong(E_SYNTAX, at)
                 while at < self.length and self.data[at] not in (
                     0x2C, 0x3A, 0x7D, 0x5D, 0x7B, 0x5B, 0x22, 0x20, 0x0A, 0x0D, 0x09
                 ):
@@ -171,13 +163,13 @@ cdef class Scanner:
         while at < self.length and 0x30 <= self.data[at] <= 0x39:
             value = value * 10 + (self.data[at] - 0x30)
             if value > MOST_NUMBER:
-                return self.fail(E_BAD_FIELD, start, field)
+                return self.wrong(E_BAD_FIELD, start, field)
             at += 1
         if at == start:
-            return self.fail(E_BAD_FIELD, start, field)
+            return self.wrong(E_BAD_FIELD, start, field)
         at = self.blank(at)
         if at and self.data[at] not in (0x2C, 0x7D, 0x5D):
-            return self.fail(E_BAD_FIELD, start, field)
+            return self.wrong(E_BAD_FIELD, start, field)
         result[0] = -value if negative else value
         return at
 
@@ -201,7 +193,7 @@ cdef class Scanner:
         at = self.blank(at + 1)
         while at and self.data[at] != 0x7D:
             if self.data[at] != 0x22:
-                return self.fail(E_SYNTAX, at)
+                return self.wrong(E_SYNTAX, at)
             key = at + 1
             at = self.string(at)
             if at == 0:
@@ -212,7 +204,7 @@ cdef class Scanner:
                 return 0
             if field < F_OTHER:
                 if row.seen >> field & 1:
-                    return self.fail(E_BAD_FIELD, key, field)
+                    return self.wrong(E_BAD_FIELD, key, field)
                 row.seen |= <uint32_t> 1 << field
             if field < NUMBERS:
                 at = self.number(at, &row.numbers[field], field)
@@ -224,16 +216,16 @@ cdef class Scanner:
             if at and self.data[at] == 0x2C:
                 at = self.blank(at + 1)
                 if at and self.data[at] == 0x7D:
-                    return self.fail(E_SYNTAX, at)
+                    return self.wrong(E_SYNTAX, at)
             elif at and self.data[at] != 0x7D:
-                return self.fail(E_SYNTAX, at)
+                return self.wrong(E_SYNTAX, at)
         if at == 0:
             return 0
         if not row.seen & 1 or not row.seen & 2 or not row.seen >> F_FS & 1:
-            return self.fail(E_BAD_FIELD, begin, 0 if not row.seen & 1 else 1 if not row.seen & 2 else F_FS)
+            return self.wrong(E_BAD_FIELD, begin, 0 if not row.seen & 1 else 1 if not row.seen & 2 else F_FS)
         end = self.sequence.count
         if vector_push(&self.points, &row) < 0 or vector_push(&self.starts, &end) < 0:
-            return self.fail(E_NO_MEMORY, at)
+            return self.wrong(E_NO_MEMORY, at)
         return at + 1
 
     cdef size_t numbers_of(self, size_t at, int field, PointRow *row) noexcept nogil:
@@ -250,10 +242,10 @@ cdef class Scanner:
                 return 0
             if field == F_FS:
                 if number > 0x7FFFFFFF:
-                    return self.fail(E_BAD_FIELD, at, field)
+                    return self.wrong(E_BAD_FIELD, at, field)
                 frame = <uint32_t> number
                 if vector_push(&self.sequence, &frame) < 0:
-                    return self.fail(E_NO_MEMORY, at)
+                    return self.wrong(E_NO_MEMORY, at)
             elif number < 0:
                 # the following count is repeated for this number of bytes
                 repeat = -number
@@ -261,11 +253,11 @@ cdef class Scanner:
                 counted += repeat if repeat else 1
                 repeat = 0
                 if counted > 0x7FFFFFFF:
-                    return self.fail(E_BAD_FIELD, at, field)
+                    return self.wrong(E_BAD_FIELD, at, field)
             if self.data[at] == 0x2C:
                 at = self.blank(at + 1)
                 if at and self.data[at] == 0x5D:
-                    return self.fail(E_SYNTAX, at)
+                    return self.wrong(E_SYNTAX, at)
         if at and field == F_ACC:
             row.histogram = <uint32_t> counted
         return at + 1 if at else 0
@@ -285,7 +277,7 @@ cdef class Scanner:
             if at == 0:
                 return 0
         if self.data[at] != 0x22:
-            return self.fail(E_SYNTAX, at)
+            return self.wrong(E_SYNTAX, at)
         span.key = at + 1
         at = self.string(at)
         if at == 0:
@@ -297,24 +289,24 @@ cdef class Scanner:
             return 0
         if span.key_end - span.key == 3 and memcmp(self.data + span.key, b"pps", 3) == 0:
             if self.had_points or self.data[at] != 0x5B:
-                return self.fail(E_SYNTAX, at)
+                return self.wrong(E_SYNTAX, at)
             self.had_points = self.in_points = True
             return at + 1
         span.start = at
         at = self.value(at)
         span.end = at
         if at and self.spans.count < 100 and vector_push(&self.spans, &span) < 0:
-            return self.fail(E_NO_MEMORY, at)
+            return self.wrong(E_NO_MEMORY, at)
         return at
 
-    cdef int run_until(self, size_t limit) noexcept nogil:
+    cdef int run_to(self, size_t limit) noexcept nogil:
         cdef size_t at = self.position
         if at == 0:
             # an offset of 0 would mean an error
             if self.length == 0 or self.data[0] in (0x20, 0x0A, 0x0D, 0x09):
                 at = self.expect(1, 0x7B)
             else:
-                at = 1 if self.data[0] == 0x7B else self.fail(E_SYNTAX, 0)
+                at = 1 if self.data[0] == 0x7B else self.wrong(E_SYNTAX, 0)
         while at:
             self.position = at
             if not self.in_points:
@@ -332,28 +324,16 @@ cdef class Scanner:
             if self.data[at] == 0x2C and self.points.count:
                 at = self.blank(at + 1)
             if at and self.data[at] != 0x7B:
-                at = self.fail(E_SYNTAX, at)
+                at = self.wrong(E_SYNTAX, at)
             at = self.point(at) if at else 0
         return self.error
 
     # ---- for formats/dhat.py ----
 
     @property
-    def offset(self):
-        """The number of bytes read."""
-        return self.position
-
-    @property
     def has_points(self):
         """Whether the file has a list of program points, even an empty one."""
         return self.had_points
-
-    def run(self, size_t limit):
-        """Continue until at least ``limit`` bytes are read. Returns OK at the end, MORE, or an error."""
-        cdef int status
-        with nogil:
-            status = self.run_until(limit)
-        return status
 
     def span(self):
         """Return ``{key: (start, end)}`` of the other values at the top level, the last one of each key."""

@@ -2,6 +2,8 @@ from typing import Literal, TypeAlias
 
 from typing_extensions import Buffer
 
+from memlens.kernels.readers.scan import Scan
+
 OK: int
 MORE: int
 SYNTAX: int
@@ -18,13 +20,9 @@ Table: TypeAlias = Literal[
     "rows", "addresses", "stack_starts", "stack_addresses", "named_starts", "named_frames"
 ]
 
-class Scanner:
+class Scanner(Scan):
     maps: int
     cut: bool
-    error_offset: int
     def __init__(self, data: Buffer, start: int, layout: int) -> None: ...
-    @property
-    def offset(self) -> int: ...
-    def run(self, limit: int) -> int: ...
     def texts(self) -> list[str]: ...
     def take(self, table: Table) -> Buffer: ...

@@ -18,6 +18,7 @@ from memlens.kernels.base.interning cimport (
     Interner, interner_init, interner_free, interner_count, interner_text, intern_units,
 )
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
+from memlens.kernels.readers.scan cimport Scan
 
 import os
 
@@ -60,12 +61,9 @@ cdef struct Row:
     uint32_t unused
 
 
-cdef class Scanner:
+cdef class Scanner(Scan):
     """Scans the rows from ``start`` on, in steps; then ``take`` the tables. ``layout`` is PLAIN, THREADS or JAVA."""
 
-    cdef const uint8_t[::1] bytes
-    cdef const uint8_t *data
-    cdef size_t length, position
     cdef int layout
     cdef Vector rows
     cdef Interner addresses, stacks, names, named
@@ -75,14 +73,9 @@ cdef class Scanner:
     cdef bint has_stack
     cdef readonly size_t maps           # where the memory map, or Java's names, begin; 0 if there are none
     cdef readonly bint cut              # the file ends within a line
-    cdef readonly size_t error_offset
-    cdef int error
 
     def __cinit__(self, const uint8_t[::1] data, size_t start, int layout):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
-        self.bytes = data
-        self.length = data.shape[0]
-        self.data = &data[0] if self.length else NULL
         self.position = start if start < self.length else self.length
         self.layout = layout
         vector_init(&self.rows, sizeof(Row))
@@ -100,12 +93,6 @@ cdef class Scanner:
         interner_free(&self.stacks)
         interner_free(&self.names)
         interner_free(&self.named)
-
-    cdef int fail(self, int error, size_t at) noexcept nogil:
-        if self.error == E_OK:
-            self.error = error
-            self.error_offset = at
-        return -1
 
     # ---- parts of lines; each returns its end, 0 if it is missing ----
 
@@ -315,7 +302,7 @@ cdef class Scanner:
             end - at >= 15 and memcmp(self.data + at, b"--- Memory map:", 15) == 0
         )
 
-    cdef int run_until(self, size_t limit) noexcept nogil:
+    cdef int run_to(self, size_t limit) noexcept nogil:
         cdef size_t at = self.position
         cdef size_t end
         cdef const uint8_t *line_break
@@ -354,18 +341,6 @@ cdef class Scanner:
         return self.error
 
     # ---- for formats/heap_text.py ----
-
-    @property
-    def offset(self):
-        """The number of bytes read."""
-        return self.position
-
-    def run(self, size_t limit):
-        """Continue until at least ``limit`` bytes are read. Returns OK at the end, MORE, or an error."""
-        cdef int status
-        with nogil:
-            status = self.run_until(limit)
-        return status
 
     def texts(self):
         """Return the frames in Go's comments, without their addresses."""

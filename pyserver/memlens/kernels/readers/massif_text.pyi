@@ -4,6 +4,8 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer
 
+from memlens.kernels.readers.scan import Scan
+
 OK: int
 MORE: int
 TRUNCATED: int
@@ -18,13 +20,9 @@ PEAK: int
 
 Table: TypeAlias = Literal["snapshots", "leaves", "stack_starts", "stack_frames"]
 
-class Scanner:
+class Scanner(Scan):
     pages: bool
-    error_offset: int
     def __init__(self, data: Buffer) -> None: ...
-    @property
-    def offset(self) -> int: ...
-    def run(self, limit: int) -> int: ...
     @property
     def unfinished(self) -> bool: ...
     def drop_last(self) -> None: ...

@@ -15,6 +15,7 @@ from memlens.kernels.base.interning cimport (
     Interner, interner_init, interner_free, interner_count, interner_text, intern_units,
 )
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
+from memlens.kernels.readers.scan cimport Scan
 
 import os
 
@@ -79,12 +80,9 @@ cdef struct OpenNode:
     uint32_t unused
 
 
-cdef class Scanner:
+cdef class Scanner(Scan):
     """Scan a whole file in steps, then ``take`` the tables."""
 
-    cdef const uint8_t[::1] bytes
-    cdef const uint8_t *data
-    cdef size_t length, position
     cdef Vector snapshots, leaves
     cdef Interner texts, stacks
     cdef OpenNode path[MAX_DEPTH]
@@ -92,14 +90,9 @@ cdef class Scanner:
     cdef size_t depth                       # nodes of the path
     cdef bint expects_root                  # a tree was announced, its root is next
     cdef readonly bint pages                # the roots count pages, not memory from malloc
-    cdef readonly size_t error_offset
-    cdef int error
 
     def __cinit__(self, const uint8_t[::1] data):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
-        self.bytes = data
-        self.length = data.shape[0]
-        self.data = &data[0] if self.length else NULL
         vector_init(&self.snapshots, sizeof(SnapshotRow))
         vector_init(&self.leaves, sizeof(LeafRow))
         if interner_init(&self.texts, 1, seed) < 0 or interner_init(&self.stacks, 4, seed) < 0:
@@ -112,12 +105,6 @@ cdef class Scanner:
         vector_free(&self.leaves)
         interner_free(&self.texts)
         interner_free(&self.stacks)
-
-    cdef int fail(self, int error, size_t at) noexcept nogil:
-        if self.error == E_OK:
-            self.error = error
-            self.error_offset = at
-        return -1
 
     cdef size_t number(self, size_t at, size_t end, int64_t *result) noexcept nogil:
         """Read digits and return the offset after them; 0 if there are none or too many."""
@@ -305,7 +292,7 @@ cdef class Scanner:
             return False
         return not (<SnapshotRow *> self.snapshots.data)[self.snapshots.count - 1].has_tree_line
 
-    cdef int run_until(self, size_t limit) noexcept nogil:
+    cdef int run_to(self, size_t limit) noexcept nogil:
         cdef size_t at = self.position
         cdef size_t end
         cdef const uint8_t *line_break
@@ -329,21 +316,9 @@ cdef class Scanner:
     # ---- for formats/massif.py ----
 
     @property
-    def offset(self):
-        """The number of bytes read."""
-        return self.position
-
-    @property
     def unfinished(self):
         """Whether the last snapshot is incomplete."""
         return bool(self.within())
-
-    def run(self, size_t limit):
-        """Continue until at least ``limit`` bytes are read. Returns OK at the end, MORE, or an error."""
-        cdef int status
-        with nogil:
-            status = self.run_until(limit)
-        return status
 
     def drop_last(self):
         """Remove the last snapshot, which is incomplete."""

@@ -5,6 +5,7 @@ from libc.string cimport memcpy
 
 from memlens.kernels.base.interning cimport Interner
 from memlens.kernels.base.vectors cimport Vector
+from memlens.kernels.readers.scan cimport Scan
 
 # the kinds of a value on the machine's stack; the payload's meaning follows
 cdef enum:
@@ -114,12 +115,7 @@ cdef inline size_t plain_value(
     return at
 
 
-cdef class Machine:
-    cdef const uint8_t *data
-    cdef size_t length
-    cdef size_t position
-    cdef const uint8_t[::1] bytes
-
+cdef class Machine(Scan):
     cdef Vector stack, marks, memo, boxes
     cdef size_t memo_changes                    # how often a memo was stored that may have been stored before
     cdef Vector list_kinds, list_payloads       # uint8 and uint32 of each list
@@ -128,9 +124,7 @@ cdef class Machine:
     cdef Interner strings
     cdef Vector fields                          # uint8 of each string: which key it is to the reader, 0 for none
 
-    cdef public int error
-    cdef public size_t error_offset
-    cdef public int error_detail
+    cdef readonly int error_detail
     cdef int root_kind
     cdef uint64_t root_payload
 
@@ -157,5 +151,4 @@ cdef class Machine:
     cdef int64_t counted(self, size_t at, int width) noexcept nogil
     cdef int long_integer(self, size_t at, size_t length) noexcept nogil
     cdef int string(self, size_t at, size_t length) noexcept nogil
-    cdef int run_until(self, size_t limit) noexcept nogil
     cdef void forget_scratch(self) noexcept nogil

@@ -2,6 +2,8 @@ from typing import Any
 
 from typing_extensions import Buffer
 
+from memlens.kernels.readers.scan import Scan
+
 OK: int
 MORE: int
 TRUNCATED: int
@@ -17,13 +19,8 @@ TOO_MANY: int
 STRING_KIND: int
 INTEGER_KIND: int
 
-class Machine:
-    error: int
-    error_offset: int
+class Machine(Scan):
     error_detail: int
     def __init__(self, data: Buffer) -> None: ...
-    @property
-    def offset(self) -> int: ...
-    def run(self, limit: int) -> int: ...
     def string_at(self, row: int) -> str: ...
     def settings(self, dict_row: int, nested: bool = True) -> dict[str, Any]: ...

@@ -40,16 +40,11 @@ cdef bint forbidden(uint8_t op) noexcept nogil:
     )
 
 
-cdef class Machine:
+cdef class Machine(Scan):
     """Run ``data`` (the whole pickle, usually a mapped file) in steps."""
 
     def __cinit__(self, const uint8_t[::1] data):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
-        self.bytes = data
-        self.length = data.shape[0]
-        self.data = &data[0] if self.length else NULL
-        self.position = 0
-        self.error = E_OK
         self.root_kind = NONE
         vector_init(&self.stack, sizeof(Value))
         vector_init(&self.marks, sizeof(size_t))
@@ -341,7 +336,7 @@ cdef class Machine:
             return -1
         return self.push(STRING, <uint64_t> id)
 
-    cdef int run_until(self, size_t limit) noexcept nogil:
+    cdef int run_to(self, size_t limit) noexcept nogil:
         """Run opcodes until ``limit`` bytes are read (E_MORE) or STOP (E_OK); the error otherwise."""
         cdef const uint8_t *data = self.data
         cdef size_t length = self.length
@@ -552,18 +547,6 @@ cdef class Machine:
         return self.error
 
     # ---- for Python ----
-
-    @property
-    def offset(self):
-        """How many bytes are read, or where the error is."""
-        return self.position
-
-    def run(self, size_t limit):
-        """Read on until at least ``limit`` bytes are read. Returns OK at the end, MORE, or what went wrong."""
-        cdef int status
-        with nogil:
-            status = self.run_until(limit)
-        return status
 
     def string_at(self, uint32_t row):
         return interner_text(&self.strings, row)

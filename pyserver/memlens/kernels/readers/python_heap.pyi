@@ -4,6 +4,8 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer
 
+from memlens.kernels.readers.scan import Scan
+
 OK: int
 MORE: int
 NO_MEMORY: int
@@ -16,15 +18,10 @@ ITEM: int
 ATTRIBUTE: int
 ELEMENT: int
 
-class Heap:
+class Heap(Scan):
     is_cut: bool
     dangling: int
     duplicates: int
-    @property
-    def offset(self) -> int: ...
-    @property
-    def error_offset(self) -> int: ...
-    def run(self, limit: int) -> int: ...
     def text(self, number: int) -> str: ...
     def types(self) -> bytes: ...
     def link(self, wanted: npt.NDArray[np.uint64]) -> Buffer | None: ...
@@ -32,7 +29,7 @@ class Heap:
 
 class Dump(Heap):
     is_whole: bool
-    said_objects: int
+    recorded_objects: int
     def __init__(self, data: Buffer, start: int) -> None: ...
     def tables(self) -> dict[str, Buffer]: ...
 

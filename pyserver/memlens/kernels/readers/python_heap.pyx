@@ -18,6 +18,7 @@ from memlens.kernels.base.addresses cimport (
 from memlens.kernels.base.vectors cimport (
     Column, Vector, column_of, vector_extend, vector_free, vector_init, vector_push, vector_push_u32,
 )
+from memlens.kernels.readers.scan cimport Scan
 
 OK, MORE, NO_MEMORY, BAD_RECORD, BAD_NUMBER = range(5)
 
@@ -63,11 +64,9 @@ cdef inline uint64_t big64(const uint8_t *data) noexcept nogil:
     return big32(data + 4) | <uint64_t> big32(data) << 32
 
 
-cdef class Heap:
+cdef class Heap(Scan):
     """The columns of a dump's objects."""
 
-    cdef const uint8_t[::1] bytes
-    cdef size_t at, record
     cdef readonly bint is_cut
     cdef readonly uint64_t dangling, duplicates
     cdef bint linked
@@ -80,7 +79,7 @@ cdef class Heap:
     cdef Vector label_address, label_text
     cdef Vector root_address
 
-    def __cinit__(self, *_):
+    def __cinit__(self, const uint8_t[::1] data, *_):
         cdef uint64_t zero = 0
         vector_init(&self.address, 8)
         vector_init(&self.type, 8)
@@ -125,28 +124,8 @@ cdef class Heap:
         vector_free(&self.label_text)
         vector_free(&self.root_address)
 
-    @property
-    def offset(self):
-        """The offset before which nothing will be read again."""
-        return self.record
-
-    @property
-    def error_offset(self):
-        """Where the record begins at which the reading ended."""
-        return self.record
-
-    def run(self, size_t limit):
-        """Continue to about the byte ``limit``; return a status."""
-        cdef int status
-        with nogil:
-            status = self.run_to(limit)
-        return status
-
-    cdef int run_to(self, size_t limit) noexcept nogil:
-        return E_OK
-
     cdef inline size_t left(self) noexcept nogil:
-        return self.bytes.shape[0] - self.at
+        return self.length - self.position
 
     cdef int add_object(
         self, uint64_t address, uint64_t kind, uint64_t size, uint32_t name, uint32_t stack, uint32_t place
@@ -284,15 +263,14 @@ cdef class Dump(Heap):
     """Scans the records of Memlens' own dumps, from byte ``start``."""
 
     cdef readonly bint is_whole
-    cdef readonly uint64_t said_objects
+    cdef readonly uint64_t recorded_objects
     cdef Vector frames, stacks, stack_frames, kinds, roots, notes
 
     def __init__(self, const uint8_t[::1] data, size_t start):
         cdef uint64_t zero = 0
-        if start > <size_t> data.shape[0]:
+        if start > self.length:
             raise ValueError("no records")
-        self.bytes = data
-        self.at = self.record = start
+        self.position = start
         vector_init(&self.frames, 12)
         vector_init(&self.stacks, 8)
         vector_init(&self.stack_frames, 4)
@@ -312,26 +290,24 @@ cdef class Dump(Heap):
         vector_free(&self.notes)
 
     cdef int run_to(self, size_t limit) noexcept nogil:
+        cdef size_t record
         cdef int status
         while not self.is_whole:
-            self.record = self.at
-            if self.at >= limit and self.left() > 0:
+            record = self.position
+            if record >= limit and self.left() > 0:
                 return E_MORE
-            if self.left() == 0:
-                self.is_cut = True
-                return E_OK
-            status = self.read_record()
+            status = self.read_record() if self.left() > 0 else E_MORE
             if status == E_MORE:
                 # the record isn't all there
                 self.is_cut = True
                 return E_OK
             if status != E_OK:
-                return status
+                return self.fail(status, record)
         return E_OK
 
     cdef int read_record(self) noexcept nogil:
         """Read a record; E_MORE if the file ends within it, which then isn't kept."""
-        cdef const uint8_t *data = &self.bytes[0] + self.at
+        cdef const uint8_t *data = self.data + self.position
         cdef size_t left = self.left()
         cdef uint8_t tag = data[0]
         cdef uint64_t count, end, address
@@ -344,7 +320,7 @@ cdef class Dump(Heap):
                 return E_BAD_NUMBER
             if u32(data + 33) != NONE and u32(data + 33) >= self.frames.count:
                 return E_BAD_NUMBER
-            self.at += 37
+            self.position += 37
             return self.add_object(
                 u64(data + 1), u64(data + 9), u64(data + 17), u32(data + 25), u32(data + 29), u32(data + 33)
             )
@@ -358,7 +334,7 @@ cdef class Dump(Heap):
                 return E_BAD_NUMBER
             if left - 5 < count:
                 return E_MORE
-            self.at += 5 + count
+            self.position += 5 + count
             return E_OK if self.add_text(data + 5, count) >= 0 else E_NO_MEMORY
         if tag == c"L":
             if left < 13:
@@ -366,7 +342,7 @@ cdef class Dump(Heap):
             address = u64(data + 1)
             if not self.is_text(u32(data + 9)):
                 return E_BAD_NUMBER
-            self.at += 13
+            self.position += 13
             if vector_push(&self.label_address, &address) < 0 or vector_push_u32(&self.label_text, u32(data + 9)) < 0:
                 return E_NO_MEMORY
             return E_OK
@@ -376,7 +352,7 @@ cdef class Dump(Heap):
             pair[0], pair[1], pair[2] = u32(data + 1), u32(data + 5), u32(data + 9)
             if not self.is_text(pair[0]) or not self.is_text(pair[1]):
                 return E_BAD_NUMBER
-            self.at += 13
+            self.position += 13
             return E_OK if vector_push(&self.frames, pair) >= 0 else E_NO_MEMORY
         if tag == c"K":
             if left < 5:
@@ -392,7 +368,7 @@ cdef class Dump(Heap):
                 if vector_push_u32(&self.stack_frames, u32(data + 5 + 4 * each)) < 0:
                     return E_NO_MEMORY
             end = self.stack_frames.count
-            self.at += 5 + 4 * count
+            self.position += 5 + 4 * count
             return E_OK if vector_push(&self.stacks, &end) >= 0 else E_NO_MEMORY
         if tag == c"T":
             if left < 17:
@@ -402,7 +378,7 @@ cdef class Dump(Heap):
             if not self.is_text(pair[2]) or not self.is_text(pair[3]):
                 return E_BAD_NUMBER
             memcpy(pair, &address, 8)
-            self.at += 17
+            self.position += 17
             return E_OK if vector_push(&self.kinds, pair) >= 0 else E_NO_MEMORY
         if tag == c"G":
             if left < 21:
@@ -413,7 +389,7 @@ cdef class Dump(Heap):
                 return E_BAD_NUMBER
             if pair[2] != NONE and pair[2] >= self.frames.count:
                 return E_BAD_NUMBER
-            self.at += 21
+            self.position += 21
             if vector_push(&self.root_address, &address) < 0 or vector_push(&self.roots, pair) < 0:
                 return E_NO_MEMORY
             return E_OK
@@ -423,13 +399,13 @@ cdef class Dump(Heap):
             pair[0], pair[1] = u32(data + 1), u32(data + 5)
             if not self.is_text(pair[0]) or not self.is_text(pair[1]):
                 return E_BAD_NUMBER
-            self.at += 9
+            self.position += 9
             return E_OK if vector_push(&self.notes, pair) >= 0 else E_NO_MEMORY
         if tag == c"E":
             if left < 9:
                 return E_MORE
-            self.said_objects = u64(data + 1)
-            self.at += 9
+            self.recorded_objects = u64(data + 1)
+            self.position += 9
             self.is_whole = True
             return E_OK
         return E_BAD_RECORD
@@ -472,7 +448,7 @@ cdef class Dump(Heap):
                 status = self.add_reference(target, K_ELEMENT if tag == c"e" else K_REFERENCE, 0)
             if status != E_OK:
                 return status
-        self.at += 5 + count * (12 if tag == c"n" else 8)
+        self.position += 5 + count * (12 if tag == c"n" else 8)
         return E_OK
 
     def tables(self):
@@ -513,10 +489,9 @@ cdef class PyHeap(Heap):
         self, const uint8_t[::1] data, size_t start, uint64_t count, containers, const uint64_t[::1] common, frequent,
         bint has_texts, bint ends_early,
     ):
-        if start > <size_t> data.shape[0]:
+        if start > self.length:
             raise ValueError("no objects")
-        self.bytes = data
-        self.at = self.record = start
+        self.position = start
         self.count = count
         self.dict_type, self.list_type, self.set_type, self.tuple_type = containers
         self.common = common
@@ -539,8 +514,7 @@ cdef class PyHeap(Heap):
     cdef int run_to(self, size_t limit) noexcept nogil:
         cdef int status
         while self.ends_early or self.done < self.count:
-            self.record = self.at
-            if self.at >= limit and self.left() > 0:
+            if self.position >= limit and self.left() > 0:
                 return E_MORE
             if self.ends_early and self.left() == 0:
                 return E_OK
@@ -549,9 +523,8 @@ cdef class PyHeap(Heap):
                 self.is_cut = True
                 return E_OK
             if status != E_OK:
-                return status
+                return self.fail(status, self.position)
             self.done += 1
-        self.record = self.at
         return E_OK
 
     cdef inline bint is_common(self, uint64_t kind) noexcept nogil:
@@ -563,8 +536,8 @@ cdef class PyHeap(Heap):
 
     cdef int read_object(self) noexcept nogil:
         """Read an object; E_MORE if the file ends within it, which then isn't kept."""
-        cdef const uint8_t *data = &self.bytes[0]
-        cdef size_t at = self.at, whole = self.bytes.shape[0]
+        cdef const uint8_t *data = self.data
+        cdef size_t at = self.position, whole = self.length
         cdef uint64_t address, kind, size
         cdef size_t content = 0, content_at = 0, referents, referents_at, each, texts = self.texts.count
         cdef size_t ends = self.text_ends.count
@@ -637,7 +610,8 @@ cdef class PyHeap(Heap):
             status = self.add_reference(
                 big64(data + referents_at + 8 * each), K_ATTRIBUTE if name else K_REFERENCE, name
             )
-        self.at = at
+        if status == E_OK:
+            self.position = at
         return status
 
     cdef uint32_t name_of(self, uint64_t address) noexcept nogil:
@@ -650,8 +624,8 @@ cdef class PyHeap(Heap):
 
     cdef int read_attributes(self, size_t *place, size_t referents_at, size_t referents) noexcept nogil:
         """Keep the attributes whose values are referents: the others are the class's."""
-        cdef const uint8_t *data = &self.bytes[0]
-        cdef size_t at = place[0], whole = self.bytes.shape[0], _each, other, count, length
+        cdef const uint8_t *data = self.data
+        cdef size_t at = place[0], whole = self.length, _each, other, count, length
         cdef int64_t number
         cdef uint64_t value
         if whole - at < 4:

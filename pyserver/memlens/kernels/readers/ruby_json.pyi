@@ -1,12 +1,14 @@
 from typing_extensions import Buffer
 
+from memlens.kernels.readers.scan import Scan
+
 OK: int
 MORE: int
 NO_MEMORY: int
 FLAGS: tuple[str, ...]
 FIELDS: tuple[str, ...]
 
-class Lines:
+class Lines(Scan):
     bad_lines: int
     first_bad_offset: int
     good_lines: int
@@ -15,9 +17,6 @@ class Lines:
     shortened: int
     is_cut: bool
     def __init__(self, data: Buffer) -> None: ...
-    @property
-    def offset(self) -> int: ...
-    def run(self, limit: int) -> int: ...
     def link(self) -> int: ...
     def take(self) -> dict[str, Buffer]: ...
     def types_of(self) -> list[str]: ...

@@ -22,6 +22,7 @@ from memlens.kernels.base.utf8 cimport write_utf8
 from memlens.kernels.base.vectors cimport (
     Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
+from memlens.kernels.readers.scan cimport Scan
 
 OK, MORE, NO_MEMORY = range(3)
 
@@ -109,11 +110,9 @@ cdef size_t string_end(const uint8_t *data, size_t at, size_t end) noexcept nogi
     return at if at < end else end
 
 
-cdef class Lines:
+cdef class Lines(Scan):
     """Scans the lines of ``data``, some at a time, and keeps one row of columns for each object."""
 
-    cdef const uint8_t[::1] bytes
-    cdef size_t at
     cdef readonly uint64_t bad_lines, first_bad_offset, good_lines, dangling, duplicates, shortened
     cdef readonly bint is_cut
     cdef bint linked
@@ -155,8 +154,7 @@ cdef class Lines:
                 or interner_init(&self.methods, 1, seed) < 0 or interner_init(&self.categories, 1, seed) < 0
                 or interner_init(&self.places, 4, seed) < 0):
             raise MemoryError
-        self.bytes = data
-        # text 0 is none, place 0 not known, file 0 and method 0 empty
+        # text 0 stands for no text, place 0 not known, file 0 and method 0 empty
         if (vector_push(&self.text_ends, &zero) < 0 or vector_push(&self.starts, &zero) < 0
                 or vector_push(&self.field_starts, &zero) < 0
                 or intern_units(&self.files, NULL, 0) < 0 or intern_units(&self.methods, NULL, 0) < 0
@@ -200,30 +198,18 @@ cdef class Lines:
         units[2] = method
         return intern_units(&self.places, units, 3)
 
-    @property
-    def offset(self):
-        """The offset before which nothing will be read again."""
-        return self.at
-
-    def run(self, size_t limit):
-        """Continue to about the byte ``limit``; return OK, MORE or NO_MEMORY."""
-        cdef int status
-        with nogil:
-            status = self.run_to(limit)
-        return status
-
     cdef int run_to(self, size_t limit) noexcept nogil:
-        cdef const uint8_t *data = &self.bytes[0] if self.bytes.shape[0] else NULL
-        cdef size_t whole = self.bytes.shape[0], start, end
+        cdef const uint8_t *data = self.data
+        cdef size_t whole = self.length, start, end
         cdef const void *found
         cdef int status
-        while self.at < whole:
-            if self.at >= limit:
+        while self.position < whole:
+            if self.position >= limit:
                 return E_MORE
-            start = self.at
+            start = self.position
             found = memchr(data + start, 0x0A, whole - start)
             end = whole if found == NULL else <size_t> (<const uint8_t *> found - data)
-            self.at = end if found == NULL else end + 1
+            self.position = end if found == NULL else end + 1
             while start < end and is_blank(data[start]):
                 start += 1
             while end > start and is_blank(data[end - 1]):

@@ -63,7 +63,7 @@ cdef class Events(Lists):
         return key.kind == STRING and (<uint8_t *> self.fields.data)[key.payload] == F_ACTION
 
     cdef int make_room(self) noexcept nogil:
-        """Make room for all that a batch of events appends; -1 when there is none."""
+        """Make room for all that a batch of events appends; -1 without memory or above the limits."""
         if self.stack.count + BATCH > MAX_STACK + self.length // BYTES_PER_ITEM or self.events.count + BATCH > MAX_ROWS:
             return -1
         if self.list_kinds.count + BATCH * MOST_LISTS > MAX_ROWS or self.dict_kinds.count + BATCH > MAX_ROWS:

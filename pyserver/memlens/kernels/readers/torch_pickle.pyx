@@ -54,7 +54,7 @@ cdef class Scanner(Events):
         return result
 
     def odd_counts(self):
-        """How many values of each kind of record and field are none that the field can have: ``(kind, field, count)``.
+        """How many values of each kind of record and field are not valid for the field: ``(kind, field, count)``.
 
         The field is empty for what stood in the place of whole records.
         """
@@ -71,7 +71,7 @@ cdef class Scanner(Events):
     def list_of_lists(self, uint32_t list_row):
         """The rows of the lists in a list; an empty list gives none; None when it holds no list.
 
-        What stands among lists and is none has a row that is no list's.
+        Items that aren't lists have a row that belongs to no list.
         """
         cdef uint8_t kind
         cdef Vector *vector

@@ -170,7 +170,7 @@ cdef struct ExtraRow:
 
 
 cdef inline bint is_number(Value *value, int64_t *number) noexcept nogil:
-    """Whether a value is a number of 64 bits, whose whole part is then in ``number``. True is none, nor is NaN."""
+    """Whether a value is a number of 64 bits, whose whole part is then in ``number``. True and NaN are not numbers."""
     cdef double real
     if value.kind == INT:
         number[0] = <int64_t> value.payload

@@ -140,7 +140,7 @@ cdef class Tables(Machine):
             self.odd_values[kind][field] += 1
 
     cdef int64_t size_of(self, int kind, int field, Value *value) noexcept nogil:
-        """A size in bytes, UNKNOWN_SIZE for what is none."""
+        """A size in bytes, UNKNOWN_SIZE for anything else."""
         cdef int64_t size
         if is_whole(value, &size) and 0 <= size <= MAX_SIZE:
             return size
@@ -148,7 +148,7 @@ cdef class Tables(Machine):
         return -1
 
     cdef int64_t time_of(self, int kind, Value *value) noexcept nogil:
-        """Microseconds, UNKNOWN_TIME for what is no time."""
+        """Microseconds, UNKNOWN_TIME for anything else."""
         cdef int64_t time
         if is_number(value, &time) and 0 <= time <= MAX_TIME:
             return time
@@ -166,7 +166,7 @@ cdef class Tables(Machine):
         return NO_ADDRESS
 
     cdef uint16_t stream(self, int kind, Value *value) noexcept nogil:
-        """The row of a stream, which is any 64 bits; that of the default one for what is none."""
+        """The row of a stream, which is any 64 bits; that of the default stream for anything else."""
         cdef int64_t number
         if value.kind == UINT:
             return <uint16_t> self.stream_of(value.payload)
@@ -176,7 +176,7 @@ cdef class Tables(Machine):
         return 0
 
     cdef int32_t device(self, int kind, Value *value) noexcept nogil:
-        """The number of a device, UNKNOWN_DEVICE for what is none."""
+        """The number of a device, UNKNOWN_DEVICE for anything else."""
         cdef int64_t device
         if is_whole(value, &device) and 0 <= device <= 0xFFFF:
             return <int32_t> device

@@ -5,6 +5,8 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer
 
+from memlens.kernels.readers.scan import Scan
+
 OK: int
 MORE: int
 TRUNCATED: int
@@ -18,32 +20,16 @@ Sink: TypeAlias = tuple[npt.NDArray[np.uint8], int, int, int]
 def sections(data: Buffer, flat: Collection[str]) -> tuple[int, int, dict[str, tuple[int, int]]]: ...
 def count_items(data: Buffer, start: int, end: int) -> int: ...
 
-class Reader:
-    error: int
-    error_offset: int
-
-class ArrayReader(Reader):
-    @property
-    def offset(self) -> int: ...
-    def run(self, limit: int) -> int: ...
-
-class Rows(ArrayReader):
+class Rows(Scan):
     def __init__(self, data: Buffer, start: int, end: int, rows: int, sinks: list[Sink | None]) -> None: ...
 
-class Strings(ArrayReader):
+class Strings(Scan):
     def __init__(self, data: Buffer, start: int, end: int) -> None: ...
     def take(self) -> tuple[Buffer, Buffer]: ...
 
-class TraceTree(Reader):
-    def __init__(self) -> None: ...
+class TraceTree(Scan):
+    def __init__(self, data: Buffer) -> None: ...
     def read(
-        self,
-        data: Buffer,
-        start: int,
-        end: int,
-        fields: int,
-        id_field: int,
-        function_field: int,
-        children_field: int,
+        self, start: int, end: int, fields: int, id_field: int, function_field: int, children_field: int
     ) -> int: ...
     def take(self) -> tuple[Buffer, Buffer, Buffer]: ...

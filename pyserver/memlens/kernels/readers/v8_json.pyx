@@ -15,6 +15,7 @@ from memlens.kernels.base.utf8 cimport write_utf8
 from memlens.kernels.base.vectors cimport (
     Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
+from memlens.kernels.readers.scan cimport Scan
 
 OK, MORE, TRUNCATED, SYNTAX, TOO_LARGE, NO_NODE, NO_MEMORY = range(7)
 
@@ -166,47 +167,16 @@ def count_items(const uint8_t[::1] data, size_t start, size_t end):
     return 0 if is_empty else commas + 1
 
 
-cdef class Reader:
-    """What can be wrong with a section, and where: ``error`` is a status, ``error_offset`` the byte."""
+cdef class ArrayReader(Scan):
+    """Reads the array from the bracket at ``start`` to the one before ``end``; ValueError if it isn't in the data."""
 
-    cdef readonly int error
-    cdef readonly size_t error_offset
+    cdef size_t end
 
-    cdef int fail(self, int error, size_t at) noexcept nogil:
-        self.error = error
-        self.error_offset = at
-        return error
-
-
-cdef class ArrayReader(Reader):
-    """Reads an array from its opening bracket to its closing one, some of it at a time."""
-
-    cdef const uint8_t[::1] bytes
-    cdef size_t at, end
-
-    cdef int open_array(self, const uint8_t[::1] data, size_t start, size_t end) except -1:
-        """Raises ValueError if the array isn't within the data."""
-        if end > <size_t> data.shape[0] or start + 2 > end:
+    def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end, *_):
+        if end > self.length or start + 2 > end:
             raise ValueError("no array")
-        self.bytes = data
-        self.at = start + 1
+        self.position = start + 1
         self.end = end - 1
-        return 0
-
-    @property
-    def offset(self):
-        """The offset before which nothing will be read again."""
-        return self.at
-
-    def run(self, size_t limit):
-        """Continue to about the byte ``limit``; return OK, MORE or an error."""
-        cdef int status
-        with nogil:
-            status = self.run_to(limit)
-        return status
-
-    cdef int run_to(self, size_t limit) noexcept nogil:
-        return E_OK
 
 
 cdef struct Sink:
@@ -232,7 +202,6 @@ cdef class Rows(ArrayReader):
     def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end, size_t rows, list sinks):
         cdef uint8_t[::1] column
         cdef int field
-        self.open_array(data, start, end)
         self.rows = rows
         self.fields = len(sinks)
         if not 0 < self.fields <= 64:
@@ -257,15 +226,15 @@ cdef class Rows(ArrayReader):
                 self.of_node_field = 1.0 / node_fields
 
     cdef int run_to(self, size_t limit) noexcept nogil:
-        cdef const uint8_t *data = &self.bytes[0]
-        cdef size_t at = self.at, end = self.end, begin
+        cdef const uint8_t *data = self.data
+        cdef size_t at = self.position, end = self.end, begin
         cdef uint64_t value, node
         cdef uint8_t one
         cdef int field
         cdef Sink *sink
         while self.row < self.rows:
             if at >= limit:
-                self.at = at
+                self.position = at
                 return E_MORE
             for field in range(self.fields):
                 while at < end and is_blank(data[at]):
@@ -308,7 +277,7 @@ cdef class Rows(ArrayReader):
             self.row += 1
         while at < end and is_blank(data[at]):
             at += 1
-        self.at = at
+        self.position = at
         if at < end:
             return self.fail(E_SYNTAX, at)
         return E_OK
@@ -347,7 +316,6 @@ cdef class Strings(ArrayReader):
         cdef uint64_t zero = 0
         vector_init(&self.utf8, 1)
         vector_init(&self.ends, 8)
-        self.open_array(data, start, end)
         if vector_push(&self.ends, &zero) < 0:
             raise MemoryError
 
@@ -356,17 +324,17 @@ cdef class Strings(ArrayReader):
         vector_free(&self.ends)
 
     cdef int run_to(self, size_t limit) noexcept nogil:
-        cdef const uint8_t *data = &self.bytes[0]
-        cdef size_t at = self.at, end = self.end, after
+        cdef const uint8_t *data = self.data
+        cdef size_t at = self.position, end = self.end, after
         cdef int status
         while True:
             while at < end and is_blank(data[at]):
                 at += 1
             if at >= end:
-                self.at = at
+                self.position = at
                 return E_OK
             if at >= limit:
-                self.at = at
+                self.position = at
                 return E_MORE
             if data[at] != 0x22:
                 return self.fail(E_SYNTAX, at)
@@ -456,7 +424,7 @@ cdef struct Open:
 cdef uint32_t NO_ROW = 0xFFFFFFFF
 
 
-cdef class TraceTree(Reader):
+cdef class TraceTree(Scan):
     """Reads the allocation trace: a node is ``fields`` values, of which the one at ``children`` is an array of nodes,
     one after the other without brackets of their own.
 
@@ -465,7 +433,7 @@ cdef class TraceTree(Reader):
 
     cdef Vector ids, functions, parents
 
-    def __cinit__(self):
+    def __cinit__(self, const uint8_t[::1] data):
         vector_init(&self.ids, 8)
         vector_init(&self.functions, 4)
         vector_init(&self.parents, 4)
@@ -475,18 +443,17 @@ cdef class TraceTree(Reader):
         vector_free(&self.functions)
         vector_free(&self.parents)
 
-    def read(self, const uint8_t[::1] data, size_t start, size_t end, int fields, int id_field, int function_field,
-             int children_field):
+    def read(self, size_t start, size_t end, int fields, int id_field, int function_field, int children_field):
         """Read the array from ``start`` to ``end``; return a status."""
         cdef int status
         cdef Vector path
-        if end > <size_t> data.shape[0] or start >= end or fields <= 0:
+        if end > self.length or start >= end or fields <= 0:
             raise ValueError("no trace")
         vector_init(&path, sizeof(Open))
         with nogil:
-            status = self.read_nodes(&data[0], start, end, fields, id_field, function_field, children_field, &path)
+            status = self.read_nodes(self.data, start, end, fields, id_field, function_field, children_field, &path)
         vector_free(&path)
-        return status
+        return self.error if status < 0 else status
 
     cdef int read_nodes(
         self, const uint8_t *data, size_t at, size_t end, int fields, int id_field, int function_field,

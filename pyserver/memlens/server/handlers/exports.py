@@ -1,11 +1,15 @@
 """Pictures and reports for files."""
 
-from memlens.export.markdown import markdown
+from memlens.errors import BadRequestError
+from memlens.export.markdown import finding_markdown, markdown
 from memlens.export.pictures.flame import flame
+from memlens.export.pictures.memory_map import memory_map
+from memlens.export.pictures.reserved import reserved
 from memlens.export.pictures.timeline import Part, timeline
 from memlens.export.report import report
 from memlens.export.summary import summary
 from memlens.server.protocol.exports import (
+    FindingMarkdownParams,
     FlameSvgParams,
     ReportParams,
     ReportResult,
@@ -14,10 +18,18 @@ from memlens.server.protocol.exports import (
 )
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
+from memlens.views.findings.ahead import findings
 from memlens.views.flame.graph import tree_of
 
 
 def _timeline(snapshot: Snapshot, p: TimelineSvgParams) -> SvgResult:
+    match p.picture:
+        case "map":
+            return SvgResult(memory_map(snapshot, p.device, p.axis, (p.x0, p.x1), p.filter).document(p.theme))
+        case "reserved":
+            return SvgResult(reserved(snapshot, p.device, p.axis, p.x0, p.x1).document(p.theme))
+        case "stacked":
+            pass
     part = Part(p.device, p.axis, p.x0, p.x1, p.y0, p.y1, p.filter, p.areas)
     return SvgResult(timeline(snapshot, part).document(p.theme))
 
@@ -33,8 +45,16 @@ def _report(snapshot: Snapshot, p: ReportParams) -> ReportResult:
     return ReportResult("\n".join(markdown(summary(snapshot, p.device))) + "\n")
 
 
+def _finding(snapshot: Snapshot, p: FindingMarkdownParams) -> ReportResult:
+    found = findings(snapshot, p.device, p.number + 1).findings
+    if p.number >= len(found):
+        raise BadRequestError(f"There is no finding {p.number + 1}")
+    return ReportResult("\n".join(finding_markdown(found[p.number])) + "\n")
+
+
 QUESTIONS: Questions = {
     "memlens/timelineSvg": _timeline,
     "memlens/flameSvg": _flame,
     "memlens/report": _report,
+    "memlens/findingMarkdown": _finding,
 }

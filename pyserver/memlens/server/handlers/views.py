@@ -7,6 +7,7 @@ import msgspec
 from pygls.lsp.server import LanguageServer
 
 from memlens.server.handlers import (
+    bookmarks,
     exports,
     filters,
     findings,
@@ -39,6 +40,7 @@ QUESTIONS: Questions = {
     **findings.QUESTIONS,
     **heap.QUESTIONS,
     **exports.QUESTIONS,
+    **bookmarks.QUESTIONS,
 }
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from memlens.errors import Problem
 from memlens.model.info import SnapshotInfo
 from memlens.server.protocol import (
+    bookmarks,
     compare,
     editor,
     exports,
@@ -50,6 +51,7 @@ VIEW_REQUESTS: Requests = {
     **findings.REQUESTS,
     **heap.REQUESTS,
     **exports.REQUESTS,
+    **bookmarks.REQUESTS,
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 
@@ -79,6 +81,10 @@ QUESTION_NAMES = {
     "memlens/compareCurves": "the comparison over time",
     "memlens/compareMoments": "the comparison over time",
     "memlens/timelineSvg": "the picture of a timeline",
+    "memlens/bookmarks": "the list of bookmarks",
+    "memlens/addBookmark": "the list of bookmarks",
+    "memlens/renameBookmark": "the list of bookmarks",
+    "memlens/deleteBookmark": "the list of bookmarks",
     "memlens/profileTimes": "the profile over time",
     "memlens/profileRange": "the profile over time",
     "memlens/heapOverview": "the overview of the heap",

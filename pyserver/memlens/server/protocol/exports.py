@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Requests
+from memlens.server.protocol.base import Count, Requests
 from memlens.views.answers import Axis
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.graph import FlameValue
@@ -13,7 +13,10 @@ from memlens.views.trace.picture.areas import GroupedBy
 
 
 class TimelineSvgParams(Struct, frozen=True):
-    """A part of a timeline, by group. Without ``y0`` and ``y1`` it is as high as what it shows."""
+    """A part of a trace's picture: the timeline by group, the memory map, or reserved memory.
+
+    Without ``y0`` and ``y1`` a timeline is as high as what it shows; the others are always whole.
+    """
 
     snapshot: str
     device: int
@@ -25,6 +28,7 @@ class TimelineSvgParams(Struct, frozen=True):
     filter: str = ""
     y0: float | None = None
     y1: float | None = None
+    picture: Literal["stacked", "map", "reserved"] = "stacked"
 
 
 class FlameSvgParams(Struct, frozen=True):
@@ -54,8 +58,16 @@ class ReportParams(Struct, frozen=True):
     device: int | None = None
 
 
+class FindingMarkdownParams(Struct, frozen=True):
+    """One of the findings by its place in ``memlens/findings``, from 0."""
+
+    snapshot: str
+    number: Count
+    device: int | None = None
+
+
 class ReportResult(Struct, frozen=True):
-    """A report as one page of HTML, or as Markdown."""
+    """A report as one page of HTML, or as Markdown; or one finding as Markdown."""
 
     text: str
 
@@ -64,4 +76,5 @@ REQUESTS: Requests = {
     "memlens/timelineSvg": (TimelineSvgParams, SvgResult),
     "memlens/flameSvg": (FlameSvgParams, SvgResult),
     "memlens/report": (ReportParams, ReportResult),
+    "memlens/findingMarkdown": (FindingMarkdownParams, ReportResult),
 }

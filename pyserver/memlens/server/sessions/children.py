@@ -147,7 +147,7 @@ async def _start(command: list[str]) -> asyncio.subprocess.Process:
 async def _follow(
     output: asyncio.StreamReader | None, on_progress: ProgressListener
 ) -> DoneLine | ErrorLine | None:
-    """Forward progress until the child closes its output; its last word, if it said one."""
+    """Forward progress until the child closes its output; return its outcome, if it reported one."""
     outcome: DoneLine | ErrorLine | None = None
     while output is not None:
         try:

@@ -200,7 +200,7 @@ class Shared:
 
     def _made(self, key: tuple[tuple[str, ...], Hashable], task: "asyncio.Task[Any]") -> None:
         del self._making[key]
-        # an error that nobody waits for any more is no error
+        # an error that nobody waits for any more is ignored
         if not task.cancelled() and task.exception() is None and self._are_open(key[0]):
             self._kept.put(key, task.result())
 

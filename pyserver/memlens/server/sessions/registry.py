@@ -80,7 +80,7 @@ class DamagedError(MemlensError):
 
 
 class FileError(MemlensError):
-    """The path given is no file that could be read."""
+    """The path isn't that of a readable file."""
 
     code = "file"
     advice = "Check that the file is there and may be read."
@@ -95,7 +95,7 @@ class Identity(NamedTuple):
 
     @classmethod
     def of(cls, path: str) -> "Identity":
-        """Raises FileError when there is no such file, or it is something else than a file."""
+        """Raises FileError when there is no such file, or it isn't a file."""
         if not Path(path).is_absolute():
             raise FileError(f"The path of a snapshot must be absolute, not {path!r}")
         try:
@@ -218,7 +218,7 @@ class OpenSnapshot:
         return [each.name for each in artefacts if each.drop_damaged(self.archive, self._must_stop)]
 
     def _must_stop(self) -> bool:
-        """Called in the verifying thread before each step: who asks goes first."""
+        """Called in the verifying thread before each step: requests go first."""
         while self._asked and not (_ending.is_set() or self._stop_verifying.wait(_WAIT_S)):
             pass
         return _ending.is_set() or self._stop_verifying.is_set()
@@ -294,7 +294,7 @@ class _Entry:
         self._timer: asyncio.TimerHandle | None = None
 
     def progress(self, stage: str, fraction: float | None) -> None:
-        """Tell those who wait, at most every PROGRESS_INTERVAL_S, and never leave out the latest for good."""
+        """Report to those who wait, at most every PROGRESS_INTERVAL_S, and the latest in any case."""
         self.stage = (stage, fraction)
         if self._timer is None:
             wait_s = max(0.0, self._reported_at + PROGRESS_INTERVAL_S - time.monotonic())
@@ -385,7 +385,7 @@ class Registry:
         return opened
 
     async def close(self, name: str, view: str) -> None:
-        """``view`` is gone. Closing what is closed already is no error: both sides may come first."""
+        """``view`` is gone. Closing twice is allowed: both sides may come first."""
         opened = self._named(name)
         if opened is None:
             return
@@ -454,7 +454,7 @@ class Registry:
         return opened
 
     def _follow_setting(self) -> None:
-        """Tell the frames of open snapshots apart by the patterns that the setting has now."""
+        """Classify the frames of open snapshots by the patterns that the setting has now."""
         if self._outdated() and (self._relabelling is None or self._relabelling.done()):
             self._relabelling = asyncio.create_task(self._relabel_outdated())
 
@@ -589,7 +589,8 @@ class Registry:
         limit = ["--memory-limit", str(memory_bytes)] if memory_bytes else []
         memray = self._configuration.memray_python
         tools = ["--memray-python", str(memray)] if memray is not None else []
-        return [*self._cache_options(), *limit, *tools]
+        folders = [f"--source-folder={path}" for _, path in self._configuration.folders]
+        return [*self._cache_options(), *limit, *tools, *folders]
 
     def _cache_options(self) -> list[str]:
         options = ["--cache-limit", str(max(1, self._configuration.settings.cache_limit_bytes))]

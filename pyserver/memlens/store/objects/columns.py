@@ -5,7 +5,7 @@ Numbers of objects that stand for "none" are NEVER.
 
 import numpy as np
 
-from memlens.model.graph import PLACE_DTYPE, ROOT_DTYPE
+from memlens.model.graph import PLACE_DTYPE, ROOT_DTYPE, SAMPLE_DTYPE
 from memlens.store.columns import Columns, Stored, StoredIfAny, StoredTable
 
 
@@ -36,6 +36,8 @@ class ObjectColumns(Columns):
     roots = StoredTable(ROOT_DTYPE, file="roots")
     places = StoredTable(PLACE_DTYPE, file="places")
     """By object."""
+    moments = StoredTable(SAMPLE_DTYPE, file="moments")
+    """When a recording looked, and the highest id until then; empty where ids don't say when objects were allocated."""
 
 
 class ReferenceColumns(Columns):
@@ -89,7 +91,7 @@ class CompactColumns(Columns):
 
     prefix = "compact_"
     type = Stored(np.uint32, "compact nodes", below="types", or_never=True)
-    """NEVER for a root that is no object."""
+    """NEVER for a root that isn't an object."""
     parent = Stored(np.uint32, "compact nodes", below="itself", first=1)
     objects = Stored(np.uint32, "compact nodes")
     shallow = Stored(np.uint64, "compact nodes")

@@ -17,7 +17,6 @@ from memlens.kernels.tree import calltree
 from memlens.model.graph import Graph
 from memlens.model.info import GraphInfo, ProfileInfo, ValueType
 from memlens.model.profile import Profile
-from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.column_files import ColumnFiles
 from memlens.store.manifest import FORMAT_VERSION, GraphNames, Manifest, SourceFile, write_manifest
@@ -28,6 +27,8 @@ from memlens.store.objects.columns import (
     ReferenceColumns,
     TypeColumns,
 )  # fmt: skip
+from memlens.store.objects.compact import Dominated, compact_tree
+from memlens.store.objects.room import Room
 from memlens.store.samples.writer import write_samples
 from memlens.store.strings import StringWriter
 
@@ -45,23 +46,16 @@ _ALLOCATED = (
 
 
 @dataclass(slots=True)
-class _Vertices:
-    """The dominator tree by vertices: the objects in depth-first preorder, see ``kernels/graph/dominators.pyx``."""
-
-    order: U32
-    idom: U32
-    retained: U64
-    reachable: int
-
-
-@dataclass(slots=True)
 class _Derived:
     """What follows from a graph, by object."""
 
     dominator: U32
     retained: U64
+    ordered: U32
+    """Objects, the one first that retains most."""
+    dominated: Dominated
     group: U32
-    compact: Rows
+    compact: dict[str, Rows]
     reachable_objects: int
     reachable_bytes: int
 
@@ -76,7 +70,7 @@ def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) 
     with ThreadPoolExecutor(1) as pool:
         # references turned around need nothing of the dominators, and kernels let other threads run
         turned = pool.submit(_write_references, columns, graph, retains)
-        derived = _derive(graph, retains)
+        derived = _derive(graph, retains, Room(folder))
         distance = turned.result()
     report("writing", 0.0)
     _write_objects(columns, graph, derived, distance)
@@ -84,11 +78,7 @@ def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) 
     allocations = _write_allocations(columns, graph, source, strings)
     _write_fields(columns, graph)
     strings.write(columns)
-    columns.write(
-        CompactColumns,
-        {name: derived.compact[name] for name in ("type", "parent", "objects", "first", "last")}
-        | {name: derived.compact[name] for name in ("shallow", "retained")},
-    )
+    columns.write(CompactColumns, derived.compact)
     info = _info(graph, source, counts, derived, allocations)
     names = GraphNames(
         list(graph.reference_kinds), list(graph.type_kinds), list(graph.root_kinds), list(graph.flags),
@@ -103,10 +93,11 @@ def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) 
 def _entries(graph: Graph) -> U32:
     """The objects at which reachability begins."""
     held = np.isin(graph.roots["kind"], np.array(graph.held_kinds, np.uint32))
-    roots = np.unique(graph.roots["object"][~held]).astype(np.uint32)
-    if graph.root is None:
-        return roots
-    return np.unique(np.append(roots, np.uint32(graph.root)))
+    is_entry = np.zeros(len(graph.objects), np.bool_)
+    is_entry[graph.roots["object"][~held]] = True
+    if graph.root is not None:
+        is_entry[graph.root] = True
+    return np.flatnonzero(is_entry).astype(np.uint32)
 
 
 def _write_references(columns: ColumnFiles, graph: Graph, retains: U8) -> U32:
@@ -119,6 +110,8 @@ def _write_references(columns: ColumnFiles, graph: Graph, retains: U8) -> U32:
             "name": references.name,
         },
     )  # fmt: skip
+    # nothing needs the names any more, and dominators need the memory
+    references.name = np.empty(0, np.uint32)
     referrer_start, referrer = np.empty_like(references.start), np.empty_like(references.target)
     walk.referrers(references.start, references.target, referrer_start, referrer)
     columns.write(ReferenceColumns, {"referrer_start": referrer_start, "referrer": referrer})
@@ -127,55 +120,51 @@ def _write_references(columns: ColumnFiles, graph: Graph, retains: U8) -> U32:
     return distance
 
 
-def _vertices(graph: Graph, retains: U8) -> _Vertices:
+def _derive(graph: Graph, retains: U8, room: Room) -> _Derived:
+    count = len(graph.objects)
+    dominator, retained = room(count, np.uint32), room(count, np.uint64)
+    reachable_objects, reachable_bytes = _dominators(graph, retains, dominator, retained, room)
+    ordered, begin, member = room(count, np.uint32), room(count + 2, np.uint32), room(count, np.uint32)
+    tree.descending(retained, ordered)
+    tree.grouped(dominator, ordered, begin, member)
+    dominated = Dominated(begin, member)
+    compact, group = compact_tree(
+        dominated, len(graph.types), graph.objects.type, graph.objects.shallow, retained, graph.root, room
+    )
+    return _Derived(
+        dominator, retained, ordered, dominated, group, compact, reachable_objects, reachable_bytes
+    )
+
+
+def _dominators(graph: Graph, retains: U8, dominator: U32, retained: U64, room: Room) -> tuple[int, int]:
+    """Fill in each object's dominator and retained bytes; return how many objects roots reach, and their bytes."""
     references, count = graph.references, len(graph.objects)
-    order, idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
+    order, idom = room(count + 1, np.uint32), room(count + 1, np.uint32)
     found, reachable = kernel.dominators(
         references.start, references.target, references.kind, retains, _entries(graph),
-        -1 if graph.root is None else graph.root, graph.facts.unreachable_attached, order, idom,
+        -1 if graph.root is None else graph.root, graph.facts.unreachable_attached, order, idom, room,
     )  # fmt: skip
-    order, idom = order[:found], idom[:found]
-    retained = np.empty(found, np.uint64)
-    kernel.retained_sizes(order, idom, found, graph.objects.shallow, retained)
-    return _Vertices(order, idom, retained, reachable)
-
-
-def _derive(graph: Graph, retains: U8) -> _Derived:
-    vertices, count = _vertices(graph, retains), len(graph.objects)
-    order, own = vertices.order, slice(0 if graph.root is not None else 1, None)
-    dominator, retained = np.empty(count, np.uint32), np.empty(count, np.uint64)
-    dominator[order[own]] = order[vertices.idom[own]]
-    if graph.root is not None:
-        dominator[graph.root] = NEVER
-    retained[order[own]] = vertices.retained[own]
-    types, shallow = np.full(len(order), NEVER, np.uint32), np.zeros(len(order), np.uint64)
-    types[own], shallow[own] = graph.objects.type[order[own]], graph.objects.shallow[order[own]]
-    of_vertex = np.empty(len(order), np.uint32)
-    compact = np.asarray(tree.compact_tree(vertices.idom, types, shallow, vertices.retained, of_vertex))
-    group = np.empty(count, np.uint32)
-    group[order[own]] = of_vertex[own]
-    reached = slice(own.start, vertices.reachable)
-    return _Derived(dominator, retained, group, compact, len(order[reached]), int(shallow[reached].sum()))
+    of_vertex = room(found, np.uint64)
+    kernel.retained_sizes(order[:found], idom[:found], found, graph.objects.shallow, of_vertex)
+    kernel.by_object(order[:found], idom[:found], of_vertex, dominator, retained)
+    reached = order[0 if graph.root is not None else 1 : reachable]
+    return len(reached), int(graph.objects.shallow[reached].sum())
 
 
 def _write_objects(columns: ColumnFiles, graph: Graph, derived: _Derived, distance: U32) -> None:
-    objects, types = graph.objects, graph.types
-    count = len(objects)
-    ordered = np.empty(count, np.uint32)
-    tree.descending(derived.retained, ordered)
-    begin, dominated = np.empty(count + 2, np.uint32), np.empty(count, np.uint32)
-    tree.grouped(derived.dominator, ordered, begin, dominated)
+    objects, types, dominated = graph.objects, graph.types, derived.dominated
     retained = np.zeros(len(types), np.uint64)
-    tree.retained_by_type(begin, dominated, objects.type, derived.retained, retained)
+    tree.retained_by_type(dominated.begin, dominated.member, objects.type, derived.retained, retained)
     own: dict[str, Rows | None] = {
         "type": objects.type, "shallow": objects.shallow, "retained": derived.retained, "id": objects.ids,
         "name": objects.name, "dominator": derived.dominator, "distance": distance, "group": derived.group,
-        "flags": objects.flags, "space": objects.space, "dominated_start": begin, "dominated": dominated,
-        "roots": graph.roots, "places": graph.places,
+        "flags": objects.flags, "space": objects.space, "dominated_start": dominated.begin,
+        "dominated": dominated.member, "roots": graph.roots, "places": graph.places,
+        "moments": graph.samples,
     }  # fmt: skip
     columns.write(ObjectColumns, {name: column for name, column in own.items() if column is not None})
-    instance_start, instance = np.empty(len(types) + 1, np.uint32), dominated
-    tree.grouped(objects.type, ordered, instance_start, instance)
+    instance_start, instance = np.empty(len(types) + 1, np.uint32), dominated.member
+    tree.grouped(objects.type, derived.ordered, instance_start, instance)
     shallow = np.zeros((1, len(types)), np.int64)
     calltree.add_by(objects.type, objects.shallow.view(np.int64)[np.newaxis], shallow)
     of_types: dict[str, Rows | None] = {
@@ -235,7 +224,7 @@ def _info(
         objects=objects, references=references, types=types, roots=roots,
         shallow_bytes=int(graph.objects.shallow.sum()),
         reachable_objects=derived.reachable_objects, reachable_bytes=derived.reachable_bytes,
-        compact_nodes=len(derived.compact), id_bytes=facts.id_bytes,
+        compact_nodes=len(derived.compact["type"]), id_bytes=facts.id_bytes,
         count_multiplier=facts.count_multiplier, size_multiplier=facts.size_multiplier, capped=facts.capped,
         sizes_inferred=facts.sizes_inferred, truncated=facts.truncated,
         allocations=allocations,

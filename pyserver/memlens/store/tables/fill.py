@@ -2,7 +2,7 @@
 
 They are databases, as ``schema.py`` divides them; each file is an artefact, see :data:`TABLES`. What
 is long goes from columns to the files' pages in stretches, so memory does not grow with the snapshot but for the order
-of an index: 24 bytes an allocation. What the columns mean is said in ``tables.sql``.
+of an index: 24 bytes an allocation. ``tables.sql`` says what the columns mean.
 """
 
 import functools

@@ -11,6 +11,7 @@ from memlens.kernels.base.sqlite_trees import Texts
 from memlens.model.info import GraphInfo
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
+from memlens.store.objects.moments import UNKNOWN, allocated_us
 from memlens.store.objects.places import place_frames
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.database_file import Column as TreeColumn
@@ -32,10 +33,7 @@ def graph_texts(snapshot: Snapshot, part: Part) -> list[str]:
         return [kind.name for kind in snapshot.graph_names.reference_kinds]
     if part != "objects":
         return []
-    return [
-        *snapshot.strings.texts(snapshot.types.name),
-        *(file for file, _, _, _ in snapshot.frames.all_rows()),
-    ]
+    return snapshot.strings.texts(np.concatenate((snapshot.types.name, np.unique(snapshot.frames.file))))
 
 
 def fill_roots_and_types(snapshot: Snapshot, database: apsw.Connection) -> None:
@@ -95,11 +93,12 @@ def _dominator_rows(order: npt.NDArray[np.uint32], above: Column) -> Iterator[Ro
 def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
     objects, names = snapshot.objects, _Names(snapshot)
     types = Texts(snapshot.strings.texts(snapshot.types.name))
-    frames = snapshot.frames.all_rows()
-    files = Texts([*(file for file, _, _, _ in frames), None])
-    lines = np.array([*(line for _, line, _, _ in frames), 0], np.int64)
+    frames, lines = snapshot.frames, np.append(snapshot.frames.line, 0).astype(np.int64)
+    numbers, file_of = np.unique(frames.file, return_inverse=True)
+    files, file_of = Texts([*snapshot.strings.texts(numbers), None]), np.append(file_of, len(numbers))
     for part in stretches(len(objects.type)):
         dominator, distance = objects.dominator[part], objects.distance[part]
+        moment = allocated_us(objects, part)
         frame = place_frames(objects, snapshot.stacks.label, np.arange(part.start, part.stop))
         # the last one is that of objects without a line
         frame = np.where(
@@ -113,9 +112,10 @@ def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
             "retained_bytes": number_column(objects.retained[part].view(np.int64)),
             "dominator": number_column(dominator, dominator == NEVER),
             "distance": number_column(distance, distance == NEVER),
-            "file": (frame.astype(np.int64), None, files),
+            "file": (file_of[frame].astype(np.int64), None, files),
             "line": number_column(lines[frame], frame == len(frames)),
             "name_string": number_column(objects.name[part]),
+            "allocated_us": number_column(moment, moment == UNKNOWN),
         }
         yield Rows(part.stop - part.start, columns, part.start)
 

@@ -1,6 +1,6 @@
 """The tables for SQL that are long: their rows go from columns to pages by the stretch.
 
-Names are those of ``tables.sql``; what the columns mean is said there.
+Names are those of ``tables.sql``, which says what the columns mean.
 """
 
 from collections.abc import Iterable, Iterator
@@ -189,7 +189,7 @@ def _event_rows(snapshot: Snapshot) -> Iterator[Rows]:
 
 def _allocation_rows(snapshot: Snapshot) -> Iterator[Rows]:
     categories, streams = _optional(categories_of(snapshot.info)), Texts(stream_names(snapshot))
-    # module 0 is none
+    # module 0 stands for no module
     modules = _optional([path for _, _, path in snapshot.modules()[1:]])
     for info in devices_of(snapshot.info):
         device = snapshot.device(info.device)

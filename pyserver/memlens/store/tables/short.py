@@ -52,7 +52,7 @@ _LINE_FIGURES = (
 
 def _frames(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
     sources = snapshot.frames.source.tolist()
-    for number, (file, line, function, kind) in enumerate(snapshot.frames.all_rows()):
+    for number, (file, line, function, kind) in enumerate(snapshot.frames.each()):
         yield number, file, line, function, KIND_NAMES[kind], SOURCE_NAMES[sources[number]]
 
 
@@ -61,9 +61,8 @@ def _lines(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
     figures = [
         totals[:, place].tolist() if name in known else [None] * len(totals) for name, place in _LINE_FIGURES
     ]
-    rows, sources = snapshot.frames.all_rows(), snapshot.frames.source[frames].tolist()
-    for number, source, *values in zip(frames.tolist(), sources, *figures, strict=True):
-        file, line, function, kind = rows[number]
+    rows, sources = snapshot.frames.each(frames), snapshot.frames.source[frames].tolist()
+    for (file, line, function, kind), source, *values in zip(rows, sources, *figures, strict=True):
         yield file, line, function, KIND_NAMES[kind], SOURCE_NAMES[source], *values
 
 

@@ -16,7 +16,7 @@ CREATE TABLE devices (
     peak_time_us INTEGER,           -- when that was, 0 where it was before the trace; NULL without times
     live_at_start_bytes INTEGER NOT NULL,   -- live before the first event
     live_at_end_bytes INTEGER NOT NULL,     -- live after the last event
-    reserved_at_end_bytes INTEGER,  -- held by segments when the snapshot was taken; NULL when the file does not tell it
+    reserved_at_end_bytes INTEGER,  -- held by segments when the snapshot was taken; NULL when the file does not record it
     ooms INTEGER NOT NULL,          -- out-of-memory events
     time_origin_us INTEGER          -- Unix time of the first event, which is at time_us 0; NULL without times
 );
@@ -34,7 +34,7 @@ CREATE TABLE events (
     allocation INTEGER,             -- the allocation that it starts or ends; NULL for none
     stack INTEGER NOT NULL,         -- where it was recorded
     stream TEXT NOT NULL,           -- the stream's number, 0 is the default stream
-    pool TEXT,                      -- id of the private pool as 'a:b'; NULL when the file does not tell it
+    pool TEXT,                      -- id of the private pool as 'a:b'; NULL when the file does not record it
     address_int INTEGER NOT NULL,   -- the address as a signed integer
     address TEXT AS (printf('0x%x', address_int)) VIRTUAL  -- the address, hexadecimal
 );
@@ -51,7 +51,7 @@ CREATE TABLE allocations (
     allocation INTEGER PRIMARY KEY, -- number of the allocation
     device INTEGER NOT NULL,        -- where it lies
     size_bytes INTEGER NOT NULL,    -- requested bytes
-    rounded_bytes INTEGER,          -- the allocator's block; NULL when the file does not tell it
+    rounded_bytes INTEGER,          -- the allocator's block; NULL when the file does not record it
     start_moment INTEGER NOT NULL,  -- the first moment at which it is live; 0 when it was live before the trace
     end_moment INTEGER,             -- the first moment at which it is not; NULL when it was never freed
     start_time_us INTEGER,          -- when it was made; NULL without times or before the trace
@@ -66,13 +66,13 @@ CREATE TABLE allocations (
     -- or unknown, as the profiler names them; 'x (inferred)' when not in the file; NULL for none
     inferred_module TEXT,           -- the torch.nn module that it belongs to, where that is inferred; NULL for none
     stack INTEGER NOT NULL,         -- the stack that made it; 0 when the file has none
-    freed_stack INTEGER,            -- where it was freed, which counts for no line; NULL when the file does not tell it
+    freed_stack INTEGER,            -- where it was freed, which counts for no line; NULL when the file does not record it
     stream TEXT NOT NULL,           -- the stream's number, 0 is the default stream
     address_int INTEGER NOT NULL,   -- the address as a signed integer
     address TEXT AS (printf('0x%x', address_int)) VIRTUAL  -- the address, hexadecimal
 );
 
--- The distinct stacks, with what they allocated. Figures that the file does not tell are NULL, here and for lines.
+-- The distinct stacks, with what they allocated. Figures that the file does not record are NULL, here and for lines.
 CREATE TABLE stacks (
     stack INTEGER PRIMARY KEY,      -- number of the stack; 0 is the empty one
     frame INTEGER,                  -- the frame to show first: the innermost of the user's own code, if there is one
@@ -100,7 +100,7 @@ CREATE TABLE stack_frames (
 CREATE TABLE frames (
     frame INTEGER PRIMARY KEY,      -- number of the frame
     file TEXT NOT NULL,             -- as on the machine that ran the job; empty for native code
-    line INTEGER NOT NULL,          -- 0 when the file does not tell it
+    line INTEGER NOT NULL,          -- 0 when the file does not record it
     function TEXT NOT NULL,         -- the function's name
     kind TEXT NOT NULL,             -- user, library or native
     source TEXT NOT NULL            -- recorded; forward or fx stands beside the stack and called nothing
@@ -128,14 +128,14 @@ CREATE TABLE lines (
 CREATE TABLE segments (
     segment INTEGER PRIMARY KEY,    -- number of the segment
     device INTEGER NOT NULL,        -- where it lies
-    type TEXT NOT NULL,             -- small or large; empty when the file does not tell it
-    total_bytes INTEGER,            -- its size; NULL, as the next three, when the file does not tell it
+    type TEXT NOT NULL,             -- small or large; empty when the file does not record it
+    total_bytes INTEGER,            -- its size; NULL, as the next three, when the file does not record it
     allocated_bytes INTEGER,        -- in blocks that are allocated
     active_bytes INTEGER,           -- in blocks that are allocated or wait to be freed
     requested_bytes INTEGER,        -- of the allocated, what was asked for before rounding
     expandable INTEGER NOT NULL,    -- 1 for an expandable segment, else 0
     stream TEXT NOT NULL,           -- the stream's number, 0 is the default stream
-    pool TEXT,                      -- id of the private pool as 'a:b'; NULL when the file does not tell it
+    pool TEXT,                      -- id of the private pool as 'a:b'; NULL when the file does not record it
     stack INTEGER NOT NULL,         -- where it was made
     address_int INTEGER NOT NULL,   -- the address as a signed integer
     address TEXT AS (printf('0x%x', address_int)) VIRTUAL  -- the address, hexadecimal
@@ -174,11 +174,11 @@ CREATE TABLE value_types (
     total INTEGER NOT NULL          -- all samples of the profile together
 );
 
--- What a profile counted together: allocations of one stack, and of one size or label where it tells them apart.
+-- What a profile counted together: allocations of one stack, and of one size or label where it separates them.
 CREATE TABLE samples (
     sample INTEGER PRIMARY KEY,     -- number of the sample
     stack INTEGER NOT NULL,         -- where it was allocated
-    size_bytes INTEGER              -- the size of each of its blocks; NULL when the profile does not tell it
+    size_bytes INTEGER              -- the size of each of its blocks; NULL when the profile does not record it
 );
 
 -- The samples' values, those that are not 0.
@@ -218,7 +218,8 @@ CREATE TABLE objects (
     distance INTEGER,               -- the least number of references from a root; NULL where no root reaches it
     file TEXT,                      -- where it or its class is defined, else where it was allocated; NULL if not known
     line INTEGER,                   -- line of the file
-    name_string INTEGER NOT NULL    -- the string that its name is, 0 for none
+    name_string INTEGER NOT NULL,   -- the string that its name is, 0 for none
+    allocated_us INTEGER            -- until when it was allocated, since a recording began; NULL if not known
 );
 
 -- References between a heap dump's objects, in the order of their sources.
@@ -237,7 +238,7 @@ CREATE TABLE roots (
     object INTEGER NOT NULL,        -- the object that is held
     kind TEXT NOT NULL,             -- what holds it
     detail TEXT NOT NULL,           -- which one: a thread, a module; empty if not known
-    file TEXT,                      -- where a frame that holds it stands; NULL if it is no frame
+    file TEXT,                      -- where a frame that holds it stands; NULL if no frame holds it
     line INTEGER                    -- line of the file
 );
 

@@ -21,6 +21,7 @@ from msgspec import structs
 
 from memlens.model.frames import SOURCE_NAMES
 from memlens.model.timeline import NEVER
+from memlens.store.frames import listed
 from memlens.views.compare.pairing import Pairing
 from memlens.views.compare.sides import Side
 from memlens.views.flame import calltree
@@ -157,10 +158,9 @@ def _names(
     by_function = np.zeros(len(rows), np.uint32)
     by_function[order] = order[first_of][place]
     names = FrameNames(
-        enumerate(rows),
+        listed(rows, sources.astype(np.uint8)),
         {"line": np.arange(len(rows), dtype=np.uint32), "function": by_function},
         model=before.model,
-        sources=sources.astype(np.uint8),
     )
     split = len(lines.before)
     return names, numbers[:split].astype(np.uint32), numbers[split:].astype(np.uint32)

@@ -1,6 +1,6 @@
 """Two heap dumps side by side: by type, by the types of what dominates, and in V8 also object by object.
 
-V8's ids last as long as their objects, so two dumps of one process tell which objects are new and which are gone.
+V8's ids last as long as their objects, so two dumps of one process show which objects are new and which are gone.
 Addresses of other runtimes change when the collector moves objects: there only types and the dominator tree grouped by
 type are compared.
 """
@@ -168,7 +168,7 @@ def _figures(snapshot: Snapshot) -> dict[str, tuple[int, int, int]]:
 def _same_objects(
     before: Snapshot, after: Snapshot
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]] | None:
-    """Which objects only one of the dumps has; None where ids don't tell."""
+    """Which objects only one of the dumps has; None where ids don't identify objects."""
     if before.info.kind != "v8" or after.info.kind != "v8":
         return None
     first, second = before.objects.id, after.objects.id

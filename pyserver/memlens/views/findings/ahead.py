@@ -41,7 +41,7 @@ def findings(snapshot: Snapshot, device: int | None, limit: int) -> FindingsAnsw
 def parts(snapshot: Snapshot, device: int | None) -> list[table.Rule]:
     """What the answers are made of, so that whoever asks something else meanwhile waits for one of them only.
 
-    Each keeps what it found; there are none where the answers are in the archive. Raises :class:`BadRequestError`.
+    Each keeps its result; there is nothing to do where the answers are in the archive. Raises :class:`BadRequestError`.
     """
     if _is_first(snapshot, device) and FINDINGS.is_current(snapshot.origin):
         return []

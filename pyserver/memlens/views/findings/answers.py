@@ -34,7 +34,7 @@ FigureKind = Literal[
 on the device, ``reserved`` by the allocator, ``grown`` from the first step's end to the last one's, ``allocated`` in
 the whole run, ``survived`` from a moment on, ``leaked`` (live at the end of the program), ``temporary``, free in split
 segments or in segments without a block; of a heap dump's objects what would be freed without them (``retained``) or
-their own bytes (``shallow``); a number of things; a ``value`` of a profile that is none of these."""
+their own bytes (``shallow``); a number of things; any other ``value`` of a profile."""
 
 FindingPane = Literal["liveSet", "flame", "oom", "steps", "state", "sizes"]
 """The pane that shows the evidence; names are those of ``PANE_IDS`` in the extension's messages."""

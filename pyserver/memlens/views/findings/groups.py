@@ -153,7 +153,7 @@ def line_link(snapshot: Snapshot, place: Frame | None) -> LineLink | None:
 def _sql(
     snapshot: Snapshot, of: AllocationSet, by: GroupKind, row: Group, narrow: str, attribution: Attribution
 ) -> str:
-    """A query for what a group has; empty where no table tells it."""
+    """A query for the contents of a group; empty where no table has them."""
     match snapshot.info:
         case TimelineInfo():
             moment = of.to_moment if of.to_moment is not None else of.from_moment

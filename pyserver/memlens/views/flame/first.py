@@ -19,7 +19,7 @@ from memlens.store.artefacts import read_columns, write_columns
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame.calltree import MOST_VALUE, CallTree, FlameOptions, Nodes, Outline
-from memlens.views.naming.frame_names import FrameNames, words_of
+from memlens.views.naming.frame_names import FrameNames
 from memlens.views.selection.columns import NEVER
 from memlens.views.selection.items import meaning_of
 from memlens.views.selection.sets import AllocationSet
@@ -94,7 +94,6 @@ def _columns(tree: CallTree, names: FrameNames) -> dict[str, Unsigned]:
         "more": np.bincount(above, minlength=len(numbers)),
         "more_bytes": more_width[0],
         "deepest": np.array([tree.deepest]),
-        "frame_kind": names.kind,
         "frame_package": names.package,
         "frame_function": names.of_function(),
     }
@@ -112,17 +111,12 @@ def _tree(
     snapshot: Snapshot, columns: dict[str, Unsigned], packages: list[str], make: Callable[[], Nodes]
 ) -> CallTree:
     """Raises ValueError, TypeError and KeyError for what nothing is kept as."""
-    frames = [columns[f"frame_{each}"] for each in ("kind", "package", "function")]
+    frames = [columns[f"frame_{each}"] for each in ("package", "function")]
     if len(frames[0]) != len(snapshot.frames):
         raise ValueError("its frames are not the archive's")
-    names = FrameNames.told(
-        frames[0].astype(np.uint8, casting="safe"),
-        frames[1].astype(np.uint32, casting="safe"),
-        packages,
-        words_of(snapshot),
-        frames[2].astype(np.uint32, casting="safe"),
-        snapshot.info.model,
-        snapshot.frames.source,
+    package, function = (frame.astype(np.uint32, casting="safe") for frame in frames)
+    names = FrameNames(
+        snapshot.frames, {"function": function}, model=snapshot.info.model, packages=(package, packages)
     )
     root = np.array([NEVER], np.uint32)
     parents, name = (

@@ -72,7 +72,7 @@ class FlameChildrenAnswer(Struct, frozen=True):
 
 
 class FlameLine(Struct, frozen=True):
-    """A place behind a node, and what the node has through it."""
+    """A line that a node's frames are at, and the node's values there."""
 
     file: str
     line: int

@@ -12,6 +12,7 @@
 ``distance<5``            the least number of references from a root
 ``unreachable``           no root reaches it; also ``is:unreachable``
 ``is:detached``           it has a flag of the file's: ``is:detached``, ``is:pinned``; ``is:root`` for roots
+``since:2.5``             allocated when a recording had run that many seconds, or later (``.heaptimeline``)
 ``id:5143``               the file's own id or address, decimal or as ``0x7f…``
 ========================= ==============================================================================
 
@@ -23,6 +24,7 @@ import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.model.timeline import NEVER
+from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.rows import Numbers, type_names
@@ -33,8 +35,9 @@ Mask = npt.NDArray[np.bool_]
 
 _TYPES = ("type", "package", "kind")
 _AMOUNTS = ("retained", "shallow", "distance")
-_OTHERS = ("string", "name", "field", "held-by", "is", "id")
+_OTHERS = ("string", "name", "field", "held-by", "is", "id", "since")
 FIELDS = (*_TYPES, *_AMOUNTS, *_OTHERS)
+_MOST_SECONDS = 1e9
 _WORDS = {"unreachable": Term("is", ":", ("unreachable",)), "detached": Term("is", ":", ("detached",))}
 
 
@@ -81,6 +84,8 @@ def _check(snapshot: Snapshot, term: Term) -> None:
         )
     if term.field in _AMOUNTS:
         _amounts(term)
+    if term.field == "since":
+        _seconds(snapshot, term)
     if term.field == "id":
         for value in term.values:
             number_of(value, str(term))
@@ -137,6 +142,9 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
             return np.isin(
                 objects.id, np.array([number_of(value, str(term)) for value in term.values], np.uint64)
             )
+        case "since":
+            found = allocated_us(objects, slice(None)) >= round(_seconds(snapshot, term) * 1e6)
+            return found
         case "is":
             return _in_state(snapshot, term)
         case "held-by":
@@ -204,6 +212,18 @@ def _with_field(snapshot: Snapshot, term: Term) -> Mask:
         rows = np.flatnonzero(snapshot.strings.where(fields.name, fits))
         found[np.searchsorted(fields.start, rows, "right") - 1] = True
     return found
+
+
+def _seconds(snapshot: Snapshot, term: Term) -> float:
+    if not len(snapshot.objects.moments):
+        raise BadRequestError(f"'{term}': the heap dump doesn't say when its objects were allocated")
+    try:
+        seconds = [float(value) for value in term.values]
+    except ValueError:
+        seconds = []
+    if len(seconds) != 1 or not 0 <= seconds[0] <= _MOST_SECONDS:
+        raise BadRequestError(f"'{term}': expected seconds since the recording began")
+    return seconds[0]
 
 
 def _amounts(term: Term) -> list[float]:

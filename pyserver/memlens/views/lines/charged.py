@@ -20,7 +20,7 @@ I64 = npt.NDArray[np.int64]
 
 ChargedTo = Literal["user", "library", "native", "no_line", "no_stack", "before_recording"]
 """Whose line is charged: the user's, a library's where no frame of the stack is the user's, or native code's; or why no
-line is: the stack has no frame with a line, there is no stack, or there is none as it was allocated before recording.
+line is: the stack has no frame with a line, there is no stack, or it was allocated before recording.
 """
 
 _KINDS: tuple[ChargedTo, ...] = (*KIND_NAMES, "no_line", "no_stack", "before_recording")

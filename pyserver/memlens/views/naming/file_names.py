@@ -1,4 +1,4 @@
-"""What files are called where their whole path would be too much: by the shortest end that tells them apart."""
+"""What files are called where their whole path would be too much: by the shortest end that is theirs alone."""
 
 import re
 from collections import defaultdict
@@ -10,9 +10,9 @@ from memlens.store.snapshot import Snapshot
 
 _SEPARATOR = re.compile(r"[/\\]")
 MOST_NAMED = 20_000
-"""Files that are told by more than their last part; so that an answer stays small."""
+"""The most files that get more than their last part, so that an answer stays small."""
 _MOST_PARTS = 30
-"""Paths that differ further up only are told whole."""
+"""Paths that differ only above that many parts are shown whole."""
 
 
 class FileNamesAnswer(Struct, frozen=True):

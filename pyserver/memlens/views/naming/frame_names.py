@@ -5,7 +5,7 @@ what stands for stacks without frames; then the packages, each of which stands f
 """
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -16,7 +16,7 @@ from memlens.model.attribution import Attribution
 from memlens.model.charging import passed_over, ranks
 from memlens.model.frames import KIND_NAMES, NATIVE, NATIVE_CODE, SOURCE_NAMES, package_of
 from memlens.model.info import Model
-from memlens.store.frames import FrameRow
+from memlens.store.frames import FrameColumns, FrameRow
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.units import SOURCE_WORDS
@@ -56,34 +56,6 @@ class FlameName(Struct, frozen=True):
         return f"{self.function}{SOURCE_WORDS[self.source]}"
 
 
-class Words:
-    """What frames are in words, by number; ``fetch`` gives some, or all for None."""
-
-    def __init__(self, fetch: Callable[[Iterable[int] | None], Iterable[tuple[int, FrameRow]]]) -> None:
-        self._fetch = fetch
-        self._rows: dict[int, FrameRow] = {}
-        self._whole = False
-
-    def some(self, numbers: Iterable[int]) -> dict[int, FrameRow]:
-        """At least these frames. Raises :class:`InconsistentError` where there is one that isn't."""
-        if not self._whole:
-            missing = [number for number in numbers if number not in self._rows]
-            if missing:
-                self._rows.update(self._fetch(missing))
-            if not all(number in self._rows for number in missing):
-                raise InconsistentError("A frame is missing")
-        return self._rows
-
-    def all(self) -> dict[int, FrameRow]:
-        """All frames in the order of their numbers. Raises :class:`InconsistentError` when some are missing."""
-        if not self._whole:
-            rows = dict(sorted(self._fetch(None)))
-            if list(rows) != list(range(len(rows))):
-                raise InconsistentError("A frame is missing")
-            self._rows, self._whole = rows, True
-        return self._rows
-
-
 class FrameNames:
     """The names of one snapshot's frames, as trees have them (:class:`memlens.views.flame.names.Names`).
 
@@ -92,80 +64,39 @@ class FrameNames:
 
     def __init__(
         self,
-        rows: Iterable[tuple[int, FrameRow]],
+        frames: FrameColumns,
         merged: Mapping[Merge, npt.NDArray[np.uint32]] | None = None,
         *,
         model: Model = "profile",
-        sources: npt.NDArray[np.uint8] | None = None,
+        packages: tuple[npt.NDArray[np.uint32], list[str]] | None = None,
     ) -> None:
-        """``rows`` are the frames by id, in any order. Raises :class:`InconsistentError` when some are missing.
+        """``merged`` has the frame that names each, where that doesn't follow from their texts and sources.
 
-        ``merged`` says which frames share whose name, where that isn't told by their words and sources. ``sources``
-        say how each frame is known, as numbers of ``SOURCE_NAMES``; without them all are recorded.
+        ``packages`` are each frame's package, as a number, and the names of these, where they are known. Raises
+        ValueError for what doesn't fit.
         """
-        given = list(rows)
-        words = Words(lambda _: given)
-        packages: dict[str, int] = {NATIVE_CODE: 0}
-        kind = np.full(len(words.all()), _NO_KIND, np.uint8)
-        package = np.zeros(len(kind), np.uint32)
-        for number, (file, _, function, own) in words.all().items():
-            kind[number] = own
-            package[number] = packages.setdefault(package_of(file, function, own), len(packages))
-        known = np.zeros(len(kind), np.uint8) if sources is None else sources
-        self._fill(kind, package, list(packages), words, merged or {}, model, known)
-
-    @classmethod
-    def told(
-        cls,
-        kind: npt.NDArray[np.uint8],
-        package: npt.NDArray[np.uint32],
-        packages: list[str],
-        words: Words,
-        by_function: npt.NDArray[np.uint32],
-        model: Model,
-        sources: npt.NDArray[np.uint8],
-    ) -> "FrameNames":
-        """Of frames that were looked through before: ``packages`` are all names of ``package``.
-
-        ``by_function`` is what :meth:`of_function` was then. Raises ValueError for what doesn't fit.
-        """
-        frames = len(kind)
-        fits = packages[:1] == [NATIVE_CODE] and len(package) == len(by_function) == frames
-        if not fits or (frames and int(kind.max()) >= _NO_KIND):
-            raise ValueError("frames have unknown kinds")
-        if frames and (int(package.max()) >= len(packages) or int(by_function.max()) >= frames):
-            raise ValueError("frames have unknown packages or functions")
-        found = cls.__new__(cls)
-        found._fill(kind, package, packages, words, {"function": by_function}, model, sources)
-        return found
-
-    def _fill(
-        self,
-        kind: npt.NDArray[np.uint8],
-        package: npt.NDArray[np.uint32],
-        packages: list[str],
-        words: Words,
-        merged: Mapping[Merge, npt.NDArray[np.uint32]],
-        model: Model,
-        sources: npt.NDArray[np.uint8],
-    ) -> None:
-        self.words = words
+        self._frames = frames
         self.model = model
-        self.frames = len(kind)
-        self.kind = kind
-        self.source = sources
-        self.package = package
-        self.packages = packages
-        self.package_kind = np.full(len(packages), _NO_KIND, np.uint8)
+        self.frames = len(frames)
+        self.kind = frames.kind
+        self.source = frames.source
+        if self.frames and int(self.kind.max()) >= _NO_KIND:
+            raise InconsistentError("frames have unknown kinds")
+        self.package, self.packages = packages or _packages(frames)
+        if self.packages[:1] != [NATIVE_CODE] or len(self.package) != self.frames:
+            raise ValueError("the packages are not those of the frames")
+        if self.frames and int(self.package.max()) >= len(self.packages):
+            raise ValueError("frames have unknown packages")
+        self.package_kind = np.full(len(self.packages), _NO_KIND, np.uint8)
         self.package_kind[0] = NATIVE
         self.package_kind[self.package] = self.kind
         self.count = self.frames + len(self.packages) + len(SPECIAL_NAMES)
-        others = np.arange(self.frames, self.count, dtype=np.uint32)
-        self._merged: dict[Merge, npt.NDArray[np.uint32]] = {
-            merge: np.concatenate((numbers, others)) for merge, numbers in merged.items()
-        }
-        self._searched: list[str] = []
-        """What each name is found by, in lower case; empty until something is searched for."""
+        self._others = np.arange(self.frames, self.count, dtype=np.uint32)
+        self._merged: dict[Merge, npt.NDArray[np.uint32]] = {}
+        for merge, numbers in (merged or {}).items():
+            if len(numbers) != self.frames or (self.frames and int(numbers.max()) >= self.frames):
+                raise ValueError("frames are named by unknown ones")
+            self._merged[merge] = np.concatenate((numbers, self._others))
         self.merge: Merge = "line"
         self._known: dict[Merge, dict[int, FlameName]] = {merge: {} for merge in get_args(Merge)}
         """Names that were asked for, in words: the next picture has most of them again."""
@@ -177,16 +108,11 @@ class FrameNames:
 
     def merged(self, merge: Merge) -> npt.NDArray[np.uint32]:
         """The name of each number: frames of one function (and line), known alike, share the first one's."""
-        found = self._merged.get(merge)
-        if found is None:
-            firsts: dict[tuple[str, str, int, int], int] = {}
-            found = np.arange(self.count, dtype=np.uint32)
-            sources = self.source.tolist()
-            for number, (file, line, function, _) in self.words.all().items():
-                key = (file, function, line if merge == "line" else 0, sources[number])
-                found[number] = firsts.setdefault(key, number)
-            self._merged[merge] = found
-        return found
+        numbers = self._merged.get(merge)
+        if numbers is None:
+            alike = self._frames.alike(by_line=merge == "line").astype(np.uint32)
+            numbers = self._merged[merge] = np.concatenate((alike, self._others))
+        return numbers
 
     def of_function(self) -> npt.NDArray[np.uint32]:
         """The first frame of each frame's function."""
@@ -222,9 +148,9 @@ class FrameNames:
     def ranks(self, attribution: Attribution) -> npt.NDArray[np.uint8]:
         """In which order names are charged with the stacks that they stand in; see :mod:`memlens.model.attribution`."""
         if self._passed is None:
-            rows = (self.words.all()[number] for number in range(self.frames))
-            known = passed_over(((file, function, kind) for file, _, function, kind in rows), self.model)
-            self._passed = np.concatenate((known, np.zeros(self.count - self.frames, np.bool_)))
+            distinct, places = self._frames.distinct()
+            passed = passed_over(distinct, self.model)[places]
+            self._passed = np.concatenate((passed, np.zeros(self.count - self.frames, np.bool_)))
         return ranks(self.kinds(), self._passed, attribution, self.model)
 
     def package_numbers(self) -> npt.NDArray[np.uint32]:
@@ -243,14 +169,14 @@ class FrameNames:
         """Some names in words."""
         known = self._known[self.merge]
         missing = [number for number in numbers if number not in known]
-        self._some(missing)
+        rows = self._rows(missing)
         for number in missing:
-            known[number] = self._name(number)
+            known[number] = self._name(number, rows)
         return [known[number] for number in numbers]
 
-    def _name(self, number: int) -> FlameName:
+    def _name(self, number: int, rows: Mapping[int, FrameRow]) -> FlameName:
         if number < self.frames:
-            file, line, function, kind = self.words.some([number])[number]
+            file, line, function, kind = rows[number]
             package = self.packages[int(self.package[number])]
             shown = line if self.merge == "line" else 0
             source = SOURCE_NAMES[self.source[number]]
@@ -264,48 +190,31 @@ class FrameNames:
 
     def places(self, numbers: Sequence[int]) -> list[Place | None]:
         """File, line and function of frames, whichever they are merged with; None for what is no frame."""
-        rows = self._some(numbers)
+        rows = self._rows(numbers)
         return [rows[number][:3] if number < self.frames else None for number in numbers]
 
-    def _some(self, numbers: Sequence[int]) -> dict[int, FrameRow]:
-        return self.words.some([number for number in numbers if number < self.frames])
+    def _rows(self, numbers: Sequence[int]) -> dict[int, FrameRow]:
+        return self._frames.rows(number for number in numbers if number < self.frames)
 
     def matching(self, text: str) -> npt.NDArray[np.uint8]:
         """1 for the names that hold a text, whatever its case: in their function, file, line or package."""
-        texts = self._searched
-        if not texts:
-            for _, (file, line, function, _) in sorted(self.words.all().items()):
-                texts.append(f"{function}\n{file}:{line}".casefold())
-            texts += [*SPECIAL_NAMES, *(package.casefold() for package in self.packages)]
         wanted = text.casefold()
-        found = np.fromiter((wanted in each for each in texts), np.uint8, self.count)
-        # merged frames are of one file and function, so a line alone tells them apart: any of theirs will do
-        names = self.merged(self.merge)
+        others = [wanted in name.casefold() for name in (*SPECIAL_NAMES, *self.packages)]
+        matches = np.concatenate((self._frames.matching(text), np.array(others, np.bool_)))
+        # merged frames have one file and function and differ by their lines alone: any of these will do
         result = np.zeros(self.count, np.uint8)
-        result[names[found != 0]] = 1
+        result[self.merged(self.merge)[matches]] = 1
         return result
+
+
+def _packages(frames: FrameColumns) -> tuple[npt.NDArray[np.uint32], list[str]]:
+    """The package of each frame, as a number, and the names of the packages."""
+    numbers: dict[str, int] = {NATIVE_CODE: 0}
+    distinct, places = frames.distinct()
+    known = [numbers.setdefault(package_of(*each), len(numbers)) for each in distinct]
+    return np.array(known, np.uint32)[places], list(numbers)
 
 
 def frame_names(snapshot: Snapshot) -> FrameNames:
     """The names of a snapshot's frames, made when they are first asked for."""
-    return snapshot.keep(
-        "frame_names",
-        lambda: FrameNames(
-            words_of(snapshot).all().items(),
-            model=snapshot.info.model,
-            sources=snapshot.frames.source,
-        ),
-    )
-
-
-def words_of(snapshot: Snapshot) -> Words:
-    """The words of a snapshot's frames, read as they are asked for."""
-
-    def fetch(numbers: Iterable[int] | None) -> Iterable[tuple[int, FrameRow]]:
-        return (
-            enumerate(snapshot.frames.all_rows())
-            if numbers is None
-            else snapshot.frames.rows(numbers).items()
-        )
-
-    return Words(fetch)
+    return snapshot.keep("frame_names", lambda: FrameNames(snapshot.frames, model=snapshot.info.model))

@@ -1,4 +1,4 @@
-"""The ``torch.nn`` module that an allocation was made in, where frames tell it (see :mod:`memlens.model.modules`)."""
+"""The ``torch.nn`` module that an allocation was made in, where frames show it (see :mod:`memlens.model.modules`)."""
 
 import numpy as np
 import numpy.typing as npt

@@ -35,7 +35,7 @@ def places_of(snapshot: Snapshot) -> list[FrameRow]:
 
     def make() -> list[FrameRow]:
         operators = [("", 0, name, NATIVE) for name in operator_names(snapshot)]
-        return [*snapshot.frames.all_rows(), NO_STACK_ROW, BEFORE_RECORDING, *operators]
+        return [*snapshot.frames.each(), NO_STACK_ROW, BEFORE_RECORDING, *operators]
 
     return snapshot.keep("places", make)
 

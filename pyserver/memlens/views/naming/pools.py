@@ -7,34 +7,34 @@ from memlens.model.timeline import ACTIONS, NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 
-NOT_TOLD = 0
-"""The pool's number where the file does not tell it."""
+NOT_RECORDED = 0
+"""The pool's number where the file doesn't record it."""
 
 _SEGMENT_ALLOC = ACTIONS.index("segment_alloc")
 
 
 def pool_name(snapshot: Snapshot, pool: int) -> str:
-    """A pool's name: ``default``, else its id as ``1.0``; ``unknown`` where the file does not tell it."""
-    if pool == NOT_TOLD:
+    """A pool's name: ``default``, else its id as ``1.0``; ``unknown`` where the file doesn't record it."""
+    if pool == NOT_RECORDED:
         return "unknown"
     first, second = snapshot.manifest.pools[pool]
     return "default" if (first, second) == (0, 0) else f"{first}.{second}"
 
 
 def pools_of(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint16]:
-    """Each allocation's pool, as a number in the manifest's ``pools``, 0 where the file does not tell it.
+    """Each allocation's pool, as a number in the manifest's ``pools``, 0 where the file doesn't record it.
 
     Events name it from PyTorch 2.12 on. Else the final segments do, for what lies in one of them and is not older
     than it: an earlier segment at the same addresses may have been of another pool.
     """
     number = device.info.device
     pools = np.zeros(len(device.start), np.uint16)
-    told = device.start > 0
-    pools[told] = device.event_pool[device.start[told] - 1]
+    started = device.start > 0
+    pools[started] = device.event_pool[device.start[started] - 1]
     segments = snapshot.trace.segments
     segments = segments[(segments["device"] == number) & (segments["total"] > 0)]
     segments = segments[np.argsort(segments["address"], kind="stable")]
-    unknown = np.flatnonzero(pools == NOT_TOLD)
+    unknown = np.flatnonzero(pools == NOT_RECORDED)
     if not len(segments) or not len(unknown):
         return pools
     since = _made_at(device, segments["address"])
@@ -46,7 +46,7 @@ def pools_of(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint16]:
         address - segments["address"][before] < segments["total"][before].astype(np.uint64)
     )
     same = (device.start[unknown] >= since[before]) | (device.end[unknown] == NEVER)
-    pools[unknown] = np.where(inside & same, segments["pool"][before], NOT_TOLD)
+    pools[unknown] = np.where(inside & same, segments["pool"][before], NOT_RECORDED)
     return pools
 
 

@@ -89,7 +89,7 @@ def _paths(snapshot: Snapshot, of: Any, most: Any, through: Any) -> Iterator[Row
     strengths = [word.strip() for word in through.split(",")] if isinstance(through, str) else []
     unknown = [word for word in strengths if word not in get_args(Strength)]
     if unknown:
-        raise BadRequestError(f"'{unknown[0]}' is no kind of references: {', '.join(get_args(Strength))}")
+        raise BadRequestError(f"'{unknown[0]}' is not a kind of references: {', '.join(get_args(Strength))}")
     chosen: Any = strengths
     for path, found in enumerate(
         paths(snapshot, _number(of), _number(1 if most is None else most), chosen).paths

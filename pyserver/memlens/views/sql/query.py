@@ -22,7 +22,6 @@ from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 import apsw
-import apsw.ext
 from msgspec import Struct
 
 from memlens.errors import MemlensError
@@ -86,7 +85,7 @@ _LIMITS = {
     apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
 
-# a comment is no further statement
+# a comment isn't another statement
 _NOTHING = re.compile(r"(\s|;|--[^\n]*(\n|\Z)|/\*.*?(\*/|\Z))*", re.DOTALL)
 
 ColumnType = Literal["integer", "real", "text", "blob", "mixed", "none"]
@@ -246,21 +245,34 @@ class SqlSession:
             raise SqlError("The query holds a NUL character", offset=query.index("\0"))
         if _NOTHING.fullmatch(query):
             raise SqlError("The query is empty", advice="Write one, for example SELECT * FROM by_line.")
-        # this compiles the query and does not run it
-        info = apsw.ext.query_info(self._connection, query)
-        rest = info.query_remaining or ""
+        statement, description, is_explain = self._first_statement(query)
+        rest = query[len(statement) :]
         if not _NOTHING.fullmatch(rest):
             raise SqlError("One statement at a time", offset=len(query) - len(rest.lstrip()))
-        statement = info.first_query
         if sort is not None:
-            if not 0 <= sort.column < len(info.description) or info.is_explain:
+            if not 0 <= sort.column < len(description) or is_explain:
                 raise SqlError("The result can't be sorted by that column")
             # on lines of its own: the query may end with a comment
             direction = "DESC" if sort.descending else "ASC"
             inner = statement.rstrip().removesuffix(";")
             # the query is the user's own, and the authorizer judges the whole
             statement = f"SELECT * FROM (\n{inner}\n) ORDER BY {sort.column + 1} {direction}"  # noqa: S608
-        return statement, info.description
+        return statement, description
+
+    def _first_statement(self, query: str) -> tuple[str, tuple[tuple[str, str | None], ...], bool]:
+        """Compile a query and don't run it: its first statement, the columns of that, and whether it is an EXPLAIN."""
+        found: tuple[str, tuple[tuple[str, str | None], ...], bool] = "", (), False
+
+        def trace(cursor: apsw.Cursor, statement: str, _: object) -> bool:
+            nonlocal found
+            found = statement, cursor.get_description(), bool(cursor.is_explain)
+            return False  # ends `execute` before the first step
+
+        cursor = self._connection.cursor()
+        cursor.exec_trace = trace
+        with contextlib.suppress(apsw.ExecTraceAbort):
+            cursor.execute(query, can_cache=False)
+        return found
 
     def _authorize(self, action: int, one: str | None, two: str | None, *_: str | None) -> int:
         match action:

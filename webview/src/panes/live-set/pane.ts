@@ -27,7 +27,7 @@ import {
 import type { MenuEntry } from '../../shell/menu';
 import { shorten } from '../../ui/text';
 import { TreeGrid, type GridColumn, type GridRow } from '../../ui/tree-grid';
-import type { MakePane } from '../pane';
+import type { Pane } from '../pane';
 import { groupColumns, NAME, type Column } from './columns';
 import { Controls, kindsFor } from './controls';
 import { restoreSettings } from './settings';
@@ -550,7 +550,7 @@ function sentence({ problem }: RequestError): string {
 
 const RENEWING: readonly Change[] = ['device', 'filter', 'cursors', 'attribution'];
 
-export const liveSetPane: MakePane = (context) => {
+export const liveSetPane = (context: ViewContext): Pane => {
   const live = new LiveSet(context);
   return {
     id: 'liveSet',
@@ -559,7 +559,7 @@ export const liveSetPane: MakePane = (context) => {
     root: live.root,
     bar: live.bar,
     reveal: ({ by }) => {
-      if (by !== null) live.groupBy(by);
+      if (by) live.groupBy(by);
     },
     update: (changes) => {
       if (RENEWING.some((each) => changes.has(each))) live.renew();

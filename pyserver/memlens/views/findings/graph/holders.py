@@ -89,7 +89,7 @@ def _is_mostly(groups: list[_Group], total: int) -> bool:
 
 
 def _is_made_up(case: GraphCase, numbers: Numbers) -> Numbers:
-    """Which objects are none of the program's: the engine's own, and those by which the dump groups its roots."""
+    """Which objects are not the program's: the engine's own, and those by which the dump groups its roots."""
     own = case.types_where(lambda name: name.startswith(("system / ", "[")))
     chosen = np.zeros(len(case.type_names()), np.bool_)
     chosen[[*own, *case.types_of_kind(*RUNTIME_KINDS)]] = True

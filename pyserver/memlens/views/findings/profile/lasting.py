@@ -20,7 +20,7 @@ LEAST_BINS, GROWN_SHARE = 8, 0.1
 def leaks(case: ProfileCase) -> Iterator[Ranked]:
     """Lines of the user's code that have at least 64 KiB, 5% of what is live when the program ends, and 1% of the peak.
 
-    Nothing is said where that may be pools of Python's allocator, which it keeps.
+    None where that may be pools of Python's allocator, which it keeps.
     """
     value = case.number("bytes", "end")
     if value is None or case.total(value) <= 0 or case.info.values[value].negative:

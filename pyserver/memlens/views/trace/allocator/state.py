@@ -165,9 +165,9 @@ def _tiled(
     numbers = np.arange(len(segments), dtype=np.uint32)
     # a hole may begin with the segment or after a block, and reaches to the next block or the segment's stop
     first = np.searchsorted(active["segment"], numbers)
-    behind_last = np.searchsorted(active["segment"], numbers, "right")
+    after_last = np.searchsorted(active["segment"], numbers, "right")
     begins = np.insert(ends, first, segments["address"])
-    stop = np.insert(active["address"], behind_last, stops)
+    stop = np.insert(active["address"], after_last, stops)
     owner = np.insert(active["segment"], first, numbers)
     open_ = stop > begins
     holes = np.zeros(int(open_.sum()), BLOCK)

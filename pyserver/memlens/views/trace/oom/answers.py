@@ -1,4 +1,4 @@
-"""What there is to tell of an out-of-memory event, as plain data. Terms and units as in ``views/answers.py``."""
+"""What is known of an out-of-memory event, as plain data. Terms and units as in ``views/answers.py``."""
 
 from typing import Literal
 
@@ -150,5 +150,5 @@ class OomAnswer(Struct, frozen=True):
     returned_segments: int
     """Segments (or pieces of them) that the allocator gave back right before it failed."""
     returned_bytes: int
-    events_behind: int
+    events_after: int
     retry: Retry | None

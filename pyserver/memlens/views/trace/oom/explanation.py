@@ -1,6 +1,6 @@
 """Out-of-memory events, explained by the state of the allocator when they happened.
 
-What may serve a request is said by ``c10/cuda/CUDACachingAllocator.cpp``: a free block of the same stream, the same
+By ``c10/cuda/CUDACachingAllocator.cpp`` a request may be served by a free block of the same stream, the same
 pool of memory and the same size class (requests up to 1 MiB, and larger ones). Before it fails, the allocator gives
 back all segments without a block and asks the driver once more.
 """
@@ -115,7 +115,7 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
         returned_bytes=returned_bytes,
         returned_segments=returned_segments,
         retry=retry,
-        events_behind=device.info.events - event - 1,
+        events_after=device.info.events - event - 1,
         segments_known=usage.known,
         expandable=True
         if case.expandable
@@ -149,7 +149,7 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
         lines=lines,
         returned_segments=returned_segments,
         returned_bytes=returned_bytes,
-        events_behind=device.info.events - event - 1,
+        events_after=device.info.events - event - 1,
         retry=retry,
     )
 
@@ -401,17 +401,17 @@ class _Case:
 
     def retry(self) -> Retry | None:
         """The next allocation of the same size on the same stream, if the trace has one."""
-        behind = self.event + 1
-        actions = self.device.event_action[behind:]
-        same = self.device.event_stream[behind:] == self.stream
+        start = self.event + 1
+        actions = self.device.event_action[start:]
+        same = self.device.event_stream[start:] == self.stream
         divisions = divisions_of(self.snapshot)
-        sizes = self.device.event_size[behind:]
+        sizes = self.device.event_size[start:]
         same &= rounded_up(sizes, divisions) == rounded_up(np.asarray([self.size], np.int64), divisions)
         found = np.flatnonzero(same & (actions == _ALLOC))
         if not len(found):
             return None
         first = int(found[0])
-        event = behind + first
+        event = start + first
         owner = int(self.device.event_owner[event])
         return Retry(
             event,

@@ -32,7 +32,7 @@ def summary(answers: list[OomAnswer]) -> Iterator[str]:
 
 
 def _why_none(info: SnapshotInfo) -> str:
-    """That there is no event is known only of a trace that would have it."""
+    """Why there is no event: only a trace that would record one shows that none happened."""
     if info.kind == "snapviewer-archive":
         return "SnapViewer's archives don't keep out-of-memory events: ask the snapshot that it was made of."
     if not any(device.events for device in devices_of(info)):
@@ -64,10 +64,10 @@ def report(answers: list[OomAnswer], found: MarksAnswer, info: SnapshotInfo) -> 
         else:
             yield f"  active {format_bytes(gap.active_bytes)}: {blocks}; what was reserved is not in the file"
         for advice, title in ((False, "what happened"), (True, "what would have helped")):
-            told = [finding for finding in answer.findings if finding.advice == advice]
-            if told:
+            chosen = [finding for finding in answer.findings if finding.advice == advice]
+            if chosen:
                 yield f"  {title}:"
-                yield from (f"    - {finding.text}" for finding in told)
+                yield from (f"    - {finding.text}" for finding in chosen)
         if answer.lines:
             yield "  alive at that moment, by line:"
             for line in answer.lines[:_FEW]:

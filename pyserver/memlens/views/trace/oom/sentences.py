@@ -54,7 +54,7 @@ class Case:
     returned_segments: int
     returned_bytes: int
     retry: Retry | None
-    events_behind: int
+    events_after: int
     verdict: Verdict = field(init=False)
 
     def __post_init__(self) -> None:
@@ -115,8 +115,8 @@ def asked_by(frame: Frame | None, functions: Sequence[str]) -> str:
         innermost = next(name for function in functions if (name := operator_of([function])) is not None)
         within = "" if innermost == outermost else f", the innermost {innermost}"
         return f"{text}; the outermost operator is {outermost}{within}"
-    telling = [function for function in functions if function and not is_recorder(function)]
-    return f"{text}; the innermost native function is {telling[0]}" if telling else text
+    named = [function for function in functions if function and not is_recorder(function)]
+    return f"{text}; the innermost native function is {named[0]}" if named else text
 
 
 def headline(case: Case) -> str:
@@ -146,8 +146,8 @@ def headline(case: Case) -> str:
 def findings(case: Case) -> list[Finding]:
     """What the figures say, the most important first."""
     found = [_why(case)]
-    for tell in (_elsewhere, _pending, _returned, _rest, _retry):
-        finding = tell(case)
+    for explain in (_elsewhere, _pending, _returned, _rest, _retry):
+        finding = explain(case)
         if finding is not None:
             found.append(finding)
     for advise in _ADVICE:
@@ -200,7 +200,7 @@ def _why(case: Case) -> Finding:
         case "unexplained":
             text = (
                 f"By the trace a free piece of {format_bytes(usable.largest_bytes)} at {usable.largest_address} was "
-                "large enough. So blocks were larger than the trace tells, or the request belonged to another pool."
+                "large enough. So blocks were larger than the trace shows, or the request belonged to another pool."
             )
         case _:
             what = "what the device had free" if case.size_known else "how much was asked for"
@@ -258,9 +258,9 @@ def _rest(case: Case) -> Finding | None:
 
 def _retry(case: Case) -> Finding | None:
     if case.retry is None:
-        if not case.events_behind:
+        if not case.events_after:
             return None
-        text = f"The trace goes on for {case.events_behind:,} events, but no allocation of this size succeeded in it."
+        text = f"The trace goes on for {case.events_after:,} events, but no allocation of this size succeeded in it."
         return Finding("went-on", text, advice=False)
     retry = case.retry
     later = retry.event - case.event

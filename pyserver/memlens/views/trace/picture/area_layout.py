@@ -113,7 +113,7 @@ def _in_view(seen: npt.NDArray[Any], sums: I64, box: Box) -> npt.NDArray[Any]:
 
 
 class _Slots(NamedTuple):
-    """What :func:`memlens.kernels.trace.areas.lay_out` is told of the allocations that are seen."""
+    """The visible allocations, as :func:`memlens.kernels.trace.areas.lay_out` takes them."""
 
     blocks_of: U32
     sizes: I64

@@ -109,10 +109,10 @@ def _ranges(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[Any], npt.NDAr
     known["span"] = np.arange(len(spans))
     default = [row for row, pool in enumerate(snapshot.manifest.pools) if tuple(pool) == (0, 0)][:1]
     if np.isin(known["pool"], [0, *default]).all():
-        # where no private pool is known, what does not tell its pool (PyTorch before 2.12) is of the default one
+        # where no private pool is known, segments without a recorded pool (PyTorch before 2.12) belong to the default one
         known["pool"] = default[0] if default else 0
     parts = [known]
-    behind = len(known)
+    end = len(known)
     range_of = span_of.copy()
     absurd = np.flatnonzero(spans["size"] > _ABSURD_BYTES)
     for span in (*absurd.tolist(), NEVER):
@@ -126,8 +126,8 @@ def _ranges(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[Any], npt.NDAr
         for name in ("pool", "stream"):
             used[name] = NO_SEGMENT if span == NEVER else spans[name][span]
         used["span"] = span
-        range_of[rows] = behind + part_of
-        behind += len(used)
+        range_of[rows] = end + part_of
+        end += len(used)
         parts.append(used)
     ranges = np.concatenate(parts)
     # nobody lies in those that were replaced by their parts
@@ -191,10 +191,10 @@ def _lanes(ranges: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]
     tops = np.cumsum(sizes + gaps)
     lanes["y"] = tops - sizes
     first = np.searchsorted(lanes["group"], np.arange(group_count))
-    behind = np.searchsorted(lanes["group"], np.arange(group_count), "right")
+    stop = np.searchsorted(lanes["group"], np.arange(group_count), "right")
     groups = np.zeros(group_count, GROUP)
-    groups["y"], groups["lanes"] = lanes["y"][first], behind - first
-    groups["size"] = tops[behind - 1] - groups["y"]
+    groups["y"], groups["lanes"] = lanes["y"][first], stop - first
+    groups["size"] = tops[stop - 1] - groups["y"]
     members = placed[np.flatnonzero(new_group)]
     groups["stream"], groups["pool"] = members["stream"], members["pool"]
     return lanes, groups, int(lanes["y"][-1] + lanes["size"][-1])

@@ -27,7 +27,7 @@ class MapGroup(Struct, frozen=True):
     height: float
     stream: str
     pool: str | None
-    """The private pool's id, ``"0, 1"``; None for the default pool and where the file does not tell."""
+    """The private pool's id, ``"0, 1"``; None for the default pool and where the file doesn't record it."""
     known: bool
     """False for what lies in no segment that the file names."""
     lane_count: int
@@ -76,7 +76,7 @@ def map_lanes(snapshot: Snapshot, device: int) -> MapLanesAnswer:
 
 
 def _pool(pools: list[tuple[int, int]], row: int) -> str | None:
-    """A pool's id; row 0 is "not told"."""
+    """A pool's id; row 0 is "not recorded"."""
     if row <= 0 or tuple(pools[row]) == (0, 0):
         return None
     return f"{pools[row][0]}, {pools[row][1]}"

@@ -13,14 +13,14 @@ offset type                  meaning
                              those hold the whole device, the device with a little over its peak
 48     f64                   ``y_quantum``: bytes per unit of a rect's y
 56     u32                   1 when the picture had to be coarser than asked, to stay small
-60     u32                   what it tells at its end: 1 for what is lit up, 2 for groups, 3 for both
+60     u32                   the optional parts at its end: 1 highlights, 2 groups, 3 both
 64     f64[columns]          ``total``: live bytes at each column's moment
        u32[columns]          ``moment`` of each column
        u32[columns]          ``live``: how many allocations are alive at that moment
        u32[columns]          ``passed``: how many came and went within the column, not alive at its moment
        (to a multiple of 8)
        f64[bands]            ``size`` in bytes
-       u32[bands]            ``allocation``; 2**32 - 1 for a band that is none
+       u32[bands]            ``allocation``; 2**32 - 1 for a band of reserved memory
        u32[bands]            ``stack``
        u8[bands]             ``category``: number in the snapshot's ``categories``, 255 for none
        (to a multiple of 8)
@@ -28,21 +28,21 @@ offset type                  meaning
                              (``y = y0 of the answer + value * y_quantum``), u32 ``band``
        u32[rects]            ``stack`` of each rect, see below
        u8[rects]             ``category`` likewise, 255 for none
-       u8[bands]             1 for a band that is lit up; only where the header says so
-       u8[rects]             of a merged rect, 1 where what is lit up leads it, 0 where the rest does, 2 where neither
-                             does clearly; of others it tells nothing; only where the header says so
+       u8[bands]             1 for a highlighted band; only where the header says so
+       u8[rects]             of a merged rect, 1 where highlighted allocations dominate it, 0 where others do, 2 where
+                             neither does; undefined for other rects; only where the header says so
        u8[bands]             ``group`` of a band; this and what follows only where the header says so
        (to a multiple of 8)
        u32                   ``groups``
        u32                   ``changes``
-       f64[changes]          bytes of a group from a column on, until its next change; none before its first
+       f64[changes]          bytes of a group from a column on, until its next change; 0 before its first
        u32[changes]          how many allocations that are
        u16[changes]          the column: changes come in their order, of one column by group
        u16[changes]          the group
 ====== ===================== =========================================================================
 
 A rect whose ``band`` has its highest bit set is a merged one; the low 31 bits say how many allocations it holds. Its
-``stack`` is the one that leads it, 2**32 - 1 where none does.
+``stack`` is the dominant one, 2**32 - 1 without any.
 
 In a picture by group they are the number of its group + 1: a merged rect is all of a group, or of what is lit up of it,
 that is too thin to be seen. Groups stand on each other in the order of their numbers, and what they come to in a column
@@ -77,7 +77,7 @@ NEITHER = 2
 _TELLS_LIT, _TELLS_GROUPS = 1, 2
 _MERGED = np.uint32(1 << 31)
 NO_SIZES = np.empty(0, np.int64)
-_RECT = np.dtype([("x0", "<u2"), ("x1", "<u2"), ("y0", "<u2"), ("y1", "<u2"), ("band", "<u4")])
+RECT = np.dtype([("x0", "<u2"), ("x1", "<u2"), ("y0", "<u2"), ("y1", "<u2"), ("band", "<u4")])
 
 Header = tuple[float, float, float, float, float, bool]
 """The bounds ``x0, x1, y0, y1``, the bytes per unit of a rect's y, and whether the picture is coarser than asked."""
@@ -141,8 +141,8 @@ def pack(
     stack, category = device.stack, device.category
     if not len(stack):
         stack, category = np.zeros(1, np.uint32), np.zeros(1, np.uint8)
-    corners = np.empty(len(rects), _RECT)
-    for name in _RECT.names or ():
+    corners = np.empty(len(rects), RECT)
+    for name in RECT.names or ():
         corners[name] = rects[name]
     if areas is not None:
         merged = rects["band"] & _MERGED != 0
@@ -199,14 +199,14 @@ def _lit(
     )
 
 
-def _areas(areas: AreaColumns, bands: npt.NDArray[np.uint32], behind: int) -> bytes:
-    """The bands' groups and what each group comes to, to come after so many bytes."""
+def _areas(areas: AreaColumns, bands: npt.NDArray[np.uint32], start: int) -> bytes:
+    """The bands' groups and the totals of each group, for the offset ``start`` in the buffer."""
     of_bands = areas.codes[bands].tobytes()
     columns, groups = areas.changes()
     return b"".join(
         (
             of_bands,
-            bytes(-(behind + len(of_bands)) % 8),
+            bytes(-(start + len(of_bands)) % 8),
             struct.pack("<2I", areas.bytes.shape[1], len(columns)),
             areas.bytes[columns, groups].astype("<f8").tobytes(),
             areas.counts[columns, groups].astype("<u4").tobytes(),

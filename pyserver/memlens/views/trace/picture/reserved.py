@@ -1,10 +1,10 @@
 """Reserved memory over time, what it was used for, and what the gap between reserved and requested is made of.
 
-The gap at a moment is told in parts that add up to what was reserved, exactly:
+The gap at a moment is divided into parts that add up to what was reserved, exactly:
 
 * *requested*: what was asked for, in blocks in use;
-* *rounding*: what the allocator's rounding adds to them. The file tells the true block sizes of what is live at its
-  end; of others this is the least, because the allocator may leave a small rest with a block;
+* *rounding*: what the allocator's rounding adds to them. The file records the true block sizes of what is live at its
+  end; for others this is the least, because the allocator may leave a small rest with a block;
 * *pending*: blocks whose free was requested but waits for another stream;
 * *inactive split*: free in segments of ``cudaMalloc`` that another block holds, so that they can't be given back;
 * *expandable free*: free in expandable segments, whose whole pages can be given back;
@@ -74,7 +74,7 @@ class Usage:
     outside: Series | None
     """What lies in no known segment; None when that is nothing at any moment."""
     known: bool
-    """Whether the file tells of any segment at all."""
+    """Whether the file records any segment."""
 
 
 def usage_of(snapshot: Snapshot, device: int) -> Usage:

@@ -50,7 +50,7 @@ class Steps(NamedTuple):
 
     source: StepSource
     how: str
-    """How they are known, in words; with ``source`` none, why there are none."""
+    """How they are known, in words; without steps, why there are none."""
     sure: float | None
     """Of inferred steps, the share of a step that comes again in the next one."""
     names: list[str]
@@ -83,7 +83,7 @@ class StepRow(Struct, frozen=True):
 
 
 class StepsAnswer(Struct, frozen=True):
-    """The steps ``offset … offset + len(rows)`` of ``count``. ``inferred`` when nothing in the file says them.
+    """The steps ``offset … offset + len(rows)`` of ``count``. ``inferred`` when the file doesn't record them.
 
     ``how`` says in words how the steps are known, or why there are none; ``sure`` is the share of an inferred step,
     0 to 1, that comes again in the next one.

@@ -1,0 +1,67 @@
+import * as vscode from 'vscode';
+import type { BookmarkChange } from '../../shared/messages';
+import type { PlacedBookmark } from '../../shared/protocol.gen';
+import type { SnapshotEditorProvider } from '../editor/provider';
+import type { SnapshotView } from '../editor/view';
+import type { Server } from '../server/client';
+import { problemOf } from '../server/problem';
+
+/** Change a snapshot's bookmarks, asking for the note where there is one to write; all views of the file show it. */
+export async function changeBookmarks(
+  server: Server,
+  editors: SnapshotEditorProvider,
+  view: SnapshotView,
+  change: BookmarkChange,
+): Promise<void> {
+  const { snapshot } = view;
+  if (snapshot === null) return;
+  try {
+    const bookmarks = await changed(server, snapshot, change);
+    if (bookmarks === null) return;
+    for (const each of editors.views)
+      if (each.uri.toString() === view.uri.toString()) each.send({ type: 'bookmarks', bookmarks });
+  } catch (error) {
+    const { message, advice } = problemOf(error);
+    await vscode.window.showErrorMessage([message, advice].filter(Boolean).join('. '));
+  }
+}
+
+/** The bookmarks after the change; null where the user wrote no note after all. */
+async function changed(
+  server: Server,
+  snapshot: string,
+  change: BookmarkChange,
+): Promise<readonly PlacedBookmark[] | null> {
+  switch (change.is) {
+    case 'add': {
+      const note = await askForNote('Add Bookmark', change.title, '');
+      if (note === undefined) return null;
+      const { device, moment, allocation } = change;
+      const params = { snapshot, device, moment, allocation, note };
+      return (await server.request('memlens/addBookmark', params)).bookmarks;
+    }
+    case 'rename': {
+      const note = await askForNote('Rename Bookmark', change.title, change.note);
+      if (note === undefined) return null;
+      const params = { snapshot, bookmark: change.bookmark, note };
+      return (await server.request('memlens/renameBookmark', params)).bookmarks;
+    }
+    case 'delete': {
+      const params = { snapshot, bookmark: change.bookmark };
+      return (await server.request('memlens/deleteBookmark', params)).bookmarks;
+    }
+  }
+}
+
+const LONGEST_NOTE = 2000;
+
+async function askForNote(title: string, prompt: string, value: string): Promise<string | undefined> {
+  const note = await vscode.window.showInputBox({
+    ...{ title, prompt, value, placeHolder: 'Note' },
+    validateInput: (text) =>
+      text.length > LONGEST_NOTE
+        ? `A note has at most ${LONGEST_NOTE.toLocaleString('en-US')} characters.`
+        : null,
+  });
+  return note?.trim();
+}

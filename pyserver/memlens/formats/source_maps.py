@@ -1,0 +1,190 @@
+"""Source maps: from a line and column of a bundled script to the line that somebody wrote.
+
+Source of the format: ECMA-426. A script's map is the file that its last ``//# sourceMappingURL=`` names beside it, a
+``data:`` URL there, or else the script's own name with ``.map``. Scripts are looked for where they ran, and by the end
+of their path in the folders of sources that the user has. What is on other machines is never asked for, and a map that
+is too large or not as the standard has it counts as none.
+"""
+
+import base64
+import binascii
+import os
+import re
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.kernels.readers.source_map import segments
+
+MOST_BYTES = 32 << 20
+"""Of a map, and of a script whose end is looked at for one."""
+_MOST_SOURCES = 100_000
+_MOST_MAPS = 1_000
+_TAIL_BYTES = 4 << 10
+_MOST_PARTS = 12
+
+_SAYS = b"//# sourceMappingURL="
+_COMMENT = re.compile(rb"//[#@] sourceMappingURL=(\S+)\s*\Z")
+_ENCODED = re.compile(rb"[A-Za-z0-9+/=\s]+")
+_INLINE = re.compile(rb"data:application/json[^,]{0,100};base64,")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
+
+Original = tuple[str, int]
+"""A file and a line of it, from 1."""
+
+
+class _Map(Struct):
+    version: int
+    sources: list[str | None]
+    mappings: str
+    source_root: str | None = msgspec.field(name="sourceRoot", default=None)
+
+
+class SourceMap:
+    """One script's map."""
+
+    def __init__(self, sources: list[str], rows: npt.NDArray[np.uint32]) -> None:
+        order = np.lexsort((rows[:, 1], rows[:, 0]))
+        self._rows = rows[order]
+        self._keys = self._rows[:, 0].astype(np.uint64) << np.uint64(32) | self._rows[:, 1]
+        self._sources = sources
+
+    def original(self, line: int, column: int) -> Original | None:
+        """What stands at a line and a column, both from 0; None where nothing that somebody wrote does."""
+        at = int(np.searchsorted(self._keys, np.uint64(line << 32 | column), side="right")) - 1
+        if at < 0 or int(self._rows[at, 0]) != line or not int(self._rows[at, 2]):
+            return None
+        source = self._sources[int(self._rows[at, 2]) - 1]
+        return (source, int(self._rows[at, 3]) + 1) if source else None
+
+
+class SourceMaps:
+    """The maps of scripts, read when they are asked for."""
+
+    def __init__(self, folders: Sequence[Path] = ()) -> None:
+        self._folders = folders
+        self._known: dict[str, SourceMap | None] = {}
+        self.used: set[str] = set()
+        """Scripts that have a map."""
+
+    def of(self, script: str) -> SourceMap | None:
+        """The map of a script, by the path in the dump; None if it has none."""
+        if script not in self._known:
+            found = None
+            if len(self.used) < _MOST_MAPS:
+                found = next(filter(None, (_beside(path, script) for path in self._places(script))), None)
+            self._known[script] = found
+            if found is not None:
+                self.used.add(script)
+        return self._known[script]
+
+    def _places(self, script: str) -> list[Path]:
+        """Where a script may be here: where it was, and in folders of sources by as much of its path as is there."""
+        if not script or script.startswith(("//", "\\\\", "node:")) or "\0" in script:
+            return []
+        windows = _WINDOWS.match(script) is not None
+        if _SCHEME.match(script) and not windows:
+            return []
+        parts = [part for part in re.split(r"[\\/]" if windows else "/", script) if part not in ("", ".")]
+        if not parts or ".." in parts:
+            return []
+        own = [Path(script)] if Path(script).is_absolute() else []
+        ends = [parts[-count:] for count in range(min(len(parts), _MOST_PARTS), 0, -1)]
+        return own + [folder.joinpath(*end) for folder in self._folders for end in ends]
+
+
+def _beside(path: Path, script: str) -> SourceMap | None:
+    """The map of the script at ``path``."""
+    url = _url(path)
+    if url.startswith(b"data:"):
+        head = _INLINE.match(url)
+        if head is None:
+            return None
+        try:
+            return _parsed(base64.b64decode(url[head.end() :], validate=True), script)
+        except (binascii.Error, ValueError):
+            return None
+    name = unquote(url.decode("utf-8", "replace")) or path.name + ".map"
+    if _SCHEME.match(name) or Path(name).is_absolute() or ".." in Path(name).parts or "\0" in name:
+        return None
+    data = _content(path.parent / name)
+    return None if data is None else _parsed(data, script)
+
+
+def _content(path: Path) -> bytes | None:
+    """A regular file's bytes; None if it is none, or too large."""
+    try:
+        # of what waits for a writer or never ends nothing is opened
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
+            return None
+        return path.read_bytes()
+    except (OSError, ValueError):
+        return None
+
+
+def _tail(path: Path, count: int) -> bytes:
+    """The end of a regular file, nothing if it is none."""
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            return b""
+        with path.open("rb") as file:
+            file.seek(max(found.st_size - count, 0))
+            return file.read(count)
+    except (OSError, ValueError):
+        return b""
+
+
+def _url(path: Path) -> bytes:
+    """What a script's last line says of its map, empty if it says nothing."""
+    tail = _tail(path, _TAIL_BYTES)
+    if _ENCODED.fullmatch(tail):
+        # the end of a map in the script itself
+        whole = _content(path) or b""
+        tail = whole[max(whole.rfind(_SAYS), 0) :]
+    found = _COMMENT.search(tail)
+    return found[1] if found else b""
+
+
+def _parsed(data: bytes, script: str) -> SourceMap | None:
+    try:
+        found = msgspec.json.decode(data.removeprefix(b")]}'\n"), type=_Map)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if found.version != 3 or len(found.sources) > _MOST_SOURCES:
+        return None
+    rows: Any = segments(found.mappings.encode(), len(found.sources))
+    if rows is None:
+        return None
+    table = np.asarray(rows).reshape(-1, 4)
+    if not len(table):
+        return None
+    root = found.source_root or ""
+    return SourceMap([_source(script, root, source or "") for source in found.sources], table)
+
+
+def _source(script: str, root: str, source: str) -> str:
+    """A source's path as the machine of the dump has it: relative ones are beside the script."""
+    if not source:
+        return ""
+    path = root.rstrip("/") + "/" + source if root else source
+    if path.startswith("file://"):
+        return unquote(path.removeprefix("file://"))
+    if _SCHEME.match(path) and not _WINDOWS.match(path):
+        # webpack://name/./src/a.ts: bundlers' own schemes, below the project
+        return "/".join(part for part in path.split("://")[-1].split("/")[1:] if part not in ("", ".", ".."))
+    if path.startswith("/") or _WINDOWS.match(path):
+        return path
+    windows = _WINDOWS.match(script) is not None
+    folder = script.replace("\\", "/").rpartition("/")[0] if windows else script.rpartition("/")[0]
+    joined = os.path.normpath(f"{folder}/{path}" if folder else path)
+    return joined.replace(os.sep, "/")

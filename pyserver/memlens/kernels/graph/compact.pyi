@@ -1,0 +1,26 @@
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+U32: TypeAlias = npt.NDArray[np.uint32]
+U64: TypeAlias = npt.NDArray[np.uint64]
+
+class CompactTree:
+    nodes: int
+    done: int
+    front: int
+    def __init__(
+        self,
+        begin: U32,
+        child: U32,
+        type_of: U32,
+        shallow: U64,
+        retained: U64,
+        root: int,
+        types: int,
+        columns: tuple[U32, U32, U32, U32, U32, U64, U64],
+        group: U32,
+        queue: U32,
+    ) -> None: ...
+    def run(self, most: int) -> bool: ...

@@ -1,0 +1,217 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The dominator tree grouped by type at each level, made breadth first into columns of the caller's.
+
+Objects of one type whose dominators are of one group are a group, a *node* of the compact tree. Nodes stand level after
+level, the children of a node together and the one first that retains most. As nodes are made in this order, the members
+of each are a range of one queue of objects, which is only ever read at its front and written at its end; so are the
+columns of nodes. All of them may be files that are larger than memory.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, qsort
+
+from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push, vector_reserve
+
+cdef uint32_t NO_NUMBER = 0xFFFFFFFF
+
+cdef enum:
+    AHEAD = 6       # members, between the steps in which their children are fetched into the processor's cache
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+    #define memlens_prefetch(address) __builtin_prefetch(address)
+    #else
+    #define memlens_prefetch(address) ((void) (address))
+    #endif
+    """
+    void prefetch "memlens_prefetch"(const void *address) noexcept nogil
+
+
+cdef struct Child:
+    uint64_t shallow
+    uint64_t retained
+    uint32_t type
+    uint32_t objects
+    uint32_t made       # in the order in which children of a node were found
+    uint32_t unused
+
+
+cdef int larger_first(const void *one, const void *two) noexcept nogil:
+    cdef const Child *left = <const Child *> one
+    cdef const Child *right = <const Child *> two
+    if left.retained != right.retained:
+        return -1 if left.retained > right.retained else 1
+    return -1 if left.made < right.made else 1
+
+
+cdef class CompactTree:
+    """Groups the dominator tree of objects.
+
+    ``begin`` and ``child`` are objects by their dominators, as :func:`memlens.kernels.graph.tree.grouped` has them: the
+    last group are those that no object dominates. ``root`` is the one of these that is node 0, or -1: node 0 then is no
+    object, has the type NONE, and all of them are below it. ``type_of``, ``shallow`` and ``retained`` have an item per
+    object; ``types`` is how many there are. The columns of nodes have room for one node more than there are objects,
+    ``group`` gets the node of each object, and ``queue`` is room for an item per object.
+    """
+
+    cdef const uint32_t[::1] begin, child, type_of
+    cdef const uint64_t[::1] shallow, retained
+    cdef uint32_t[::1] type, parent, objects, first, last, group, queue
+    cdef uint64_t[::1] node_shallow, node_retained
+    cdef uint32_t *place        # by type: the child of the current node, plus 1; 0 for none
+    cdef Vector children
+    cdef Vector cursors
+    cdef readonly size_t nodes      # made so far
+    cdef readonly size_t done       # whose children are made
+    cdef readonly size_t front      # of the queue
+    cdef size_t back
+
+    def __cinit__(
+        self,
+        const uint32_t[::1] begin,
+        const uint32_t[::1] child,
+        const uint32_t[::1] type_of,
+        const uint64_t[::1] shallow,
+        const uint64_t[::1] retained,
+        long long root,
+        size_t types,
+        tuple columns,
+        uint32_t[::1] group,
+        uint32_t[::1] queue,
+    ):
+        cdef size_t count = type_of.shape[0]
+        cdef uint32_t at, item
+        cdef uint64_t total = 0
+        vector_init(&self.children, sizeof(Child))
+        vector_init(&self.cursors, 4)
+        self.begin, self.child, self.type_of = begin, child, type_of
+        self.shallow, self.retained, self.group, self.queue = shallow, retained, group, queue
+        (self.type, self.parent, self.objects, self.first, self.last, self.node_shallow,
+         self.node_retained) = columns
+        self.place = <uint32_t *> calloc(types + 1, 4)
+        if self.place == NULL:
+            raise MemoryError
+        self.parent[0] = 0
+        self.nodes = 1
+        if root >= 0:
+            item = <uint32_t> root
+            self.type[0], self.objects[0] = type_of[item], 1
+            self.node_shallow[0], self.node_retained[0] = shallow[item], retained[item]
+            self.group[item] = 0
+            self.queue[0] = item
+            self.back = 1
+        else:
+            # the objects of the last group are the children of node 0, which has no member
+            for at in range(begin[count], begin[count + 1]):
+                total += retained[child[at]]
+            self.type[0], self.objects[0] = NO_NUMBER, 0
+            self.node_shallow[0], self.node_retained[0] = 0, total
+
+    def __dealloc__(self):
+        free(self.place)
+        vector_free(&self.children)
+        vector_free(&self.cursors)
+
+    def run(self, size_t most):
+        """Make the children of up to ``most`` nodes; return whether there are more. Raises MemoryError."""
+        cdef int status = 0
+        cdef size_t end = self.done + most
+        with nogil:
+            while self.done < self.nodes and self.done < end and status == 0:
+                status = self._expand(<uint32_t> self.done)
+                self.done += 1
+        if status < 0:
+            raise MemoryError
+        return self.done < self.nodes
+
+    cdef int _expand(self, uint32_t node) noexcept nogil:
+        """Make the children of a node: its members' children by type."""
+        cdef size_t member, end = self.front + self.objects[node], number, found
+        cdef uint32_t item, total = 0
+        cdef Child *made
+        cdef uint32_t *cursor
+        self.children.count = 0
+        if node == 0 and self.objects[0] == 0:
+            item = <uint32_t> self.type_of.shape[0]
+            if self._gather(item) < 0:
+                return -1
+        for member in range(self.front, end):
+            self._fetch(member)
+            if self._gather(self.queue[member]) < 0:
+                return -1
+        found = self.children.count
+        self.first[node] = <uint32_t> self.nodes if found else 0
+        self.last[node] = <uint32_t> (self.nodes + found) if found else 0
+        made = <Child *> self.children.data
+        if found > 1:
+            qsort(made, found, sizeof(Child), larger_first)
+        if vector_reserve(&self.cursors, found) < 0:
+            return -1
+        cursor = <uint32_t *> self.cursors.data
+        for number in range(found):
+            self.type[self.nodes + number] = made[number].type
+            self.parent[self.nodes + number] = node
+            self.objects[self.nodes + number] = made[number].objects
+            self.node_shallow[self.nodes + number] = made[number].shallow
+            self.node_retained[self.nodes + number] = made[number].retained
+            self.place[made[number].type] = <uint32_t> number + 1
+            cursor[number] = <uint32_t> self.back + total
+            total += made[number].objects
+        if node == 0 and self.objects[0] == 0:
+            self._place(<uint32_t> self.type_of.shape[0], cursor)
+        for member in range(self.front, end):
+            self._place(self.queue[member], cursor)
+        for number in range(found):
+            self.place[made[number].type] = 0
+        self.front = end
+        self.back += total
+        self.nodes += found
+        return 0
+
+    cdef inline void _fetch(self, size_t member) noexcept nogil:
+        """Let the processor fetch what the queue's next members need: nearly none of it is in its cache."""
+        cdef uint32_t at
+        if member + 3 * AHEAD < self.back:
+            prefetch(&self.begin[self.queue[member + 3 * AHEAD]])
+            at = self.begin[self.queue[member + 2 * AHEAD]]
+            if at < self.child.shape[0]:
+                prefetch(&self.child[at])
+            at = self.begin[self.queue[member + AHEAD]]
+            if at < self.child.shape[0]:
+                at = self.child[at]
+                prefetch(&self.type_of[at])
+                prefetch(&self.shallow[at])
+                prefetch(&self.retained[at])
+                prefetch(&self.group[at])
+
+    cdef inline int _gather(self, uint32_t item) noexcept nogil:
+        """Add what an object dominates to the children of the current node."""
+        cdef uint32_t at, one, kind
+        cdef Child fresh
+        cdef Child *of
+        for at in range(self.begin[item], self.begin[<size_t> item + 1]):
+            one = self.child[at]
+            kind = self.type_of[one]
+            if self.place[kind] == 0:
+                fresh.shallow = fresh.retained = 0
+                fresh.type, fresh.objects, fresh.made = kind, 0, <uint32_t> self.children.count
+                fresh.unused = 0
+                if vector_push(&self.children, &fresh) < 0:
+                    return -1
+                self.place[kind] = <uint32_t> self.children.count
+            of = <Child *> self.children.data + (self.place[kind] - 1)
+            of.shallow += self.shallow[one]
+            of.retained += self.retained[one]
+            of.objects += 1
+        return 0
+
+    cdef inline void _place(self, uint32_t item, uint32_t *cursor) noexcept nogil:
+        """Put what an object dominates into the queue, each at its node's members."""
+        cdef uint32_t at, one, number
+        for at in range(self.begin[item], self.begin[<size_t> item + 1]):
+            one = self.child[at]
+            number = self.place[self.type_of[one]] - 1
+            self.group[one] = <uint32_t> self.nodes + number
+            self.queue[cursor[number]] = one
+            cursor[number] += 1

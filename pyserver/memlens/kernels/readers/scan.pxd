@@ -1,0 +1,15 @@
+# cython: language_level=3
+"""What readers have in common that scan a mapped file in steps."""
+
+from libc.stdint cimport uint8_t
+
+
+cdef class Scan:
+    cdef const uint8_t[::1] bytes
+    cdef const uint8_t *data            # of ``bytes``; NULL for an empty file
+    cdef size_t length, position
+    cdef readonly int error
+    cdef readonly size_t error_offset
+
+    cdef int fail(self, int error, size_t at) noexcept nogil
+    cdef int run_to(self, size_t limit) noexcept nogil

@@ -1,0 +1,6 @@
+class Scan:
+    error: int
+    error_offset: int
+    @property
+    def offset(self) -> int: ...
+    def run(self, limit: int) -> int: ...

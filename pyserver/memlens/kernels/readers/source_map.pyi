@@ -1,0 +1,3 @@
+from typing_extensions import Buffer
+
+def segments(mappings: Buffer, sources: int) -> Buffer | None: ...

@@ -1,0 +1,156 @@
+"""Bookmarks: moments of a trace that somebody keeps, each with a note.
+
+They are what people add, so they are no part of the archive, which is removed and made again: they stand in a file
+beside it, named by the identity of the snapshot's file (path, size, time of its last change) alone. An archive of
+another format version finds them again; the cache's limit leaves them.
+"""
+
+import contextlib
+import hashlib
+import os
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from memlens.errors import BadRequestError, MemlensError
+from memlens.store.disk import FULL, make_folder, make_private, room_in
+from memlens.store.snapshot import Snapshot
+
+MOST_BOOKMARKS = 1000
+MOST_NOTE_LETTERS = 2000
+
+_MOST_BYTES = 1 << 24
+_lock = threading.Lock()
+
+Note = Annotated[str, Meta(max_length=MOST_NOTE_LETTERS)]
+
+
+class Bookmark(Struct, frozen=True):
+    """A moment of a device, the state after its first ``moment`` events, and the allocation selected there."""
+
+    bookmark: int
+    """Its number in this file, which no other one gets."""
+    device: int
+    moment: int
+    allocation: int | None
+    note: str
+
+
+class BookmarksError(MemlensError):
+    """The file of bookmarks is not what was written."""
+
+    code = "bookmarks"
+    retry = False
+
+
+class _Kept(Struct, frozen=True):
+    """The file's content. ``source`` is only for people who look into it."""
+
+    version: int
+    source: str
+    next: int
+    bookmarks: list[Bookmark]
+
+
+def bookmarks_file(snapshot: Snapshot) -> Path:
+    """Where a snapshot's bookmarks are, or would be."""
+    source = snapshot.manifest.source
+    key = f"{source.path}\0{source.size}\0{source.mtime_ns}"
+    digest = hashlib.blake2b(key.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+    return snapshot.archive.parent / f"{digest}-bookmarks.json"
+
+
+def bookmarks(snapshot: Snapshot) -> list[Bookmark]:
+    """The bookmarks of a snapshot, by device and moment. Raises :class:`BookmarksError`."""
+    return sorted(_read(snapshot).bookmarks, key=lambda each: (each.device, each.moment, each.bookmark))
+
+
+def add_bookmark(
+    snapshot: Snapshot, device: int, moment: int, allocation: int | None, note: str
+) -> list[Bookmark]:
+    """Keep one more; all of them. Raises what :func:`bookmarks` does, and BadRequestError for one too many."""
+    with _lock:
+        kept = _read(snapshot)
+        if len(kept.bookmarks) >= MOST_BOOKMARKS:
+            raise BadRequestError(f"There are {MOST_BOOKMARKS:,} bookmarks already: delete one first")
+        new = Bookmark(kept.next, device, moment, allocation, note)
+        _write(snapshot, msgspec.structs.replace(kept, next=kept.next + 1, bookmarks=[*kept.bookmarks, new]))
+    return bookmarks(snapshot)
+
+
+def rename_bookmark(snapshot: Snapshot, number: int, note: str) -> list[Bookmark]:
+    """Give one another note; all of them. Raises what :func:`bookmarks` does, and BadRequestError for none such."""
+    with _lock:
+        kept = _read(snapshot)
+        _check(kept, number)
+        _write(
+            snapshot,
+            msgspec.structs.replace(
+                kept,
+                bookmarks=[
+                    msgspec.structs.replace(each, note=note) if each.bookmark == number else each
+                    for each in kept.bookmarks
+                ],
+            ),
+        )
+    return bookmarks(snapshot)
+
+
+def delete_bookmark(snapshot: Snapshot, number: int) -> list[Bookmark]:
+    """Remove one; those that are left. Raises what :func:`bookmarks` does, and BadRequestError for none such."""
+    with _lock:
+        kept = _read(snapshot)
+        _check(kept, number)
+        left = [each for each in kept.bookmarks if each.bookmark != number]
+        _write(snapshot, msgspec.structs.replace(kept, bookmarks=left))
+    return bookmarks(snapshot)
+
+
+def _check(kept: _Kept, number: int) -> None:
+    if all(each.bookmark != number for each in kept.bookmarks):
+        raise BadRequestError(f"There is no bookmark {number}: it was deleted elsewhere")
+
+
+def _read(snapshot: Snapshot) -> _Kept:
+    path = bookmarks_file(snapshot)
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MOST_BYTES)
+    except FileNotFoundError:
+        return _Kept(1, snapshot.manifest.source.path, 1, [])
+    except OSError as error:
+        raise BookmarksError(f"The bookmarks can't be read from {path}: {error.strerror}") from error
+    try:
+        kept = msgspec.json.decode(text, type=_Kept)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _damaged(path) from error
+    if kept.version != 1:
+        raise _damaged(path)
+    return kept
+
+
+def _damaged(path: Path) -> BookmarksError:
+    return BookmarksError(
+        f"The bookmarks of this snapshot can't be read from {path}", advice="Rename or remove that file."
+    )
+
+
+def _write(snapshot: Snapshot, kept: _Kept) -> None:
+    path = bookmarks_file(snapshot)
+    partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
+    with room_in(path.parent, "a bookmark"):
+        try:
+            make_folder(path.parent)
+            partial.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1))
+            make_private(partial)
+            partial.replace(path)
+        except OSError as error:
+            if error.errno in FULL:
+                raise
+            raise BookmarksError(f"The bookmarks can't be written to {path}: {error.strerror}") from error
+        finally:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)

@@ -1,0 +1,61 @@
+"""The compact dominator tree of a heap dump, in columns of its nodes."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.graph.compact import CompactTree
+from memlens.store.objects.room import Room, let_go
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+Rows = npt.NDArray[Any]
+
+COLUMNS = {
+    "type": np.uint32, "parent": np.uint32, "objects": np.uint32, "first": np.uint32, "last": np.uint32,
+    "shallow": np.uint64, "retained": np.uint64,
+}  # fmt: skip
+"""The columns of nodes, in the order of the kernel's, see :class:`memlens.store.objects.columns.CompactColumns`."""
+
+_READ_AGAIN = ("objects", "first", "last")
+"""Columns that are read or written when a node's turn comes, and not only when it is made."""
+
+_STEP_NODES = 1 << 22
+
+
+class Dominated(NamedTuple):
+    """Objects by their dominators, and of each the one first that retains most; the last group no object dominates."""
+
+    begin: U32
+    member: U32
+
+
+def compact_tree(
+    dominated: Dominated,
+    types: int,
+    type_of: U32,
+    shallow: U64,
+    retained: U64,
+    root: int | None,
+    room: Room,
+) -> tuple[dict[str, Rows], U32]:
+    """Return the columns of nodes, and the node of each object. ``types`` is how many types there are."""
+    count = len(type_of)
+    columns = {name: room(count + 1, kind) for name, kind in COLUMNS.items()}
+    group, queue = room(count, np.uint32), room(count, np.uint32)
+    tree = CompactTree(
+        dominated.begin, dominated.member, type_of, shallow, retained, -1 if root is None else root, types,
+        (columns["type"], columns["parent"], columns["objects"], columns["first"], columns["last"],
+         columns["shallow"], columns["retained"]),
+        group, queue,
+    )  # fmt: skip
+    done = front = made = 0
+    while tree.run(_STEP_NODES):
+        # what was read is never looked at again, and what was made only for how many members it has
+        let_go(queue, front, tree.front)
+        for name, column in columns.items():
+            begin, end = (done, tree.done) if name in _READ_AGAIN else (made, tree.nodes)
+            let_go(column, begin, end)
+        done, front, made = tree.done, tree.front, tree.nodes
+    return {name: column[: tree.nodes] for name, column in columns.items()}, group

@@ -1,0 +1,26 @@
+"""When objects were allocated, in recordings that looked again and again while they ran (``.heaptimeline``)."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.store.objects.columns import ObjectColumns
+
+UNKNOWN = -1
+"""An object that was there before the recording, or that the file has no moment of."""
+
+
+def allocated_us(objects: ObjectColumns, part: slice) -> npt.NDArray[np.int64]:
+    """Until when each of some objects was allocated, in microseconds since the recording began, UNKNOWN if not known.
+
+    V8 numbers objects as they are allocated: one is from the interval before the first moment whose highest id isn't
+    lower.
+    """
+    moments: npt.NDArray[Any] = objects.moments
+    ids = objects.id[part]
+    at = np.searchsorted(moments["last_id"], ids, side="left")
+    known = (at > 0) & (at < len(moments))
+    found = np.full(len(ids), UNKNOWN, np.int64)
+    found[known] = moments["time_us"][at[known]].astype(np.int64)
+    return found

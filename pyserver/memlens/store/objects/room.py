@@ -1,0 +1,56 @@
+"""Room for columns that may be larger than memory: beyond a limit they are mapped files."""
+
+import mmap
+import tempfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens import limits
+
+Rows = npt.NDArray[Any]
+
+_SHARE = 0.4
+"""The share of what the process may use that is given out as its own memory; readers' columns need the rest."""
+_LEAST_MAPPED_BYTES = 1 << 22
+
+
+class Room:
+    """Gives out columns. Their content is undefined.
+
+    The system can write a mapped file's pages out whenever it needs the memory, and the limit on a process's memory
+    doesn't count them. The files have no name, and are gone once their columns are.
+    """
+
+    def __init__(self, folder: Path, most_bytes: int | None = None) -> None:
+        self._folder = folder
+        self._left = int(limits.allowed_bytes() * _SHARE) if most_bytes is None else most_bytes
+        self._files: list[BinaryIO] = []
+
+    def __call__(self, items: int, kind: npt.DTypeLike) -> Rows:
+        """A column of some items. Raises MemoryError, and OSError where the disk is full."""
+        dtype = np.dtype(kind)
+        size = items * dtype.itemsize
+        if size <= self._left or size < _LEAST_MAPPED_BYTES:
+            self._left -= min(size, self._left)
+            return np.empty(items, dtype)
+        # open as long as this: Windows deletes a file that is closed
+        file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+        self._files.append(file)
+        file.truncate(size)
+        return np.frombuffer(mmap.mmap(file.fileno(), size), dtype)
+
+
+def let_go(column: Rows, begin: int, end: int) -> None:
+    """Give back the memory of a mapped column's items ``begin`` to ``end``; they stay in its file."""
+    # NumPy's column is of a memoryview of the map
+    mapped = getattr(column.base, "obj", None)
+    if not isinstance(mapped, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    page = mmap.PAGESIZE
+    first = -(-begin * column.itemsize // page) * page
+    last = end * column.itemsize // page * page
+    if last > first:
+        mapped.madvise(mmap.MADV_DONTNEED, first, last - first)

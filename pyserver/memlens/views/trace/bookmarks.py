@@ -1,0 +1,100 @@
+"""Bookmarks as they are shown: what each moment is, what was live at it, and the allocation that was selected."""
+
+import numpy as np
+from msgspec import Struct
+
+from memlens.store import bookmarks as kept
+from memlens.store.bookmarks import Bookmark
+from memlens.store.models import timeline_of
+from memlens.store.snapshot import Snapshot
+from memlens.units import format_bytes, format_time
+from memlens.views.answers import AllocationSummary, MomentAnswer
+from memlens.views.selection.columns import check_moment, device_of, summaries
+from memlens.views.selection.sets import moment as moment_of
+
+
+class PlacedBookmark(Struct, frozen=True):
+    """A bookmark with what it is at. ``allocation`` is None where none was selected."""
+
+    bookmark: int
+    device: int
+    device_name: str
+    note: str
+    at: MomentAnswer
+    x_time_us: float | None
+    """Where the moment stands on the time axis; None without times."""
+    allocation: AllocationSummary | None
+
+
+class BookmarksAnswer(Struct, frozen=True):
+    """All bookmarks of a snapshot, by device and moment."""
+
+    bookmarks: list[PlacedBookmark]
+
+
+def bookmarks(snapshot: Snapshot) -> BookmarksAnswer:
+    """The bookmarks of a trace. Raises LackingError for another model, and :class:`kept.BookmarksError`."""
+    timeline_of(snapshot.info, "events")
+    return _placed(snapshot, kept.bookmarks(snapshot))
+
+
+def add_bookmark(
+    snapshot: Snapshot, device: int, moment: int, allocation: int | None, note: str
+) -> BookmarksAnswer:
+    """Keep a moment; all bookmarks. Raises also BadRequestError for what the trace doesn't have."""
+    timeline_of(snapshot.info, "events")
+    check_moment(device_of(snapshot, device), moment)
+    if allocation is not None:
+        snapshot.device_of(allocation)
+    return _placed(snapshot, kept.add_bookmark(snapshot, device, moment, allocation, note))
+
+
+def rename_bookmark(snapshot: Snapshot, bookmark: int, note: str) -> BookmarksAnswer:
+    """Change a bookmark's note; all bookmarks. Raises what :func:`kept.rename_bookmark` does."""
+    timeline_of(snapshot.info, "events")
+    return _placed(snapshot, kept.rename_bookmark(snapshot, bookmark, note))
+
+
+def delete_bookmark(snapshot: Snapshot, bookmark: int) -> BookmarksAnswer:
+    """Remove a bookmark; those that are left. Raises what :func:`kept.delete_bookmark` does."""
+    timeline_of(snapshot.info, "events")
+    return _placed(snapshot, kept.delete_bookmark(snapshot, bookmark))
+
+
+def moment_name(one: PlacedBookmark) -> str:
+    """When it is: "1.20 s, event 1,204"."""
+    event = f"event {one.at.moment:,}"
+    return event if one.x_time_us is None else f"{format_time(one.x_time_us)}, {event}"
+
+
+def allocation_name(one: PlacedBookmark) -> str:
+    """What is selected there: "512 MiB, train.py:31"; empty for nothing."""
+    if one.allocation is None:
+        return ""
+    label, size = one.allocation.label, format_bytes(one.allocation.size_bytes)
+    if label is None:
+        return f"{size}, allocation {one.allocation.allocation}"
+    name = label.file.replace("\\", "/").rsplit("/", 1)[-1]
+    return f"{size}, {name}:{label.line}" if label.line else f"{size}, {label.function}"
+
+
+def _placed(snapshot: Snapshot, found: list[Bookmark]) -> BookmarksAnswer:
+    names = {each.device: each.name for each in timeline_of(snapshot.info, "events").devices}
+    # the file lies where people can write into it: what it has of another trace is left out
+    return BookmarksAnswer(
+        [_place(snapshot, each, names[each.device]) for each in found if each.device in names]
+    )
+
+
+def _place(snapshot: Snapshot, one: Bookmark, name: str) -> PlacedBookmark:
+    at = moment_of(snapshot, one.device, one.moment)
+    # a moment before the first event begins where the axis does
+    has_times = device_of(snapshot, one.device).time is not None
+    x_time_us = (0.0 if at.time_us is None else at.time_us) if has_times else None
+    allocation = None
+    if one.allocation is not None and 0 <= one.allocation < snapshot.manifest.first_allocations[-1]:
+        device = snapshot.device_of(one.allocation)
+        row = device.row_of(one.allocation)
+        if row is not None:
+            (allocation,) = summaries(snapshot, device, np.asarray([row], np.uint32))
+    return PlacedBookmark(one.bookmark, one.device, name, one.note, at, x_time_us, allocation)

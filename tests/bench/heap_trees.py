@@ -1,0 +1,173 @@
+"""Dominator trees and graphs of hundreds of millions of objects, made by a rule, in mapped files.
+
+``python tests/bench/heap_trees.py compact|dominators OBJECTS FOLDER`` makes the columns in FOLDER unless they are
+there, and in a process of its own groups the tree, or computes dominators and retained sizes, all in mapped columns.
+Prints seconds, processor seconds and the most resident memory, mapped pages included, as JSON.
+
+The rule: object 0 is the root, object ``o`` holds ``4o + 1`` to ``4o + 4``. Numbers are shuffled within blocks, as a
+heap's addresses are. A graph has besides a reference from each object to one near it, and from every fifth to any.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.bench.beside import measured  # noqa: E402
+
+Rows = npt.NDArray[Any]
+
+BLOCK = 1 << 16
+FANOUT = 4
+KINDS = 9
+TYPES = 20_000
+_STRETCH = 1 << 22
+_ODD, _BACK = 40503, pow(40503, -1, BLOCK)
+
+
+def shuffled(numbers: Rows, objects: int, factor: int = _ODD) -> Rows:
+    """Numbers of objects, each in another place of its block; those of the last block, which isn't full, stay."""
+    moved = numbers & ~np.int64(BLOCK - 1) | numbers * factor & (BLOCK - 1)
+    return np.where(numbers < objects // BLOCK * BLOCK, moved, numbers)
+
+
+def mixed(numbers: Rows) -> Rows:
+    """Numbers that look like chance."""
+    spread = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return (spread ^ spread >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(32)
+
+
+def columns(folder: Path, objects: int) -> None:
+    """Write the tree's columns: children by dominators, types, own and retained bytes."""
+    own = np.memmap(folder / "own", np.uint64, "w+", shape=objects)
+    for start in range(0, objects, _STRETCH):
+        numbers = np.arange(start, min(start + _STRETCH, objects))
+        own[numbers] = 16 + (mixed(numbers) & np.uint64(15)) * np.uint64(8)
+    retained = np.memmap(folder / "by_rule", np.uint64, "w+", shape=objects)
+    retained[:] = own
+    last = objects - 1
+    while last > 0:
+        # all children of a stretch of objects are after it
+        first_parent, last_parent = (last - 1) // FANOUT - (last - 1) // FANOUT // 2, (last - 1) // FANOUT
+        first_parent = min(first_parent, last_parent)
+        children = np.arange(FANOUT * first_parent + 1, last + 1)
+        parents = (children - 1) // FANOUT - first_parent
+        step = _STRETCH
+        sums = np.zeros(last_parent - first_parent + 1, np.uint64)
+        for start in range(0, len(children), step):
+            np.add.at(sums, parents[start : start + step], retained[children[start : start + step]])
+        retained[first_parent : last_parent + 1] += sums
+        last = FANOUT * first_parent
+    types = np.memmap(folder / "type", np.uint32, "w+", shape=objects)
+    shallow = np.memmap(folder / "shallow", np.uint64, "w+", shape=objects)
+    placed = np.memmap(folder / "retained", np.uint64, "w+", shape=objects)
+    begin = np.memmap(folder / "begin", np.uint32, "w+", shape=objects + 2)
+    child = np.memmap(folder / "child", np.uint32, "w+", shape=objects)
+    done = 0
+    for start in range(0, objects, _STRETCH):
+        numbers = shuffled(np.arange(start, min(start + _STRETCH, objects)), objects, _BACK)
+        part = slice(start, start + len(numbers))
+        shallow[part], placed[part] = own[numbers], retained[numbers]
+        # a part of the types is common below an object, the rest are of its part of the program
+        types[part] = (mixed(numbers) % np.uint64(KINDS)) * np.uint64(TYPES // KINDS) + (
+            mixed(numbers // BLOCK) % np.uint64(TYPES // KINDS)
+        )
+        children = numbers[:, np.newaxis] * FANOUT + np.arange(1, FANOUT + 1)
+        there = children < objects
+        found = shuffled(children[there], objects)
+        ends = np.cumsum(there.sum(axis=1))
+        begin[part] = done + np.append(0, ends[:-1])
+        child[done : done + len(found)] = found
+        done += len(found)
+    begin[objects], begin[objects + 1], child[done] = done, objects, 0
+    for name in ("own", "by_rule"):
+        (folder / name).unlink()
+
+
+def references(folder: Path, objects: int) -> None:
+    """Write a graph's references: the tree's, one to an object near by, and one to any from every fifth object."""
+    counts = np.memmap(folder / "start", np.uint64, "w+", shape=objects + 1)
+    target = np.memmap(folder / "target", np.uint32, "w+", shape=objects * 2 + objects // 5 + 5)
+    done = 0
+    for start in range(0, objects, _STRETCH):
+        places = np.arange(start, min(start + _STRETCH, objects))
+        numbers = shuffled(places, objects, _BACK)
+        rows = np.full((len(places), FANOUT + 2), -1, np.int64)
+        children = numbers[:, np.newaxis] * FANOUT + np.arange(1, FANOUT + 1)
+        rows[:, :FANOUT] = np.where(children < objects, shuffled(children, objects), -1)
+        rows[:, FANOUT] = (places + 1 + (mixed(places) & np.uint64(1023)).astype(np.int64)) % objects
+        rows[:, FANOUT + 1] = np.where(places % 5 == 0, mixed(places).astype(np.int64) % objects, -1)
+        found = rows[rows >= 0]
+        counts[start : start + len(places)] = done + np.append(0, np.cumsum((rows >= 0).sum(axis=1))[:-1])
+        target[done : done + len(found)] = found
+        done += len(found)
+    counts[objects] = done
+
+
+def opened(folder: Path, name: str, kind: Any) -> Rows:
+    """A column for reading."""
+    return np.asarray(np.memmap(folder / name, kind, "r"))
+
+
+def work(what: str, objects: int, folder: Path) -> None:
+    """The work itself, in the process that is measured."""
+    from memlens.kernels.graph import dominators as kernel
+    from memlens.store.objects.compact import Dominated, compact_tree
+    from memlens.store.objects.room import Room
+
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        room = Room(Path(scratch), 0)
+        if what == "compact":
+            dominated = Dominated(opened(folder, "begin", np.uint32), opened(folder, "child", np.uint32))
+            nodes, _ = compact_tree(
+                dominated, TYPES, opened(folder, "type", np.uint32), opened(folder, "shallow", np.uint64),
+                opened(folder, "retained", np.uint64), 0, room,
+            )  # fmt: skip
+            assert int(nodes["retained"][0]) == int(opened(folder, "shallow", np.uint64).sum())
+            (folder / "said").write_text(json.dumps({"nodes": len(nodes["type"])}))
+            return
+        start = opened(folder, "start", np.uint64)
+        target = opened(folder, "target", np.uint32)[: int(start[-1])]
+        kind, retains = room(len(target), np.uint8), np.ones(256, np.uint8)
+        order, idom = room(objects + 1, np.uint32), room(objects + 1, np.uint32)
+        found, _ = kernel.dominators(
+            start, target, kind, retains, np.zeros(1, np.uint32), -1, False, order, idom, room
+        )
+        retained = room(found, np.uint64)
+        kernel.retained_sizes(
+            order[:found], idom[:found], found, opened(folder, "shallow", np.uint64), retained
+        )
+        assert int(retained[0]) == int(opened(folder, "shallow", np.uint64).sum())
+        (folder / "said").write_text(json.dumps({"references": len(target)}))
+
+
+def tree_figures(what: str, objects: int, folder: Path) -> dict[str, Any]:
+    """Make the columns that are missing, and measure the work."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "child").exists():
+        columns(folder, objects)
+    if what == "dominators" and not (folder / "target").exists():
+        references(folder, objects)
+    begun = time.perf_counter()
+    run = measured([sys.executable, str(Path(__file__)), "work", what, str(objects), str(folder)])
+    said = json.loads((folder / "said").read_text())
+    return {
+        "objects": objects, "wall_s": time.perf_counter() - begun, "cpu_s": run.cpu_s, "peak_bytes": run.peak_bytes,
+        **said, "cores": os.cpu_count(),
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "work":
+        work(sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))
+    else:
+        print(json.dumps(tree_figures(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))))

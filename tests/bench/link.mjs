@@ -1,0 +1,93 @@
+// A slow line between a browser and a server on this machine: what comes in is passed on after a delay, and at no more
+// than a rate, each way, over all connections together. It stands in for `tc qdisc add ... netem delay ... rate ...`
+// where a kernel has no netem, and counts as that does: bytes wait until the line is free, then travel.
+import { connect, createServer } from 'node:net';
+
+/** What is read is passed on in pieces of about a packet, so that connections share the line as packets would. */
+const PIECE_BYTES = 1460;
+/** What may wait to be sent, as in a router; then the sender has to wait. */
+const QUEUE_MS = 200;
+
+/** One direction of the line. */
+class Lane {
+  #freeAt = 0;
+  bytes = 0;
+
+  constructor(delayMs, bytesPerMs) {
+    this.delayMs = delayMs;
+    this.bytesPerMs = bytesPerMs;
+  }
+
+  /** How long what is sent now waits before the line is free. */
+  get queuedMs() {
+    return Math.max(0, this.#freeAt - performance.now());
+  }
+
+  /** When the last byte of a piece that is sent now arrives. */
+  arrival(length) {
+    this.bytes += length;
+    this.#freeAt = Math.max(this.#freeAt, performance.now()) + length / this.bytesPerMs;
+    return this.#freeAt + this.delayMs;
+  }
+}
+
+/**
+ * @param {{port: number, delayMs: number, megabitsPerS: number}} options port: of the server on 127.0.0.1.
+ *   delayMs: one way, so that an answer takes twice that.
+ * @returns {Promise<{port: number, bytes(): {up: number, down: number}, close(): void}>}
+ */
+export async function slowLink({ port, delayMs, megabitsPerS }) {
+  const [up, down] = [1, 2].map(() => new Lane(delayMs, (megabitsPerS * 1e6) / 8 / 1000));
+  const sockets = new Set();
+  const server = createServer({ allowHalfOpen: true }, (near) => {
+    const far = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    for (const [from, to, lane] of [
+      [near, far, up],
+      [far, near, down],
+    ]) {
+      from.setNoDelay(true);
+      sockets.add(from);
+      from.on('close', () => sockets.delete(from));
+      from.on('error', () => to.destroy());
+      pass(from, to, lane);
+    }
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: server.address().port,
+    bytes: () => ({ up: up.bytes, down: down.bytes }),
+    close: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+function pass(from, to, lane) {
+  /** Pieces on their way, in the order in which they arrive. */
+  const waiting = [];
+  let timer;
+  const deliver = () => {
+    timer = undefined;
+    const now = performance.now();
+    while (waiting.length && waiting[0].at <= now) {
+      const { piece } = waiting.shift();
+      if (to.destroyed) return;
+      if (piece) to.write(piece);
+      else to.end();
+    }
+    if (waiting.length) timer = setTimeout(deliver, Math.max(0, waiting[0].at - now));
+  };
+  const send = (piece) => {
+    waiting.push({ at: lane.arrival(piece?.length ?? 0), piece });
+    timer ??= setTimeout(deliver, lane.delayMs);
+  };
+  from.on('data', (chunk) => {
+    for (let at = 0; at < chunk.length; at += PIECE_BYTES) send(chunk.subarray(at, at + PIECE_BYTES));
+    if (lane.queuedMs > QUEUE_MS) {
+      from.pause();
+      setTimeout(() => from.resume(), lane.queuedMs - QUEUE_MS / 2);
+    }
+  });
+  from.on('end', () => send(null));
+}

@@ -1,0 +1,129 @@
+"""Bookmarks: kept beside the archive through whatever becomes of it, and in all that is made of a snapshot."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.python.command_line import memlens
+from tests.python.test_reports import Opened
+
+from memlens.errors import BadRequestError
+from memlens.export.markdown import markdown
+from memlens.export.report import report
+from memlens.export.summary import summary
+from memlens.store import bookmarks as kept
+from memlens.store.bookmarks import MOST_BOOKMARKS, BookmarksError, bookmarks_file
+from memlens.store.cache import Cache
+from memlens.store.models import LackingError
+from memlens.units import format_bytes
+from memlens.views.trace.bookmarks import add_bookmark, bookmarks, delete_bookmark, rename_bookmark
+
+NASTY = "<b>|`note` *&\u202e"
+
+
+def test_a_bookmark_is_the_moment_that_it_was_set_at(opened: Opened, sample: Path) -> None:
+    snapshot = opened(sample)
+    device = snapshot.device(0)
+    peak = device.info.peak_moment
+    add_bookmark(snapshot, 0, peak, 5, "the peak")
+    answer = add_bookmark(snapshot, 0, 3, None, "early")
+    early, at_peak = answer.bookmarks
+    assert (early.note, early.at.moment, early.allocation) == ("early", 3, None)
+    assert early.at.live_bytes == int(device.live[3])
+    assert device.time is not None
+    assert early.x_time_us == device.time[2]
+    assert at_peak.at.is_peak
+    assert at_peak.at.live_bytes == device.info.peak_bytes
+    assert at_peak.allocation is not None
+    assert at_peak.allocation.allocation == 5
+    renamed = rename_bookmark(snapshot, at_peak.bookmark, "where it hurts")
+    assert [each.note for each in renamed.bookmarks] == ["early", "where it hurts"]
+    assert [each.note for each in delete_bookmark(snapshot, early.bookmark).bookmarks] == ["where it hurts"]
+    # numbers are not given twice, so that another view can't change another one
+    again = add_bookmark(snapshot, 0, 4, None, "")
+    assert {each.bookmark for each in again.bookmarks} == {at_peak.bookmark, early.bookmark + 1}
+    for change in (delete_bookmark, lambda *of: rename_bookmark(*of, "")):
+        with pytest.raises(BadRequestError, match="deleted elsewhere"):
+            change(snapshot, early.bookmark)
+
+
+def test_they_survive_a_rebuilt_archive_and_the_cache_s_limit(
+    opened: Opened, sample: Path, cache: Cache, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.pickle"
+    shutil.copy2(sample, copy)
+    first = opened(copy)
+    add_bookmark(first, 0, 3, None, "keep me")
+    shutil.rmtree(first.archive)
+    Cache(cache.folder, limit_bytes=0, spared_s=0).evict()
+    again = opened(copy)
+    assert [each.note for each in bookmarks(again).bookmarks] == ["keep me"]
+    # another recording of the same name has moments of its own
+    os.utime(copy, ns=(1, 1))
+    assert bookmarks(opened(copy)).bookmarks == []
+    assert bookmarks(opened(sample)).bookmarks == []
+
+
+def test_what_the_trace_lacks_is_refused_or_left_out(opened: Opened, sample: Path) -> None:
+    snapshot = opened(sample)
+    events = snapshot.device(0).info.events
+    for device, moment, allocation in ((0, events + 1, None), (7, 0, None), (0, 0, 1 << 40)):
+        with pytest.raises(BadRequestError):
+            add_bookmark(snapshot, device, moment, allocation, "")
+    # a file that was written by hand, or by something else
+    kept.add_bookmark(snapshot, 0, 1 << 60, 1 << 60, "far")
+    kept.add_bookmark(snapshot, 9, 0, None, "nowhere")
+    (only,) = bookmarks(snapshot).bookmarks
+    assert (only.at.moment, only.allocation) == (events, None)
+    bookmarks_file(snapshot).write_text('{"version": 1, "bookmarks": "none"}')
+    with pytest.raises(BookmarksError, match="can't be read"):
+        bookmarks(snapshot)
+    with pytest.raises(BookmarksError, match="can't be read"):
+        add_bookmark(snapshot, 0, 0, None, "")
+    assert "none" in bookmarks_file(snapshot).read_text(), "what can't be read is not overwritten"
+
+
+def test_there_is_a_limit(opened: Opened, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MOST_BOOKMARKS", 2)
+    assert MOST_BOOKMARKS > 2
+    snapshot = opened(sample)
+    for moment in (1, 2):
+        add_bookmark(snapshot, 0, moment, None, "")
+    with pytest.raises(BadRequestError, match="2 bookmarks already"):
+        add_bookmark(snapshot, 0, 3, None, "")
+
+
+def test_a_profile_has_none(opened: Opened, sample: Path) -> None:
+    with pytest.raises(LackingError):
+        bookmarks(opened(sample.with_name("words.pb.gz")))
+
+
+def test_reports_and_the_command_line_have_them(opened: Opened, sample: Path, cache: Cache) -> None:
+    snapshot = opened(sample)
+    assert "Bookmarks" not in "\n".join(markdown(summary(snapshot)))
+    add_bookmark(snapshot, 0, 3, 2, NASTY)
+    live = format_bytes(int(snapshot.device(0).live[3]))
+    text = "\n".join(markdown(summary(snapshot)))
+    row = next(line for line in text.split("### Bookmarks")[1].splitlines() if "note" in line)
+    assert row.startswith(r"| \<b\>\|\`note\` \*&")
+    assert live in row
+    page = report(snapshot)
+    assert "<h2>Bookmarks</h2>" in page
+    assert "&lt;b&gt;|`note` *&amp;" in page
+    folder = ["--cache-dir", cache.folder]
+    (told,) = json.loads(memlens("bookmarks", sample, "--json", *folder).stdout)["bookmarks"]
+    assert (told["note"], told["at"]["moment"], told["allocation"]["allocation"]) == (NASTY, 3, 2)
+    said = memlens("bookmarks", sample, *folder).stdout
+    assert "event 3: <b>|`note` *&" in said
+    assert "\u202e" not in said
+
+
+def test_each_snapshot_of_a_folder_has_its_own_file(opened: Opened, sample: Path, tmp_path: Path) -> None:
+    paths = [Path(shutil.copy2(sample, tmp_path / name)) for name in ("a.pickle", "b.pickle")]
+    snapshots = [opened(path) for path in paths]
+    for path, snapshot in zip(paths, snapshots, strict=True):
+        add_bookmark(snapshot, 0, 1, None, path.name)
+    noted = [[each.note for each in bookmarks(snapshot).bookmarks] for snapshot in snapshots]
+    assert noted == [["a.pickle"], ["b.pickle"]]

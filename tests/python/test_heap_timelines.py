@@ -1,0 +1,83 @@
+"""When objects were allocated: recordings of V8 that looked at the heap again and again."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.python.conftest import DATA
+from tests.python.graph_reading import load, outcome
+from tests.python.heap_archives import archived
+from tests.python.heap_files import small_heap
+
+from memlens.cli import main
+from memlens.errors import BadRequestError
+from memlens.store.objects.moments import allocated_us
+from memlens.views.graph.filters import chosen
+
+REAL = DATA / "heap" / "v8" / "alloctrack_node24.heapsnapshot.zst"
+SAMPLES = [0, 5, 1_000_000, 9, 2_500_000, 20, 3_000_000, 12]
+"""Objects have the ids 1, 3, 5 …; the last moment has seen a lower id than the one before."""
+
+
+def test_each_object_is_of_the_interval_that_its_id_is_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "small.heaptimeline"
+    path.write_bytes(small_heap().data(samples=SAMPLES))
+    with closing(archived(path, tmp_path)) as snapshot:
+        ids = snapshot.objects.id
+        expected = np.where(ids <= 5, -1, np.where(ids <= 9, 1_000_000, np.where(ids <= 20, 2_500_000, -1)))
+        assert allocated_us(snapshot.objects, slice(None)).tolist() == expected.tolist()
+        found = chosen(snapshot, "since:2")
+        assert found is not None
+        assert np.flatnonzero(found.mask(snapshot)).tolist() == np.flatnonzero(expected >= 2e6).tolist()
+        for wrong in ("since:x", "since:-1", "since:1,2", "since<3"):
+            with pytest.raises(BadRequestError):
+                chosen(snapshot, wrong)
+    cache = ["--cache-dir", str(tmp_path / "cache")]
+    for since, count in (("0", 7), ("2", 5), ("9", 0)):
+        assert main(["types", str(path), "--since", since, "--json", *cache]) == 0
+        assert sum(row["count"] for row in _rows(capsys)) == count
+    assert main(["types", str(path), "--since", "0", "--search", "sess", *cache]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("Session, defined at /home/me/app/leak.js:3")
+    query = "SELECT allocated_us, count(*) FROM objects GROUP BY allocated_us ORDER BY allocated_us"
+    assert main(["sql", str(path), query, "--csv", *cache]) == 0
+    counts = {value: int((expected == value).sum()) for value in (-1, 1_000_000, 2_500_000)}
+    assert capsys.readouterr().out.split() == [
+        "allocated_us,count(*)", *(f"{'' if value < 0 else value},{counts[value]}" for value in counts),
+    ]  # fmt: skip
+
+
+def _rows(capsys: pytest.CaptureFixture[str]) -> list[dict[str, int]]:
+    answer = json.loads(capsys.readouterr().out)
+    found: list[dict[str, int]] = answer["types"]
+    return found
+
+
+def test_a_dump_that_does_not_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "small.heapsnapshot"
+    path.write_bytes(small_heap().data())
+    assert main(["types", str(path), "--since", "1", "--cache-dir", str(tmp_path / "cache")]) == 1
+    assert "doesn't say when its objects were allocated" in capsys.readouterr().err
+    for samples in ([1], [0, 1, 2], [0, -1], [0, 2**70]):
+        assert outcome(path, small_heap().data(samples=samples)), samples
+
+
+@pytest.mark.skipif(not REAL.exists(), reason=f"there is no real file at {REAL}")
+def test_a_real_recording(tmp_path: Path) -> None:
+    """A program that imports 400 orders every 60 ms, ten times."""
+    graph = load(REAL)
+    assert len(graph.samples) > 5
+    with closing(archived(REAL, tmp_path)) as snapshot:
+        types = graph.types.name.tolist()
+        (order,) = (number for number, name in enumerate(types) if graph.texts[name] == "Order")
+        orders = np.flatnonzero(snapshot.objects.type == order)
+        orders = orders[snapshot.objects.shallow[orders] > 0]
+        times = allocated_us(snapshot.objects, slice(None))[orders]
+        known = times[times >= 0]
+        assert len(known) > 3_000
+        assert len(np.unique(known)) >= 5
+        assert 300_000 < int(known.max()) - int(known.min()) < 60_000_000
+        assert int((times < 0).sum()) < 1_000
