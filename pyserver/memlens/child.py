@@ -58,7 +58,7 @@ def explain(work: str, status: int, errors: str, *, oom_killed: bool) -> Problem
     if sys.platform != "win32" and status == -signal.SIGKILL:
         if oom_killed:
             return _out_of_memory(f"The system ended the {work} because memory ran out")
-        return died(f"The {work} was killed by the system or by somebody")
+        return died(f"The {work} was killed by the system or another program")
     if sys.platform != "win32" and status == -signal.SIGBUS:
         return died("The snapshot, or the disk that its archive is written to, went away while it was read")
     if status < 0:

@@ -108,7 +108,7 @@ async function retry(interfere) {
 
 test('a reader that is killed is reported', async () => {
   await retry((reader) => process.kill(reader, 'SIGKILL'));
-  await page.getByText('was killed by the system or by somebody').waitFor();
+  await page.getByText('was killed by the system or another program').waitFor();
   await vscode.screenshot('reader-killed');
   assert.equal(archives().length, 1);
 });

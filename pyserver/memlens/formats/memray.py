@@ -202,8 +202,9 @@ def _rows(python: str, path: Path, header: Header, scratch: Path) -> Iterator[li
         if not done:
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - 300))
             message = errors.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
+            detail = f": {message}" if message else ""
             raise DamagedSnapshotError(
-                f"memray's reader ended (status {status}) before it had read the capture{': ' + message if message else ''}"
+                f"memray's reader ended (status {status}) before it had read the capture{detail}"
             )
 
 

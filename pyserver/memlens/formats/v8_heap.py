@@ -14,7 +14,7 @@ from msgspec import Struct, ValidationError
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.scanning import Scanner, run_through
+from memlens.formats.scanning import run_through
 from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_objects import Snapshot, graph_of
 from memlens.formats.v8_places import Functions, TraceRows
@@ -159,7 +159,7 @@ class _File:
             raise DamagedSnapshotError(f"The snapshot has no {section}")
         return span
 
-    def _run(self, scanner: "Scanner | kernel.Rows | kernel.Strings", start: int) -> None:
+    def _run(self, scanner: "kernel.Rows | kernel.Strings", start: int) -> None:
         status = run_through(scanner, self._source, self._report, start)
         if status != kernel.OK:
             self._check(status, scanner.error_offset)

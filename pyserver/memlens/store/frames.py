@@ -77,23 +77,6 @@ class FrameColumns(Columns):
         """Which frames have a function whose name passes a test."""
         return self.strings.where(self.function, test)
 
-    def matching(self, text: str) -> Mask:
-        """Which frames have a text in their function or in ``file:line``, whatever its case."""
-        wanted = text.casefold()
-        found: Mask = self.in_function(lambda function: wanted in function.casefold())
-        found |= self.strings.where(self.file, lambda file: wanted in file.casefold())
-        # what is left begins in the file and ends in the line, or is in the line alone
-        file_end, colon, line = wanted.rpartition(":")
-        if colon:
-            ends = self.strings.where(self.file, lambda file: file.casefold().endswith(file_end))
-            found |= ends & self._on_line(lambda known: known.startswith(line))
-        return found | self._on_line(lambda known: wanted in known)
-
-    def _on_line(self, test: Callable[[str], bool]) -> Mask:
-        lines, places = np.unique(self.line, return_inverse=True)
-        passed: Mask = np.array([test(str(line)) for line in lines.tolist()], np.bool_)[places]
-        return passed
-
     def distinct(
         self, chosen: npt.NDArray[np.intp] | None = None
     ) -> tuple[Iterator[tuple[str, str, int]], npt.NDArray[np.intp]]:
@@ -102,27 +85,24 @@ class FrameColumns(Columns):
         ``chosen`` are the frames, None for all. What is distinct is in the order of its first frame.
         """
         numbers = np.arange(len(self)) if chosen is None else chosen
-        first, places = first_alike(self.file[numbers], self.function[numbers], self.kind[numbers])
-        firsts, places = np.unique(first[places], return_inverse=True)
+        columns = (self.file[numbers], self.function[numbers], self.kind[numbers])
+        firsts, places = np.unique(_first_alike(*columns), return_inverse=True)
         rows = self.each(numbers[firsts])
         return ((file, function, kind) for file, _, function, kind in rows), places
 
     def alike(self, *, by_line: bool) -> npt.NDArray[np.intp]:
         """For each frame the first of the same file and function (and line) that is known in the same way."""
-        columns = [self.file, self.function, self.source]
-        first, places = first_alike(*columns, *([self.line.view(np.uint32)] if by_line else []))
-        return first[places]
+        columns = (self.file, self.function, self.source)
+        return _first_alike(*columns, self.line) if by_line else _first_alike(*columns)
 
 
-def first_alike(
-    *columns: npt.NDArray[np.unsignedinteger],
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The first row of each combination of values that columns have, and the combination of each row, as its place."""
-    combined, first = columns[0], np.empty(0, np.intp)
-    for column in columns[1:]:
-        keys = combined.astype(np.uint64) << np.uint64(32) | column
-        _, first, combined = np.unique(keys, return_index=True, return_inverse=True)
-    return first, combined
+def _first_alike(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
+    """For each row the first one of the same values in all columns, of up to 32 bits each."""
+    places = first = np.zeros(len(columns[0]), np.intp)
+    for column in columns:
+        keys = places.astype(np.uint64) << np.uint64(32) | column.astype(np.uint32)
+        _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    return first[places]
 
 
 class _Lists:
@@ -143,15 +123,13 @@ def listed(rows: Iterable[FrameRow], sources: npt.NDArray[np.uint8] | None = Non
     """Frames that are in no archive; ``sources`` as in the columns, without them all are recorded."""
     known = list(rows)
     numbers: dict[str, int] = {"": 0}
-    files, functions = (
-        np.array([numbers.setdefault(row[place], len(numbers)) for row in known], np.uint32)
-        for place in (0, 2)
-    )
+    files = [numbers.setdefault(file, len(numbers)) for file, _, _, _ in known]
+    functions = [numbers.setdefault(function, len(numbers)) for _, _, function, _ in known]
     texts = Texts.of(numbers)
-    columns = {
-        FrameColumns.file.file: files,
+    columns: dict[str, Array] = {
+        FrameColumns.file.file: np.array(files, np.uint32),
         FrameColumns.line.file: np.array([row[1] for row in known], np.int32),
-        FrameColumns.function.file: functions,
+        FrameColumns.function.file: np.array(functions, np.uint32),
         FrameColumns.kind.file: np.array([row[3] for row in known], np.uint8),
         FrameColumns.source.file: np.zeros(len(known), np.uint8) if sources is None else sources,
         Strings.end.file: texts.end,

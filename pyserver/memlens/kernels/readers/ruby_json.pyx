@@ -18,7 +18,7 @@ from memlens.kernels.base.addresses cimport (
 from memlens.kernels.base.interning cimport (
     Interner, intern_units, interner_count, interner_free, interner_init, interner_text,
 )
-from memlens.kernels.base.utf8 cimport write_utf8
+from memlens.kernels.base.utf8 cimport hexadecimal_digit, read_escape, write_utf8
 from memlens.kernels.base.vectors cimport (
     Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
@@ -89,17 +89,6 @@ cdef inline bint is_blank(uint8_t one) noexcept nogil:
 
 cdef inline bint is_key(const uint8_t *data, Text key, const char *name, size_t length) noexcept nogil:
     return key.end - key.start == length and memcmp(data + key.start, name, length) == 0
-
-
-cdef inline int digit(uint8_t one) noexcept nogil:
-    """A hexadecimal digit's value, -1 for another byte."""
-    if 0x30 <= one <= 0x39:
-        return one - 0x30
-    if 0x61 <= one <= 0x66:
-        return one - 0x57
-    if 0x41 <= one <= 0x46:
-        return one - 0x37
-    return -1
 
 
 cdef size_t string_end(const uint8_t *data, size_t at, size_t end) noexcept nogil:
@@ -600,7 +589,7 @@ cdef bint read_address(const uint8_t *data, Text text, uint64_t *address) noexce
         return False
     address[0] = 0
     for at in range(text.start + 2, text.end):
-        value = digit(data[at])
+        value = hexadecimal_digit(data[at])
         if value < 0:
             return False
         address[0] = address[0] << 4 | <uint64_t> value
@@ -673,9 +662,9 @@ cdef int unescape(const uint8_t *data, Text text, size_t most, Vector *out) noex
 
     A half of a character is written as U+FFFD, and an unknown escape as it stands.
     """
-    cdef size_t at = text.start, end = text.end, length = 0
+    cdef size_t at = text.start, end = text.end, length = 0, after
     cdef uint8_t *to
-    cdef uint32_t point, low
+    cdef uint32_t point
     cdef uint8_t one
     if vector_reserve(out, out.count + min(end - at, most) + 8) < 0:
         return -1
@@ -687,33 +676,14 @@ cdef int unescape(const uint8_t *data, Text text, size_t most, Vector *out) noex
             length += 1
             at += 1
             continue
-        one = data[at + 1]
-        if one == 0x75 and at + 6 <= end and read_unit(data + at + 2, &point):
-            at += 6
-            if 0xD800 <= point < 0xDC00:
-                if (at + 6 <= end and data[at] == 0x5C and data[at + 1] == 0x75 and read_unit(data + at + 2, &low)
-                        and 0xDC00 <= low < 0xE000):
-                    point = 0x10000 + ((point - 0xD800) << 10) + (low - 0xDC00)
-                    at += 6
-                else:
-                    point = 0xFFFD
-            elif 0xDC00 <= point < 0xE000:
-                point = 0xFFFD
+        after = read_escape(data, at, end, &point)
+        if after:
             length += write_utf8(to + length, point)
-            continue
-        at += 2
-        if one == 0x6E:
-            one = 0x0A
-        elif one == 0x74:
-            one = 0x09
-        elif one == 0x72:
-            one = 0x0D
-        elif one == 0x62:
-            one = 0x08
-        elif one == 0x66:
-            one = 0x0C
-        to[length] = one
-        length += 1
+            at = after
+        else:
+            to[length] = data[at + 1]
+            length += 1
+            at += 2
     if at < end:
         # not in the midst of a character
         while length and to[length - 1] & 0xC0 == 0x80:
@@ -722,14 +692,3 @@ cdef int unescape(const uint8_t *data, Text text, size_t most, Vector *out) noex
             length -= 1
     out.count += length
     return 1 if at >= end else 0
-
-
-cdef inline bint read_unit(const uint8_t *data, uint32_t *unit) noexcept nogil:
-    cdef int each, value
-    unit[0] = 0
-    for each in range(4):
-        value = digit(data[each])
-        if value < 0:
-            return False
-        unit[0] = unit[0] << 4 | <uint32_t> value
-    return True

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What readers have in common that scan a mapped file in steps, so that progress shows and a reading can be cancelled."""
+"""What readers that scan a mapped file in steps have in common: progress shows, and a reading can be cancelled."""
 
 
 cdef class Scan:

@@ -11,7 +11,7 @@ Source of the format: ``HeapSnapshotJSONSerializer`` in ``src/profiler/heap-snap
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy
 
-from memlens.kernels.base.utf8 cimport write_utf8
+from memlens.kernels.base.utf8 cimport read_escape, write_utf8
 from memlens.kernels.base.vectors cimport (
     Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
@@ -285,25 +285,6 @@ cdef class Rows(ArrayReader):
 
 # ---- strings -------------------------------------------------------------------------------------------------
 
-cdef inline int hexadecimal(const uint8_t *data, uint32_t *value) noexcept nogil:
-    """Read four hexadecimal digits; 0 if they aren't that."""
-    cdef int place
-    cdef uint8_t one
-    value[0] = 0
-    for place in range(4):
-        one = data[place]
-        if 0x30 <= one <= 0x39:
-            one -= 0x30
-        elif 0x41 <= one <= 0x46:
-            one -= 0x37
-        elif 0x61 <= one <= 0x66:
-            one -= 0x57
-        else:
-            return 0
-        value[0] = value[0] << 4 | one
-    return 1
-
-
 cdef class Strings(ArrayReader):
     """Reads an array of strings into one arena of UTF-8 and the end of each; before them stands an empty one.
 
@@ -356,9 +337,8 @@ cdef class Strings(ArrayReader):
         """Append the string between two quotes. What is decoded is never longer than the text that it is made of."""
         cdef uint8_t *out
         cdef const void *found
-        cdef size_t length = 0, plain
-        cdef uint32_t point = 0, low = 0
-        cdef uint8_t one
+        cdef size_t length = 0, plain, after
+        cdef uint32_t point = 0
         cdef uint64_t total
         if vector_reserve(&self.utf8, self.utf8.count + (end - at) + 4) < 0:
             return self.fail(E_NO_MEMORY, at)
@@ -371,38 +351,11 @@ cdef class Strings(ArrayReader):
             at += plain
             if at >= end:
                 break
-            # the quote after the string is no escape, so there is always a character here
-            one = data[at + 1]
-            at += 2
-            if one == 0x75:
-                if at + 4 > end or not hexadecimal(data + at, &point):
-                    return self.fail(E_SYNTAX, at)
-                at += 4
-                if 0xD800 <= point < 0xDC00:
-                    if (at + 6 <= end and data[at] == 0x5C and data[at + 1] == 0x75
-                            and hexadecimal(data + at + 2, &low) and 0xDC00 <= low < 0xE000):
-                        point = 0x10000 + ((point - 0xD800) << 10) + (low - 0xDC00)
-                        at += 6
-                    else:
-                        point = 0xFFFD
-                elif 0xDC00 <= point < 0xE000:
-                    point = 0xFFFD
-                length += write_utf8(out + length, point)
-                continue
-            if one == 0x6E:
-                one = 0x0A
-            elif one == 0x74:
-                one = 0x09
-            elif one == 0x72:
-                one = 0x0D
-            elif one == 0x62:
-                one = 0x08
-            elif one == 0x66:
-                one = 0x0C
-            elif one not in (0x22, 0x5C, 0x2F):
-                return self.fail(E_SYNTAX, at - 1)
-            out[length] = one
-            length += 1
+            after = read_escape(data, at, end, &point)
+            if after == 0:
+                return self.fail(E_SYNTAX, at)
+            at = after
+            length += write_utf8(out + length, point)
         self.utf8.count += length
         total = self.utf8.count
         if vector_push(&self.ends, &total) < 0:

@@ -205,7 +205,7 @@ def _narrowed(snapshot: Snapshot, chosen: Chosen) -> dict[str, Numbers]:
 
 
 def _retained(snapshot: Snapshot, group_of: Numbers, groups: int) -> Numbers:
-    """What the objects of each group retain that no other one of it dominates; number ``groups`` stands for no group."""
+    """What the objects of each group retain that no other one of it dominates; number ``groups`` means none."""
     stored = snapshot.objects
     sums = np.zeros(groups + 1, np.uint64)
     kernel.retained_by_type(

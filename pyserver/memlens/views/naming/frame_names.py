@@ -97,6 +97,8 @@ class FrameNames:
             if len(numbers) != self.frames or (self.frames and int(numbers.max()) >= self.frames):
                 raise ValueError("frames are named by unknown ones")
             self._merged[merge] = np.concatenate((numbers, self._others))
+        self._searched: list[str] = []
+        """What each name is found by, in lower case; empty until something is searched for."""
         self.merge: Merge = "line"
         self._known: dict[Merge, dict[int, FlameName]] = {merge: {} for merge in get_args(Merge)}
         """Names that were asked for, in words: the next picture has most of them again."""
@@ -198,9 +200,11 @@ class FrameNames:
 
     def matching(self, text: str) -> npt.NDArray[np.uint8]:
         """1 for the names that hold a text, whatever its case: in their function, file, line or package."""
+        if not self._searched:
+            self._searched += [f"{row[2]}\n{row[0]}:{row[1]}".casefold() for row in self._frames.each()]
+            self._searched += [name.casefold() for name in (*SPECIAL_NAMES, *self.packages)]
         wanted = text.casefold()
-        others = [wanted in name.casefold() for name in (*SPECIAL_NAMES, *self.packages)]
-        matches = np.concatenate((self._frames.matching(text), np.array(others, np.bool_)))
+        matches = np.fromiter((wanted in each for each in self._searched), np.bool_, self.count)
         # merged frames have one file and function and differ by their lines alone: any of these will do
         result = np.zeros(self.count, np.uint8)
         result[self.merged(self.merge)[matches]] = 1

@@ -1,6 +1,6 @@
 """A set of allocations as a tree: grouped by one thing, each group by the next, down to single allocations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
@@ -133,10 +133,7 @@ def groups(
         count=int(items.values[COUNT].sum()) if counted else None,
         groups=len(ordered),
         offset=offset,
-        rows=[
-            _group(found.name(key), key, figures, counted=counted)
-            for key in ordered[offset : offset + limit].tolist()
-        ],
+        rows=list(_rows_of(ordered[offset : offset + limit], found.name, figures, counted=counted)),
         largest=figures.largest_is,
     )
 
@@ -213,21 +210,27 @@ def _ordered(figures: _Figures, name: NameOf, order: GroupOrder, *, descending: 
     return keys[np.argsort(-column if descending else column, kind="stable")]
 
 
-def _group(name: GroupName, key: int, figures: _Figures, *, counted: bool) -> Group:
-    largest = int(figures.largest[key])
-    pools = 0 if figures.pools is None else int(figures.pools[key])
-    perhaps = f"perhaps pools: {format_value(pools, figures.unit)}" if pools else ""
-    return Group(
-        key,
-        name.name,
-        ", ".join(filter(None, (name.detail, perhaps))),
-        name.place,
-        name.filter,
-        int(figures.sums[key, AMOUNT]),
-        int(figures.sums[key, COUNT]) if counted else None,
-        None if figures.largest_is == "block" and not largest else largest,
-        None if figures.allocations is None else int(figures.allocations[key]),
+def _rows_of(
+    page: npt.NDArray[np.integer], name: Callable[[int], GroupName], figures: _Figures, *, counted: bool
+) -> Iterator[Group]:
+    nothing = [0] * len(page)
+    columns = (
+        page.tolist(),
+        figures.sums[page, AMOUNT].tolist(),
+        figures.sums[page, COUNT].tolist(),
+        figures.largest[page].tolist(),
+        nothing if figures.pools is None else figures.pools[page].tolist(),
+        [None] * len(page) if figures.allocations is None else figures.allocations[page].tolist(),
     )
+    for key, amount, count, largest, pools, allocations in zip(*columns, strict=True):
+        known = name(key)
+        detail = known.detail
+        if pools:
+            detail = ", ".join(filter(None, (detail, f"perhaps pools: {format_value(pools, figures.unit)}")))
+        yield Group(
+            key, known.name, detail, known.place, known.filter, amount, count if counted else None,
+            None if figures.largest_is == "block" and not largest else largest, allocations,
+        )  # fmt: skip
 
 
 def members(

@@ -109,7 +109,7 @@ def _ranges(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[Any], npt.NDAr
     known["span"] = np.arange(len(spans))
     default = [row for row, pool in enumerate(snapshot.manifest.pools) if tuple(pool) == (0, 0)][:1]
     if np.isin(known["pool"], [0, *default]).all():
-        # where no private pool is known, segments without a recorded pool (PyTorch before 2.12) belong to the default one
+        # where no private pool is known, segments without a pool (PyTorch before 2.12) belong to the default one
         known["pool"] = default[0] if default else 0
     parts = [known]
     end = len(known)
@@ -191,10 +191,10 @@ def _lanes(ranges: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]
     tops = np.cumsum(sizes + gaps)
     lanes["y"] = tops - sizes
     first = np.searchsorted(lanes["group"], np.arange(group_count))
-    stop = np.searchsorted(lanes["group"], np.arange(group_count), "right")
+    last = np.searchsorted(lanes["group"], np.arange(group_count), "right")
     groups = np.zeros(group_count, GROUP)
-    groups["y"], groups["lanes"] = lanes["y"][first], stop - first
-    groups["size"] = tops[stop - 1] - groups["y"]
+    groups["y"], groups["lanes"] = lanes["y"][first], last - first
+    groups["size"] = tops[last - 1] - groups["y"]
     members = placed[np.flatnonzero(new_group)]
     groups["stream"], groups["pool"] = members["stream"], members["pool"]
     return lanes, groups, int(lanes["y"][-1] + lanes["size"][-1])
