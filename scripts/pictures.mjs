@@ -1,5 +1,5 @@
 // node scripts/pictures.mjs [THEME [FOLDER]]: takes the README's pictures of all views in a real VS Code.
-// THEME is dark, light, hc or hc-light.
+// THEME is dark, light, hc or hc-light. `node scripts/pictures.mjs heaps` takes those of docs/, light and dark.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -7,6 +7,7 @@ import { openVSCode } from '../tests/e2e/harness.mjs';
 import { writeLater } from '../tests/e2e/profiles.mjs';
 import { annotated, outOfMemory, segmented } from '../tests/e2e/snapshots.mjs';
 import { SnapshotView } from '../tests/e2e/view.mjs';
+import { takeHeapPictures } from './lib/heap-pictures.mjs';
 import { ROOT, venvProgram } from './lib/paths.mjs';
 import { main } from './lib/steps.mjs';
 
@@ -32,6 +33,10 @@ pickle.dump(data, open(sys.argv[2], 'wb'))
 `;
 
 main(async () => {
+  if (process.argv[2] === 'heaps') {
+    await takeHeapPictures();
+    return;
+  }
   mkdirSync(MEDIA, { recursive: true });
   const theme = process.argv[2] ?? 'dark';
   const out = process.argv[3] ?? MEDIA;

@@ -10,10 +10,10 @@ import type {
   VIEW_METHODS,
 } from './protocol.gen';
 
-/** The requests that a view may send. The host adds the `snapshot`, and the `other` that it is compared with. */
+/** The requests that a view may send. The host adds the `snapshot`, the `other` that it is compared with, and a series' `dumps`. */
 export type ViewMethod = (typeof VIEW_METHODS)[number];
 
-export type ViewParams<M extends ViewMethod> = Omit<Requests[M]['params'], 'snapshot' | 'other'>;
+export type ViewParams<M extends ViewMethod> = Omit<Requests[M]['params'], 'snapshot' | 'other' | 'dumps'>;
 
 /** A result's base64 `geometry` arrives as an ArrayBuffer, decoded by the host. */
 export type ViewResult<M extends ViewMethod> = Unpacked<Requests[M]['result']>;
@@ -74,6 +74,16 @@ export type OtherSnapshot =
   | { is: 'opening'; uri: string; name: string; stage: string; fraction: number | null }
   | { is: 'open'; uri: string; name: string; info: SnapshotInfo; itself: boolean; older: boolean }
   | { is: 'failed'; uri: string; name: string; problem: Problem };
+
+/** A heap dump of a series; `own` is the view's. */
+export interface SeriesDump {
+  readonly is: 'own' | OtherSnapshot['is'];
+  readonly uri: string;
+  readonly name: string;
+  readonly writtenMs: number;
+  /** What is wrong with one that failed. */
+  readonly message: string;
+}
 
 /** The comparison of a view, and its options. */
 export interface CompareState {
@@ -147,6 +157,10 @@ export interface GraphState {
   by: 'type' | HeapTypes['by'];
   /** The strengths of references that paths follow besides strong ones. */
   through: Requests['memlens/heapPaths']['params']['through'];
+  /** Whether rings stand beside the boxes of the dominator tree. */
+  sunburst: boolean;
+  /** The files of the series beside the view's own. */
+  series: string[];
   /** The visible part of the dominator tree. */
   x0: number;
   x1: number;
@@ -203,6 +217,8 @@ export type ToWebviewMessage =
   | { type: 'sourceMissing'; file: string; line: number; lookedFor: string }
   /** The snapshot that it is compared with, or null; `fresh` if the user has just chosen it. */
   | { type: 'other'; other: OtherSnapshot | null; fresh: boolean }
+  /** The heap dumps over time, in their order; empty without any beside the view's own. */
+  | { type: 'series'; dumps: readonly SeriesDump[] }
   /** Whether a file has changed since it was read. */
   | { type: 'file'; of: ShownFile; state: FileState }
   /** Go to a place where the view has been, or that a link says. */
@@ -227,6 +243,9 @@ export type FromWebviewMessage =
   | { type: 'locate'; what: 'file' | 'folder'; file: string; line: number }
   | { type: 'bookmark'; change: BookmarkChange }
   | { type: 'chooseOther' }
+  /** Choose the heap dumps of a series, or have none. */
+  | { type: 'chooseSeries' }
+  | { type: 'clearSeries' }
   | { type: 'retryOther' }
   /** Read a changed file again. */
   | { type: 'reload'; of: ShownFile }

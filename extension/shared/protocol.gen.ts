@@ -330,6 +330,48 @@ export interface CompareFlameSearchParams {
   text: string;
 }
 
+/** The objects of a type that `snapshot` alone has; all of them where ids don't last. */
+export interface CompareHeapObjectsParams {
+  snapshot: string;
+  other: string;
+  other_first: boolean;
+  filter: string;
+  type: string;
+  offset: number;
+  limit: number;
+}
+
+/** The types of both whose names have all words of `search`, the largest difference first. */
+export interface CompareHeapTypesParams {
+  snapshot: string;
+  other: string;
+  other_first: boolean;
+  filter: string;
+  search: string;
+  order: 'count' | 'gone' | 'name' | 'new' | 'retained' | 'shallow';
+  reverse: boolean;
+  offset: number;
+  limit: number;
+}
+
+/** Two heap dumps in all, what holds new objects, and where in the dominator tree they differ. */
+export interface CompareHeapsParams {
+  snapshot: string;
+  other: string;
+  other_first: boolean;
+  filter: string;
+}
+
+/** As :class:`memlens.views.compare.heaps.HeapComparison`, without the types. */
+export interface CompareHeapsResult {
+  matched: 'id' | 'type';
+  before: HeapSide;
+  after: HeapSide;
+  types_total: number;
+  holders: GrowingHolder[];
+  paths: GrownPath[];
+}
+
 /** Which moments of `other_device` lie beside some of `device`. */
 export interface CompareMomentsParams {
   snapshot: string;
@@ -438,6 +480,32 @@ export interface ComparedTree {
   scale: 'absolute' | 'normalised';
   width: 'after' | 'before' | 'both';
   attribution: 'any' | 'mine';
+}
+
+/**
+ * A type in both dumps. `new` and `gone` are objects of one dump alone, None without ids.
+ *
+ * `before_number` and `after_number` are its numbers in the dumps, None where one hasn't it.
+ */
+export interface ComparedType {
+  type: string;
+  before_number: number | null;
+  after_number: number | null;
+  before_count: number;
+  after_count: number;
+  before_shallow_bytes: number;
+  after_shallow_bytes: number;
+  before_retained_bytes: number;
+  after_retained_bytes: number;
+  new: number | null;
+  gone: number | null;
+}
+
+/** Types `offset` and on of `total`. */
+export interface ComparedTypes {
+  rows: ComparedType[];
+  offset: number;
+  total: number;
 }
 
 /**
@@ -1054,6 +1122,34 @@ export interface GroupsParams {
 }
 
 /**
+ * An object of both dumps, and the new ones whose nearest dominator of both dumps it is; each counts once.
+ *
+ * `object` is the one of the later dump, `before_object` its number in the earlier one.
+ */
+export interface GrowingHolder {
+  object: ObjectRow;
+  before_object: number;
+  before_retained_bytes: number;
+  new_objects: number;
+  new_bytes: number;
+}
+
+/**
+ * A node of the dominator tree grouped by type: types from the root down to it, and what it has in each dump.
+ *
+ * `group` is its number in the later dump, `before_group` that in the earlier one, None where it has no such node.
+ */
+export interface GrownPath {
+  path: string[];
+  group: number;
+  before_group: number | null;
+  before_objects: number;
+  after_objects: number;
+  before_retained_bytes: number;
+  after_retained_bytes: number;
+}
+
+/**
  * The lines that grew the most first, those that never shrink before the others.
  *
  * `ends` are how many step ends were measured, each `every` steps. `moments` are those of a row's points.
@@ -1114,6 +1210,19 @@ export interface HeadlineAnswer {
 export interface HeadlineParams {
   snapshot: string;
   device?: number | null;
+}
+
+/** What a line of source defines, in a heap dump. `file` is as the dump spells it, or a path here. */
+export interface HeapAtParams {
+  snapshot: string;
+  file: string;
+  line: number;
+}
+
+/** The number of the type that is defined there, else a filter for closures of the function; None for neither. */
+export interface HeapAtResult {
+  type: number | null;
+  filter: string | null;
 }
 
 /** What an object dominates, the largest first; None for what no object does. */
@@ -1237,6 +1346,41 @@ export interface HeapRetainedParams {
   kind: number | null;
   group: number | null;
   filter: string;
+}
+
+/** Several dumps in their order; the types first that always grow, by how much. */
+export interface HeapSeries {
+  objects: number[];
+  shallow_bytes: number[];
+  types: SeriesType[];
+  types_total: number;
+}
+
+/** Several heap dumps in the order of `dumps`, which the host adds; `snapshot` is one of them. */
+export interface HeapSeriesParams {
+  snapshot: string;
+  dumps: string[];
+  filter: string;
+  search: string;
+  limit: number;
+}
+
+/** What a dump has in all; `only_objects` and `only_bytes` of what the other hasn't, None without ids. */
+export interface HeapSide {
+  objects: number;
+  shallow_bytes: number;
+  reachable_bytes: number;
+  only_objects: number | null;
+  only_bytes: number | null;
+}
+
+/** A part of the dominator tree of a heap dump by type, `[x0, x1]` in shares of the whole. */
+export interface HeapSvgParams {
+  snapshot: string;
+  form: 'icicle' | 'sunburst';
+  x0: number;
+  x1: number;
+  theme: 'dark' | 'light';
 }
 
 /** A type by its number, and the largest of its instances. */
@@ -2066,6 +2210,15 @@ export interface SegmentState {
   known: boolean;
 }
 
+/** A type in each of several dumps; `grows` if it never retains less than before, and more in the last dump. */
+export interface SeriesType {
+  type: string;
+  counts: number[];
+  shallow_bytes: number[];
+  retained_bytes: number[];
+  grows: boolean;
+}
+
 /**
  * The user's settings, sent with `initializationOptions` and `workspace/didChangeConfiguration`.
  *
@@ -2531,6 +2684,10 @@ export interface Requests {
   'memlens/compareFlameNode': { params: CompareFlameNodeParams; result: FlameNodeAnswer };
   'memlens/compareFlameChildren': { params: CompareFlameChildrenParams; result: FlameChildrenAnswer };
   'memlens/compareFlameSearch': { params: CompareFlameSearchParams; result: FlameSearchAnswer };
+  'memlens/compareHeaps': { params: CompareHeapsParams; result: CompareHeapsResult };
+  'memlens/compareHeapTypes': { params: CompareHeapTypesParams; result: ComparedTypes };
+  'memlens/compareHeapObjects': { params: CompareHeapObjectsParams; result: ObjectsAnswer };
+  'memlens/heapSeries': { params: HeapSeriesParams; result: HeapSeries };
   'memlens/flame': { params: FlameParams; result: FlameResult };
   'memlens/flameNode': { params: FlameNodeParams; result: FlameNodeAnswer };
   'memlens/flameChildren': { params: FlameChildrenParams; result: FlameChildrenAnswer };
@@ -2573,8 +2730,10 @@ export interface Requests {
   'memlens/heapPaths': { params: HeapPathsParams; result: PathsAnswer };
   'memlens/heapMergedPaths': { params: HeapMergedPathsParams; result: PathNodesAnswer };
   'memlens/heapRetained': { params: HeapRetainedParams; result: RetainedAnswer };
+  'memlens/heapAt': { params: HeapAtParams; result: HeapAtResult };
   'memlens/timelineSvg': { params: TimelineSvgParams; result: SvgResult };
   'memlens/flameSvg': { params: FlameSvgParams; result: SvgResult };
+  'memlens/heapSvg': { params: HeapSvgParams; result: SvgResult };
   'memlens/report': { params: ReportParams; result: ReportResult };
   'memlens/findingMarkdown': { params: FindingMarkdownParams; result: ReportResult };
   'memlens/bookmarks': { params: BookmarksParams; result: BookmarksAnswer };
@@ -2617,6 +2776,10 @@ export const VIEW_METHODS = [
   'memlens/compareFlameNode',
   'memlens/compareFlameChildren',
   'memlens/compareFlameSearch',
+  'memlens/compareHeaps',
+  'memlens/compareHeapTypes',
+  'memlens/compareHeapObjects',
+  'memlens/heapSeries',
   'memlens/flame',
   'memlens/flameNode',
   'memlens/flameChildren',
@@ -2659,8 +2822,10 @@ export const VIEW_METHODS = [
   'memlens/heapPaths',
   'memlens/heapMergedPaths',
   'memlens/heapRetained',
+  'memlens/heapAt',
   'memlens/timelineSvg',
   'memlens/flameSvg',
+  'memlens/heapSvg',
   'memlens/report',
   'memlens/findingMarkdown',
   'memlens/bookmarks',

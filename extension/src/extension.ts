@@ -3,7 +3,7 @@
 import type * as vscode from 'vscode';
 import { createLogger, messageOf } from './base/logger';
 import { changeBookmarks } from './commands/bookmarks';
-import { chooseOther, registerCompareCommands } from './commands/compare';
+import { chooseOther, chooseSeries, registerCompareCommands } from './commands/compare';
 import { registerLineCommands } from './commands/lines';
 import { openAsText, registerOpenCommands } from './commands/open';
 import { isPageActive, PageOffers } from './commands/pages';
@@ -39,6 +39,7 @@ export function activate(context: vscode.ExtensionContext): void {
       locate: (view, what, file, line) => sources.locate(view, what, file, line),
       openAsText,
       chooseOther: (view) => chooseOther(view, editors),
+      chooseSeries: (view) => chooseSeries(view),
       saveText,
       copyLink: (view, state) => copyLink(context.extension.id, view, state),
       changeBookmarks: (view, change) => changeBookmarks(server, editors, view, change),

@@ -5,11 +5,15 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { venvProgram } from '../../scripts/lib/paths.mjs';
 import { poorContrasts } from './contrast.mjs';
 import { ROOT, openVSCode } from './harness.mjs';
 import { SnapshotView, boxesStandStill, until } from './view.mjs';
 
 const FILE = 'service.heapsnapshot';
+/** The same process before: the first has a quarter of the sessions, the second half of them. */
+const EARLIER = ['first.heapsnapshot', 'second.heapsnapshot', 'third.heapsnapshot'];
+const PYTHON = 'sessions.pyheap';
 const FOLDER = path.join(ROOT, 'tests/fixtures/heap');
 const SOURCE = readFileSync(path.join(FOLDER, 'leak.js'), 'utf8').split('\n');
 const lineOf = (text) => SOURCE.findIndex((line) => line.includes(text)) + 1;
@@ -21,10 +25,16 @@ before(async () => {
   vscode = await openVSCode({
     workspace: FOLDER,
     // VS Code has a viewer of its own for these files
-    settings: { 'workbench.editorAssociations': { '*.heapsnapshot': 'memlens.snapshot' } },
+    settings: {
+      'workbench.editorAssociations': {
+        '*.heapsnapshot': 'memlens.snapshot',
+        '*.zst': 'memlens.snapshot.optional',
+      },
+    },
     viewport: { width: 1440, height: 900 },
     prepare: (folder) => {
-      execFileSync(process.execPath, ['leak.js', FILE], { cwd: folder });
+      execFileSync(process.execPath, ['leak.js', ...EARLIER, FILE], { cwd: folder });
+      execFileSync(venvProgram('python'), ['src/sessions.py', PYTHON], { cwd: folder });
     },
   });
   await open();
@@ -137,6 +147,75 @@ test('SQL leads to objects, and what was looked at comes back after a reload', a
   await view.locator('.dock [role=tab][aria-selected=true]', { hasText: 'Dominators' }).waitFor();
 });
 
+test('an earlier dump beside it: what is new, who holds it and where', async () => {
+  await view.pane('Compare');
+  await view.locator('.compare-notice .button').click();
+  await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: EARLIER[0] }).first().click();
+  const rows = view.locator('[id=pane-compare] .grid-row');
+  const session = rows.filter({ hasText: /^Session(?!Store)/ }).first();
+  await session.waitFor();
+  assert.match(await session.innerText(), /4,000[^]*\+3000[^]*3,000[^]*0[^]*MiB/);
+  await vscode.screenshot('heap-compare');
+  // those that are new, the largest first
+  await session.locator('.twistie').first().click();
+  await rows
+    .filter({ hasText: /Session @/ })
+    .first()
+    .click();
+  await view.locator('.heap-details h2', { hasText: 'Object' }).waitFor();
+  await view.locator('.choice button', { hasText: 'Holders' }).click();
+  await rows
+    .first()
+    .filter({ hasText: /^(Map|\(array\)) @/ })
+    .waitFor();
+  await view.locator('.choice button', { hasText: 'Paths' }).click();
+  await rows
+    .filter({ hasText: /Session/ })
+    .first()
+    .waitFor();
+  await vscode.screenshot('heap-compare-paths');
+  await view.locator('.choice button', { hasText: 'Over time' }).click();
+  await view.locator('.compare-notice .button', { hasText: 'Choose Dumps' }).click();
+  await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: EARLIER[1] }).first().waitFor();
+  await vscode.page.keyboard.press('Enter');
+  await view.locator('.series-chart').waitFor();
+  const line = rows.filter({ hasText: /^Session(?!Store)/ }).first();
+  assert.match(await line.innerText(), /grows throughout[^]*4,000/);
+  await line.click();
+  await view.locator('.series-line.marked').waitFor();
+  assert.equal(await view.locator('.series-line.marked circle').count(), 4);
+  await vscode.screenshot('heap-series');
+});
+
+test('the same as rings: the same figures, zoom and selection', async () => {
+  await view.locator('.sunburst-toggle').click();
+  const rings = view.locator('.sunburst-surface');
+  await rings.waitFor();
+  await boxesStandStill(boxes);
+  const arcs = () => view.frame.evaluate(() => window.memlensSunburst());
+  await until(async () => (await arcs()).length > 0, 'rings are drawn');
+  const all = await arcs();
+  const info = await vscode.memlens('info', FILE);
+  const types = await vscode.memlens('types', FILE);
+  const { retained_bytes: retained } = types.types.find(({ type }) => type === 'Session');
+  const turn = all.filter(({ name }) => name === 'Session').reduce((sum, { angle }) => sum + angle, 0);
+  assert.ok(Math.abs(turn - (2 * Math.PI * retained) / info.shallow_bytes) < 0.02, `${turn}`);
+  const first = all.filter(({ depth }) => depth === 1).reduce((sum, { angle }) => sum + angle, 0);
+  assert.ok(first <= 2 * Math.PI + 1e-9 && first > 1.99 * Math.PI, `${first}`);
+  const widest = all.filter(({ name }) => name === 'Session').reduce((a, b) => (b.angle > a.angle ? b : a));
+  const place = await rings.boundingBox();
+  await vscode.page.mouse.click(place.x + widest.x, place.y + widest.y);
+  await view.locator('.heap-details .panel-name', { hasText: 'Session' }).waitFor();
+  await vscode.screenshot('heap-sunburst');
+  await vscode.page.keyboard.press('Enter');
+  await until(async () => (await view.frame.evaluate(() => window.memlensFlame.camera())).x1 < 1, 'zoomed');
+  await boxesStandStill(boxes);
+  await vscode.screenshot('heap-sunburst-zoomed');
+  await vscode.page.keyboard.press('0');
+  await boxesStandStill(boxes);
+  await view.locator('.sunburst-toggle').click();
+});
+
 test('it is legible in every theme, and in a small window', async () => {
   await view.pane('Types');
   for (const theme of ['light', 'hc', 'dark']) {
@@ -151,4 +230,62 @@ test('it is legible in every theme, and in a small window', async () => {
   await vscode.page.setViewportSize({ width: 900, height: 600 });
   await drawn();
   await vscode.screenshot('heap-small');
+  await vscode.page.setViewportSize({ width: 1440, height: 900 });
 });
+
+/** Small programs that keep all their sessions, a dump of each, and the line that is to be found. */
+const LEAKS = [
+  {
+    ...{ file: 'sessions.hprof.zst', source: 'Sessions.java' },
+    type: 'shop.Sessions$Session (jdk.internal.loader.ClassLoaders$AppClassLoader)',
+    ...{
+      line: 'final class Session {',
+      finding: /Held by .*OPEN/,
+      path: /OPEN →.*HashMap.*table →.*Node\[\].*Session/s,
+    },
+  },
+  {
+    ...{ file: 'sessions.gcdump', type: 'Shop.Session (App.dll)', source: 'Sessions.cs' },
+    ...{
+      line: 'sealed class Session',
+      finding: /400 Session.*Shop\.Program\.Open/,
+      path: /Program\.Open.*Dictionary.*Entry.*Session/s,
+    },
+  },
+  {
+    ...{ file: 'sessions.ruby.json.zst', type: 'Session', source: 'sessions.rb' },
+    ...{ line: '= Session.new(user)', finding: /200 Session/, path: /Hash @.*Session @/s },
+  },
+  {
+    ...{ file: PYTHON, type: '__main__.Session', source: 'sessions.py' },
+    ...{
+      line: 'def __init__(self, user: int)',
+      finding: /400 Session.*sessions/,
+      path: /registry.*sessions →.*dict.*Session @/s,
+    },
+  },
+];
+for (const { file, type, source, line, finding, path: held } of LEAKS)
+  test(`a leak of ${source}: the finding names it, the path ends at it, the click is on its line`, async () => {
+    await vscode.openFile(file);
+    view = new SnapshotView(vscode, await vscode.webview());
+    await view.locator('#memlens[data-model=graph][data-state=ready]').waitFor();
+    await drawn();
+    await view.locator('.headline-text', { hasText: finding }).waitFor();
+    await view.locator('.filter-input').fill(`type:"=${type}"`);
+    await view.pane('Types');
+    const types = view.locator('[id=pane-types] .grid-row[aria-level="1"]');
+    await until(async () => (await types.count()) === 1, 'one type is left');
+    // an only row opens of itself
+    await types.filter({ hasText: 'Session' }).waitFor();
+    await view.locator('[id=pane-types] .grid-row[aria-level="2"]').first().click();
+    await view.locator('.heap-actions button', { hasText: 'Why Alive' }).click();
+    const chain = view.locator('.heap-chain').first();
+    await chain.waitFor();
+    assert.match(await chain.innerText(), held);
+    await vscode.screenshot(`heap-of-${source.split('.')[1]}`);
+    await view.locator('.heap-actions button', { hasText: 'Open Source' }).click();
+    const text = readFileSync(path.join(FOLDER, 'src', source), 'utf8').split('\n');
+    await vscode.atLine(source, text.findIndex((each) => each.includes(line)) + 1);
+    await vscode.runCommand('View: Close All Editors');
+  });

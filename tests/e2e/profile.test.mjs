@@ -170,7 +170,9 @@ test('what is brushed over time is what all of the view is about', async () => {
   await until(async () => /^Live at/.test(await chosen()), 'a moment is what is shown');
   await view.locator('.profile-times-canvas').press('Escape');
   await until(async () => !/^Live at \d/.test(await chosen()), 'the whole run again');
-  await view.locator('.profile-times-key', { hasText: 'RSS' }).click();
+  await view.locator('.profile-times-legend').click();
+  await view.menuItem('Resident set (RSS)').click();
+  await view.locator('.profile-times-key.off', { hasText: 'RSS' }).waitFor();
   await vscode.setTheme('light');
   await drawn();
   await vscode.screenshot('profile-times-light');

@@ -25,6 +25,7 @@ async function openView(): Promise<SnapshotView> {
     saveText: () => Promise.resolve(),
     locate: () => Promise.resolve(),
     copyLink: () => Promise.resolve(),
+    chooseSeries: () => Promise.resolve(),
     changeBookmarks: () => Promise.resolve(),
     chooseOther: (view: SnapshotView) => view.compareWith(OTHER),
   };

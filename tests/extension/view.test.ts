@@ -26,6 +26,7 @@ function makeView(uri = Uri.file('/a.pickle')): SnapshotView {
       opened.push(target.toString());
       return Promise.resolve();
     },
+    chooseSeries: () => Promise.resolve(),
     chooseOther: () => Promise.resolve(),
   };
   const typed = uri as unknown as vscode.Uri;

@@ -14,7 +14,14 @@ from tests.python.test_findings_of_heaps import java_heap
 
 from memlens.cli import main
 from memlens.store.snapshot import Snapshot
-from memlens.views.compare.heaps import compare_heaps, series
+from memlens.views.compare.heaps import (
+    compare_heaps,
+    only_here,
+    pair_of,
+    series,
+    series_of,
+    side_of_series,
+)
 from memlens.views.graph.rows import type_names
 
 pytest_plugins = ("tests.python.heap_fixtures",)
@@ -132,3 +139,37 @@ def test_a_real_leak_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureF
     assert row["counts"] == [5_000, 10_000, 10_000]
     assert main(["compare", *files, *cache]) == 0
     assert "new: " in capsys.readouterr().out
+
+
+def test_a_filter_narrows_all_parts_and_new_objects_are_listed(open_dump: Opened) -> None:
+    def heap(sessions: int, others: int) -> bytes:
+        made = HeapFile()
+        root = made.node("synthetic", "")
+        store = made.node("object", "Store", 100, id=1_001)
+        made.edge(root, "property", "store", store)
+        for name, count in (("Session", sessions), ("Other", others)):
+            for number in range(count):
+                item = made.node("object", name, 1_000 + number, id=len(name) * 10_000 + 2 * number + 1)
+                made.edge(store, "property", f"{name}{number}", item)
+        return made.data()
+
+    before = open_dump(heap(10, 20), "a.heapsnapshot")
+    after = open_dump(heap(40, 30), "b.heapsnapshot")
+    whole, narrow = pair_of(before, after), pair_of(before, after, "type:=Session")
+    (session,) = narrow.types("", "retained", 0, 10, reverse=False).rows
+    assert (session.type, session.before_count, session.after_count, session.new) == ("Session", 10, 40, 30)
+    assert [row.path[-1] for row in narrow.comparison.paths] == ["Session"]
+    assert (whole.comparison.after.only_objects, narrow.comparison.after.only_objects) == (40, 30)
+    by_new = [row.type for row in whole.types("", "new", 0, 10, reverse=False).rows]
+    assert by_new[:2] == ["Session", "Other"]
+    assert [row.type for row in whole.types("", "name", 0, 10, reverse=True).rows][-1] == "(synthetic)"
+    names = type_names(after)
+    assert (session.before_number, session.after_number) == (
+        type_names(before).index("Session"), names.index("Session"),
+    )  # fmt: skip
+    (holder,) = narrow.comparison.holders
+    assert (names[int(after.objects.type[holder.object.object])], holder.new_objects) == ("Store", 30)
+    assert int(before.objects.id[holder.before_object]) == 1_001
+    listed = only_here(after, narrow.only_after, "Session", 0, 5)
+    assert (listed.total, [row.shallow_bytes for row in listed.rows]) == (30, [1039, 1038, 1037, 1036, 1035])
+    assert series_of([side_of_series(each, "type:=Other") for each in (before, after)]).objects == [20, 30]

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from tests.python import gcdump_files
 from tests.python.conftest import ROOT
+from tests.python.ruby_files import RECORDED
 from tests.python.test_findings_of_heaps import java_heap, v8_heap
 
 from memlens.cli import main
 
-PAGES = ("node", "java", "dotnet")
+PAGES = ("node", "java", "dotnet", "ruby")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -21,13 +22,13 @@ def test_commands_print_what_stands_there(
     for name, data in (
         ("before.heapsnapshot", v8_heap(has=False)), ("app.heapsnapshot", v8_heap(has=True)),
         ("before.hprof", java_heap(has=False)), ("app.hprof", java_heap(has=True)),
-        ("app.gcdump", gcdump_files.small()),
+        ("app.gcdump", gcdump_files.small()), ("sessions.ruby.json.zst", RECORDED.read_bytes()),
     ):  # fmt: skip
         (tmp_path / name).write_bytes(data)
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
     asked = 0
-    for block in re.findall(r"^```(?:js)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+    for block in re.findall(r"^```(?:js|ruby)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         for command, shown in re.findall(r"^\$ memlens (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
             capsys.readouterr()
             assert main([*shlex.split(command), "--cache-dir", str(tmp_path / "cache")]) == 0

@@ -25,7 +25,7 @@ from memlens.kernels.graph.alike import first_alike
 from memlens.store.objects.compact import Dominated, compact_tree
 from memlens.store.objects.room import Room
 
-Rows = np.recarray[Any, Any]
+Rows = np.ndarray[Any, Any]
 
 SEEDS = range(2_000)
 
@@ -308,7 +308,11 @@ def _compact(
         root,
         room,
     )
-    return np.rec.fromarrays(list(columns.values()), names=list(columns)), group
+    rows = np.empty(len(group) + 1, [(name, column.dtype) for name, column in columns.items()])
+    rows = rows[: len(columns["type"])]
+    for name, column in columns.items():
+        rows[name] = column
+    return rows, group
 
 
 def test_the_compact_tree_groups_by_the_types_of_all_dominators(tmp_path: Path) -> None:

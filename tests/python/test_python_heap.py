@@ -1,7 +1,9 @@
 """Heap dumps of Python by Memlens: against the interpreter's own counts, and what no dump may do to a program."""
 
 import json
+import os
 import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -207,6 +209,48 @@ def test_another_process_needs_a_newer_python(tmp_path: Path, capsys: pytest.Cap
         pytest.skip("this Python reaches into others")
     assert main(["dump", "1", str(tmp_path / "x.heap")]) == 1
     assert "Python 3.14" in capsys.readouterr().err
+
+
+NEWER = os.environ.get("MEMLENS_TEST_PYTHON314") or shutil.which("python3.14") or ""
+
+WAITING = """
+import sys, time
+class Session:
+    def __init__(self, user): self.user = user
+def serve():
+    kept = [Session(f"user {n}") for n in range(300)]
+    print("ready", flush=True)
+    while True: time.sleep(0.01)
+serve()
+"""
+
+
+@pytest.mark.skipif(not NEWER, reason="needs a python3.14, or MEMLENS_TEST_PYTHON314")
+def test_the_heap_of_another_process(tmp_path: Path) -> None:
+    program, out = tmp_path / "program.py", tmp_path / "out.heap"
+    program.write_text(WAITING)
+    environment = {"PYTHONPATH": str(LIBRARY), "PYTHONDONTWRITEBYTECODE": "1"}
+    with subprocess.Popen([NEWER, program], stdout=subprocess.PIPE, text=True) as running:
+        try:
+            assert running.stdout is not None
+            assert running.stdout.readline() == "ready\n"
+            command = [NEWER, "-m", "memlens.remote_dump", str(running.pid), str(out)]
+            done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+            if done.returncode and "ptrace" in done.stderr:
+                pytest.skip("this machine doesn't allow a process to trace another")
+            assert done.returncode == 0, done.stderr
+            assert "the process stood still for" in done.stdout
+            assert running.poll() is None
+        finally:
+            running.kill()
+    graph = load(out)
+    assert type_names(graph).count("__main__.Session") == 300
+    assert graph.settings["python"].startswith("3.14")
+    held = [(kind, detail, place) for kind, _, detail, place in roots(graph) if kind == "local"]
+    line = 1 + WAITING.split("\n").index("    while True: time.sleep(0.01)")
+    assert any(detail.startswith("kept") and place == f"{program}:{line}" for _, detail, place in held), held
+    # nothing of the dump itself
+    assert not any("<memlens dump>" in place for *_, place in roots(graph))
 
 
 def made(tmp_path: Path, data: bytes) -> Path:

@@ -6,8 +6,10 @@ import pickle
 import random
 import re
 from collections.abc import Callable
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -256,12 +258,17 @@ def test_the_picture_of_reserved_memory_has_the_figures_of_the_view(opened: Open
         snapshot.ask(lambda each: reserved(each, 0, "event", 5.0, 5.0))
 
 
+def asked(ask: Callable[[Snapshot, Any], Any], params: Any, snapshot: Snapshot) -> Any:
+    return ask(snapshot, params)
+
+
 def test_one_finding_is_copied_as_the_list_has_it(opened: Opened, sample: Path) -> None:
     snapshot = opened(sample)
     ask = QUESTIONS["memlens/findingMarkdown"]
     whole = "\n".join(markdown(summary(snapshot)))
     for number, finding in enumerate(findings(snapshot, None, 20).findings):
-        text = snapshot.ask(lambda each, at=number: ask(each, FindingMarkdownParams("s", at))).text
+        params = FindingMarkdownParams("s", number)
+        text = snapshot.ask(partial(asked, ask, params)).text
         assert text.startswith(f"**{finding.title}**")
         assert text.splitlines()[0] in whole
     with pytest.raises(BadRequestError):

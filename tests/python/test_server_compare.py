@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.python.heap_files import HeapFile
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import open_view, problem_of, write_snapshot
 
@@ -182,3 +183,37 @@ def test_nothing_is_kept_of_what_was_compared(
     server.request("memlens/close", {"snapshot": pair["other"], "view": "v1.other"})
     maps = Path(f"/proc/{server.pid}/maps").read_text()
     assert str(cache_folder) not in maps
+
+
+def test_heap_dumps_beside_each_other_and_over_time(server: LspClient, tmp_path: Path) -> None:
+    names = []
+    for number, count in enumerate((5, 9, 30)):
+        heap = HeapFile()
+        root = heap.node("synthetic", "")
+        for item in range(count):
+            heap.edge(root, "property", f"f{item}", heap.node("object", "Session", 1_000))
+        path = tmp_path / f"{number}.heapsnapshot"
+        path.write_bytes(heap.data())
+        names.append(open_view(server, path, f"v{number}")["snapshot"])
+    sides = {"snapshot": names[2], "other": names[0], "other_first": True, "filter": ""}
+    found = server.request("memlens/compareHeaps", sides)
+    assert (found["matched"], found["after"]["only_objects"], found["before"]["only_objects"]) == (
+        "id",
+        25,
+        0,
+    )
+    page = {"search": "sess", "order": "retained", "reverse": False, "offset": 0, "limit": 10}
+    (row,) = server.request("memlens/compareHeapTypes", {**sides, **page})["rows"]
+    assert (row["before_count"], row["after_count"], row["new"]) == (5, 30, 25)
+    asked = {**sides, "type": "Session", "offset": 20, "limit": 10}
+    new = server.request("memlens/compareHeapObjects", asked)
+    assert (new["total"], len(new["rows"])) == (25, 5)
+    # beside itself
+    itself = server.request("memlens/compareHeaps", {**sides, "other": names[2]})
+    assert itself["after"]["only_objects"] == 0
+    series = {"snapshot": names[2], "dumps": names, "filter": "", "search": "", "limit": 10}
+    rows = {row["type"]: row for row in server.request("memlens/heapSeries", series)["types"]}
+    assert (rows["Session"]["counts"], rows["Session"]["grows"]) == ([5, 9, 30], True)
+    trace = open_view(server, write_snapshot(tmp_path / "one.pickle", 400), "v9")
+    with pytest.raises(RpcError, match="no heap dump"):
+        server.request("memlens/compareHeaps", {**sides, "other": trace["snapshot"]})

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import frame
+from tests.python.heap_files import HeapFile
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import find_source, open_view, snapshot_of, wait_until, write_snapshot
 
@@ -20,6 +21,8 @@ from memlens.sources.paths import parse
 pytest_plugins = ("tests.python.server_fixtures",)
 
 SAMPLES = Path(__file__).parents[2] / "samples"
+HEAPS = Path(__file__).parents[1] / "fixtures" / "heap"
+FILE = "/elsewhere/project/code/train.py"
 
 
 def test_hover_shows_what_a_line_allocated(server: LspClient, tmp_path: Path, workspace: Path) -> None:
@@ -349,3 +352,59 @@ def test_only_files_are_ever_found(server: LspClient, workspace: Path) -> None:
     assert find_source(server, "/x/folder.py")["how"] == "none"
     assert find_source(server, str(workspace))["how"] == "none"
     assert find_source(server, "/dev/zero")["how"] == "none"
+
+
+def test_classes_and_functions_say_what_their_objects_come_to(
+    server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path
+) -> None:
+    settings = {"cache_directory": str(cache_folder), "code_lens": True}
+    server.notify("workspace/didChangeConfiguration", {"settings": settings})
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    everything = heap.node("object", "global", 100)
+    heap.edge(root, "shortcut", "global", everything)
+    closures = [heap.node("closure", "step", 64) for _ in range(3)]
+    shared, script = heap.node("code", "step", 40), heap.node("hidden", FILE, 8)
+    heap.edge(closures[0], "internal", "shared", shared)
+    heap.edge(shared, "internal", "script", script)
+    for number, closure in enumerate(closures):
+        heap.edge(everything, "element", number, closure)
+    heap.locations = [(closure, 5, 8, 0) for closure in closures]
+    for number in range(20):
+        item = heap.node("object", "Session", 48)
+        heap.edge(everything, "property", f"s{number}", item)
+        heap.edge(item, "property", "data", heap.node("array", "", 1_000))
+        heap.locations.append((item, 5, 28, 0))
+    (tmp_path / "a.heapsnapshot").write_bytes(heap.data())
+    opened = open_view(server, tmp_path / "a.heapsnapshot", "v1")
+    (tmp_path / "sessions.hprof.zst").write_bytes((HEAPS / "sessions.hprof.zst").read_bytes())
+    (workspace / "Sessions.java").write_text((HEAPS / "src" / "Sessions.java").read_text("utf-8"), "utf-8")
+    java = open_view(server, tmp_path / "sessions.hprof.zst", "v2")
+
+    def lenses(path: Path) -> list[tuple[int, str]]:
+        found = server.request("textDocument/codeLens", {"textDocument": {"uri": path.as_uri()}})
+        return [(lens["range"]["start"]["line"] + 1, lens["command"]["title"]) for lens in found]
+
+    source = workspace / "code" / "train.py"
+    assert lenses(source) == [
+        (9, "3 closures, 240 B retained, 192 B shallow"), (29, "20 instances, 20.5 KiB retained, 20.5 KiB shallow"),
+    ]  # fmt: skip
+    text = server.hover(source, 29)
+    assert text is not None
+    assert "instances of the type Session" in text
+    assert "- Objects: **20**" in text
+    (file,) = server.request("memlens/lineHeat", {"document": {"path": str(source), "cell": None}})["files"]
+    assert [(line["line"], line["live_at_peak_bytes"]) for line in file["lines"]] == [(9, 240), (29, 20_960)]
+    assert file["peak"]["words"] == "retained"
+    asked = {"snapshot": opened["snapshot"], "file": FILE, "line": 29}
+    kind = server.request("memlens/heapAt", asked)["type"]
+    rows = server.request("memlens/heapType", {"snapshot": opened["snapshot"], "kind": kind})
+    assert rows["type"]["type"] == "Session"
+    assert server.request("memlens/heapAt", {**asked, "line": 9})["filter"] == 'name:"=step"'
+    # of Java's classes a dump has the names alone
+    declared = workspace / "Sessions.java"
+    lines = declared.read_text("utf-8").splitlines()
+    at = next(number for number, line in enumerate(lines, 1) if "class Session " in line)
+    assert lenses(declared) == [(at, "400 instances, 3.07 MiB retained, 9.38 KiB shallow")]
+    asked = {"snapshot": java["snapshot"], "file": str(declared), "line": at}
+    assert server.request("memlens/heapAt", asked)["type"] is not None

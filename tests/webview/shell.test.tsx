@@ -373,7 +373,12 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   const context = { info, cursors, setName: 'at the peak' } as unknown as ViewContext;
   const shown: (string | null)[] = [];
   const panes = [pane('liveSet', 'What’s in memory'), pane('flame', 'Flame graph'), pane('sql', 'SQL')];
-  const dock = new Dock(context, { shown: (id) => shown.push(id), toggleTall: never }, panes, 2);
+  const dock = new Dock(
+    context,
+    { shown: (id) => shown.push(id), toggleTall: never, failed: never },
+    panes,
+    2,
+  );
   document.body.append(dock.root);
   dock.show('liveSet');
   await drawn();

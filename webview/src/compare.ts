@@ -45,6 +45,7 @@ export interface OwnProfile {
 }
 
 interface OwnSides {
+  readonly graph: { readonly model: 'graph' };
   readonly timeline: { readonly model: 'timeline' };
   readonly profile: OwnProfile;
 }
@@ -133,6 +134,7 @@ export class Compare {
     const { own } = this;
     switch (own.model) {
       case 'timeline':
+      case 'graph':
         return null;
       case 'profile':
         return own;
@@ -184,6 +186,8 @@ export class Compare {
     switch (info.model) {
       case 'timeline':
         return this.open ? null : 'holds no device.';
+      case 'graph':
+        return null;
       case 'profile': {
         if (this.sharedValues.length > 0 || this.otherValues.length > 0) return null;
         const titles = info.values.map(({ title }) => `“${title}”`);
@@ -212,6 +216,7 @@ export class Compare {
       case 'timeline':
         return this.namesWithDevices(device);
       case 'profile':
+      case 'graph':
         return this.inOrder(this.ownName, this.other?.name ?? '');
       default:
         return never(own);
@@ -238,6 +243,8 @@ export class Compare {
     switch (own.model) {
       case 'timeline':
         return this.setsOfAllocations(mine, device, axis);
+      case 'graph':
+        throw new Error('Objects of a heap dump are no sets of allocations.');
       case 'profile':
         // a stretch of one run's time is none of another's
         return ready({ of: mine, other_of: { ...wholeOf(mine), value: this.otherValue } });
@@ -302,6 +309,7 @@ export class Compare {
         this.settings = { ...this.settings, ...firstDevices(other, info, ownDevice) };
         return;
       case 'profile':
+      case 'graph':
         return;
       default:
         never(info);

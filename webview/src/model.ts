@@ -16,6 +16,8 @@ interface ModelTraits {
   readonly name: string;
   /** "two profiles side by side" */
   readonly plural: string;
+  /** Where a comparison says that it grew. */
+  readonly where: string;
   /** Whether it has single allocations, to be listed and lit up in a picture. */
   readonly hasAllocations: boolean;
   /** The title of the table of groups. */
@@ -27,14 +29,17 @@ interface ModelTraits {
 export const MODELS: Record<Model, ModelTraits> = {
   timeline: {
     ...{ is: 'a trace of allocations', name: 'trace', plural: 'snapshots' },
+    where: 'on which line',
     ...{ hasAllocations: true, groups: 'What’s in memory', done: 'was allocated ' },
   },
   profile: {
     ...{ is: 'a profile', name: 'profile', plural: 'profiles' },
+    where: 'on which line',
     ...{ hasAllocations: false, groups: 'Hot spots', done: '' },
   },
   graph: {
     ...{ is: 'a heap dump', name: 'heap dump', plural: 'heap dumps' },
+    where: 'what holds it',
     ...{ hasAllocations: false, groups: 'Types', done: '' },
   },
 };

@@ -68,6 +68,28 @@ export async function chooseOther(view: SnapshotView, editors: SnapshotEditorPro
   if (uri !== undefined) await view.compareWith(uri);
 }
 
+/** Let the user choose the heap dumps that a view's is shown over time with: any number of files beside it. */
+export async function chooseSeries(view: SnapshotView): Promise<void> {
+  const beside = view.uri.scheme === 'file' ? await siblingsOf(view.uri.fsPath).catch(() => []) : [];
+  const items = beside.map(({ path: file, laterMs }) => ({
+    ...{ label: path.basename(file), description: whenOf(laterMs), uri: vscode.Uri.file(file) },
+    picked: true,
+  }));
+  const chosen =
+    items.length === 0
+      ? await vscode.window.showOpenDialog({
+          ...{ title: 'Dumps of the series', openLabel: 'Show over Time', canSelectMany: true },
+          ...{ defaultUri: vscode.Uri.joinPath(view.uri, '..'), filters: FILTERS },
+        })
+      : (
+          await vscode.window.showQuickPick(items, {
+            ...{ title: `Show ${path.basename(view.uri.fsPath)} over time with`, canPickMany: true },
+            ...{ placeHolder: 'Dumps of one program, in the order in which they were written' },
+          })
+        )?.map(({ uri }) => uri);
+  if (chosen !== undefined && chosen.length > 0) await view.showSeries(chosen);
+}
+
 async function askForFile(view: SnapshotView): Promise<vscode.Uri | undefined> {
   const chosen = await vscode.window.showOpenDialog({
     title: 'Compare with',

@@ -28,10 +28,15 @@ export class ViewRequests extends Disposable {
   }
 
   /**
-   * Pass a request of the view on to the server, with the view's snapshot (and the one that it is compared with), and
+   * Pass a request of the view on to the server, with the view's snapshot (and those that it is compared with), and
    * post the response.
    */
-  async answer(message: RequestMessage, snapshot: string | null, other: string | null): Promise<void> {
+  async answer(
+    message: RequestMessage,
+    snapshot: string | null,
+    other: string | null,
+    dumps: readonly string[],
+  ): Promise<void> {
     const { id, method } = message;
     if (!METHODS.has(method)) return;
     if (snapshot === null) {
@@ -51,6 +56,7 @@ export class ViewRequests extends Disposable {
       const params = {
         ...(message.params as object),
         ...(COMPARING.has(method) ? { other } : {}),
+        ...(method === 'memlens/heapSeries' ? { dumps } : {}),
         snapshot,
       } as Requests[ViewMethod]['params'];
       const result = await this.server.request(method, params, cancel.token);

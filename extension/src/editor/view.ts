@@ -19,6 +19,7 @@ import { History } from './history';
 import { page } from './html';
 import { OtherReference } from './other';
 import { ViewRequests } from './requests';
+import { Series } from './series';
 import type { ViewStates } from './states';
 
 /** The parts of the extension that a view uses. */
@@ -35,6 +36,8 @@ export interface ViewHost {
   openAsText(uri: vscode.Uri, column: vscode.ViewColumn | undefined): Promise<void>;
   /** Lets the user choose the snapshot to compare with. */
   chooseOther(view: SnapshotView): Promise<void>;
+  /** Lets the user choose the heap dumps of a series. */
+  chooseSeries(view: SnapshotView): Promise<void>;
   saveText(view: SnapshotView, form: SavedForm, text: string): Promise<void>;
   copyLink(view: SnapshotView, state: ViewState | null): Promise<void>;
   changeBookmarks(view: SnapshotView, change: BookmarkChange): Promise<void>;
@@ -69,6 +72,8 @@ export class SnapshotView extends Disposable {
   readonly #requests: ViewRequests;
   /** The snapshot that it is compared with. */
   readonly #other: OtherReference;
+  /** The heap dumps over time. */
+  readonly #series: Series;
   readonly #files: Record<ShownFile, FileWatch>;
   #status: Status = { is: 'opening', stage: '', fraction: null };
   #opening: vscode.CancellationTokenSource | undefined;
@@ -102,8 +107,8 @@ export class SnapshotView extends Disposable {
         (snapshot) => {
           if (this.snapshot !== snapshot) return;
           this.#open();
-          // Either of the two snapshots may be the closed one.
-          this.#reopenOther();
+          // Any of the snapshots may be the closed one.
+          this.#reopenOthers();
         },
       ),
     );
@@ -135,6 +140,17 @@ export class SnapshotView extends Disposable {
         log,
       ),
     );
+    this.#series = this.own(
+      new Series(
+        uri,
+        this.id,
+        server,
+        () => {
+          this.#postSeries();
+        },
+        log,
+      ),
+    );
     this.own(
       server.onDidProgress(({ view, stage, fraction }) => {
         if (view === this.id && this.#status.is === 'opening')
@@ -156,6 +172,7 @@ export class SnapshotView extends Disposable {
     this.own(
       server.onDidRelabel(({ snapshot, now }) => {
         this.#other.rename(snapshot, now);
+        this.#series.rename(snapshot, now);
         // The page asks everything anew, at the place where it was.
         if (this.#status.is === 'open' && this.snapshot === snapshot)
           this.#setStatus({ is: 'open', result: { ...this.#status.result, snapshot: now } });
@@ -165,7 +182,7 @@ export class SnapshotView extends Disposable {
       server.onDidStart(() => {
         // A new server does not have the snapshot. If `#open` is waiting for the server, it has caused this start.
         if (this.#status.is === 'open' || this.#failedForWantOfServer) this.#open();
-        this.#reopenOther();
+        this.#reopenOthers();
       }),
     );
     this.own(panel.webview.onDidReceiveMessage((message: FromWebviewMessage) => void this.#receive(message)));
@@ -188,6 +205,8 @@ export class SnapshotView extends Disposable {
     this.#open();
     const kept = this.#state?.compare?.uri;
     if (kept !== undefined) this.#chooseOther(vscode.Uri.parse(kept), false);
+    const dumps = this.#state?.graph?.series ?? [];
+    if (dumps.length > 0) void this.showSeries(dumps.map((each) => vscode.Uri.parse(each)));
   }
 
   /** The server's name for the snapshot, while it is open. */
@@ -225,6 +244,11 @@ export class SnapshotView extends Disposable {
   /** Compare the view with another snapshot. */
   async compareWith(uri: vscode.Uri): Promise<void> {
     await this.#other.choose(uri, true);
+  }
+
+  /** Show the heap dump over time with others. */
+  async showSeries(uris: readonly vscode.Uri[]): Promise<void> {
+    await this.#series.choose(uris);
   }
 
   /** Read the file again; the view's state is restored as far as it applies to the new content. */
@@ -316,7 +340,12 @@ export class SnapshotView extends Disposable {
           this.#postStatus();
           return;
         case 'request':
-          await this.#requests.answer(message, this.snapshot, this.#other.snapshot);
+          await this.#requests.answer(
+            message,
+            this.snapshot,
+            this.#other.snapshot,
+            this.snapshot === null ? [] : this.#series.names(this.snapshot),
+          );
           return;
         case 'cancelRequest':
           this.#requests.cancel(message.id);
@@ -349,6 +378,12 @@ export class SnapshotView extends Disposable {
           return;
         case 'chooseOther':
           await this.host.chooseOther(this);
+          return;
+        case 'chooseSeries':
+          await this.host.chooseSeries(this);
+          return;
+        case 'clearSeries':
+          this.#series.clear();
           return;
         case 'retryOther':
           await this.#other.again();
@@ -398,6 +433,13 @@ export class SnapshotView extends Disposable {
     });
   }
 
+  #reopenOthers(): void {
+    this.#reopenOther();
+    this.#series.again().catch((error: unknown) => {
+      this.log.error(messageOf(error));
+    });
+  }
+
   #reopenOther(): void {
     const uri = this.#other.status?.uri;
     if (uri !== undefined) this.#chooseOther(vscode.Uri.parse(uri), false);
@@ -427,9 +469,14 @@ export class SnapshotView extends Disposable {
         this.#post({ type: 'opened', info: status.result.info, state: this.#state });
         if (this.#other.status !== null)
           this.#post({ type: 'other', other: this.#other.status, fresh: false });
+        if (this.#series.dumps.length > 0) this.#postSeries();
         for (const of of ['own', 'other'] as const) if (this.#files[of].state !== 'same') this.#postFile(of);
         for (const message of this.#queued.splice(0)) this.#post(message);
     }
+  }
+
+  #postSeries(): void {
+    if (this.#status.is === 'open') this.#post({ type: 'series', dumps: this.#series.dumps });
   }
 
   #postFile(of: ShownFile): void {

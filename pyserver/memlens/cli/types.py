@@ -6,7 +6,7 @@ from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
-from memlens.views.graph.listing import heap_types
+from memlens.views.graph.listing import HeapOrder, heap_types
 from memlens.views.graph.rows import MOST_ROWS
 from memlens.views.graph.types import TypesAnswer, types
 from memlens.views.selection.filters import quoted
@@ -16,7 +16,7 @@ def _answer(snapshot: Snapshot, options: argparse.Namespace, top: int) -> TypesA
     if options.since is None:
         return types(snapshot, options.order, options.search, 0, top)
     terms = [f"since:{options.since:g}", *(f"type:{quoted(word)}" for word in options.search.split())]
-    order = "name" if options.order == "type" else options.order
+    order: HeapOrder = "name" if options.order == "type" else options.order
     found = heap_types(snapshot, " ".join(terms), order, None, "package", 0, top, reverse=False)
     return TypesAnswer(found.rows, found.offset, found.total, found.objects, found.shallow_bytes)
 

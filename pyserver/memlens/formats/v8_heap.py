@@ -159,7 +159,7 @@ class _File:
             raise DamagedSnapshotError(f"The snapshot has no {section}")
         return span
 
-    def _run(self, scanner: "kernel.Rows | kernel.Strings", start: int) -> None:
+    def _run(self, scanner: kernel.Rows | kernel.Strings, start: int) -> None:
         status = run_through(scanner, self._source, self._report, start)
         if status != kernel.OK:
             self._check(status, scanner.error_offset)

@@ -197,8 +197,8 @@ def _definitions(
     is_mapped = np.zeros(len(texts), np.bool_)
     of_scripts = np.zeros(len(texts), np.bool_)
     of_scripts[scripts] = True
-    for script in np.flatnonzero(of_scripts).tolist():
-        is_mapped[script] = frames.mapped(script) is not None
+    for number in np.flatnonzero(of_scripts).tolist():
+        is_mapped[number] = frames.mapped(number) is not None
     # a bundle may have all of its functions on one line
     columns = np.zeros(len(scripts), np.uint32)
     if "column" in locations:

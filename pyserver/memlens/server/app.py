@@ -21,6 +21,7 @@ from memlens.server.handlers import (
     views,
     workspace,
 )
+from memlens.server.heap_lines import HeapLines
 from memlens.server.log import configure_logging
 from memlens.server.sessions.children import abandon_all
 from memlens.server.sessions.registry import Registry, end_verifying
@@ -52,10 +53,11 @@ def create_server() -> Server:
     compare.register(server, registry)
     sql.register(server, registry)
     sources.register(server, configuration, files)
-    objects.register(server, registry, files, finder)
-    editor.register(server, files, Notebooks(finder))
-    hover.register(server, configuration, files)
-    code_lens.register(server, configuration, files)
+    heaps = HeapLines(registry, files)
+    objects.register(server, registry, files, heaps, finder)
+    editor.register(server, files, heaps, Notebooks(finder))
+    hover.register(server, configuration, files, heaps)
+    code_lens.register(server, configuration, files, heaps)
     return server
 
 

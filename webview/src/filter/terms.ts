@@ -51,6 +51,7 @@ export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'name:', help: 'its own name: name:onTick' },
   { text: 'field:', help: 'it has such a field: field:session' },
   { text: 'held-by:', help: 'what dominates it: held-by:Cache' },
+  { text: 'since:', help: 'allocated once a recording had run that many seconds: since:2.5' },
   { text: 'id:', help: 'the file’s id or address: id:5143, id:0x7f3a20000000' },
   { text: 'is:root', help: 'a root' },
   { text: 'is:unreachable', help: 'no root reaches it' },

@@ -9,12 +9,18 @@ import type { Places } from './words';
 
 const NAME_AFTER_MS = 120;
 
+/** What has boxes under the pointer. */
+export type Hovered = Pick<
+  FlamePlot,
+  'surface' | 'geometry' | 'names' | 'facts' | 'learn' | 'colourOf' | 'hover'
+>;
+
 export class FlameHover {
   private readonly tip: FlameTip;
   private naming: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
-    private readonly plot: FlamePlot,
+    private readonly plot: Hovered,
     private readonly ask: (node: number) => Pending<{ readonly node: { readonly name: FlameName } }>,
     /** What a box has, in figures; `total` is the whole on the axis of values. */
     private readonly figures: (facts: BoxFacts, total: number) => TipFigures,

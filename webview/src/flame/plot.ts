@@ -4,7 +4,7 @@ import { decodeFlame, MORE, type FlameGeometry } from '../../../extension/shared
 import type { ViewResult } from '../../../extension/shared/messages';
 import type { FlameName } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
-import { css, inkOn } from '../scene/colour';
+import { css, inkOn, type Rgb } from '../scene/colour';
 import { element, setText } from '../ui/dom';
 import type { Theme } from '../ui/theme';
 import { factsOf, findBox, type BoxFacts, type BoxKey } from './boxes';
@@ -224,7 +224,11 @@ export class FlamePlot {
   }
 
   colourOf(box: number): string {
-    return css(unpack(this.colours[box] ?? 0));
+    return css(this.rgbOf(box));
+  }
+
+  rgbOf(box: number): Rgb {
+    return unpack(this.colours[box] ?? 0);
   }
 
   learn(names: readonly FlameName[]): void {

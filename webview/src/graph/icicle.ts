@@ -1,17 +1,19 @@
 // The dominator tree grouped by type, drawn: a box for each group, below what holds it and as wide as what it retains.
 
 import type { FlameName } from '../../../extension/shared/protocol.gen';
-import { besideBox, childBox, parentBox, type BoxFacts } from '../flame/boxes';
+import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from '../flame/boxes';
 import { WHOLE, zoomed, type FlameCamera } from '../flame/camera';
 import { FlameCrumbs } from '../flame/crumbs';
-import { FlameHover } from '../flame/hover';
+import { FlameHover, type Hovered } from '../flame/hover';
 import { listenToPointer } from '../flame/input';
 import { flameAction, type FlameAction } from '../flame/keys';
 import { FlamePlot } from '../flame/plot';
 import { exposeFlameForTests } from '../flame/test-hook';
 import { nameText, Places } from '../flame/words';
 import { MORE } from '../../../extension/shared/flame-geometry';
+import { svgTheme, type AskedSvg } from '../export';
 import { openMenu } from '../shell/menu';
+import { Sunburst } from './sunburst';
 import { element } from '../ui/dom';
 import { bytes, share } from '../ui/format';
 import { shorten } from '../ui/text';
@@ -23,6 +25,9 @@ export class Icicle {
   readonly root: HTMLElement;
   private readonly plot: FlamePlot;
   private readonly hover: FlameHover;
+  private readonly sunburst: Sunburst;
+  private readonly ringHover: FlameHover;
+  private readonly toggle: HTMLButtonElement;
   private readonly crumbs: FlameCrumbs;
 
   constructor(private readonly context: GraphContext) {
@@ -33,6 +38,7 @@ export class Icicle {
         shown: () => {
           this.crumbs.update();
           this.root.dataset['pictures'] = String(this.plot.pictures);
+          this.sunburst.draw();
         },
         moved: () => {
           const { x0, x1, top } = this.plot.target;
@@ -48,15 +54,57 @@ export class Icicle {
     this.crumbs = new FlameCrumbs(this.plot, (facts) => {
       this.zoomTo(facts);
     });
-    this.hover = new FlameHover(
-      this.plot,
-      (node) => {
-        const asked = context.api.request('memlens/heapGroup', { node, filter: '' });
-        return mapped(asked, ({ name, node: { type } }) => ({ node: { name: name ?? rootName(type) } }));
+    const hoverOf = (over: Hovered): FlameHover =>
+      new FlameHover(
+        over,
+        (node) => {
+          const asked = context.api.request('memlens/heapGroup', { node, filter: '' });
+          return mapped(asked, ({ name, node: { type } }) => ({ node: { name: name ?? rootName(type) } }));
+        },
+        ({ value }, total) => ({ large: bytes(value), small: `retained · ${share(value, total)}` }),
+        places,
+      );
+    this.hover = hoverOf(this.plot);
+    const { plot } = this;
+    this.sunburst = new Sunburst(plot, {
+      hovered: (box, x, y) => {
+        this.ringHover.show(box, x, y);
       },
-      ({ value }, total) => ({ large: bytes(value), small: `retained · ${share(value, total)}` }),
-      places,
-    );
+      left: () => {
+        this.ringHover.hide();
+      },
+      clicked: (box, open) => {
+        this.ringHover.hide();
+        this.clicked(box, open);
+      },
+      zoom: (facts) => {
+        this.zoomTo(facts);
+      },
+      out: () => {
+        this.zoomOut();
+      },
+      menu: (box, x, y) => {
+        this.ringHover.hide();
+        this.openMenu(box, x, y);
+      },
+    });
+    const { sunburst } = this;
+    this.ringHover = hoverOf({
+      surface: sunburst.surface,
+      get geometry() {
+        return plot.geometry;
+      },
+      names: plot.names,
+      facts: (box) => plot.facts(box),
+      learn: (names) => {
+        plot.learn(names);
+        sunburst.draw();
+      },
+      colourOf: (box) => plot.colourOf(box),
+      hover: (box) => {
+        sunburst.hover(box);
+      },
+    });
     listenToPointer(this.plot, {
       hovered: (box, x, y) => {
         this.hover.show(box, x, y);
@@ -67,43 +115,52 @@ export class Icicle {
       clicked: (box, open) => {
         this.plot.surface.focus({ preventScroll: true });
         this.hover.hide();
-        const facts = this.plot.facts(box);
-        this.select(facts);
-        if (open && facts && !facts.more) context.openSource({ is: 'group', group: facts.node }, false);
+        this.clicked(box, open);
       },
       zoom: (box) => {
         this.zoomTo(this.plot.facts(box));
       },
       menu: (box, x, y) => {
         this.hover.hide();
-        if (box >= 0) this.select(this.plot.facts(box));
-        const { selected } = this.plot;
-        if (!selected || selected.more) return;
-        const name = this.plot.facts(this.plot.selectedBox())?.name;
-        const known = name === undefined ? undefined : this.plot.names.get(name);
-        openMenu(context.menu({ is: 'group', group: selected.node }, known ? nameText(known) : ''), x, y);
+        this.openMenu(box, x, y);
       },
     });
     this.plot.setEmpty('The objects of this dump have no size.');
     this.plot.setStyle(false, 'package');
+    this.toggle = element(
+      'button',
+      {
+        ...{ class: 'text-button sunburst-toggle', type: 'button', title: 'Show the boxes as rings, too' },
+        on: {
+          click: () => {
+            this.showSunburst(!context.state.sunburst);
+          },
+        },
+      },
+      'Sunburst',
+    );
     this.root = element(
       'div',
       { class: 'flame pane main-flame heap-icicle' },
       this.crumbs.root,
-      element('div', { class: 'flame-body' }, this.plot.root),
+      element('div', { class: 'flame-body' }, this.plot.root, this.sunburst.root),
+      this.toggle,
     );
     this.root.addEventListener('keydown', (event) => {
-      if (event.target !== this.plot.surface || event.defaultPrevented) return;
+      const isPicture = event.target === this.plot.surface || event.target === this.sunburst.surface;
+      if (!isPicture || event.defaultPrevented) return;
       const action = flameAction(event);
       if (action === null || !this.run(action)) return;
       event.preventDefault();
       event.stopPropagation();
     });
     exposeFlameForTests(this.plot, 'memlensFlame');
+    this.showSunburst(context.state.sunburst);
   }
 
   setTheme(): void {
     this.plot.setTheme(this.context.theme);
+    this.sunburst.setTheme(this.context.theme);
   }
 
   /** Draws what is kept. */
@@ -135,7 +192,48 @@ export class Icicle {
 
   dispose(): void {
     this.hover.hide();
+    this.ringHover.hide();
+    this.sunburst.dispose();
     this.plot.dispose();
+  }
+
+  /** The part that is in view, as a picture for a file. */
+  svg(form: 'icicle' | 'sunburst'): AskedSvg {
+    const { x0, x1 } = this.plot.target;
+    return this.context.api.request('memlens/heapSvg', { form, x0, x1, theme: svgTheme() });
+  }
+
+  private showSunburst(is: boolean): void {
+    this.sunburst.root.hidden = !is;
+    this.toggle.setAttribute('aria-pressed', String(is));
+    this.toggle.classList.toggle('on', is);
+    if (is !== this.context.state.sunburst) this.context.keep({ sunburst: is });
+    this.sunburst.draw();
+  }
+
+  private clicked(box: number, open: boolean): void {
+    const facts = this.plot.facts(box);
+    this.select(facts);
+    if (open && facts && !facts.more) this.context.openSource({ is: 'group', group: facts.node }, false);
+  }
+
+  private openMenu(box: number, x: number, y: number): void {
+    if (box >= 0) this.select(this.plot.facts(box));
+    const { selected } = this.plot;
+    if (!selected || selected.more) return;
+    const name = this.plot.facts(this.plot.selectedBox())?.name;
+    const known = name === undefined ? undefined : this.plot.names.get(name);
+    openMenu(this.context.menu({ is: 'group', group: selected.node }, known ? nameText(known) : ''), x, y);
+  }
+
+  /** To what holds the innermost box that fills the view. */
+  private zoomOut(): void {
+    const { plot } = this;
+    const g = plot.geometry;
+    const filling = g ? fillingBoxes(g, plot.target) : [];
+    const above = plot.facts(filling.at(-2) ?? -1);
+    if (above && above.node !== 0) this.zoomTo(above);
+    else plot.moveTo(WHOLE, true);
   }
 
   private select(facts: BoxFacts | null): void {

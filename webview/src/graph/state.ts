@@ -24,6 +24,8 @@ export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphSt
     reverse: saved?.reverse === true,
     by: GROUPS.find((each) => each === saved?.by) ?? 'type',
     through: STRENGTHS.filter((each) => Array.isArray(saved?.through) && saved.through.includes(each)),
+    sunburst: saved?.sunburst === true,
+    series: Array.isArray(saved?.series) ? saved.series.filter((each) => typeof each === 'string') : [],
     ...place,
     fileBytes: info.file_bytes,
   };

@@ -12,7 +12,9 @@ import type { Evidence, GraphInfo, ObjectsLink } from '../../../extension/shared
 import { RequestError, type Api, type HostMessage, type Pending } from '../api';
 import { Colours } from '../colours';
 import { SHARED_COMMANDS } from '../commands';
+import { Compare, restoreCompare } from '../compare';
 import { EVERYTHING, type Change } from '../context';
+import { savePicture, type AskedSvg } from '../export';
 import { OBJECT_TERMS } from '../filter/terms';
 import { sqlTab } from '../panes';
 import { made, type PaneTab } from '../panes/pane';
@@ -31,6 +33,7 @@ import { count, counted } from '../ui/format';
 import { graphKeys, Help } from '../ui/help';
 import { baseName } from '../ui/paths';
 import { watchTheme, type Theme } from '../ui/theme';
+import { comparePane, type ComparePane } from './compare';
 import { sameSelection, type GraphContext } from './context';
 import { dominatorsPane } from './dominators';
 import { Icicle } from './icicle';
@@ -49,6 +52,9 @@ export class GraphView implements GraphContext {
   private readonly colours = new Colours([], 'stack');
   private readonly icicle: Icicle;
   private readonly inspector: Inspector;
+  private readonly compare: Compare;
+  private readonly comparedWith = signal<string | null>(null);
+  private readonly comparePane: ComparePane;
   private readonly overview: Overview;
   private readonly dock: Dock;
   private readonly head: Head;
@@ -74,6 +80,18 @@ export class GraphView implements GraphContext {
     const saved = api.saved();
     const state = hostState ?? saved?.view ?? null;
     this.state = restoreGraph(info, state?.graph ?? null);
+    this.compare = new Compare(
+      api,
+      baseName(info.path),
+      restoreCompare(state?.compare),
+      () => {
+        this.comparedWith.value = this.compare.other?.name ?? null;
+        this.changed('compare');
+        this.saveSoon();
+      },
+      { model: 'graph' },
+    );
+    this.comparePane = comparePane(this, this.compare);
     this.icicle = new Icicle(this);
     this.inspector = new Inspector(this, {
       close: () => {
@@ -94,7 +112,13 @@ export class GraphView implements GraphContext {
           this.failed(error);
         },
       },
-      [made(typesPane(this)), made(dominatorsPane(this)), made(whyPane(this)), this.sql()],
+      [
+        made(typesPane(this)),
+        made(dominatorsPane(this)),
+        made(whyPane(this)),
+        made(this.comparePane),
+        this.sql(),
+      ],
     );
     this.filterBox = new FilterBox(OBJECT_TERMS, {
       apply: (text) => {
@@ -138,17 +162,19 @@ export class GraphView implements GraphContext {
         ...{
           label: 'Heap dump',
           pickers: signal<readonly Picker[]>([]),
-          comparedWith: signal<string | null>(null),
+          comparedWith: this.comparedWith,
         },
         filter: this.filterBox.root,
-        ...comparing(api, () => undefined),
+        ...comparing(api, () => {
+          this.dock.show('compare');
+        }),
         more: () => this.moreMenu(),
         help: () => {
           this.help.toggle();
         },
       },
     );
-    this.fileBar = new FileBar(api, () => '');
+    this.fileBar = new FileBar(api, () => this.compare.other?.name ?? '');
     const hidden = (): HTMLElement => element('div', { hidden: true });
     const layout = restoreLayout(saved?.layout);
     this.frame = new ViewFrame(
@@ -219,12 +245,20 @@ export class GraphView implements GraphContext {
   receive(message: HostMessage): void {
     switch (message.type) {
       case 'showLine':
-        this.setFilter(`name:"${message.file.replace(/["\\]/g, '\\$&')}"`);
+        this.showDefinition(message.file, message.line);
         return;
       case 'sourceMissing':
         this.failed(
           new Error(`${baseName(message.file)} was not found. Memlens looked for ${message.lookedFor}.`),
         );
+        return;
+      case 'other':
+        this.compare.receive(message.other, 0);
+        if (message.fresh) this.dock.show('compare');
+        return;
+      case 'series':
+        this.keep({ series: message.dumps.flatMap(({ is, uri }) => (is === 'own' ? [] : [uri])) });
+        this.comparePane.series.receive(message.dumps);
         return;
       case 'file':
         this.fileBar.show(message.of, message.state);
@@ -261,15 +295,14 @@ export class GraphView implements GraphContext {
   get commands(): readonly ViewCommand[] {
     return [
       ...SHARED_COMMANDS,
-      'togglePane',
+      ...(['exportSvg', 'exportPng', 'togglePane'] as const),
       ...(this.state.selection === null ? [] : (['clearSelection'] as const)),
       ...this.dock.panes.map(({ id }) => `pane.${id}` as const),
     ];
   }
 
-  /** The dominator tree can't be taken along as a picture yet. */
-  picture(): null {
-    return null;
+  picture(): AskedSvg {
+    return this.icicle.svg('icicle');
   }
 
   keep(part: Partial<GraphState>): void {
@@ -460,8 +493,30 @@ export class GraphView implements GraphContext {
           this.toggleDetails();
         },
       },
-      ...shareEntries(this.api, () => this.summary.text, null),
+      ...shareEntries(this.api, () => this.summary.text, 'Icicle'),
+      {
+        ...{ text: 'Export Sunburst as SVG…', key: '' },
+        run: () => {
+          savePicture(this.api, 'svg', this.icicle.svg('sunburst')).catch((error: unknown) => {
+            this.failed(error);
+          });
+        },
+      },
     ];
+  }
+
+  /** Shows the objects of what a line of source defines. */
+  private showDefinition(file: string, line: number): void {
+    this.api.request('memlens/heapAt', { file, line }).answer.then(
+      ({ type, filter }) => {
+        if (type !== null) this.select({ is: 'type', kind: type });
+        else if (filter !== null) this.list(filter);
+        else this.say(`The dump has no objects of what ${baseName(file)}:${line} defines.`);
+      },
+      (error: unknown) => {
+        this.failed(error);
+      },
+    );
   }
 
   /** Shows the evidence of a sentence. */
@@ -521,7 +576,7 @@ export class GraphView implements GraphContext {
     const view: ViewState = {
       ...{ device: 0, axis: 'event', x0: 0, x1: 1, y0: 0, y1: 1, selection: null, colour: 'stack' },
       ...{ areas: 'line', holdHeight: false, picture: 'stacked', scope: 'peak', kind: 'live' },
-      ...{ first: null, second: null, compare: null, flame: null, value: null },
+      ...{ first: null, second: null, compare: this.compare.state, flame: null, value: null },
       ...{ pane: this.dock.shown, filter: this.filter, graph: this.state },
     };
     this.api.save(view, this.frame.current, this.commands);

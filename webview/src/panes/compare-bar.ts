@@ -1,14 +1,21 @@
 // What is compared with what: names, devices, swapping, choosing another; and the same while there is none.
 
+import type { Api } from '../api';
 import type { Compare } from '../compare';
-import type { ViewContext } from '../context';
-import { MODELS } from '../model';
+import { MODELS, type Model } from '../model';
 import { element, iconButton, replace } from '../ui/dom';
 import { bytes } from '../ui/format';
 import { shorten } from '../ui/text';
 
+/** A view that is compared with another. */
+export interface ComparedView {
+  readonly api: Pick<Api, 'post'>;
+  readonly compare: Compare;
+  readonly info: { readonly model: Model };
+}
+
 /** Says in place what is being opened, what went wrong, or how to begin; null when there is something to compare. */
-export function compareNotice(context: ViewContext): HTMLElement | null {
+export function compareNotice(context: ComparedView): HTMLElement | null {
   const { other } = context.compare;
   const button = (text: string, press: () => void, secondary = false): HTMLElement =>
     element(
@@ -24,7 +31,7 @@ export function compareNotice(context: ViewContext): HTMLElement | null {
   };
   if (other === null)
     return notice(
-      `Two ${MODELS[context.info.model].plural} side by side: what grew, what shrank, and on which line.`,
+      `Two ${MODELS[context.info.model].plural} side by side: what grew, what shrank, and ${MODELS[context.info.model].where}.`,
       button('Compare with an Earlier One…', choose),
     );
   const name = shorten(other.name, 60);
@@ -59,7 +66,7 @@ function notice(text: string, ...buttons: HTMLElement[]): HTMLElement {
 export class CompareSides {
   readonly root = element('div', { class: 'compare-sides' });
 
-  constructor(private readonly context: ViewContext) {}
+  constructor(private readonly context: ComparedView) {}
 
   update(): void {
     const { context } = this;

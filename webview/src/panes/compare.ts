@@ -175,6 +175,8 @@ class ComparePane implements Pane {
           { text: 'Value', control: this.value },
           { text: 'Other value', control: this.otherValue },
         ];
+      case 'graph':
+        return [];
       default:
         return never(own);
     }

@@ -12,7 +12,8 @@ import { RequestError, type Api, type Pending } from '../api';
 import { bytesOf } from '../scene/base64';
 import { css, type Rgb } from '../scene/colour';
 import { byteTicks } from '../scene/ticks';
-import { Choice, press } from '../ui/choice';
+import { openMenuAt } from '../shell/menu';
+import { Choice } from '../ui/choice';
 import { element, iconButton, replace, setText } from '../ui/dom';
 import { bytes, count, time } from '../ui/format';
 import type { Theme } from '../ui/theme';
@@ -69,7 +70,15 @@ export class ProfileTimes {
   private readonly summary = element('span', { role: 'status' });
   private readonly clear: HTMLButtonElement;
   private readonly kinds: Choice<Kind>;
-  private readonly legend = element('span', { class: 'profile-times-legend' });
+  private readonly legend = element('button', {
+    ...{ class: 'profile-times-legend', type: 'button', title: 'Show or hide lines' },
+    attributes: { 'aria-haspopup': 'menu' },
+    on: {
+      click: () => {
+        this.chooseLines();
+      },
+    },
+  });
   private edges = new Float64Array();
   private peaks = new Float64Array();
   private lines: readonly Line[] = [];
@@ -201,35 +210,29 @@ export class ProfileTimes {
     this.set(from, to);
   }
 
-  /** The lines by name; a press hides one, and the scale is that of the others. */
+  /** The lines by name, as one button: its menu hides some, and the scale is that of the others. */
   private drawLegend(): void {
     replace(
       this.legend,
       ...this.lines.map((line, at) => {
         const swatch = element('span', { class: 'swatch' });
         swatch.style.background = css(this.colour(at));
-        const shown = !this.hidden.has(line.name);
-        const turn = (): void => {
-          if (shown) this.hidden.add(line.name);
-          else this.hidden.delete(line.name);
-          this.drawLegend();
-          this.draw();
-        };
-        const key = element(
-          'button',
-          {
-            class: 'profile-times-key',
-            type: 'button',
-            title: 'Show or hide this line',
-            on: { click: turn },
-          },
-          swatch,
-          line.title,
-        );
-        press(key, shown);
-        return key;
+        const off = this.hidden.has(line.name) ? ' off' : '';
+        return element('span', { class: `profile-times-key${off}` }, swatch, line.title);
       }),
     );
+  }
+
+  private chooseLines(): void {
+    const items = this.lines.map(({ name, title }) => ({
+      ...{ text: title, key: '', checked: !this.hidden.has(name) },
+      run: () => {
+        if (!this.hidden.delete(name)) this.hidden.add(name);
+        this.drawLegend();
+        this.draw();
+      },
+    }));
+    openMenuAt(this.legend, items, 'Lines');
   }
 
   private at(edge: number): string {

@@ -200,9 +200,9 @@ def dominators(
     ``start``, ``target`` and ``kind`` are references by source; those count whose kind ``retains`` (an item for each
     number of a byte). ``root`` is the graph's own root, or -1, and the search begins at ``roots``. Objects that it
     doesn't reach follow as vertices: vertex 0 holds them; their references to reachable objects count only with
-    ``attach``. ``order`` and ``idom`` have room for one vertex more than objects. ``room(items, type)`` returns an array
-    for the work: about 21 bytes an object and 4 a reference in all. Targets and roots must be numbers of objects, and
-    kinds below the items of ``retains``. Raises MemoryError.
+    ``attach``. ``order`` and ``idom`` have room for one vertex more than objects. ``room(items, type)`` returns a
+    column for the work: about 21 bytes an object and 4 a reference in all. Targets and roots must be numbers of objects,
+    and kinds below the items of ``retains``. Raises MemoryError.
     """
     cdef uint32_t objects = <uint32_t> (start.shape[0] - 1), vertex, reachable
     cdef size_t space = <size_t> objects + 2
@@ -308,8 +308,10 @@ def by_object(
     uint32_t[::1] dominator,
     uint64_t[::1] retained,
 ):
-    """Fill in the dominator and the retained bytes of each object; NONE dominates vertex 0 and, where that is no object,
-    those that it dominates."""
+    """Fill in the dominator and the retained bytes of each object.
+
+    NONE dominates vertex 0 and, where that is no object, those that it dominates.
+    """
     cdef Py_ssize_t vertex, count = order.shape[0]
     cdef uint32_t item
     with nogil:

@@ -10,12 +10,15 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.errors import MemlensError
 from memlens.model.attribution import Attribution, rule_of
+from memlens.model.info import GraphInfo
 from memlens.server.figures import Figure, Measure, figure_of
+from memlens.server.heap_lines import HeapLines, PlacedDefinition
 from memlens.server.markdown import SHOW_LINE_COMMAND
-from memlens.server.protocol.sources import Document
+from memlens.server.protocol.sources import Document, ShowLineArguments
 from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
 from memlens.sources.edits import FileState
+from memlens.store.models import graph_of
 from memlens.units import SOURCE_WORDS, counted, plain_name
 from memlens.views.answers import SourceLine, Totals
 from memlens.views.lines.totals import totals_of_lines
@@ -24,6 +27,10 @@ logger = logging.getLogger(__name__)
 
 SHARE_THAT_MATTERS = 0.01
 """A function matters when it and what it calls allocated at least this share of the snapshot's peak."""
+
+
+LEAST_RETAINED = 0.001
+"""Definitions of a heap dump whose objects retain less than this share of it have no lens."""
 
 
 class Function(NamedTuple):
@@ -37,7 +44,9 @@ class Function(NamedTuple):
         return sum(_bytes(each.row, measure) for each in self.lines)
 
 
-def register(server: LanguageServer, configuration: Configuration, sources: Sources) -> None:
+def register(
+    server: LanguageServer, configuration: Configuration, sources: Sources, heaps: HeapLines
+) -> None:
     """Answer code lenses in any file that has a path."""
 
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=False))
@@ -47,10 +56,31 @@ def register(server: LanguageServer, configuration: Configuration, sources: Sour
         if not settings.code_lens or not path:
             return []
         try:
-            return await _lenses(sources, Document(path, None), settings.measure)
+            document = Document(path, None)
+            of_heaps = _lenses_of_heaps(await heaps.placed(document))
+            return of_heaps + await _lenses(sources, document, settings.measure)
         except Exception:
             logger.exception("code lenses failed")
             return []
+
+
+def _lenses_of_heaps(placed: list[PlacedDefinition]) -> list[types.CodeLens]:
+    """What is defined here, in objects of each open heap dump; small things are left out."""
+    several = len({each.snapshot.name for each in placed}) > 1
+    lenses = []
+    for each in placed:
+        threshold = LEAST_RETAINED * graph_of(each.snapshot.info).shallow_bytes
+        if each.row.retained_bytes < max(1.0, threshold):
+            continue
+        # A lens title may hold icons, written $(name).
+        name = f" · {plain_name(each.snapshot.title).replace('$(', '$ (')}" if several else ""
+        arguments = ShowLineArguments(each.snapshot.name, each.snapshot.path, each.row.file, each.row.line)
+        start = types.Position(each.line - 1, 0)
+        command = types.Command(
+            title=each.words + name, command=SHOW_LINE_COMMAND, arguments=[msgspec.to_builtins(arguments)]
+        )
+        lenses.append(types.CodeLens(types.Range(start, start), command=command))
+    return lenses
 
 
 async def _lenses(sources: Sources, document: Document, measure: Measure) -> list[types.CodeLens]:
@@ -58,6 +88,8 @@ async def _lenses(sources: Sources, document: Document, measure: Measure) -> lis
     lenses: list[types.CodeLens] = []
     several = len({bound.snapshot.name for bound in bound_files}) > 1
     for bound in bound_files:
+        if isinstance(bound.snapshot.info, GraphInfo) and bound.snapshot.info.allocations is None:
+            continue
         try:
             placed = await sources.lines_of(document, bound)
             state = await sources.state(document, bound)

@@ -4,6 +4,7 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.server.sessions.comparisons import Comparisons
 from memlens.server.sessions.differences import Differences
+from memlens.server.sessions.heap_comparisons import HeapComparisons
 from memlens.server.sessions.registry import Registry
 from memlens.server.wire import answer
 
@@ -12,6 +13,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
     """Answer the requests of ``protocol/compare.py``."""
     comparisons = Comparisons(registry)
     differences = Differences(registry, comparisons)
+    heaps = HeapComparisons(registry)
     answer(server, "memlens/compare", comparisons.compare)
     answer(server, "memlens/compareStacks", comparisons.stacks)
     answer(server, "memlens/compareCurves", comparisons.curves)
@@ -20,3 +22,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
     answer(server, "memlens/compareFlameNode", differences.node)
     answer(server, "memlens/compareFlameChildren", differences.children)
     answer(server, "memlens/compareFlameSearch", differences.search)
+    answer(server, "memlens/compareHeaps", heaps.compare)
+    answer(server, "memlens/compareHeapTypes", heaps.types)
+    answer(server, "memlens/compareHeapObjects", heaps.objects)
+    answer(server, "memlens/heapSeries", heaps.series)

@@ -3,8 +3,10 @@
 from pygls.lsp.server import LanguageServer
 
 from memlens.errors import BadRequestError, MemlensError
+from memlens.model.info import GraphInfo
 from memlens.server.figures import figure_of
 from memlens.server.handlers.hover import note_on
+from memlens.server.heap_lines import HeapLines, PlacedDefinition
 from memlens.server.protocol.base import Done
 from memlens.server.protocol.editor import (
     CellParams,
@@ -23,16 +25,19 @@ from memlens.server.wire import answer
 from memlens.sources.cells import Cell, cell_name
 from memlens.sources.line_map import LineEdit
 from memlens.sources.notebooks import CellResult, Notebooks
+from memlens.store.models import graph_of
 
 _MOST_EDITS = 10_000
 
 
-def register(server: LanguageServer, sources: Sources, notebooks: Notebooks) -> None:
+def register(server: LanguageServer, sources: Sources, heaps: HeapLines, notebooks: Notebooks) -> None:
     """Answer what decorations, the editor's title and frames of notebooks need."""
 
     async def line_heat(params: LineHeatParams) -> LineHeatResult:
-        files = []
+        files = _heat_of_heaps(await heaps.placed(params.document), sources)
         for bound in await sources.bound_to(params.document):
+            if isinstance(bound.snapshot.info, GraphInfo) and bound.snapshot.info.allocations is None:
+                continue
             try:
                 heat = await _heat(sources, params.document, bound)
             except MemlensError:
@@ -42,7 +47,9 @@ def register(server: LanguageServer, sources: Sources, notebooks: Notebooks) -> 
         return LineHeatResult(files)
 
     async def known_documents(params: KnownDocumentsParams) -> KnownDocumentsResult:
-        return KnownDocumentsResult([bool(await sources.bound_to(each)) for each in params.documents])
+        return KnownDocumentsResult(
+            [bool(await sources.bound_to(each) or await heaps.placed(each)) for each in params.documents]
+        )
 
     async def lines_moved(params: LinesMovedParams) -> Done:
         # without waiting for anything before: the questions that follow count in the new lines
@@ -103,3 +110,40 @@ async def _heat(sources: Sources, document: Document, bound: BoundFile) -> FileH
         most_total_bytes=most.total_bytes,
         lines=sorted(lines, key=lambda line: line.line),
     )
+
+
+def _heat_of_heaps(placed: list[PlacedDefinition], sources: Sources) -> list[FileHeat]:
+    """What is retained by the definitions of a document, of each dump; the hottest possible line retains all of it."""
+    files: dict[str, list[PlacedDefinition]] = {}
+    for each in placed:
+        files.setdefault(each.snapshot.name, []).append(each)
+    return [
+        FileHeat(
+            snapshot=own[0].snapshot.name,
+            title=own[0].snapshot.title,
+            path=own[0].snapshot.path,
+            file=own[0].row.file,
+            note="",
+            peak=FigureWords("retained", "bytes"),
+            total=FigureWords("shallow", "bytes"),
+            attribution=sources.attribution,
+            most_live_at_peak_bytes=graph_of(own[0].snapshot.info).shallow_bytes,
+            most_total_bytes=graph_of(own[0].snapshot.info).shallow_bytes,
+            lines=[
+                HeatLine(
+                    line=each.line,
+                    function=each.name,
+                    kind="user",
+                    source="recorded",
+                    live_at_peak_bytes=each.row.retained_bytes,
+                    total_bytes=each.row.shallow_bytes,
+                    count=each.row.count,
+                    self_live_at_peak_bytes=each.row.retained_bytes,
+                    self_total_bytes=each.row.shallow_bytes,
+                    changed=None,
+                )
+                for each in sorted(own, key=lambda each: each.line)
+            ],
+        )
+        for own in files.values()
+    ]

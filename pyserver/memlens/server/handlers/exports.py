@@ -1,16 +1,20 @@
 """Pictures and reports for files."""
 
+from pathlib import Path
+
 from memlens.errors import BadRequestError
 from memlens.export.markdown import finding_markdown, markdown
 from memlens.export.pictures.flame import flame
 from memlens.export.pictures.memory_map import memory_map
 from memlens.export.pictures.reserved import reserved
+from memlens.export.pictures.sunburst import sunburst
 from memlens.export.pictures.timeline import Part, timeline
 from memlens.export.report import report
 from memlens.export.summary import summary
 from memlens.server.protocol.exports import (
     FindingMarkdownParams,
     FlameSvgParams,
+    HeapSvgParams,
     ReportParams,
     ReportResult,
     SvgResult,
@@ -20,6 +24,7 @@ from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.ahead import findings
 from memlens.views.flame.graph import tree_of
+from memlens.views.graph.dominators import dominator_tree
 
 
 def _timeline(snapshot: Snapshot, p: TimelineSvgParams) -> SvgResult:
@@ -39,6 +44,15 @@ def _flame(snapshot: Snapshot, p: FlameSvgParams) -> SvgResult:
     return SvgResult(flame(tree, p.title, p.x0, p.x1).document(p.theme))
 
 
+def _heap(snapshot: Snapshot, p: HeapSvgParams) -> SvgResult:
+    tree, title = (
+        dominator_tree(snapshot),
+        f"{Path(snapshot.info.path).name}: dominators by type, retained bytes",
+    )
+    draw = flame if p.form == "icicle" else sunburst
+    return SvgResult(draw(tree, title, p.x0, p.x1).document(p.theme))
+
+
 def _report(snapshot: Snapshot, p: ReportParams) -> ReportResult:
     if p.form == "html":
         return ReportResult(report(snapshot, p.device))
@@ -55,6 +69,7 @@ def _finding(snapshot: Snapshot, p: FindingMarkdownParams) -> ReportResult:
 QUESTIONS: Questions = {
     "memlens/timelineSvg": _timeline,
     "memlens/flameSvg": _flame,
+    "memlens/heapSvg": _heap,
     "memlens/report": _report,
     "memlens/findingMarkdown": _finding,
 }

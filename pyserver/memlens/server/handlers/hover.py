@@ -9,9 +9,10 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.model.attribution import MEANINGS, Attribution, rule_of
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
+from memlens.server.heap_lines import HeapLines, PlacedDefinition
 from memlens.server.markdown import command_link, escaped, go_to_link, size
 from memlens.server.protocol.editor import HoverParams, HoverResult
-from memlens.server.protocol.sources import Document
+from memlens.server.protocol.sources import Document, ShowLineArguments
 from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
 from memlens.server.wire import answer
@@ -26,7 +27,9 @@ _MOST_LINKS = 4
 _SEPARATOR = "\n\n---\n\n"
 
 
-def register(server: LanguageServer, configuration: Configuration, sources: Sources) -> None:
+def register(
+    server: LanguageServer, configuration: Configuration, sources: Sources, heaps: HeapLines
+) -> None:
     """Answer hovers in any file that has a path."""
 
     async def markdown(document: Document, line: int) -> str:
@@ -34,8 +37,11 @@ def register(server: LanguageServer, configuration: Configuration, sources: Sour
             return ""
         return _SEPARATOR.join(
             [
-                await _section(document, each, configuration.settings.attribution)
-                for each in await sources.rows_at(document, line)
+                *[_of_definition(each) for each in await heaps.at(document, line)],
+                *[
+                    await _section(document, each, configuration.settings.attribution)
+                    for each in await sources.rows_at(document, line)
+                ],
             ]
         )
 
@@ -92,6 +98,26 @@ async def _section(document: Document, placed: PlacedLine, attribution: Attribut
         parts.append(escaped(note))
     parts.append(command_link("Show these allocations", show_line(bound, row)))
     return "\n\n".join(parts)
+
+
+def _of_definition(placed: PlacedDefinition) -> str:
+    """The objects of what is defined on the line, in one dump."""
+    row, snapshot = placed.row, placed.snapshot
+    what = "instances of the type" if row.type is not None else "closures of the function"
+    arguments = ShowLineArguments(snapshot.name, snapshot.path, row.file, row.line)
+    return "\n\n".join(
+        [
+            f"**{escaped(snapshot.title)}** · {what} {escaped(placed.name)}",
+            "\n".join(
+                [
+                    f"- Objects: **{row.count:,}**",
+                    f"- Retained: **{size(row.retained_bytes)}**",
+                    f"- Shallow: {size(row.shallow_bytes)}",
+                ]
+            ),
+            command_link("Show these objects", arguments),
+        ]
+    )
 
 
 def _of_allocations(row: SourceLine, strong: str, attribution: Attribution) -> list[str]:

@@ -1,19 +1,31 @@
 """From objects and types of heap dumps to their source here."""
 
+from pathlib import Path
+
 from pygls.lsp.server import LanguageServer
 
 from memlens.errors import BadRequestError
-from memlens.server.protocol.objects import ObjectSourceParams, ObjectSourceResult
+from memlens.server.heap_lines import HeapLines
+from memlens.server.protocol.objects import (
+    HeapAtParams,
+    HeapAtResult,
+    ObjectSourceParams,
+    ObjectSourceResult,
+)
+from memlens.server.protocol.sources import Document
 from memlens.server.sessions.registry import Registry
 from memlens.server.sources import Sources
 from memlens.server.wire import answer
 from memlens.sources.finder import Finder
 from memlens.sources.type_finder import find_type
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.lines import heap_lines
 from memlens.views.graph.sources import DumpSource, source_of_object, source_of_type
 
 
-def register(server: LanguageServer, registry: Registry, sources: Sources, finder: Finder) -> None:
+def register(
+    server: LanguageServer, registry: Registry, sources: Sources, heaps: HeapLines, finder: Finder
+) -> None:
     """Answer where the source of an object or a type is."""
 
     async def object_source(params: ObjectSourceParams) -> ObjectSourceResult:
@@ -33,7 +45,20 @@ def register(server: LanguageServer, registry: Registry, sources: Sources, finde
             "none" if not found else "suffix" if only else "ambiguous", known.type, None,
         )  # fmt: skip
 
+    async def heap_at(params: HeapAtParams) -> HeapAtResult:
+        opened = registry.get(params.snapshot)
+        rows = (await opened.ask(heap_lines)).get(params.file, [])
+        if not rows and Path(params.file).is_absolute():
+            document = Document(params.file, None)
+            rows = [each.row for each in await heaps.placed(document) if each.snapshot is opened]
+        found = next((row for row in rows if row.line == params.line), None)
+        if found is None:
+            return HeapAtResult(None, None)
+        text = found.name.replace("\\", "\\\\").replace('"', '\\"')
+        return HeapAtResult(found.type, None if found.type is not None else f'name:"={text}"')
+
     answer(server, "memlens/objectSource", object_source)
+    answer(server, "memlens/heapAt", heap_at)
 
 
 def _source_of(snapshot: Snapshot, params: ObjectSourceParams) -> DumpSource:

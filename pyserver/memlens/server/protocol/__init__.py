@@ -50,6 +50,7 @@ VIEW_REQUESTS: Requests = {
     **profile.REQUESTS,
     **findings.REQUESTS,
     **heap.REQUESTS,
+    **objects.VIEW_REQUESTS,
     **exports.REQUESTS,
     **bookmarks.REQUESTS,
 }
@@ -87,6 +88,8 @@ QUESTION_NAMES = {
     "memlens/deleteBookmark": "the list of bookmarks",
     "memlens/profileTimes": "the profile over time",
     "memlens/profileRange": "the profile over time",
+    "memlens/heapSvg": "the picture of a dominator tree",
+    "memlens/heapAt": "the objects of a line",
     "memlens/heapOverview": "the overview of the heap",
     "memlens/heapTypes": "the table of types",
     "memlens/heapPackages": "the table of packages",

@@ -9,9 +9,19 @@ from memlens.server.protocol.base import Count, Pixels, Requests, Text
 from memlens.server.protocol.flame import FlamePart
 from memlens.views.compare.alignment import Alignment, CurvesAnswer
 from memlens.views.compare.difference import DifferenceScale, DifferenceWidth
+from memlens.views.compare.heap_paths import GrownPath
+from memlens.views.compare.heaps import (
+    ComparedOrder,
+    ComparedTypes,
+    GrowingHolder,
+    HeapMatch,
+    HeapSeries,
+    HeapSide,
+)
 from memlens.views.compare.rows import CompareAnswer, CompareBy, CompareOrder, Measure
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.tables import FlameChildrenAnswer, FlameNodeAnswer, FlameSearchAnswer, FlameSides
+from memlens.views.graph.listing import ObjectsAnswer
 from memlens.views.naming.frame_names import FlameName
 from memlens.views.selection.sets import AllocationSet
 
@@ -156,6 +166,58 @@ class CompareFlameSearchParams(OfComparedTree, frozen=True, kw_only=True):
     text: Text
 
 
+class OfComparedHeaps(Struct, frozen=True, kw_only=True):
+    """Something of two heap dumps, of the objects that fit ``filter``. ``other_first``: ``other`` is "before"."""
+
+    snapshot: str
+    other: str
+    other_first: bool
+    filter: Annotated[str, Meta(max_length=4096)]
+
+
+class CompareHeapsParams(OfComparedHeaps, frozen=True, kw_only=True):
+    """Two heap dumps in all, what holds new objects, and where in the dominator tree they differ."""
+
+
+class CompareHeapsResult(Struct, frozen=True):
+    """As :class:`memlens.views.compare.heaps.HeapComparison`, without the types."""
+
+    matched: HeapMatch
+    before: HeapSide
+    after: HeapSide
+    types_total: int
+    holders: list[GrowingHolder]
+    paths: list[GrownPath]
+
+
+class CompareHeapTypesParams(OfComparedHeaps, frozen=True, kw_only=True):
+    """The types of both whose names have all words of ``search``, the largest difference first."""
+
+    search: Text
+    order: ComparedOrder
+    reverse: bool
+    offset: Count
+    limit: Annotated[int, Meta(ge=1, le=1000)]
+
+
+class CompareHeapObjectsParams(OfComparedHeaps, frozen=True, kw_only=True):
+    """The objects of a type that ``snapshot`` alone has; all of them where ids don't last."""
+
+    type: Annotated[str, Meta(max_length=65_536)]
+    offset: Count
+    limit: Annotated[int, Meta(ge=1, le=1000)]
+
+
+class HeapSeriesParams(Struct, frozen=True, kw_only=True):
+    """Several heap dumps in the order of ``dumps``, which the host adds; ``snapshot`` is one of them."""
+
+    snapshot: str
+    dumps: Annotated[list[str], Meta(min_length=2, max_length=64)]
+    filter: Annotated[str, Meta(max_length=4096)]
+    search: Text
+    limit: Annotated[int, Meta(ge=1, le=1000)]
+
+
 REQUESTS: Requests = {
     "memlens/compare": (CompareParams, CompareAnswer),
     "memlens/compareStacks": (CompareStacksParams, CompareStacksResult),
@@ -165,4 +227,8 @@ REQUESTS: Requests = {
     "memlens/compareFlameNode": (CompareFlameNodeParams, FlameNodeAnswer),
     "memlens/compareFlameChildren": (CompareFlameChildrenParams, FlameChildrenAnswer),
     "memlens/compareFlameSearch": (CompareFlameSearchParams, FlameSearchAnswer),
+    "memlens/compareHeaps": (CompareHeapsParams, CompareHeapsResult),
+    "memlens/compareHeapTypes": (CompareHeapTypesParams, ComparedTypes),
+    "memlens/compareHeapObjects": (CompareHeapObjectsParams, ObjectsAnswer),
+    "memlens/heapSeries": (HeapSeriesParams, HeapSeries),
 }

@@ -44,6 +44,16 @@ class FlameSvgParams(Struct, frozen=True):
     theme: Literal["light", "dark"]
 
 
+class HeapSvgParams(Struct, frozen=True):
+    """A part of the dominator tree of a heap dump by type, ``[x0, x1]`` in shares of the whole."""
+
+    snapshot: str
+    form: Literal["icicle", "sunburst"]
+    x0: float
+    x1: float
+    theme: Literal["light", "dark"]
+
+
 class SvgResult(Struct, frozen=True):
     """A picture as an SVG document."""
 
@@ -75,6 +85,7 @@ class ReportResult(Struct, frozen=True):
 REQUESTS: Requests = {
     "memlens/timelineSvg": (TimelineSvgParams, SvgResult),
     "memlens/flameSvg": (FlameSvgParams, SvgResult),
+    "memlens/heapSvg": (HeapSvgParams, SvgResult),
     "memlens/report": (ReportParams, ReportResult),
     "memlens/findingMarkdown": (FindingMarkdownParams, ReportResult),
 }

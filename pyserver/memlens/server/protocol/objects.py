@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Count, Requests
+from memlens.server.protocol.base import Count, Line, Requests
 from memlens.sources.binding import How
 from memlens.sources.edits import ChangedLine
 from memlens.views.graph.sources import Relation
@@ -38,4 +38,21 @@ class ObjectSourceResult(Struct, frozen=True):
     changed: ChangedLine | None
 
 
+class HeapAtParams(Struct, frozen=True):
+    """What a line of source defines, in a heap dump. ``file`` is as the dump spells it, or a path here."""
+
+    snapshot: str
+    file: str
+    line: Line
+
+
+class HeapAtResult(Struct, frozen=True):
+    """The number of the type that is defined there, else a filter for closures of the function; None for neither."""
+
+    type: int | None
+    filter: str | None
+
+
 REQUESTS: Requests = {"memlens/objectSource": (ObjectSourceParams, ObjectSourceResult)}
+
+VIEW_REQUESTS: Requests = {"memlens/heapAt": (HeapAtParams, HeapAtResult)}

@@ -36,6 +36,7 @@ from memlens.store.tables.schema import PARTS_OF, Part
 from memlens.store.verify import StoppedError
 from memlens.views.ahead import artefacts_of
 from memlens.views.answers import SourceLine
+from memlens.views.graph.lines import heap_lines
 from memlens.views.lines import heat as line_heat
 from memlens.views.lines import totals as lines
 
@@ -236,8 +237,11 @@ class OpenSnapshot:
         return "same" if now == self._source else "changed"
 
     async def source_files(self) -> list[str]:
-        """The files that its lines name. Raises DamagedError and NotOpenError."""
-        return await self.ask(lines.source_files)
+        """The files that its lines and a heap dump's definitions name. Raises DamagedError and NotOpenError."""
+        files = await self.ask(lines.source_files)
+        if self.info.model == "graph":
+            files = list(dict.fromkeys([*files, *await self.ask(heap_lines)]))
+        return files
 
     async def lines_of(self, file: str, attribution: Attribution) -> dict[int, list[SourceLine]]:
         """Totals of one file's lines by line, kept so that the next hover in the file is a look-up."""

@@ -3,7 +3,7 @@
 import mmap
 import tempfile
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,6 @@ class Room:
     def __init__(self, folder: Path, most_bytes: int | None = None) -> None:
         self._folder = folder
         self._left = int(limits.allowed_bytes() * _SHARE) if most_bytes is None else most_bytes
-        self._files: list[BinaryIO] = []
 
     def __call__(self, items: int, kind: npt.DTypeLike) -> Rows:
         """A column of some items. Raises MemoryError, and OSError where the disk is full."""
@@ -36,11 +35,10 @@ class Room:
         if size <= self._left or size < _LEAST_MAPPED_BYTES:
             self._left -= min(size, self._left)
             return np.empty(items, dtype)
-        # open as long as this: Windows deletes a file that is closed
-        file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
-        self._files.append(file)
-        file.truncate(size)
-        return np.frombuffer(mmap.mmap(file.fileno(), size), dtype)
+        with tempfile.TemporaryFile(dir=self._folder) as file:
+            file.truncate(size)
+            # the map has a descriptor of its own, which keeps the file
+            return np.frombuffer(mmap.mmap(file.fileno(), size), dtype)
 
 
 def let_go(column: Rows, begin: int, end: int) -> None:

@@ -6,29 +6,29 @@ type are compared.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memlens.errors import BadRequestError
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.rows import ObjectRow, object_rows, type_names
+from memlens.views.compare.heap_paths import GrownPath, grown_paths
+from memlens.views.graph import filters
+from memlens.views.graph.listing import ObjectsAnswer, figures_by_type
+from memlens.views.graph.rows import MOST_ROWS, ObjectRow, object_rows, page, type_names
+from memlens.views.graph.types import instances_of
 
 HeapMatch = Literal["id", "type"]
+Mask = npt.NDArray[np.bool_]
+ComparedOrder = Literal["retained", "shallow", "count", "new", "gone", "name"]
 
 SAME_SHARE = 0.9
 """Two dumps are of one process if so many of the objects with the same id have the same type, and there are some."""
-
-LEAST_SHARE = 0.002
-"""Of the larger dump: what a node of the tree grouped by type retains or has grown by at least to be compared."""
-
-_CONCENTRATED = 0.7
-_MOST_PATHS = 1_000
-_MOST_DEPTH = 200
 
 
 class HeapSide(Struct, frozen=True):
@@ -42,9 +42,14 @@ class HeapSide(Struct, frozen=True):
 
 
 class ComparedType(Struct, frozen=True):
-    """A type in both dumps. ``new`` and ``gone`` are objects of one dump alone, None without ids."""
+    """A type in both dumps. ``new`` and ``gone`` are objects of one dump alone, None without ids.
+
+    ``before_number`` and ``after_number`` are its numbers in the dumps, None where one hasn't it.
+    """
 
     type: str
+    before_number: int | None
+    after_number: int | None
     before_count: int
     after_count: int
     before_shallow_bytes: int
@@ -56,22 +61,16 @@ class ComparedType(Struct, frozen=True):
 
 
 class GrowingHolder(Struct, frozen=True):
-    """An object of both dumps, and the new ones whose nearest dominator of both dumps it is; each counts once."""
+    """An object of both dumps, and the new ones whose nearest dominator of both dumps it is; each counts once.
+
+    ``object`` is the one of the later dump, ``before_object`` its number in the earlier one.
+    """
 
     object: ObjectRow
+    before_object: int
     before_retained_bytes: int
     new_objects: int
     new_bytes: int
-
-
-class GrownPath(Struct, frozen=True):
-    """A node of the dominator tree grouped by type: types from the root down to it, and what it has in each dump."""
-
-    path: list[str]
-    before_objects: int
-    after_objects: int
-    before_retained_bytes: int
-    after_retained_bytes: int
 
 
 class HeapComparison(Struct, frozen=True):
@@ -105,41 +104,144 @@ class HeapSeries(Struct, frozen=True):
     types_total: int
 
 
-def compare_heaps(before: Snapshot, after: Snapshot, search: str = "", limit: int = 100) -> HeapComparison:
-    """Compare two dumps. Raises :class:`BadRequestError` for a limit that isn't positive."""
-    _check(limit)
+class ComparedTypes(Struct, frozen=True):
+    """Types ``offset`` and on of ``total``."""
+
+    rows: list[ComparedType]
+    offset: int
+    total: int
+
+
+class HeapPair(NamedTuple):
+    """All that differs between two dumps. The masks say which objects only one of them has; None without ids."""
+
+    comparison: HeapComparison
+    only_before: Mask | None
+    only_after: Mask | None
+
+    def types(
+        self, search: str, order: ComparedOrder, offset: int, limit: int, *, reverse: bool
+    ) -> ComparedTypes:
+        """Types whose names have all words of ``search``. Raises :class:`BadRequestError`."""
+        rows = page(offset, limit)
+        found = [row for row in self.comparison.types if _fits(row.type, search)]
+        if order == "name":
+            found.sort(key=lambda row: (row.type.casefold(), row.type))
+        else:
+            found.sort(key=lambda row: (-abs(_difference(row, order)), row.type))
+        if reverse:
+            found.reverse()
+        return ComparedTypes(found[rows], offset, len(found))
+
+
+def _difference(row: ComparedType, order: ComparedOrder) -> int:
+    match order:
+        case "shallow":
+            return row.after_shallow_bytes - row.before_shallow_bytes
+        case "count":
+            return row.after_count - row.before_count
+        case "new":
+            return row.new or 0
+        case "gone":
+            return row.gone or 0
+        case _:
+            return row.after_retained_bytes - row.before_retained_bytes
+
+
+def pair_of(before: Snapshot, after: Snapshot, filter_text: str = "") -> HeapPair:
+    """Compare the objects of two dumps that fit a filter. Raises :class:`BadRequestError`.
+
+    A node of the tree grouped by type stays if it has such objects in the later dump; its figures are of all its own.
+    """
     same = _same_objects(before, after)
     only_before, only_after = (None, None) if same is None else same
-    rows = _types(before, after, only_before, only_after, search)
-    return HeapComparison(
+    if filter_text and only_before is not None and only_after is not None:
+        only_before = only_before & _fitting(before, filter_text)
+        only_after = only_after & _fitting(after, filter_text)
+    rows = _types(before, after, only_before, only_after, filter_text)
+    paths = grown_paths(before, after)
+    if filter_text:
+        groups = set(np.unique(after.objects.group[_fitting(after, filter_text)]).tolist())
+        paths = [row for row in paths if row.group in groups]
+    comparison = HeapComparison(
         "type" if same is None else "id",
         _side(before, only_before),
         _side(after, only_after),
-        rows[:limit],
+        rows,
         len(rows),
-        [] if only_after is None else _holders(before, after, only_after, limit),
-        _paths(before, after)[:limit],
+        [] if only_after is None else _holders(before, after, only_after, MOST_ROWS),
+        paths,
     )
+    return HeapPair(comparison, only_before, only_after)
+
+
+def compare_heaps(before: Snapshot, after: Snapshot, search: str = "", limit: int = 100) -> HeapComparison:
+    """Compare two dumps. Raises :class:`BadRequestError` for a limit that isn't positive."""
+    _check(limit)
+    whole = pair_of(before, after).comparison
+    rows = [row for row in whole.types if _fits(row.type, search)]
+    return replace(
+        whole,
+        types=rows[:limit],
+        types_total=len(rows),
+        holders=whole.holders[:limit],
+        paths=whole.paths[:limit],
+    )
+
+
+def only_here(snapshot: Snapshot, only: Mask | None, name: str, offset: int, limit: int) -> ObjectsAnswer:
+    """The objects of the types of one name that only this dump has, by what they retain; all without ids."""
+    rows = page(offset, limit)
+    kinds = [number for number, each in enumerate(type_names(snapshot)) if each == name]
+    numbers = np.concatenate([instances_of(snapshot, kind) for kind in kinds] or [np.zeros(0, np.uint32)])
+    if only is not None:
+        numbers = numbers[only[numbers]]
+    stored = snapshot.objects
+    numbers = numbers[np.lexsort((numbers, -stored.retained[numbers].astype(np.int64)))]
+    shallow = int(stored.shallow[numbers].sum())
+    return ObjectsAnswer(object_rows(snapshot, numbers[rows]), offset, len(numbers), shallow)
 
 
 def series(snapshots: Sequence[Snapshot], search: str = "", limit: int = 100) -> HeapSeries:
     """Several dumps, type by type. Raises :class:`BadRequestError`."""
+    return series_of([side_of_series(snapshot) for snapshot in snapshots], search, limit)
+
+
+class SeriesSide(NamedTuple):
+    """What a dump brings into a series: count, shallow and retained bytes by type, and its sums."""
+
+    figures: dict[str, tuple[int, int, int]]
+    objects: int
+    shallow_bytes: int
+
+
+def side_of_series(snapshot: Snapshot, filter_text: str = "") -> SeriesSide:
+    """One dump of a series, of the objects that fit a filter."""
+    figures = _figures(snapshot, filter_text)
+    if not filter_text:
+        info = graph_of(snapshot.info)
+        return SeriesSide(figures, info.objects, info.shallow_bytes)
+    return SeriesSide(
+        figures, sum(each[0] for each in figures.values()), sum(each[1] for each in figures.values())
+    )
+
+
+def series_of(sides: Sequence[SeriesSide], search: str = "", limit: int = 100) -> HeapSeries:
+    """Several dumps in their order. Raises :class:`BadRequestError`."""
     _check(limit)
-    if len(snapshots) < 2:
+    if len(sides) < 2:
         raise BadRequestError("A series has two heap dumps or more")
-    figures = [_figures(snapshot) for snapshot in snapshots]
     rows = []
-    for name in sorted({name for each in figures for name in each}):
+    for name in sorted({name for each in sides for name in each.figures}):
         if not _fits(name, search):
             continue
-        columns = np.array([each.get(name, (0, 0, 0)) for each in figures], np.int64).T.tolist()
+        columns = np.array([each.figures.get(name, (0, 0, 0)) for each in sides], np.int64).T.tolist()
         steps = np.diff(columns[2])
         grows = bool((steps >= 0).all()) and columns[2][-1] > columns[2][0]
         rows.append(SeriesType(name, columns[0], columns[1], columns[2], grows))
     rows.sort(key=lambda row: (not row.grows, row.retained_bytes[0] - row.retained_bytes[-1], row.type))
-    infos = [graph_of(snapshot.info) for snapshot in snapshots]
     return HeapSeries(
-        [info.objects for info in infos], [info.shallow_bytes for info in infos], rows[:limit], len(rows)
+        [each.objects for each in sides], [each.shallow_bytes for each in sides], rows[:limit], len(rows)
     )
 
 
@@ -152,22 +254,32 @@ def _fits(name: str, search: str) -> bool:
     return all(word in name.lower() for word in search.lower().split())
 
 
-def _figures(snapshot: Snapshot) -> dict[str, tuple[int, int, int]]:
+def _figures(snapshot: Snapshot, filter_text: str) -> dict[str, tuple[int, int, int]]:
     """Count, shallow and retained bytes by name; types of one name are one, of other loaders in another run."""
-    types = snapshot.types
-    counts = np.diff(types.instance_start.astype(np.int64)).tolist()
+    figures, fits = figures_by_type(snapshot, filter_text)
+    names = type_names(snapshot)
     found: dict[str, tuple[int, int, int]] = {}
-    for name, *figures in zip(
-        type_names(snapshot), counts, types.shallow.tolist(), types.retained.tolist(), strict=True
-    ):
-        count, shallow, retained = found.get(name, (0, 0, 0))
-        found[name] = (count + figures[0], shallow + figures[1], retained + figures[2])
+    for number in np.flatnonzero(fits).tolist():
+        count, shallow, retained = found.get(names[number], (0, 0, 0))
+        found[names[number]] = (
+            count + int(figures["count"][number]),
+            shallow + int(figures["shallow"][number]),
+            retained + int(figures["retained"][number]),
+        )
     return found
 
 
-def _same_objects(
-    before: Snapshot, after: Snapshot
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]] | None:
+def _numbers(snapshot: Snapshot) -> dict[str, int]:
+    """The first type of each name."""
+    return {name: number for number, name in reversed(list(enumerate(type_names(snapshot))))}
+
+
+def _fitting(snapshot: Snapshot, filter_text: str) -> Mask:
+    chosen = filters.chosen(snapshot, filter_text)
+    return np.ones(len(snapshot.objects.type), np.bool_) if chosen is None else chosen.mask(snapshot)
+
+
+def _same_objects(before: Snapshot, after: Snapshot) -> tuple[Mask, Mask] | None:
     """Which objects only one of the dumps has; None where ids don't identify objects."""
     if before.info.kind != "v8" or after.info.kind != "v8":
         return None
@@ -187,7 +299,7 @@ def _same_objects(
     return only_before, only_after
 
 
-def _side(snapshot: Snapshot, only: npt.NDArray[np.bool_] | None) -> HeapSide:
+def _side(snapshot: Snapshot, only: Mask | None) -> HeapSide:
     info = graph_of(snapshot.info)
     return HeapSide(
         info.objects, info.shallow_bytes, info.reachable_bytes,
@@ -199,28 +311,28 @@ def _side(snapshot: Snapshot, only: npt.NDArray[np.bool_] | None) -> HeapSide:
 def _types(
     before: Snapshot,
     after: Snapshot,
-    only_before: npt.NDArray[np.bool_] | None,
-    only_after: npt.NDArray[np.bool_] | None,
-    search: str,
+    only_before: Mask | None,
+    only_after: Mask | None,
+    filter_text: str,
 ) -> list[ComparedType]:
-    first, second = _figures(before), _figures(after)
+    first, second = _figures(before, filter_text), _figures(after, filter_text)
+    numbers, after_numbers = _numbers(before), _numbers(after)
     gone = _counts(before, only_before)
     new = _counts(after, only_after)
     rows = []
     for name in {**first, **second}:
-        if _fits(name, search):
-            one, two = first.get(name, (0, 0, 0)), second.get(name, (0, 0, 0))
-            rows.append(
-                ComparedType(
-                    name, one[0], two[0], one[1], two[1], one[2], two[2],
-                    None if new is None else new.get(name, 0), None if gone is None else gone.get(name, 0),
-                )
-            )  # fmt: skip
+        one, two = first.get(name, (0, 0, 0)), second.get(name, (0, 0, 0))
+        rows.append(
+            ComparedType(
+                name, numbers.get(name), after_numbers.get(name), one[0], two[0], one[1], two[1], one[2], two[2],
+                None if new is None else new.get(name, 0), None if gone is None else gone.get(name, 0),
+            )
+        )  # fmt: skip
     rows.sort(key=lambda row: (-abs(row.after_retained_bytes - row.before_retained_bytes), row.type))
     return rows
 
 
-def _counts(snapshot: Snapshot, only: npt.NDArray[np.bool_] | None) -> dict[str, int] | None:
+def _counts(snapshot: Snapshot, only: Mask | None) -> dict[str, int] | None:
     if only is None:
         return None
     names = type_names(snapshot)
@@ -231,9 +343,7 @@ def _counts(snapshot: Snapshot, only: npt.NDArray[np.bool_] | None) -> dict[str,
     return found
 
 
-def _holders(
-    before: Snapshot, after: Snapshot, only: npt.NDArray[np.bool_], limit: int
-) -> list[GrowingHolder]:
+def _holders(before: Snapshot, after: Snapshot, only: Mask, limit: int) -> list[GrowingHolder]:
     """Objects of both dumps that dominate new ones, without another one of both in between."""
     objects = after.objects
     count = len(only)
@@ -257,67 +367,8 @@ def _holders(
     found = places[np.searchsorted(ids, objects.id[chosen])]
     earlier = before.objects.retained[found].tolist()
     return [
-        GrowingHolder(row, retained, int(counts[number]), int(sums[number]))
-        for row, retained, number in zip(object_rows(after, chosen), earlier, chosen.tolist(), strict=True)
+        GrowingHolder(row, at, retained, int(counts[number]), int(sums[number]))
+        for row, at, retained, number in zip(
+            object_rows(after, chosen), found.tolist(), earlier, chosen.tolist(), strict=True
+        )
     ]
-
-
-class _Tree:
-    """A dump's dominator tree grouped by type, as it is walked."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.names = type_names(snapshot)
-        self.stored = snapshot.compact
-
-    def children(self, node: int | None, least: int) -> dict[str, int]:
-        """A node's children that retain so many bytes at least, by type."""
-        found: dict[str, int] = {}
-        if node is None:
-            return found
-        stored = self.stored
-        for child in range(int(stored.first[node]), int(stored.last[node])):
-            # the ones that retain most stand first
-            if int(stored.retained[child]) < least:
-                break
-            found.setdefault(self.names[int(stored.type[child])], child)
-        return found
-
-    def named(self, node: int, name: str, known: dict[str, int]) -> int | None:
-        """The child of a type, however little it retains."""
-        if name in known:
-            return known[name]
-        stored, first, last = self.stored, int(self.stored.first[node]), int(self.stored.last[node])
-        kinds = [number for number, each in enumerate(self.names) if each == name]
-        at = np.flatnonzero(np.isin(stored.type[first:last], kinds))
-        return first + int(at[0]) if len(at) else None
-
-    def figures(self, node: int | None) -> tuple[int, int]:
-        """How many objects a node has, and what they retain."""
-        return (0, 0) if node is None else (int(self.stored.objects[node]), int(self.stored.retained[node]))
-
-
-def _paths(before: Snapshot, after: Snapshot) -> list[GrownPath]:
-    """Where what has grown spreads: nodes of whose growth no child has 70%."""
-    first, second = _Tree(before), _Tree(after)
-    whole = max(graph_of(before.info).shallow_bytes, graph_of(after.info).shallow_bytes)
-    least = max(1, int(LEAST_SHARE * whole))
-    found: list[GrownPath] = []
-    waiting: list[tuple[int | None, int, list[str]]] = [(0, 0, [])]
-    while waiting and len(found) < _MOST_PATHS:
-        old, node, path = waiting.pop()
-        known = first.children(old, least)
-        grown: list[tuple[int, int | None, int, str]] = []
-        for name, child in second.children(node, least).items():
-            earlier = None if old is None else first.named(old, name, known)
-            growth = second.figures(child)[1] - first.figures(earlier)[1]
-            if growth >= least:
-                grown.append((growth, earlier, child, name))
-        (count, retained), (count_after, retained_after) = first.figures(old), second.figures(node)
-        growth = retained_after - retained
-        most = max((each[0] for each in grown), default=0)
-        if path and growth >= least and most < _CONCENTRATED * growth:
-            found.append(GrownPath(path, count, count_after, retained, retained_after))
-        if len(path) < _MOST_DEPTH:
-            waiting += [(earlier, child, [*path, name]) for _, earlier, child, name in grown]
-    found.sort(key=lambda row: row.before_retained_bytes - row.after_retained_bytes)
-    return found

@@ -127,7 +127,7 @@ def heap_types(
 ) -> HeapTypesAnswer:
     """The types with objects that fit a filter, of one package or kind where it is given. Raises BadRequestError."""
     rows = page(offset, limit)
-    figures, fits = _figures(snapshot, filter_text)
+    figures, fits = figures_by_type(snapshot, filter_text)
     numbers = np.flatnonzero(fits)
     if package is not None:
         groups, names = _groups(snapshot, by)
@@ -183,8 +183,8 @@ def _groups(snapshot: Snapshot, by: GroupedBy) -> tuple[Numbers, list[str]]:
     return packages.of_type, packages.names
 
 
-def _figures(snapshot: Snapshot, filter_text: str) -> tuple[dict[str, Numbers], Numbers]:
-    """Figures by type of the objects that fit, and which types have such objects."""
+def figures_by_type(snapshot: Snapshot, filter_text: str) -> tuple[dict[str, Numbers], Numbers]:
+    """Count, shallow and retained bytes by type of what fits, and which types have such objects."""
     chosen = filters.chosen(snapshot, filter_text)
     whole = figures_of(snapshot)
     if chosen is None:
@@ -224,7 +224,7 @@ def _package_sums(
     groups, names = _groups(snapshot, by)
 
     def make() -> dict[str, Numbers]:
-        figures, fits = _figures(snapshot, filter_text)
+        figures, fits = figures_by_type(snapshot, filter_text)
         own, count = groups[fits], len(names)
         shallow = np.zeros(count, np.uint64)
         np.add.at(shallow, own, figures["shallow"][fits])

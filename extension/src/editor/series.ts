@@ -1,0 +1,99 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import type * as vscode from 'vscode';
+import type { SeriesDump } from '../../shared/messages';
+import { Disposable } from '../base/disposable';
+import type { Logger } from '../base/logger';
+import type { Server } from '../server/client';
+import { OtherReference } from './other';
+
+/** The heap dumps that a view shows over time beside its own: a reference in the server for each of them. */
+export class Series extends Disposable {
+  #others: { reference: OtherReference; writtenMs: number }[] = [];
+  #ownMs = 0;
+  #made = 0;
+
+  constructor(
+    private readonly main: vscode.Uri,
+    private readonly viewId: string,
+    private readonly server: Server,
+    private readonly changed: () => void,
+    private readonly log: Logger,
+  ) {
+    super();
+  }
+
+  /** All dumps, the view's own among them, in the order in which they were written; empty without others. */
+  get dumps(): SeriesDump[] {
+    if (this.#others.length === 0) return [];
+    const others = this.#others.flatMap(({ reference: { status }, writtenMs }): SeriesDump[] => {
+      if (status === null) return [];
+      const { is, uri, name } = status;
+      return [{ is, uri, name, writtenMs, message: status.is === 'failed' ? status.problem.message : '' }];
+    });
+    return [...others, this.#own].sort((a, b) => a.writtenMs - b.writtenMs || (a.name < b.name ? -1 : 1));
+  }
+
+  /** The server's names in the order of `dumps`, of those that are open; `own` is that of the view's. */
+  names(own: string): string[] {
+    const known = new Map(
+      this.#others.map(({ reference }) => [reference.status?.uri ?? '', reference.snapshot]),
+    );
+    return this.dumps.flatMap((dump) => (dump.is === 'own' ? own : (known.get(dump.uri) ?? [])));
+  }
+
+  /** Show these files instead of the current ones. */
+  async choose(uris: readonly vscode.Uri[]): Promise<void> {
+    this.clear();
+    this.#ownMs = await written(this.main);
+    const own = this.main.toString();
+    const files = [...new Map(uris.map((uri) => [uri.toString(), uri])).values()];
+    const opened = files.filter((uri) => uri.toString() !== own);
+    // one after the other: each may need as much memory as its file is large
+    for (const uri of opened) {
+      const id = `${this.viewId}.series${this.#made++}`;
+      const reference = new OtherReference(this.main, id, this.server, this.changed, this.log);
+      this.#others.push({ reference, writtenMs: await written(uri) });
+      if (this.disposed) reference.dispose();
+      else await reference.choose(uri, false);
+    }
+  }
+
+  rename(snapshot: string, now: string): void {
+    for (const { reference } of this.#others) reference.rename(snapshot, now);
+  }
+
+  /** Open all of them again, after the server lost them. */
+  async again(): Promise<void> {
+    for (const { reference } of this.#others) await reference.again();
+  }
+
+  clear(): void {
+    const others = this.#others;
+    this.#others = [];
+    for (const { reference } of others) reference.dispose();
+    if (!this.disposed) this.changed();
+  }
+
+  override dispose(): void {
+    if (this.disposed) return;
+    super.dispose();
+    this.clear();
+  }
+
+  get #own(): SeriesDump {
+    const { main } = this;
+    return {
+      ...{ is: 'own', uri: main.toString(), name: path.basename(main.fsPath), writtenMs: this.#ownMs },
+      message: '',
+    };
+  }
+}
+
+async function written(uri: vscode.Uri): Promise<number> {
+  try {
+    return (await stat(uri.fsPath)).mtimeMs;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,122 @@
+"""What open heap dumps say about the classes and functions that a document defines."""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import NamedTuple
+
+from memlens.errors import MemlensError
+from memlens.server.protocol.sources import Document
+from memlens.server.sessions.registry import OpenSnapshot, Registry
+from memlens.server.sources import Sources
+from memlens.sources.declarations import SUFFIXES, TEXT_LIMIT, TypeName, declarations, type_name
+from memlens.store.snapshot import Snapshot
+from memlens.units import counted, format_bytes, plain_name
+from memlens.views.graph.lines import HeapLine, heap_lines, line_of_type
+from memlens.views.graph.rows import type_names
+
+logger = logging.getLogger(__name__)
+
+
+class PlacedDefinition(NamedTuple):
+    """A definition of one dump, and where it is in the editor now; ``line`` counts from 1."""
+
+    snapshot: OpenSnapshot
+    row: HeapLine
+    line: int
+
+    @property
+    def words(self) -> str:
+        """The figures, as in: 10,466 instances, 212 MiB retained, 3.00 MiB shallow."""
+        row = self.row
+        what = "instance" if row.type is not None else "closure"
+        return (
+            f"{counted(row.count, what)}, {format_bytes(row.retained_bytes)} retained, "
+            f"{format_bytes(row.shallow_bytes)} shallow"
+        )
+
+    @property
+    def name(self) -> str:
+        """What it is called in the dump, safe to be shown."""
+        return plain_name(self.row.name)
+
+
+class HeapLines:
+    """Answers for documents of the editor."""
+
+    def __init__(self, registry: Registry, sources: Sources) -> None:
+        self._registry = registry
+        self._sources = sources
+
+    async def placed(self, document: Document) -> list[PlacedDefinition]:
+        """The definitions of a document in all open heap dumps, in the order in which these were opened."""
+        found: list[PlacedDefinition] = []
+        for bound in await self._sources.bound_to(document):
+            if bound.snapshot.info.model != "graph":
+                continue
+            try:
+                rows = (await bound.snapshot.ask(heap_lines)).get(bound.file, [])
+            except MemlensError as error:
+                logger.info("no definitions of %s: %s", bound.file, error)
+                continue
+            state = await self._sources.state(document, bound) if rows else None
+            for row in rows:
+                line = state.lines.here(row.line + bound.skipped) if state else 0
+                if line:
+                    found.append(PlacedDefinition(bound.snapshot, row, line))
+        return found + await self._declared(document)
+
+    async def at(self, document: Document, line: int) -> list[PlacedDefinition]:
+        """Those on one line."""
+        return [each for each in await self.placed(document) if each.line == line]
+
+    async def _declared(self, document: Document) -> list[PlacedDefinition]:
+        """Types of which dumps have only the names, as Java's and .NET's."""
+        suffix = Path(document.path).suffix.lower()
+        dumps = [each for each in self._registry.snapshots() if suffix in SUFFIXES.get(each.info.kind, ())]
+        if not dumps or document.cell is not None:
+            return []
+        declared = await asyncio.to_thread(_declarations, document.path)
+        found = []
+        for dump in dumps:
+            kind = dump.info.kind
+
+            def known(snapshot: Snapshot, kind: str = kind) -> list[HeapLine]:
+                numbers = _named(snapshot, kind)
+                return [
+                    line_of_type(snapshot, number, document.path, line)
+                    for name, line in declared.items()
+                    for number in numbers.get(name, [])
+                ]
+
+            try:
+                found += [PlacedDefinition(dump, row, row.line) for row in await dump.ask(known)]
+            except MemlensError as error:
+                logger.info("no types of %s: %s", dump.title, error)
+        return found
+
+
+def _declarations(path: str) -> dict[TypeName, int]:
+    try:
+        with Path(path).open("rb") as file:
+            text = file.read(TEXT_LIMIT).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return {}
+    return {each.type: each.line for each in reversed(declarations(text))}
+
+
+def _named(snapshot: Snapshot, kind: str) -> dict[TypeName, list[int]]:
+    """The types that have instances, by what source may declare; arrays and what compilers make aren't declared."""
+
+    def make() -> dict[TypeName, list[int]]:
+        found: dict[TypeName, list[int]] = {}
+        own = snapshot.strings.texts(snapshot.types.name)
+        for number, (name, shown) in enumerate(zip(own, type_names(snapshot), strict=True)):
+            wanted = None if shown.endswith("[]") or "$$" in name else type_name(kind, name)
+            if wanted is not None and name.replace("+", "$").split("$")[-1].split("<")[0].endswith(
+                wanted.names[-1]
+            ):
+                found.setdefault(wanted, []).append(number)
+        return found
+
+    return snapshot.keep("declared types", make)

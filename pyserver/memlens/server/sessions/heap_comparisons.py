@@ -1,0 +1,123 @@
+"""Answers about two heap dumps or a series of them.
+
+Two dumps are compared column by column in both of their threads at once: that of the one waits for that of the other.
+One comparison at a time does so, so that no two wait for each other.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from memlens.errors import BadRequestError
+from memlens.server.protocol.compare import (
+    CompareHeapObjectsParams,
+    CompareHeapsParams,
+    CompareHeapsResult,
+    CompareHeapTypesParams,
+    HeapSeriesParams,
+    OfComparedHeaps,
+)
+from memlens.server.sessions.comparisons import Shared
+from memlens.server.sessions.registry import OpenSnapshot, Registry
+from memlens.store.snapshot import Snapshot
+from memlens.views.compare.heaps import (
+    ComparedTypes,
+    HeapPair,
+    HeapSeries,
+    SeriesSide,
+    only_here,
+    pair_of,
+    series_of,
+    side_of_series,
+)
+from memlens.views.graph.listing import ObjectsAnswer
+
+T = TypeVar("T")
+
+_MOST_ROWS = 200
+"""Holders and paths of an answer."""
+
+
+class HeapComparisons:
+    """For the event loop's thread only."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._shared = Shared(registry)
+        self._alone = asyncio.Lock()
+
+    async def compare(self, params: CompareHeapsParams) -> CompareHeapsResult:
+        """What both have in all, what holds what grew, and where it is. Raises NotOpenError, BadRequestError."""
+        found = (await self._pair(params)).comparison
+        return CompareHeapsResult(
+            found.matched,
+            found.before,
+            found.after,
+            found.types_total,
+            found.holders[:_MOST_ROWS],
+            found.paths[:_MOST_ROWS],
+        )
+
+    async def types(self, params: CompareHeapTypesParams) -> ComparedTypes:
+        """A page of the types of both."""
+        pair = await self._pair(params)
+        return await asyncio.to_thread(
+            pair.types, params.search, params.order, params.offset, params.limit, reverse=params.reverse
+        )
+
+    async def objects(self, params: CompareHeapObjectsParams) -> ObjectsAnswer:
+        """Objects of a type that the view's own dump alone has."""
+        pair = await self._pair(params)
+        only = pair.only_after if params.other_first else pair.only_before
+        mine = self._registry.get(params.snapshot)
+        return await mine.ask(
+            lambda snapshot: only_here(snapshot, only, params.type, params.offset, params.limit)
+        )
+
+    async def series(self, params: HeapSeriesParams) -> HeapSeries:
+        """Several dumps, type by type."""
+        dumps = [self._registry.get(name) for name in params.dumps]
+        sides = [await self._side(each, params.filter) for each in dumps]
+        return await asyncio.to_thread(series_of, sides, params.search, params.limit)
+
+    async def _side(self, opened: OpenSnapshot, filter_text: str) -> SeriesSide:
+        check_dump(opened)
+        key = ("side of a series", filter_text)
+        return await self._shared.get(
+            (opened.name,), key, lambda: opened.ask(lambda snapshot: side_of_series(snapshot, filter_text))
+        )
+
+    async def _pair(self, params: OfComparedHeaps) -> HeapPair:
+        mine, other = self._registry.get(params.snapshot), self._registry.get(params.other)
+        first, second = (other, mine) if params.other_first else (mine, other)
+
+        async def make() -> HeapPair:
+            async with self._alone:
+                return await ask_both(
+                    first, second, lambda before, after: pair_of(before, after, params.filter)
+                )
+
+        return await self._shared.get((first.name, second.name), ("heaps", params.filter), make)
+
+
+def check_dump(opened: OpenSnapshot) -> None:
+    """Raise :class:`BadRequestError` for another model."""
+    if opened.info.model != "graph":
+        raise BadRequestError(f"{opened.title} is no heap dump")
+
+
+async def ask_both(
+    first: OpenSnapshot, second: OpenSnapshot, question: Callable[[Snapshot, Snapshot], T]
+) -> T:
+    """Ask two snapshots one question, each in its own thread. No other question may do so meanwhile."""
+    check_dump(first)
+    check_dump(second)
+    if first is second:
+        return await first.ask(lambda snapshot: question(snapshot, snapshot))
+    loop = asyncio.get_running_loop()
+
+    def in_first(before: Snapshot) -> T:
+        asked = second.ask(lambda after: question(before, after))
+        return asyncio.run_coroutine_threadsafe(asked, loop).result()
+
+    return await first.ask(in_first)

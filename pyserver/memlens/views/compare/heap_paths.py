@@ -1,0 +1,91 @@
+"""Where in the dominator tree grouped by type two heap dumps differ."""
+
+import numpy as np
+from msgspec import Struct
+
+from memlens.store.models import graph_of
+from memlens.store.snapshot import Snapshot
+from memlens.views.graph.rows import type_names
+
+LEAST_SHARE = 0.002
+"""Of the larger dump: what a node of the tree grouped by type retains or has grown by at least to be compared."""
+
+_CONCENTRATED = 0.7
+_MOST_PATHS = 1_000
+_MOST_DEPTH = 200
+
+
+class GrownPath(Struct, frozen=True):
+    """A node of the dominator tree grouped by type: types from the root down to it, and what it has in each dump.
+
+    ``group`` is its number in the later dump, ``before_group`` that in the earlier one, None where it has no such node.
+    """
+
+    path: list[str]
+    group: int
+    before_group: int | None
+    before_objects: int
+    after_objects: int
+    before_retained_bytes: int
+    after_retained_bytes: int
+
+
+class _Tree:
+    """A dump's dominator tree grouped by type, as it is walked."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.names = type_names(snapshot)
+        self.stored = snapshot.compact
+
+    def children(self, node: int | None, least: int) -> dict[str, int]:
+        """A node's children that retain so many bytes at least, by type."""
+        found: dict[str, int] = {}
+        if node is None:
+            return found
+        stored = self.stored
+        for child in range(int(stored.first[node]), int(stored.last[node])):
+            # the ones that retain most stand first
+            if int(stored.retained[child]) < least:
+                break
+            found.setdefault(self.names[int(stored.type[child])], child)
+        return found
+
+    def named(self, node: int, name: str, known: dict[str, int]) -> int | None:
+        """The child of a type, however little it retains."""
+        if name in known:
+            return known[name]
+        stored, first, last = self.stored, int(self.stored.first[node]), int(self.stored.last[node])
+        kinds = [number for number, each in enumerate(self.names) if each == name]
+        at = np.flatnonzero(np.isin(stored.type[first:last], kinds))
+        return first + int(at[0]) if len(at) else None
+
+    def figures(self, node: int | None) -> tuple[int, int]:
+        """How many objects a node has, and what they retain."""
+        return (0, 0) if node is None else (int(self.stored.objects[node]), int(self.stored.retained[node]))
+
+
+def grown_paths(before: Snapshot, after: Snapshot) -> list[GrownPath]:
+    """Where what has grown spreads: nodes of whose growth no child has 70%."""
+    first, second = _Tree(before), _Tree(after)
+    whole = max(graph_of(before.info).shallow_bytes, graph_of(after.info).shallow_bytes)
+    least = max(1, int(LEAST_SHARE * whole))
+    found: list[GrownPath] = []
+    waiting: list[tuple[int | None, int, list[str]]] = [(0, 0, [])]
+    while waiting and len(found) < _MOST_PATHS:
+        old, node, path = waiting.pop()
+        known = first.children(old, least)
+        grown: list[tuple[int, int | None, int, str]] = []
+        for name, child in second.children(node, least).items():
+            earlier = None if old is None else first.named(old, name, known)
+            growth = second.figures(child)[1] - first.figures(earlier)[1]
+            if growth >= least:
+                grown.append((growth, earlier, child, name))
+        (count, retained), (count_after, retained_after) = first.figures(old), second.figures(node)
+        growth = retained_after - retained
+        most = max((each[0] for each in grown), default=0)
+        if path and growth >= least and most < _CONCENTRATED * growth:
+            found.append(GrownPath(path, node, old, count, count_after, retained, retained_after))
+        if len(path) < _MOST_DEPTH:
+            waiting += [(earlier, child, [*path, name]) for _, earlier, child, name in grown]
+    found.sort(key=lambda row: row.before_retained_bytes - row.after_retained_bytes)
+    return found

@@ -1,0 +1,103 @@
+"""What is defined on the lines of source, in objects of a heap dump: instances of a class, closures of a function."""
+
+import numpy as np
+from msgspec import Struct
+
+from memlens.kernels.graph import tree as kernel
+from memlens.model.frames import INFERRED
+from memlens.store.snapshot import Snapshot
+from memlens.views.graph.places import frames_of_types
+from memlens.views.graph.rows import Numbers, type_names
+from memlens.views.graph.types import figures_of
+
+
+class HeapLine(Struct, frozen=True):
+    """A definition and its objects. ``type`` is the type's number; None for a function, whose objects are closures.
+
+    What they retain is what none of them dominates. ``line`` counts from 1.
+    """
+
+    file: str
+    line: int
+    name: str
+    type: int | None
+    count: int
+    shallow_bytes: int
+    retained_bytes: int
+
+
+def heap_lines(snapshot: Snapshot) -> dict[str, list[HeapLine]]:
+    """All definitions by file, as the dump spells it; those of which only the name is known are left out."""
+    return snapshot.keep("lines of definitions", lambda: _made(snapshot))
+
+
+def line_of_type(snapshot: Snapshot, number: int, file: str, line: int) -> HeapLine:
+    """The objects of a type whose definition was found elsewhere."""
+    figures = figures_of(snapshot)
+    count, shallow, retained = (int(figures[name][number]) for name in ("count", "shallow", "retained"))
+    return HeapLine(file, line, type_names(snapshot)[number], number, count, shallow, retained)
+
+
+def _made(snapshot: Snapshot) -> dict[str, list[HeapLine]]:
+    found: dict[str, list[HeapLine]] = {}
+    # where all closures of a dump are one function's, their type has its place
+    kinds = [name == "closure" for name in snapshot.graph_names.type_kinds]
+    of_types = {
+        kind: frame
+        for kind, frame in frames_of_types(snapshot).items()
+        if int(snapshot.frames.source[frame]) != INFERRED and not kinds[int(snapshot.types.kind[kind])]
+    }
+    rows = snapshot.frames.rows(of_types.values())
+    for kind, frame in of_types.items():
+        file, line, _, _ = rows[frame]
+        if file and line > 0:
+            found.setdefault(file, []).append(line_of_type(snapshot, kind, file, line))
+    for row in _functions(snapshot, of_types):
+        found.setdefault(row.file, []).append(row)
+    for each in found.values():
+        each.sort(key=lambda row: (row.line, -row.retained_bytes))
+    return found
+
+
+def _functions(snapshot: Snapshot, of_types: dict[int, int]) -> list[HeapLine]:
+    """What is defined on lines that are no type's: functions, by their closures."""
+    places, objects = snapshot.objects.places, snapshot.objects
+    if not len(places):
+        return []
+    numbers, frames = places["object"], places["frame"]
+    types = objects.type[numbers].astype(np.int64)
+    own = np.full(int(types.max()) + 1, -1, np.int64)
+    for kind, frame in of_types.items():
+        if kind < len(own):
+            own[kind] = frame
+    classes = np.array(sorted(set(of_types.values())), np.int64)
+    # a class object stands for its instances
+    chosen = (own[types] != frames) & ~np.isin(frames, classes)
+    chosen &= snapshot.frames.source[frames] != INFERRED
+    numbers, frames = numbers[chosen], frames[chosen]
+    if not len(numbers):
+        return []
+    groups, of_group, counts = np.unique(frames, return_inverse=True, return_counts=True)
+    shallow = np.bincount(of_group, objects.shallow[numbers]).astype(np.int64)
+    retained = _retained(snapshot, numbers, of_group, len(groups))
+    rows = snapshot.frames.rows(groups.tolist())
+    names = snapshot.strings
+    first = numbers[np.unique(of_group, return_index=True)[1]]
+    made = []
+    for at, frame in enumerate(groups.tolist()):
+        file, line, function, _ = rows[frame]
+        if file and line > 0:
+            name = function or names.head(int(objects.name[first[at]]), 200) or "(anonymous)"
+            made.append(
+                HeapLine(file, line, name, None, int(counts[at]), int(shallow[at]), int(retained[at]))
+            )
+    return made
+
+
+def _retained(snapshot: Snapshot, numbers: Numbers, of_group: Numbers, groups: int) -> Numbers:
+    stored = snapshot.objects
+    group_of = np.full(len(stored.type), groups, np.uint32)
+    group_of[numbers] = of_group
+    sums = np.zeros(groups + 1, np.uint64)
+    kernel.retained_by_type(stored.dominated_start, stored.dominated, group_of, stored.retained, sums)
+    return sums[:groups]

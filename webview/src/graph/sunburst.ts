@@ -1,0 +1,265 @@
+// The dominator tree as rings, beside the boxes: the same part of it, the same colours, the same selection.
+
+import { MORE } from '../../../extension/shared/flame-geometry';
+import type { BoxFacts } from '../flame/boxes';
+import type { FlamePlot } from '../flame/plot';
+import { Fitter } from '../flame/text';
+import { nameText } from '../flame/words';
+import { css, inkOn } from '../scene/colour';
+import { element } from '../ui/dom';
+import { bytes } from '../ui/format';
+import type { Theme } from '../ui/theme';
+import { arcOf, arcsOf, ringBoxAt, ringsOf, type Arc, type Rings } from './rings';
+
+const FONT_CSS_PX = 11;
+/** Arcs at least this long, in CSS pixels, get a line at their edges. */
+const SEPARATED_CSS_PX = 3;
+const QUARTER = Math.PI / 2;
+
+export interface SunburstEvents {
+  hovered(box: number, x: number, y: number): void;
+  left(): void;
+  clicked(box: number, open: boolean): void;
+  zoom(facts: BoxFacts): void;
+  /** The middle was pressed: to what holds it. */
+  out(): void;
+  menu(box: number, x: number, y: number): void;
+}
+
+/** Where the middle of an arc is, in CSS pixels, and how far it goes around. */
+export interface SunburstArc {
+  readonly x: number;
+  readonly y: number;
+  readonly angle: number;
+  readonly depth: number;
+  readonly name: string;
+}
+
+declare global {
+  interface Window {
+    memlensSunburst?: () => SunburstArc[];
+  }
+}
+
+export class Sunburst {
+  readonly surface: HTMLElement;
+  readonly root: HTMLElement;
+  private readonly canvas = element('canvas', { attributes: { 'aria-hidden': true } });
+  private readonly resized: ResizeObserver;
+  private hovered = -1;
+  private theme: Theme | null = null;
+  private fitter: Fitter | null = null;
+
+  constructor(
+    private readonly plot: FlamePlot,
+    events: SunburstEvents,
+  ) {
+    this.surface = element(
+      'div',
+      {
+        ...{ class: 'sunburst-surface', tabIndex: 0, role: 'application' },
+        attributes: {
+          'aria-label':
+            'Dominators by type as rings, each around what holds it. Arrow keys move, Enter zooms; the tables have the same in words.',
+        },
+      },
+      this.canvas,
+    );
+    this.root = element('div', { class: 'sunburst', hidden: true }, this.surface);
+    this.resized = new ResizeObserver(() => {
+      this.draw();
+    });
+    this.resized.observe(this.surface);
+    window.memlensSunburst = () => this.arcs();
+    const at = (event: MouseEvent): [box: number, x: number, y: number] => {
+      const place = this.surface.getBoundingClientRect();
+      const [x, y] = [event.clientX - place.left, event.clientY - place.top];
+      return [this.boxAt(x, y), x, y];
+    };
+    this.surface.addEventListener('pointermove', (event) => {
+      const [box, x, y] = at(event);
+      events.hovered(box, x, y);
+    });
+    this.surface.addEventListener('pointerleave', () => {
+      events.left();
+    });
+    this.surface.addEventListener('click', (event) => {
+      this.surface.focus({ preventScroll: true });
+      const [box] = at(event);
+      const open = event.ctrlKey || event.metaKey;
+      if (box >= 0 && box === this.rings?.centre && !open) events.out();
+      else events.clicked(box, open);
+    });
+    this.surface.addEventListener('dblclick', (event) => {
+      const facts = plot.facts(at(event)[0]);
+      if (facts) events.zoom(facts);
+    });
+    this.surface.addEventListener('contextmenu', (event) => {
+      event.preventDefault();
+      events.menu(event.button === 2 ? at(event)[0] : -1, event.clientX, event.clientY);
+    });
+  }
+
+  dispose(): void {
+    this.resized.disconnect();
+  }
+
+  setTheme(theme: Theme): void {
+    this.theme = theme;
+    const context = this.canvas.getContext('2d');
+    if (context) {
+      context.font = this.font;
+      this.fitter = new Fitter((text) => context.measureText(text).width);
+    }
+    this.draw();
+  }
+
+  hover(box: number): void {
+    if (box === this.hovered) return;
+    this.hovered = box;
+    this.draw();
+  }
+
+  /** The box at a point of the surface in CSS pixels, or -1. */
+  boxAt(x: number, y: number): number {
+    const { rings } = this;
+    const g = this.plot.geometry;
+    return rings && g ? ringBoxAt(g, rings, this.plot.camera, x * this.ratio, y * this.ratio) : -1;
+  }
+
+  private middleOf(box: number): { x: number; y: number; angle: number } | null {
+    const { rings, ratio } = this;
+    const g = this.plot.geometry;
+    const arc = rings && g ? arcOf(g, box, rings, this.plot.camera) : null;
+    if (!rings || !arc) return null;
+    const radius = (arc.inner + arc.outer) / 2;
+    const turned = (arc.from + arc.to) / 2;
+    return {
+      x: (rings.centreX + radius * Math.sin(turned)) / ratio,
+      y: (rings.centreY - radius * Math.cos(turned)) / ratio,
+      angle: arc.to - arc.from,
+    };
+  }
+
+  /** The arcs on the screen, for end-to-end tests. */
+  arcs(): SunburstArc[] {
+    const { geometry: g } = this.plot;
+    return Array.from({ length: g?.boxes ?? 0 }, (_, box) => {
+      const facts = this.plot.facts(box);
+      const middle = this.middleOf(box);
+      // of merged boxes it is how many there are
+      const known = facts && !facts.more ? this.plot.names.get(facts.name) : undefined;
+      return facts && middle ? [{ ...middle, depth: facts.depth, name: known ? nameText(known) : '' }] : [];
+    }).flat();
+  }
+
+  draw(): void {
+    const { theme, canvas, ratio, surface } = this;
+    const width = Math.round(surface.clientWidth * ratio);
+    const height = Math.round(surface.clientHeight * ratio);
+    const context = canvas.getContext('2d');
+    if (!context || !theme || width === 0 || height === 0) return;
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    context.clearRect(0, 0, width, height);
+    const g = this.plot.geometry;
+    const { rings } = this;
+    if (!g || !rings || g.total <= 0) return;
+    context.lineWidth = ratio;
+    context.strokeStyle = css(theme.background);
+    const labelled: [number, Arc][] = [];
+    for (const [box, arc] of arcsOf(g, rings, this.plot.camera)) {
+      trace(context, rings, arc);
+      const isMore = ((g.flags[box] ?? 0) & MORE) !== 0;
+      context.fillStyle = isMore ? css(theme.picture.merged) : this.plot.colourOf(box);
+      context.fill();
+      const long = (arc.to - arc.from) * arc.outer;
+      if (long >= SEPARATED_CSS_PX * ratio) context.stroke();
+      if (!isMore && long >= 14 * ratio) labelled.push([box, arc]);
+    }
+    context.font = this.font;
+    context.textAlign = 'center';
+    context.textBaseline = 'middle';
+    for (const [box, arc] of labelled) this.label(context, rings, box, arc);
+    this.drawCentre(context, rings);
+    context.strokeStyle = css(theme.foreground);
+    const outline = (box: number, line: number): void => {
+      const arc = box >= 0 && box < g.boxes ? arcOf(g, box, rings, this.plot.camera) : null;
+      if (!arc) return;
+      context.lineWidth = line * ratio;
+      trace(context, rings, arc);
+      context.stroke();
+    };
+    outline(this.hovered, 1);
+    outline(this.plot.selectedBox(), 2);
+  }
+
+  private get ratio(): number {
+    return window.devicePixelRatio || 1;
+  }
+
+  private get font(): string {
+    return `${FONT_CSS_PX * this.ratio}px ${this.theme?.font ?? 'sans-serif'}`;
+  }
+
+  private get rings(): Rings | null {
+    const { geometry: g, camera } = this.plot;
+    return g && ringsOf(g, camera, this.canvas.width, this.canvas.height);
+  }
+
+  private drawCentre(context: CanvasRenderingContext2D, rings: Rings): void {
+    const { theme, plot, fitter } = this;
+    const facts = plot.facts(rings.centre);
+    if (!theme || !facts || !fitter) return;
+    const { centreX: x, centreY: y, inner } = rings;
+    context.beginPath();
+    context.arc(x, y, Math.max(inner - this.ratio, 0), 0, 4 * QUARTER);
+    context.fillStyle = facts.node === 0 ? css(theme.picture.merged) : plot.colourOf(rings.centre);
+    context.fill();
+    const ink = facts.node === 0 ? css(theme.foreground) : this.inkOf(rings.centre);
+    context.fillStyle = ink;
+    const line = FONT_CSS_PX * this.ratio;
+    const known = plot.names.get(facts.name);
+    const name = facts.node === 0 ? 'all' : known ? nameText(known) : '';
+    context.fillText(fitter.fit(name, inner * 1.7), x, y - line * 0.6);
+    const size = bytes(facts.value);
+    // a size is whole or not there
+    if (fitter.width(size) <= inner * 1.9) context.fillText(size, x, y + line * 0.7);
+  }
+
+  /** Along the arc where that has room, else along the radius. */
+  private label(context: CanvasRenderingContext2D, rings: Rings, box: number, arc: Arc): void {
+    const { plot, fitter, ratio } = this;
+    const facts = plot.facts(box);
+    const known = facts && plot.names.get(facts.name);
+    if (!known || !fitter) return;
+    const radius = (arc.inner + arc.outer) / 2;
+    const middle = (arc.from + arc.to) / 2;
+    const length = Math.min(arc.to - arc.from, QUARTER) * radius;
+    const along = length > arc.outer - arc.inner;
+    const high = along ? arc.outer - arc.inner : length;
+    if (high < (FONT_CSS_PX + 2) * ratio) return;
+    const text = fitter.fit(nameText(known), (along ? length * 0.9 : arc.outer - arc.inner) - 6 * ratio);
+    if (text === '') return;
+    context.save();
+    context.translate(rings.centreX + radius * Math.sin(middle), rings.centreY - radius * Math.cos(middle));
+    // never upside down
+    const turned = along ? middle : middle - QUARTER;
+    const upside = Math.cos(turned) < 0;
+    context.rotate(upside ? turned + 2 * QUARTER : turned);
+    context.fillStyle = this.inkOf(box);
+    context.fillText(text, 0, 0);
+    context.restore();
+  }
+
+  private inkOf(box: number): string {
+    return css(inkOn(this.plot.rgbOf(box)));
+  }
+}
+
+function trace(context: CanvasRenderingContext2D, rings: Rings, { from, to, inner, outer }: Arc): void {
+  const { centreX: x, centreY: y } = rings;
+  context.beginPath();
+  context.arc(x, y, outer, from - QUARTER, to - QUARTER);
+  context.arc(x, y, inner, to - QUARTER, from - QUARTER, true);
+  context.closePath();
+}
