@@ -23,19 +23,17 @@ HAS_PACKAGES = (PACKAGES / "distributed").is_dir()
 SECRET = "a-secret-that-is-nowhere-else"
 
 _CLUSTER = """
-import json, os, sys
+import sys, time
 import dask, distributed
 
 if __name__ == "__main__":
-    dask.config.set({"distributed.scheduler.allowed-failures": 3, "distributed.scheduler.worker-saturation": 1.0})
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "300 s"})
     cluster = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0",
         worker_dashboard_address="127.0.0.1:0", local_directory=sys.argv[1], silence_logs=50,
     )
-    client = distributed.Client(cluster)
     print(cluster.scheduler_address, flush=True)
-    for line in sys.stdin:
-        print(json.dumps(client.run(os.getpid, on_error="ignore")), flush=True)
+    sys.stdin.read()
 """
 
 
@@ -88,18 +86,10 @@ class Cluster:
         self._process = subprocess.Popen(
             [sys.executable, str(script), str(folder)],
             env=environment(**env), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )  # fmt: skip
         assert self._process.stdout
         self.address = self._process.stdout.readline().strip()
-
-    def pids(self) -> dict[str, int]:
-        """The processes of the workers that are there now, by their addresses."""
-        assert self._process.stdin
-        assert self._process.stdout
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
-        answer: dict[str, int] = json.loads(self._process.stdout.readline())
-        return {address.rpartition("/")[2]: pid for address, pid in answer.items()}
 
     def close(self) -> None:
         self._process.terminate()

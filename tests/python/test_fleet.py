@@ -5,13 +5,14 @@ The engine and the store are those of ``.cache/fleet``, which ``npm test`` insta
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from tests.python.fleet_cluster import (
     fleet,
     start_fleet,
 )
-from tests.python.server_harness import write_snapshot
+from tests.python.server_harness import wait_until, write_snapshot
 
 from memlens.fleet.database import FILE_NAME, open_fleet
 from memlens.fleet.tables import SNAPSHOTS, TABLES, columns_of
@@ -189,18 +190,24 @@ def test_a_dying_worker(job: Path, cluster: Cluster, tmp_path: Path) -> None:
             return
         if name == "rank2.pickle" and killed[name]:
             return
-        address = line["worker"].rpartition(" ")[2]
         killed[name].append(line["worker"])
-        os.kill(cluster.pids()[address], signal.SIGKILL)
+        process = re.search(r"\(process (\d+)\)$", line["worker"])
+        assert process
+        with suppress(ProcessLookupError):
+            os.kill(int(process[1]), signal.SIGKILL)
 
+    for name in killed:
+        # long enough to be killed half-way
+        write_snapshot(job / name, 80_000)
     lines = fleet(job, "--out", tmp_path / "out", "--scheduler", cluster.address, on_line=kill)
     done = by_name(lines)
     assert done["rank2.pickle"]["status"] == "ok"
     assert done["rank2.pickle"]["worker"] not in killed["rank2.pickle"]
-    assert done["rank2.pickle"]["attempts"] == 2
+    # its next worker may have been one of those that the other file killed
+    assert done["rank2.pickle"]["attempts"] >= 2
     assert done["rank0.pickle"]["status"] == "failed"
     assert done["rank0.pickle"]["problem"]["code"] == "worker-died"
-    assert len(killed["rank0.pickle"]) == 4
+    assert len(killed["rank0.pickle"]) >= 4
     for worker in killed["rank0.pickle"]:
         assert worker in done["rank0.pickle"]["problem"]["message"]
     others = {name: line["status"] for name, line in done.items() if name not in killed}
@@ -289,7 +296,7 @@ def test_interrupted(tmp_path: Path, sample: Path) -> None:
     """Ctrl+C, with the cluster that is started without a scheduler: finished summaries stand, and nothing else."""
     folder, out = tmp_path / "job", tmp_path / "out"
     folder.mkdir()
-    for rank in range(30):
+    for rank in range(12):
         write_snapshot(folder / f"rank{rank}.pickle", 400 + 4 * rank)
     temporary = tmp_path / "tmp"
     temporary.mkdir()
@@ -317,13 +324,21 @@ def test_interrupted(tmp_path: Path, sample: Path) -> None:
         *(f"{table}.parquet" for table in (SNAPSHOTS, *TABLES)),
     }
     assert not list(temporary.iterdir())
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)
+    # the last to go is what multiprocessing started to clean up after it
+    wait_until(lambda: not group_lives(process.pid))
 
     lines = fleet(*command[:-2])
     assert lines[0]["known"] == len(finished)
-    assert len(by_name(lines)) == 30 - len(finished)
-    assert lines[-1]["ok"] == 30
+    assert len(by_name(lines)) == 12 - len(finished)
+    assert lines[-1]["ok"] == 12
+
+
+def group_lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 @contextmanager
@@ -410,7 +425,7 @@ def test_two_hosts(job: Path, tmp_path: Path) -> None:
                 process.wait()
     lines = [json.loads(line) for line in answer.stdout.splitlines()]
     assert lines[-1]["ok"] == 5
-    workers = {line["worker"].rpartition(" ")[2].partition(":")[0] for line in by_name(lines).values()}
+    workers = {line["worker"].split(" ")[1].partition(":")[0] for line in by_name(lines).values()}
     assert workers == {"10.77.0.1", "10.77.0.2"}
 
 

@@ -30,9 +30,14 @@ _LOOK_S = 0.2
 _SILENT = logging.CRITICAL + 1
 """What Dask logs are tracebacks about connections; what matters of these becomes a sentence."""
 _WITHOUT_WORKERS_S = 5.0
+_MOST_ROUNDS = 2 * MOST_DEATHS
+"""A file is given away so often at most, even if no worker came to report that it began."""
 
 _OWN_CLUSTER = {
-    "distributed.scheduler.allowed-failures": MOST_DEATHS,
+    # deaths are counted here, and only those of workers that had begun to read the file
+    "distributed.scheduler.allowed-failures": 0,
+    # a worker that starts again on a busy machine is not given up
+    "distributed.deploy.lost-worker-timeout": "120 s",
     # a worker gets a file when it has read the last one: what it doesn't have doesn't die with it
     "distributed.scheduler.worker-saturation": 1.0,
     "distributed.scheduler.http.routes": ["distributed.http.health"],
@@ -59,10 +64,14 @@ class Finished(NamedTuple):
 
 
 class Engine:
-    """Jobs that are given to workers, a few ahead."""
+    """Jobs that are given to workers, a few ahead. ``revive`` starts workers again, where they are its own."""
 
-    def __init__(self, client: Any, on_event: Callable[[Event], None]) -> None:
+    def __init__(
+        self, client: Any, on_event: Callable[[Event], None], revive: Callable[[], object] = lambda: None
+    ) -> None:
         self._client = client
+        self._revive = revive
+        self._rounds: dict[int, int] = {}
         self._on_event = on_event
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._done: SimpleQueue[Any] = SimpleQueue()
@@ -87,11 +96,7 @@ class Engine:
         while True:
             slots = self.slots
             while len(running) < 2 * max(slots, 1) and (job := next(jobs, None)) is not None:
-                future = self._client.submit(
-                    read_file, msgspec.json.encode(job), key=f"{self._name}-{job.number}", pure=False
-                )
-                running[future] = job
-                future.add_done_callback(self._done.put)
+                running[self._submitted(job)] = job
             if not running:
                 break
             alone_since = self._check_workers(slots, alone_since)
@@ -103,8 +108,29 @@ class Engine:
                     raise SchedulerError("The scheduler went away") from None
                 continue
             self._say()
-            yield self._finished(future, running.pop(future))
+            job = running.pop(future)
+            if self._is_worth_another(future, job):
+                future.release()
+                running[self._submitted(job)] = job
+                continue
+            yield self._finished(future, job)
         self._say()
+
+    def _submitted(self, job: Job) -> Any:
+        """Give a job away, which is done when it is in the queue."""
+        number = self._rounds[job.number] = self._rounds.get(job.number, 0) + 1
+        future = self._client.submit(
+            read_file, msgspec.json.encode(job), key=f"{self._name}-{job.number}-{number}", pure=False
+        )
+        future.add_done_callback(self._done.put)
+        return future
+
+    def _is_worth_another(self, future: Any, job: Job) -> bool:
+        """Whether workers died with a file that haven't all begun to read it, or not often enough to blame it."""
+        if future.status != "error" or type(future.exception()).__name__ != "KilledWorker":
+            return False
+        begun = len(self.workers.get(job.number, ()))
+        return begun <= MOST_DEATHS and self._rounds[job.number] < _MOST_ROUNDS
 
     def _check_workers(self, slots: int, alone_since: float | None) -> float | None:
         if slots:
@@ -112,6 +138,7 @@ class Engine:
         now = time.monotonic()
         if alone_since is not None and now - alone_since > _WITHOUT_WORKERS_S:
             self._events.put(Event(-1, "", "waiting for workers"))
+            self._revive()
             return now
         return alone_since if alone_since is not None else now
 
@@ -139,10 +166,10 @@ class Engine:
     def _problem(self, job: Job, error: Exception) -> Problem:
         if type(error).__name__ == "KilledWorker":
             names = self.workers.get(job.number, [])
-            who = ", ".join(dict.fromkeys(names)) or error.args[1].address
+            who = ", ".join(names) or error.args[1].address
             return Problem(
                 "worker-died",
-                f"Every worker that read {job.file.name} died, {error.args[2] + 1} times in all: {who}",
+                f"Every worker that read {job.file.name} died, {max(len(names), 1)} of them: {who}",
                 "Look into the workers' logs; the file may need more memory than they have.",
             )
         if isinstance(error, ModuleNotFoundError):
@@ -179,9 +206,10 @@ def engine(
         _without_interrupts(),
         contextlib.ExitStack() as opened,
     ):
+        count = workers or os.cpu_count() or 1
         cluster = opened.enter_context(
             distributed.LocalCluster(
-                n_workers=workers or os.cpu_count() or 1,
+                n_workers=count,
                 threads_per_worker=1,
                 processes=True,
                 host="127.0.0.1",
@@ -196,7 +224,7 @@ def engine(
         client = opened.enter_context(distributed.Client(cluster))
         client.register_plugin(_ignoring_interrupts(), name="memlens-interrupts")
         with _interruptible():
-            yield Engine(client, on_event)
+            yield Engine(client, on_event, lambda: cluster.scale(count))
 
 
 @contextlib.contextmanager

@@ -155,11 +155,17 @@ class _Work:
             if file.name not in self._numbers:
                 self._numbers[file.name] = number
                 number += 1
+        self._by_number = {self._numbers[file.name]: file for file in self.wanted}
+        self._own: dict[int, Known] = {}
+        """What is known of files that are read again, by number: it holds for none but themselves."""
         self._contents: dict[int, dict[str, int]] = {}
+        """Numbers of files whose summaries stay, by size and checksum."""
         for each in known.values():
             if each.status == "ok" and each.content is not None:
-                self._contents.setdefault(each.size_bytes, {})[each.content] = each.snapshot
-        self._by_number = {self._numbers[file.name]: file for file in self.wanted}
+                if each.snapshot in self._by_number:
+                    self._own[each.snapshot] = each
+                else:
+                    self._contents.setdefault(each.size_bytes, {})[each.content] = each.snapshot
         self._engine: Engine | None = None
         self._done = 0
         self._slots = 0
@@ -173,13 +179,19 @@ class _Work:
 
     def _jobs(self) -> Iterator[Job]:
         for file in self.wanted:
-            yield Job(
-                file,
-                self._numbers[file.name],
-                list(self._contents.get(file.size_bytes, ())),
-                self._options.archives,
-                self._options.memory_limit_bytes,
-            )
+            number = self._numbers[file.name]
+            own = self._own.get(number)
+            contents = [*self._contents.get(file.size_bytes, ())]
+            if own is not None and own.content is not None and own.size_bytes == file.size_bytes:
+                contents.append(own.content)
+            yield Job(file, number, contents, self._options.archives, self._options.memory_limit_bytes)
+
+    def _with_content(self, job: Job, content: str | None) -> int | None:
+        """The file that has a summary of that content."""
+        own = self._own.get(job.number)
+        if own is not None and own.content == content:
+            return job.number
+        return self._contents.get(job.file.size_bytes, {}).get(content or "")
 
     def on_event(self, event: Event) -> None:
         """Pass on what a worker reports."""
@@ -221,7 +233,7 @@ class _Work:
             seconds=0.0 if outcome is None else outcome.seconds,
             memory_bytes=None if summary is None else summary.memory_bytes,
         )
-        same = self._contents.get(job.file.size_bytes, {}).get(content or "")
+        same = self._with_content(job, content)
         if status == "ok" and summary is None and same is not None:
             self._database.same(row, same)
         else:

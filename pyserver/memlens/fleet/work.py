@@ -240,7 +240,7 @@ def _worker_name() -> str:
         worker = get_worker()
     except ValueError:
         return f"{host} process {os.getpid()}"
-    return f"{host} {worker.address.rpartition('//')[2]}"
+    return f"{host} {worker.address.rpartition('//')[2]} (process {os.getpid()})"
 
 
 def _reporter(number: int, worker: str) -> Callable[[str, float | None], None]:

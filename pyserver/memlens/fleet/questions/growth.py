@@ -19,6 +19,8 @@ Order = Literal["name", "time"]
 
 _LEAST = 2
 
+SqlValue = int | float | bytes | str | None
+
 
 class Growing(Struct, frozen=True):
     """A line or a type over the series. ``rises`` counts the snapshots with more than the one before."""
@@ -81,9 +83,11 @@ def _growing(fleet: apsw.Connection, kind: Kind, places: dict[int, int], limit: 
     count = len(places)
     sum_x = count * (count - 1) / 2
     spread = count * sum(place * place for place in range(count)) - sum_x * sum_x
-    fleet.create_scalar_function(
-        "place_in_series", lambda number: places.get(cast("int", number)), 1, deterministic=True
-    )
+
+    def place_in_series(*arguments: SqlValue) -> SqlValue:
+        return places.get(cast("int", arguments[0]))
+
+    fleet.create_scalar_function("place_in_series", place_in_series, 1, deterministic=True)
     steepest = list(
         fleet.execute(
             f"""
