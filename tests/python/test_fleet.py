@@ -219,7 +219,7 @@ def test_a_dying_worker(job: Path, cluster: Cluster, tmp_path: Path) -> None:
 
 
 @contextmanager
-def rewriting(write: Callable[[], None]) -> Iterator[None]:
+def rewriting(write: Callable[[], object]) -> Iterator[None]:
     """Write again and again until the block ends."""
     stop = threading.Event()
 
@@ -286,7 +286,7 @@ def test_a_local_file_that_is_written(cluster: Cluster, tmp_path: Path, sample: 
     whole, path = sample.read_bytes(), tmp_path / "job" / "rank0.pickle"
     path.parent.mkdir()
     path.write_bytes(whole)
-    with rewriting(lambda: path.write_bytes(whole) and None):
+    with rewriting(lambda: path.write_bytes(whole)):
         lines = fleet(path.parent, "--out", tmp_path / "out", "--scheduler", cluster.address)
     (line,) = by_name(lines).values()
     assert (line["status"], line["problem"]["code"]) == ("failed", "changed")

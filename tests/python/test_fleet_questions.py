@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -132,19 +132,25 @@ def test_lines(folder: Path) -> None:
         for row in made(rank).lines:
             of_lines[row.file, row.line][rank] = row
     with closing(open_fleet(folder)) as fleet:
-        for at, figure in (("peak", "peak_bytes"), ("end", "end_bytes")):
+        moments: tuple[tuple[Literal["peak", "end"], str], ...] = (
+            ("peak", "peak_bytes"),
+            ("end", "end_bytes"),
+        )
+        for at, figure in moments:
             answer = lines(fleet, at)
             assert [(row.file, row.line) for row in answer] == sorted(
                 (place for place in of_lines if place[1]),
                 key=lambda place: (-max(getattr(row, figure) for row in of_lines[place].values()), place),
             )
-            for row in answer:
-                amounts = {rank: getattr(each, figure) for rank, each in of_lines[row.file, row.line].items()}
-                assert (row.snapshots, row.least_bytes, row.most_bytes, row.sum_bytes) == (
+            for found in answer:
+                amounts = {
+                    rank: getattr(each, figure) for rank, each in of_lines[found.file, found.line].items()
+                }
+                assert (found.snapshots, found.least_bytes, found.most_bytes, found.sum_bytes) == (
                     RANKS, min(amounts.values()), max(amounts.values()), sum(amounts.values()),
                 )  # fmt: skip
-                assert abs(row.median_bytes - statistics.median(amounts.values())) <= 1
-                assert amounts[int(row.most_name[4:-7])] == row.most_bytes
+                assert abs(found.median_bytes - statistics.median(amounts.values())) <= 1
+                assert amounts[int(found.most_name[4:-7])] == found.most_bytes
         assert [row.function for row in lines(fleet, search="MODEL 13")] == ["layer13"]
         one = line(fleet, "model.py:12")
         assert [(each.rank, each.peak_bytes) for each in one] == [

@@ -404,7 +404,7 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   assert.equal(dock.shown, 'flame');
   assert.equal(one(dock.root, '[aria-selected=true]').textContent, 'Flame graph');
   assert.deepEqual([memory?.root.hidden, memory?.bar?.hidden], [true, true]);
-  assert.deepEqual([flame?.root.hidden, flame?.bar?.hidden], [false, false]);
+  assert.deepEqual([flame.root.hidden, flame.bar?.hidden], [false, false]);
 
   one(dock.root, '.tab-more').click();
   assert.deepEqual(texts(document, '[role=menuitemradio] .menu-text'), ['SQL']);
@@ -416,7 +416,7 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   assert.deepEqual(revealed, ['SELECT 1']);
   // what is shown always has a tab
   assert.deepEqual(texts(dock.root, '[role=tab]'), ['What’s in memory', 'Flame graph', 'SQL']);
-  assert.equal(sql?.root.hidden, false);
+  assert.equal(sql.root.hidden, false);
   assert.deepEqual(shown, ['liveSet', 'flame', 'sql']);
   assert.deepEqual(opened, ['liveSet', 'flame', 'sql']);
 });

@@ -7,9 +7,9 @@ const SAVE_AFTER_MS = 250;
 export interface Saver {
   (): void;
   /** Saves what is waiting to be saved. */
-  flush(): void;
+  flush: () => void;
   /** It was saved. */
-  cancel(): void;
+  cancel: () => void;
 }
 
 export function saver(save: () => void, stop: AbortSignal): Saver {

@@ -133,7 +133,7 @@ export function iconButton(
 export function debounce(
   wait: number,
   run: () => void,
-): { (): void; cancel(): void; /** Calls back now, if it is due. */ flush(): void } {
+): { (): void; cancel: () => void; /** Calls back now, if it is due. */ flush: () => void } {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const later = (): void => {
     clearTimeout(timer);

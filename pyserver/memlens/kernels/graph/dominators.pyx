@@ -201,8 +201,8 @@ def dominators(
     number of a byte). ``root`` is the graph's own root, or -1, and the search begins at ``roots``. Objects that it
     doesn't reach follow as vertices: vertex 0 holds them; their references to reachable objects count only with
     ``attach``. ``order`` and ``idom`` have room for one vertex more than objects. ``room(items, type)`` returns a
-    column for the work: about 21 bytes an object and 4 a reference in all. Targets and roots must be numbers of objects,
-    and kinds below the items of ``retains``. Raises MemoryError.
+    column for the work: about 21 bytes an object and 4 a reference in all. Targets and roots must be numbers of
+    objects, and kinds below the items of ``retains``. Raises MemoryError.
     """
     cdef uint32_t objects = <uint32_t> (start.shape[0] - 1), vertex, reachable
     cdef size_t space = <size_t> objects + 2
