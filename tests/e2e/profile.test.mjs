@@ -170,9 +170,12 @@ test('what is brushed over time is what all of the view is about', async () => {
   await until(async () => /^Live at/.test(await chosen()), 'a moment is what is shown');
   await view.locator('.profile-times-canvas').press('Escape');
   await until(async () => !/^Live at \d/.test(await chosen()), 'the whole run again');
+  // it would leave a flat line of what is live, so it is hidden at first
+  const hidden = view.locator('.profile-times-key.off', { hasText: 'RSS' });
+  await hidden.waitFor();
   await view.locator('.profile-times-legend').click();
   await view.menuItem('Resident set (RSS)').click();
-  await view.locator('.profile-times-key.off', { hasText: 'RSS' }).waitFor();
+  await hidden.waitFor({ state: 'detached' });
   await vscode.setTheme('light');
   await drawn();
   await vscode.screenshot('profile-times-light');

@@ -168,7 +168,11 @@ const mistake = StateField.define<DecorationSet>({
 const MISTAKE = Decoration.mark({ class: 'sql-mistake', attributes: { 'aria-invalid': 'true' } });
 
 const HIGHLIGHT = HighlightStyle.define([
-  { tag: tags.keyword, color: 'var(--vscode-debugTokenExpression-boolean)' },
+  // as it is, the colour of a keyword doesn't stand out enough from an input's background in the dark theme
+  {
+    tag: tags.keyword,
+    color: 'color-mix(in srgb, var(--vscode-debugTokenExpression-boolean) 65%, var(--vscode-input-foreground))',
+  },
   { tag: [tags.string, tags.special(tags.string)], color: 'var(--vscode-debugTokenExpression-string)' },
   { tag: tags.number, color: 'var(--vscode-debugTokenExpression-number)' },
   { tag: tags.comment, color: 'var(--vscode-descriptionForeground)', fontStyle: 'italic' },
