@@ -4,7 +4,7 @@ import contextlib
 import logging
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.flame import first as first_flame
 from memlens.views.flame import graph as flame
 from memlens.views.flame import tables as flame_tables
-from memlens.views.flame.calltree import CallTree, FlameOptions
+from memlens.views.flame.calltree import CallTree, FlameOptions, Nodes
 from memlens.views.naming.frame_names import frame_names
 from memlens.views.selection.columns import NEVER
 from memlens.views.selection.sets import AllocationSet
@@ -45,8 +45,25 @@ def first_of(snapshot: Snapshot) -> CallTree:
     return flame.tree_of(snapshot, first_flame.opening_set(snapshot.info), "bytes", OPTIONS)
 
 
+READ: list[CallTree] = []
+"""The trees that were read in the test that runs."""
+
+
+@pytest.fixture(autouse=True)
+def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    read = first_flame.read
+
+    def noted(path: Path, snapshot: Snapshot, make: Callable[[], Nodes]) -> CallTree:
+        READ.append(read(path, snapshot, make))
+        return READ[-1]
+
+    monkeypatch.setattr(first_flame, "read", noted)
+    yield
+    READ.clear()
+
+
 def is_read(tree: CallTree) -> bool:
-    return tree.outline is not None
+    return any(tree is each for each in READ)
 
 
 def again(snapshot: Snapshot) -> Snapshot:

@@ -88,7 +88,9 @@ def drawn_stacks(snapshot: Snapshot, of: AllocationSet) -> ValuedStacks[OneSide]
     def make() -> ValuedStacks[OneSide] | ValuedStacks[TwoSides]:
         if not is_signed(snapshot, of):
             stacks = stacks_of(snapshot, of)
-            return replace(stacks, values=np.maximum(stacks.values, 0)).present()
+            if stacks.values.min(initial=0) < 0:
+                stacks = replace(stacks, values=np.maximum(stacks.values, 0))
+            return stacks.present()
         items = items_of(snapshot, of)
         counts = items.values[COUNT]
         if value_of(snapshot, of).count is None:

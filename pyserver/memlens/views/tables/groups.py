@@ -144,8 +144,8 @@ class _Figures:
 
     ``sums`` are int64[groups, values]. ``largest`` is the size of the largest allocation or "block", 0 where none is
     known, or all of the largest "stack", where the sizes of blocks aren't known or the amounts aren't bytes. ``pools``
-    is what of the amounts may be pools of Python's allocator. ``allocations`` are the numbers of the largest, where
-    there are single ones.
+    is what of the amounts may be pools of Python's allocator. ``allocations`` has the numbers of the largest of some
+    groups, where there are single ones.
     """
 
     keys: I64
@@ -154,7 +154,7 @@ class _Figures:
     largest_is: Literal["allocation", "block", "stack"]
     unit: str
     pools: I64 | None = None
-    allocations: U32 | None = None
+    allocations: Callable[[npt.NDArray[np.integer]], list[int]] | None = None
 
 
 def _figures(
@@ -171,9 +171,11 @@ def _figures(
         largest[keys] = sizes[rows[keys]]
     match snapshot.info:
         case TimelineInfo():
-            allocations = np.zeros(found.groups, np.uint32)
-            allocations[keys] = device_of(snapshot, of.device, of.filter).allocations(rows[keys])
-            return _Figures(keys, sums, largest, "allocation", unit, allocations=allocations)
+            device = device_of(snapshot, of.device, of.filter)
+            return _Figures(
+                keys, sums, largest, "allocation", unit,
+                allocations=lambda some: device.allocations(rows[some]).tolist(),
+            )  # fmt: skip
         case ProfileInfo() | GraphInfo():
             pools, pooled = np.zeros(found.groups, np.int64), pool_stacks(snapshot)[items.stacks]
             np.add.at(pools, found.codes[pooled], items.values[AMOUNT, pooled])
@@ -220,7 +222,7 @@ def _rows_of(
         figures.sums[page, COUNT].tolist(),
         figures.largest[page].tolist(),
         nothing if figures.pools is None else figures.pools[page].tolist(),
-        [None] * len(page) if figures.allocations is None else figures.allocations[page].tolist(),
+        [None] * len(page) if figures.allocations is None else figures.allocations(page),
     )
     for key, amount, count, largest, pools, allocations in zip(*columns, strict=True):
         known = name(key)
