@@ -7,7 +7,7 @@ the parent has of its own) sum to the parent's at any zoom, without a gap or an 
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, int64_t
-from libc.stdlib cimport qsort
+from libc.string cimport memcpy
 
 from memlens.kernels.base.vectors cimport (
     Vector, vector_init, vector_reserve, vector_push_u32, vector_free, column_of,
@@ -78,29 +78,49 @@ cdef inline void *room_for_one(Vector *vector) noexcept nogil:
     return vector.data + (vector.count - 1) * vector.item_bytes
 
 
-cdef int by_key(const void *one, const void *other) noexcept nogil:
-    cdef const Child *left = <const Child *> one
-    cdef const Child *right = <const Child *> other
-    if left.key != right.key:
-        return -1 if left.key < right.key else 1
-    return -1 if left.name < right.name else left.name > right.name
+cdef inline bint stands_before(const Child *one, const Child *other) noexcept nogil:
+    return one.key < other.key or (one.key == other.key and one.name < other.name)
 
 
-cdef void sort_children(Child *children, size_t count) noexcept nogil:
-    """By key and name. Most nodes have a few children, and a call for each look at two would take the most time."""
+cdef void sort_few(Child *children, size_t count) noexcept nogil:
     cdef size_t place, at
     cdef Child taken
-    if count > FEW:
-        qsort(children, count, sizeof(Child), &by_key)
-        return
     for place in range(1, count):
         taken = children[place]
         at = place
-        while at and (children[at - 1].key > taken.key
-                      or (children[at - 1].key == taken.key and children[at - 1].name > taken.name)):
+        while at and stands_before(&taken, &children[at - 1]):
             children[at] = children[at - 1]
             at -= 1
         children[at] = taken
+
+
+cdef void sort_children(Child *children, size_t count, Child *spare) noexcept nogil:
+    """By key and name, with room for as many in ``spare``. A call for each look at two would take the most time."""
+    cdef Child *source = children
+    cdef Child *target = spare
+    cdef size_t width = FEW, first, middle, last, left, right, at
+    first = 0
+    while first < count:
+        sort_few(children + first, min(<size_t> FEW, count - first))
+        first += FEW
+    while width < count:
+        first = 0
+        while first < count:
+            middle = min(first + width, count)
+            last = min(middle + width, count)
+            left, right = first, middle
+            for at in range(first, last):
+                if right == last or (left < middle and not stands_before(&source[right], &source[left])):
+                    target[at] = source[left]
+                    left += 1
+                else:
+                    target[at] = source[right]
+                    right += 1
+            first = last
+        source, target = target, source
+        width *= 2
+    if source != children:
+        memcpy(children, source, count * sizeof(Child))
 
 
 cdef class Layout:
@@ -124,7 +144,7 @@ cdef class Layout:
     cdef const int64_t[::1] after
     cdef bint largest_first
     cdef double x0, x1, scale, thinnest, width
-    cdef Vector boxes, sides, children
+    cdef Vector boxes, sides, children, spare
     cdef Run rest           # the thinnest of the children, which stand after the others
 
     def __init__(self, const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] child,
@@ -149,11 +169,13 @@ cdef class Layout:
         vector_init(&self.boxes, sizeof(Box))
         vector_init(&self.sides, sizeof(Sides))
         vector_init(&self.children, sizeof(Child))
+        vector_init(&self.spare, sizeof(Child))
 
     def __dealloc__(self):
         vector_free(&self.boxes)
         vector_free(&self.sides)
         vector_free(&self.children)
+        vector_free(&self.spare)
 
     cdef inline int64_t key(self, uint32_t node) noexcept nogil:
         return -self.widths[node] if self.largest_first else <int64_t> self.times[node]
@@ -203,8 +225,10 @@ cdef class Layout:
                     found.key = self.key(at)
                     found.name = self.names[at]
             at = sibling[at]
+        if self.children.count > FEW and vector_reserve(&self.spare, self.children.count) < 0:
+            return -1
         found = <Child *> self.children.data
-        sort_children(found, self.children.count)
+        sort_children(found, self.children.count, <Child *> self.spare.data)
         for index in range(self.children.count):
             found[index].left = left
             left += found[index].width

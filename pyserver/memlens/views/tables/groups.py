@@ -20,7 +20,7 @@ from memlens.units import format_value
 from memlens.views.answers import AllocationSummary, Frame
 from memlens.views.selection.arenas import pool_stacks
 from memlens.views.selection.columns import check_page, device_of, summaries
-from memlens.views.selection.items import items_of, sizes_of, stacks_of
+from memlens.views.selection.items import items_by_stack, items_of, sizes_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import (
     AMOUNT,
@@ -119,7 +119,7 @@ def groups(
         timeline_of(snapshot.info, "single allocations")
         raise BadRequestError("The path leads to allocations, which have no groups")
     by_stack = all(goes_by_stack(snapshot, branch.of, kind) for kind in branch.by[: len(branch.path) + 1])
-    every = (stacks_of if by_stack else items_of)(snapshot, branch.of, branch.narrow)
+    every = (items_by_stack if by_stack else items_of)(snapshot, branch.of, branch.narrow)
     items = _followed(snapshot, branch, every)
     kind = branch.by[len(branch.path)]
     found = grouping(snapshot, branch.of, items, kind, branch.attribution)
