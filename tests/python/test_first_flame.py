@@ -4,7 +4,7 @@ import contextlib
 import logging
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,16 @@ from memlens.progress import Report
 from memlens.store.artefacts import read_columns, write_columns
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
+from memlens.views.flame import calltree
 from memlens.views.flame import first as first_flame
 from memlens.views.flame import graph as flame
 from memlens.views.flame import tables as flame_tables
-from memlens.views.flame.calltree import CallTree, FlameOptions
+from memlens.views.flame.calltree import CallTree, FlameOptions, Nodes
 from memlens.views.naming.frame_names import frame_names
+from memlens.views.selection import items
 from memlens.views.selection.columns import NEVER
 from memlens.views.selection.sets import AllocationSet
+from memlens.views.tables.groups import Branch, groups
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -45,8 +48,25 @@ def first_of(snapshot: Snapshot) -> CallTree:
     return flame.tree_of(snapshot, first_flame.opening_set(snapshot.info), "bytes", OPTIONS)
 
 
+READ: list[CallTree] = []
+"""The trees that were read in the test that runs."""
+
+
+@pytest.fixture(autouse=True)
+def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    read = first_flame.read
+
+    def noted(path: Path, snapshot: Snapshot, make: Callable[[], Nodes]) -> CallTree:
+        READ.append(read(path, snapshot, make))
+        return READ[-1]
+
+    monkeypatch.setattr(first_flame, "read", noted)
+    yield
+    READ.clear()
+
+
 def is_read(tree: CallTree) -> bool:
-    return tree.outline is not None
+    return any(tree is each for each in READ)
 
 
 def again(snapshot: Snapshot) -> Snapshot:
@@ -369,3 +389,39 @@ def test_a_server_keeps_it_and_the_next_one_says_the_same(
             answers.append(found)
     assert answers[0] == answers[1]
     assert not list(cache_folder.rglob("*.partial-*"))
+
+
+def test_a_picture_of_few_nodes_is_that_of_all(
+    opened: Callable[[Path], Snapshot], sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = opened(sample)
+    moment = AllocationSet(0, from_moment=snapshot.info.devices[0].events // 2)  # type: ignore[union-attr]
+    stacks = items.drawn_stacks(snapshot, moment)
+    names = frame_names(snapshot).by("function")
+    merged = calltree.merged(stacks.tree, frame_names(snapshot), OPTIONS)
+    trees = []
+    for part in (0, 10**9):
+        monkeypatch.setattr(calltree, "FEW_PART", part)
+        trees.append(calltree.build(stacks, merged, names, OPTIONS, 0))
+    few, whole = trees
+    assert few.outline is not None
+    assert whole.outline is None
+    assert (few.total, few.deepest) == (whole.total, whole.deepest)
+    a_name = names.names([int(few.name[1])])[0].function
+    for search in ("", a_name):
+        for x0, x1 in ((0, 1), (0.3, 0.5)):
+            pictures = [flame.picture(tree, x0, x1, 0, 100, 1600, search) for tree in trees]
+            assert pictures[0] == pictures[1]
+
+
+def test_few_allocations_are_grouped_as_their_stacks(
+    opened: Callable[[Path], Snapshot], sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = opened(sample)
+    answers = []
+    for part in (0, 10**9):
+        monkeypatch.setattr(items, "FEW_PART", part)
+        branch = Branch(AllocationSet(0), ["line", "stack"])
+        answers.append(groups(snapshot, branch, "bytes", 0, 1000, descending=True))
+    assert answers[0] == answers[1]
+    assert answers[0].rows

@@ -6,12 +6,11 @@ and its children stand side by side within it; so two neighbours share an edge, 
 the parent has of its own) sum to the parent's at any zoom, without a gap or an overlap.
 """
 
-from libc.math cimport floor
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, int64_t
-from libc.stdlib cimport qsort
+from libc.string cimport memcpy
 
 from memlens.kernels.base.vectors cimport (
-    Vector, vector_init, vector_reserve, vector_push, vector_push_u32, vector_free, column_of,
+    Vector, vector_init, vector_reserve, vector_push_u32, vector_free, column_of,
 )
 
 BOX_FORMAT = b"T{d:left:d:value:I:node:I:name:H:x0:H:x1:H:row:B:flags:B:unused:}"
@@ -68,29 +67,60 @@ cdef struct Run:
     uint8_t held
 
 
-cdef int by_key(const void *one, const void *other) noexcept nogil:
-    cdef const Child *left = <const Child *> one
-    cdef const Child *right = <const Child *> other
-    if left.key != right.key:
-        return -1 if left.key < right.key else 1
-    return -1 if left.name < right.name else left.name > right.name
+cdef inline void *room_for_one(Vector *vector) noexcept nogil:
+    """Where the next item of a vector goes, which then counts as one of it; NULL without memory.
+
+    Items that are written there are spared the call that copies items of any size.
+    """
+    if vector.count == vector.room and vector_reserve(vector, vector.count + 1) < 0:
+        return NULL
+    vector.count += 1
+    return vector.data + (vector.count - 1) * vector.item_bytes
 
 
-cdef void sort_children(Child *children, size_t count) noexcept nogil:
-    """By key and name. Most nodes have a few children, and a call for each look at two would take the most time."""
+cdef inline bint stands_before(const Child *one, const Child *other) noexcept nogil:
+    return one.key < other.key or (one.key == other.key and one.name < other.name)
+
+
+cdef void sort_few(Child *children, size_t count) noexcept nogil:
     cdef size_t place, at
     cdef Child taken
-    if count > FEW:
-        qsort(children, count, sizeof(Child), &by_key)
-        return
     for place in range(1, count):
         taken = children[place]
         at = place
-        while at and (children[at - 1].key > taken.key
-                      or (children[at - 1].key == taken.key and children[at - 1].name > taken.name)):
+        while at and stands_before(&taken, &children[at - 1]):
             children[at] = children[at - 1]
             at -= 1
         children[at] = taken
+
+
+cdef void sort_children(Child *children, size_t count, Child *spare) noexcept nogil:
+    """By key and name, with room for as many in ``spare``. A call for each look at two would take the most time."""
+    cdef Child *source = children
+    cdef Child *target = spare
+    cdef size_t width = FEW, first, middle, last, left, right, at
+    first = 0
+    while first < count:
+        sort_few(children + first, min(<size_t> FEW, count - first))
+        first += FEW
+    while width < count:
+        first = 0
+        while first < count:
+            middle = min(first + width, count)
+            last = min(middle + width, count)
+            left, right = first, middle
+            for at in range(first, last):
+                if right == last or (left < middle and not stands_before(&source[right], &source[left])):
+                    target[at] = source[left]
+                    left += 1
+                else:
+                    target[at] = source[right]
+                    right += 1
+            first = last
+        source, target = target, source
+        width *= 2
+    if source != children:
+        memcpy(children, source, count * sizeof(Child))
 
 
 cdef class Layout:
@@ -114,7 +144,7 @@ cdef class Layout:
     cdef const int64_t[::1] after
     cdef bint largest_first
     cdef double x0, x1, scale, thinnest, width
-    cdef Vector boxes, sides, children
+    cdef Vector boxes, sides, children, spare
     cdef Run rest           # the thinnest of the children, which stand after the others
 
     def __init__(self, const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] child,
@@ -139,19 +169,22 @@ cdef class Layout:
         vector_init(&self.boxes, sizeof(Box))
         vector_init(&self.sides, sizeof(Sides))
         vector_init(&self.children, sizeof(Child))
+        vector_init(&self.spare, sizeof(Child))
 
     def __dealloc__(self):
         vector_free(&self.boxes)
         vector_free(&self.sides)
         vector_free(&self.children)
+        vector_free(&self.spare)
 
     cdef inline int64_t key(self, uint32_t node) noexcept nogil:
         return -self.widths[node] if self.largest_first else <int64_t> self.times[node]
 
     cdef inline uint32_t pixel(self, int64_t value) noexcept nogil:
-        cdef double at = floor((value - self.x0) * self.scale + 0.5)
+        cdef double at = (value - self.x0) * self.scale + 0.5
         if at <= 0:
             return 0
+        # of what is positive the conversion drops the fraction
         return <uint32_t> (self.width if at >= self.width else at)
 
     cdef inline bint too_thin(self, Child *child) noexcept nogil:
@@ -165,28 +198,37 @@ cdef class Layout:
         """The children of a node in order, from ``left`` on, the thinnest as ``rest``; -1 without memory."""
         cdef uint32_t at = self.child[node]
         cdef size_t index
+        cdef int64_t width
         cdef Child child
         cdef Child *found
+        # what is written might be these, for all that the compiler knows
+        cdef const uint32_t *sibling = &self.sibling[0]
+        cdef const int64_t *widths = &self.widths[0]
         self.children.count = 0
         self.empty(&self.rest)
         if self.more is not None:
             self.rest.count = self.more[node]
             self.rest.right = self.more_width[node]
         while at:
-            child.width = self.widths[at]
-            if child.width > 0:
-                child.node = at
-                if self.largest_first and child.width * self.scale < self.thinnest:
-                    self.rest.right += child.width
+            width = widths[at]
+            if width > 0:
+                if self.largest_first and width * self.scale < self.thinnest:
+                    child.node = at
+                    self.rest.right += width
                     self.into(&self.rest, &child)
                 else:
-                    child.key = self.key(at)
-                    child.name = self.names[at]
-                    if vector_push(&self.children, &child) < 0:
+                    found = <Child *> room_for_one(&self.children)
+                    if found == NULL:
                         return -1
-            at = self.sibling[at]
+                    found.width = width
+                    found.node = at
+                    found.key = self.key(at)
+                    found.name = self.names[at]
+            at = sibling[at]
+        if self.children.count > FEW and vector_reserve(&self.spare, self.children.count) < 0:
+            return -1
         found = <Child *> self.children.data
-        sort_children(found, self.children.count)
+        sort_children(found, self.children.count, <Child *> self.spare.data)
         for index in range(self.children.count):
             found[index].left = left
             left += found[index].width
@@ -210,6 +252,7 @@ cdef class Layout:
 
     cdef int add(self, Box *box, int64_t left, int64_t right, Sides sides) noexcept nogil:
         """1 when the box is to be seen, 0 when it is too thin, -1 without memory."""
+        cdef void *place
         box.x0 = <uint16_t> self.pixel(left)
         box.x1 = <uint16_t> self.pixel(right)
         if box.x1 <= box.x0:
@@ -219,9 +262,16 @@ cdef class Layout:
         box.unused = 0
         if self.numbers is not None:
             box.node = self.numbers[box.node]
-        if self.before is not None and vector_push(&self.sides, &sides) < 0:
+        if self.before is not None:
+            place = room_for_one(&self.sides)
+            if place == NULL:
+                return -1
+            (<Sides *> place)[0] = sides
+        place = room_for_one(&self.boxes)
+        if place == NULL:
             return -1
-        return -1 if vector_push(&self.boxes, box) < 0 else 1
+        (<Box *> place)[0] = box[0]
+        return 1
 
     cdef int add_node(self, uint32_t node, uint32_t name, int64_t left, int64_t right, size_t row) noexcept nogil:
         cdef Box box
@@ -257,7 +307,7 @@ cdef class Layout:
         """The boxes of a node's children; those that are wide enough to have children to be seen go to ``below``."""
         cdef size_t index, count
         cdef Child *child
-        cdef Open open
+        cdef Open *open
         cdef Run run
         if self.gather(parent.node, parent.left) < 0:
             return -1
@@ -286,10 +336,11 @@ cdef class Layout:
             if seen and self.add_node(child[index].node, child[index].name, child[index].left,
                                       child[index].left + child[index].width, row) < 0:
                 return -1
+            open = <Open *> room_for_one(below)
+            if open == NULL:
+                return -1
             open.node = child[index].node
             open.left = child[index].left
-            if vector_push(below, &open) < 0:
-                return -1
             index += 1
         if self.rest.count:
             if run.count:
@@ -311,7 +362,7 @@ cdef class Layout:
         """
         cdef Vector now, below
         cdef size_t depth = 0, index
-        cdef Open open
+        cdef Open *open
         cdef bint failed = False, full = False
         self.x0 = x0
         self.x1 = x1
@@ -322,12 +373,14 @@ cdef class Layout:
         self.before = before
         self.after = after
         self.boxes.count = self.sides.count = 0
-        open.node = 0
-        open.left = 0
         vector_init(&now, sizeof(Open))
         vector_init(&below, sizeof(Open))
         with nogil:
-            failed = vector_push(&now, &open) < 0
+            open = <Open *> room_for_one(&now)
+            failed = open == NULL
+            if not failed:
+                open.node = 0
+                open.left = 0
             if first_depth == 0 and rows and not failed:
                 failed = self.add_node(0, 0xFFFFFFFF, 0, self.widths[0], 0) < 0
             while now.count and depth + 1 < first_depth + rows and not failed and not full:

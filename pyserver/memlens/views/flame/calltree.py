@@ -32,6 +32,7 @@ from memlens.views.selection.stacks import (
     Retained,
     TwoSides,
     ValuedStacks,
+    sides_of,
 )
 
 U8 = npt.NDArray[np.uint8]
@@ -43,6 +44,8 @@ Order = Literal["value", "time"]
 
 MOST_VALUE = 2**62
 """Sums stay below it; more than that is no memory that there ever was."""
+FEW_PART = 32
+"""Stacks that are fewer than such a part of a tree's nodes reach so few of them that these are picked out."""
 MOST_TURNED = 20_000_000
 """Nodes of a bottom-up tree, about a gigabyte of them: deep stacks hardly share a node there."""
 
@@ -112,9 +115,10 @@ class Nodes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outline:
-    """The largest nodes of a call tree: all that a picture of the whole needs.
+    """The nodes of a call tree that a picture needs: all that have a width, or the largest.
 
-    It serves pictures in which a box is at least ``thinnest`` wide, on the axis of values.
+    It serves pictures in which a box is at least ``thinnest`` wide, on the axis of values, and of which nothing is
+    asked by the numbers of nodes, as a search does.
     """
 
     layout: Layout
@@ -315,16 +319,40 @@ def build(
     if options.direction == "bottom_up":
         shape, ends = _turned(shape, places[(stacks.values > 0).any(axis=0)])
         places = _at(ends, upright)
-    widths = np.zeros((1, len(shape.parents)), np.int64)
-    kernel.add_by(places, stacks.values[by : by + 1], widths)
-    kernel.sum_up(shape.parents, widths)
-    times = None
-    if options.order == "time":
-        times = np.full(len(shape.parents), NEVER, np.uint32)
-        kernel.least_by(places, stacks.times(), times)
-        kernel.least_up(shape.parents, times)
-    nodes = Nodes(stacks, found, shape, places, upright, widths[0], times)
+
+    def make() -> Nodes:
+        widths = np.zeros((1, len(shape.parents)), np.int64)
+        kernel.add_by(places, stacks.values[by : by + 1], widths)
+        kernel.sum_up(shape.parents, widths)
+        times = None
+        if options.order == "time":
+            times = np.full(len(shape.parents), NEVER, np.uint32)
+            kernel.least_by(places, stacks.times(), times)
+            kernel.least_up(shape.parents, times)
+        return Nodes(stacks, found, shape, places, upright, widths[0], times)
+
+    few = len(stacks) * FEW_PART < len(shape.parents)
+    if few and options.order == "value" and sides_of(stacks.meaning) is None:
+        outline = _picked(shape, places, stacks.values[by : by + 1])
+        return CallTree(options, names, by, stacks.meaning, make, outline)
+    nodes = make()
     return CallTree(options, names, by, stacks.meaning, lambda: nodes)
+
+
+def _picked(shape: Shape, places: U32, values: I64) -> Outline:
+    """The nodes of a tree in the order of values that have a width; it takes time that grows with these alone."""
+    wide = values[0] > 0
+    if not wide.all():
+        places, values = places[wide], np.compress(wide, values, axis=1)
+    ends = np.empty(len(places), np.uint32)
+    parents, name, numbers = map(np.asarray, kernel.pick(shape.parents, shape.name, places, ends))
+    widths = np.zeros((1, len(parents)), np.int64)
+    kernel.add_by(ends, values, widths)
+    kernel.sum_up(parents, widths)
+    child, sibling = np.empty_like(parents), np.empty_like(parents)
+    kernel.families(parents, child, sibling)
+    layout = Layout(parents, name, child, sibling, widths[0], numbers=numbers)
+    return Outline(layout, 0, int(widths[0, 0]), kernel.deepest(parents, widths[0]))
 
 
 def _turned(shape: Shape, ends: U32) -> tuple[Shape, U32]:

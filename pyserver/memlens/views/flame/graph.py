@@ -86,7 +86,8 @@ def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: F
         merged = snapshot.keep(
             ("merged stacks", in_any_order), lambda: calltree.merged(stacks.tree, names, in_any_order)
         )
-        return calltree.build(stacks, merged, names.by(options.merge), options, VALUES.index(value))
+        named = snapshot.keep(("frame names", options.merge), lambda: names.by(options.merge))
+        return calltree.build(stacks, merged, named, options, VALUES.index(value))
 
     def read_or_make() -> CallTree:
         tree = _read_first(snapshot, lambda: make().nodes)
@@ -214,7 +215,7 @@ def _laid(
         before, after = tree.inclusive[compared.before + AMOUNT], tree.inclusive[compared.after + AMOUNT]
     thinnest = THINNEST_PX
     while total:
-        layout = tree.layout_for(0 if held is not None else thinnest * (high - low) / width_px)
+        layout = tree.layout if held is not None else tree.layout_for(thinnest * (high - low) / width_px)
         packed = layout.run(low, high, width_px, thinnest, first_depth, rows, MOST_BOXES, held, before, after)
         if packed is not None:
             boxes = rows_of(packed[0]).astype(_BOX, copy=False)

@@ -103,6 +103,11 @@ class FrameNames:
         self._known: dict[Merge, dict[int, FlameName]] = {merge: {} for merge in get_args(Merge)}
         """Names that were asked for, in words: the next picture has most of them again."""
         self._passed: npt.NDArray[np.bool_] | None = None
+        specials = len(SPECIAL_NAMES)
+        self._kinds = np.concatenate((self.kind, np.full(specials, _NO_KIND, np.uint8), self.package_kind))
+        numbers = np.arange(len(self.packages), dtype=np.uint32)
+        of_names = np.concatenate((self.package, np.full(specials, 0xFFFF, np.uint32), numbers))
+        self._package_numbers = np.minimum(of_names, 0xFFFF).astype(np.uint32)
 
     def special(self, which: int) -> int:
         """The name of :data:`NO_STACK` or :data:`BEFORE_TRACE`."""
@@ -144,8 +149,7 @@ class FrameNames:
 
     def kinds(self) -> npt.NDArray[np.uint8]:
         """Each name's kind: 0 user, 1 library, 2 native, 3 none."""
-        specials = np.full(len(SPECIAL_NAMES), _NO_KIND, np.uint8)
-        return np.concatenate((self.kind, specials, self.package_kind))
+        return self._kinds
 
     def ranks(self, attribution: Attribution) -> npt.NDArray[np.uint8]:
         """In which order names are charged with the stacks that they stand in; see :mod:`memlens.model.attribution`."""
@@ -157,9 +161,7 @@ class FrameNames:
 
     def package_numbers(self) -> npt.NDArray[np.uint32]:
         """Each name's package, as a number below 65,536 that colours go by; those of no package have the last one."""
-        specials = np.full(len(SPECIAL_NAMES), 0xFFFF, np.uint32)
-        own = np.arange(len(self.packages), dtype=np.uint32)
-        return np.minimum(np.concatenate((self.package, specials, own)), 0xFFFF).astype(np.uint32)
+        return self._package_numbers
 
     def by(self, merge: Merge) -> "FrameNames":
         """The same in which frames of one function (and line) are called alike, as the nodes of trees are."""

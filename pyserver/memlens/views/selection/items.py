@@ -12,7 +12,7 @@ from memlens.store.trace.device import Device
 from memlens.views.naming.frame_names import BEFORE_TRACE, NO_STACK
 from memlens.views.naming.places import bare_place
 from memlens.views.selection import filters
-from memlens.views.selection.columns import device_of
+from memlens.views.selection.columns import check_moment, device_of
 from memlens.views.selection.profile_filters import matching
 from memlens.views.selection.profile_sets import (
     columns_of,
@@ -37,6 +37,8 @@ from memlens.views.selection.stacks import (
 )
 
 BARE = (NO_STACK, BEFORE_TRACE)
+FEW_PART = 4
+"""Allocations that are fewer than such a part of all stacks are sooner grouped than summed by stack."""
 
 
 def stack_tree(snapshot: Snapshot) -> PrefixTree:
@@ -79,6 +81,21 @@ def stacks_of(snapshot: Snapshot, of: AllocationSet, narrow: str = "") -> Valued
     )
 
 
+def items_by_stack(snapshot: Snapshot, of: AllocationSet, narrow: str = "") -> ValuedStacks[OneSide]:
+    """Items for groups in which all of a stack is in one: the same, or what it is summed of where that is little."""
+    match snapshot.info:
+        case TimelineInfo() if not narrow and of.to_moment is None:
+            device = device_of(snapshot, of.device, of.filter)
+            peak = device.info.peak_moment
+            live = device.live_count[check_moment(device, peak if of.from_moment is None else of.from_moment)]
+            few = int(live) * FEW_PART < len(snapshot.stacks.node)
+            return (items_of if few else stacks_of)(snapshot, of)
+        case TimelineInfo() | ProfileInfo() | GraphInfo():
+            return stacks_of(snapshot, of, narrow)
+        case _:
+            assert_never(snapshot.info)
+
+
 def drawn_stacks(snapshot: Snapshot, of: AllocationSet) -> ValuedStacks[OneSide] | ValuedStacks[TwoSides]:
     """The same for trees, in which nothing has a negative width: where values are negative they have two sides.
 
@@ -88,7 +105,9 @@ def drawn_stacks(snapshot: Snapshot, of: AllocationSet) -> ValuedStacks[OneSide]
     def make() -> ValuedStacks[OneSide] | ValuedStacks[TwoSides]:
         if not is_signed(snapshot, of):
             stacks = stacks_of(snapshot, of)
-            return replace(stacks, values=np.maximum(stacks.values, 0)).present()
+            if stacks.values.min(initial=0) < 0:
+                stacks = replace(stacks, values=np.maximum(stacks.values, 0))
+            return stacks.present()
         items = items_of(snapshot, of)
         counts = items.values[COUNT]
         if value_of(snapshot, of).count is None:
@@ -147,7 +166,7 @@ def _of_rows(
     tree = stack_tree(snapshot)
     stacks = taken(device.stack, rows)
     # by the stack's number, which is far cheaper than to look each up
-    is_bare = tree.ends == 0
+    is_bare = snapshot.keep("stacks without frames", lambda: tree.ends == 0)
     bare = np.flatnonzero(is_bare[stacks])
     if len(bare):
         early = (device.flags[rows[bare]] & BEFORE_FLAG) != 0

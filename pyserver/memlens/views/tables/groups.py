@@ -20,7 +20,7 @@ from memlens.units import format_value
 from memlens.views.answers import AllocationSummary, Frame
 from memlens.views.selection.arenas import pool_stacks
 from memlens.views.selection.columns import check_page, device_of, summaries
-from memlens.views.selection.items import items_of, sizes_of, stacks_of
+from memlens.views.selection.items import items_by_stack, items_of, sizes_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import (
     AMOUNT,
@@ -119,7 +119,7 @@ def groups(
         timeline_of(snapshot.info, "single allocations")
         raise BadRequestError("The path leads to allocations, which have no groups")
     by_stack = all(goes_by_stack(snapshot, branch.of, kind) for kind in branch.by[: len(branch.path) + 1])
-    every = (stacks_of if by_stack else items_of)(snapshot, branch.of, branch.narrow)
+    every = (items_by_stack if by_stack else items_of)(snapshot, branch.of, branch.narrow)
     items = _followed(snapshot, branch, every)
     kind = branch.by[len(branch.path)]
     found = grouping(snapshot, branch.of, items, kind, branch.attribution)
@@ -144,8 +144,8 @@ class _Figures:
 
     ``sums`` are int64[groups, values]. ``largest`` is the size of the largest allocation or "block", 0 where none is
     known, or all of the largest "stack", where the sizes of blocks aren't known or the amounts aren't bytes. ``pools``
-    is what of the amounts may be pools of Python's allocator. ``allocations`` are the numbers of the largest, where
-    there are single ones.
+    is what of the amounts may be pools of Python's allocator. ``allocations`` has the numbers of the largest of some
+    groups, where there are single ones.
     """
 
     keys: I64
@@ -154,7 +154,7 @@ class _Figures:
     largest_is: Literal["allocation", "block", "stack"]
     unit: str
     pools: I64 | None = None
-    allocations: U32 | None = None
+    allocations: Callable[[npt.NDArray[np.integer]], list[int]] | None = None
 
 
 def _figures(
@@ -171,9 +171,11 @@ def _figures(
         largest[keys] = sizes[rows[keys]]
     match snapshot.info:
         case TimelineInfo():
-            allocations = np.zeros(found.groups, np.uint32)
-            allocations[keys] = device_of(snapshot, of.device, of.filter).allocations(rows[keys])
-            return _Figures(keys, sums, largest, "allocation", unit, allocations=allocations)
+            device = device_of(snapshot, of.device, of.filter)
+            return _Figures(
+                keys, sums, largest, "allocation", unit,
+                allocations=lambda some: device.allocations(rows[some]).tolist(),
+            )  # fmt: skip
         case ProfileInfo() | GraphInfo():
             pools, pooled = np.zeros(found.groups, np.int64), pool_stacks(snapshot)[items.stacks]
             np.add.at(pools, found.codes[pooled], items.values[AMOUNT, pooled])
@@ -220,7 +222,7 @@ def _rows_of(
         figures.sums[page, COUNT].tolist(),
         figures.largest[page].tolist(),
         nothing if figures.pools is None else figures.pools[page].tolist(),
-        [None] * len(page) if figures.allocations is None else figures.allocations[page].tolist(),
+        [None] * len(page) if figures.allocations is None else figures.allocations(page),
     )
     for key, amount, count, largest, pools, allocations in zip(*columns, strict=True):
         known = name(key)
