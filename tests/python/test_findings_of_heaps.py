@@ -1,12 +1,15 @@
 """On which heap dumps each rule says something, and what: made ones and real ones, their figures held to SQL."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.python.conftest import real_heaps
+from tests.python.conftest import ROOT, real_heaps
+from tests.python.gcdump_files import Node, gcdump
 from tests.python.heap_archives import Opened, archived
 from tests.python.heap_files import HeapFile
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
@@ -257,6 +260,97 @@ JAVA_TEXTS = {
     "class_loaders": "3 Loader have loaded classes of the same names",
     "finalizers": "400 objects wait for their finalizers (400 byte[]) and keep",
 }
+
+
+@pytest.mark.parametrize("length", [40, 8])
+def test_hash_collisions(open_dump: Opened, length: int) -> None:
+    program = Program()
+    key = program.klass("com/example/Key", ("number", INT))
+    node = program.klass("java/util/HashMap$Node", ("key", OBJECT), ("next", OBJECT))
+    tree = program.klass("java/util/HashMap$TreeNode", ("parent", OBJECT), super_id=node)
+    maps = program.klass("java/util/HashMap", ("table", OBJECT), ("size", INT))
+    buckets = []
+    for bucket in range(5):
+        entry = 0
+        for _ in range(length + bucket):
+            # a tree's nodes have the fields of the class, and then those of a list's
+            one = program.add(key, "i", 7)
+            entry = (
+                program.add(tree, "PPP", 0, one, entry) if bucket % 2 else program.add(node, "PP", one, entry)
+            )
+        buckets.append(entry)
+    program.keep("CACHE", program.add(maps, "Pi", program.list_of(0, *buckets), 5 * length))
+    found = texts(open_dump(program.data(), "main.hprof"))
+    # of eight to twelve entries, those with nine or more
+    assert ("hash_collisions" in found) == (length > 8)
+    if length > 8:
+        assert found["hash_collisions"].startswith(
+            "210 entries of maps are in 5 buckets of 9 or more, 44 in the "
+        )
+        assert (
+            "most of their keys are Key, whose hashCode has few values; the longest is held by Main.CACHE.table[5"
+            in (found["hash_collisions"])
+        )
+
+
+def dotnet_heap(*, has: bool) -> bytes:
+    """A process with pinned buffers, free blocks, an event with many handlers and variables of threads, or few."""
+    many = 120 if has else 2
+    types = [
+        ("[.NET Roots]", 0, None), ("[static vars]", 0, None), ("[pinning Handles]", 0, None),
+        ("System.Byte[]", -1, "System.Private.CoreLib"), ("Free", -1, None), ("App.Shop", 24, "App.dll"),
+        ("System.Action<App.Order>", 64, "System.Private.CoreLib"), ("System.Object[]", -1, "System.Private.CoreLib"),
+        ("App.View", 24, "App.dll"), ("System.Threading.ThreadLocal.LinkedSlotVolatile<App.Cache>[]", -1, "System"),
+    ]  # fmt: skip
+    nodes: list[Node] = [(0, None, [1, 2]), (1, None, [3]), (2, None, [])]
+
+    def add(kind: int, size: int | None, *children: int) -> int:
+        nodes.append((kind, size, children))
+        return len(nodes) - 1
+
+    shop = add(5, None)
+    held = [add(3, 20_000) for _ in range(100)]
+    handlers = [add(6, None, add(8, None, add(3, 1_000))) for _ in range(many)]
+    event = add(6, None, add(7, 8 * many, *handlers))
+    slots = add(9, 800, add(3, 60_000 if has else 60))
+    nodes[shop] = (5, None, [*held, event, slots])
+    statics = add(7, 1_000_000)
+    nodes[2] = (2, None, [*(add(3, 500) for _ in range(many)), statics])
+    for _ in range(many):
+        add(4, 20_000)
+    return gcdump(types, nodes)
+
+
+@pytest.mark.parametrize("has", [True, False])
+def test_rules_for_dotnet(open_dump: Opened, has: bool) -> None:
+    found = texts(open_dump(dotnet_heap(has=has), "app.gcdump"))
+    own = {"pinned", "free_blocks", "listeners", "thread_locals"}
+    assert own & set(found) == (own if has else set())
+    if has:
+        assert found["pinned"].startswith(
+            "120 objects are pinned and retain 58.6 KiB (2% of what roots reach)"
+        )
+        assert found["free_blocks"].startswith("120 free blocks between objects take 2.29 MiB (")
+        assert found["listeners"].startswith("Action<Order> has 120 listeners, and they retain ")
+        assert found["thread_locals"].startswith("Variables of threads retain 59.4 KiB (2%")
+
+
+def test_thread_locals_of_python(tmp_path: Path) -> None:
+    program = (
+        "import sys, threading, memlens.dump\n"
+        "kept = threading.local()\n"
+        "memlens.dump.heap(sys.argv[1])\n"
+        "kept.pages = [bytearray(100_000) for _ in range(20)]\n"
+        "memlens.dump.heap(sys.argv[2])\n"
+    )
+    paths = [tmp_path / "before.pyheap", tmp_path / "after.pyheap"]
+    subprocess.run([sys.executable, "-c", program, *map(str, paths)], check=True, cwd=ROOT / "pyserver")
+    for path in paths:
+        with closing(archived(path, tmp_path)) as snapshot:
+            found = texts(snapshot)
+        assert ("thread_locals" in found) == (path.stem == "after")
+    assert found["thread_locals"].startswith("Variables of threads retain 1.91 MiB")
+    assert "held by" in found["thread_locals"]
 
 
 @pytest.mark.parametrize("elements", [0, 1])

@@ -15,8 +15,19 @@ from libc.string cimport memset
 
 from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push
 
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+    #define memlens_prefetch(address) __builtin_prefetch(address, 1, 1)
+    #else
+    #define memlens_prefetch(address) ((void) (address))
+    #endif
+    """
+    void prefetch "memlens_prefetch"(const void *address) noexcept nogil
+
 cdef enum:
     NO_MEMORY = -1
+    AHEAD = 8           # references whose targets are fetched before their turn
 
 cdef uint32_t NO_NUMBER = 0xFFFFFFFF
 
@@ -49,7 +60,7 @@ cdef inline uint32_t add_vertex(Search *search, uint32_t item, uint32_t parent) 
 cdef int visit(Search *search, uint32_t vertex) noexcept nogil:
     """Number everything that a vertex reaches and that has no number yet."""
     cdef uint32_t current = vertex, other, found, item = search.order[vertex]
-    cdef uint64_t at = search.start[item], end = search.start[item + 1]
+    cdef uint64_t at = search.start[item], end = search.start[item + 1], ahead
     search.cursors.count = 0
     while True:
         found = NO_NUMBER
@@ -71,6 +82,10 @@ cdef int visit(Search *search, uint32_t vertex) noexcept nogil:
             search.incoming[current] += 1
             at = search.start[found]
             end = search.start[found + 1]
+            # these lie anywhere in memory: wait for all of them at once, and not for one after another
+            for ahead in range(at, end if end - at < AHEAD else at + AHEAD):
+                prefetch(&search.number[search.target[ahead]])
+                prefetch(&search.start[search.target[ahead]])
             continue
         if search.cursors.count == 0:
             return 0
@@ -110,6 +125,10 @@ cdef void gather(Search *search, uint32_t *sources) noexcept nogil:
     search.incoming[search.count] = total
     for vertex in range(search.count):
         item = search.order[vertex]
+        if vertex + 2 * AHEAD < search.count:
+            prefetch(&search.start[search.order[vertex + 2 * AHEAD]])
+            for at in range(search.start[search.order[vertex + AHEAD]], search.start[search.order[vertex + AHEAD] + 1]):
+                prefetch(&search.number[search.target[at]])
         if item == NO_NUMBER:
             continue
         for at in range(search.start[item], search.start[item + 1]):
@@ -166,6 +185,10 @@ cdef int semi_nca(
     while vertex > 1:
         vertex -= 1
         semi = 0 if fixed[vertex] else parent[vertex]
+        if vertex > AHEAD:
+            for at in range(begin[vertex - AHEAD], begin[vertex - AHEAD + 1]):
+                prefetch(&ancestor[sources[at]])
+                prefetch(&label[sources[at]])
         for at in range(begin[vertex], begin[vertex + 1]):
             best = sources[at]
             if best > vertex and best_label(best, vertex + 1, ancestor, label, path, &best) < 0:

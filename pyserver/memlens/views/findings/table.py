@@ -7,7 +7,7 @@ from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import FindingsAnswer
-from memlens.views.findings.graph import collections, duplicates, holders, leaks, runtime
+from memlens.views.findings.graph import buckets, collections, dotnet, duplicates, holders, leaks, runtime
 from memlens.views.findings.graph.case import GraphCase
 from memlens.views.findings.profile import churn, lasting, sites
 from memlens.views.findings.profile.case import ProfileCase
@@ -48,12 +48,15 @@ GRAPH_RULES: tuple[Callable[[GraphCase], Iterator[Ranked]], ...] = (
     runtime.class_loaders,
     runtime.finalizers,
     runtime.thread_locals,
+    dotnet.pinned,
+    dotnet.free_blocks,
     duplicates.strings,
     duplicates.arrays,
     collections.empty_collections,
     collections.oversized_collections,
     collections.null_arrays,
     collections.boxed_numbers,
+    buckets.hash_collisions,
 )
 
 Rule = Callable[[Snapshot], list[Ranked]]

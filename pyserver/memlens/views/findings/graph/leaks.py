@@ -23,6 +23,10 @@ LEAST_LISTENERS = 50
 LEAST_DETACHED_BYTES = 16 << 10
 MOST_FOUND = 3
 _LISTENERS = re.compile(r"(?i)(listener|handler|observer|subscriber|callback)s?$")
+_DELEGATES = re.compile(
+    r"EventHandler|(?:Handler|Callback|Delegate)(?:<.*>)?$|(?:^|!)System\.(?:Action|Func|Predicate)(?:<.*>)?$"
+)
+"""Types of delegates, by the names that they usually have; one with many targets has these in an array."""
 _MOST_CONTEXTS = 2_000
 
 
@@ -99,7 +103,7 @@ def _of_delegates(case: GraphCase) -> Iterator[Ranked]:
     names = case.type_names()
     arrays = np.zeros(len(names), np.bool_)
     arrays[case.types_where(lambda name: name.startswith("System.Object[]"))] = True
-    kinds = case.types_where(lambda name: "EventHandler" in name and not name.endswith("]"))
+    kinds = case.types_where(lambda name: not name.endswith("]") and _DELEGATES.search(name))
     members = case.instances(kinds).astype(np.int64)
     for delegate in members.tolist():
         part = slice(int(stored.start[delegate]), int(stored.start[delegate + 1]))

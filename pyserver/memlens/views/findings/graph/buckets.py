@@ -1,0 +1,108 @@
+"""Hash tables whose keys collide: buckets of Java's maps with many entries."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from memlens.model.timeline import NEVER
+from memlens.views.findings.answers import ObjectsLink, TextPart
+from memlens.views.findings.graph.case import GraphCase, figure, held_by, measured
+from memlens.views.findings.writing import Ranked, made, percent, words
+from memlens.views.graph.rows import Numbers
+
+LONG_BUCKET = 9
+"""More entries than a bucket of ``java.util.HashMap`` has as a list: with keys that hash well, 6 buckets in 100 million
+have that many (see the class's comment on TREEIFY_THRESHOLD)."""
+LEAST_COLLIDING = 100
+_MOST_LISTED = 1_000
+
+_ENTRIES = frozenset(
+    (
+        "java.util.HashMap$Node", "java.util.HashMap$TreeNode", "java.util.HashMap$Entry",
+        "java.util.HashMap$HashMapEntry", "java.util.LinkedHashMap$Entry",
+        "java.util.LinkedHashMap$LinkedHashMapEntry", "java.util.Hashtable$Entry",
+        "java.util.Hashtable$HashtableEntry", "java.util.concurrent.ConcurrentHashMap$Node",
+        "java.util.concurrent.ConcurrentHashMap$TreeNode", "java.util.concurrent.ConcurrentHashMap$HashEntry",
+    )
+)  # fmt: skip
+"""Classes of entries that refer to the next of their bucket by a field ``next``, those in a tree as well."""
+
+
+class _Buckets(NamedTuple):
+    """Entries in buckets that have :data:`LONG_BUCKET` or more."""
+
+    entries: Numbers
+    first: Numbers
+    """Of each entry, the first of its bucket."""
+
+
+def hash_collisions(case: GraphCase) -> Iterator[Ranked]:
+    """A hundred entries of maps are in buckets of nine or more. Of dumps of Java and Android.
+
+    The amount is the bytes of these entries without keys and values; what collisions cost is mostly time. Other
+    formats don't say which bucket an entry is in.
+    """
+    if case.info.kind != "hprof":
+        return
+    found = _long_buckets(case)
+    if len(found.entries) < LEAST_COLLIDING:
+        return
+    objects = case.snapshot.objects
+    total = int(objects.shallow[found.entries].sum())
+    heads, lengths = np.unique(found.first, return_counts=True)
+    longest = int(heads[np.argmax(lengths)])
+    listed = ", ".join(map(str, found.entries.tolist())) if len(found.entries) <= _MOST_LISTED else ""
+    query = f"SELECT sum(shallow_bytes) FROM objects WHERE object IN ({listed})" if listed else ""
+    shown = figure(total, query, "shallow")
+    link = ObjectsLink("object", longest)
+    keys = _keys(case, found.entries)
+    held = held_by(case, longest)
+    several = f"in {len(heads):,} buckets of {LONG_BUCKET} or more" if len(heads) > 1 else "in one bucket"
+    sentence = [
+        TextPart(f"{len(found.entries):,} entries of maps", None, None, None, link),
+        words(f" are {several}"), words(f", {int(lengths.max()):,} in the longest; they take "
+                                        if len(heads) > 1 else "; they take "),
+        measured(shown, link), words(f" ({percent(total, case.whole)} of what roots reach)"),
+        words(f", and most of their keys are {keys}, whose hashCode has few values" if keys else ""),
+        *([words("; the longest is held by " if len(heads) > 1 else "; held by "), *held] if held else []),
+        words("."),
+    ]  # fmt: skip
+    yield Ranked(
+        total / case.whole + 0.02,
+        made("hash_collisions", "Hash collisions", sentence, shown, None, objects=link, inferred=True),
+    )
+
+
+def _long_buckets(case: GraphCase) -> _Buckets:
+    stored, objects = case.snapshot.references, case.snapshot.objects
+    is_entry = np.zeros(len(case.type_names()), np.bool_)
+    is_entry[case.types_where(_ENTRIES.__contains__)] = True
+    links = case.named("next") if is_entry.any() else np.zeros(0, np.int64)
+    sources = case.sources(links).astype(np.int64)
+    targets = stored.target[links].astype(np.int64)
+    own = is_entry[objects.type[sources]] & is_entry[objects.type[targets]]
+    own &= (objects.distance[sources] != NEVER) & (objects.distance[targets] != NEVER)
+    sources, targets = sources[own], targets[own]
+    entries = np.unique(np.concatenate((sources, targets)))
+    first = np.arange(len(entries))
+    # what stands before each entry; then, in each round, what stands twice as far before it
+    first[np.searchsorted(entries, targets)] = np.searchsorted(entries, sources)
+    is_head = first == np.arange(len(entries))
+    for _ in range(max(1, len(entries)).bit_length() + 1):
+        first = first[first]
+    # entries of a circle, which only a damaged dump has, lead to no head
+    known = is_head[first] if len(entries) else np.zeros(0, np.bool_)
+    lengths = np.bincount(first[known], minlength=len(entries))
+    long = known & (lengths[first] >= LONG_BUCKET)
+    return _Buckets(entries[long], entries[first[long]])
+
+
+def _keys(case: GraphCase, entries: Numbers) -> str:
+    """The type of most keys; empty where they vary."""
+    stored, objects = case.snapshot.references, case.snapshot.objects
+    keys = case.named("key")
+    targets = stored.target[keys[np.isin(case.sources(keys), entries)]]
+    counts = np.bincount(objects.type[targets]) if len(targets) else np.zeros(1, np.int64)
+    kind = int(np.argmax(counts))
+    return case.type_name(kind) if 2 * int(counts[kind]) > len(entries) else ""
