@@ -41,6 +41,7 @@ export function whenOf(laterMs: number): string {
   const seconds = Math.abs(laterMs) / 1000;
   const [size, unit] = UNITS.find(([each]) => seconds >= each) ?? [1, 'second'];
   const amount = Math.round(seconds / size);
+  if (amount === 0) return vscode.l10n.t('at the same time');
   const words = durationOf(amount, unit);
   return laterMs <= 0 ? vscode.l10n.t('{0} earlier', words) : vscode.l10n.t('{0} later', words);
 }
