@@ -36,8 +36,11 @@ class Nothing extends Error {}
 const STEPS = [
   {
     name: 'contract',
-    what: 'generated types are those of the contract',
-    commands: () => [[VENV_PYTHON, '-m', 'memlens.server.contract', '--check', CONTRACT]],
+    what: 'generated types and texts are those of their sources',
+    commands: () => [
+      [VENV_PYTHON, '-m', 'memlens.server.contract', '--check', CONTRACT],
+      node('scripts/l10n.mjs', '--check'),
+    ],
   },
   {
     name: 'ruff',

@@ -25,6 +25,7 @@ ABI_TAGGED = ("apsw", "msgspec", "numpy", "zstandard")
 UNWANTED = re.compile(r"/tests?/|\.(pyx|pxd|pyi|c|h|map|ts)$|/\.(?!dylibs/)|node_modules|__pycache__")
 NEEDED = (
     "extension/package.json",
+    "extension/package.nls.json",
     "extension/dist/extension.js",
     "extension/dist/webview.js",
     "extension/dist/webview.css",

@@ -18,10 +18,11 @@ from scripts.package.targets import ROOT, WORK, Target
 LIMIT_BYTES = 40_000_000
 """The largest that a package may be."""
 
-WHOLE = ("README.md", "CHANGELOG.md", "LICENSE")
+WHOLE = ("README.md", "CHANGELOG.md", "LICENSE", "package.nls.json")
 FOLDERS = {
     "extension/media": ("*",),
     "extension/snippets": ("*",),
+    "l10n": ("bundle.l10n.json",),
     "samples": ("*.py", "*.pickle", "*.pb.gz"),
 }
 PYTHON = ("*.py", "*.sql")

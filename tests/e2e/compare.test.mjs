@@ -226,7 +226,7 @@ test('a reload brings it back, and closing it releases it', async () => {
 test('a file that fails to open is reported in place', async () => {
   const notice = view.locator('.dock .compare-notice');
   await notice.locator('.button').click();
-  await choose('Choose a file…');
+  await choose('Choose File…');
   await vscode.choosePath(/^\//, path.join(vscode.folder, 'train.py'));
   await notice.getByRole('button', { name: 'Try again' }).waitFor();
   assert.match(await notice.innerText(), /train\.py: /);

@@ -28,6 +28,7 @@ it('when they were written is shown in words', () => {
   assert.equal(whenOf(-2 * 3600_000), '2 hours earlier');
   assert.equal(whenOf(61_000), '1 minute later');
   assert.equal(whenOf(-86_400_000), '1 day earlier');
+  assert.equal(whenOf(300), 'at the same time');
 });
 
 it('a page of memory_viz is recognised by its beginning', () => {

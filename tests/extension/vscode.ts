@@ -91,6 +91,16 @@ export const events = {
 /** Set by `setContext`. */
 export const contexts = new Map<string, unknown>();
 
+/** Set by tests: the messages of a language. */
+export const translations: Record<string, string> = {};
+
+export const l10n = {
+  t: (message: string, ...args: (string | number)[]): string =>
+    (translations[message] ?? message).replace(/\{(\d+)\}/g, (whole, index: string) =>
+      String(args[Number(index)] ?? whole),
+    ),
+};
+
 interface Notebook {
   uri: Uri;
   getCells(): { document: FakeText }[];

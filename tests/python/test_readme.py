@@ -22,6 +22,7 @@ PAGES = {
 TEXT = "\n".join(PAGES.values())
 SETTINGS = PAGES[ROOT / "docs" / "settings.md"]
 MANIFEST = json.loads((ROOT / "package.json").read_text("utf-8"))
+TEXTS = json.loads((ROOT / "package.nls.json").read_text("utf-8"))
 LINES = dict.fromkeys(re.findall(r"^memlens .*$", TEXT, re.MULTILINE))
 """Each once, though the README has some of those that a page has; the worked cases have a test of their own."""
 COMMANDS = [shlex.split(line)[1:] for line in LINES]
@@ -64,7 +65,10 @@ def test_settings_and_commands_are_there() -> None:
     assert {name for name, _ in listed} == known
     limits = MANIFEST["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"]
     assert {name for name, word in listed if word == "yes"} == set(limits)
-    titles = {f"{command['category']}: {command['title']}" for command in MANIFEST["contributes"]["commands"]}
+    titles = {
+        f"{command['category']}: {TEXTS[command['title'].strip('%')]}"
+        for command in MANIFEST["contributes"]["commands"]
+    }
     named = set(re.findall(r'"(Memlens: [^"]+)"', TEXT))
     assert named
     assert named <= titles

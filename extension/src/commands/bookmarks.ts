@@ -34,14 +34,14 @@ async function changed(
 ): Promise<readonly PlacedBookmark[] | null> {
   switch (change.is) {
     case 'add': {
-      const note = await askForNote('Add Bookmark', change.title, '');
+      const note = await askForNote(vscode.l10n.t('Add Bookmark'), change.title, '');
       if (note === undefined) return null;
       const { device, moment, allocation } = change;
       const params = { snapshot, device, moment, allocation, note };
       return (await server.request('memlens/addBookmark', params)).bookmarks;
     }
     case 'rename': {
-      const note = await askForNote('Rename Bookmark', change.title, change.note);
+      const note = await askForNote(vscode.l10n.t('Rename Bookmark'), change.title, change.note);
       if (note === undefined) return null;
       const params = { snapshot, bookmark: change.bookmark, note };
       return (await server.request('memlens/renameBookmark', params)).bookmarks;
@@ -57,10 +57,10 @@ const LONGEST_NOTE = 2000;
 
 async function askForNote(title: string, prompt: string, value: string): Promise<string | undefined> {
   const note = await vscode.window.showInputBox({
-    ...{ title, prompt, value, placeHolder: 'Note' },
+    ...{ title, prompt, value, placeHolder: vscode.l10n.t('Note') },
     validateInput: (text) =>
       text.length > LONGEST_NOTE
-        ? `A note has at most ${LONGEST_NOTE.toLocaleString('en-US')} characters.`
+        ? vscode.l10n.t('A note has at most {0} characters.', LONGEST_NOTE.toLocaleString('en-US'))
         : null,
   });
   return note?.trim();

@@ -4,12 +4,14 @@ import type { SnapshotEditorProvider } from '../editor/provider';
 import type { SnapshotView } from '../editor/view';
 import { siblingsOf, whenOf } from './siblings';
 
-const FILTERS = {
-  'Snapshots and profiles': ['pickle', 'pkl', 'json', 'html', 'gz', 'zst', 'pb', 'pprof', 'heap', 'bin'],
-  'All files': ['*'],
-};
+const ENDINGS = [
+  ...['pickle', 'pkl', 'json', 'html', 'gz', 'zst', 'pb', 'pprof', 'heap', 'bin'],
+  ...['heapsnapshot', 'heaptimeline', 'hprof', 'gcdump', 'pyheap', 'tracemalloc'],
+];
 
-const OPEN = 'Open now';
+function filters(): Record<string, string[]> {
+  return { [vscode.l10n.t('Snapshots')]: ENDINGS, [vscode.l10n.t('All Files')]: ['*'] };
+}
 
 /** "Compare with an Earlier One…" for the active view, and "Compare Memory Snapshots" for two files. */
 export function registerCompareCommands(editors: SnapshotEditorProvider): vscode.Disposable {
@@ -17,7 +19,8 @@ export function registerCompareCommands(editors: SnapshotEditorProvider): vscode
     vscode.commands.registerCommand('memlens.compare', async () => {
       const view = editors.active ?? editors.views[0];
       if (view !== undefined) await chooseOther(view, editors);
-      else vscode.window.setStatusBarMessage('Open a snapshot to compare it with another', 5_000);
+      else
+        vscode.window.setStatusBarMessage(vscode.l10n.t('Open a snapshot to compare it with another'), 5_000);
     }),
     vscode.commands.registerCommand('memlens.compareSelected', async (one?: unknown, all?: unknown) => {
       const files = (Array.isArray(all) ? (all as unknown[]) : [one]).filter(
@@ -41,26 +44,31 @@ export async function chooseOther(view: SnapshotView, editors: SnapshotEditorPro
   const siblings = beside.map(({ path: file, laterMs }) => {
     const uri = vscode.Uri.file(file);
     const isOpen = open.delete(uri.toString());
-    return { label: path.basename(file), description: whenOf(laterMs), ...(isOpen && { detail: OPEN }), uri };
+    return {
+      label: path.basename(file),
+      description: whenOf(laterMs),
+      ...(isOpen && { detail: vscode.l10n.t('Open now') }),
+      uri,
+    };
   });
   const items: Item[] = [
     ...siblings,
     ...[...open.values()].map((uri) => ({
       label: path.basename(uri.fsPath),
       description: vscode.workspace.asRelativePath(path.dirname(uri.fsPath)),
-      detail: OPEN,
+      detail: vscode.l10n.t('Open now'),
       uri,
     })),
-    { label: 'Choose a file…', alwaysShow: true },
+    { label: vscode.l10n.t('Choose File…'), alwaysShow: true },
     {
       label: path.basename(view.uri.fsPath),
-      description: 'this snapshot: other devices, other moments',
+      description: vscode.l10n.t('this snapshot: other devices, other moments'),
       uri: view.uri,
     },
   ];
   const choice = await vscode.window.showQuickPick(items, {
-    title: `Compare ${path.basename(view.uri.fsPath)} with`,
-    placeHolder: 'The earlier one counts as “before”.',
+    title: vscode.l10n.t('Compare {0} with', path.basename(view.uri.fsPath)),
+    placeHolder: vscode.l10n.t('The earlier one counts as “before”.'),
     matchOnDescription: true,
   });
   if (choice === undefined) return;
@@ -78,13 +86,16 @@ export async function chooseSeries(view: SnapshotView): Promise<void> {
   const chosen =
     items.length === 0
       ? await vscode.window.showOpenDialog({
-          ...{ title: 'Dumps of the series', openLabel: 'Show over Time', canSelectMany: true },
-          ...{ defaultUri: vscode.Uri.joinPath(view.uri, '..'), filters: FILTERS },
+          title: vscode.l10n.t('Heap dumps to show over time'),
+          openLabel: vscode.l10n.t('Show over Time'),
+          canSelectMany: true,
+          ...{ defaultUri: vscode.Uri.joinPath(view.uri, '..'), filters: filters() },
         })
       : (
           await vscode.window.showQuickPick(items, {
-            ...{ title: `Show ${path.basename(view.uri.fsPath)} over time with`, canPickMany: true },
-            ...{ placeHolder: 'Dumps of one program, in the order in which they were written' },
+            title: vscode.l10n.t('Show {0} over time with', path.basename(view.uri.fsPath)),
+            canPickMany: true,
+            placeHolder: vscode.l10n.t('Heap dumps of one program, in the order in which they were written'),
           })
         )?.map(({ uri }) => uri);
   if (chosen !== undefined && chosen.length > 0) await view.showSeries(chosen);
@@ -92,10 +103,10 @@ export async function chooseSeries(view: SnapshotView): Promise<void> {
 
 async function askForFile(view: SnapshotView): Promise<vscode.Uri | undefined> {
   const chosen = await vscode.window.showOpenDialog({
-    title: 'Compare with',
-    openLabel: 'Compare',
+    title: vscode.l10n.t('Compare with'),
+    openLabel: vscode.l10n.t('Compare'),
     defaultUri: vscode.Uri.joinPath(view.uri, '..'),
-    filters: FILTERS,
+    filters: filters(),
   });
   return chosen?.[0];
 }

@@ -39,7 +39,7 @@ export function registerLineCommands(editors: SnapshotEditorProvider, server: Se
       const target = targets.length > 1 ? await choose(targets) : targets[0];
       if (target !== undefined) await show(target);
       else if (targets.length === 0) {
-        const message = `No open snapshot has an allocation with line ${line} in its stack`;
+        const message = vscode.l10n.t('No open snapshot has an allocation with line {0} in its stack', line);
         vscode.window.setStatusBarMessage(message, 5_000);
       }
     }),
@@ -72,7 +72,9 @@ async function choose(targets: ShowLineArguments[]): Promise<ShowLineArguments |
     description: target.file,
     target,
   }));
-  const choice = await vscode.window.showQuickPick(items, { title: 'Show the allocations of this line in' });
+  const choice = await vscode.window.showQuickPick(items, {
+    title: vscode.l10n.t('Show the allocations of this line in'),
+  });
   return choice?.target;
 }
 

@@ -26,7 +26,10 @@ function activeUri(): vscode.Uri | undefined {
 }
 
 async function askForFile(): Promise<vscode.Uri | undefined> {
-  const chosen = await vscode.window.showOpenDialog({ title: 'Open as Memory Snapshot', openLabel: 'Open' });
+  const chosen = await vscode.window.showOpenDialog({
+    title: vscode.l10n.t('Open as Memory Snapshot'),
+    openLabel: vscode.l10n.t('Open'),
+  });
   return chosen?.[0];
 }
 

@@ -4,7 +4,6 @@ import { Disposable } from '../base/disposable';
 import { VIEW_TYPE } from '../editor/provider';
 
 const HEAD_BYTES = 4096;
-const OPEN = 'Open as Memory Snapshot';
 
 /** Whether the active tab has a page as text: then it may be a snapshot, and nothing else needs the server yet. */
 export function isPageActive(): boolean {
@@ -32,10 +31,10 @@ export class PageOffers extends Disposable {
     this.#asked.add(uri.toString());
     if (!isMemoryViz(await headOf(uri.fsPath))) return;
     const choice = await vscode.window.showInformationMessage(
-      'This page of PyTorch’s memory_viz has a memory snapshot in it.',
-      OPEN,
+      vscode.l10n.t('This page of PyTorch’s memory_viz has a memory snapshot in it.'),
+      vscode.l10n.t('Open as Memory Snapshot'),
     );
-    if (choice === OPEN) await vscode.commands.executeCommand('vscode.openWith', uri, VIEW_TYPE);
+    if (choice !== undefined) await vscode.commands.executeCommand('vscode.openWith', uri, VIEW_TYPE);
   }
 }
 

@@ -1,5 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
+import * as vscode from 'vscode';
 
 /** A file beside another one; `laterMs` is by how much it was written later, negative for an earlier one. */
 export interface Sibling {
@@ -40,14 +41,31 @@ export function whenOf(laterMs: number): string {
   const seconds = Math.abs(laterMs) / 1000;
   const [size, unit] = UNITS.find(([each]) => seconds >= each) ?? [1, 'second'];
   const amount = Math.round(seconds / size);
-  return `${amount} ${unit}${amount === 1 ? '' : 's'} ${laterMs <= 0 ? 'earlier' : 'later'}`;
+  if (amount === 0) return vscode.l10n.t('at the same time');
+  const words = durationOf(amount, unit);
+  return laterMs <= 0 ? vscode.l10n.t('{0} earlier', words) : vscode.l10n.t('{0} later', words);
 }
 
-const UNITS: readonly (readonly [number, string])[] = [
+type Unit = 'day' | 'hour' | 'minute' | 'second';
+
+const UNITS: readonly (readonly [number, Unit])[] = [
   [86_400, 'day'],
   [3600, 'hour'],
   [60, 'minute'],
 ];
+
+function durationOf(amount: number, unit: Unit): string {
+  switch (unit) {
+    case 'day':
+      return amount === 1 ? vscode.l10n.t('1 day') : vscode.l10n.t('{0} days', amount);
+    case 'hour':
+      return amount === 1 ? vscode.l10n.t('1 hour') : vscode.l10n.t('{0} hours', amount);
+    case 'minute':
+      return amount === 1 ? vscode.l10n.t('1 minute') : vscode.l10n.t('{0} minutes', amount);
+    case 'second':
+      return amount === 1 ? vscode.l10n.t('1 second') : vscode.l10n.t('{0} seconds', amount);
+  }
+}
 
 /** What a recorder gives its files in common: the ending, or the beginning where the ending is a number. */
 export function kindOf(name: string): string {

@@ -40,11 +40,18 @@ export class ViewRequests extends Disposable {
     const { id, method } = message;
     if (!METHODS.has(method)) return;
     if (snapshot === null) {
-      this.#fail(id, problem('closed', 'The snapshot is not open yet', ''));
+      this.#fail(id, problem('closed', vscode.l10n.t('The snapshot is not open yet'), ''));
       return;
     }
     if (COMPARING.has(method) && other === null) {
-      this.#fail(id, problem('no-other', 'There is no snapshot to compare with', 'Choose another snapshot.'));
+      this.#fail(
+        id,
+        problem(
+          'no-other',
+          vscode.l10n.t('There is no snapshot to compare with'),
+          vscode.l10n.t('Choose another snapshot.'),
+        ),
+      );
       return;
     }
     // Only the latest of these is needed, and abandoned queries must not keep running.

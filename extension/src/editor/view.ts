@@ -310,12 +310,13 @@ export class SnapshotView extends Disposable {
 
   async #request(token: vscode.CancellationToken): Promise<OpenResult> {
     if (this.uri.scheme !== 'file') {
-      const where =
-        this.uri.scheme === 'untitled'
-          ? 'has not been saved'
-          : `is not a file on this machine (${this.uri.scheme}:)`;
-      const advice = 'Save it as a file on this machine, and open that.';
-      throw new ProblemError(problem('file', `${this.uri.path} ${where}`, advice, false));
+      const { path, scheme } = this.uri;
+      const message =
+        scheme === 'untitled'
+          ? vscode.l10n.t('{0} has not been saved', path)
+          : vscode.l10n.t('{0} is not a file on this machine ({1}:)', path, scheme);
+      const advice = vscode.l10n.t('Save it as a file on this machine, and open that.');
+      throw new ProblemError(problem('file', message, advice, false));
     }
     return await this.server.request('memlens/open', { path: this.uri.fsPath, view: this.id }, token);
   }

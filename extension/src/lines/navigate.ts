@@ -26,7 +26,7 @@ async function step(server: Server, editor: vscode.TextEditor, direction: 1 | -1
   const here = editor.selection.active.line + 1;
   const target = next(numbers, here, direction);
   if (target === null) {
-    showMessage('No open snapshot has an allocation in this file');
+    showMessage(vscode.l10n.t('No open snapshot has an allocation in this file'));
     return;
   }
   const at = editor.document.lineAt(Math.min(target.line, editor.document.lineCount) - 1);
@@ -35,9 +35,11 @@ async function step(server: Server, editor: vscode.TextEditor, direction: 1 | -1
   editor.revealRange(at.range, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
   const hot = lines.find(({ line }) => line.line === target.line);
   const what = hot && (hot.line.changed?.message ?? figures(hot.file, hot.line, measure()));
-  const wrapped = direction === 1 ? 'Continued from the top' : 'Continued from the end';
   const text = what ?? '';
-  showMessage(target.wrapped ? `${wrapped}: line ${target.line}, ${text}` : `Line ${target.line}: ${text}`);
+  if (!target.wrapped) showMessage(vscode.l10n.t('Line {0}: {1}', target.line, text));
+  else if (direction === 1)
+    showMessage(vscode.l10n.t('Continued from the top: line {0}, {1}', target.line, text));
+  else showMessage(vscode.l10n.t('Continued from the end: line {0}, {1}', target.line, text));
 }
 
 /** Returns the nearest of `numbers` (ascending) after or before `here`, else the first or last of them. */

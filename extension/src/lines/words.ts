@@ -1,19 +1,24 @@
 // The text after a line, and its heat, independent of editors and colour themes.
 
+import * as vscode from 'vscode';
 import type { FileHeat, HeatLine } from '../../shared/protocol.gen';
 import { formatValue } from '../base/figures';
 
 export type Measure = 'peak' | 'total';
 
-const ATTRIBUTIONS: Readonly<Record<FileHeat['attribution'], string>> = { mine: 'my code', any: 'any code' };
-
 /** How a line is known, if no recorded stack has it. */
-const SOURCES: Readonly<Record<HeatLine['source'], string>> = {
-  recorded: '',
-  forward: ' (forward)',
-  fx: ' (FX trace)',
-  inferred: ' (inferred)',
-};
+function sourceOf(source: HeatLine['source']): string {
+  switch (source) {
+    case 'recorded':
+      return '';
+    case 'forward':
+      return ` (${vscode.l10n.t('forward')})`;
+    case 'fx':
+      return ` (${vscode.l10n.t('FX trace')})`;
+    case 'inferred':
+      return ` (${vscode.l10n.t('inferred')})`;
+  }
+}
 
 /** The number of steps of a bar. A step is a factor of four; the first is a thousandth of the hottest line. */
 export const STEPS = 6;
@@ -75,16 +80,16 @@ function textOf(entries: { file: FileHeat; line: HeatLine }[], measure: Measure,
   const parts = entries.slice(0, MOST_SNAPSHOTS).map(({ file, line }) => {
     const words = figures(file, line, measure);
     const named = several ? `${file.title}: ${words}` : words;
-    return line.changed === null ? named : `${line.changed.message} (${named} then)`;
+    return line.changed === null ? named : vscode.l10n.t('{0} ({1} then)', line.changed.message, named);
   });
   const left = entries.length - parts.length;
-  if (left > 0) parts.push(`and ${left} more`);
+  if (left > 0) parts.push(vscode.l10n.t('and {0} more', left));
   return parts.join(' · ');
 }
 
 /** "my code", or "my code, library" where it charges a library's line as a stack has none of the user's. */
 function ruleOf(attribution: FileHeat['attribution'], kind: HeatLine['kind']): string {
-  const name = ATTRIBUTIONS[attribution];
+  const name = attribution === 'mine' ? vscode.l10n.t('my code') : vscode.l10n.t('any code');
   return attribution === 'mine' && kind !== 'user' ? `${name}, ${kind}` : name;
 }
 
@@ -97,7 +102,7 @@ export function figures(file: FileHeat, line: HeatLine, measure: Measure): strin
     own === all
       ? ''
       : own === 0
-        ? ', all in calls'
-        : `, ${formatValue(own, unit)} by itself (${ruleOf(file.attribution, line.kind)})`;
-  return `${formatValue(all, unit)} ${words}${itself}${SOURCES[line.source]}`;
+        ? `, ${vscode.l10n.t('all in calls')}`
+        : `, ${vscode.l10n.t('{0} by itself ({1})', formatValue(own, unit), ruleOf(file.attribution, line.kind))}`;
+  return `${formatValue(all, unit)} ${words}${itself}${sourceOf(line.source)}`;
 }

@@ -16,7 +16,7 @@ export async function copyLink(
   const within = folder === undefined ? null : path.posix.relative(folder.uri.path, view.uri.path);
   const link = { path: view.uri.fsPath, within, state };
   await vscode.env.clipboard.writeText(writeLink(vscode.env.uriScheme, extension, link));
-  vscode.window.setStatusBarMessage('Link copied', 3_000);
+  vscode.window.setStatusBarMessage(vscode.l10n.t('Link copied'), 3_000);
 }
 
 /** Open links to places in snapshots. They open an editor, and run nothing. */
@@ -25,7 +25,7 @@ export function registerLinks(editors: SnapshotEditorProvider): vscode.Disposabl
     handleUri: async (uri) => {
       const link = readLink(uri);
       if (link === null) {
-        await vscode.window.showErrorMessage('Memlens can’t read this link.');
+        await vscode.window.showErrorMessage(vscode.l10n.t('Memlens can’t read this link.'));
         return;
       }
       const file = (await inWorkspace(link)) ?? (await confirmed(link));
@@ -60,12 +60,12 @@ function isWithin(folder: string, file: string): boolean {
 async function confirmed({ path: file }: Link): Promise<vscode.Uri | null> {
   if (!path.isAbsolute(file)) return null;
   const choice = await vscode.window.showWarningMessage(
-    'A link wants to open a file that is not in this workspace.',
+    vscode.l10n.t('A link wants to open a file that is not in this workspace.'),
     { modal: true, detail: file },
-    'Open',
+    vscode.l10n.t('Open'),
   );
   if (choice === undefined) return null;
   if (await isFile(file)) return vscode.Uri.file(file);
-  await vscode.window.showErrorMessage(`There is no file ${file} on this machine.`);
+  await vscode.window.showErrorMessage(vscode.l10n.t('There is no file {0} on this machine.', file));
   return null;
 }

@@ -21,17 +21,17 @@ export function installers(storagePath: string, platform: NodeJS.Platform = proc
   const uv = {
     program: 'uv',
     args: ['python', 'install', VERSION, '--install-dir', folder, '--no-bin'],
-    effect: `uv downloads Python ${VERSION} into a folder that only Memlens uses`,
+    effect: vscode.l10n.t('uv downloads Python {0} into a folder that only Memlens uses', VERSION),
   };
   const brew = {
     program: 'brew',
     args: ['install', `python@${VERSION}`],
-    effect: `Homebrew installs Python ${VERSION} for all of its users`,
+    effect: vscode.l10n.t('Homebrew installs Python {0} for all of its users', VERSION),
   };
   const winget = {
     program: 'winget',
     args: ['install', '--exact', '--id', `Python.Python.${VERSION}`, '--scope', 'user', '--silent'],
-    effect: `winget installs Python ${VERSION} for your account`,
+    effect: vscode.l10n.t('winget installs Python {0} for your account', VERSION),
   };
   if (platform === 'darwin') return [uv, brew];
   return platform === 'win32' ? [uv, winget] : [uv];
@@ -43,26 +43,36 @@ export async function installPython(storagePath: string, log: Logger): Promise<b
   if (able === undefined) {
     const advice =
       process.platform === 'linux'
-        ? "Install python3 (3.11 to 3.14) with your system's package manager"
-        : 'Install Python 3.11 to 3.14 from python.org';
+        ? vscode.l10n.t('Install python3 (3.11 to 3.14) with your system’s package manager')
+        : vscode.l10n.t('Install Python 3.11 to 3.14 from python.org');
     void vscode.window.showErrorMessage(
-      `No program that could install a Python was found. ${advice}, then run "Memlens: Restart Server".`,
+      vscode.l10n.t(
+        'No program that could install a Python was found. {0}, then run "Memlens: Restart Server".',
+        advice,
+      ),
     );
     return false;
   }
-  const install = 'Install';
-  const detail = `${able.effect}. This needs the network. It runs: ${[able.program, ...able.args].join(' ')}`;
-  const question = 'Install a Python for Memlens?';
+  const install = vscode.l10n.t('Install');
+  const detail = vscode.l10n.t(
+    '{0}. This needs the network. It runs: {1}',
+    able.effect,
+    [able.program, ...able.args].join(' '),
+  );
+  const question = vscode.l10n.t('Install a Python for Memlens?');
   const choice = await vscode.window.showInformationMessage(question, { modal: true, detail }, install);
   if (choice !== install) return false;
-  const options = { location: vscode.ProgressLocation.Notification, title: `Installing Python ${VERSION}` };
+  const options = {
+    location: vscode.ProgressLocation.Notification,
+    title: vscode.l10n.t('Installing Python {0}', VERSION),
+  };
   try {
     await vscode.window.withProgress(options, () => run(able.program, able.args));
     return true;
   } catch (error) {
     log.error(`${able.program}: ${messageOf(error)}`);
     void vscode.window.showErrorMessage(
-      `${able.program} could not install Python: ${messageOf(error).split('\n')[0] ?? ''}`,
+      vscode.l10n.t('{0} could not install Python: {1}', able.program, messageOf(error).split('\n')[0] ?? ''),
     );
     return false;
   }

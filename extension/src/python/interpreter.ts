@@ -49,21 +49,21 @@ export async function findInterpreter(
   const setting = interpreterSetting();
   if (setting !== '') {
     const chosen = { command: withHome(setting), args: [], from: 'the setting memlens.interpreter' };
-    onLook('Checking the Python of memlens.interpreter');
+    onLook(vscode.l10n.t('Checking the Python of memlens.interpreter'));
     const failure = await check(chosen, places.extensionPath);
     if (failure === null) return chosen;
     throw new NoInterpreterError([`${chosen.command} (${chosen.from}): ${failure}`]);
   }
   const tried = new Map<string, string>();
   const searches: [where: string, find: () => Candidate[] | Promise<Candidate[]>][] = [
-    ['Looking for a Python', () => ownVenv(places.extensionPath)],
+    [vscode.l10n.t('Looking for a Python'), () => ownVenv(places.extensionPath)],
     [
-      'Asking the Python extension for an interpreter',
+      vscode.l10n.t('Asking the Python extension for an interpreter'),
       () => (vscode.workspace.isTrusted ? fromEditors(log) : []),
     ],
-    ['Looking for a Python on the PATH', onPath],
-    ['Looking for a Python in the usual folders', inUsualFolders],
-    ['Looking for a Python', () => privatePythons(places.storagePath)],
+    [vscode.l10n.t('Looking for a Python on the PATH'), onPath],
+    [vscode.l10n.t('Looking for a Python in the usual folders'), inUsualFolders],
+    [vscode.l10n.t('Looking for a Python'), () => privatePythons(places.storagePath)],
   ];
   for (const [where, find] of searches) {
     onLook(where);

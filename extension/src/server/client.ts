@@ -134,7 +134,8 @@ export class Server extends Disposable {
   ): Promise<Requests[M]['result']> {
     if (this.#failure !== undefined && method !== 'memlens/open') throw this.#failure;
     await this.start();
-    if (this.#client === undefined) throw this.#failure ?? noServer('The Memlens server is not running');
+    if (this.#client === undefined)
+      throw this.#failure ?? noServer(vscode.l10n.t('The Memlens server is not running'));
     // An undefined token would count as a second parameter, and the parameters would become an array.
     const client = this.#client;
     return await (token === undefined
@@ -159,9 +160,9 @@ export class Server extends Disposable {
     this.#failure = undefined;
     try {
       const interpreter = await this.#findInterpreter();
-      this.#waiting.fire('Starting the server');
+      this.#waiting.fire(vscode.l10n.t('Starting the server'));
       for (let started = false; !started;) {
-        if (attempt !== this.#attempt) throw noServer('The Memlens server was stopped');
+        if (attempt !== this.#attempt) throw noServer(vscode.l10n.t('The Memlens server was stopped'));
         started = await this.#startOnce(interpreter);
       }
       this.#shownMissingPython = false;
@@ -285,7 +286,7 @@ export class Server extends Disposable {
     if (this.#deaths.length < MOST_DEATHS) return true;
     this.log.error(`the server crashed ${MOST_DEATHS} times within ${RESTART_WINDOW_MS / 60_000} minutes`);
     this.#deaths = []; // opening a file, or Retry, tries once more
-    this.#failure = noServer('The Memlens server keeps crashing');
+    this.#failure = noServer(vscode.l10n.t('The Memlens server keeps crashing'));
     this.#client = undefined;
     this.#starting = undefined;
     this.#setHealth('failed');
@@ -296,13 +297,15 @@ export class Server extends Disposable {
   #explain(error: unknown): ProblemError {
     if (!(error instanceof NoInterpreterError)) {
       this.log.error(`the server could not be started: ${messageOf(error)}`);
-      return noServer(`The Memlens server could not be started (${messageOf(error)})`);
+      return noServer(vscode.l10n.t('The Memlens server could not be started ({0})', messageOf(error)));
     }
     this.log.error([error.message, ...error.tried].join('\n  '));
     const advice = missingPython(this.context.extensionPath);
     if (!this.#shownMissingPython) void showMissingPython(advice);
     this.#shownMissingPython = true;
-    return new ProblemError(problem(NO_SERVER, `${advice.wanted} was not found`, advice.advice));
+    return new ProblemError(
+      problem(NO_SERVER, vscode.l10n.t('{0} was not found', advice.wanted), advice.advice),
+    );
   }
 
   #configurationChanged(event: vscode.ConfigurationChangeEvent): void {
@@ -350,7 +353,7 @@ function noServer(message: string): ProblemError {
     problem(
       NO_SERVER,
       message,
-      'Run "Memlens: Restart Server" to try again, or "Memlens: Show Log" for details.',
+      vscode.l10n.t('Run "Memlens: Restart Server" to try again, or "Memlens: Show Log" for details.'),
     ),
   );
 }
@@ -364,36 +367,45 @@ interface MissingPython {
 
 /** A checkout's set-up makes a Python with all libraries; an installed extension has them, and needs just a Python. */
 function missingPython(extensionPath: string): MissingPython {
-  const setting = 'or set memlens.interpreter to one';
   if (bundledLibraries(extensionPath) === undefined) {
     const command = `npm --prefix "${extensionPath}" run setup`;
-    return { wanted: 'A Python with the memlens package', advice: `Run: ${command} (${setting}).`, command };
+    return {
+      wanted: vscode.l10n.t('A Python with the memlens package'),
+      advice: vscode.l10n.t('Run: {0} (or set memlens.interpreter to one).', command),
+      command,
+    };
   }
-  const advice = `Run "Memlens: Install Python", ${setting}. "Memlens: Show Log" lists those that were refused, and why.`;
-  return { wanted: 'Python 3.11 to 3.14', advice, command: undefined };
+  const advice = vscode.l10n.t(
+    'Run "Memlens: Install Python…", or set memlens.interpreter to one. "Memlens: Show Log" lists those that were refused, and why.',
+  );
+  return { wanted: vscode.l10n.t('Python 3.11 to 3.14'), advice, command: undefined };
 }
 
 async function showCrashes(): Promise<void> {
-  const restart = 'Restart';
-  const log = 'Show Log';
+  const restart = vscode.l10n.t('Restart');
+  const log = vscode.l10n.t('Show Log');
   const minutes = RESTART_WINDOW_MS / 60_000;
-  const message = `The Memlens server crashed ${MOST_DEATHS} times within ${minutes} minutes and is not restarted automatically.`;
+  const message = vscode.l10n.t(
+    'The Memlens server crashed {0} times within {1} minutes and is not restarted automatically.',
+    MOST_DEATHS,
+    minutes,
+  );
   const choice = await vscode.window.showErrorMessage(message, restart, log);
   if (choice === restart) await vscode.commands.executeCommand('memlens.restartServer');
   if (choice === log) await vscode.commands.executeCommand('memlens.showLog');
 }
 
 async function showDamage(message: string): Promise<void> {
-  const log = 'Show Log';
+  const log = vscode.l10n.t('Show Log');
   const choice = await vscode.window.showWarningMessage(message, log);
   if (choice === log) await vscode.commands.executeCommand('memlens.showLog');
 }
 
 async function showMissingPython({ wanted, advice, command }: MissingPython): Promise<void> {
-  const act = command === undefined ? 'Install Python' : 'Copy Command';
-  const settings = 'Open Settings';
-  const log = 'Show Log';
-  const message = `Memlens needs ${wanted}, which was not found. ${advice}`;
+  const act = command === undefined ? vscode.l10n.t('Install Python') : vscode.l10n.t('Copy Command');
+  const settings = vscode.l10n.t('Open Settings');
+  const log = vscode.l10n.t('Show Log');
+  const message = vscode.l10n.t('Memlens needs {0}, which was not found. {1}', wanted, advice);
   const choice = await vscode.window.showErrorMessage(message, act, settings, log);
   if (choice === log) await vscode.commands.executeCommand('memlens.showLog');
   if (choice === settings)

@@ -1,3 +1,4 @@
+import * as vscode from 'vscode';
 import type { Problem } from '../../shared/protocol.gen';
 import { messageOf } from '../base/logger';
 
@@ -23,12 +24,13 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof ProblemError) return error.problem;
   if (isResponseError(error)) {
     if (isProblem(error.data)) return error.data;
-    if (error.code === REQUEST_CANCELLED) return problem(CANCELLED, 'Reading was cancelled', '');
+    if (error.code === REQUEST_CANCELLED)
+      return problem(CANCELLED, vscode.l10n.t('Reading was cancelled'), '');
   }
   return problem(
     NO_SERVER,
-    `The Memlens server could not answer (${messageOf(error)})`,
-    'It is restarted automatically. Run "Memlens: Show Log" for details.',
+    vscode.l10n.t('The Memlens server could not answer ({0})', messageOf(error)),
+    vscode.l10n.t('It is restarted automatically. Run "Memlens: Show Log" for details.'),
   );
 }
 

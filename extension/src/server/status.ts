@@ -31,14 +31,17 @@ export class ServerStatus extends Disposable {
     item.severity =
       health === 'failed' ? vscode.LanguageStatusSeverity.Error : vscode.LanguageStatusSeverity.Information;
     item.text = {
-      starting: 'Memlens: starting',
-      running: `Memlens: ${this.#open} ${this.#open === 1 ? 'snapshot' : 'snapshots'} open`,
-      failed: 'Memlens: not running',
-      stopped: 'Memlens: stopped',
+      starting: vscode.l10n.t('Memlens: starting'),
+      running:
+        this.#open === 1
+          ? vscode.l10n.t('Memlens: 1 snapshot open')
+          : vscode.l10n.t('Memlens: {0} snapshots open', this.#open),
+      failed: vscode.l10n.t('Memlens: not running'),
+      stopped: vscode.l10n.t('Memlens: stopped'),
     }[health];
     item.command =
       health === 'failed' || health === 'stopped'
-        ? { command: 'memlens.restartServer', title: 'Restart' }
-        : { command: 'memlens.showLog', title: 'Show Log' };
+        ? { command: 'memlens.restartServer', title: vscode.l10n.t('Restart') }
+        : { command: 'memlens.showLog', title: vscode.l10n.t('Show Log') };
   }
 }

@@ -24,8 +24,17 @@ export async function openCell(
   if (cell !== undefined) {
     await showBeside((column) => reveal(cell, column));
   } else if (result.cells.length + result.candidates.length === 0) {
-    const among = `the cells of ${result.notebooks} ${result.notebooks === 1 ? 'notebook' : 'notebooks'}`;
-    const lookedFor = `${frame.file} among ${among}: it was edited since the run, or is in another workspace`;
+    const lookedFor =
+      result.notebooks === 1
+        ? vscode.l10n.t(
+            '{0} among the cells of 1 notebook: it was edited since the run, or is in another workspace',
+            frame.file,
+          )
+        : vscode.l10n.t(
+            '{0} among the cells of {1} notebooks: it was edited since the run, or is in another workspace',
+            frame.file,
+            result.notebooks,
+          );
     view.send({ type: 'sourceMissing', file: frame.file, line: frame.line, lookedFor });
   }
 }
@@ -54,19 +63,21 @@ async function choose(file: string, result: CellResult): Promise<FoundCell | und
   const cells = exact ? result.cells : result.candidates;
   if (cells.length === 0) return undefined;
   const why = {
-    execution_count: 'These have the same execution count, but other code.',
-    function: 'These define a function of the same name, but have other code.',
+    execution_count: vscode.l10n.t('These have the same execution count, but other code.'),
+    function: vscode.l10n.t('These define a function of the same name, but have other code.'),
     none: '',
   }[result.reason];
   const items = cells.map((cell) => ({
-    label: `${path.basename(cell.path)}: cell ${cell.index + 1}`,
+    label: vscode.l10n.t('{0}: cell {1}', path.basename(cell.path), cell.index + 1),
     description: cell.title,
     detail: vscode.workspace.asRelativePath(cell.path),
     cell,
   }));
   const choice = await vscode.window.showQuickPick(items, {
-    title: exact ? `Which cell is ${file}?` : `The cell ${file} was edited since the run`,
-    placeHolder: exact ? 'Several cells have the same code.' : why,
+    title: exact
+      ? vscode.l10n.t('Which cell is {0}?', file)
+      : vscode.l10n.t('The cell {0} was edited since the run', file),
+    placeHolder: exact ? vscode.l10n.t('Several cells have the same code.') : why,
     matchOnDescription: true,
   });
   return choice?.cell;

@@ -16,8 +16,10 @@ export async function locate(
   const name = file.split(/[/\\]/).at(-1) ?? file;
   const isFolder = what === 'folder';
   const chosen = await vscode.window.showOpenDialog({
-    title: isFolder ? `Which folder has ${name} below it?` : `Where is ${name}?`,
-    openLabel: isFolder ? 'Map Folder' : 'Locate',
+    title: isFolder
+      ? vscode.l10n.t('Which folder has {0} below it?', name)
+      : vscode.l10n.t('Where is {0}?', name),
+    openLabel: isFolder ? vscode.l10n.t('Map Folder') : vscode.l10n.t('Locate'),
     canSelectFiles: !isFolder,
     canSelectFolders: isFolder,
     ...(vscode.workspace.workspaceFolders?.[0] && { defaultUri: vscode.workspace.workspaceFolders[0].uri }),
@@ -39,8 +41,8 @@ async function mappingTo(folder: string, file: string): Promise<Mapping | null> 
   const choice = await vscode.window.showQuickPick(
     places.map(({ prefix, below }) => ({ label: prefix, description: below.join('/'), prefix })),
     {
-      title: `Which folder of the snapshot is ${path.basename(folder)}?`,
-      placeHolder: `${file} was not found below it. Choose the folder that it stands for.`,
+      title: vscode.l10n.t('Which folder of the snapshot is {0}?', path.basename(folder)),
+      placeHolder: vscode.l10n.t('{0} was not found below it. Choose the folder that it stands for.', file),
     },
   );
   return choice === undefined ? null : { prefix: choice.prefix, folder };

@@ -74,13 +74,13 @@ export class SourceOpener {
       view.send({ type: 'sourceMissing', file, line, lookedFor });
       return;
     }
+    const locateFile = vscode.l10n.t('Locate File…');
     const choice = await vscode.window.showWarningMessage(
-      `${file} was not found. Memlens looked for ${lookedFor}.`,
-      'Locate File…',
-      'Map Folder…',
+      vscode.l10n.t('{0} was not found. Memlens looked for {1}.', file, lookedFor),
+      locateFile,
+      vscode.l10n.t('Map Folder…'),
     );
-    if (choice !== undefined)
-      await this.locate(view, choice === 'Locate File…' ? 'file' : 'folder', file, line);
+    if (choice !== undefined) await this.locate(view, choice === locateFile ? 'file' : 'folder', file, line);
   }
 
   /** Let the user choose one of several equally likely files, and remember the choice. */
@@ -92,8 +92,10 @@ export class SourceOpener {
       candidate,
     }));
     const choice = await vscode.window.showQuickPick(items, {
-      title: `Which file is ${file}?`,
-      placeHolder: 'Several files match equally well. Your choice is remembered in this workspace.',
+      title: vscode.l10n.t('Which file is {0}?', file),
+      placeHolder: vscode.l10n.t(
+        'Several files match equally well. Your choice is remembered in this workspace.',
+      ),
       matchOnDescription: true,
     });
     if (choice === undefined) return null;
@@ -150,7 +152,9 @@ async function showAtLine(
 
 /** Notifies the user that the line has changed since the run, and offers to go to its function's current lines. */
 async function showChange(uri: vscode.Uri, changed: ChangedLine, column: vscode.ViewColumn): Promise<void> {
-  const places = new Map(changed.lines.slice(0, MOST_PLACES).map((line) => [`Go to Line ${line}`, line]));
+  const places = new Map(
+    changed.lines.slice(0, MOST_PLACES).map((line) => [vscode.l10n.t('Go to Line {0}', line), line]),
+  );
   const name = path.basename(uri.fsPath);
   const choice = await vscode.window.showInformationMessage(`${name}: ${changed.message}`, ...places.keys());
   const line = choice === undefined ? undefined : places.get(choice);

@@ -129,7 +129,7 @@ function linesTable(answer: OomAnswer, actions: OomActions): HTMLElement[] {
   const all = answer.lines.reduce((sum, line) => sum + line.bytes, 0);
   return [
     table(
-      'Alive at that moment, by line',
+      'Live at that moment, by line',
       ['Line of code', 'Bytes', 'Allocations', 'Largest'],
       answer.lines.map((line) => [
         lineCell(line.frame, line.operator, line.stacks, actions),

@@ -190,8 +190,8 @@ class StepsPane {
     setText(
       this.growthCaption,
       answer.rows.length === 0
-        ? 'No line has more alive at the last step’s end than at the first one’s.'
-        : `Alive at the ends of steps: ${counted(answer.lines, 'line')} with more at the last than at the first; ` +
+        ? 'No line has more live at the end of the last step than at the end of the first.'
+        : `Live at the ends of steps: ${counted(answer.lines, 'line')} with more at the last than at the first; ` +
             `in all ${total >= 0 ? '+' : '−'}${bytes(Math.abs(total))}. A click opens the line.`,
     );
     rovingRows(this.growthRows);

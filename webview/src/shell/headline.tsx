@@ -195,10 +195,11 @@ function Finding({
 }): VNode {
   const { title, sentence, evidence, line, inferred, objects } = finding;
   const linked = sentence.some((part) => part.line?.frame === line?.frame);
+  const marked = sentence.some(({ text }) => text.endsWith('(inferred)'));
   return (
     <>
       <strong class="headline-rule">{visible(title)}:</strong> <Sentence parts={sentence} actions={actions} />
-      {inferred && <span class="muted"> (inferred)</span>}
+      {inferred && !marked && <span class="muted"> (inferred)</span>}
       {line && !linked && (
         <>
           {' '}

@@ -13,9 +13,11 @@ export interface Column<Order> {
   readonly order: Order | null;
 }
 
-export const NAME = 'minmax(140px, 1fr)';
-const FIGURE_PX = 92;
-const COUNT_PX = 80;
+/** A file and its line stay readable beside the figures in half a window. */
+export const NAME = 'minmax(200px, 1fr)';
+const SHARE = 'minmax(76px, 180px)';
+const FIGURE_PX = 84;
+const COUNT_PX = 64;
 /** `setName` says what is measured, `rule` by which rule a stack counts for one line. */
 export function groupColumns(info: SnapshotInfo, setName: string, rule: string): Column<GroupOrder>[] {
   switch (info.model) {
@@ -35,7 +37,7 @@ function allocationColumns({ devices }: TimelineInfo, rule: string): Column<Grou
   return [
     { name: 'Name', title: `${rule} Sort by name`, width: NAME, order: 'name' },
     { name: 'Bytes', title: 'Requested bytes in all', width: `${FIGURE_PX}px`, order: 'bytes' },
-    { name: 'Share', title: 'Share of the set’s bytes', width: 'minmax(84px, 180px)', order: null },
+    { name: 'Share', title: 'Share of the set’s bytes', width: SHARE, order: null },
     { name: 'Count', title: 'How many allocations', width: wide(count(most), COUNT_PX), order: 'count' },
     { name: 'Largest', title: 'The largest single allocation', width: `${FIGURE_PX}px`, order: 'largest' },
   ];
@@ -58,7 +60,7 @@ function sampleColumns(profile: ProfileInfo, setName: string, rule: string): Col
   return [
     { name: 'Name', title: `${rule} Sort by name`, width: NAME, order: 'name' },
     { name: head, title: measured, width: figureWidth, order: 'bytes' },
-    { name: 'Share', title: 'Share of all of it', width: 'minmax(84px, 180px)', order: null },
+    { name: 'Share', title: 'Share of all of it', width: SHARE, order: null },
     {
       name: countsTitle() === 'Samples' ? 'Samples' : 'Count',
       title: counts,

@@ -1,0 +1,115 @@
+// Writes what translators start from: l10n/bundle.l10n.json with every message of extension/src, and a pseudo-language
+// (qps-ploc) of it and of package.nls.json, in which a text that isn't translated stands out. `--check` compares
+// instead, and looks whether package.json names only texts that package.nls.json has, and all of them.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import ts from 'typescript';
+import { ROOT } from './lib/paths.mjs';
+import { UserError, filesUnder, main } from './lib/steps.mjs';
+
+const BUNDLE = 'l10n/bundle.l10n.json';
+const TEXTS = 'package.nls.json';
+const MANIFEST = 'package.json';
+const PSEUDO = 'qps-ploc';
+
+/** The keys of package.json whose texts people read. */
+const READ_KEYS = new Set(['title', 'description', 'markdownDescription', 'displayName', 'altText']);
+const READ_LISTS = new Set(['enumItemLabels', 'enumDescriptions']);
+/** Names, which are the same in every language. */
+const NAMES = new Set(['Memlens']);
+
+/** What stays as it is in a translation: placeholders, code, targets of links, names of commands and settings. */
+const KEPT = /\{\d+\}|`[^`]*`|\]\([^)]*\)|\$\([\w-]+\)|Memlens: [A-Z][\w ]*…?(?=")|memlens\.[\w.]+/g;
+const ACCENTS = { a: 'å', e: 'é', i: 'î', o: 'ö', u: 'û', A: 'Å', E: 'É', I: 'Î', O: 'Ö', U: 'Û' };
+
+/** A text with accents and brackets, longer by a third, as translations are. */
+function pseudo(text) {
+  let from = 0;
+  let made = '';
+  const accented = (part) => part.replace(/[aeiouAEIOU]/g, (letter) => ACCENTS[letter]);
+  for (const { 0: kept, index } of text.matchAll(KEPT)) {
+    made += accented(text.slice(from, index)) + kept;
+    from = index + kept.length;
+  }
+  made += accented(text.slice(from));
+  return `[${made}${'~'.repeat(Math.ceil(text.length / 3))}]`;
+}
+
+/** Every message that `vscode.l10n.t` is called with in a file; one that isn't a literal can't be translated. */
+function messagesOf(file, source) {
+  const found = [];
+  const tree = ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true);
+  const visit = (node) => {
+    if (ts.isCallExpression(node) && /^(vscode\.)?l10n\.t$/.test(node.expression.getText(tree))) {
+      const [message] = node.arguments;
+      if (message === undefined || !ts.isStringLiteralLike(message)) {
+        const { line } = tree.getLineAndCharacterOfPosition(node.getStart(tree));
+        throw new UserError(`${file}:${line + 1}: l10n.t needs a text as its first argument.`);
+      }
+      found.push(message.text);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(tree);
+  return found;
+}
+
+/** What is wrong between package.json and its texts. */
+function manifestProblems(manifest, texts) {
+  const problems = [];
+  const named = new Set();
+  const check = (text, where) => {
+    const key = /^%(.+)%$/.exec(text)?.[1];
+    if (key === undefined) {
+      if (!NAMES.has(text))
+        problems.push(`${MANIFEST}: ${where} is a text and not a key of ${TEXTS}: ${text}`);
+      return;
+    }
+    named.add(key);
+    if (!(key in texts)) problems.push(`${TEXTS} has no ${key}, which ${where} of ${MANIFEST} names.`);
+  };
+  const visit = (value, where) => {
+    for (const [key, each] of Object.entries(value ?? {})) {
+      const here = where === '' ? key : `${where}.${key}`;
+      if (typeof each === 'string') {
+        if (READ_KEYS.has(key) || /^%.*%$/.test(each)) check(each, here);
+      } else if (READ_LISTS.has(key)) for (const text of each) check(text, here);
+      else if (typeof each === 'object') visit(each, here);
+    }
+  };
+  visit(manifest, '');
+  for (const key of Object.keys(texts))
+    if (!named.has(key)) problems.push(`${TEXTS} has ${key}, which ${MANIFEST} doesn't name.`);
+  return problems;
+}
+
+const read = (file) => readFileSync(path.join(ROOT, file), 'utf8');
+const json = (value) => `${JSON.stringify(value, null, 2)}\n`;
+const translated = (texts) =>
+  Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, pseudo(text)]));
+
+/** The files that are made, by their paths. */
+function made() {
+  const messages = filesUnder('extension/src', ['.ts']).flatMap((file) => messagesOf(file, read(file)));
+  const bundle = Object.fromEntries([...new Set(messages)].sort().map((message) => [message, message]));
+  return {
+    [BUNDLE]: json(bundle),
+    [BUNDLE.replace('.json', `.${PSEUDO}.json`)]: json(translated(bundle)),
+    [TEXTS.replace('.json', `.${PSEUDO}.json`)]: json(translated(JSON.parse(read(TEXTS)))),
+  };
+}
+
+main(async () => {
+  const problems = manifestProblems(JSON.parse(read(MANIFEST)), JSON.parse(read(TEXTS)));
+  const checking = process.argv.includes('--check');
+  for (const [file, content] of Object.entries(made())) {
+    const target = path.join(ROOT, file);
+    if (!checking) {
+      mkdirSync(path.dirname(target), { recursive: true });
+      writeFileSync(target, content);
+    } else if (!existsSync(target) || read(file) !== content) {
+      problems.push(`${file} is not what the sources make: run npm run l10n.`);
+    }
+  }
+  if (problems.length > 0) throw new UserError(problems.join('\n'));
+});
