@@ -5,6 +5,7 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 
+from memlens.kernels.graph.walk import distances
 from memlens.model.graph import Strength
 from memlens.store.snapshot import Snapshot
 
@@ -19,7 +20,36 @@ def followed(snapshot: Snapshot, through: Collection[Strength] = ()) -> npt.NDAr
 
 def entries(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
     """The objects at which reachability begins."""
-    rows, root = snapshot.objects.roots, snapshot.graph_names.root
-    held = np.isin(rows["kind"], np.array(snapshot.graph_names.held_kinds, np.uint32))
-    roots = rows["object"][~held]
-    return np.unique(roots if root is None else np.append(roots, np.uint32(root))).astype(np.uint32)
+
+    def make() -> npt.NDArray[np.uint32]:
+        rows, root = snapshot.objects.roots, snapshot.graph_names.root
+        held = np.isin(rows["kind"], np.array(snapshot.graph_names.held_kinds, np.uint32))
+        roots = rows["object"][~held]
+        return np.unique(roots if root is None else np.append(roots, np.uint32(root))).astype(np.uint32)
+
+    return snapshot.keep("graph entries", make)
+
+
+def is_entry(snapshot: Snapshot) -> npt.NDArray[np.uint8]:
+    """An item an object: 1 for those at which reachability begins."""
+
+    def make() -> npt.NDArray[np.uint8]:
+        found = np.zeros(len(snapshot.objects.type), np.uint8)
+        found[entries(snapshot)] = 1
+        return found
+
+    return snapshot.keep("graph entry of object", make)
+
+
+def distances_through(snapshot: Snapshot, through: Collection[Strength]) -> npt.NDArray[np.uint32]:
+    """The least number of references from a root to each object where those of some strengths are followed, too."""
+    follows, stored = followed(snapshot, through), snapshot.references
+    if bool((follows == followed(snapshot)).all()):
+        return snapshot.objects.distance
+
+    def make() -> npt.NDArray[np.uint32]:
+        distance = np.empty(len(snapshot.objects.type), np.uint32)
+        distances(stored.start, stored.target, stored.kind, follows, entries(snapshot), distance)
+        return distance
+
+    return snapshot.keep(("graph distances", follows.tobytes()), make)
