@@ -243,18 +243,15 @@ def _tree(
 
 
 def _distinct(keys: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """Of the distinct columns of some rows, in their order: where each is first, which each column is, how many are.
-
-    Rows are joined to ranks one after the other: sorting numbers takes a fraction of what sorting columns takes.
-    """
-    ranks = np.zeros(keys.shape[1], np.int64)
-    for row in keys:
-        values, places = np.unique(row, return_inverse=True)
-        ranks = np.unique(ranks * max(len(values), 1) + places.reshape(-1), return_inverse=True)[1].reshape(
-            -1
-        )
-    _, first, inverse, counts = np.unique(ranks, return_index=True, return_inverse=True, return_counts=True)
-    return first, inverse.reshape(-1), counts
+    """Of the distinct columns of some rows, in their order: where each is first, which each column is, how many are."""
+    # a sort of columns as such, which NumPy has, takes several times as long
+    order = np.lexsort(keys[::-1])
+    ordered = keys[:, order]
+    is_new = np.append(True, (ordered[:, 1:] != ordered[:, :-1]).any(axis=0))[: len(order)]
+    begins = np.flatnonzero(is_new)
+    inverse = np.empty(len(order), np.int64)
+    inverse[order] = np.cumsum(is_new) - 1
+    return order[begins], inverse, np.diff(np.append(begins, len(order)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,10 +12,14 @@ from memlens.store.snapshot import Snapshot
 
 def followed(snapshot: Snapshot, through: Collection[Strength] = ()) -> npt.NDArray[np.uint8]:
     """An item for each number of a byte: 1 for kinds of references that retain, and for those of some strengths."""
-    follows = np.zeros(256, np.uint8)
-    for number, kind in enumerate(snapshot.graph_names.reference_kinds):
-        follows[number] = kind.retains or (kind.strength != "strong" and kind.strength in through)
-    return follows
+
+    def make() -> npt.NDArray[np.uint8]:
+        follows = np.zeros(256, np.uint8)
+        for number, kind in enumerate(snapshot.graph_names.reference_kinds):
+            follows[number] = kind.retains or (kind.strength != "strong" and kind.strength in through)
+        return follows
+
+    return snapshot.keep(("followed references", tuple(sorted(through))), make)
 
 
 def entries(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
