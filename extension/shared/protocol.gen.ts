@@ -1247,11 +1247,16 @@ export interface HeapGroupParams {
   filter: string;
 }
 
-/** Why the objects of a type or a group are alive: the children of a node of their merged paths. */
+/**
+ * Why the objects of a type or a group are alive: the children of a node of their merged paths.
+ *
+ * `through` are the strengths of references that are followed besides strong ones.
+ */
 export interface HeapMergedPathsParams {
   snapshot: string;
   kind: number | null;
   group: number | null;
+  through: ('ephemeron' | 'finalizer' | 'phantom' | 'soft' | 'strong' | 'weak')[];
   filter: string;
   node: number;
   offset: number;
@@ -1925,6 +1930,7 @@ export interface PathNode {
   bytes: number;
   example: ObjectRow;
   children: number;
+  freed_bytes: number | null;
 }
 
 /** A node's children, the one first that most bytes are below, and how many objects all of it explains. */

@@ -13,6 +13,7 @@ import { SnapshotView, boxesStandStill, until } from './view.mjs';
 const FILE = 'service.heapsnapshot';
 /** The same process before: the first has a quarter of the sessions, the second half of them. */
 const EARLIER = ['first.heapsnapshot', 'second.heapsnapshot', 'third.heapsnapshot'];
+const MOST_CONTROLS = 12;
 const PYTHON = 'sessions.pyheap';
 const FOLDER = path.join(ROOT, 'tests/fixtures/heap');
 const SOURCE = readFileSync(path.join(FOLDER, 'leak.js'), 'utf8').split('\n');
@@ -79,6 +80,10 @@ test('the dominators are boxes of what they retain, and the leak is the widest o
   assert.ok(width > surface.width / 4, `${width} of ${surface.width}`);
   assert.match(await view.text('.heap-overview'), /MiB in [\d,]+ objects/);
   await view.locator('.grid-row', { hasText: 'Session' }).first().waitFor();
+  await vscode.page.mouse.move(5, 5);
+  const shown = await view.controls();
+  assert.ok(shown.length >= 8 && shown.length <= MOST_CONTROLS, `${shown.length}: ${shown}`);
+  assert.deepEqual(await view.violations(), []);
   await vscode.screenshot('heap');
 });
 
@@ -94,6 +99,8 @@ test('a box, why it is alive, and the line of its class', async () => {
     rows.join('\n'),
   );
   assert.match(rows.at(-1), /Session\s.*4,000/s);
+  assert.match(rows.at(-1), /MiB$/, 'what cutting the references to all of them frees');
+  assert.deepEqual(await view.violations(), []);
   await vscode.screenshot('heap-why');
   await view
     .locator('.heap-list button', { hasText: /^Session @/ })

@@ -1,25 +1,27 @@
 """What the views of a heap dump ask: filters, dominators as boxes, cuts, merged paths; all of it on the wire."""
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.python.conftest import DATA
-from tests.python.graphs import STRONG, random_graph, rooted
+from tests.python.graphs import STRONG, SmallGraph, attached, random_graph, rooted
 from tests.python.heap_files import heap_of, small_heap
 from tests.python.lsp_client import LspClient, RpcError
 
 from memlens.errors import BadRequestError
+from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import graph as flame
 from memlens.views.graph import filters
-from memlens.views.graph.cuts import freed_by_cut
+from memlens.views.graph.cuts import freed_by_cut, freed_by_cuts
 from memlens.views.graph.dominators import dominator_tree, fitting_by_group, group
 from memlens.views.graph.listing import heap_packages, heap_types, objects
-from memlens.views.graph.merged_paths import PathNode, merged_paths
+from memlens.views.graph.merged_paths import PathNode, merged_paths, merged_tree
 from memlens.views.graph.overview import overview
 from memlens.views.graph.packages import package_of, short_name
 from memlens.views.graph.paths import paths
@@ -174,15 +176,97 @@ def test_boxes_are_as_wide_as_what_groups_retain_and_marked_by_the_filter(small:
     assert [each.node for each in answer.path] == tree.path(holding)
 
 
+def _reached_whole(graph: SmallGraph) -> SmallGraph:
+    """The graph with more roots, so that they reach all of it: in V8's heaps garbage holds things as well."""
+    return graph._replace(roots=[target - 1 for target, _ in attached(rooted(graph)).edges[0]])
+
+
+def _without(graph: SmallGraph, sources: Collection[int], targets: Collection[int]) -> int:
+    """Bytes that object 0 no longer reaches without all references from some objects to others."""
+    edges = [
+        [edge for edge in each if source not in sources or edge[0] not in targets]
+        for source, each in enumerate(graph.edges)
+    ]
+    return sum(graph.shallow[item] for item in graph.reached([0]) - graph._replace(edges=edges).reached([0]))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_cutting_several_references_frees_what_nothing_else_reaches(
+    seed: int, opened: Opened, tmp_path: Path
+) -> None:
+    below_root = _reached_whole(random_graph(seed, 30))
+    graph, rng = rooted(below_root), random.Random(seed)
+    path = tmp_path / "random.heapsnapshot"
+    path.write_bytes(heap_of(below_root).data())
+    snapshot = opened(path)
+    fixed = set(entries(snapshot).tolist())
+    for _ in range(30):
+        some = rng.sample(graph.objects, rng.randint(1, len(graph.objects)))
+        targets = [each for each in some if each not in fixed]
+        referrers = {item for item in graph.objects if set(graph.strong(item)) & set(targets)}
+        sources = [item for item in referrers if rng.random() < 0.8]
+        freed, _ = freed_by_cuts(snapshot, np.array(sources, np.int64), np.array(targets, np.int64))
+        assert freed == _without(graph, sources, targets)
+        bounded, _ = freed_by_cuts(snapshot, np.array(sources, np.int64), np.array(targets, np.int64), 1)
+        assert bounded in (None, freed)
+
+
 def _all_nodes(
-    snapshot: Snapshot, kind: int, node: int = 0, depth: int = 0
+    snapshot: Snapshot, kind: int, through: Collection[Strength] = (), node: int = 0, depth: int = 0
 ) -> list[tuple[int, int, PathNode]]:
-    rows = merged_paths(snapshot, kind, None, "", node, 0, 1000).rows
+    rows = merged_paths(snapshot, kind, None, "", node, 0, 1000, through).rows
     return [
         each
         for row in rows
-        for each in ((depth, node, row), *_all_nodes(snapshot, kind, row.node, depth + 1))
+        for each in ((depth, node, row), *_all_nodes(snapshot, kind, through, row.node, depth + 1))
     ]
+
+
+def _levels(graph: SmallGraph, roots: Iterable[int]) -> dict[int, int]:
+    """The least number of references of any kind from some objects to each that they reach."""
+    found = dict.fromkeys(roots, 0)
+    waiting = list(found)
+    for item in waiting:
+        for other, _ in graph.edges[item]:
+            if other not in found:
+                found[other] = found[item] + 1
+                waiting.append(other)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_merged_paths_through_weak_references_say_what_cuts_free(
+    seed: int, opened: Opened, tmp_path: Path
+) -> None:
+    below_root = _reached_whole(random_graph(seed, 40))
+    graph = rooted(below_root)
+    path = tmp_path / "random.heapsnapshot"
+    path.write_bytes(heap_of(below_root).data())
+    snapshot = opened(path)
+    levels = _levels(graph, entries(snapshot).tolist())
+    weak: tuple[Strength, ...] = ("weak",)
+    for kind in range(graph_of(snapshot.info).types):
+        members = np.flatnonzero(snapshot.objects.type == kind).tolist()
+        nodes = _all_nodes(snapshot, kind, weak)
+        lengths = sorted(depth for depth, _, row in nodes for _ in range(row.ends))
+        assert lengths == sorted(levels[item] for item in members if item in levels)
+        for through in ((), weak):
+            tree = merged_tree(snapshot, kind, None, "", through)
+            for depth, _, row in _all_nodes(snapshot, kind, through):
+                if depth == 0:
+                    assert row.freed_bytes is None
+                    continue
+                step = tree.steps[depth]
+                here = step.node == row.node
+                pairs = list(zip(step.above[here].tolist(), step.item[here].tolist(), strict=True))
+                assert len(pairs) == row.objects
+                for source, target in pairs:
+                    assert any(
+                        other == target and (strength == STRONG or through)
+                        for other, strength in graph.edges[source]
+                    )
+                cut = {target for _, target in pairs} - set(entries(snapshot).tolist())
+                assert row.freed_bytes == _without(graph, {source for source, _ in pairs}, cut)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -284,7 +368,7 @@ def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, 
         "heapGroup": {"node": 1, "filter": "retained>1"},
         "heapPicture": {**part, "search": "Session"},
         "heapPaths": {"object": 3, "through": ["weak"], "most": 3},
-        "heapMergedPaths": {**kind, "node": 0, **page},
+        "heapMergedPaths": {**kind, "through": ["weak"], "node": 0, **page},
         "heapRetained": kind,
     }
     answers = {

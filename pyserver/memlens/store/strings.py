@@ -61,8 +61,19 @@ class Strings(Columns):
 
     def where(self, numbers: Numbers, test: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
         """Which of some numbers are of strings that pass a test; each distinct one is tested once."""
-        passed = [number for number, text in self.some(numbers).items() if test(text)]
-        return np.isin(numbers, np.array(passed, numbers.dtype))
+        count = len(self.end)
+        if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < count:
+            raise InconsistentError("A string's number is out of range")
+        # an item a string: columns of millions of numbers have few distinct ones, and sorting them takes longest
+        passed = np.zeros(count, np.bool_)
+        passed[numbers] = True
+        distinct = np.flatnonzero(passed).tolist()
+        _, utf8 = self._views
+        passed[distinct] = [
+            test(str(utf8[start:end], "utf-8", "replace")) for _, start, end in self._places(distinct)
+        ]
+        found: npt.NDArray[np.bool_] = passed[numbers]
+        return found
 
     def find(self, numbers: Numbers, text: str) -> int:
         """Which of some numbers is a text's, which isn't empty; -1 for none. Only strings of its length are read."""

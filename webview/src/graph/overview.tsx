@@ -4,6 +4,8 @@ import { signal } from '@preact/signals';
 import { render, type VNode } from 'preact';
 import type { HeapOverviewAnswer, ShareRow } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
+import { exactly } from '../filter/terms';
+import { openMenuAt, type MenuEntry } from '../shell/menu';
 import { bytes, counted, exactBytes, share } from '../ui/format';
 import { visible } from '../ui/text';
 
@@ -43,100 +45,82 @@ function Strip({
   const found = answer.value;
   if (!found) return <></>;
   const { shallow_bytes: whole, unreachable_bytes: lost, unreachable_objects: lostObjects } = found;
-  const parts: Part[] = found.kinds.map((row) => ({ row, filter: `kind:"=${row.name}"` }));
   return (
     <>
       <div class="heap-figure" title={exactBytes(whole)}>
         <strong>{bytes(whole)}</strong>
         <span class="muted"> in {counted(found.objects, 'object')}</span>
       </div>
+      <button
+        type="button"
+        class="link heap-part"
+        aria-haspopup="menu"
+        title="Filter by a kind or a state of objects"
+        onClick={({ currentTarget }) => {
+          openMenuAt(currentTarget, entriesOf(found, choose), 'Parts of the heap');
+        }}
+      >
+        Filter by Part…
+      </button>
       {lost > 0 && (
-        <Chip
-          text={`${share(lost, whole)} unreachable`}
+        <span
+          class="heap-part"
           title={`${exactBytes(lost)} in ${counted(lostObjects, 'object')} that no root reaches`}
-          press={() => {
-            choose('is:unreachable');
-          }}
-        />
+        >{`${share(lost, whole)} unreachable`}</span>
       )}
-      <Parts label="Kinds" parts={parts} whole={whole} choose={choose} />
-      {found.spaces.length > 0 && (
-        <Parts
-          label="Heaps"
-          parts={found.spaces.map((row) => ({ row, filter: null }))}
-          whole={whole}
-          choose={choose}
-        />
-      )}
-      {found.flags.map((row) => (
-        <Chip
-          key={row.name}
-          text={`${row.name} ${bytes(row.shallow_bytes)}`}
-          title={`${counted(row.objects, 'object')}, ${exactBytes(row.shallow_bytes)} shallow`}
-          press={() => {
-            choose(`is:${row.name}`);
-          }}
-        />
+      <Parts label="Kinds" rows={found.kinds} whole={whole} />
+      {found.spaces.length > 0 && <Parts label="Heaps" rows={found.spaces} whole={whole} />}
+      {found.flags.map(({ name, objects, shallow_bytes: shallow }) => (
+        <span
+          key={name}
+          class="heap-part"
+          title={`${counted(objects, 'object')}, ${exactBytes(shallow)} shallow`}
+        >
+          {visible(`${name} ${bytes(shallow)}`)}
+        </span>
       ))}
     </>
   );
 }
 
-interface Part {
-  readonly row: ShareRow;
-  readonly filter: string | null;
+/** The kinds of objects, then their states. */
+function entriesOf(found: HeapOverviewAnswer, choose: (filter: string) => void): readonly MenuEntry[] {
+  const entry = (name: string, shallow: number, filter: string): MenuEntry => ({
+    text: `${visible(name)}: ${share(shallow, found.shallow_bytes)}, ${bytes(shallow)}`,
+    key: '',
+    run: () => {
+      choose(filter);
+    },
+  });
+  const states = found.flags.map(({ name, shallow_bytes: shallow }) => entry(name, shallow, `is:${name}`));
+  if (found.unreachable_bytes > 0)
+    states.unshift(entry('unreachable', found.unreachable_bytes, 'is:unreachable'));
+  return [
+    ...found.kinds.map(({ name, shallow_bytes: shallow }) => entry(name, shallow, `kind:${exactly(name)}`)),
+    ...(states.length > 0 ? [null, ...states] : []),
+  ];
 }
 
 function Parts({
   label,
-  parts,
+  rows,
   whole,
-  choose,
 }: {
   readonly label: string;
-  readonly parts: readonly Part[];
+  readonly rows: readonly ShareRow[];
   readonly whole: number;
-  readonly choose: (filter: string) => void;
 }): VNode {
   return (
     <ul class="heap-parts" aria-label={label}>
-      {parts.slice(0, MOST_PARTS).map(({ row, filter }) => {
-        const text = `${row.name} ${share(row.shallow_bytes, whole)}`;
-        const title = `${exactBytes(row.shallow_bytes)} shallow in ${counted(row.objects, 'object')}`;
-        return (
-          <li key={row.name}>
-            {filter === null ? (
-              <span class="heap-part" title={title}>
-                {visible(text)}
-              </span>
-            ) : (
-              <Chip
-                text={text}
-                title={title}
-                press={() => {
-                  choose(filter);
-                }}
-              />
-            )}
-          </li>
-        );
-      })}
+      {rows.slice(0, MOST_PARTS).map(({ name, objects, shallow_bytes: shallow }) => (
+        <li
+          key={name}
+          class="heap-part"
+          title={`${exactBytes(shallow)} shallow in ${counted(objects, 'object')}`}
+        >
+          {visible(`${name} ${share(shallow, whole)}`)}
+        </li>
+      ))}
     </ul>
-  );
-}
-
-function Chip({
-  text,
-  title,
-  press,
-}: {
-  readonly text: string;
-  readonly title: string;
-  readonly press: () => void;
-}): VNode {
-  return (
-    <button type="button" class="link heap-part" title={`${title}. Click to filter`} onClick={press}>
-      {visible(text)}
-    </button>
   );
 }

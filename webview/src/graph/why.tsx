@@ -20,7 +20,7 @@ import { gridColumns, RETAINED_TITLE, retainedCells, type HeapColumn } from './c
 import { mapped, type GraphContext } from './context';
 import { PlaceButton } from './place';
 import { HeapTree } from './tree';
-import { countCell, objectText, shortType } from './words';
+import { bytesCell, countCell, objectText, shortType } from './words';
 
 const MOST_PATHS = 5;
 
@@ -47,6 +47,13 @@ const COLUMNS: readonly HeapColumn<'objects'>[] = [
     number: true,
   },
   { name: 'Share', title: 'Of what all of them retain', width: '112px', order: null, number: true },
+  {
+    name: 'Cut frees',
+    title: 'What would be freed without these references; – where that isn’t known',
+    width: '92px',
+    order: null,
+    number: true,
+  },
 ];
 
 const STRENGTHS: readonly { readonly value: GraphState['through'][number]; readonly text: string }[] = [
@@ -69,7 +76,8 @@ export function whyPane(context: GraphContext): Pane {
       mapped(
         context.api.request('memlens/heapMergedPaths', {
           ...ofSelection(context.state.selection),
-          ...{ filter: context.filter, node: node?.node ?? 0, offset, limit },
+          ...{ filter: context.filter, through: [...context.state.through] },
+          ...{ node: node?.node ?? 0, offset, limit },
         }),
         (found) => {
           merged = found;
@@ -90,6 +98,7 @@ export function whyPane(context: GraphContext): Pane {
       ],
       countCell(row.objects),
       ...retainedCells(row.bytes, merged?.bytes ?? 0),
+      row.freed_bytes === null ? [element('span', { class: 'muted' }, '–')] : bytesCell(row.freed_bytes),
     ],
     isSelected: () => false,
     pick: ({ example }, opened, beside) => {
@@ -182,7 +191,7 @@ export function whyPane(context: GraphContext): Pane {
     root: element('section', { class: 'heap-why' }, note, host, tree.root),
     bar: switches,
     update: () => {
-      switches.classList.toggle('off', context.state.selection?.is !== 'object');
+      switches.classList.toggle('off', context.state.selection === null);
       show();
     },
     dispose: () => {

@@ -13,6 +13,21 @@ def distances(start: U64, target: U32, kind: U8, follows: U8, sources: U32, dist
 def kept_without(
     start: U64, target: U32, kind: U8, retains: U8, roots: U32, chosen: U32, kept: U8
 ) -> None: ...
+def freed_without(
+    start: U64,
+    target: U32,
+    kind: U8,
+    retains: U8,
+    dominated_start: U32,
+    dominated: U32,
+    distance: U32,
+    shallow: U64,
+    roots: U32,
+    sources: U32,
+    targets: U32,
+    holder: int,
+    most: int,
+) -> tuple[int | None, int]: ...
 
 class PathSearch:
     def __init__(

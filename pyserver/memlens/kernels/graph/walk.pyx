@@ -121,6 +121,95 @@ def kept_without(
     free(stack)
 
 
+cdef enum:
+    WITHIN = 1
+    REACHED = 2
+    IS_SOURCE = 4
+    IS_TARGET = 8
+
+
+def freed_without(
+    const uint64_t[::1] start,
+    const uint32_t[::1] target,
+    const uint8_t[::1] kind,
+    const uint8_t[::1] retains,
+    const uint32_t[::1] dominated_start,
+    const uint32_t[::1] dominated,
+    const uint32_t[::1] distance,
+    const uint64_t[::1] shallow,
+    const uint32_t[::1] roots,
+    const uint32_t[::1] sources,
+    const uint32_t[::1] targets,
+    uint32_t holder,
+    size_t most,
+):
+    """Bytes that nothing would reach without all references from ``sources`` to ``targets``, and objects looked at.
+
+    ``holder`` dominates all targets and is none of them, or is the number of objects where only the roots together do.
+    Paths to what it dominates lead on from it within what it dominates, so nothing else is looked at. The bytes are
+    None where it dominates more than ``most`` objects. Raises MemoryError.
+    """
+    cdef size_t objects = distance.shape[0], looked = 0
+    cdef uint64_t total = 0, at
+    cdef uint32_t item, other, place
+    cdef Py_ssize_t each
+    cdef int status = 0
+    cdef Vector stack
+    cdef uint8_t *state = <uint8_t *> calloc(objects + 1, 1)
+    if state == NULL:
+        raise MemoryError
+    vector_init(&stack, 4)
+    with nogil:
+        for each in range(sources.shape[0]):
+            state[sources[each]] |= IS_SOURCE
+        for each in range(targets.shape[0]):
+            state[targets[each]] |= IS_TARGET
+        item = holder
+        while True:
+            for place in range(dominated_start[item], dominated_start[item + 1]):
+                other = dominated[place]
+                if distance[other] != NO_NUMBER:
+                    state[other] |= WITHIN
+                    total += shallow[other]
+                    looked += 1
+                    status = vector_push_u32(&stack, other)
+                    if status < 0:
+                        break
+            if status < 0 or looked > most or stack.count == 0:
+                break
+            stack.count -= 1
+            item = (<uint32_t *> stack.data)[stack.count]
+        if status == 0 and looked <= most:
+            if holder < objects:
+                status = vector_push_u32(&stack, holder)
+            else:
+                for each in range(roots.shape[0]):
+                    item = roots[each]
+                    if status == 0 and state[item] & (WITHIN | REACHED) == WITHIN:
+                        state[item] |= REACHED
+                        total -= shallow[item]
+                        status = vector_push_u32(&stack, item)
+            while stack.count and status == 0:
+                stack.count -= 1
+                item = (<uint32_t *> stack.data)[stack.count]
+                for at in range(start[item], start[item + 1]):
+                    other = target[at]
+                    if state[other] & (WITHIN | REACHED) != WITHIN or not retains[kind[at]]:
+                        continue
+                    if state[item] & IS_SOURCE and state[other] & IS_TARGET:
+                        continue
+                    state[other] |= REACHED
+                    total -= shallow[other]
+                    status = vector_push_u32(&stack, other)
+                    if status < 0:
+                        break
+    free(state)
+    vector_free(&stack)
+    if status < 0:
+        raise MemoryError
+    return (total if looked <= most else None), looked
+
+
 cdef class PathSearch:
     """Searches backwards from an object for roots, the nearest first. Each object is passed through once.
 

@@ -86,7 +86,9 @@ def _paths(snapshot: Snapshot, p: HeapPathsParams) -> PathsAnswer:
 
 
 def _merged_paths(snapshot: Snapshot, p: HeapMergedPathsParams) -> PathNodesAnswer:
-    return merged_paths.merged_paths(snapshot, p.kind, p.group, p.filter, p.node, p.offset, p.limit)
+    return merged_paths.merged_paths(
+        snapshot, p.kind, p.group, p.filter, p.node, p.offset, p.limit, p.through
+    )
 
 
 def _retained(snapshot: Snapshot, p: HeapRetainedParams) -> RetainedAnswer:

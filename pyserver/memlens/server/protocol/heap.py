@@ -145,11 +145,15 @@ class HeapPathsParams(Struct, frozen=True):
 
 
 class HeapMergedPathsParams(Struct, frozen=True, kw_only=True):
-    """Why the objects of a type or a group are alive: the children of a node of their merged paths."""
+    """Why the objects of a type or a group are alive: the children of a node of their merged paths.
+
+    ``through`` are the strengths of references that are followed besides strong ones.
+    """
 
     snapshot: str
     kind: Count | None
     group: Count | None
+    through: list[Strength]
     filter: Filter
     node: Count
     offset: Count

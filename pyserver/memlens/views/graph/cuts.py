@@ -1,10 +1,11 @@
-"""What would be freed if one object no longer referred to another."""
+"""What would be freed if objects no longer referred to others."""
 
 import numpy as np
 
+from memlens.kernels.graph.walk import freed_without
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.reach import entries, followed
+from memlens.views.graph.reach import entries, followed, is_entry
 from memlens.views.graph.rows import Numbers
 
 MOST_LOOKED_AT = 200_000
@@ -19,8 +20,8 @@ def freed_by_cut(snapshot: Snapshot, source: int, target: int, reference: int | 
     looked at.
     """
     stored, objects = snapshot.references, snapshot.objects
-    follows, roots = followed(snapshot), entries(snapshot)
-    if objects.distance[target] == NEVER or bool((roots == target).any()):
+    follows = followed(snapshot)
+    if objects.distance[target] == NEVER or is_entry(snapshot)[target]:
         return 0
     first, last = int(stored.start[source]), int(stored.start[source + 1])
     between = first + np.flatnonzero(stored.target[first:last] == target)
@@ -28,12 +29,72 @@ def freed_by_cut(snapshot: Snapshot, source: int, target: int, reference: int | 
     cut = between if reference is None else between[between == reference]
     if not len(cut) or len(cut) < len(between):
         return 0
+    return _freed_of(snapshot, np.array([source], np.int64), target)
+
+
+def freed_by_cuts(
+    snapshot: Snapshot, sources: Numbers, targets: Numbers, most: int = MOST_LOOKED_AT
+) -> tuple[int | None, int]:
+    """Bytes that nothing would reach without all references from some objects to others, and objects looked at.
+
+    Several targets may keep something together that none of them retains alone. The bytes are None where more than
+    about ``most`` objects would have to be looked at.
+    """
+    stored, objects = snapshot.references, snapshot.objects
+    cut = np.unique(targets)
+    cut = cut[(objects.distance[cut] != NEVER) & (is_entry(snapshot)[cut] == 0)]
+    if not len(cut):
+        return 0, 0
+    if len(cut) == 1:
+        return _freed_of(snapshot, np.unique(sources), int(cut[0])), 1
+    holder = _common_dominator(snapshot, np.unique(objects.dominator[cut]), most)
+    if holder is None:
+        return None, most
+    return freed_without(
+        stored.start, stored.target, stored.kind, followed(snapshot), objects.dominated_start, objects.dominated,
+        objects.distance, objects.shallow, entries(snapshot), np.unique(sources).astype(np.uint32),
+        cut.astype(np.uint32), holder, most,
+    )  # fmt: skip
+
+
+def _common_dominator(snapshot: Snapshot, numbers: Numbers, most: int) -> int | None:
+    """The nearest object that dominates some objects or is one of them; the number of objects where none does.
+
+    None where chains of dominators are longer than ``most`` together.
+    """
+    dominator, whole = snapshot.objects.dominator, len(snapshot.objects.type)
+    chain: list[int] = []
+    at = int(numbers[0])
+    while at != NEVER and len(chain) <= most:
+        chain.append(at)
+        at = int(dominator[at])
+    places = {number: place for place, number in enumerate(chain)}
+    highest, looked_at = 0, len(chain)
+    for number in numbers.tolist():
+        at = number
+        walked = []
+        while at != NEVER and at not in places and looked_at <= most:
+            walked.append(at)
+            looked_at += 1
+            at = int(dominator[at])
+        place = len(chain) if at == NEVER else places.get(at, len(chain))
+        # whoever comes by here joins the chain at the same place
+        places.update(dict.fromkeys(walked, place))
+        highest = max(highest, place)
+    if looked_at > most:
+        return None
+    return chain[highest] if highest < len(chain) else whole
+
+
+def _freed_of(snapshot: Snapshot, sources: Numbers, target: int) -> int | None:
+    """What is freed without the references from some objects to one that is reached and at which nothing begins."""
+    stored, objects = snapshot.references, snapshot.objects
     start, end = int(stored.referrer_start[target]), int(stored.referrer_start[target + 1])
     if end - start > MOST_LOOKED_AT:
         return None
     others = np.unique(stored.referrer[start:end])
-    others = others[(others != source) & (objects.distance[others] != NEVER)]
-    kept = _kept_by(snapshot, others, target, follows)
+    others = others[~np.isin(others, sources) & (objects.distance[others] != NEVER)]
+    kept = _kept_by(snapshot, others, target, followed(snapshot))
     return None if kept is None else 0 if kept else int(objects.retained[target])
 
 

@@ -19,11 +19,14 @@
 Terms are separated, turned round and quoted as in :mod:`memlens.views.selection.filters`.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.model.timeline import NEVER
+from memlens.store.manifest import InconsistentError
 from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.packages import packages_of
@@ -157,7 +160,8 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
             named = np.array(
                 [name.endswith(("java.lang.String", "System.String")) for name in type_names(snapshot)]
             )
-            found = (texts | named)[objects.type] & _named(snapshot, objects.name, term)
+            found = (texts | named)[objects.type]
+            found[found] = _named(snapshot, objects.name[found], term)
             return found
         case "name":
             return _named(snapshot, objects.name, term)
@@ -166,8 +170,16 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def _named(snapshot: Snapshot, column: Numbers, term: Term) -> Mask:
+    return snapshot.strings.where(column, _matcher(term))
+
+
+def _matcher(term: Term) -> Callable[[str], bool]:
+    """Whether a text fits one of a term's values."""
     patterns = [Pattern(value) for value in term.values]
-    return snapshot.strings.where(column, lambda text: any(p.matches(text) for p in patterns))
+    if len(patterns) == 1:
+        # asked of each of very many texts
+        return patterns[0].matches
+    return lambda text: any(pattern.matches(text) for pattern in patterns)
 
 
 def _in_state(snapshot: Snapshot, term: Term) -> Mask:
@@ -198,20 +210,38 @@ def _held_by(snapshot: Snapshot, term: Term) -> Mask:
 
 def _with_field(snapshot: Snapshot, term: Term) -> Mask:
     stored, fields = snapshot.references, snapshot.fields
-    patterns = [Pattern(value) for value in term.values]
-
-    def fits(text: str) -> bool:
-        return any(pattern.matches(text) for pattern in patterns)
-
-    by_text = np.array([kind.naming == "text" for kind in snapshot.graph_names.reference_kinds], bool)
+    fits = _matcher(term)
     found = np.zeros(len(snapshot.objects.type), bool)
-    rows = np.flatnonzero(by_text[stored.kind])
-    rows = rows[snapshot.strings.where(stored.name[rows], fits)]
+    names = snapshot.keep("names of references", lambda: _reference_names(snapshot))
+    fitting = np.zeros(len(snapshot.strings.end), bool)
+    fitting[names[snapshot.strings.where(names, fits)]] = True
+    by_text = _named_by_text(snapshot)
+    # names that are indexes may be higher than any text's number
+    rows = np.flatnonzero(fitting[np.minimum(stored.name, np.uint32(len(fitting) - 1))])
+    rows = rows[(stored.name[rows] < len(fitting)) & by_text[stored.kind[rows]]]
     found[np.searchsorted(stored.start, rows, "right") - 1] = True
     if fields is not None:
         rows = np.flatnonzero(snapshot.strings.where(fields.name, fits))
         found[np.searchsorted(fields.start, rows, "right") - 1] = True
     return found
+
+
+def _named_by_text(snapshot: Snapshot) -> Mask:
+    found = np.zeros(256, bool)
+    for number, kind in enumerate(snapshot.graph_names.reference_kinds):
+        found[number] = kind.naming == "text"
+    return found
+
+
+def _reference_names(snapshot: Snapshot) -> Numbers:
+    """The distinct texts that references are named by, as numbers."""
+    stored = snapshot.references
+    seen = np.zeros(len(snapshot.strings.end), bool)
+    names = stored.name[_named_by_text(snapshot)[stored.kind]]
+    if len(names) and int(names.max()) >= len(seen):
+        raise InconsistentError("A string's number is out of range")
+    seen[names] = True
+    return np.flatnonzero(seen)
 
 
 def _seconds(snapshot: Snapshot, term: Term) -> float:

@@ -1,5 +1,6 @@
 """Why many objects are alive: the shortest paths to all of them, merged by types and names of references."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,10 +8,13 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
+from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.cuts import MOST_LOOKED_AT as _MOST_LOOKED_AT
+from memlens.views.graph.cuts import freed_by_cuts
 from memlens.views.graph.listing import fitting
-from memlens.views.graph.reach import entries, followed
+from memlens.views.graph.reach import distances_through, entries, followed
 from memlens.views.graph.rows import MOST_NAME, Numbers, ObjectRow, object_rows, page, type_names
 
 MOST_OBJECTS = 10_000
@@ -37,6 +41,9 @@ class PathNode(Struct, frozen=True):
     """What the explained objects retain; of those that another one dominates that is part of that one's."""
     example: ObjectRow
     children: int
+    freed_bytes: int | None
+    """What would be freed without the references from the objects of the step before, as far as paths lead through
+    them, to those of this one. None for roots, and where that isn't worked out."""
 
 
 class PathNodesAnswer(Struct, frozen=True):
@@ -65,6 +72,19 @@ class MergedPaths:
     example: npt.NDArray[np.int64]
     left_out: int
     unreachable: int
+    steps: tuple["_Step", ...]
+    """The first is of the roots."""
+    freed: dict[int, int | None]
+    """What cutting the references of a node frees, of nodes that were asked for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Step:
+    """Where the paths are after so many references: the node and the object of each, and the object before that."""
+
+    node: npt.NDArray[np.uint32]
+    item: npt.NDArray[np.uint32]
+    above: npt.NDArray[np.uint32]
 
 
 def merged_paths(
@@ -75,16 +95,15 @@ def merged_paths(
     node: int,
     offset: int,
     limit: int,
+    through: Collection[Strength] = (),
 ) -> PathNodesAnswer:
     """A page of a node's children in the tree of the paths to the objects of a type or group that fit a filter.
 
-    Raises :class:`BadRequestError`.
+    References of the strengths ``through`` are followed besides those that keep their targets alive. Raises
+    :class:`BadRequestError`.
     """
     rows = page(offset, limit)
-    tree = snapshot.keep(
-        ("merged paths", kind, group, filter_text),
-        lambda: _merged(snapshot, np.asarray(fitting(snapshot, filter_text, kind, group), np.int64)),
-    )
+    tree = merged_tree(snapshot, kind, group, filter_text, through)
     if not 0 <= node < len(tree.parent):
         raise BadRequestError(f"The tree of paths has no node {node:,}")
     # node 0 is its own parent
@@ -96,16 +115,45 @@ def merged_paths(
     )  # fmt: skip
 
 
+def merged_tree(
+    snapshot: Snapshot, kind: int | None, group: int | None, filter_text: str, through: Collection[Strength]
+) -> MergedPaths:
+    """The whole tree. Raises :class:`BadRequestError`."""
+    return snapshot.keep(
+        ("merged paths", kind, group, filter_text, tuple(sorted(through))),
+        lambda: _merged(snapshot, np.asarray(fitting(snapshot, filter_text, kind, group), np.int64), through),
+    )
+
+
 def _rows(snapshot: Snapshot, tree: MergedPaths, numbers: Numbers) -> list[PathNode]:
     names, examples = type_names(snapshot), object_rows(snapshot, tree.example[numbers])
     below = np.bincount(tree.parent[1:], minlength=len(tree.parent))
     return [
         PathNode(
             number, names[int(tree.type[number])], _label(snapshot, tree, number), int(tree.objects[number]),
-            int(tree.ends[number]), int(tree.bytes[number]), example, int(below[number]),
+            int(tree.ends[number]), int(tree.bytes[number]), example, int(below[number]), freed,
         )
-        for number, example in zip(numbers.tolist(), examples, strict=True)
+        for number, example, freed in zip(
+            numbers.tolist(), examples, _freed(snapshot, tree, numbers.tolist()), strict=True
+        )
     ]  # fmt: skip
+
+
+def _freed(snapshot: Snapshot, tree: MergedPaths, numbers: list[int]) -> list[int | None]:
+    """What cutting the references of each of some nodes frees."""
+    left = _MOST_LOOKED_AT
+    for number in numbers:
+        if number in tree.freed or not int(tree.parent[number]):
+            continue
+        step = next(each for each in tree.steps if len(each.node) and int(each.node.max()) >= number)
+        rows = step.node == number
+        freed, looked_at = freed_by_cuts(snapshot, step.above[rows], step.item[rows], left)
+        if freed is None and left < _MOST_LOOKED_AT:
+            # the rows before it took what there was; asked for alone it may do
+            return [tree.freed.get(each) for each in numbers]
+        tree.freed[number] = freed
+        left = max(0, left - looked_at)
+    return [tree.freed.get(each) for each in numbers]
 
 
 _ANY_INDEX, _NO_NAME = -1, -2
@@ -121,18 +169,18 @@ def _label(snapshot: Snapshot, tree: MergedPaths, number: int) -> str:
     return "" if label == _NO_NAME else snapshot.strings.head(label, MOST_NAME)
 
 
-def _merged(snapshot: Snapshot, numbers: Numbers) -> MergedPaths:
-    objects = snapshot.objects
+def _merged(snapshot: Snapshot, numbers: Numbers, through: Collection[Strength]) -> MergedPaths:
+    objects, distance = snapshot.objects, distances_through(snapshot, through)
     retained = objects.retained[numbers].astype(np.int64)
-    reached = objects.distance[numbers] != NEVER
+    reached = distance[numbers] != NEVER
     unreachable = int(np.count_nonzero(~reached))
-    near = objects.distance[numbers] < MOST_LENGTH
+    near = distance[numbers] < MOST_LENGTH
     kept = np.flatnonzero(reached & near)
     kept = kept[np.argsort(-retained[kept], kind="stable")[:MOST_OBJECTS]]
     chosen = numbers[kept]
     sizes = np.where(_has_none_above(snapshot, chosen), retained[kept], 0)
     left_out = len(numbers) - unreachable - len(chosen)
-    return _tree(snapshot, chosen, sizes, left_out, unreachable)
+    return _tree(snapshot, chosen, sizes, left_out, unreachable, through)
 
 
 def _has_none_above(snapshot: Snapshot, chosen: Numbers) -> npt.NDArray[np.bool_]:
@@ -156,16 +204,22 @@ def _has_none_above(snapshot: Snapshot, chosen: Numbers) -> npt.NDArray[np.bool_
 
 
 def _tree(
-    snapshot: Snapshot, chosen: Numbers, sizes: Numbers, left_out: int, unreachable: int
+    snapshot: Snapshot,
+    chosen: Numbers,
+    sizes: Numbers,
+    left_out: int,
+    unreachable: int,
+    through: Collection[Strength],
 ) -> MergedPaths:
-    distance = snapshot.objects.distance
-    levels = _chains(snapshot, chosen)
+    distance = distances_through(snapshot, through)
+    levels = _chains(snapshot, chosen, distance, followed(snapshot, through))
     length = distance[chosen].astype(np.int64)
     kinds = _root_kinds(snapshot)
     types = snapshot.objects.type
     # the columns of MergedPaths, in their order
     parts = [np.array([[0, 0, 0, len(chosen), 0, int(sizes.sum()), 0]], np.int64)]
     node = np.zeros(len(chosen), np.int64)
+    steps: list[_Step] = []
     count = 1
     for step in range(int(length.max(initial=-1)) + 1):
         rows = np.flatnonzero(length >= step)
@@ -174,17 +228,30 @@ def _tree(
         at = levels.items[up, rows]
         label = kinds[at] if step == 0 else levels.labels[up, rows]
         keys = np.stack((node[rows], label, types[at].astype(np.int64)))
-        found, first, inverse, counts = np.unique(
-            keys, axis=1, return_index=True, return_inverse=True, return_counts=True
-        )
-        inverse = inverse.reshape(-1)
+        first, inverse, counts = _distinct(keys)
         below = np.bincount(inverse, sizes[rows], len(counts)).astype(np.int64)
         ends = np.bincount(inverse[up == 0], minlength=len(counts))
-        parts.append(np.stack((*found, counts, ends, below, at[first]), axis=1))
+        parts.append(np.stack((*keys[:, first], counts, ends, below, at[first]), axis=1))
         node[rows] = count + inverse
+        above = levels.items[np.minimum(up + 1, len(levels.items) - 1), rows]
+        steps.append(_Step(*(column.astype(np.uint32) for column in (node[rows], at, above))))
         count += len(counts)
     parent, name, kind, objects, ending, retained, example = np.concatenate(parts).T
-    return MergedPaths(parent, name, kind, objects, ending, retained, example, left_out, unreachable)
+    return MergedPaths(
+        parent, name, kind, objects, ending, retained, example, left_out, unreachable, tuple(steps), {}
+    )  # fmt: skip
+
+
+def _distinct(keys: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Of the distinct columns of some rows, in their order: where each is first, which each column is, how many are."""
+    # a sort of columns as such, which NumPy has, takes several times as long
+    order = np.lexsort(keys[::-1])
+    ordered = keys[:, order]
+    is_new = np.append(True, (ordered[:, 1:] != ordered[:, :-1]).any(axis=0))[: len(order)]
+    begins = np.flatnonzero(is_new)
+    inverse = np.empty(len(order), np.int64)
+    inverse[order] = np.cumsum(is_new) - 1
+    return order[begins], inverse, np.diff(np.append(begins, len(order)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,39 +262,37 @@ class _Chains:
     labels: npt.NDArray[np.int64]
 
 
-def _chains(snapshot: Snapshot, chosen: Numbers) -> _Chains:
-    distance = snapshot.objects.distance
+def _chains(snapshot: Snapshot, chosen: Numbers, distance: Numbers, follows: Numbers) -> _Chains:
     most = int(distance[chosen].max(initial=0)) if len(chosen) else 0
     items = np.zeros((most + 1, len(chosen)), np.int64)
     labels = np.full((most + 1, len(chosen)), _NO_NAME, np.int64)
     items[0] = chosen
-    follows = followed(snapshot)
     rows = np.arange(len(chosen))
     for up in range(most):
         rows = rows[distance[items[up, rows]] > 0]
         if not len(rows):
             break
         at, inverse = np.unique(items[up, rows], return_inverse=True)
-        above, names = _step(snapshot, at, follows)
+        above, names = _step(snapshot, at, distance, follows)
         items[up + 1, rows] = above[inverse]
         labels[up, rows] = names[inverse]
     return _Chains(items, labels)
 
 
-def _step(snapshot: Snapshot, at: Numbers, follows: Numbers) -> tuple[Numbers, Numbers]:
+def _step(snapshot: Snapshot, at: Numbers, distance: Numbers, follows: Numbers) -> tuple[Numbers, Numbers]:
     """What refers to each of some objects and is nearer to a root, and the label of the reference."""
-    stored, distance = snapshot.references, snapshot.objects.distance
+    stored = snapshot.references
     begins, counts = _ranges(stored.referrer_start, at)
     sources = stored.referrer[_ragged(begins, counts)].astype(np.int64)
-    of = np.repeat(np.arange(len(at)), counts)
-    nearer = distance[sources] == distance[at][of] - 1
-    sources, of = sources[nearer], of[nearer]
+    of = np.repeat(at, counts)
     # what refers to one of them by a weak reference only is tried with the others, and has no reference that fits
-    pairs = np.unique(np.stack((sources, at[of])), axis=1)
-    begins, counts = _ranges(stored.start, np.unique(pairs[0]))
+    sources = np.unique(sources[distance[sources] == distance[of] - 1])
+    begins, counts = _ranges(stored.start, sources)
     rows = _ragged(begins, counts)
-    origin = np.repeat(np.unique(pairs[0]), counts)
-    fits = (follows[stored.kind[rows]] != 0) & np.isin(stored.target[rows], at)
+    origin = np.repeat(sources, counts)
+    wanted = np.zeros(len(distance), bool)
+    wanted[at] = True
+    fits = (follows[stored.kind[rows]] != 0) & wanted[stored.target[rows]]
     rows, origin = rows[fits], origin[fits]
     target = stored.target[rows].astype(np.int64)
     fits = distance[origin] == distance[target] - 1

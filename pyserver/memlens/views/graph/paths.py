@@ -11,7 +11,7 @@ from memlens.model.graph import Strength
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.cuts import freed_by_cut
 from memlens.views.graph.objects import RootRow, references_between, roots_of
-from memlens.views.graph.reach import entries, followed
+from memlens.views.graph.reach import entries, followed, is_entry
 from memlens.views.graph.rows import ObjectRow, ReferenceRow, check_object, object_rows, reference_rows
 
 MOST_PATHS = 100
@@ -67,21 +67,17 @@ def paths(snapshot: Snapshot, number: int, most: int = 10, through: Collection[S
     follows, stored = followed(snapshot, through), snapshot.references
     search = PathSearch(
         stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, follows,
-        _is_root(snapshot), number,
+        is_entry(snapshot), number,
     )  # fmt: skip
     found: list[Path] = []
-    while len(found) < min(most, MOST_PATHS):
+    # where all begin at one root, as V8's do, looking for another one would pass through the whole heap
+    roots = len(entries(snapshot))
+    while len(found) < min(most, MOST_PATHS, roots):
         items = search.next_path(_MOST_LOOKED_AT)
         if items is None:
             break
         found.append(_path(snapshot, np.asarray(items), follows))
-    return PathsAnswer(object_rows(snapshot, [number])[0], found, search.is_complete)
-
-
-def _is_root(snapshot: Snapshot) -> npt.NDArray[np.uint8]:
-    is_root = np.zeros(len(snapshot.objects.type), np.uint8)
-    is_root[entries(snapshot)] = 1
-    return is_root
+    return PathsAnswer(object_rows(snapshot, [number])[0], found, search.is_complete or len(found) == roots)
 
 
 def _path(snapshot: Snapshot, items: npt.NDArray[np.uint32], follows: npt.NDArray[np.uint8]) -> Path:

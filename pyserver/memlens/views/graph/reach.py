@@ -5,21 +5,55 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 
+from memlens.kernels.graph.walk import distances
 from memlens.model.graph import Strength
 from memlens.store.snapshot import Snapshot
 
 
 def followed(snapshot: Snapshot, through: Collection[Strength] = ()) -> npt.NDArray[np.uint8]:
     """An item for each number of a byte: 1 for kinds of references that retain, and for those of some strengths."""
-    follows = np.zeros(256, np.uint8)
-    for number, kind in enumerate(snapshot.graph_names.reference_kinds):
-        follows[number] = kind.retains or (kind.strength != "strong" and kind.strength in through)
-    return follows
+
+    def make() -> npt.NDArray[np.uint8]:
+        follows = np.zeros(256, np.uint8)
+        for number, kind in enumerate(snapshot.graph_names.reference_kinds):
+            follows[number] = kind.retains or (kind.strength != "strong" and kind.strength in through)
+        return follows
+
+    return snapshot.keep(("followed references", tuple(sorted(through))), make)
 
 
 def entries(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
     """The objects at which reachability begins."""
-    rows, root = snapshot.objects.roots, snapshot.graph_names.root
-    held = np.isin(rows["kind"], np.array(snapshot.graph_names.held_kinds, np.uint32))
-    roots = rows["object"][~held]
-    return np.unique(roots if root is None else np.append(roots, np.uint32(root))).astype(np.uint32)
+
+    def make() -> npt.NDArray[np.uint32]:
+        rows, root = snapshot.objects.roots, snapshot.graph_names.root
+        held = np.isin(rows["kind"], np.array(snapshot.graph_names.held_kinds, np.uint32))
+        roots = rows["object"][~held]
+        return np.unique(roots if root is None else np.append(roots, np.uint32(root))).astype(np.uint32)
+
+    return snapshot.keep("graph entries", make)
+
+
+def is_entry(snapshot: Snapshot) -> npt.NDArray[np.uint8]:
+    """An item an object: 1 for those at which reachability begins."""
+
+    def make() -> npt.NDArray[np.uint8]:
+        found = np.zeros(len(snapshot.objects.type), np.uint8)
+        found[entries(snapshot)] = 1
+        return found
+
+    return snapshot.keep("graph entry of object", make)
+
+
+def distances_through(snapshot: Snapshot, through: Collection[Strength]) -> npt.NDArray[np.uint32]:
+    """The least number of references from a root to each object where those of some strengths are followed, too."""
+    follows, stored = followed(snapshot, through), snapshot.references
+    if bool((follows == followed(snapshot)).all()):
+        return snapshot.objects.distance
+
+    def make() -> npt.NDArray[np.uint32]:
+        distance = np.empty(len(snapshot.objects.type), np.uint32)
+        distances(stored.start, stored.target, stored.kind, follows, entries(snapshot), distance)
+        return distance
+
+    return snapshot.keep(("graph distances", follows.tobytes()), make)
