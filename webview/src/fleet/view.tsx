@@ -182,6 +182,7 @@ export class FleetView {
     const heat = this.heat.value;
     if (!heat) return;
     this.order = ordered(heat, this.state.value.order);
+    this.tip.hidden = true; // something else is under the pointer now
     const { clientHeight: height } = this.scroll;
     this.canvas.style.height = `${height}px`;
     this.canvas.style.width = '100%';
