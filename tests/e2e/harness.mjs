@@ -204,12 +204,25 @@ class VSCode {
 
   /** Runs a command by its title, as a person would: `runCommand('Memlens: Go to the Peak')`. */
   async runCommand(title) {
-    await this.#palette(`>${title}`);
     // A longer title with the same words may stand above it.
     const row = this.page.locator('.quick-input-list .monaco-list-row', {
       has: this.page.locator('.label-name').getByText(title, { exact: true }),
     });
-    await row.first().waitFor();
+    const listed = () =>
+      row
+        .first()
+        .waitFor({ timeout: 5000 })
+        .then(
+          () => true,
+          () => false,
+        );
+    // An open palette doesn't learn that a command is enabled again, as after a file was read again.
+    for (let attempt = 0; ; attempt++) {
+      await this.#palette(`>${title}`);
+      if (await listed()) break;
+      if (attempt === 10) throw new Error(`The palette doesn't have "${title}".`);
+      await this.page.keyboard.press('Escape');
+    }
     for (let rows = 0; !(await row.and(this.page.locator('.focused')).count()); rows++) {
       if (rows === 50) throw new Error(`The palette has no way to "${title}".`);
       await this.page.keyboard.press('ArrowDown');

@@ -154,7 +154,7 @@ test('an earlier dump beside it: what is new, who holds it and where', async () 
   const rows = view.locator('[id=pane-compare] .grid-row');
   const session = rows.filter({ hasText: /^Session(?!Store)/ }).first();
   await session.waitFor();
-  assert.match(await session.innerText(), /4,000[^]*\+3000[^]*3,000[^]*0[^]*MiB/);
+  assert.match(await session.innerText(), /4,000[^]*\+3,000[^]*3,000[^]*0[^]*MiB/);
   await vscode.screenshot('heap-compare');
   // those that are new, the largest first
   await session.locator('.twistie').first().click();

@@ -84,7 +84,13 @@ class Host {
     if (this !== shared) return await this.stop();
     await page?.close();
     // The server would keep them for a while, in case that the window comes back.
-    for (const pid of this.processes('--type=extensionHost')) process.kill(pid);
+    for (const pid of this.processes('--type=extensionHost')) {
+      try {
+        process.kill(pid);
+      } catch (error) {
+        if (error.code !== 'ESRCH') throw error; // it ended by itself meanwhile
+      }
+    }
     const until = Date.now() + 10_000;
     while (this.processes('-m memlens').length > 0) {
       if (Date.now() > until) throw new Error(`still there: ${this.processes('-m memlens').join(', ')}`);

@@ -171,7 +171,8 @@ walk('who holds it?', DUMP, async (view) => {
   const [, id] = /@(\d+) retains/.exec(said);
   const [[retained]] = await sql(DUMP, `SELECT retained_bytes FROM objects WHERE id = ${id}`);
   assertBytes(said, 'retains ', retained);
-  assert.match(said, /4,000 Session.*Held by SessionStore\.sessions\.table/s);
+  // the store itself, or the closure's context that has it, whichever Node.js holds more firmly
+  assert.match(said, /4,000 Session.*Held by (?:SessionStore|system \/ Context\.store)\.sessions\.table/s);
 });
 
 walk('what is alive because of it?', DUMP, async (view, click) => {

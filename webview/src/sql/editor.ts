@@ -82,6 +82,7 @@ export class Editor {
         EditorView.contentAttributes.of({
           'aria-label': 'SQL query',
           'aria-keyshortcuts': 'Control+Enter',
+          tabindex: '0',
         }),
         history(),
         bracketMatching(),
