@@ -3,6 +3,7 @@
 import type {
   FlameName,
   FlameOptions,
+  HeatMap,
   PlacedBookmark,
   Problem,
   Requests,
@@ -199,6 +200,15 @@ export interface ViewState {
   value: number | null;
 }
 
+/** The state of a fleet's heat map, which is restored with its tab. `snapshot` is the marked row. */
+export interface FleetState {
+  align: Requests['memlens/fleetHeat']['params']['align'] & string;
+  order: 'peak' | 'moment' | 'name';
+  /** Whether rows are high enough for a name, or as low as it takes to show all. */
+  rows: 'named' | 'all';
+  snapshot: number | null;
+}
+
 /** A file of a view: its own, or the one that it is compared with. */
 export type ShownFile = 'own' | 'other';
 
@@ -225,7 +235,9 @@ export type ToWebviewMessage =
   | { type: 'goTo'; state: ViewState }
   /** The snapshot's bookmarks are others. */
   | { type: 'bookmarks'; bookmarks: readonly PlacedBookmark[] }
-  | { type: 'command'; command: ViewCommand };
+  | { type: 'command'; command: ViewCommand }
+  /** The ranks of a fleet, in the alignment of its state. */
+  | { type: 'fleet'; heat: HeatMap; state: FleetState | null };
 
 /** What is saved; a PNG's text is its base64. */
 export type SavedForm = 'csv' | 'json' | 'svg' | 'png' | 'html' | 'bookmarks';
@@ -265,4 +277,8 @@ export type FromWebviewMessage =
   /** Back or forward from the state that was last reported. */
   | { type: 'history'; by: -1 | 1 }
   /** Put a link to the state that was last reported on the clipboard. */
-  | { type: 'copyLink' };
+  | { type: 'copyLink' }
+  /** The state of a fleet's heat map; with another alignment the ranks are sent again. */
+  | { type: 'fleetState'; state: FleetState }
+  /** Open a snapshot of the fleet, by its number in the summaries. */
+  | { type: 'openRank'; snapshot: number };

@@ -952,6 +952,41 @@ export interface FlameSvgParams {
   theme: 'dark' | 'light';
 }
 
+/** `folder` is where the copy is put, in a folder of its own. */
+export interface FleetFetchParams {
+  path: string;
+  snapshot: number;
+  folder: string;
+}
+
+/** The path of the copy; `known` says that it was there already. */
+export interface FleetFetchResult {
+  path: string;
+  known: boolean;
+}
+
+/** A row of `snapshots`. */
+export interface FleetFileParams {
+  path: string;
+  snapshot: number;
+}
+
+/** Where a fleet's file is: `location` is a path, or the URL of one that has to be fetched. */
+export interface FleetFileResult {
+  location: string;
+  name: string;
+  remote: boolean;
+  size_bytes: number;
+  found: boolean;
+}
+
+/** `path` is the database, or the folder that has it; the axis has at most so many columns. */
+export interface FleetHeatParams {
+  path: string;
+  align?: 'clock' | 'start' | 'step';
+  columns?: number;
+}
+
 /** A cell; `line` counts from 1 in it. `title` is its first line that says something. */
 export interface FoundCell {
   path: string;
@@ -1432,6 +1467,41 @@ export interface HeatLine {
   self_live_at_peak_bytes: number;
   self_total_bytes: number;
   changed: ChangedLine | null;
+}
+
+/**
+ * Rows in the natural order of names, on an axis from `x0` to `x1` in `unit` with `columns` columns.
+ *
+ * `highest_bytes` has for each row and column, row by row, the most that was live as a little-endian float32: NaN
+ * where a snapshot has nothing. `left_out` snapshots can't be put on this axis.
+ */
+export interface HeatMap {
+  place: string;
+  unit: string;
+  x0: number;
+  x1: number;
+  columns: number;
+  left_out: number;
+  median_bytes: number;
+  outliers: number;
+  rows: HeatRow[];
+  highest_bytes: string;
+}
+
+/** A file of the fleet; `problem` says why one without figures wasn't read. */
+export interface HeatRow {
+  snapshot: number;
+  name: string;
+  rank: number | null;
+  status: 'damaged' | 'failed' | 'ok' | 'other';
+  problem: string | null;
+  size_bytes: number;
+  peak_bytes: number | null;
+  end_bytes: number | null;
+  from_median_bytes: number;
+  outlier: boolean;
+  ooms: number;
+  steps: number;
 }
 
 /** What is at a moment and a height. `allocation` is None above the stack. */
@@ -2755,6 +2825,9 @@ export interface Requests {
   'memlens/linesMoved': { params: LinesMovedParams; result: Done };
   'memlens/cellHover': { params: HoverParams; result: HoverResult };
   'memlens/cell': { params: CellParams; result: CellResult };
+  'memlens/fleetHeat': { params: FleetHeatParams; result: HeatMap };
+  'memlens/fleetFile': { params: FleetFileParams; result: FleetFileResult };
+  'memlens/fleetFetch': { params: FleetFetchParams; result: FleetFetchResult };
 }
 
 /** The server asks, the client answers. */

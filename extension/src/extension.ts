@@ -4,12 +4,14 @@ import type * as vscode from 'vscode';
 import { createLogger, messageOf } from './base/logger';
 import { changeBookmarks } from './commands/bookmarks';
 import { chooseOther, chooseSeries, registerCompareCommands } from './commands/compare';
+import { registerFleetCommands } from './commands/fleet';
 import { registerLineCommands } from './commands/lines';
 import { openAsText, registerOpenCommands } from './commands/open';
 import { isPageActive, PageOffers } from './commands/pages';
 import { saveText } from './commands/save';
 import { registerServerCommands } from './commands/server';
 import { registerViewCommands } from './commands/view';
+import { FleetEditorProvider } from './editor/fleet';
 import { SnapshotEditorProvider } from './editor/provider';
 import { ViewStates } from './editor/states';
 import { registerCellHover } from './lines/cellHover';
@@ -61,6 +63,8 @@ export function activate(context: vscode.ExtensionContext): void {
     registerCompareCommands(editors),
     registerLinks(editors),
     registerOpenCommands(context.extensionUri),
+    new FleetEditorProvider(context, server, (uri) => editors.open(uri), log),
+    registerFleetCommands(context, log),
     new PageOffers(),
     registerServerCommands(server, memory, context.globalStorageUri.fsPath, log),
   );

@@ -1,10 +1,12 @@
 // The story that the extension is for: open a snapshot, click an allocation, stand on the line that made it, hover
 // that line and read its totals, and come back from there to the picture. All figures are those of the command line.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { openVSCode } from './harness.mjs';
+import { venvProgram } from '../../scripts/lib/paths.mjs';
+import { ROOT, openVSCode } from './harness.mjs';
 import { SnapshotView, distance, exactBytes } from './view.mjs';
 
 const FILE = 'train.pickle';
@@ -15,7 +17,14 @@ let view;
 let chosen;
 
 before(async () => {
-  vscode = await openVSCode();
+  vscode = await openVSCode({
+    prepare: (folder) => {
+      const job = path.join(folder, 'job');
+      mkdirSync(job);
+      copyFileSync(path.join(folder, FILE), path.join(job, 'rank7.pickle'));
+      execFileSync(venvProgram('python'), [path.join(ROOT, 'tests/e2e/fleet.py'), job]);
+    },
+  });
 });
 after(() => vscode?.close());
 
@@ -214,3 +223,43 @@ async function bandOfAnotherFile() {
   }
   throw new Error('Every large band is of the same file.');
 }
+
+test('a folder of ranks is a heat map, and the one that differs is opened from it', async () => {
+  await vscode.runCommand('Memlens: Open Folder as Fleet');
+  await vscode.choosePath(/./, path.join(vscode.folder, 'job') + path.sep);
+  await vscode.tab('memlens-fleet.db').waitFor();
+  const fleet = await vscode.webview();
+  const map = fleet.locator('.fleet-scroll[data-drawn]');
+  await map.waitFor();
+  assert.match(
+    await fleet.locator('.fleet-summary').innerText(),
+    /^401 snapshots · median peak .* · 1 outlier · 1 out of memory · 1 not read$/,
+  );
+  const status = fleet.locator('.fleet [role=status]');
+  await map.press('ArrowDown'); // by peak: the outlier
+  const words =
+    /rank7\.pickle, peak 1\d(\.\d)? GiB, .* above the median: an outlier, .*1 out-of-memory event/;
+  await status.filter({ hasText: words }).waitFor();
+  await map.press('ArrowLeft');
+  await status.filter({ hasText: /at most .* live at \d/ }).waitFor();
+  // only what is in view is drawn
+  await map.press('End');
+  await status.filter({ hasText: 'rank400.pickle, damaged: It breaks off at byte 17.' }).waitFor();
+  const [from, to] = (await map.getAttribute('data-drawn')).split('-').map(Number);
+  assert.ok(to === 401 && from > 300, `rows ${from} to ${to}`);
+  await map.press('Home');
+  const box = await map.boundingBox();
+  await vscode.page.mouse.move(box.x + box.width / 2, box.y + 10);
+  const tip = fleet.locator('.tooltip');
+  await tip.filter({ hasText: /rank7\.pickle\s*at most .* GiB live at .*ms/ }).waitFor();
+  await vscode.screenshot('fleet');
+  await fleet.getByLabel('Align by').selectOption('step');
+  await fleet.locator('.fleet-axis', { hasText: 'step 4' }).waitFor();
+  await fleet.getByLabel('Rows').selectOption('all');
+  await vscode.setTheme('light');
+  await vscode.screenshot('fleet-light');
+  await vscode.setTheme('dark');
+  await vscode.page.mouse.click(box.x + box.width / 2, box.y + 1);
+  await vscode.tab('rank7.pickle').waitFor();
+  await SnapshotView.visible(vscode);
+});

@@ -18,9 +18,10 @@ from tests.python.conftest import ROOT
 
 from memlens.errors import BadRequestError
 from memlens.fleet.database import Database, FleetError, open_fleet
-from memlens.fleet.place import natural, place_of
+from memlens.fleet.place import natural, place_of, url_of
 from memlens.fleet.questions.curves import curves
 from memlens.fleet.questions.growth import growth
+from memlens.fleet.questions.heat_map import heat_map
 from memlens.fleet.questions.lines import line, lines
 from memlens.fleet.questions.ooms import ooms
 from memlens.fleet.questions.peaks import DEVIATIONS, LEAST_SHARE, peaks
@@ -304,3 +305,32 @@ def test_documented_schema() -> None:
             for column in columns_of(table)
         ]
     assert list(TABLES) == re.findall(r"^### `(\w+)`", text, re.MULTILINE)[1:]
+
+
+def test_the_heat_map_has_the_curves_by_name_and_says_what_was_not_read(folder: Path) -> None:
+    with closing(open_fleet(folder)) as fleet:
+        found, plain = heat_map(fleet, "step", 40), curves(fleet, "step", 40)
+    assert [row.name for row in found.rows] == [
+        *(f"rank{rank}.pickle" for rank in range(RANKS)),
+        "rank99.pickle",
+    ]
+    values = np.frombuffer(found.highest_bytes, "<f4").reshape(len(found.rows), found.columns)
+    for row, curve in zip(values, plain.curves, strict=False):
+        assert [None if np.isnan(value) else int(value) for value in row] == curve.highest_bytes
+    assert np.isnan(values[-1]).all()
+    assert np.isnan(values[0]).any()
+    assert not np.isnan(values[1]).any()
+    assert (found.rows[-1].problem, found.rows[-1].peak_bytes, found.outliers) == ("It breaks off.", None, 1)
+    assert [row.rank for row in found.rows if row.outlier] == [7]
+    assert [row.rank for row in found.rows if row.ooms] == [3, 7]
+
+
+def test_where_the_file_of_a_name_is(tmp_path: Path) -> None:
+    (tmp_path / "rank0.pickle").touch()
+    for named in (str(tmp_path), f"{tmp_path}/*.pickle", f"{tmp_path}/rank0.pickle", f"file://{tmp_path}"):
+        assert url_of(place_of(named), "rank0.pickle") == str(tmp_path / "rank0.pickle")
+    assert url_of(place_of("s3://bucket/job/"), "a/b.pickle") == "s3://bucket/job/a/b.pickle"
+    assert url_of(place_of("s3://bucket/job/*/b.pickle"), "a/b.pickle") == "s3://bucket/job/a/b.pickle"
+    for name in ("../b.pickle", "/etc/passwd", ""):
+        with pytest.raises(BadRequestError, match="not a file below"):
+            url_of(place_of("s3://bucket/job"), name)

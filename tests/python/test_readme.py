@@ -12,6 +12,7 @@ import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
 
+from memlens.fleet.database import FILE_NAME
 from memlens.formats import FORMATS
 
 ATTRIBUTION = (ROOT / "docs" / "attribution.md").read_text("utf-8")
@@ -78,7 +79,13 @@ def test_files_that_open_by_themselves() -> None:
     patterns = {
         editor["priority"]: {entry["filenamePattern"] for entry in editor["selector"]}
         for editor in MANIFEST["contributes"]["customEditors"]
+        if editor["viewType"].startswith("memlens.snapshot")
     }
+    (fleet,) = (
+        each for each in MANIFEST["contributes"]["customEditors"] if each["viewType"] == "memlens.fleet"
+    )
+    assert fleet["selector"] == [{"filenamePattern": FILE_NAME}]
+    assert f"`{FILE_NAME}`" in PAGES[ROOT / "docs" / "fleet.md"]
     heap_dumps = {"*.heapsnapshot", "*.heaptimeline", "*.hprof", "*.gcdump", "*.heap", "*.pyheap"}
     assert patterns["default"] == {"*.pickle", "*.pkl", "*.pb.gz", "*.pprof", *heap_dumps}
     for text in (README, PAGES[ROOT / "docs" / "formats.md"]):

@@ -59,6 +59,14 @@ export class App {
         this.showView(message);
         this.api.offer(this.view?.commands ?? []);
         return;
+      case 'fleet':
+        if (this.view) this.view.receive(message);
+        else
+          this.load(async () => {
+            const { FleetView: View } = await import('./fleet/view');
+            return () => new View(this.api, this.root, message);
+          });
+        return;
       case 'failed':
         this.leave('failed');
         replace(

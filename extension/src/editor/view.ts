@@ -410,6 +410,9 @@ export class SnapshotView extends Disposable {
           this.#moved.fire();
           return;
         }
+        case 'fleetState':
+        case 'openRank':
+          return; // of a fleet's editor
         case 'copyLink':
           await this.host.copyLink(this, this.#state);
           return;

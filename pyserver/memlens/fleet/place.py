@@ -123,6 +123,23 @@ def files_of(place: Place, without: Path | None = None) -> list[FleetFile]:
     )
 
 
+def url_of(place: Place, name: str) -> str:
+    """Where the file is that :func:`files_of` calls ``name``: a path or, in a store, a URL, which isn't looked up.
+
+    Raises :class:`BadRequestError` for a name that leads out of the place.
+    """
+    if not name or name.startswith("/") or ".." in name.split("/"):
+        raise BadRequestError(f"{name} is not a file below {place.named}")
+    path = place.path.rstrip("/")
+    if _MAGIC.search(path):
+        root = _MAGIC.split(path)[0].rpartition("/")[0]
+    elif path.rpartition("/")[2] == name and not (place.is_local and Path(path).is_dir()):
+        root = path.rpartition("/")[0]
+    else:
+        root = path
+    return f"{root}/{name}" if place.is_local else f"{place.scheme}://{root}/{name}"
+
+
 def natural(name: str) -> list[tuple[int, int, str]]:
     """A key that sorts numbers in names as numbers."""
     return [

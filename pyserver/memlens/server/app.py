@@ -12,6 +12,7 @@ from memlens.server.handlers import (
     code_lens,
     compare,
     editor,
+    fleet,
     hover,
     named,
     objects,
@@ -52,6 +53,7 @@ def create_server() -> Server:
     views.register(server, registry)
     compare.register(server, registry)
     sql.register(server, registry)
+    fleet.register(server)
     sources.register(server, configuration, files)
     heaps = HeapLines(registry, files)
     objects.register(server, registry, files, heaps, finder)

@@ -19,6 +19,7 @@ from memlens.server.protocol import (
     filters,
     findings,
     flame,
+    fleet,
     groups,
     heap,
     memory_map,
@@ -112,6 +113,7 @@ REQUESTS: Requests = {
     **sources.REQUESTS,
     **objects.REQUESTS,
     **editor.REQUESTS,
+    **fleet.REQUESTS,
 }
 """The client asks, the server answers."""
 

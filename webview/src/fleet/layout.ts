@@ -1,0 +1,127 @@
+// Which rows of a fleet's heat map stand where, and what they say. Nothing here draws.
+
+import type { FleetState } from '../../../extension/shared/messages';
+import type { HeatMap, HeatRow } from '../../../extension/shared/protocol.gen';
+import { bytes, count, counted, time } from '../ui/format';
+
+/** The height of a row that has a name. */
+export const NAMED_HEIGHT = 20;
+const LOWEST_HEIGHT = 2;
+/** From this height on a row's name is drawn. */
+export const LEAST_NAMED = 12;
+export const LEVELS = 64;
+
+export interface Heat {
+  readonly map: HeatMap;
+  /** For each row and column the most that was live; NaN where a snapshot has nothing. */
+  readonly values: Float32Array;
+  /** The most of all. */
+  readonly highest: number;
+}
+
+export function heatOf(map: HeatMap, packed: ArrayBuffer): Heat {
+  const values = new Float32Array(packed);
+  if (values.length !== map.rows.length * map.columns) throw new Error('The heat map has another size');
+  let highest = 0;
+  for (const value of values) if (value > highest) highest = value;
+  return { map, values, highest };
+}
+
+export function valueAt({ map, values }: Heat, row: number, column: number): number | null {
+  const value = column < 0 || column >= map.columns ? Number.NaN : values[row * map.columns + column];
+  return value === undefined || Number.isNaN(value) ? null : value;
+}
+
+/** The column in which a row is highest; null for a row without a curve. */
+export function highestColumn({ map, values }: Heat, row: number): number | null {
+  let best: number | null = null;
+  let most = -1;
+  for (let column = 0; column < map.columns; column++) {
+    const value = values[row * map.columns + column] ?? Number.NaN;
+    if (value > most) {
+      most = value;
+      best = column;
+    }
+  }
+  return best;
+}
+
+/** The numbers of rows from top to bottom. What has no figure to sort by stands last, by name. */
+export function ordered(heat: Heat, order: FleetState['order']): number[] {
+  const all = heat.map.rows.map((_, row) => row); // by name already
+  if (order === 'name') return all;
+  const keys = heat.map.rows.map((row, at) =>
+    order === 'peak' ? -(row.peak_bytes ?? Number.NEGATIVE_INFINITY) : (highestColumn(heat, at) ?? Infinity),
+  );
+  return all.sort((a, b) => {
+    const [one = 0, other = 0] = [keys[a], keys[b]];
+    return one === other ? a - b : one - other;
+  });
+}
+
+export function rowHeight(rows: FleetState['rows'], count: number, height: number): number {
+  if (rows === 'named') return NAMED_HEIGHT;
+  return Math.min(Math.max(Math.floor(height / Math.max(count, 1)), LOWEST_HEIGHT), NAMED_HEIGHT);
+}
+
+/** The places in the order that are in view: from the first to before the second. */
+export function inView(top: number, height: number, each: number, count: number): [number, number] {
+  const first = Math.min(Math.max(Math.floor(top / each), 0), count);
+  return [first, Math.min(Math.ceil((top + height) / each), count)];
+}
+
+/** The step of the colours for a value: 0 for nothing. */
+export function level(value: number, highest: number): number {
+  return highest > 0 ? Math.min(Math.round((value / highest) * (LEVELS - 1)), LEVELS - 1) : 0;
+}
+
+/** Where a column begins on the axis, in words. */
+export function momentText({ map }: Heat, column: number): string {
+  const x = map.x0 + ((map.x1 - map.x0) * column) / Math.max(map.columns, 1);
+  if (map.unit === 'steps') return `step ${count(Math.round(x))}`;
+  if (map.unit !== 'microseconds') return `${count(Math.round(x))} ${map.unit}`;
+  // by the clock, these are microseconds of our era
+  return map.x0 > 1e14 ? `${new Date(x / 1000).toISOString().slice(0, 19).replace('T', ' ')} UTC` : time(x);
+}
+
+const STATUSES: Record<HeatRow['status'], string> = {
+  ok: '',
+  damaged: 'damaged',
+  other: 'not a snapshot',
+  failed: 'not read',
+};
+
+/** A row's own figures, one a line. */
+export function rowWords(row: HeatRow): string[] {
+  if (row.status !== 'ok') return [`${STATUSES[row.status]}: ${row.problem ?? ''}`];
+  const words = [];
+  if (row.peak_bytes !== null) {
+    const by = row.from_median_bytes;
+    const median =
+      by === 0 ? 'the median' : `${bytes(Math.abs(by))} ${by > 0 ? 'above' : 'below'} the median`;
+    words.push(`peak ${bytes(row.peak_bytes)}, ${median}${row.outlier ? ': an outlier' : ''}`);
+  }
+  if (row.end_bytes !== null) words.push(`${bytes(row.end_bytes)} at the end`);
+  if (row.ooms > 0) words.push(counted(row.ooms, 'out-of-memory event'));
+  return words;
+}
+
+/** What is at a place of the map. */
+export function cellWords(heat: Heat, row: number, column: number): string {
+  const value = valueAt(heat, row, column);
+  const at = momentText(heat, column);
+  return value === null ? `nothing recorded at ${at}` : `at most ${bytes(value)} live at ${at}`;
+}
+
+export function summaryWords({ map }: Heat): string {
+  const unread = map.rows.filter(({ status }) => status !== 'ok').length;
+  const ooms = map.rows.filter((row) => row.ooms > 0).length;
+  return [
+    counted(map.rows.length, 'snapshot'),
+    `median peak ${bytes(map.median_bytes)}`,
+    counted(map.outliers, 'outlier'),
+    ...(ooms > 0 ? [`${count(ooms)} out of memory`] : []),
+    ...(unread > 0 ? [`${count(unread)} not read`] : []),
+    ...(map.left_out > 0 ? [`${count(map.left_out)} not on this axis`] : []),
+  ].join(' · ');
+}
