@@ -30,7 +30,7 @@ export function registerFleetCommands(context: vscode.ExtensionContext, log: Log
 
 async function askForFolder(): Promise<vscode.Uri | undefined> {
   const chosen = await vscode.window.showOpenDialog({
-    ...{ title: 'Open Folder as Fleet', openLabel: 'Open as Fleet' },
+    ...{ title: vscode.l10n.t('Open Folder as Fleet'), openLabel: vscode.l10n.t('Open as Fleet') },
     ...{ canSelectFiles: false, canSelectFolders: true },
   });
   return chosen?.[0];
@@ -54,19 +54,24 @@ async function summarise(
   const name = path.basename(folder);
   if (!(await hasEngine(python, extensionPath)))
     throw new Error(
-      `${name} has no summaries of a fleet, and the Python of Memlens lacks the packages to make them. ` +
-        `Install them: ${[python.command, ...python.args].join(' ')} -m pip install 'memlens[fleet]'. ` +
-        'Or run memlens fleet elsewhere and open the folder of its summaries.',
+      vscode.l10n.t(
+        "{0} has no summaries of a fleet, and the Python of Memlens lacks the packages to make them. Install them: {1} -m pip install 'memlens[fleet]'. Or run memlens fleet elsewhere and open the folder of its summaries.",
+        name,
+        [python.command, ...python.args].join(' '),
+      ),
     );
   const out = `${folder}.fleet`;
-  const read = 'Read All';
-  const detail = `A process for each core reads every snapshot below it; the summaries are written to ${out}.`;
-  const question = `${name} has no summaries yet. Read all of its snapshots?`;
+  const read = vscode.l10n.t('Read All');
+  const detail = vscode.l10n.t(
+    'A process for each core reads every snapshot below it; the summaries are written to {0}.',
+    out,
+  );
+  const question = vscode.l10n.t('{0} has no summaries yet. Read all of its snapshots?', name);
   if ((await vscode.window.showInformationMessage(question, { modal: true, detail }, read)) !== read)
     return undefined;
   const options = {
     location: vscode.ProgressLocation.Notification,
-    title: `Reading the snapshots of ${name}`,
+    title: vscode.l10n.t('Reading the snapshots of {0}', name),
     cancellable: true,
   };
   return await vscode.window.withProgress(options, async (progress, token) => {

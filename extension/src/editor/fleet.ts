@@ -92,20 +92,26 @@ export class FleetEditorProvider
           throw new ProblemError(
             problem(
               'file',
-              `${file.location} is not on this machine`,
-              'Open it where it was read, or copy it there.',
+              vscode.l10n.t('{0} is not on this machine', file.location),
+              vscode.l10n.t('Open it where it was read, or copy it there.'),
             ),
           );
         await this.openSnapshot(vscode.Uri.file(file.location));
         return;
       }
-      const fetch = 'Fetch';
-      const question = `Fetch ${path.posix.basename(file.name)} to open it?`;
-      const size = `${file.size_bytes.toLocaleString('en-US')} bytes`;
-      const detail = `${file.location} (${size}) is copied into a folder of Memlens.`;
+      const fetch = vscode.l10n.t('Fetch');
+      const question = vscode.l10n.t('Fetch {0} to open it?', path.posix.basename(file.name));
+      const detail = vscode.l10n.t(
+        '{0} ({1} bytes) is copied into a folder of Memlens.',
+        file.location,
+        file.size_bytes.toLocaleString('en-US'),
+      );
       if ((await vscode.window.showInformationMessage(question, { modal: true, detail }, fetch)) !== fetch)
         return;
-      const options = { location: vscode.ProgressLocation.Notification, title: `Fetching ${file.name}` };
+      const options = {
+        location: vscode.ProgressLocation.Notification,
+        title: vscode.l10n.t('Fetching {0}', file.name),
+      };
       const folder = vscode.Uri.joinPath(this.context.globalStorageUri, 'fleet').fsPath;
       const copy = await vscode.window.withProgress(options, () =>
         this.server.request('memlens/fleetFetch', { path: uri.fsPath, snapshot, folder }),

@@ -171,7 +171,8 @@ const HIGHLIGHT = HighlightStyle.define([
   // as it is, the colour of a keyword doesn't stand out enough from an input's background in the dark theme
   {
     tag: tags.keyword,
-    color: 'color-mix(in srgb, var(--vscode-debugTokenExpression-boolean) 65%, var(--vscode-input-foreground))',
+    color:
+      'color-mix(in srgb, var(--vscode-debugTokenExpression-boolean) 65%, var(--vscode-input-foreground))',
   },
   { tag: [tags.string, tags.special(tags.string)], color: 'var(--vscode-debugTokenExpression-string)' },
   { tag: tags.number, color: 'var(--vscode-debugTokenExpression-number)' },
