@@ -286,7 +286,7 @@ def test_of_very_many_samples_those_of_a_stack_are_written_as_one(
 
 
 texts = st.text(max_size=6)
-frames = st.tuples(texts, st.integers(-1, 2**31), texts, st.sampled_from([0, 1, 2]))
+frames = st.tuples(texts, st.integers(-1, 2**31 - 1), texts, st.sampled_from([0, 1, 2]))
 
 
 @given(
