@@ -40,7 +40,8 @@ def test_the_manifest_names_its_texts() -> None:
 def test_every_message_is_in_the_bundle() -> None:
     messages = set()
     for path in (ROOT / "extension" / "src").rglob("*.ts"):
-        calls = re.findall(r"l10n\.t\(\s*('(?:[^'\\]|\\.)*'|)", path.read_text("utf-8"))
+        literal = r"""l10n\.t\(\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|)"""
+        calls = re.findall(literal, path.read_text("utf-8"))
         assert all(calls), f"{path.name} has a message that is not a literal"
         messages |= {call[1:-1].replace("\\'", "'") for call in calls}
     assert messages == set(texts_of("l10n/bundle.l10n.json"))
