@@ -222,7 +222,7 @@ test('the comparison is there again when the view was hidden; a file that fails 
   assert.match(await view.text('.compare-caption'), /function/);
   await view.locator('.toolbar').getByRole('button', { name: 'Compare…' }).click();
   await view.menuItem('Compare with Another…').click();
-  await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Choose a file' }).click();
+  await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Choose File' }).click();
   await vscode.choosePath(/^\//, path.join(vscode.folder, BROKEN));
   await view.locator('.compare-notice', { hasText: BROKEN }).waitFor();
   await view.locator('.compare-notice .button', { hasText: 'Choose another' }).click();
