@@ -12,9 +12,37 @@ const LANES = 2;
 
 /** About how many seconds the longest and the shortest files take, so that lanes end at about the same time. */
 const SECONDS = {
-  ...{ lasting: 105, input: 75, drawing: 70, heap: 70, walks: 58, flame: 55, policy: 55, editor: 55, formats: 52 },
-  ...{ compare: 50, changes: 48, opening: 45, 'compare-profile': 45, 'first-screen': 42, map: 42, restart: 42 },
-  ...{ profile: 40, oom: 36, 'live-set': 36, areas: 35, sources: 28, sql: 22, snapshot: 21, steps: 19, start: 14 },
+  ...{
+    lasting: 105,
+    input: 75,
+    drawing: 70,
+    heap: 70,
+    walks: 58,
+    flame: 55,
+    policy: 55,
+    editor: 55,
+    formats: 52,
+  },
+  ...{
+    compare: 50,
+    changes: 48,
+    opening: 45,
+    'compare-profile': 45,
+    'first-screen': 42,
+    map: 42,
+    restart: 42,
+  },
+  ...{
+    profile: 40,
+    oom: 36,
+    'live-set': 36,
+    areas: 35,
+    sources: 28,
+    sql: 22,
+    snapshot: 21,
+    steps: 19,
+    start: 14,
+  },
 };
 const USUAL_SECONDS = 45;
 
