@@ -267,10 +267,14 @@ class VSCode {
       );
     // While it lists a folder, the dialog ignores the key and may put that folder before what was entered.
     for (let attempt = 0; ; attempt++) {
-      if (file) await input.fill(file, { timeout: 2000 }).catch(() => undefined);
+      if (attempt > 10) throw new Error(`The dialog never accepted ${file ?? offered}.`);
+      if (file) {
+        await input.fill(file, { timeout: 2000 }).catch(() => undefined);
+        await this.page.waitForTimeout(200);
+        if (!(await input.inputValue({ timeout: 2000 }).catch(() => file)).startsWith(file)) continue;
+      }
       await input.press('Enter', { timeout: 2000 }).catch(() => undefined);
       if (await closed()) return;
-      if (attempt === 10) throw new Error(`The dialog never accepted ${file ?? offered}.`);
     }
   }
 
