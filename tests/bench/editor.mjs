@@ -1,4 +1,4 @@
-/* global window, document, PointerEvent, WheelEvent, requestAnimationFrame -- in functions that run in the page */
+/* global window -- in functions that run in the page */
 // What a person waits for in VS Code, as one line of JSON: the first picture from the double click on, in a VS Code
 // that never ran the extension; the frames of panning and zooming; the answers to them.
 //
@@ -16,6 +16,7 @@ import { SERVER_MAIN, installCodeServer } from '../../scripts/lib/code-server.mj
 import { ROOT } from '../../scripts/lib/paths.mjs';
 import { startVSCodeServer } from '../../scripts/lib/vscode-server.mjs';
 import { CHROMIUM_FLAGS } from '../e2e/host.mjs';
+import { at, drive, round } from './drive.mjs';
 import { slowLink } from './link.mjs';
 
 const { values } = parseArgs({
@@ -81,7 +82,7 @@ try {
   await frame.evaluate(drive, 30);
   await page.waitForTimeout(1000);
   await frame.evaluate(() => (window.answerTimes.length = 0));
-  const intervals = await frame.evaluate(drive, Number(values.frames));
+  const { intervals } = await frame.evaluate(drive, Number(values.frames));
   await page.waitForTimeout(1000);
   const answers = await frame.evaluate(() => window.answerTimes);
   console.log(
@@ -161,37 +162,6 @@ function noteAnswers() {
   });
 }
 
-/** In the page: a turn of the wheel each frame, zooming in, panning, and zooming out; intervals of frames. */
-async function drive(frames) {
-  const surface = document.querySelector('.plot-surface');
-  const box = surface.getBoundingClientRect();
-  const intervals = [];
-  let last = 0;
-  for (let i = 0; i < frames; i++) {
-    const at = {
-      bubbles: true,
-      cancelable: true,
-      clientX: box.left + box.width * (0.5 + 0.3 * Math.sin(i / 40)),
-      clientY: box.top + box.height * 0.5,
-    };
-    surface.dispatchEvent(new PointerEvent('pointermove', at));
-    const phase = i % 90;
-    const turn =
-      phase < 30 ? { deltaY: -60 } : phase < 60 ? { deltaX: 25 * (i % 180 < 90 ? 1 : -1) } : { deltaY: 60 };
-    surface.dispatchEvent(new WheelEvent('wheel', { ...at, ...turn }));
-    const now = await new Promise((resolve) => requestAnimationFrame(resolve));
-    if (last > 0) intervals.push(now - last);
-    last = now;
-  }
-  return intervals;
-}
-
 function summary(times) {
-  const sorted = [...times].sort((a, b) => a - b);
-  const at = (share) => round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0);
-  return { median: at(0.5), p95: at(0.95), most: at(1), count: sorted.length };
-}
-
-function round(value) {
-  return Math.round(value * 100) / 100;
+  return { median: at(times, 0.5), p95: at(times, 0.95), most: at(times, 1), count: times.length };
 }

@@ -1,4 +1,4 @@
-/* global window, document, PointerEvent, WheelEvent, requestAnimationFrame -- in functions that run in the page */
+/* global window, document -- in functions that run in the page */
 // Pan and zoom in Chromium with 20,000 bands, and print what a frame costs in scripting as one line of JSON.
 //
 //   node tests/bench/webview.mjs [--bands 20000] [--frames 300] [--renderer webgl2|canvas2d]
@@ -14,6 +14,7 @@ import { build } from 'esbuild';
 import { chromium } from 'playwright-core';
 import { findChromium } from '../../scripts/lib/chromium.mjs';
 import { ROOT } from '../../scripts/lib/paths.mjs';
+import { at, drive, round } from './drive.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -89,45 +90,4 @@ try {
 } finally {
   await browser.close();
   await rm(out, { recursive: true, force: true });
-}
-
-/** In the page: one wheel turn a frame, zooming in and out and panning, with the pointer over the picture. */
-async function drive(frames) {
-  const surface = document.querySelector('.plot-surface');
-  const box = surface.getBoundingClientRect();
-  const times = window.memlensTest.frameTimes;
-  const scripting = [];
-  const intervals = [];
-  let last = 0;
-  for (let i = 0; i < frames; i++) {
-    const at = {
-      bubbles: true,
-      cancelable: true,
-      clientX: box.left + box.width * (0.5 + 0.3 * Math.sin(i / 40)),
-      clientY: box.top + box.height * 0.5,
-    };
-    surface.dispatchEvent(new PointerEvent('pointermove', at));
-    const phase = i % 90;
-    const turn =
-      phase < 30 ? { deltaY: -60 } : phase < 60 ? { deltaX: 25 * (i % 180 < 90 ? 1 : -1) } : { deltaY: 60 };
-    surface.dispatchEvent(new WheelEvent('wheel', { ...at, ...turn }));
-    const now = await new Promise((resolve) => {
-      requestAnimationFrame((time) => {
-        setTimeout(resolve, 0, time);
-      });
-    });
-    scripting.push(times[times.length - 1]);
-    if (last > 0) intervals.push(now - last);
-    last = now;
-  }
-  return { scripting, intervals };
-}
-
-function at(times, share) {
-  const sorted = [...times].sort((a, b) => a - b);
-  return round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]);
-}
-
-function round(value) {
-  return Math.round(value * 100) / 100;
 }

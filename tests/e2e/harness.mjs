@@ -164,10 +164,7 @@ class VSCode {
     const until = Date.now() + TIMEOUT_MS;
     for (;;) {
       await this.#palette('>Memlens: ');
-      const known = await row.waitFor({ timeout: 500 }).then(
-        () => true,
-        () => false,
-      );
+      const known = await came(row.waitFor({ timeout: 500 }));
       await this.page.keyboard.press('Escape');
       await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
       if (known) return;
@@ -177,18 +174,12 @@ class VSCode {
 
   async #palette(text) {
     const input = this.page.locator('.quick-input-widget .quick-input-box input');
-    const shown = () =>
-      input.waitFor({ timeout: 3000 }).then(
-        () => true,
-        () => false,
-      );
-    // A webview that is drawn anew at this moment may swallow the key.
+    // A webview that is drawn anew at this moment may swallow the key, or take the focus and so close the palette.
     for (let attempt = 0; ; attempt++) {
       await this.page.keyboard.press('F1');
-      if (await shown()) break;
+      if (await came(input.fill(text, { timeout: 3000 }))) return;
       if (attempt === 10) throw new Error('The palette never came.');
     }
-    await input.fill(text);
   }
 
   /** Opens a link to the extension as the system would, which VS Code asks about. */
@@ -208,14 +199,7 @@ class VSCode {
     const row = this.page.locator('.quick-input-list .monaco-list-row', {
       has: this.page.locator('.label-name').getByText(title, { exact: true }),
     });
-    const listed = () =>
-      row
-        .first()
-        .waitFor({ timeout: 5000 })
-        .then(
-          () => true,
-          () => false,
-        );
+    const listed = () => came(row.first().waitFor({ timeout: 5000 }));
     // An open palette doesn't learn that a command is enabled again, as after a file was read again.
     for (let attempt = 0; ; attempt++) {
       await this.#palette(`>${title}`);
@@ -260,11 +244,7 @@ class VSCode {
       if (offered.test(await input.inputValue())) break;
       await this.page.waitForTimeout(50);
     }
-    const closed = () =>
-      widget.waitFor({ state: 'hidden', timeout: 2000 }).then(
-        () => true,
-        () => false,
-      );
+    const closed = () => came(widget.waitFor({ state: 'hidden', timeout: 2000 }));
     // While it lists a folder, the dialog ignores the key and may put that folder before what was entered.
     for (let attempt = 0; ; attempt++) {
       if (attempt > 10) throw new Error(`The dialog never accepted ${file ?? offered}.`);
@@ -394,11 +374,7 @@ class VSCode {
     this.theme = theme;
     const { name, file } = THEMES[theme];
     const colours = this.page.locator(`.monaco-workbench.vscode-theme-defaults-themes-${file}-json`);
-    const shown = (timeout) =>
-      colours.waitFor({ timeout }).then(
-        () => true,
-        () => false,
-      );
+    const shown = (timeout) => came(colours.waitFor({ timeout }));
     if (await colours.count()) return;
     for (let attempt = 0; ; attempt++) {
       this.writeSettings({ 'workbench.colorTheme': name });
@@ -477,6 +453,13 @@ class VSCode {
   /** Ends the window and all that it started. */
   close = async () => undefined;
 }
+
+/** Whether something that is waited for came before its time was over. */
+const came = (waiting) =>
+  waiting.then(
+    () => true,
+    () => false,
+  );
 
 /** The first pixel of a PNG. Whatever its filter is, what it refers to is nothing there. */
 function pngPixel(png) {

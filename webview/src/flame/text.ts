@@ -16,6 +16,14 @@ export class Fitter {
     this.perCharacter = Math.max(measure(sample) / sample.length, 1);
   }
 
+  /** One for what is drawn on a canvas in a font; null where it can't be drawn on. */
+  static on(canvas: HTMLCanvasElement, font: string): Fitter | null {
+    const context = canvas.getContext('2d');
+    if (!context) return null;
+    context.font = font;
+    return new Fitter((text) => context.measureText(text).width);
+  }
+
   width(text: string): number {
     let found = this.widths.get(text);
     if (found === undefined) {

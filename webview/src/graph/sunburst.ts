@@ -106,11 +106,7 @@ export class Sunburst {
 
   setTheme(theme: Theme): void {
     this.theme = theme;
-    const context = this.canvas.getContext('2d');
-    if (context) {
-      context.font = this.font;
-      this.fitter = new Fitter((text) => context.measureText(text).width);
-    }
+    this.fitter = Fitter.on(this.canvas, this.font);
     this.draw();
   }
 
