@@ -15,7 +15,21 @@ const MANIFEST = 'package.json';
 const PSEUDO = 'qps-ploc';
 
 /** Folders and files of the page all of whose texts can be translated. */
-const TRANSLATED = ['webview/src/base'];
+const TRANSLATED = [
+  ...['webview/src/base', 'webview/src/shell', 'webview/src/widgets', 'webview/src/timeline/panes'],
+  ...[
+    'panel',
+    'panel-feed',
+    'area-legend',
+    'hover',
+    'menu',
+    'picture-menu',
+    'lanes',
+    'cursors',
+    'gap',
+    'flags',
+  ].map((name) => `webview/src/timeline/${name}.ts`),
+];
 
 /** The keys of package.json whose texts people read. */
 const READ_KEYS = new Set(['title', 'description', 'markdownDescription', 'displayName', 'altText']);
