@@ -120,7 +120,7 @@ def _beside(path: Path, script: str) -> SourceMap | None:
 
 
 def _content(path: Path) -> bytes | None:
-    """A regular file's bytes; None if it is none, or too large."""
+    """The bytes of a regular file; None for anything else, and for one that is too large."""
     try:
         # of what waits for a writer or never ends nothing is opened
         found = path.stat()
@@ -132,7 +132,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _tail(path: Path, count: int) -> bytes:
-    """The end of a regular file, nothing if it is none."""
+    """The end of a regular file; empty for anything else."""
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
