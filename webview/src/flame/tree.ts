@@ -165,12 +165,12 @@ export class FlameTree {
     if (row.kind === 'rest') {
       const cells = [
         [element('span', { class: 'link' }, `${count(row.left)} more…`)],
-        sided ? [] : [figure(row.answer.rest_bytes)],
+        sided ? [] : [figure(row.answer?.rest_bytes ?? 0)],
         [],
       ];
       return {
         ...{ id: `rest:${row.parent?.node.node ?? 0}`, level, open: null, place: 1, of: 1, selected: false },
-        ...{ cells: this.some([...cells, [], sided ? [] : [count(row.answer.rest_count)]]), class: 'more' },
+        ...{ cells: this.some([...cells, [], sided ? [] : [count(row.answer?.rest_count ?? 0)]]), class: 'more' },
       };
     }
     const { node, open, place, of } = row;
