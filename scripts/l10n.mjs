@@ -35,7 +35,7 @@ function pseudo(text) {
   return `[${made}${'~'.repeat(Math.ceil(text.length / 3))}]`;
 }
 
-/** Every text that `vscode.l10n.t` or the page's `t` is called with in a file; one that isn't a literal can't be translated. */
+/** Every text that `vscode.l10n.t`, the page's `t` or its `plural` is called with in a file; one that isn't a literal can't be translated. */
 function messagesOf(file, source) {
   const found = [];
   const tree = ts.createSourceFile(
@@ -46,13 +46,13 @@ function messagesOf(file, source) {
     file.endsWith('x') ? ts.ScriptKind.TSX : ts.ScriptKind.TS,
   );
   const visit = (node) => {
-    if (ts.isCallExpression(node) && /^((vscode\.)?l10n\.)?t$/.test(node.expression.getText(tree))) {
-      const [message] = node.arguments;
+    const called = ts.isCallExpression(node) ? node.expression.getText(tree) : '';
+    const texts = /^((vscode\.)?l10n\.)?t$/.test(called) ? [0] : called === 'plural' ? [1, 2] : [];
+    for (const index of texts) {
+      const message = node.arguments[index];
       if (message === undefined || !ts.isStringLiteralLike(message)) {
         const { line } = tree.getLineAndCharacterOfPosition(node.getStart(tree));
-        throw new UserError(
-          `${file}:${line + 1}: ${node.expression.getText(tree)} needs a text as its first argument.`,
-        );
+        throw new UserError(`${file}:${line + 1}: ${called} needs a text as its argument ${index + 1}.`);
       }
       found.push(message.text);
     }
