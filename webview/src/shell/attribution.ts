@@ -2,7 +2,7 @@
 
 import type { Branch } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
-import { Choice } from '../widgets/choice';
+import { Choice, type ChoiceOption } from '../widgets/choice';
 
 export type Attribution = Branch['attribution'];
 
@@ -51,19 +51,19 @@ export class KeptAttribution {
     return ATTRIBUTIONS[this.value].name;
   }
 
+  /** Both rules, as they are offered. */
+  get options(): readonly ChoiceOption<Attribution>[] {
+    return (['mine', 'any'] as const).map((value) => {
+      const { name, rule } = ATTRIBUTIONS[value];
+      return { value, text: name.charAt(0).toUpperCase() + name.slice(1), title: rule };
+    });
+  }
+
   /** The switch that a pane shows. */
   choice(): Choice<Attribution> {
-    const all = ['mine', 'any'] as const;
-    const made = new Choice<Attribution>(
-      'Charged to',
-      all.map((value) => {
-        const { name, rule } = ATTRIBUTIONS[value];
-        return { value, text: name.charAt(0).toUpperCase() + name.slice(1), title: rule };
-      }),
-      (value) => {
-        this.set(value);
-      },
-    );
+    const made = new Choice<Attribution>('Charged to', this.options, (value) => {
+      this.set(value);
+    });
     made.set(this.value);
     return made;
   }

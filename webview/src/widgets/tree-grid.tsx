@@ -118,7 +118,8 @@ export class TreeGrid {
   setActive(index: number): void {
     this.active = index;
     const top = index * ROW_PX;
-    const room = this.root.clientHeight - (this.root.querySelector('.grid-heads')?.clientHeight ?? 0) - ROW_PX;
+    const room =
+      this.root.clientHeight - (this.root.querySelector('.grid-heads')?.clientHeight ?? 0) - ROW_PX;
     if (top < this.root.scrollTop) this.root.scrollTop = top;
     else if (top > this.root.scrollTop + room) this.root.scrollTop = top - room;
     this.draw(true);
@@ -315,7 +316,7 @@ function Row({ id, index, row, columns, active }: RowProps): VNode {
     >
       {row.cells.map((cell, i) => {
         const common = {
-          ...{ role: 'gridcell', class: columns[i]?.number ? 'number' : '' } as const,
+          ...({ role: 'gridcell', class: columns[i]?.number ? 'number' : '' } as const),
           // half of a narrow column is the name's
           ...(i === 0 && {
             style: {
