@@ -12,8 +12,9 @@ from memlens.units import counted, format_share, format_value
 from memlens.views.compare.difference import DifferenceScale
 from memlens.views.flame.calltree import CallTree
 from memlens.views.flame.graph import boxes_of
+from memlens.views.flame.names import Names
 from memlens.views.flame.tables import whole
-from memlens.views.naming.frame_names import FlameName, FrameNames, NameKind
+from memlens.views.naming.frame_names import FlameName, NameKind
 from memlens.views.selection.stacks import AMOUNT, sides_of
 
 WIDTH = 1160
@@ -130,7 +131,7 @@ def flame(
 class _Names:
     """Names of the boxes that have room for one, or at least for a title to hover."""
 
-    def __init__(self, names: FrameNames, boxes: npt.NDArray[Any]) -> None:
+    def __init__(self, names: Names, boxes: npt.NDArray[Any]) -> None:
         wide = (boxes["flags"] & MORE) == 0
         wide &= (boxes["x1"] - boxes["x0"] >= _TITLED_PX) & (boxes["node"] != 0)
         numbers = sorted(set(boxes["name"][wide].tolist()))
@@ -154,12 +155,11 @@ def _changes(tree: CallTree, sides: npt.NDArray[Any], scale: DifferenceScale | N
         return []
     unit = tree.meaning.types[AMOUNT].unit
     all_of = whole(tree)
-    wholes = (
-        (float(all_of.before_bytes), float(all_of.after_bytes))
-        if all_of is not None and scale == "normalised"
-        else (None, None)
-    )
-    return [_Change(before, after, unit, *wholes, scale is not None) for before, after in sides.tolist()]
+    of_before = of_after = None
+    if all_of is not None and scale == "normalised":
+        of_before, of_after = float(all_of.before_bytes), float(all_of.after_bytes)
+    compared = scale is not None
+    return [_Change(before, after, unit, of_before, of_after, compared) for before, after in sides.tolist()]
 
 
 def _legend(svg: Svg, *, compared: bool) -> None:
