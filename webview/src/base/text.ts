@@ -1,0 +1,32 @@
+// Text from a snapshot is any text: very long, with control characters, or written to reorder its surroundings.
+
+/** Controls, formats (bidirectional overrides, zero-width characters), half characters, line separators. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/** The text with what can't be seen made visible: a control picture, or its code point. */
+export function visible(text: string): string {
+  return text.replace(UNSEEN, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    if (code === 0x7f) return '\u2421';
+    if (code >= 0xd800 && code < 0xe000) return '\ufffd';
+    return `<U+${code.toString(16).toUpperCase().padStart(4, '0')}>`;
+  });
+}
+
+/** At most `most` characters, the middle left out: names differ most at their ends. */
+export function shorten(text: string, most: number): string {
+  // A name of megabytes is cut before anything looks at each of its characters.
+  const bounded = text.length > 4 * most ? text.slice(0, 2 * most) + text.slice(-2 * most) : text;
+  const letters = Array.from(visible(bounded));
+  if (letters.length <= most) return letters.join('');
+  const head = Math.ceil((most - 1) / 2);
+  return `${letters.slice(0, head).join('')}…${letters.slice(letters.length - (most - 1 - head)).join('')}`;
+}
+
+const LONGEST_MESSAGE = 2000;
+
+/** What went wrong, as a text to show. */
+export function messageOf(error: unknown): string {
+  return shorten(error instanceof Error ? error.message : String(error), LONGEST_MESSAGE);
+}

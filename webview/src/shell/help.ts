@@ -1,0 +1,138 @@
+// The list of keys.
+
+import { t } from '../base/l10n';
+import { FLAME_KEYS, type FlameKeyRow } from '../flame/keys';
+import { KEYS, keyName, type KeyGroup } from './keys';
+import { element, iconButton } from '../widgets/dom';
+
+/** VS Code has the key bindings. */
+const HISTORY = [
+  'Alt ←  Alt →',
+  t('Go back or forward; the mouse’s fourth and fifth buttons as well'),
+] as const;
+
+const MOUSE: readonly (readonly [string, string])[] = [
+  [t('Wheel'), t('Zoom about the cursor; with Shift the height, with Ctrl or Cmd both')],
+  [t('Drag'), t('Move; with Alt, zoom to a box')],
+  [t('Click'), t('Select: its stack, and every allocation of that stack lit up; the cursor goes there')],
+  [t('Shift click or drag'), t('Second cursor: what was allocated, freed or live in between')],
+  [t('Double-click'), t('Zoom to an allocation')],
+  [t('Ctrl or Cmd click'), t('Open the line that allocated it')],
+  HISTORY,
+];
+
+const PROFILE_KEYS: readonly (readonly [string, string])[] = [
+  ['V', t('Next value')],
+  ['/', t('Filter everything')],
+  ['T', t('Panel')],
+  ['?', t('This list')],
+  HISTORY,
+];
+
+/** A part of the list: its title, and what each key does. */
+type Part = readonly [title: string, rows: readonly (readonly [keys: readonly string[], text: string])[]];
+
+const isMac = (): boolean => navigator.userAgent.includes('Mac');
+
+/** The keys of the flame graph, wherever it is shown. */
+function flameKeys(title = t('In the flame graph'), keyRows: readonly FlameKeyRow[] = FLAME_KEYS): Part {
+  const rows = keyRows.map(
+    ({ keys, text }) =>
+      [keys.filter((key) => key !== '=').map((key) => keyName(key, isMac())), text] as const,
+  );
+  return [title, rows];
+}
+
+const GROUPS: readonly (readonly [group: KeyGroup, title: string])[] = [
+  ['look', t('Look around')],
+  ['allocations', t('Allocations')],
+  ['cursors', t('Cursors')],
+  ['view', t('View')],
+];
+
+export function timelineKeys(): readonly Part[] {
+  return [
+    ...GROUPS.map(([group, title]): Part => [
+      title,
+      KEYS.filter((row) => row.group === group && row.text).map((row) => [
+        row.keys
+          .filter((key) => !['=', '_', 'Shift++', 'Shift+?'].includes(key))
+          .map((key) => keyName(key, isMac())),
+        row.text,
+      ]),
+    ]),
+    flameKeys(),
+    [t('Mouse and history'), MOUSE.map(([name, text]) => [[name], text])],
+  ];
+}
+
+export function profileKeys(): readonly Part[] {
+  return [[t('View'), PROFILE_KEYS.map(([key, text]) => [[key], text])], flameKeys()];
+}
+
+const GRAPH_KEYS: readonly (readonly [string, string])[] = [
+  ['W', t('Why what is selected is alive')],
+  ['I', t('Details')],
+  ['/', t('Filter everything')],
+  ['T', t('Panel')],
+  [t('1 to 4'), t('Types, dominators, why alive, SQL')],
+  ['?', t('This list')],
+];
+/** What of the flame graph's keys the dominator tree has. */
+const BOX_ACTIONS: ReadonlySet<string> = new Set([
+  ...['above', 'below', 'left', 'right', 'zoom', 'open', 'leave', 'pageUp', 'pageDown', 'whole'],
+  ...['zoomIn', 'zoomOut', 'nextMatch', 'previousMatch'],
+]);
+
+export function graphKeys(): readonly Part[] {
+  const boxes = FLAME_KEYS.filter(({ action }) => BOX_ACTIONS.has(action));
+  return [[t('View'), GRAPH_KEYS.map(([key, text]) => [[key], text])], flameKeys(t('In the picture'), boxes)];
+}
+
+export class Help {
+  readonly root: HTMLDialogElement;
+
+  constructor(parts: readonly Part[]) {
+    this.root = element('dialog', { class: 'help', attributes: { 'aria-label': t('Keys') } });
+    this.root.append(
+      element(
+        'header',
+        {},
+        element('h2', {}, t('Keys')),
+        iconButton(
+          'close',
+          t('Close'),
+          () => {
+            this.root.close();
+          },
+          'Escape',
+        ),
+      ),
+      element('div', { class: 'help-groups' }, ...parts.map(([title, rows]) => part(title, rows))),
+    );
+    this.root.addEventListener('click', (event) => {
+      if (event.target === this.root) this.root.close();
+    });
+  }
+
+  toggle(): void {
+    if (this.root.open) this.root.close();
+    else this.root.showModal();
+  }
+}
+
+function part(title: string, rows: readonly (readonly [readonly string[], string])[]): HTMLElement {
+  return element(
+    'section',
+    {},
+    element('h3', {}, title),
+    element(
+      'dl',
+      {},
+      ...rows.flatMap(([keys, text]) => [
+        element('dt', {}, ...keys.map((key) => element('kbd', {}, key))),
+        element('dd', {}, text),
+      ]),
+    ),
+  );
+}
