@@ -4,8 +4,10 @@ In an installed extension ``pyserver/memlens`` has the kernels beside its Python
 that these import.
 """
 
+import base64
 import json
 import os
+import re
 import shutil
 import zipfile
 from collections import Counter
@@ -41,6 +43,7 @@ def make(target: Target, out: Path, jobs: int = 0) -> Path:
     manifest = json.loads((ROOT / "package.json").read_text())
     for key in DEVELOPMENT:
         manifest.pop(key, None)
+    manifest |= badges(repository())
     (stage / "package.json").write_text(json.dumps(manifest, indent=2) + "\n")
     # The folder has exactly what is shipped: the platform's ignore list has nothing more to leave out.
     (stage / ".vscodeignore").write_text("")
@@ -54,6 +57,8 @@ def make(target: Target, out: Path, jobs: int = 0) -> Path:
         target.name,
     ]
     tools.run([*vsce, "--no-dependencies", *_addresses(), "--out", str(package)], cwd=str(stage))
+    if not repository():
+        embed_pictures(package)
     report(package)
     return package
 
@@ -62,10 +67,14 @@ def contents(target: Target, jobs: int = 0) -> Iterator[tuple[Path, str]]:
     """Yield every file of a platform's package, and its path in it; all but the manifest."""
     for name in WHOLE:
         yield ROOT / name, name
+    manifest = (ROOT / "package.json").read_text("utf-8")
     for folder, patterns in FOLDERS.items():
         for pattern in patterns:
             for path in sorted((ROOT / folder).glob(pattern)):
-                yield path, path.relative_to(ROOT).as_posix()
+                name = path.relative_to(ROOT).as_posix()
+                # README's other pictures come from the repository, or are in README itself.
+                if path.suffix != ".png" or f'"{name}"' in manifest:
+                    yield path, name
     for path in sorted((WORK / "dist").iterdir()):
         yield path, f"dist/{path.name}"
     for path in sorted((ROOT / "docs").rglob("*.md")):
@@ -112,20 +121,52 @@ def _part(name: str) -> str:
     )
 
 
+def repository() -> str | None:
+    """Return the address of the repository whose release workflow runs this, if one does."""
+    server, name = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
+    return f"{server}/{name}" if server and name else None
+
+
 def _addresses() -> list[str]:
-    """Return where README's links lead: to the repository that releases, if one does, else nowhere else."""
-    server, repository = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
-    if not server or not repository:
+    """Return where README's links and pictures lead: to the repository that releases, if one does."""
+    address = repository()
+    if address is None:
         return ["--no-rewrite-relative-links", "--allow-missing-repository"]
     at = os.environ.get("GITHUB_REF_NAME", "main")
-    base = f"{server}/{repository}"
-    return [
-        "--allow-missing-repository",
-        "--baseContentUrl",
-        f"{base}/blob/{at}",
-        "--baseImagesUrl",
-        f"{base}/raw/{at}",
-    ]
+    places = ["--baseContentUrl", f"{address}/blob/{at}", "--baseImagesUrl", f"{address}/raw/{at}"]
+    return ["--allow-missing-repository", *places]
+
+
+def badges(address: str | None) -> dict[str, list[dict[str, str]]]:
+    """Return the manifest's badges: whether the release workflow of a repository passes; none without one."""
+    if address is None:
+        return {}
+    workflow = f"{address}/actions/workflows/release.yml"
+    badge = {
+        "url": f"{workflow}/badge.svg",
+        "href": workflow,
+        "description": "Packages, run on each platform",
+    }
+    return {"badges": [badge]}
+
+
+def embed_pictures(package: Path) -> None:
+    """Put README's pictures into README: VS Code shows none by a relative path, and no other is there offline.
+
+    vsce refuses that, as the marketplace does, so it is done to its package.
+    """
+
+    def embedded(match: re.Match[str]) -> str:
+        return f"](data:image/png;base64,{base64.b64encode((ROOT / match[1]).read_bytes()).decode()})"
+
+    partial = package.with_suffix(".partial")
+    with zipfile.ZipFile(package) as old, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as new:
+        for entry in old.infolist():
+            content = old.read(entry)
+            if entry.filename == "extension/readme.md":
+                content = re.sub(r"\]\((extension/media/[\w-]+\.png)\)", embedded, content.decode()).encode()
+            new.writestr(entry, content)
+    partial.replace(package)
 
 
 def _link(source: Path, place: Path) -> None:
