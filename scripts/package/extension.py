@@ -4,7 +4,6 @@ In an installed extension ``pyserver/memlens`` has the kernels beside its Python
 that these import.
 """
 
-import base64
 import json
 import os
 import re
@@ -44,6 +43,10 @@ def make(target: Target, out: Path, jobs: int = 0) -> Path:
     for key in DEVELOPMENT:
         manifest.pop(key, None)
     manifest |= badges(repository())
+    if not repository():
+        readme = stage / "README.md"
+        readme.unlink()  # it may be a link to the repository's
+        readme.write_text(without_pictures((ROOT / readme.name).read_text("utf-8")), "utf-8")
     (stage / "package.json").write_text(json.dumps(manifest, indent=2) + "\n")
     # The folder has exactly what is shipped: the platform's ignore list has nothing more to leave out.
     (stage / ".vscodeignore").write_text("")
@@ -57,8 +60,6 @@ def make(target: Target, out: Path, jobs: int = 0) -> Path:
         target.name,
     ]
     tools.run([*vsce, "--no-dependencies", *_addresses(), "--out", str(package)], cwd=str(stage))
-    if not repository():
-        embed_pictures(package)
     report(package)
     return package
 
@@ -72,7 +73,7 @@ def contents(target: Target, jobs: int = 0) -> Iterator[tuple[Path, str]]:
         for pattern in patterns:
             for path in sorted((ROOT / folder).glob(pattern)):
                 name = path.relative_to(ROOT).as_posix()
-                # README's other pictures come from the repository, or are in README itself.
+                # README's other pictures come from the repository.
                 if path.suffix != ".png" or f'"{name}"' in manifest:
                     yield path, name
     for path in sorted((WORK / "dist").iterdir()):
@@ -150,23 +151,13 @@ def badges(address: str | None) -> dict[str, list[dict[str, str]]]:
     return {"badges": [badge]}
 
 
-def embed_pictures(package: Path) -> None:
-    """Put README's pictures into README: VS Code shows none by a relative path, and no other is there offline.
+def without_pictures(readme: str) -> str:
+    """Return README for a package of no repository: an extension's page shows pictures of the web alone.
 
-    vsce refuses that, as the marketplace does, so it is done to its package.
+    The walkthrough has the most important ones.
     """
-
-    def embedded(match: re.Match[str]) -> str:
-        return f"](data:image/png;base64,{base64.b64encode((ROOT / match[1]).read_bytes()).decode()})"
-
-    partial = package.with_suffix(".partial")
-    with zipfile.ZipFile(package) as old, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as new:
-        for entry in old.infolist():
-            content = old.read(entry)
-            if entry.filename == "extension/readme.md":
-                content = re.sub(r"\]\((extension/media/[\w-]+\.png)\)", embedded, content.decode()).encode()
-            new.writestr(entry, content)
-    partial.replace(package)
+    tour = re.compile(r"^## A tour\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
+    return re.sub(r"^!\[[^]]*\]\([^)]*\)\n\n", "", tour.sub("", readme), flags=re.MULTILINE)
 
 
 def _link(source: Path, place: Path) -> None:
