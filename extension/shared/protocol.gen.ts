@@ -2707,7 +2707,7 @@ export interface TypeRow {
  * The part of the stacked picture, or of the memory map, to draw: `columns` x `rows` pixels over the box.
  *
  * With `lit` the picture says which part of it is in that branch of a tree table, with `lit_stacks` which is of
- * those stacks. With `areas` it is by group; the memory map never is.
+ * those stacks. With `areas` it is by group.
  */
 export interface ViewportParams {
   snapshot: string;

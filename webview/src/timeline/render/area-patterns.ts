@@ -65,8 +65,8 @@ function tileOf(pattern: number, ink: Rgb): HTMLCanvasElement {
 }
 
 export function drawAreaPatterns(context: CanvasRenderingContext2D, model: OverlayModel): void {
-  const { picture, camera, plot, scale, areaInks, theme } = model;
-  if (!theme.contrast || !picture?.grouped) return;
+  const { picture, camera, plot, scale, areaInks, theme, stacked } = model;
+  if (!theme.contrast || !picture?.grouped || !stacked) return;
   context.save();
   context.scale(1 / scale, 1 / scale);
   for (const [area, shape] of areaShapes(picture, picture.grouped, camera, plot).entries()) {

@@ -64,7 +64,7 @@ export function paintBands(g: Geometry, palette: Palette, highlight: Highlight):
   const dimStacks = packAll(palette.stacks.map((c) => dimmed(c, palette)));
   const dimCategories = packAll(palette.categories.map((c) => dimmed(c, palette)));
   const dimNone = packAll([dimmed(palette.none, palette)]);
-  const reserved = pack(mix(palette.background, palette.none, RESERVED));
+  const reserved = pack(reservedColour(palette));
   for (let band = 0; band < g.bands; band++) {
     if (g.allocation[band] === NO_ALLOCATION) {
       words[band] = reserved;
@@ -102,7 +102,12 @@ function paintAreas(g: Geometry, grouped: Grouped, palette: Palette, highlight: 
   const shown = packAll(colours);
   const dim = packAll(colours.map((colour) => dimmed(colour, palette)));
   const words = new Uint32Array(g.bands + 1 + 2 * colours.length);
+  const reserved = pack(reservedColour(palette));
   for (let band = 0; band < g.bands; band++) {
+    if (g.allocation[band] === NO_ALLOCATION) {
+      words[band] = reserved;
+      continue;
+    }
     const table = isLit(g, band, highlight) ? shown : dim;
     words[band] = table[grouped.group[band]!]!;
   }
@@ -114,6 +119,11 @@ function paintAreas(g: Geometry, grouped: Grouped, palette: Palette, highlight: 
     }
   }
   return words;
+}
+
+/** What is reserved and free, in the memory map. */
+export function reservedColour(palette: Palette): Rgb {
+  return mix(palette.background, palette.none, RESERVED);
 }
 
 export function isLit(g: Geometry, band: number, highlight: Highlight): boolean {
