@@ -72,12 +72,12 @@ export class AreaLegend {
     this.figures = this.order.map(() => element('span', { class: 'area-legend-bytes' }));
     replace(
       this.chips,
+      this.withReserved && reservedChip(palette),
       ...this.order.map((area, i) => {
         const colour = colours[area] ?? palette.none;
         const pattern = palette.patterns ? swatchPattern(patternOf(area), inkOn(colour)) : 'none';
         return this.chip(area, { colour: css(colour), pattern }, this.figures[i]);
       }),
-      this.withReserved && reservedChip(palette),
     );
   }
 
