@@ -21,7 +21,7 @@ import {
   nameOf,
   placeOf,
   peakText,
-  STATES,
+  stateName,
   time,
 } from '../base/format';
 import {
@@ -328,7 +328,7 @@ function allocationFacts(a: AllocationSummary, inferredModule: string | null): H
     ['Start', start],
     ['End', end],
     a.lifetime_us === null ? null : ['Lifetime', time(a.lifetime_us)],
-    ['State', STATES[a.state]],
+    ['State', stateName(a.state)],
     a.category === null ? null : ['Category', shorten(categoryName(a.category), 60)],
     inferredModule === null ? null : ['Module', `${shorten(inferredModule, 200)} (inferred)`],
     a.operator === null ? null : ['Operator', shorten(a.operator, 80)],

@@ -3,7 +3,7 @@
 import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
 import { css, type Rgb } from '../canvas/colour';
 import { element, replace } from './dom';
-import { bytes, categoryName, codeClass, count, counted, nameOf, STATES, time } from '../base/format';
+import { bytes, categoryName, codeClass, count, counted, nameOf, stateName, time } from '../base/format';
 import { shorten } from '../base/text';
 
 export interface TooltipModel {
@@ -183,6 +183,6 @@ function lifeText(allocation: AllocationSummary): string {
   }
   // of what has no name that is the title already
   if (allocation.before_trace && codeClass(allocation) !== 'muted') parts.push('allocated before recording');
-  if (allocation.state !== 'freed') parts.push(STATES[allocation.state]);
-  return parts.join(' · ') || STATES[allocation.state];
+  if (allocation.state !== 'freed') parts.push(stateName(allocation.state));
+  return parts.join(' · ') || stateName(allocation.state);
 }
