@@ -10,16 +10,20 @@ export interface Age {
   readonly name: string;
   /** Unix time of its first event in microseconds; null where the file has none. */
   readonly recordedUs: number | null;
-  /** When its file was written, in milliseconds; null where that can't be found out. */
+  /** When its file was written. */
   readonly modifiedMs: number | null;
 }
 
-export async function ageOf(file: string, info: SnapshotInfo | null): Promise<Age> {
-  const modifiedMs = await stat(file).then(
+/** When a file was written, in milliseconds; null where that can't be found out. */
+export async function modifiedMs(file: string): Promise<number | null> {
+  return stat(file).then(
     ({ mtimeMs }) => mtimeMs,
     () => null,
   );
-  return { name: path.basename(file), recordedUs: recordedUs(info), modifiedMs };
+}
+
+export function ageOf(file: string, modified: number | null, info: SnapshotInfo | null): Age {
+  return { name: path.basename(file), recordedUs: recordedUs(info), modifiedMs: modified };
 }
 
 /** Whether the first is older than the second, and by what that is known. Names are compared as people count. */

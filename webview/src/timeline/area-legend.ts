@@ -2,11 +2,11 @@
 
 import type { Geometry } from '../../../extension/shared/geometry';
 import type { Area, GroupedBy } from '../../../extension/shared/protocol.gen';
-import { patternOf, swatchPattern } from './render/area-patterns';
+import { swatchPattern } from './render/area-patterns';
 import { areaColours, areaName, OTHER } from './scene/areas';
 import { css, inkOn } from '../canvas/colour';
 import type { LegendMoment } from './legend-moment';
-import { reservedColour, type Palette } from './scene/paint';
+import { patternOf, reservedColour, type Palette } from './scene/paint';
 import { element, replace, setText } from '../widgets/dom';
 import { bytes } from '../base/format';
 import { t } from '../base/l10n';

@@ -480,7 +480,7 @@ export class Plot {
 
   private paint(geometry: Geometry): Painted {
     const colours = this.palette
-      ? paintBands(geometry, this.palette, this.shownHighlight)
+      ? paintBands(geometry, this.palette, this.shownHighlight, this.kind.fitsHeight)
       : new Uint32Array(geometry.bands);
     return { geometry, colours };
   }

@@ -4,7 +4,7 @@
 import type { Geometry, Grouped } from '../../../../extension/shared/geometry';
 import type { Camera, PlotSize } from '../../canvas/camera';
 import { css, inkOn, type Rgb } from '../../canvas/colour';
-import { PATTERNS } from '../scene/paint';
+import { patternOf } from '../scene/paint';
 import { placementOf, snap } from '../scene/place';
 import type { OverlayModel } from './overlay';
 import { inPattern } from './raster';
@@ -41,11 +41,6 @@ export function areaShapes(g: Geometry, grouped: Grouped, camera: Camera, plot: 
     lower = shape.upper;
     return shape;
   });
-}
-
-/** The pattern of an area; the first has none. */
-export function patternOf(area: number): number {
-  return area % PATTERNS;
 }
 
 const tiles = new Map<string, HTMLCanvasElement>();

@@ -38,6 +38,11 @@ export interface Palette {
   readonly patterns: boolean;
 }
 
+/** The pattern of an area; the first has none. */
+export function patternOf(area: number): number {
+  return area % PATTERNS;
+}
+
 /** How much of the neutral colour is in what is reserved and free. */
 const RESERVED = 0.3;
 /** How far a dimmed colour goes towards the background. */
@@ -51,11 +56,11 @@ const LED = 0x01000000;
 export const PLAIN = 2;
 
 /**
- * One 32-bit word to a band: red, green, blue, and a pattern's number in the highest byte. Behind them one to each
+ * In a picture that isn't stacked each allocation lies where it is. One 32-bit word to a band: red, green, blue, and a pattern's number in the highest byte. Behind them one to each
  * leader of merged bands.
  */
-export function paintBands(g: Geometry, palette: Palette, highlight: Highlight): Uint32Array {
-  if (g.grouped) return paintAreas(g, g.grouped, palette, highlight);
+export function paintBands(g: Geometry, palette: Palette, highlight: Highlight, stacked = true): Uint32Array {
+  if (g.grouped) return paintAreas(g, g.grouped, palette, highlight, stacked);
   const leaders = leadersOf(g);
   const words = new Uint32Array(g.bands + leaders.stacks.length);
   const stacks = packAll(palette.stacks);
@@ -97,7 +102,13 @@ export function paintBands(g: Geometry, palette: Palette, highlight: Highlight):
 }
 
 /** By group: each area has its colour, and so have the bands that unfold out of it. */
-function paintAreas(g: Geometry, grouped: Grouped, palette: Palette, highlight: Highlight): Uint32Array {
+function paintAreas(
+  g: Geometry,
+  grouped: Grouped,
+  palette: Palette,
+  highlight: Highlight,
+  stacked: boolean,
+): Uint32Array {
   const colours = areaColours(grouped, palette);
   const shown = packAll(colours);
   const dim = packAll(colours.map((colour) => dimmed(colour, palette)));
@@ -109,7 +120,10 @@ function paintAreas(g: Geometry, grouped: Grouped, palette: Palette, highlight: 
       continue;
     }
     const table = isLit(g, band, highlight) ? shown : dim;
-    words[band] = table[grouped.group[band]!]!;
+    const area = grouped.group[band]!;
+    // areas that stand on each other are hatched as wholes, over the bands
+    const pattern = palette.patterns && !stacked ? patternOf(area) : 0;
+    words[band] = (table[area]! | (pattern << 24)) >>> 0;
   }
   for (const [area, { key }] of grouped.areas.entries()) {
     const all = highlight.kind === 'none' || (highlight.kind === 'area' && highlight.key === key);
