@@ -10,7 +10,6 @@ import type { LegendMoment } from './legend-moment';
 import { patternOf, reservedColour, type Palette } from './scene/paint';
 import { element, replace, setText } from '../widgets/dom';
 import { bytes } from '../base/format';
-import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 
 export interface LegendEvents {
