@@ -221,7 +221,7 @@ def _roots(snapshot: Snapshot) -> tuple[npt.NDArray[Any], list[str]]:
         span = slice(int(references.start[category]), int(references.start[category + 1]))
         targets, kind, name = references.target[span], references.kind[span], references.name[span]
         holds = kind != weak
-        below = np.unique(targets[holds & (is_synthetic[targets] == 1)]).tolist()
+        below = sorted(set(targets[holds & (is_synthetic[targets] == 1)].tolist()))
         waiting += [each for each in below if each not in seen]
         seen.update(below)
         own = np.flatnonzero(holds & (is_synthetic[targets] == 0))
