@@ -225,6 +225,6 @@ if __name__ == "__main__":
     place = Path(sys.argv[1])
     place.mkdir(parents=True, exist_ok=True)
     measures = heap_dumps(place, sys.argv[2:])
-    print(json.dumps({name: {key: value for key, value in row.items() if key != "runs"}
+    print(json.dumps({name: {key: value for key, value in row.items() if key not in ("runs", "answers_ms")}
                       for name, row in measures.items()}, indent=1))  # fmt: skip
     print("\n".join(" | ".join(row) for row in heap_rows(measures)))

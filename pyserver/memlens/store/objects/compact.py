@@ -47,7 +47,7 @@ def compact_tree(
          columns["shallow"], columns["retained"]),
         group, queue,
     )  # fmt: skip
-    mapped = (*dominated, type_of, shallow, retained, group, queue, *columns.values())
+    mapped: tuple[Rows, ...] = (*dominated, type_of, shallow, retained, group, queue, *columns.values())
     while tree.run(_STEP_NODES):
         # what is near in a level is near in memory: of what was read and written, little is needed again soon
         for column in mapped:
