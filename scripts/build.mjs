@@ -96,7 +96,7 @@ const programs = [
   },
   {
     ...shared,
-    entryPoints: ['webview/src/ui/styles.css'],
+    entryPoints: ['webview/src/styles.css'],
     outfile: `${OUT}/webview.css`,
     external: ['*.ttf', '*.woff2'],
   },

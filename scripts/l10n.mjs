@@ -1,5 +1,5 @@
-// Writes what translators start from: l10n/bundle.l10n.json with every message of extension/src, and a pseudo-language
-// (qps-ploc) of it and of package.nls.json, in which a text that isn't translated stands out. `--check` compares
+// Writes what translators start from: l10n/bundle.l10n.json with every text of extension/src and webview/src,
+// and a pseudo-language (qps-ploc) of it and of package.nls.json, in which a text that isn't translated stands out. `--check` compares
 // instead, and looks whether package.json names only texts that package.nls.json has, and all of them.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -35,16 +35,24 @@ function pseudo(text) {
   return `[${made}${'~'.repeat(Math.ceil(text.length / 3))}]`;
 }
 
-/** Every message that `vscode.l10n.t` is called with in a file; one that isn't a literal can't be translated. */
+/** Every text that `vscode.l10n.t` or the page's `t` is called with in a file; one that isn't a literal can't be translated. */
 function messagesOf(file, source) {
   const found = [];
-  const tree = ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true);
+  const tree = ts.createSourceFile(
+    file,
+    source,
+    ts.ScriptTarget.Latest,
+    true,
+    file.endsWith('x') ? ts.ScriptKind.TSX : ts.ScriptKind.TS,
+  );
   const visit = (node) => {
-    if (ts.isCallExpression(node) && /^(vscode\.)?l10n\.t$/.test(node.expression.getText(tree))) {
+    if (ts.isCallExpression(node) && /^((vscode\.)?l10n\.)?t$/.test(node.expression.getText(tree))) {
       const [message] = node.arguments;
       if (message === undefined || !ts.isStringLiteralLike(message)) {
         const { line } = tree.getLineAndCharacterOfPosition(node.getStart(tree));
-        throw new UserError(`${file}:${line + 1}: l10n.t needs a text as its first argument.`);
+        throw new UserError(
+          `${file}:${line + 1}: ${node.expression.getText(tree)} needs a text as its first argument.`,
+        );
       }
       found.push(message.text);
     }
@@ -90,7 +98,9 @@ const translated = (texts) =>
 
 /** The files that are made, by their paths. */
 function made() {
-  const messages = filesUnder('extension/src', ['.ts']).flatMap((file) => messagesOf(file, read(file)));
+  const messages = ['extension/src', 'webview/src'].flatMap((folder) =>
+    filesUnder(folder, ['.ts', '.tsx']).flatMap((file) => messagesOf(file, read(file))),
+  );
   const bundle = Object.fromEntries([...new Set(messages)].sort().map((message) => [message, message]));
   return {
     [BUNDLE]: json(bundle),

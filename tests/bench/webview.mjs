@@ -37,7 +37,7 @@ try {
     format: 'iife',
     outdir: out,
   });
-  await build({ ...shared, entryPoints: { webview: 'webview/src/ui/styles.css' }, outdir: out });
+  await build({ ...shared, entryPoints: { webview: 'webview/src/styles.css' }, outdir: out });
   const text = (name) => readFile(path.join(out, name), 'utf8');
 
   const page = await browser.newPage({ viewport: { width: 1600, height: 1000 } });

@@ -2,12 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { page } from '../../extension/src/editor/html';
 
-const html = page({
+const parts = {
   cspSource: 'https://own.example',
   scriptUri: 'https://own.example/dist/webview.js?a=1&b="2"',
   styleUri: 'https://own.example/dist/webview.css',
   nonce: 'bm9uY2U=',
-});
+  texts: {},
+  language: 'en',
+};
+const html = page(parts);
 
 describe('the page of a view', () => {
   it("allows only the extension's script and styles", () => {
@@ -32,5 +35,11 @@ describe('the page of a view', () => {
       /<script type="module" nonce="bm9uY2U=" src="https:\/\/own\.example\/dist\/webview\.js\?a=1&amp;b=&quot;2&quot;">/,
     );
     assert.match(html, /<main id="memlens"><\/main>/);
+  });
+
+  it('carries its texts in the language of the editor, as data', () => {
+    const translated = page({ ...parts, texts: { Peak: '"<script>' }, language: 'qps-ploc' });
+    assert.match(translated, /<html lang="qps-ploc">/);
+    assert.match(translated, /data-texts="{&quot;Peak&quot;:&quot;\\&quot;&lt;script&gt;&quot;}"/);
   });
 });

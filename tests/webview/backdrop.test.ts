@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { decodeGeometry, type Geometry } from '../../extension/shared/geometry';
 import type { Area } from '../../extension/shared/protocol.gen';
-import { BackdropData } from '../../webview/src/backdrop-data';
-import { areaShapes, patternOf } from '../../webview/src/render/area-patterns';
+import { BackdropData } from '../../webview/src/timeline/backdrop-data';
+import { areaShapes, patternOf } from '../../webview/src/timeline/render/area-patterns';
 import {
   limitOf,
   mostOf,
@@ -12,9 +12,9 @@ import {
   stepsInView,
   type Backdrop,
   type Curve,
-} from '../../webview/src/scene/backdrop';
-import { extentOf, fitAll } from '../../webview/src/scene/camera';
-import { fittedHeight } from '../../webview/src/scene/height';
+} from '../../webview/src/timeline/scene/backdrop';
+import { extentOf, fitAll } from '../../webview/src/canvas/camera';
+import { fittedHeight } from '../../webview/src/timeline/scene/height';
 import { withGroups, writeGeometry } from './support/geometry-writer';
 
 const CURVE: Curve = { x0: 0, x1: 40, highest: Float64Array.of(10, 10, 30, 20) };

@@ -10,8 +10,14 @@ import type {
   SnapshotInfo,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
-import { Compare, restoreCompare, sameValue, signed, type OwnProfile } from '../../webview/src/compare';
-import { marksOf } from '../../webview/src/panes/compare-table';
+import {
+  Compare,
+  restoreCompare,
+  sameValue,
+  signed,
+  type OwnProfile,
+} from '../../webview/src/compare/comparison';
+import { marksOf } from '../../webview/src/compare/table';
 import {
   columnAt,
   curvesOf,
@@ -19,7 +25,7 @@ import {
   stepAt,
   within,
   type Height,
-} from '../../webview/src/pictures/compare-scene';
+} from '../../webview/src/timeline/pictures/compare-scene';
 
 const device = (number: number, events: number): DeviceInfo =>
   ({ device: number, events, peak_bytes: 5 }) as unknown as DeviceInfo;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Api } from '../../webview/src/api';
-import { Cursors, type CursorState } from '../../webview/src/cursors';
+import { Cursors, type CursorState } from '../../webview/src/timeline/cursors';
 
 // SAFETY: the one request that cursors make.
 const api = {

@@ -23,9 +23,9 @@ import {
   turnOf,
 } from '../../webview/src/flame/difference';
 import { rasteriseFlame } from '../../webview/src/flame/raster';
-import { restoreDifference } from '../../webview/src/panes/compare-graph';
-import type { SavedDifference } from '../../webview/src/scene/state';
-import type { Theme } from '../../webview/src/ui/theme';
+import { restoreDifference } from '../../webview/src/compare/graph';
+import type { SavedDifference } from '../../webview/src/shell/state';
+import type { Theme } from '../../webview/src/canvas/theme';
 
 const KIB = 1024;
 const WHOLE = { before: 100 * KIB, after: 200 * KIB };

@@ -8,7 +8,7 @@ import type { FlameChildrenAnswer, FlameName, FlameNode } from '../../extension/
 import { FLAME_KEYS, flameAction } from '../../webview/src/flame/keys';
 import { halfParams } from '../../webview/src/flame/sandwich';
 import { initialSettings, KeptFlame, restoreFlame, treeParams } from '../../webview/src/flame/settings';
-import { LazyRows, TREE_PAGE, type NodeRow } from '../../webview/src/ui/lazy-rows';
+import { LazyRows, TREE_PAGE, type NodeRow } from '../../webview/src/widgets/lazy-rows';
 
 const nameOf = (name: number): FlameName => ({
   ...{ name, function: `f${name}`, file: 'a.py', line: 0, kind: 'user', package: '', is_package: false },

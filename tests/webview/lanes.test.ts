@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { describe as inWords, hueOf } from '../../webview/src/lanes';
-import { nameOf, sourceWords } from '../../webview/src/ui/format';
-import { curve } from '../../webview/src/ui/sparkline';
+import { describe as inWords, hueOf } from '../../webview/src/timeline/lanes';
+import { nameOf, sourceWords } from '../../webview/src/base/format';
+import { curve } from '../../webview/src/widgets/sparkline';
 import type { AnnotationItem, Frame } from '../../extension/shared/protocol.gen';
 
 const item: AnnotationItem = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RequestError, type Pending } from '../../webview/src/api';
-import { Latest } from '../../webview/src/latest';
+import { Latest } from '../../webview/src/base/latest';
 
 interface Question {
   readonly pending: Pending<string>;

@@ -8,8 +8,8 @@ import type {
   GroupsAnswer,
   MembersAnswer,
 } from '../../extension/shared/protocol.gen';
-import { both, allocationTerms, offersFor, wordAt } from '../../webview/src/filter/terms';
-import { PAGE, parentOf, Tree, type GroupRow, type Row } from '../../webview/src/panes/live-set/tree';
+import { both, allocationTerms, offersFor, wordAt } from '../../webview/src/shell/filter-terms';
+import { PAGE, parentOf, Tree, type GroupRow, type Row } from '../../webview/src/live-set/tree';
 
 const group = (key: number): Group => ({
   key,

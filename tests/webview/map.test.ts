@@ -10,9 +10,9 @@ import {
   isLeftOut,
   nextActive,
   stateOf,
-} from '../../webview/src/scene/blocks';
-import { hitTest } from '../../webview/src/scene/hit';
-import { groupName, laneAt, laneTicks, laneWords, shownLanes } from '../../webview/src/scene/lanes';
+} from '../../webview/src/timeline/scene/blocks';
+import { hitTest } from '../../webview/src/timeline/scene/hit';
+import { groupName, laneAt, laneTicks, laneWords, shownLanes } from '../../webview/src/timeline/scene/lanes';
 
 const LANES: MapLanesAnswer = {
   device: 0,

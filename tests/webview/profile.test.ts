@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
 import type { ProfileInfo, TimelineInfo } from '../../extension/shared/protocol.gen';
-import { groupColumns } from '../../webview/src/panes/live-set/columns';
-import { kindsFor } from '../../webview/src/panes/live-set/controls';
-import { countedFigure, figure, figureAndCount, figureIn, setFigures } from '../../webview/src/ui/figure';
+import { groupColumns } from '../../webview/src/live-set/columns';
+import { kindsFor } from '../../webview/src/live-set/controls';
+import { countedFigure, figure, figureAndCount, figureIn, setFigures } from '../../webview/src/base/figure';
 
 const profile: ProfileInfo = {
   ...{ model: 'profile', kind: 'pprof', path: '/a.pb.gz', file_bytes: 1, warnings: [] },

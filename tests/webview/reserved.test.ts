@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Gap, Mark, TimelineInfo } from '../../extension/shared/protocol.gen';
-import { flagText, markName, markX } from '../../webview/src/flags';
-import { gapParts, gapSentence } from '../../webview/src/gap';
+import { flagText, markName, markX } from '../../webview/src/timeline/flags';
+import { gapParts, gapSentence } from '../../webview/src/timeline/gap';
 import {
   columnAt,
   momentIn,
   shownKinds,
   unpackReserved,
   type ReservedColumns,
-} from '../../webview/src/pictures/reserved-data';
-import { restoreState } from '../../webview/src/scene/state';
+} from '../../webview/src/timeline/pictures/reserved-data';
+import { restoreState } from '../../webview/src/shell/state';
 
 const base64 = (values: Float64Array | Uint32Array): string =>
   Buffer.from(values.buffer, values.byteOffset, values.byteLength).toString('base64');

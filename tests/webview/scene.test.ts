@@ -13,7 +13,7 @@ import {
   zoomAt,
   type Camera,
   type Extent,
-} from '../../webview/src/scene/camera';
+} from '../../webview/src/canvas/camera';
 import {
   contrast,
   inkOn,
@@ -21,9 +21,15 @@ import {
   parseColour,
   stackPalette,
   type ThemeKind,
-} from '../../webview/src/scene/colour';
-import { covers, isUseful, needsPicture, NOTHING_ASKED, requestFor } from '../../webview/src/scene/fetch';
-import { byteTicks, eventTicks, timeTicks } from '../../webview/src/scene/ticks';
+} from '../../webview/src/canvas/colour';
+import {
+  covers,
+  isUseful,
+  needsPicture,
+  NOTHING_ASKED,
+  requestFor,
+} from '../../webview/src/timeline/scene/fetch';
+import { byteTicks, eventTicks, timeTicks } from '../../webview/src/canvas/ticks';
 import { generator } from './support/training-run';
 
 const CASES = 500;

@@ -16,19 +16,19 @@ import type {
   TimelineInfo,
 } from '../../extension/shared/protocol.gen';
 import { RequestError, type Api } from '../../webview/src/api';
-import type { ViewContext } from '../../webview/src/context';
-import { Cursors } from '../../webview/src/cursors';
-import { made, type Pane } from '../../webview/src/panes/pane';
+import type { ViewContext } from '../../webview/src/shell/context';
+import { Cursors } from '../../webview/src/timeline/cursors';
+import { made, type Pane } from '../../webview/src/shell/pane';
 import { Dock } from '../../webview/src/shell/dock';
 import { Headline } from '../../webview/src/shell/headline';
 import { saver } from '../../webview/src/shell/saver';
 import { shareEntries } from '../../webview/src/shell/share';
-import { openMenu, type MenuEntry } from '../../webview/src/shell/menu';
+import { openMenu, type MenuEntry } from '../../webview/src/widgets/menu';
 import { Summary } from '../../webview/src/shell/summary';
 import { comparing, Toolbar, type ToolbarProps } from '../../webview/src/shell/toolbar';
-import { openTableMenu } from '../../webview/src/table-menu';
-import { timelineMenu } from '../../webview/src/timeline-menu';
-import { element } from '../../webview/src/ui/dom';
+import { openTableMenu } from '../../webview/src/widgets/table-menu';
+import { timelineMenu } from '../../webview/src/timeline/menu';
+import { element } from '../../webview/src/widgets/dom';
 
 const root = (): HTMLElement => {
   const made = element('div');

@@ -3,14 +3,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AllocationSummary, Frame } from '../../extension/shared/protocol.gen';
-import { actionOf, KEYS } from '../../webview/src/input/keys';
-import { wheelTurn } from '../../webview/src/input/wheel';
-import { Names } from '../../webview/src/scene/names';
-import { restoreState } from '../../webview/src/scene/state';
-import { bandTexts, bytes, exactBytes, time } from '../../webview/src/ui/format';
-import { baseName, fileName, learnFileNames } from '../../webview/src/ui/paths';
-import { foldFrames, partsOf } from '../../webview/src/ui/frames-list';
-import { shorten, visible } from '../../webview/src/ui/text';
+import { actionOf, KEYS } from '../../webview/src/shell/keys';
+import { wheelTurn } from '../../webview/src/timeline/input/wheel';
+import { Names } from '../../webview/src/base/names';
+import { restoreState } from '../../webview/src/shell/state';
+import { bandTexts, bytes, exactBytes, time } from '../../webview/src/base/format';
+import { baseName, fileName, learnFileNames } from '../../webview/src/base/paths';
+import { foldFrames, partsOf } from '../../webview/src/widgets/frames-list';
+import { shorten, visible } from '../../webview/src/base/text';
 import { FakeServer } from './support/fake-server';
 import { trainingRun } from './support/training-run';
 

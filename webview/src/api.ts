@@ -10,8 +10,8 @@ import type {
   ViewState,
 } from '../../extension/shared/messages';
 import type { Problem } from '../../extension/shared/protocol.gen';
-import { Acts } from './acts';
-import type { Kept, SavedState } from './scene/state';
+import { Acts } from './shell/acts';
+import type { Kept, SavedState } from './shell/state';
 
 /** A request that the server answered with a Problem. */
 export class RequestError extends Error {

@@ -3,12 +3,12 @@
 import type { ViewCommand, ViewState } from '../../extension/shared/messages';
 import type { Problem, TimelineInfo } from '../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from './api';
-import { savePicture, takeReport, type AskedSvg } from './export';
-import { never } from './model';
-import { SnapshotView } from './view';
-import { replace } from './ui/dom';
-import { learnFileNames } from './ui/paths';
-import { emptyScreen, failedScreen, ProgressScreen } from './ui/screens';
+import { savePicture, takeReport, type AskedSvg } from './shell/export';
+import { never } from './shell/model';
+import { SnapshotView } from './timeline/view';
+import { replace } from './widgets/dom';
+import { learnFileNames } from './base/paths';
+import { emptyScreen, failedScreen, ProgressScreen } from './shell/screens';
 
 /** What every model's view can do. */
 interface ShownView {

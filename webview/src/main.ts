@@ -1,7 +1,7 @@
 import { connect } from './api';
 import { App } from './app';
-import { isWritten } from './keyboard';
-import { openTableMenu } from './table-menu';
+import { isWritten } from './shell/keyboard';
+import { openTableMenu } from './widgets/table-menu';
 
 const root = document.getElementById('memlens');
 const api = connect();

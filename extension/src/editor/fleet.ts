@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { FleetState, FromWebviewMessage, ToWebviewMessage } from '../../shared/messages';
@@ -7,7 +6,7 @@ import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
 import { problem, ProblemError, problemOf } from '../server/problem';
 import { SnapshotDocument } from './document';
-import { page } from './html';
+import { showPage } from './html';
 
 export const FLEET_VIEW_TYPE = 'memlens.fleet';
 
@@ -36,7 +35,6 @@ export class FleetEditorProvider
   resolveCustomEditor({ uri }: SnapshotDocument, panel: vscode.WebviewPanel): void {
     const dist = vscode.Uri.joinPath(this.context.extensionUri, 'dist');
     const { webview } = panel;
-    webview.options = { enableScripts: true, enableForms: false, localResourceRoots: [dist] };
     const post = (message: ToWebviewMessage): void => {
       void webview.postMessage(message);
     };
@@ -75,12 +73,7 @@ export class FleetEditorProvider
         default: // of a snapshot's view
       }
     });
-    webview.html = page({
-      cspSource: webview.cspSource,
-      scriptUri: String(webview.asWebviewUri(vscode.Uri.joinPath(dist, 'webview.js'))),
-      styleUri: String(webview.asWebviewUri(vscode.Uri.joinPath(dist, 'webview.css'))),
-      nonce: randomBytes(16).toString('base64url'),
-    });
+    showPage(webview, dist);
   }
 
   /** Open a snapshot of the fleet; one of a store is fetched first, if the user agrees. */

@@ -16,7 +16,7 @@ import type { Server } from '../server/client';
 import { CANCELLED, NO_SERVER, problem, ProblemError, problemOf } from '../server/problem';
 import { FileWatch } from './fileWatch';
 import { History } from './history';
-import { page } from './html';
+import { showPage } from './html';
 import { OtherReference } from './other';
 import { ViewRequests } from './requests';
 import { Series } from './series';
@@ -201,7 +201,7 @@ export class SnapshotView extends Disposable {
         this.dispose();
       }),
     );
-    this.#showPage(distUri);
+    showPage(panel.webview, distUri);
     this.#open();
     const kept = this.#state?.compare?.uri;
     if (kept !== undefined) this.#chooseOther(vscode.Uri.parse(kept), false);
@@ -489,16 +489,5 @@ export class SnapshotView extends Disposable {
 
   #post(message: ToWebviewMessage): void {
     if (this.#pageReady && !this.disposed) void this.panel.webview.postMessage(message);
-  }
-
-  #showPage(distUri: vscode.Uri): void {
-    const webview = this.panel.webview;
-    webview.options = { enableScripts: true, enableForms: false, localResourceRoots: [distUri] };
-    webview.html = page({
-      cspSource: webview.cspSource,
-      scriptUri: webview.asWebviewUri(vscode.Uri.joinPath(distUri, 'webview.js')).toString(),
-      styleUri: webview.asWebviewUri(vscode.Uri.joinPath(distUri, 'webview.css')).toString(),
-      nonce: randomBytes(18).toString('base64'),
-    });
   }
 }

@@ -4,7 +4,7 @@ import type { FlameName } from '../../../extension/shared/protocol.gen';
 import { zoomed } from '../../../webview/src/flame/camera';
 import { FlamePlot } from '../../../webview/src/flame/plot';
 import { Places } from '../../../webview/src/flame/words';
-import { readTheme } from '../../../webview/src/ui/theme';
+import { readTheme } from '../../../webview/src/canvas/theme';
 import { writeFlame, type MadeBox } from '../../webview/support/flame-writer';
 
 const TOTAL = 2 ** 40;

@@ -4,7 +4,7 @@
 import type { FromWebviewMessage, ToWebviewMessage } from '../../../extension/shared/messages';
 import type { DeviceInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import { writeGeometry, type PictureParts } from '../../webview/support/geometry-writer';
-import type { PictureRequest } from '../../../webview/src/scene/fetch';
+import type { PictureRequest } from '../../../webview/src/timeline/scene/fetch';
 
 const PEAK = 64 * 2 ** 30;
 const LENGTH = 1e9;

@@ -1,10 +1,10 @@
 // What stands in the cells of the flame graph's tables.
 
 import type { FlameName, FlameNode, FlameSides } from '../../../extension/shared/protocol.gen';
-import { element } from '../ui/dom';
-import { exactFigure, figure } from '../ui/figure';
-import { libraryMark } from '../ui/format';
-import { shorten } from '../ui/text';
+import { element } from '../widgets/dom';
+import { exactFigure, figure } from '../base/figure';
+import { libraryMark } from '../base/format';
+import { shorten } from '../base/text';
 import { changeOf, changeText, sideText, turnOf, type Sided } from './difference';
 import { nameText, share, type Places } from './words';
 

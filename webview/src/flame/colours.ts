@@ -11,9 +11,9 @@ import {
   type FlameGeometry,
 } from '../../../extension/shared/flame-geometry';
 import { colourOfChange, relativeChange, turnOf, type Change, type Scale } from './difference';
-import { mix, oklch, type Rgb, type ThemeKind } from '../scene/colour';
-import { pack } from '../scene/paint';
-import type { Theme } from '../ui/theme';
+import { mix, oklch, type Rgb, type ThemeKind } from '../canvas/colour';
+import { pack } from '../timeline/scene/paint';
+import type { Theme } from '../canvas/theme';
 import type { FlameInk } from './raster';
 
 export type ColourBy = 'package' | 'value' | Compared;

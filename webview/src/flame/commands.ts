@@ -2,9 +2,9 @@
 
 import type { FlameName, FlameNode } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
-import { copyItems } from '../copy';
-import type { MenuEntry, MenuItem } from '../shell/menu';
-import { shorten } from '../ui/text';
+import { copyItems } from '../widgets/copy';
+import type { MenuEntry, MenuItem } from '../widgets/menu';
+import { shorten } from '../base/text';
 import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from './boxes';
 import { panned, WHOLE, zoomed } from './camera';
 import { flameAction, type FlameAction } from './keys';

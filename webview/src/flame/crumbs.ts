@@ -1,8 +1,8 @@
 // The way back from a zoom: which boxes fill the view.
 
 import type { FlameName } from '../../../extension/shared/protocol.gen';
-import { element, replace } from '../ui/dom';
-import { shorten } from '../ui/text';
+import { element, replace } from '../widgets/dom';
+import { shorten } from '../base/text';
 import { fillingBoxes, type BoxFacts } from './boxes';
 import { WHOLE } from './camera';
 import type { FlamePlot } from './plot';

@@ -7,11 +7,11 @@ import type {
   FlameNodeAnswer,
   FlameSides,
 } from '../../../extension/shared/protocol.gen';
-import type { KeptAttribution } from '../attribution';
-import { element, replace } from '../ui/dom';
-import { exactFigure, figure } from '../ui/figure';
-import { count } from '../ui/format';
-import { shorten } from '../ui/text';
+import type { KeptAttribution } from '../shell/attribution';
+import { element, replace } from '../widgets/dom';
+import { exactFigure, figure } from '../base/figure';
+import { count } from '../base/format';
+import { shorten } from '../base/text';
 import { changeOf, changeSentence, changeText, sideFigures, turnOf, type Sided } from './difference';
 import { both, kindOf, nameText, share, type Places } from './words';
 

@@ -1,10 +1,10 @@
 // What a box of a difference flame graph says: what became more or less, in figures or in shares of the whole.
 
 import type { FlameSides } from '../../../extension/shared/protocol.gen';
-import { mix, oklch, type Rgb } from '../scene/colour';
-import { figure, figureAndCount } from '../ui/figure';
-import { count } from '../ui/format';
-import type { Theme } from '../ui/theme';
+import { mix, oklch, type Rgb } from '../canvas/colour';
+import { figure, figureAndCount } from '../base/figure';
+import { count } from '../base/format';
+import type { Theme } from '../canvas/theme';
 import type { TipFigures } from './tip';
 import { share } from './words';
 

@@ -2,8 +2,8 @@
 
 import type { FlameNode, FlameSearchAnswer } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
-import { Latest } from '../latest';
-import { counted } from '../ui/format';
+import { Latest } from '../base/latest';
+import { counted } from '../base/format';
 import { amount, share } from './words';
 
 export interface FinderEvents {

@@ -3,12 +3,12 @@
 import type { FlameFunction, FlameFunctionsAnswer } from '../../../extension/shared/protocol.gen';
 import type { ViewParams } from '../../../extension/shared/messages';
 import type { Pending } from '../api';
-import type { KeptAttribution } from '../attribution';
-import { Latest } from '../latest';
-import { element, setLabel } from '../ui/dom';
-import { count } from '../ui/format';
-import type { MenuEntry } from '../shell/menu';
-import { TreeGrid, type GridRow } from '../ui/tree-grid';
+import type { KeptAttribution } from '../shell/attribution';
+import { Latest } from '../base/latest';
+import { element, setLabel } from '../widgets/dom';
+import { count } from '../base/format';
+import type { MenuEntry } from '../widgets/menu';
+import { TreeGrid, type GridRow } from '../widgets/tree-grid';
 import { changeCell, isCharged, nameCell, shareCell, sizeCell } from './cells';
 import { countText, type Sided } from './difference';
 import type { Places } from './words';

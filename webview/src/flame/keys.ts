@@ -1,6 +1,6 @@
 // The keys of the flame graph and what they do. The list of keys that `?` shows is made of this table as well.
 
-import type { KeyPress } from '../input/keys';
+import type { KeyPress } from '../shell/keys';
 
 export type FlameAction =
   | 'above'

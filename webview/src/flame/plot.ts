@@ -4,10 +4,10 @@ import { decodeFlame, MORE, type FlameGeometry } from '../../../extension/shared
 import type { ViewResult } from '../../../extension/shared/messages';
 import type { FlameName } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
-import { isCancelled } from '../latest';
-import { css, inkOn, type Rgb } from '../scene/colour';
-import { element, setText } from '../ui/dom';
-import type { Theme } from '../ui/theme';
+import { isCancelled } from '../base/latest';
+import { css, inkOn, type Rgb } from '../canvas/colour';
+import { element, setText } from '../widgets/dom';
+import type { Theme } from '../canvas/theme';
 import { factsOf, findBox, type BoxFacts, type BoxKey } from './boxes';
 import { bounded, covers, requestFor, WHOLE, type FlameCamera, type FlameRequest } from './camera';
 import { inkOf, markBoxes, paintFlame, unpack, type ColourBy } from './colours';

@@ -1,10 +1,10 @@
 // A function between those that call it and those that it calls, beside the table of all functions.
 
 import type { FlameName, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
-import type { KeptAttribution } from '../attribution';
-import { element, iconButton, setText } from '../ui/dom';
-import { bytes, counted } from '../ui/format';
-import { shorten } from '../ui/text';
+import type { KeptAttribution } from '../shell/attribution';
+import { element, iconButton, setText } from '../widgets/dom';
+import { bytes, counted } from '../base/format';
+import { shorten } from '../base/text';
 import type { Sided } from './difference';
 import { FlameFunctions, type FunctionsEvents } from './functions';
 import type { TreeParams } from './settings';

@@ -10,8 +10,8 @@ import type {
   Requests,
 } from '../../../extension/shared/protocol.gen';
 import type { Api, Pending } from '../api';
-import type { Attribution, KeptAttribution } from '../attribution';
-import type { ComparedSets } from '../compare';
+import type { Attribution, KeptAttribution } from '../shell/attribution';
+import type { ComparedSets } from '../compare/comparison';
 import type { FlameRequest } from './camera';
 import { changeOf, type Change, type Scale, type Sided, type Width } from './difference';
 import type { TreeParams } from './settings';

@@ -1,6 +1,6 @@
 // Names on boxes: as much as fits, the middle left out.
 
-import { shorten } from '../ui/text';
+import { shorten } from '../base/text';
 
 /** Enough characters for the widest box of the widest screen. */
 const MOST = 400;

@@ -1,9 +1,9 @@
 // What is under the pointer in a flame graph.
 
 import type { FlameName } from '../../../extension/shared/protocol.gen';
-import { element, replace } from '../ui/dom';
-import { counted } from '../ui/format';
-import { shorten } from '../ui/text';
+import { element, replace } from '../widgets/dom';
+import { counted } from '../base/format';
+import { shorten } from '../base/text';
 import type { BoxFacts } from './boxes';
 import { kindOf, nameText, type Places } from './words';
 

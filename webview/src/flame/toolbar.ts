@@ -1,9 +1,9 @@
 // The flame graph's row of controls: its form and the search; the rest is in the settings.
 
-import type { Attribution } from '../attribution';
+import type { Attribution } from '../shell/attribution';
 import { settingsButton } from '../shell/settings';
-import { Choice, press } from '../ui/choice';
-import { add, debounce, element, iconButton, replace, setText } from '../ui/dom';
+import { Choice, press } from '../widgets/choice';
+import { add, debounce, element, iconButton, replace, setText } from '../widgets/dom';
 import type { FlameSettings, Form } from './settings';
 import { nameText } from './words';
 

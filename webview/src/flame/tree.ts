@@ -2,13 +2,13 @@
 
 import type { FlameChildrenAnswer, FlameNode } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
-import type { KeptAttribution } from '../attribution';
-import { element, setLabel } from '../ui/dom';
-import { figure } from '../ui/figure';
-import { count } from '../ui/format';
-import type { MenuEntry } from '../shell/menu';
-import { LazyRows, type NodeRow } from '../ui/lazy-rows';
-import { TreeGrid, type GridColumn, type GridRow } from '../ui/tree-grid';
+import type { KeptAttribution } from '../shell/attribution';
+import { element, setLabel } from '../widgets/dom';
+import { figure } from '../base/figure';
+import { count } from '../base/format';
+import type { MenuEntry } from '../widgets/menu';
+import { LazyRows, type NodeRow } from '../widgets/lazy-rows';
+import { TreeGrid, type GridColumn, type GridRow } from '../widgets/tree-grid';
 import { comparedCells, isCharged, nameCell, shareCell, sizeCell } from './cells';
 import type { Sided } from './difference';
 import type { Places } from './words';

@@ -1,9 +1,9 @@
 // Frames and figures of a flame graph in words.
 
 import type { FlameName, FlameNode } from '../../../extension/shared/protocol.gen';
-import { countedFigure, figure, figureAndCount } from '../ui/figure';
-import { fileName } from '../ui/paths';
-import { shorten } from '../ui/text';
+import { countedFigure, figure, figureAndCount } from '../base/figure';
+import { fileName } from '../base/paths';
+import { shorten } from '../base/text';
 
 const KINDS: Record<FlameName['kind'], string> = {
   user: 'your code',

@@ -1,7 +1,7 @@
 // Draws the rows of a fleet's heat map that are in view.
 
-import { css, mix, type Rgb } from '../scene/colour';
-import type { Theme } from '../ui/theme';
+import { css, mix, type Rgb } from '../canvas/colour';
+import type { Theme } from '../canvas/theme';
 import { LEAST_NAMED, LEVELS, level, type Heat } from './layout';
 
 /** The width of what stands left of the map. */

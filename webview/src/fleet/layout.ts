@@ -2,7 +2,7 @@
 
 import type { FleetState } from '../../../extension/shared/messages';
 import type { HeatMap, HeatRow } from '../../../extension/shared/protocol.gen';
-import { bytes, count, counted, time } from '../ui/format';
+import { bytes, count, counted, time } from '../base/format';
 
 /** The height of a row that has a name. */
 export const NAMED_HEIGHT = 20;

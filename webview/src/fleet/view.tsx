@@ -4,14 +4,14 @@ import { signal } from '@preact/signals';
 import { render, type VNode } from 'preact';
 import type { FleetState, ViewCommand } from '../../../extension/shared/messages';
 import type { Api, HostMessage } from '../api';
-import type { AskedSvg } from '../export';
-import { FrameLoop } from '../render/frames';
-import { css } from '../scene/colour';
-import { bytesOf } from '../scene/base64';
-import { element, replace, setText } from '../ui/dom';
-import { bytes } from '../ui/format';
-import { visible } from '../ui/text';
-import { readTheme, watchTheme } from '../ui/theme';
+import type { AskedSvg } from '../shell/export';
+import { FrameLoop } from '../canvas/frames';
+import { css } from '../canvas/colour';
+import { bytesOf } from '../base/base64';
+import { element, replace, setText } from '../widgets/dom';
+import { bytes } from '../base/format';
+import { visible } from '../base/text';
+import { readTheme, watchTheme } from '../canvas/theme';
 import { Drawing, LABELS, ramp } from './draw';
 import {
   cellWords,

@@ -1,7 +1,7 @@
 // The columns of a heap dump's tables.
 
 import { shareCell } from '../flame/cells';
-import type { GridColumn } from '../ui/tree-grid';
+import type { GridColumn } from '../widgets/tree-grid';
 import { bytesCell, type Cell } from './words';
 
 export interface HeapColumn<O extends string> {

@@ -1,9 +1,9 @@
 // The columns of a comparison of heap dumps, and how a difference is written.
 
 import type { CompareHeapTypesParams } from '../../../extension/shared/protocol.gen';
-import { arrow, direction } from '../compare';
-import { element } from '../ui/dom';
-import type { GridColumn } from '../ui/tree-grid';
+import { arrow, direction } from '../compare/comparison';
+import { element } from '../widgets/dom';
+import type { GridColumn } from '../widgets/tree-grid';
 import { gridColumns, RETAINED_TITLE, SHALLOW_TITLE, type HeapColumn } from './columns';
 import type { Cell } from './words';
 

@@ -3,8 +3,8 @@
 import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
 import type { GraphInfo } from '../../../extension/shared/protocol.gen';
 import type { Api, Pending } from '../api';
-import type { MenuEntry } from '../shell/menu';
-import type { Theme } from '../ui/theme';
+import type { MenuEntry } from '../widgets/menu';
+import type { Theme } from '../canvas/theme';
 
 export interface GraphContext {
   readonly api: Api;

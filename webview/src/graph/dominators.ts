@@ -1,8 +1,8 @@
 // The dominator tree as a table: what each object alone keeps alive. With a filter its first level is what fits that.
 
 import type { ObjectRow } from '../../../extension/shared/protocol.gen';
-import type { Pane } from '../panes/pane';
-import { element, iconButton } from '../ui/dom';
+import type { Pane } from '../shell/pane';
+import { element, iconButton } from '../widgets/dom';
 import { gridColumns, RETAINED_TITLE, retainedCells, SHALLOW_TITLE, type HeapColumn } from './columns';
 import { mapped, sameSelection, type GraphContext } from './context';
 import { HeapTree } from './tree';

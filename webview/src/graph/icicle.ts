@@ -11,12 +11,12 @@ import { FlamePlot } from '../flame/plot';
 import { exposeFlameForTests } from '../flame/test-hook';
 import { nameText, Places } from '../flame/words';
 import { MORE } from '../../../extension/shared/flame-geometry';
-import { svgTheme, type AskedSvg } from '../export';
-import { openMenu } from '../shell/menu';
+import { svgTheme, type AskedSvg } from '../shell/export';
+import { openMenu } from '../widgets/menu';
 import { Sunburst } from './sunburst';
-import { element } from '../ui/dom';
-import { bytes, share } from '../ui/format';
-import { shorten } from '../ui/text';
+import { element } from '../widgets/dom';
+import { bytes, share } from '../base/format';
+import { shorten } from '../base/text';
 import { mapped, type GraphContext } from './context';
 
 const ZOOM_STEP = 1.5;

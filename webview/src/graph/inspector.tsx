@@ -12,9 +12,9 @@ import type {
   RetainedAnswer,
 } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
-import { Icon } from '../shell/icon';
-import { bytes, count, counted, exactBytes, share } from '../ui/format';
-import { shorten, visible } from '../ui/text';
+import { Icon } from '../widgets/icon';
+import { bytes, count, counted, exactBytes, share } from '../base/format';
+import { shorten, visible } from '../base/text';
 import type { GraphContext } from './context';
 import { PlaceButton } from './place';
 import { idText, objectText, ownName, shortType } from './words';

@@ -4,10 +4,10 @@ import { signal } from '@preact/signals';
 import { render, type VNode } from 'preact';
 import type { HeapOverviewAnswer, ShareRow } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
-import { exactly } from '../filter/terms';
-import { openMenuAt, type MenuEntry } from '../shell/menu';
-import { bytes, counted, exactBytes, share } from '../ui/format';
-import { visible } from '../ui/text';
+import { exactly } from '../shell/filter-terms';
+import { openMenuAt, type MenuEntry } from '../widgets/menu';
+import { bytes, counted, exactBytes, share } from '../base/format';
+import { visible } from '../base/text';
 
 const MOST_PARTS = 6;
 

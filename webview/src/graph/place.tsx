@@ -1,8 +1,8 @@
 // The button that opens a line of source, wherever a heap dump's view names one.
 
 import type { VNode } from 'preact';
-import { fileName } from '../ui/paths';
-import { shorten, visible } from '../ui/text';
+import { fileName } from '../base/paths';
+import { shorten, visible } from '../base/text';
 import type { GraphContext } from './context';
 
 export function PlaceButton({

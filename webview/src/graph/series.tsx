@@ -5,9 +5,9 @@ import { render, type VNode } from 'preact';
 import type { SeriesDump } from '../../../extension/shared/messages';
 import type { HeapSeries } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
-import { element } from '../ui/dom';
-import { bytes, counted } from '../ui/format';
-import { shorten, visible } from '../ui/text';
+import { element } from '../widgets/dom';
+import { bytes, counted } from '../base/format';
+import { shorten, visible } from '../base/text';
 import type { GraphContext } from './context';
 import { shortType } from './words';
 

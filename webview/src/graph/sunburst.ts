@@ -5,10 +5,10 @@ import type { BoxFacts } from '../flame/boxes';
 import type { FlamePlot } from '../flame/plot';
 import { Fitter } from '../flame/text';
 import { nameText } from '../flame/words';
-import { css, inkOn } from '../scene/colour';
-import { element } from '../ui/dom';
-import { bytes } from '../ui/format';
-import type { Theme } from '../ui/theme';
+import { css, inkOn } from '../canvas/colour';
+import { element } from '../widgets/dom';
+import { bytes } from '../base/format';
+import type { Theme } from '../canvas/theme';
 import { arcOf, arcsOf, ringBoxAt, ringsOf, type Arc, type Rings } from './rings';
 
 const FONT_CSS_PX = 11;

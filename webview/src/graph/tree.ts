@@ -1,11 +1,11 @@
 // A table whose rows open, of whatever a heap dump has: packages, types, objects, steps of paths.
 
 import type { Pending } from '../api';
-import type { MenuEntry } from '../shell/menu';
-import { element, setLabel, setText } from '../ui/dom';
-import { count } from '../ui/format';
-import { LazyRows, type LazyAnswer } from '../ui/lazy-rows';
-import { TreeGrid, type GridColumn, type GridRow } from '../ui/tree-grid';
+import type { MenuEntry } from '../widgets/menu';
+import { element, setLabel, setText } from '../widgets/dom';
+import { count } from '../base/format';
+import { LazyRows, type LazyAnswer } from '../widgets/lazy-rows';
+import { TreeGrid, type GridColumn, type GridRow } from '../widgets/tree-grid';
 import type { Cell } from './words';
 
 export interface HeapTreeEvents<N> {

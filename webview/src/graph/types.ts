@@ -3,10 +3,10 @@
 import type { GraphState } from '../../../extension/shared/messages';
 import type { ObjectRow, PackageRow, TypeRow } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
-import type { Pane } from '../panes/pane';
-import { element, iconButton } from '../ui/dom';
-import { counted } from '../ui/format';
-import type { LazyAnswer } from '../ui/lazy-rows';
+import type { Pane } from '../shell/pane';
+import { element, iconButton } from '../widgets/dom';
+import { counted } from '../base/format';
+import type { LazyAnswer } from '../widgets/lazy-rows';
 import { gridColumns, RETAINED_TITLE, retainedCells, SHALLOW_TITLE, type HeapColumn } from './columns';
 import { mapped, sameSelection, type GraphContext } from './context';
 import { HeapTree } from './tree';

@@ -11,11 +11,11 @@ import type {
   PathStep,
 } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
-import type { Pane } from '../panes/pane';
-import { Icon } from '../shell/icon';
-import { element } from '../ui/dom';
-import { bytes, counted, exactBytes } from '../ui/format';
-import { shorten, visible } from '../ui/text';
+import type { Pane } from '../shell/pane';
+import { Icon } from '../widgets/icon';
+import { element } from '../widgets/dom';
+import { bytes, counted, exactBytes } from '../base/format';
+import { shorten, visible } from '../base/text';
 import { gridColumns, RETAINED_TITLE, retainedCells, type HeapColumn } from './columns';
 import { mapped, type GraphContext } from './context';
 import { PlaceButton } from './place';

@@ -1,10 +1,10 @@
 // Objects of a heap dump in words.
 
 import type { ObjectRow, TypeRow } from '../../../extension/shared/protocol.gen';
-import { element } from '../ui/dom';
-import { bytes, count, exactBytes } from '../ui/format';
-import { fileName } from '../ui/paths';
-import { shorten, visible } from '../ui/text';
+import { element } from '../widgets/dom';
+import { bytes, count, exactBytes } from '../base/format';
+import { fileName } from '../base/paths';
+import { shorten, visible } from '../base/text';
 
 const MOST_TYPE = 140;
 const MOST_NAME = 100;

@@ -10,20 +10,20 @@ import type {
   ProfileValue,
 } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
-import type { KeptAttribution } from '../attribution';
-import type { Colours } from '../colours';
-import { Compare, type OwnProfile } from '../compare';
-import { baseName } from '../ui/paths';
-import type { ViewContext } from '../context';
-import { Cursors } from '../cursors';
-import { Flags } from '../flags';
+import type { KeptAttribution } from '../shell/attribution';
+import type { Colours } from '../canvas/palette';
+import { Compare, type OwnProfile } from '../compare/comparison';
+import { baseName } from '../base/paths';
+import type { ViewContext } from '../shell/context';
+import { Cursors } from '../timeline/cursors';
+import { Flags } from '../timeline/flags';
 import type { KeptFlame } from '../flame/settings';
-import type { Camera, Extent } from '../scene/camera';
-import type { Rgb } from '../scene/colour';
-import { Names } from '../scene/names';
-import type { Highlight, Palette } from '../scene/paint';
-import type { Axis } from '../scene/state';
-import type { Theme } from '../ui/theme';
+import type { Camera, Extent } from '../canvas/camera';
+import type { Rgb } from '../canvas/colour';
+import { Names } from '../base/names';
+import type { Highlight, Palette } from '../timeline/scene/paint';
+import type { Axis } from '../shell/state';
+import type { Theme } from '../canvas/theme';
 import type { Stretch } from './times';
 
 const NOWHERE: Extent & Camera = { x0: 0, x1: 1, y0: 0, y1: 1, top: 1, minWidth: 1, minHeight: 1 };

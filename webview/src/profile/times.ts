@@ -4,15 +4,15 @@
 import type { AllocationSet, ProfileInfo, ProfileTimesAnswer } from '../../../extension/shared/protocol.gen';
 import type { ViewParams } from '../../../extension/shared/messages';
 import type { Api } from '../api';
-import { Latest } from '../latest';
-import { bytesOf } from '../scene/base64';
-import { css, type Rgb } from '../scene/colour';
-import { byteTicks } from '../scene/ticks';
-import { openMenuAt } from '../shell/menu';
-import { Choice } from '../ui/choice';
-import { element, iconButton, replace, setText } from '../ui/dom';
-import { bytes, count, time } from '../ui/format';
-import type { Theme } from '../ui/theme';
+import { Latest } from '../base/latest';
+import { bytesOf } from '../base/base64';
+import { css, type Rgb } from '../canvas/colour';
+import { byteTicks } from '../canvas/ticks';
+import { openMenuAt } from '../widgets/menu';
+import { Choice } from '../widgets/choice';
+import { element, iconButton, replace, setText } from '../widgets/dom';
+import { bytes, count, time } from '../base/format';
+import type { Theme } from '../canvas/theme';
 
 type Kind = AllocationSet['kind'];
 

@@ -3,11 +3,11 @@
 import { signal } from '@preact/signals';
 import { render, type VNode } from 'preact';
 import type { PaneId } from '../../../extension/shared/messages';
-import { EVERYTHING, type Change, type ViewContext } from '../context';
-import type { Pane, PaneTab, Revealed } from '../panes/pane';
-import { element, iconButton, setLabel } from '../ui/dom';
+import { EVERYTHING, type Change, type ViewContext } from './context';
+import type { Pane, PaneTab, Revealed } from './pane';
+import { element, iconButton, setLabel } from '../widgets/dom';
 import { oneStop } from './bar';
-import { openMenuAt } from './menu';
+import { openMenuAt } from '../widgets/menu';
 import { ScopeBar } from './scope';
 
 export interface DockEvents {

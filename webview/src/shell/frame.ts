@@ -1,10 +1,10 @@
 // Where the view's parts stand, and the sizes that the user gave them.
 
-import type { Layout } from '../scene/state';
+import type { Layout } from './state';
 import { RequestError } from '../api';
-import { isCancelled } from '../latest';
-import { add, element, replace, setText } from '../ui/dom';
-import { splitter } from '../ui/splitter';
+import { isCancelled } from '../base/latest';
+import { add, element, replace, setText } from '../widgets/dom';
+import { splitter } from '../widgets/splitter';
 
 export interface Parts {
   /** The summary and the toolbar. */

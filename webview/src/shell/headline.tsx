@@ -11,9 +11,9 @@ import type {
   SnapshotFinding,
   TextPart,
 } from '../../../extension/shared/protocol.gen';
-import { counted } from '../ui/format';
-import { visible } from '../ui/text';
-import { Icon } from './icon';
+import { counted } from '../base/format';
+import { visible } from '../base/text';
+import { Icon } from '../widgets/icon';
 import type { Summary } from './summary';
 
 interface HeadlineActions {

@@ -1,6 +1,6 @@
 // When a view's state is saved: a moment after its last change, and at once when the page is left or hidden.
 
-import { debounce } from '../ui/dom';
+import { debounce } from '../widgets/dom';
 
 const SAVE_AFTER_MS = 250;
 

@@ -1,7 +1,7 @@
 // Which allocations the panes are about: at the peak, at the cursor, or between two cursors.
 
-import type { Cursors, Scope, SetKind } from '../cursors';
-import { add, element, setText } from '../ui/dom';
+import type { Cursors, Scope, SetKind } from '../timeline/cursors';
+import { add, element, setText } from '../widgets/dom';
 
 const KINDS: readonly { readonly value: SetKind; readonly text: string }[] = [
   { value: 'live', text: 'Live at any moment' },

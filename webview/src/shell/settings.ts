@@ -1,6 +1,6 @@
 // The settings of a pane, in a menu that a button with a gear opens.
 
-import { element, icon } from '../ui/dom';
+import { element, icon } from '../widgets/dom';
 
 export interface Setting {
   readonly text: string;

@@ -2,7 +2,7 @@
 
 import type { ViewCommand } from '../../../extension/shared/messages';
 import type { Api } from '../api';
-import type { MenuEntry, MenuItem } from './menu';
+import type { MenuEntry, MenuItem } from '../widgets/menu';
 
 /** `picture` is what the view's picture is called; null without one. */
 export function shareEntries(

@@ -3,7 +3,7 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { HeadlineAnswer, Notice, SnapshotFinding } from '../../../extension/shared/protocol.gen';
 import type { Api, Pending } from '../api';
-import { isCancelled } from '../latest';
+import { isCancelled } from '../base/latest';
 
 const MOST_FINDINGS = 20;
 

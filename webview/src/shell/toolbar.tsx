@@ -4,11 +4,11 @@ import type { ReadonlySignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Api } from '../api';
-import { Icon } from './icon';
-import { Island } from './island';
-import { openMenuAt, type MenuEntry } from './menu';
+import { Icon } from '../widgets/icon';
+import { Island } from '../widgets/island';
+import { openMenuAt, type MenuEntry } from '../widgets/menu';
 import { oneStop } from './bar';
-import { visible } from '../ui/text';
+import { visible } from '../base/text';
 
 /** A few things to choose from, one of which is shown. */
 export interface Picker {

@@ -22,7 +22,7 @@ import {
 } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import type { SqlSchema } from '../../../extension/shared/protocol.gen';
-import { element } from '../ui/dom';
+import { element } from '../widgets/dom';
 import { complete } from './complete';
 
 const MOST_CHARACTERS = 100_000;

@@ -1,8 +1,8 @@
 // The rows of an answer: a grid of which only what is in view is made, to be gone through by keyboard.
 
 import type { SqlColumn } from '../../../extension/shared/protocol.gen';
-import { element, replace } from '../ui/dom';
-import { shorten } from '../ui/text';
+import { element, replace } from '../widgets/dom';
+import { shorten } from '../base/text';
 import { placeIn, rolesOf, shownCell, type Roles, type Row } from './rows';
 
 const ROW_PX = 22;

@@ -1,8 +1,8 @@
 // What the columns of an answer mean, and its rows in order and as text.
 
 import type { SqlColumn } from '../../../extension/shared/protocol.gen';
-import { bytes, count, exactBytes, time } from '../ui/format';
-import { shorten } from '../ui/text';
+import { bytes, count, exactBytes, time } from '../base/format';
+import { shorten } from '../base/text';
 
 export type Cell = number | string | null;
 export type Row = readonly Cell[];

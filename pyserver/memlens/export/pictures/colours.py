@@ -1,6 +1,6 @@
 """Colours of pictures, in a light and in a dark form: the same rules as the view's, which knows more themes.
 
-The rules are those of ``webview/src/scene/colour.ts``, ``scene/areas.ts`` and ``flame/colours.ts``.
+The rules are those of ``webview/src/canvas/colour.ts``, ``timeline/scene/areas.ts`` and ``flame/colours.ts``.
 """
 
 import math

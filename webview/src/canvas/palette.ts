@@ -1,0 +1,62 @@
+// The colours of the view: VS Code's theme, and what distinguishes allocations.
+
+import type { ViewState } from '../../../extension/shared/messages';
+import type { Grouped } from '../../../extension/shared/geometry';
+import type { AllocationSummary, Branch, Group } from '../../../extension/shared/protocol.gen';
+import { areaColours, areaOf, colourOfGroup } from '../timeline/scene/areas';
+import type { Rgb } from './colour';
+import { colourOf, type Palette } from '../timeline/scene/paint';
+import { paletteOf, readTheme, type Theme } from './theme';
+
+export class Colours {
+  /** What the picture is grouped by, and its areas; null in the order of time. */
+  grouped: Pick<Grouped, 'by' | 'areas'> | null = null;
+  theme: Theme = readTheme();
+  palette: Palette;
+
+  constructor(
+    /** Of the profiler, in the order of their numbers. */
+    readonly categories: readonly string[],
+    public by: ViewState['colour'],
+  ) {
+    this.palette = paletteOf(this.theme, by, categories);
+  }
+
+  /** The theme is another one. */
+  refresh(): void {
+    this.theme = readTheme();
+    this.palette = paletteOf(this.theme, this.by, this.categories);
+  }
+
+  /** Colours by stack or by category; false where there are no categories. */
+  toggle(): boolean {
+    if (this.categories.length === 0) return false;
+    this.by = this.by === 'stack' ? 'category' : 'stack';
+    this.refresh();
+    return true;
+  }
+
+  /**
+   * The colour that a row of a tree table has in the picture: of a group by `by`, whose stacks are charged by
+   * `attribution`. Null where the picture isn't grouped by that.
+   */
+  ofGroup(
+    group: Pick<Group, 'key'>,
+    by: Branch['by'][number],
+    attribution: Branch['attribution'],
+  ): Rgb | null {
+    const { grouped } = this;
+    if (grouped?.by.by !== by || grouped.by.attribution !== attribution) return null;
+    return colourOfGroup(group, grouped, this.palette);
+  }
+
+  of(allocation: AllocationSummary): Rgb {
+    if (this.grouped) {
+      const area = areaOf(allocation, this.grouped);
+      const colours = areaColours(this.grouped, this.palette);
+      return (area && colours[this.grouped.areas.indexOf(area)]) ?? this.palette.none;
+    }
+    const category = allocation.category === null ? -1 : this.categories.indexOf(allocation.category);
+    return colourOf(allocation.stack, category, this.palette);
+  }
+}

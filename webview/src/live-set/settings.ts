@@ -1,0 +1,19 @@
+// By what the live set is grouped and how it is sorted, as it is kept when the view is reloaded.
+
+import type { SavedLiveSet } from '../shell/state';
+import type { GroupOrder, MemberOrder } from './tree';
+
+const GROUP_ORDERS: readonly GroupOrder[] = ['bytes', 'count', 'largest', 'name'];
+const MEMBER_ORDERS: readonly MemberOrder[] = ['size', 'start', 'life', 'address'];
+
+const FIRST: SavedLiveSet = { by: ['line'], groupOrder: 'bytes', memberOrder: 'size', descending: true };
+
+/** What was kept, as far as it is known here: another version may have kept it. */
+export function restoreSettings(saved: Partial<SavedLiveSet> | undefined): SavedLiveSet {
+  return {
+    by: Array.isArray(saved?.by) ? saved.by : FIRST.by,
+    groupOrder: GROUP_ORDERS.find((order) => order === saved?.groupOrder) ?? FIRST.groupOrder,
+    memberOrder: MEMBER_ORDERS.find((order) => order === saved?.memberOrder) ?? FIRST.memberOrder,
+    descending: saved?.descending !== false,
+  };
+}

@@ -1,0 +1,70 @@
+// What is charged to a line or a function itself: by which rule the view's tables count.
+
+import type { Branch } from '../../../extension/shared/protocol.gen';
+import type { Api } from '../api';
+import { Choice } from '../widgets/choice';
+
+export type Attribution = Branch['attribution'];
+
+const LAST_RESORT =
+  'What allocates (malloc, operator new) and what starts programs and threads (__libc_start_call_main) is charged ' +
+  'only where a stack has nothing else';
+
+const ATTRIBUTIONS: Readonly<Record<Attribution, { readonly name: string; readonly rule: string }>> = {
+  mine: {
+    name: 'my code',
+    rule:
+      'A stack is charged to its innermost frame of your own code; without one to that of a library, else of native ' +
+      `code. ${LAST_RESORT}.`,
+  },
+  any: {
+    name: 'any code',
+    rule:
+      `A stack is charged to its innermost frame, no matter whose code it is. ${LAST_RESORT}; ` +
+      'in a trace of Python so is C++.',
+  },
+};
+
+/** The rule that one view goes by, kept when it is reloaded. */
+export class KeptAttribution {
+  value: Attribution;
+
+  constructor(
+    private readonly api: Pick<Api, 'saved' | 'keep'>,
+    private readonly changed: () => void,
+  ) {
+    this.value = api.saved()?.kept?.attribution === 'any' ? 'any' : 'mine';
+  }
+
+  set(value: Attribution): void {
+    this.value = value;
+    this.api.keep({ attribution: value });
+    this.changed();
+  }
+
+  /** "Self" is what is charged to a place: by which rule, in a sentence. */
+  get rule(): string {
+    return ATTRIBUTIONS[this.value].rule;
+  }
+
+  get name(): string {
+    return ATTRIBUTIONS[this.value].name;
+  }
+
+  /** The switch that a pane shows. */
+  choice(): Choice<Attribution> {
+    const all = ['mine', 'any'] as const;
+    const made = new Choice<Attribution>(
+      'Charged to',
+      all.map((value) => {
+        const { name, rule } = ATTRIBUTIONS[value];
+        return { value, text: name.charAt(0).toUpperCase() + name.slice(1), title: rule };
+      }),
+      (value) => {
+        this.set(value);
+      },
+    );
+    made.set(this.value);
+    return made;
+  }
+}

@@ -1,0 +1,128 @@
+// The list of keys.
+
+import { FLAME_KEYS, type FlameKeyRow } from '../flame/keys';
+import { KEYS, keyName } from './keys';
+import { element, iconButton } from '../widgets/dom';
+
+/** VS Code has the key bindings. */
+const HISTORY = ['Alt ←  Alt →', 'Go back or forward; the mouse’s fourth and fifth buttons as well'] as const;
+
+const MOUSE: readonly (readonly [string, string])[] = [
+  ['Wheel', 'Zoom about the cursor; with Shift the height, with Ctrl or Cmd both'],
+  ['Drag', 'Move; with Alt, zoom to a box'],
+  ['Click', 'Select: its stack, and every allocation of that stack lit up; the cursor goes there'],
+  ['Shift click or drag', 'Second cursor: what was allocated, freed or live in between'],
+  ['Double-click', 'Zoom to an allocation'],
+  ['Ctrl or Cmd click', 'Open the line that allocated it'],
+  HISTORY,
+];
+
+const PROFILE_KEYS: readonly (readonly [string, string])[] = [
+  ['V', 'Next value'],
+  ['/', 'Filter everything'],
+  ['T', 'Panel'],
+  ['?', 'This list'],
+  HISTORY,
+];
+
+/** A part of the list: its title, and what each key does. */
+type Part = readonly [title: string, rows: readonly (readonly [keys: readonly string[], text: string])[]];
+
+const isMac = (): boolean => navigator.userAgent.includes('Mac');
+
+/** The keys of the flame graph, wherever it is shown. */
+function flameKeys(title = 'In the flame graph', keyRows: readonly FlameKeyRow[] = FLAME_KEYS): Part {
+  const rows = keyRows.map(
+    ({ keys, text }) =>
+      [keys.filter((key) => key !== '=').map((key) => keyName(key, isMac())), text] as const,
+  );
+  return [title, rows];
+}
+
+export function timelineKeys(): readonly Part[] {
+  const groups = [...new Set(KEYS.map((row) => row.group))];
+  return [
+    ...groups.map((group): Part => [
+      group,
+      KEYS.filter((row) => row.group === group && row.text).map((row) => [
+        row.keys
+          .filter((key) => !['=', '_', 'Shift++', 'Shift+?'].includes(key))
+          .map((key) => keyName(key, isMac())),
+        row.text,
+      ]),
+    ]),
+    flameKeys(),
+    ['Mouse and history', MOUSE.map(([name, text]) => [[name], text])],
+  ];
+}
+
+export function profileKeys(): readonly Part[] {
+  return [['View', PROFILE_KEYS.map(([key, text]) => [[key], text])], flameKeys()];
+}
+
+const GRAPH_KEYS: readonly (readonly [string, string])[] = [
+  ['W', 'Why what is selected is alive'],
+  ['I', 'Details'],
+  ['/', 'Filter everything'],
+  ['T', 'Panel'],
+  ['1 to 4', 'Types, dominators, why alive, SQL'],
+  ['?', 'This list'],
+];
+/** What of the flame graph's keys the dominator tree has. */
+const BOX_ACTIONS: ReadonlySet<string> = new Set([
+  ...['above', 'below', 'left', 'right', 'zoom', 'open', 'leave', 'pageUp', 'pageDown', 'whole'],
+  ...['zoomIn', 'zoomOut', 'nextMatch', 'previousMatch'],
+]);
+
+export function graphKeys(): readonly Part[] {
+  const boxes = FLAME_KEYS.filter(({ action }) => BOX_ACTIONS.has(action));
+  return [['View', GRAPH_KEYS.map(([key, text]) => [[key], text])], flameKeys('In the picture', boxes)];
+}
+
+export class Help {
+  readonly root: HTMLDialogElement;
+
+  constructor(parts: readonly Part[]) {
+    this.root = element('dialog', { class: 'help', attributes: { 'aria-label': 'Keys' } });
+    this.root.append(
+      element(
+        'header',
+        {},
+        element('h2', {}, 'Keys'),
+        iconButton(
+          'close',
+          'Close',
+          () => {
+            this.root.close();
+          },
+          'Escape',
+        ),
+      ),
+      element('div', { class: 'help-groups' }, ...parts.map(([title, rows]) => part(title, rows))),
+    );
+    this.root.addEventListener('click', (event) => {
+      if (event.target === this.root) this.root.close();
+    });
+  }
+
+  toggle(): void {
+    if (this.root.open) this.root.close();
+    else this.root.showModal();
+  }
+}
+
+function part(title: string, rows: readonly (readonly [readonly string[], string])[]): HTMLElement {
+  return element(
+    'section',
+    {},
+    element('h3', {}, title),
+    element(
+      'dl',
+      {},
+      ...rows.flatMap(([keys, text]) => [
+        element('dt', {}, ...keys.map((key) => element('kbd', {}, key))),
+        element('dd', {}, text),
+      ]),
+    ),
+  );
+}

@@ -1,0 +1,44 @@
+// A pane of the panel below the picture.
+
+import type { PaneId } from '../../../extension/shared/messages';
+import type { Evidence } from '../../../extension/shared/protocol.gen';
+import type { Change, ViewContext } from './context';
+
+/** The part of a pane that is the evidence of a finding; of SQL, the query to run. */
+export interface Revealed extends Partial<Pick<Evidence, 'by' | 'event'>> {
+  readonly query?: string;
+}
+
+export interface Pane {
+  readonly id: PaneId;
+  readonly title: string;
+  readonly root: HTMLElement;
+  /** Its one row of controls, beside the tabs or below them. */
+  readonly bar?: HTMLElement;
+  /** It is about a set of allocations: the panel's head lets the user choose which. */
+  readonly usesSet: boolean;
+  /** The pane is shown, or something changed while it is: everything that changed since its last update. */
+  update(changes: ReadonlySet<Change>): void;
+  reveal?(what: Revealed): void;
+  /** Keys while the focus is in it; true when it took the key. */
+  key?(event: KeyboardEvent): boolean;
+  dispose?(): void;
+}
+
+/** A pane's tab; the pane is made when it is first shown, and its code may be loaded then. */
+export interface PaneTab extends Pick<Pane, 'id' | 'title' | 'usesSet'> {
+  make(): Pane | Promise<Pane>;
+}
+
+/** Null where a snapshot has nothing to show. */
+export type MakePane<C = ViewContext> = (context: C) => PaneTab | null;
+
+/** The tab of a pane that is there from the start. */
+export function made(pane: Pane): PaneTab {
+  const { id, title, usesSet } = pane;
+  return { id, title, usesSet, make: () => pane };
+}
+
+export function tabsOf<C>(context: C, makes: readonly MakePane<C>[]): readonly PaneTab[] {
+  return makes.flatMap((make) => make(context) ?? []);
+}

@@ -1,0 +1,72 @@
+// What is marked on the time axis: out of memory, where snapshots were taken, and the user's bookmarks.
+
+import type { DeviceInfo, Mark, MarksAnswer, SnapshotInfo } from '../../../extension/shared/protocol.gen';
+import type { Api } from '../api';
+import type { Bookmarks } from './bookmarks';
+import { devicesOf } from '../shell/model';
+import type { Axis } from '../shell/state';
+import { bytes, count, deviceName, time } from '../base/format';
+
+/** A mark at its place on an axis. */
+export interface Flag {
+  readonly x: number;
+  readonly kind: Mark['kind'] | 'bookmark';
+  readonly text: string;
+  /** What the device had free at an out-of-memory event; null where the file doesn't say. */
+  readonly free: number | null;
+}
+
+export class Flags {
+  marks: readonly Mark[] = [];
+  /** Out-of-memory events beyond those that the server listed. */
+  untold = 0;
+
+  constructor(
+    api: Api,
+    info: SnapshotInfo,
+    changed: () => void,
+    failed: (error: unknown) => void,
+    /** The user's bookmarks; a model without moments has none. */
+    private readonly bookmarks: Pick<Bookmarks, 'flags'> | null = null,
+  ) {
+    if (!devicesOf(info).some(({ events }) => events > 0)) return;
+    api.request('memlens/marks', {}).answer.then((answer: MarksAnswer) => {
+      this.marks = answer.marks;
+      this.untold = answer.count - answer.marks.length;
+      changed();
+    }, failed);
+  }
+
+  get ooms(): readonly Mark[] {
+    return this.marks.filter(({ kind }) => kind === 'oom');
+  }
+
+  /** Those of a device; where two stand at one place the first one's text is shown. */
+  of(device: number, axis: Axis): readonly Flag[] {
+    const marks = this.marks
+      .filter((mark) => mark.device === device)
+      .map((mark) => ({
+        x: markX(mark, axis),
+        kind: mark.kind,
+        text: flagText(mark),
+        free: mark.device_free_bytes,
+      }));
+    return [...marks, ...(this.bookmarks?.flags(device, axis) ?? [])];
+  }
+}
+
+/** Where an event's mark stands. */
+export function markX(mark: Mark, axis: Axis): number {
+  return axis === 'time' && mark.x_time_us !== null ? mark.x_time_us : mark.moment;
+}
+
+export function flagText(mark: Mark): string {
+  return mark.kind === 'oom' ? `Out of memory: ${bytes(mark.size_bytes)}` : 'Snapshot taken';
+}
+
+/** "Device 1, 1.204 s: 512 MiB" */
+export function markName(mark: Mark, devices: readonly Pick<DeviceInfo, 'device' | 'name'>[]): string {
+  const when = mark.x_time_us === null ? `event ${count(mark.moment)}` : time(mark.x_time_us);
+  const where = devices.length > 1 ? `${deviceName(devices, mark.device)}, ${when}` : when;
+  return `${where}: ${bytes(mark.size_bytes)}`;
+}

@@ -1,0 +1,92 @@
+// What the pointer does to the picture and the selection.
+
+import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
+import type { PointerActions } from './input/pointer';
+import type { Plot } from './plot';
+import { fitBox, zoomAt } from '../canvas/camera';
+import type { Selection } from './selection';
+
+/** The part of the view that gestures need. */
+export interface Gestured {
+  readonly plot: Plot;
+  readonly selection: Pick<Selection, 'select' | 'selectAt' | 'clear' | 'zoomTo'>;
+  hoverAt(at: { x: number; y: number } | null): void;
+  /** A moment was clicked; with Shift, the other end of a span. */
+  picked(moment: number): void;
+  extended(moment: number): void;
+  spanned(from: number, to: number): void;
+  openLabel(allocation: AllocationSummary): void;
+  /** The box tool has drawn its box. */
+  boxUsed(): void;
+}
+
+/** A box thinner than this zooms the other axis only. */
+const THIN_BOX = 8;
+
+export function gestures(view: Gestured): PointerActions {
+  const { plot } = view;
+  return {
+    hover: (at) => {
+      view.hoverAt(at);
+    },
+    click: (at, { open, extend }) => {
+      const hit = plot.hit(at.x, at.y);
+      const g = plot.geometry;
+      if (!hit || !g) return;
+      const moment = g.moment[hit.column] ?? 0;
+      const then = open
+        ? (allocation: AllocationSummary): void => {
+            view.openLabel(allocation);
+          }
+        : null;
+      if (extend) {
+        view.extended(moment);
+        return;
+      }
+      view.picked(moment);
+      if (hit.band !== null) view.selection.select(g.allocation[hit.band] ?? 0, moment, false, then);
+      else if (hit.merged > 0) view.selection.selectAt(moment, hit.yBytes, then);
+      else view.selection.clear();
+    },
+    doubleClick: () => {
+      // The first click of the two selected it; a panel that it opened may have moved the picture since.
+      view.selection.zoomTo();
+    },
+    drag: (dx, dy) => {
+      const c = plot.camera;
+      const x = (-dx * plot.pixelRatio * (c.x1 - c.x0)) / plot.plotSize.width;
+      // a height that follows from the part of the run in view isn't moved as well
+      const up = plot.followsHeight ? 0 : dy;
+      const y = (up * plot.pixelRatio * (c.y1 - c.y0)) / plot.plotSize.height;
+      plot.moveTo({ x0: c.x0 + x, x1: c.x1 + x, y0: c.y0 + y, y1: c.y1 + y }, false);
+    },
+    wheel: (at, turn) => {
+      const c = zoomAt(plot.camera, plot.bounds, plot.dataAt(at.x, at.y), turn.zoomX, turn.zoomY);
+      const x = (turn.panX * plot.pixelRatio * (c.x1 - c.x0)) / plot.plotSize.width;
+      plot.moveTo({ ...c, x0: c.x0 + x, x1: c.x1 + x }, false);
+    },
+    pinch: (at, factor) => {
+      plot.moveTo(zoomAt(plot.camera, plot.bounds, plot.dataAt(at.x, at.y), factor, 1), false);
+    },
+    box: (from, to) => {
+      plot.setBox(to && { x0: from.x, y0: from.y, x1: to.x, y1: to.y });
+    },
+    span: (from, to, done) => {
+      const height = plot.plotSize.height / plot.pixelRatio;
+      plot.setBox(done ? null : { x0: from.x, y0: -1, x1: to.x, y1: height + 1 });
+      if (!done) return;
+      const [a, b] = [plot.momentAt(plot.dataAt(from.x, 0).x), plot.momentAt(plot.dataAt(to.x, 0).x)];
+      view.spanned(Math.min(a, b), Math.max(a, b));
+    },
+    boxDone: (from, to) => {
+      plot.setBox(null);
+      const a = plot.dataAt(Math.min(from.x, to.x), Math.max(from.y, to.y));
+      const b = plot.dataAt(Math.max(from.x, to.x), Math.min(from.y, to.y));
+      const c = plot.camera;
+      const x = Math.abs(to.x - from.x) < THIN_BOX ? { x0: c.x0, x1: c.x1 } : { x0: a.x, x1: b.x };
+      const y = Math.abs(to.y - from.y) < THIN_BOX ? { y0: c.y0, y1: c.y1 } : { y0: a.y, y1: b.y };
+      plot.moveTo(fitBox({ ...x, ...y }, plot.bounds, 0), true);
+      view.boxUsed();
+    },
+  };
+}

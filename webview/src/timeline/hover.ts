@@ -1,0 +1,216 @@
+// What the pointer is over: at once from the picture that is here, then with what the server knows of it.
+
+import type { AllocationSummary, DeviceInfo } from '../../../extension/shared/protocol.gen';
+import type { Geometry } from '../../../extension/shared/geometry';
+import type { Api, Pending } from '../api';
+import type { Point } from './input/pointer';
+import type { Plot } from './plot';
+import type { Hit } from './scene/hit';
+import type { Names } from '../base/names';
+import { areaColours, areaName } from './scene/areas';
+import { bandColour, type Palette } from './scene/paint';
+import type { Axis } from '../shell/state';
+import { debounce } from '../widgets/dom';
+import { count, time } from '../base/format';
+import type { Tooltip, TooltipModel } from '../widgets/tooltip';
+
+export interface HoverContext {
+  readonly api: Api;
+  readonly plot: Plot;
+  readonly names: Names;
+  readonly tooltip: Tooltip;
+  device(): DeviceInfo;
+  axis(): Axis;
+  palette(): Palette;
+  categories: readonly string[];
+  /** What lies where the picture merges allocations. */
+  askThere(moment: number, y: number): Pending<{ allocation: AllocationSummary | null }>;
+  /** Another column of the picture is under the pointer, or none. */
+  columnShown?(): void;
+  /** What else is said of a height of the picture; `taken` when an allocation lies there. */
+  placeOf?(y: number, taken: boolean): readonly string[];
+}
+
+/** Rest this long before the server is asked. */
+const ASK_AFTER_MS = 60;
+const REST_MS = 90;
+const CACHED = 256;
+
+export class Hover {
+  private at: Point | null = null;
+  private pending: Pending<unknown> | null = null;
+  private readonly there = new Map<string, AllocationSummary | null>();
+  private readonly refreshSoon = debounce(REST_MS, () => {
+    this.refresh();
+    if (this.at) this.ask();
+  });
+  private readonly askSoon = debounce(ASK_AFTER_MS, () => {
+    this.ask();
+  });
+
+  constructor(private readonly context: HoverContext) {}
+
+  move(at: Point | null): void {
+    this.at = at;
+    this.context.plot.setCursor(at);
+    this.pending?.cancel();
+    this.pending = null;
+    this.refresh();
+    if (at) this.askSoon();
+    else {
+      this.askSoon.cancel();
+      this.refreshSoon.cancel();
+    }
+  }
+
+  /** The column of the picture under the pointer; null for none. */
+  get column(): number | null {
+    return this.find()?.hit.column ?? null;
+  }
+
+  /** Another picture came, or more is known. */
+  refresh(): void {
+    const { plot, tooltip } = this.context;
+    const found = this.find();
+    this.context.columnShown?.();
+    if (!found || !this.at) {
+      tooltip.hide();
+      return;
+    }
+    const { left, top } = offset(plot.surface, tooltip.root);
+    const parent = tooltip.root.offsetParent ?? document.documentElement;
+    tooltip.show(this.model(found.g, found.hit), this.at.x + left, this.at.y + top, {
+      width: parent.clientWidth,
+      height: parent.clientHeight,
+    });
+  }
+
+  /** The picture moves: what is under the pointer changes too fast to be read, and is shown when it rests. */
+  moving(): void {
+    this.context.tooltip.hide();
+    this.refreshSoon();
+  }
+
+  /** Another device, axis or filter. */
+  reset(): void {
+    this.there.clear();
+    this.move(null);
+  }
+
+  private find(): { g: Geometry; hit: Hit } | null {
+    const g = this.context.plot.geometry;
+    const hit = this.at && this.context.plot.hit(this.at.x, this.at.y);
+    return g && hit ? { g, hit } : null;
+  }
+
+  private model(g: Geometry, hit: Hit): TooltipModel {
+    const { names, categories } = this.context;
+    const { band, merged, column } = hit;
+    const moment = g.moment[column] ?? 0;
+    return {
+      band:
+        band === null
+          ? null
+          : {
+              sizeBytes: g.size[band] ?? 0,
+              category: categories[g.category[band] ?? 255] ?? null,
+              colour: bandColour(g, band, this.context.palette()),
+              details: names.allocation(g.allocation[band] ?? -1) ?? null,
+            },
+      merged:
+        merged === 0 || hit.rect === null
+          ? null
+          : {
+              count: merged,
+              bytes: ((g.edges[6 * hit.rect + 3] ?? 0) - (g.edges[6 * hit.rect + 2] ?? 0)) * g.yQuantum,
+              there: this.there.get(this.key(g, hit)) ?? null,
+            },
+      area: this.area(g, hit),
+      place: this.context.placeOf?.(hit.yBytes, band !== null || merged > 0) ?? [],
+      column: {
+        at: this.momentText(moment),
+        traced: this.context.device().events > 0,
+        totalBytes: g.total[column] ?? 0,
+        live: g.live[column] ?? 0,
+        passed: g.passed[column] ?? 0,
+      },
+    };
+  }
+
+  /** What the area comes to at the moment that the column shows. */
+  private area(g: Geometry, { area, column }: Hit): TooltipModel['area'] {
+    const { grouped } = g;
+    const known = area === null ? undefined : grouped?.areas[area];
+    if (!grouped || area === null || !known) return null;
+    const at = column * grouped.areas.length + area;
+    return {
+      name: areaName(known, grouped.by.by),
+      detail: known.detail,
+      colour: areaColours(grouped, this.context.palette())[area] ?? this.context.palette().none,
+      bytes: grouped.bytes[at] ?? 0,
+      count: grouped.counts[at] ?? 0,
+    };
+  }
+
+  /** The column shows one real moment; its time is known to about a pixel from the axis. */
+  private momentText(moment: number): string {
+    if (this.context.device().events === 0) return 'when the snapshot was made';
+    const event = `event ${count(moment)}`;
+    if (this.context.axis() === 'event' || !this.at) return event;
+    return `${time(this.context.plot.dataAt(this.at.x, 0).x)} · ${event}`;
+  }
+
+  private ask(): void {
+    const found = this.find();
+    if (!found) return;
+    const { g, hit } = found;
+    const { api, names } = this.context;
+    if (hit.band !== null) {
+      // The picture knows which allocation it is, so the answer is exact, and a click has its stack already.
+      const allocation = g.allocation[hit.band] ?? 0;
+      if (names.allocation(allocation)) {
+        this.refresh();
+        return;
+      }
+      const pending = api.request('memlens/stack', { allocation });
+      this.await(pending, pending.answer, (answer) => {
+        names.learn([answer.allocation]);
+      });
+    } else if (hit.merged > 0) {
+      const key = this.key(g, hit);
+      if (this.there.has(key)) return;
+      const pending = this.context.askThere(g.moment[hit.column] ?? 0, hit.yBytes);
+      this.await(pending, pending.answer, (answer) => {
+        if (this.there.size > CACHED) this.there.clear();
+        this.there.set(key, answer.allocation);
+        if (answer.allocation) names.learn([answer.allocation]);
+      });
+    }
+  }
+
+  private await<T>(pending: Pending<unknown>, answer: Promise<T>, use: (answer: T) => void): void {
+    this.pending = pending;
+    answer.then(
+      (value) => {
+        if (this.pending === pending) this.pending = null;
+        use(value);
+        this.refresh();
+      },
+      () => {
+        // A hover without details still shows its size; the click will say what is wrong.
+        if (this.pending === pending) this.pending = null;
+      },
+    );
+  }
+
+  private key(g: Geometry, hit: Hit): string {
+    return `${g.moment[hit.column] ?? 0}:${Math.floor(hit.yBytes / g.yQuantum) * g.yQuantum}`;
+  }
+}
+
+/** Where the surface's corner lies for the tooltip, which stands in an element further out. */
+function offset(surface: HTMLElement, tip: HTMLElement): { left: number; top: number } {
+  const a = surface.getBoundingClientRect();
+  const b = (tip.offsetParent ?? document.body).getBoundingClientRect();
+  return { left: a.left - b.left, top: a.top - b.top };
+}

@@ -1,0 +1,75 @@
+// What the menu of a timeline's toolbar offers: whatever is not needed always. Most of it has a key as well.
+
+import { AREA_KINDS, type ViewState } from '../../../extension/shared/messages';
+import type { Action } from '../shell/keys';
+import type { MenuEntry, MenuItem } from '../widgets/menu';
+
+export interface TimelineMenu {
+  readonly axis: ViewState['axis'];
+  readonly hasTimes: boolean;
+  /** Without a trace there is one moment, which needs no bookmark. */
+  readonly hasEvents: boolean;
+  readonly colour: ViewState['colour'];
+  /** By what the timeline's areas are; null for single allocations in the order of PyTorch's viewer. */
+  readonly areas: ViewState['areas'];
+  readonly hasCategories: boolean;
+  readonly boxTool: boolean;
+  readonly panel: boolean;
+  readonly details: boolean;
+  run(action: Action): void;
+  /** What can be copied and exported. */
+  readonly share: readonly MenuEntry[];
+}
+
+export function timelineMenu(state: TimelineMenu): readonly MenuEntry[] {
+  const item = (text: string, key: string, action: Action): MenuItem => ({
+    ...{ text, key },
+    run: () => {
+      state.run(action);
+    },
+  });
+  const check = (text: string, key: string, action: Action, checked: boolean): MenuItem => ({
+    ...item(text, key, action),
+    checked,
+  });
+  /** Pressing the one that holds changes nothing. */
+  const radio = (text: string, key: string, action: Action, checked: boolean): MenuItem => ({
+    ...{ text, key, checked, radio: true },
+    run: () => {
+      if (!checked) state.run(action);
+    },
+  });
+  const { axis, colour, areas } = state;
+  return [
+    item('Zoom In', '+', 'zoomIn'),
+    item('Zoom Out', '-', 'zoomOut'),
+    check('Zoom to a Box', 'B', 'boxTool', state.boxTool),
+    item('Show Everything', '0', 'fit'),
+    item('Go to the Peak', 'P', 'peak'),
+    ...(state.hasEvents ? [item('Add Bookmark…', 'K', 'addBookmark')] : []),
+    ...(state.hasTimes
+      ? [
+          null,
+          radio('Axis: Time', 'A', 'toggleAxis', axis === 'time'),
+          radio('Axis: Events', 'A', 'toggleAxis', axis === 'event'),
+        ]
+      : []),
+    null,
+    ...AREA_KINDS.filter((kind) => kind !== 'category' || state.hasCategories).map((kind) =>
+      radio(`Group by ${kind}`, 'G', `group.${kind}`, areas === kind),
+    ),
+    radio('PyTorch order', 'G', 'group.none', areas === null),
+    ...(state.hasCategories && areas === null
+      ? [
+          null,
+          radio('Colours: Stack', 'C', 'toggleColour', colour === 'stack'),
+          radio('Colours: Category', 'C', 'toggleColour', colour === 'category'),
+        ]
+      : []),
+    null,
+    check('Panel', 'T', 'togglePane', state.panel),
+    item('Maximize Panel', 'Shift+T', 'toggleTall'),
+    check('Details', 'S', 'togglePanel', state.details),
+    ...state.share,
+  ];
+}

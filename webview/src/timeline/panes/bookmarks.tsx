@@ -1,0 +1,203 @@
+// The bookmarks of a trace: a row for each, by which one goes there, writes another note, or deletes it.
+
+import { render, type VNode } from 'preact';
+import { bookmarkAt, type Bookmarks, type PlacedBookmark } from '../bookmarks';
+import type { ViewContext } from '../../shell/context';
+import { Icon } from '../../widgets/icon';
+import { openMenu, type MenuEntry } from '../../widgets/menu';
+import { element } from '../../widgets/dom';
+import { bytes, counted, hasSource, nameOf } from '../../base/format';
+import { visible } from '../../base/text';
+import { signal, type ReadonlySignal } from '@preact/signals';
+import type { Axis } from '../../shell/state';
+import { made, type MakePane } from '../../shell/pane';
+
+export interface BookmarksOwner {
+  readonly bookmarks: Bookmarks;
+  goTo(bookmark: PlacedBookmark): void;
+  /** Lets the user write a note for the moment that the panes answer for. */
+  add(): void;
+}
+
+interface ListProps {
+  readonly owner: BookmarksOwner;
+  readonly context: Pick<ViewContext, 'openFrame' | 'api'>;
+  readonly axis: ReadonlySignal<Axis>;
+  /** Whether there is more than one device to tell apart. */
+  readonly devices: boolean;
+}
+
+export function bookmarksPane(owner: BookmarksOwner): MakePane {
+  return (context) => {
+    if (context.device.events === 0) return null;
+    const axis = signal<Axis>(context.axis);
+    const root = element('section', { class: 'bookmarks' });
+    const bar = element('div', { class: 'bookmarks-bar' });
+    const devices = context.info.model === 'timeline' && context.info.devices.length > 1;
+    render(<List owner={owner} context={context} axis={axis} devices={devices} />, root);
+    render(<Bar owner={owner} />, bar);
+    return made({
+      ...{ id: 'bookmarks', title: 'Bookmarks', usesSet: false, root, bar },
+      update: (changes) => {
+        if (changes.has('axis') || changes.has('device')) axis.value = context.axis;
+      },
+      dispose: () => {
+        render(null, root);
+        render(null, bar);
+      },
+    });
+  };
+}
+
+function Bar({ owner }: { readonly owner: BookmarksOwner }): VNode {
+  return (
+    <>
+      <button
+        type="button"
+        class="text-button"
+        title="Add a bookmark at the cursor, else at the peak (K)"
+        aria-keyshortcuts="k"
+        onClick={() => {
+          owner.add();
+        }}
+      >
+        Add Bookmark…
+      </button>
+      {owner.bookmarks.list.value.length > 0 && (
+        <button
+          type="button"
+          class="text-button"
+          title="Export the bookmarks as JSON"
+          onClick={() => {
+            owner.bookmarks.export();
+          }}
+        >
+          Export…
+        </button>
+      )}
+    </>
+  );
+}
+
+function List({ owner, context, axis, devices }: ListProps): VNode {
+  const all = owner.bookmarks.list.value;
+  if (all.length === 0)
+    return (
+      <p class="muted bookmarks-none">No bookmarks. Press K to keep the moment at the cursor, with a note.</p>
+    );
+  return (
+    <div class="bookmarks-body">
+      <table aria-label={counted(all.length, 'bookmark')}>
+        <thead>
+          <tr>
+            <th scope="col">Note</th>
+            {devices && <th scope="col">Device</th>}
+            <th scope="col">At</th>
+            <th scope="col" class="number">
+              Live then
+            </th>
+            <th scope="col">Allocation</th>
+            <th scope="col">
+              <span class="sr-only">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {all.map((each) => (
+            <Row
+              key={each.bookmark}
+              one={each}
+              owner={owner}
+              context={context}
+              axis={axis}
+              devices={devices}
+            />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Row({ one, owner, context, axis, devices }: ListProps & { readonly one: PlacedBookmark }): VNode {
+  const { allocation, at, note } = one;
+  const when = bookmarkAt(one, axis.value);
+  const rename = (): void => {
+    owner.bookmarks.rename(one, when);
+  };
+  const remove = (): void => {
+    owner.bookmarks.delete(one);
+  };
+  const go = (): void => {
+    owner.goTo(one);
+  };
+  const label = allocation?.label ?? null;
+  const menu: readonly MenuEntry[] = [
+    { text: 'Go to Bookmark', key: 'Enter', run: go },
+    { text: 'Rename…', key: 'F2', run: rename },
+    { text: 'Delete', key: 'Delete', run: remove },
+    null,
+    {
+      ...{ text: 'Copy Note', key: '' },
+      run: () => {
+        context.api.post({ type: 'copy', text: note });
+      },
+    },
+  ];
+  return (
+    <tr
+      onKeyDown={(event) => {
+        if (event.key === 'F2') rename();
+        else if (event.key === 'Delete') remove();
+        else if (event.key === 'ArrowDown' || event.key === 'ArrowUp')
+          walk(event.currentTarget, event.key === 'ArrowDown');
+        else return;
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+      onContextMenu={(event) => {
+        event.preventDefault();
+        openMenu(menu, event.clientX, event.clientY, 'Bookmark');
+      }}
+    >
+      <th scope="row">
+        <button type="button" class="link bookmark-note" title={`Go to ${when}`} onClick={go}>
+          <bdi>{note === '' ? `Bookmark at ${when}` : visible(note)}</bdi>
+        </button>
+      </th>
+      {devices && <td>{visible(one.device_name)}</td>}
+      <td>{at.is_peak ? `${when} (peak)` : when}</td>
+      <td class="number">{bytes(at.live_bytes)}</td>
+      <td>
+        {allocation && label && hasSource(label) ? (
+          <button
+            type="button"
+            class="link"
+            title={`Open ${visible(label.file)}:${label.line}`}
+            onClick={(event) => {
+              context.openFrame(label, event.ctrlKey || event.metaKey);
+            }}
+          >
+            <bdi>{visible(`${bytes(allocation.size_bytes)} · ${nameOf(allocation).title}`)}</bdi>
+          </button>
+        ) : (
+          allocation && <bdi>{visible(`${bytes(allocation.size_bytes)} · ${nameOf(allocation).title}`)}</bdi>
+        )}
+      </td>
+      <td class="bookmark-actions">
+        <button type="button" class="icon-button" aria-label="Rename" title="Rename (F2)" onClick={rename}>
+          <Icon name="edit" />
+        </button>
+        <button type="button" class="icon-button" aria-label="Delete" title="Delete" onClick={remove}>
+          <Icon name="close" />
+        </button>
+      </td>
+    </tr>
+  );
+}
+
+/** To the note of the row below or above. */
+function walk(row: Element, down: boolean): void {
+  const to = down ? row.nextElementSibling : row.previousElementSibling;
+  to?.querySelector<HTMLElement>('.bookmark-note')?.focus();
+}

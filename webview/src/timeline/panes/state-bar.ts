@@ -1,0 +1,96 @@
+/* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are those of the segment's own blocks */
+// A segment as a bar: blocks where they lie, what rounding takes, what waits for its free, what is free.
+
+import type { SegmentState } from '../../../../extension/shared/protocol.gen';
+import type { ViewContext } from '../../shell/context';
+import { isLeftOut, stateOf, type Blocks } from '../scene/blocks';
+import { css, mix, type Rgb } from '../../canvas/colour';
+
+/** Hatches of what waits, in CSS pixels. */
+const HATCH = 4;
+
+export function drawBar(
+  canvas: HTMLCanvasElement,
+  segment: SegmentState,
+  blocks: Blocks,
+  context: ViewContext,
+  selected: number | null,
+): void {
+  const scale = window.devicePixelRatio || 1;
+  const box = canvas.getBoundingClientRect();
+  const width = Math.max(Math.round(box.width * scale), 1);
+  const height = Math.max(Math.round(box.height * scale), 1);
+  canvas.width = width;
+  canvas.height = height;
+  const drawing = canvas.getContext('2d');
+  if (!drawing) return;
+  const { theme } = context;
+  drawing.fillStyle = css(mix(theme.background, theme.foreground, segment.known ? 0.08 : 0));
+  drawing.fillRect(0, 0, width, height);
+  const perByte = width / Math.max(segment.size_bytes, 1);
+  // edges are rounded on the running sum, so that blocks meet without a hole
+  const edge = (at: number): number => Math.round(at * perByte);
+  let mark: { from: number; to: number } | null = null;
+  for (let block = segment.first_block; block < segment.first_block + segment.block_count; block++) {
+    const state = stateOf(blocks, block);
+    if (state === 0) continue;
+    const from = blocks.offset[block]!;
+    const x0 = edge(from);
+    const x1 = Math.max(edge(from + blocks.size[block]!), x0 + 1);
+    const used = Math.max(edge(from + Math.min(blocks.requested[block]!, blocks.size[block]!)), x0 + 1);
+    drawing.fillStyle = css(theme.warning);
+    drawing.fillRect(x0, 0, x1 - x0, height);
+    drawing.fillStyle = css(colourAt(context, blocks, block));
+    drawing.fillRect(x0, 0, used - x0, height);
+    if (state === 2) hatch(drawing, x0, used, height, css(theme.background), scale);
+    if (x1 - x0 >= 3 * scale) {
+      drawing.fillStyle = css(theme.background, theme.contrast ? 1 : 0.6);
+      drawing.fillRect(x0, 0, Math.max(1, scale / 2), height);
+    }
+    if (blocks.allocation[block] === selected) mark = { from: x0, to: x1 };
+  }
+  drawing.strokeStyle = css(theme.foreground, theme.contrast ? 1 : 0.5);
+  drawing.lineWidth = scale;
+  if (segment.known) drawing.strokeRect(scale / 2, scale / 2, width - scale, height - scale);
+  if (!mark) return;
+  drawing.strokeStyle = css(theme.contrast ? theme.focus : theme.foreground);
+  drawing.lineWidth = 2 * scale;
+  drawing.strokeRect(mark.from, scale, Math.max(mark.to - mark.from, 2 * scale), height - 2 * scale);
+}
+
+function colourAt(context: Coloured, blocks: Blocks, block: number): Rgb {
+  const { palette, names, theme, highlight } = context;
+  const stack = blocks.stack[block]!;
+  const known = names.allocation(blocks.allocation[block]!);
+  const colour =
+    palette.by === 'stack' || !known
+      ? (palette.stacks[stack % palette.stacks.length] ?? palette.none)
+      : context.colourOf(known);
+  const dim = isLeftOut(blocks, block) || (highlight.kind === 'stacks' && !highlight.stacks.has(stack));
+  return dim ? mix(colour, theme.background, 0.72) : colour;
+}
+
+type Coloured = Pick<ViewContext, 'palette' | 'names' | 'colourOf' | 'theme' | 'highlight'>;
+
+function hatch(
+  drawing: CanvasRenderingContext2D,
+  x0: number,
+  x1: number,
+  height: number,
+  colour: string,
+  scale: number,
+): void {
+  drawing.save();
+  drawing.beginPath();
+  drawing.rect(x0, 0, x1 - x0, height);
+  drawing.clip();
+  drawing.strokeStyle = colour;
+  drawing.lineWidth = scale;
+  drawing.beginPath();
+  for (let x = x0 - height; x < x1; x += HATCH * scale) {
+    drawing.moveTo(x, height);
+    drawing.lineTo(x + height, 0);
+  }
+  drawing.stroke();
+  drawing.restore();
+}

@@ -1,0 +1,436 @@
+// Makes the view's parts and connects them; what they report goes to the view that owns them.
+
+import { signal, type Signal } from '@preact/signals';
+import type { Geometry } from '../../../extension/shared/geometry';
+import type {
+  Evidence,
+  HitAnswer,
+  LineAnswer,
+  StackAnswer,
+  TimelineInfo,
+} from '../../../extension/shared/protocol.gen';
+import type { Api, Pending } from '../api';
+import { AreaLegend } from './area-legend';
+import { Bookmarks, type PlacedBookmark } from './bookmarks';
+import { BackdropData } from './backdrop-data';
+import { Cursors } from './cursors';
+import { DeviceData } from './device-data';
+import { both } from '../shell/filter-terms';
+import { Flags } from './flags';
+import { gestures, type Gestured } from './gestures';
+import { Hover } from './hover';
+import { Lanes } from './lanes';
+import type { Action } from '../shell/keys';
+import { PointerInput } from './input/pointer';
+import { PICTURES } from './pictures';
+import type { Picture } from './pictures/picture';
+import { listenForMenu } from './picture-menu';
+import { Plot } from './plot';
+import type { Camera } from '../canvas/camera';
+import { Names } from '../base/names';
+import type { Layout } from '../shell/state';
+import { Selection } from './selection';
+import { TIMELINE_PANES } from '../shell/panes';
+import { bookmarksPane } from './panes/bookmarks';
+import { tabsOf } from '../shell/pane';
+import { Dock } from '../shell/dock';
+import { ViewFrame } from '../shell/frame';
+import { makeHead, type Head } from '../shell/head';
+import type { MenuEntry } from '../widgets/menu';
+import { Summary } from '../shell/summary';
+import { comparing, type Picker } from '../shell/toolbar';
+import { SharedContext, type ContextOwner } from './shared-context';
+import { bandTexts } from '../base/format';
+import { FilterBox } from '../shell/filter-box';
+import { allocationTerms } from '../shell/filter-terms';
+import { Help, timelineKeys } from '../shell/help';
+import { Minimap } from '../widgets/minimap';
+import { Panel } from './panel';
+import { Tooltip } from '../widgets/tooltip';
+
+/** What the parts ask of the view, and report to it. */
+export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
+  run(action: Action): void;
+  cursorsChanged(): void;
+  /** What is marked on the axis. */
+  flagsKnown(): void;
+  addBookmark(moment?: number): void;
+  goToBookmark(bookmark: PlacedBookmark): void;
+  /** What the picture is measured against. */
+  backdropKnown(): void;
+  moved(camera: Camera): void;
+  drawn(geometry: Geometry): void;
+  waiting(sizeBytes: number | null): void;
+  shown(answer: StackAnswer): void;
+  lineShown(answer: LineAnswer): void;
+  refreshed(): void;
+  cleared(): void;
+  focusPicture(): void;
+  rearranged(): void;
+  /** What the toolbar's menu offers. */
+  menu(): readonly MenuEntry[];
+  showComparison(): void;
+  showEvidence(evidence: Evidence): void;
+  /** Another moment is under the pointer. */
+  columnShown(): void;
+}
+
+export interface Parts {
+  readonly names: Names;
+  readonly plot: Plot;
+  readonly minimap: Minimap;
+  readonly head: Head;
+  readonly summary: Summary;
+  /** What the toolbar lets one choose. */
+  readonly pickers: Signal<readonly Picker[]>;
+  /** The name of what it is compared with. */
+  readonly comparedWith: Signal<string | null>;
+  readonly filterBox: FilterBox;
+  readonly panel: Panel;
+  readonly dock: Dock;
+  readonly pictures: readonly Picture[];
+  readonly context: SharedContext;
+  readonly cursors: Cursors;
+  readonly flags: Flags;
+  readonly bookmarks: Bookmarks;
+  readonly help: Help;
+  readonly lanes: Lanes;
+  readonly legend: AreaLegend;
+  readonly data: DeviceData;
+  readonly backdrop: BackdropData;
+  readonly selection: Selection;
+  readonly hover: Hover;
+  readonly pointer: PointerInput;
+  readonly frame: ViewFrame;
+}
+
+export function makeParts(
+  api: Api,
+  root: HTMLElement,
+  info: TimelineInfo,
+  layout: Layout,
+  owner: PartsOwner,
+): Parts {
+  const names = new Names();
+  const tooltip = new Tooltip();
+  const help = new Help(timelineKeys());
+  // Set by tests and the bench; the host does not.
+  const { prefer } = root.dataset;
+  const renderer = prefer === 'webgl2' || prefer === 'canvas2d' ? prefer : 'auto';
+  const plot = new Plot(
+    {
+      ask: (request) =>
+        api.request('memlens/viewport', {
+          device: owner.device.device,
+          axis: owner.axis,
+          filter: owner.filter,
+          ...request,
+        }),
+      moved: (camera) => {
+        owner.moved(camera);
+      },
+      drawn: (geometry) => {
+        owner.drawn(geometry);
+      },
+      failed: (error) => {
+        owner.failed(error);
+      },
+      busy: (busy) => {
+        frame.busy.hidden = !busy;
+      },
+      rendererChanged: () => {
+        root.dataset['renderer'] = plot.rendererKind;
+      },
+      textsOf: (geometry, band) => {
+        const known = names.allocation(geometry.allocation[band] ?? -1);
+        return bandTexts(geometry.size[band] ?? 0, known ?? names.stack(geometry.stack[band] ?? -1));
+      },
+    },
+    renderer,
+  );
+  const minimap = new Minimap((camera, glide) => {
+    plot.moveTo(camera, glide);
+  });
+  const run = (action: Action): void => {
+    owner.run(action);
+  };
+  const filterBox = new FilterBox(allocationTerms(info.categories), {
+    apply: (text) => {
+      owner.setFilter(text);
+    },
+    leave: () => {
+      owner.focusPicture();
+    },
+  });
+  const pickers = signal<readonly Picker[]>([]);
+  const comparedWith = signal<string | null>(null);
+  const summary = new Summary(api, info.warnings, (error) => {
+    owner.failed(error);
+  });
+  const head = makeHead(
+    {
+      summary,
+      actions: {
+        open: (line, beside) => {
+          owner.sources.open(line, beside);
+        },
+        showObjects: null,
+        show: (evidence) => {
+          owner.showEvidence(evidence);
+        },
+        copy: (text) => {
+          api.post({ type: 'copy', text });
+        },
+      },
+    },
+    {
+      ...{ label: 'Memory timeline', pickers, comparedWith, filter: filterBox.root },
+      ...comparing(api, () => {
+        owner.showComparison();
+      }),
+      more: () => owner.menu(),
+      help: () => {
+        run('help');
+      },
+    },
+  );
+  const panel = new Panel({
+    run,
+    open: (source, beside) => {
+      owner.sources.open(source, beside);
+    },
+    copy: (text) => {
+      api.post({ type: 'copy', text });
+    },
+    locate: (what, file, line) => {
+      api.post({ type: 'locate', what, file, line });
+    },
+    select: (allocation) => {
+      selection.select(allocation, null, true);
+    },
+    narrow: (term) => {
+      owner.setFilter(both(owner.filter, term));
+    },
+  });
+  const data = new DeviceData(api, names, {
+    overview: (answer) => {
+      minimap.setOverview(answer);
+    },
+    named: () => {
+      plot.renamed();
+    },
+    failed: (error) => {
+      owner.failed(error);
+    },
+    filter: () => owner.filter,
+  });
+  const backdrop = new BackdropData(api, (known) => {
+    plot.setBackdrop(known);
+    minimap.setWhole(known.whole);
+    owner.backdropKnown();
+  });
+  const selection = new Selection({
+    api,
+    plot,
+    names,
+    axis: () => owner.axis,
+    device: () => owner.device.device,
+    filter: () => owner.filter,
+    switchDevice: (device) => {
+      owner.switchDevice(device);
+    },
+    waiting: (sizeBytes) => {
+      owner.waiting(sizeBytes);
+    },
+    shown: (answer) => {
+      owner.shown(answer);
+    },
+    lineShown: (answer) => {
+      owner.lineShown(answer);
+    },
+    refreshed: () => {
+      owner.refreshed();
+    },
+    cleared: () => {
+      owner.cleared();
+    },
+    failed: (message, advice) => {
+      panel.showProblem(message, advice);
+      owner.say(message);
+    },
+    say: (text) => {
+      owner.say(text);
+    },
+  });
+  const cursors = new Cursors(api, {
+    changed: () => {
+      owner.cursorsChanged();
+    },
+    failed: (error) => {
+      owner.failed(error);
+    },
+    filter: () => owner.filter,
+  });
+  const flagsKnown = (): void => {
+    owner.flagsKnown();
+  };
+  const failed = (error: unknown): void => {
+    owner.failed(error);
+  };
+  const bookmarks = new Bookmarks(api, info, { changed: flagsKnown, failed });
+  const flags = new Flags(api, info, flagsKnown, failed, bookmarks);
+  const hitAt = (moment: number, y_bytes: number): Pending<HitAnswer> =>
+    api.request('memlens/hit', {
+      device: owner.device.device,
+      moment,
+      y_bytes,
+      filter: owner.filter,
+      areas: plot.grouped,
+    });
+  const hover = new Hover({
+    api,
+    plot,
+    names,
+    tooltip,
+    device: () => owner.device,
+    axis: () => owner.axis,
+    palette: () => owner.colours.palette,
+    categories: info.categories,
+    askThere: hitAt,
+    columnShown: () => {
+      owner.columnShown();
+    },
+  });
+  const pointer = new PointerInput(
+    plot.surface,
+    gestures({
+      plot,
+      selection,
+      hoverAt: (at) => {
+        hover.move(at);
+      },
+      picked: (moment) => {
+        cursors.place(moment);
+      },
+      extended: (moment) => {
+        cursors.extendTo(moment);
+      },
+      spanned: (from, to) => {
+        cursors.span(from, to);
+      },
+      openLabel: (allocation) => {
+        owner.sources.openLabel(allocation);
+      },
+      boxUsed: () => {
+        owner.boxUsed();
+      },
+    }),
+  );
+  listenForMenu(plot, api, {
+    get filter(): string {
+      return owner.filter;
+    },
+    ask: hitAt,
+    select: (allocation, moment) => {
+      cursors.place(moment);
+      selection.select(allocation, moment, false);
+    },
+    zoomTo: (allocation) => {
+      selection.select(allocation, null, false);
+      selection.zoomTo();
+    },
+    open: (allocation) => {
+      owner.sources.openLabel(allocation);
+    },
+    setFilter: (filter) => {
+      owner.setFilter(filter);
+    },
+    place: (moment) => {
+      cursors.place(moment);
+    },
+    bookmark: (moment) => {
+      owner.addBookmark(moment);
+    },
+    run,
+    failed: (error) => {
+      owner.failed(error);
+    },
+  });
+  const used = { names, plot, selection, cursors, flags, prefer: renderer } as const;
+  const context = new SharedContext(api, info, used, owner);
+  const pictures = PICTURES.flatMap((make) => make(context) ?? []);
+  for (const picture of pictures) picture.root.hidden = true;
+  const dock = new Dock(
+    context,
+    {
+      shown: () => {
+        owner.rearranged();
+      },
+      toggleTall: () => {
+        run('toggleTall');
+      },
+      failed: (error) => {
+        owner.failed(error);
+      },
+    },
+    tabsOf(context, [
+      ...TIMELINE_PANES,
+      bookmarksPane({
+        bookmarks,
+        goTo: (bookmark) => {
+          owner.goToBookmark(bookmark);
+        },
+        add: () => {
+          owner.addBookmark();
+        },
+      }),
+    ]),
+  );
+  const frame = new ViewFrame(
+    root,
+    {
+      head: head.root,
+      minimap: minimap.root,
+      pictures: [plot.root, ...pictures.map((picture) => picture.root)],
+      dock: dock.root,
+      panel: panel.root,
+      tooltip: tooltip.root,
+      help: help.root,
+    },
+    layout,
+    () => {
+      owner.rearranged();
+    },
+    () => {
+      api.post({ type: 'showLog' });
+    },
+  );
+  const lanes = new Lanes(context);
+  frame.lanes.append(lanes.root);
+  const legend = new AreaLegend({
+    pointed: (key) => {
+      plot.setHint(key === null ? null : { kind: 'area', key });
+    },
+    picked: (key) => {
+      selection.lightArea(key);
+    },
+  });
+  frame.areas.append(legend.root);
+  return {
+    ...{ names, plot, minimap, head, summary, pickers, comparedWith, filterBox, panel, help, data, backdrop },
+    ...{
+      selection,
+      cursors,
+      flags,
+      bookmarks,
+      hover,
+      pointer,
+      frame,
+      dock,
+      pictures,
+      context,
+      lanes,
+      legend,
+    },
+  };
+}

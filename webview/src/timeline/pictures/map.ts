@@ -1,0 +1,350 @@
+// The memory map: addresses upwards, time to the right, one lane a segment. Its x range is that of all pictures.
+
+import type { Geometry } from '../../../../extension/shared/geometry';
+import type { AllocationSummary, MapLanesAnswer } from '../../../../extension/shared/protocol.gen';
+import type { Pending } from '../../api';
+import { isCancelled, Latest } from '../../base/latest';
+import { moveCamera } from '../commands';
+import type { TimelineContext } from '../../shell/context';
+import { momentName, momentX } from '../cursors';
+import { gestures } from '../gestures';
+import { Hover } from '../hover';
+import type { Action } from '../../shell/keys';
+import { PointerInput } from '../input/pointer';
+import { Plot } from '../plot';
+import { extentOf, fitBox, type Camera } from '../../canvas/camera';
+import { laneAt, laneTicks, laneWords, shownLanes } from '../scene/lanes';
+import { exposeMap } from '../test-hook';
+import { element, setText } from '../../widgets/dom';
+import { bandTexts, bytes, hasSource } from '../../base/format';
+import { Tooltip } from '../../widgets/tooltip';
+import { drawLanes } from './map-lanes';
+import type { Picture } from './picture';
+
+/** A click on merged allocations takes the nearest one at most this many pixels away. */
+const NEAR_PX = 3;
+
+/** Made of nothing until it is shown for the first time. */
+export function mapPicture(context: TimelineContext): Picture {
+  const root = element('div', { class: 'map', id: 'memlens-map' });
+  let shown: MemoryMap | null = null;
+  return {
+    id: 'map',
+    title: 'Memory map',
+    root,
+    update: (changes) => {
+      shown ??= new MemoryMap(context, root);
+      shown.update(changes);
+    },
+    hide: () => {
+      shown?.hide();
+    },
+    focus: () => {
+      shown?.focus();
+    },
+    run: (action) => shown?.run(action) ?? false,
+    dispose: () => {
+      shown?.dispose();
+    },
+  };
+}
+
+class MemoryMap {
+  private readonly plot: Plot;
+  private readonly hover: Hover;
+  private readonly tooltip = new Tooltip();
+  private readonly busy = element('div', { class: 'busy', hidden: true });
+  private readonly words = element('div', { class: 'map-words' });
+  private lanes: MapLanesAnswer | null = null;
+  private readonly asked = new Latest();
+  private questions: Pending<unknown>[] = [];
+  /** The x range that this picture reported to the others last. */
+  private reported: { x0: number; x1: number } | null = null;
+  private shownFor = '';
+
+  constructor(
+    private readonly context: TimelineContext,
+    private readonly root: HTMLElement,
+  ) {
+    this.plot = new Plot(
+      {
+        ask: (request) =>
+          context.api.request('memlens/memoryMap', {
+            device: context.device.device,
+            axis: context.axis,
+            filter: context.filter,
+            ...request,
+          }),
+        moved: (camera) => {
+          this.moved(camera);
+        },
+        drawn: () => {
+          this.root.dataset['pictures'] = String(this.plot.pictures);
+          this.hover.refresh();
+        },
+        failed: (error) => {
+          context.failed(error);
+        },
+        busy: (busy) => {
+          this.busy.hidden = !busy;
+        },
+        rendererChanged: () => undefined,
+        textsOf: (geometry, band) => this.textsOf(geometry, band),
+      },
+      context.renderer,
+      {
+        canvas: 'memlens-map-canvas',
+        role: 'memory map',
+        // Until the lanes are known there is nothing to look at.
+        extent: (_device, axis) => {
+          const all = extentOf(context.bounds, this.lanes?.top ?? 1, axis);
+          return { ...all, x0: context.bounds.x0, x1: context.bounds.x1, minWidth: context.bounds.minWidth };
+        },
+        ticksY: (camera, plot, scale) => laneTicks(this.lanes?.lanes ?? [], camera, plot.height / scale),
+        textY: (y) => {
+          const lane = this.lanes && laneAt(this.lanes.lanes, y);
+          return lane ? `+${bytes(y - lane.y)}` : '';
+        },
+        decorate: (canvas, model) => {
+          if (this.lanes) drawLanes(canvas, model, this.lanes);
+        },
+        peakAtHeight: false,
+        fitsHeight: false,
+      },
+    );
+    this.hover = new Hover({
+      api: context.api,
+      plot: this.plot,
+      names: context.names,
+      tooltip: this.tooltip,
+      device: () => context.device,
+      axis: () => context.axis,
+      palette: () => context.palette,
+      categories: context.info.categories,
+      askThere: (moment, y) => this.askThere(moment, y),
+      placeOf: (y, taken) => (this.lanes ? laneWords(this.lanes, y, taken) : []),
+    });
+    new PointerInput(
+      this.plot.surface,
+      gestures({
+        plot: this.plot,
+        selection: {
+          select: (allocation, moment, _reveal, then) => {
+            this.select(allocation, moment, then ?? null);
+          },
+          selectAt: (moment, y, then) => {
+            this.selectAt(moment, y, then ?? null);
+          },
+          clear: () => {
+            context.lightStacks(new Set());
+            return true;
+          },
+          zoomTo: () => {
+            this.zoomToSelection();
+          },
+        },
+        hoverAt: (at) => {
+          this.hover.move(at);
+        },
+        picked: (moment) => {
+          context.cursors.place(moment);
+        },
+        extended: (moment) => {
+          context.cursors.extendTo(moment);
+        },
+        spanned: (from, to) => {
+          context.cursors.span(from, to);
+        },
+        openLabel: (allocation) => {
+          this.openLabel(allocation);
+        },
+        boxUsed: () => undefined,
+      }),
+    );
+    root.append(this.plot.root, this.busy, this.words, this.tooltip.root);
+    exposeMap(this.plot);
+  }
+
+  update(changes: ReadonlySet<string>): void {
+    const { context, plot } = this;
+    plot.setHidden(false);
+    if (changes.has('theme')) plot.setTheme(context.theme, context.palette);
+    const shown = `${context.device.device} ${context.axis}`;
+    if (changes.has('device') || changes.has('axis') || shown !== this.shownFor) {
+      this.shownFor = shown;
+      this.fetchLanes();
+    } else if (changes.has('filter')) this.show();
+    if (changes.has('camera')) this.follow();
+    if (changes.has('selection')) this.showSelection();
+    if (changes.has('cursors')) this.showMarks();
+  }
+
+  hide(): void {
+    this.plot.setHidden(true);
+    this.hover.reset();
+  }
+
+  focus(): void {
+    this.plot.surface.focus({ preventScroll: true });
+  }
+
+  run(action: Action): boolean {
+    if (action === 'zoomToSelection') {
+      this.zoomToSelection();
+      return true;
+    }
+    if (action === 'older' || action === 'younger') {
+      this.context.step(action === 'older' ? 'lower' : 'higher');
+      return true;
+    }
+    return moveCamera(action, this.plot);
+  }
+
+  dispose(): void {
+    this.asked.cancel();
+    for (const pending of this.questions) pending.cancel();
+    this.plot.dispose();
+  }
+
+  private fetchLanes(): void {
+    const { context } = this;
+    const { device } = context.device;
+    if (this.lanes?.device === device) {
+      this.show();
+      return;
+    }
+    this.lanes = null;
+    this.asked.ask(
+      context.api.request('memlens/mapLanes', { device }),
+      (lanes) => {
+        this.lanes = lanes;
+        this.show();
+      },
+      (error) => {
+        context.failed(error);
+      },
+    );
+  }
+
+  /** From here on it is another picture: of this device, axis and filter. */
+  private show(): void {
+    const { context, plot, lanes } = this;
+    if (!lanes) return;
+    this.reported = null;
+    const { x0, x1 } = context.camera;
+    const kept = plot.geometry ? plot.camera : null;
+    plot.show(context.device, context.axis, { x0, x1, y0: kept?.y0 ?? 0, y1: kept?.y1 ?? Infinity });
+    if (!kept) plot.moveTo({ x0, x1, y0: 0, y1: plot.bounds.top }, false);
+    this.hover.reset();
+    this.showSelection();
+    this.showMarks();
+    const words = shownLanes(lanes, context.device);
+    plot.setLabel(`${words} Press ? for the keys.`);
+    setText(this.words, words);
+  }
+
+  private follow(): void {
+    const { x0, x1 } = this.context.camera;
+    const { reported, plot } = this;
+    const slack = (x1 - x0) * 1e-6;
+    if (reported && Math.abs(reported.x0 - x0) < slack && Math.abs(reported.x1 - x1) < slack) return;
+    this.reported = null;
+    plot.moveTo({ ...plot.target, x0, x1 }, false);
+  }
+
+  private moved(camera: Camera): void {
+    this.hover.moving();
+    const { x0, x1 } = this.context.camera;
+    if (!this.lanes || (x0 === camera.x0 && x1 === camera.x1)) return;
+    this.reported = { x0: camera.x0, x1: camera.x1 };
+    this.context.moveTo(camera.x0, camera.x1, false);
+  }
+
+  private showSelection(): void {
+    const { context, plot } = this;
+    const { selected } = context;
+    const known = selected === null ? undefined : context.names.allocation(selected);
+    plot.setSelection(
+      selected === null ? null : { allocation: selected, life: known ? this.life(known) : null },
+    );
+    plot.setHighlight(context.highlight);
+  }
+
+  private life(a: AllocationSummary): { x0: number; x1: number } {
+    const { bounds, axis } = this.context;
+    if (axis === 'event') return { x0: a.start_moment, x1: a.end_moment ?? bounds.x1 };
+    return { x0: a.start_time_us ?? bounds.x0, x1: a.end_time_us ?? bounds.x1 };
+  }
+
+  private showMarks(): void {
+    const { cursors, axis, bounds, flags, device } = this.context;
+    this.plot.setFlags(flags.of(device.device, axis));
+    this.plot.setMarks(
+      [cursors.first, cursors.second].flatMap((moment) =>
+        moment ? [{ x: momentX(moment, axis, bounds.x0), text: momentName(moment, axis) }] : [],
+      ),
+    );
+  }
+
+  private select(allocation: number, moment: number | null, then: Then): void {
+    this.context.select(allocation, moment);
+    if (!then) return;
+    const known = this.context.names.allocation(allocation);
+    if (known) then(known);
+    else
+      this.ask(this.context.api.request('memlens/stack', { allocation }), (answer) => {
+        then(answer.allocation);
+      });
+  }
+
+  private selectAt(moment: number, y: number, then: Then): void {
+    this.ask(this.askThere(moment, y), (answer) => {
+      if (!answer.allocation) return;
+      this.context.names.learn([answer.allocation]);
+      this.select(answer.allocation.allocation, moment, then);
+    });
+  }
+
+  private askThere(moment: number, y: number): Pending<{ allocation: AllocationSummary | null }> {
+    const { camera, plotSize } = this.plot;
+    return this.context.api.request('memlens/mapHit', {
+      device: this.context.device.device,
+      moment,
+      y,
+      within: ((camera.y1 - camera.y0) / plotSize.height) * NEAR_PX,
+      filter: this.context.filter,
+    });
+  }
+
+  private zoomToSelection(): void {
+    const { selected, axis, api } = this.context;
+    if (selected === null) return;
+    this.ask(api.request('memlens/mapLocate', { allocation: selected, axis }), (box) => {
+      this.plot.moveTo(fitBox(box, this.plot.bounds), true);
+    });
+  }
+
+  private openLabel(allocation: AllocationSummary): void {
+    if (hasSource(allocation.label)) this.context.openFrame(allocation.label, false);
+    else this.context.say('The file has no Python frame for this allocation.');
+  }
+
+  private textsOf(g: Geometry, band: number): readonly string[] {
+    const { names } = this.context;
+    const known = names.allocation(g.allocation[band] ?? -1);
+    return bandTexts(g.size[band] ?? 0, known ?? names.stack(g.stack[band] ?? -1));
+  }
+
+  private ask<T>(pending: Pending<T>, use: (answer: T) => void): void {
+    this.questions.push(pending);
+    pending.answer
+      .then(use, (error: unknown) => {
+        if (!isCancelled(error)) this.context.failed(error);
+      })
+      .finally(() => {
+        this.questions = this.questions.filter((each) => each !== pending);
+      });
+  }
+}
+
+type Then = ((allocation: AllocationSummary) => void) | null;

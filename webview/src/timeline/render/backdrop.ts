@@ -1,0 +1,150 @@
+// Draws what the picture is measured against over its areas: lines that keep apart from colours by their background.
+
+import { limitOf, mostOf, outlineOf, stepsInView, type Curve } from '../scene/backdrop';
+import { toPixelX, toPixelY } from '../../canvas/camera';
+import { css } from '../../canvas/colour';
+import { bytes } from '../../base/format';
+import type { OverlayModel } from './overlay';
+
+type Context = CanvasRenderingContext2D;
+
+/** Where a label was drawn, in CSS pixels; `y` is its middle. */
+export interface LabelBox {
+  readonly x0: number;
+  readonly x1: number;
+  readonly y: number;
+}
+
+/** CSS pixels. */
+const LEFT = 6;
+/** Peaks this near to the left edge have their label where others would be, and where that ends. */
+const PEAK_NEAR = 300;
+const PEAK_BOTTOM = 30;
+const STEP_LEAST = 7;
+const STEP_TEXT_LEAST = 70;
+
+/** Text that reads on anything: its outline is of the background. */
+export function haloText(context: Context, model: OverlayModel, text: string, x: number, y: number): void {
+  context.lineJoin = 'round';
+  context.lineWidth = 3;
+  context.strokeStyle = css(model.theme.background, 0.9);
+  context.strokeText(text, x, y);
+  context.fillStyle = css(model.theme.foreground);
+  context.fillText(text, x, y);
+}
+
+/** Step marks, the whole that a filter narrows, what was reserved, and the limit when memory ran out. */
+export function drawBackdrop(
+  context: Context,
+  model: OverlayModel,
+  width: number,
+  height: number,
+  labels: readonly LabelBox[],
+): void {
+  const { backdrop } = model;
+  drawSteps(context, model, height, labels);
+  const rows = new LabelRows(context, model);
+  if (backdrop.whole) {
+    drawCurve(context, model, backdrop.whole, [2, 2]);
+    rows.add('Without the filter', mostOf(backdrop.whole, model.camera));
+  }
+  if (backdrop.reserved) {
+    drawCurve(context, model, backdrop.reserved, []);
+    rows.add('Reserved', mostOf(backdrop.reserved, model.camera));
+  }
+  const limit = limitOf(model.flags, backdrop.reserved);
+  if (limit !== null) {
+    const y = toPixelY(model.camera, model.plot, limit) / model.scale;
+    twice(context, model, [6, 3], () => {
+      context.moveTo(0, y);
+      context.lineTo(width, y);
+    });
+    rows.add('Limit at out of memory', limit);
+  }
+}
+
+/** Labels at the left edge: above their lines, or at the top with an arrow where the line is above the view. */
+class LabelRows {
+  private readonly taken: number[] = [];
+
+  constructor(
+    private readonly context: Context,
+    private readonly model: OverlayModel,
+  ) {}
+
+  private besidePeak(): boolean {
+    const { peak, camera, plot, scale } = this.model;
+    const x = peak ? toPixelX(camera, plot, peak.x) / scale : -1;
+    return x >= 0 && x < PEAK_NEAR;
+  }
+
+  add(name: string, size: number | null): void {
+    if (size === null) return;
+    const { camera, plot, scale } = this.model;
+    const at = toPixelY(camera, plot, size) / scale;
+    if (at > plot.height / scale) return;
+    // below its line at the top, and below the label of a peak at the left edge
+    const top = this.besidePeak() ? PEAK_BOTTOM : 10;
+    let y = at - 7 >= top ? at - 7 : at < 0 ? top : Math.max(at + 9, top);
+    while (this.taken.some((other) => Math.abs(other - y) < 14)) y += 14;
+    this.taken.push(y);
+    this.context.textAlign = 'left';
+    haloText(this.context, this.model, `${at < 0 ? '↑ ' : ''}${name} ${bytes(size)}`, LEFT, y);
+  }
+}
+
+function drawCurve(context: Context, model: OverlayModel, curve: Curve, dash: number[]): void {
+  const points = outlineOf(curve, model.camera, model.plot);
+  twice(context, model, dash, () => {
+    for (let i = 0; i + 1 < points.length; i += 2)
+      context.lineTo((points[i] ?? 0) / model.scale, (points[i + 1] ?? 0) / model.scale);
+  });
+}
+
+/** A line with an outline of the background, so that it is seen on every colour. */
+function twice(context: Context, model: OverlayModel, dash: number[], path: () => void): void {
+  const { theme } = model;
+  for (const [colour, wide] of [
+    [css(theme.background, 0.75), 3],
+    [css(theme.foreground, theme.contrast ? 1 : 0.8), 1.25],
+  ] as const) {
+    context.strokeStyle = colour;
+    context.lineWidth = wide;
+    context.setLineDash(wide > 2 ? [] : dash);
+    context.beginPath();
+    path();
+    context.stroke();
+  }
+  context.setLineDash([]);
+}
+
+/** A dotted line where each step begins; steps that are inferred are named where no other label is. */
+function drawSteps(context: Context, model: OverlayModel, height: number, labels: readonly LabelBox[]): void {
+  const { backdrop, camera, plot, scale, theme } = model;
+  if (backdrop.steps.length < 2) return;
+  const marks = stepsInView(backdrop.steps, camera, plot, STEP_LEAST * scale);
+  context.strokeStyle = css(theme.foreground, theme.contrast ? 0.8 : 0.35);
+  context.lineWidth = 1;
+  context.setLineDash([1, 3]);
+  context.beginPath();
+  for (const { px } of marks) {
+    const x = Math.floor(px / scale) + 0.5;
+    context.moveTo(x, 0);
+    context.lineTo(x, height);
+  }
+  context.stroke();
+  context.setLineDash([]);
+  context.textAlign = 'left';
+  // the lanes above the picture name annotated steps
+  if (!backdrop.inferred) return;
+  const taken = [...labels];
+  const named = stepsInView(backdrop.steps, camera, plot, STEP_TEXT_LEAST * scale);
+  for (const [i, { px, text }] of named.entries()) {
+    const words = i === 0 ? `${text} (detected)` : text;
+    const [x, y] = [px / scale + 3, height - 8];
+    const end = x + context.measureText(words).width;
+    if (taken.some((label) => Math.abs(label.y - y) < 14 && x < label.x1 && end > label.x0)) continue;
+    taken.push({ x0: x, x1: end, y });
+    haloText(context, model, words, x, y);
+  }
+}

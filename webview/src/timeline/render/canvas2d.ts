@@ -1,0 +1,164 @@
+// The renderer where there is no WebGL2. Pixels are made by `rasterise` when the camera rests; while it moves, the
+// last pixels are moved and stretched, as the other renderer does with the last answer.
+
+import type { Camera, PlotSize } from '../../canvas/camera';
+import { placementOf, snap } from '../scene/place';
+import { rasterise } from './raster';
+import { markStarts } from './rects';
+import type { Painted, PictureStyle, Renderer } from './renderer';
+import { css } from '../../canvas/colour';
+
+/** Pixels made beyond each edge of the view, as a share of it, so that small moves show no empty rim. */
+const RIM = 0.25;
+
+interface Layer {
+  readonly painted: Painted;
+  readonly words: Uint32Array;
+  readonly image: OffscreenCanvas;
+  /** What the image shows; null before it was made. */
+  camera: Camera | null;
+}
+
+export class Canvas2dRenderer implements Renderer {
+  readonly kind = 'canvas2d';
+  private readonly context: CanvasRenderingContext2D;
+  private picture: Layer | null = null;
+  private whole: Layer | null = null;
+  private style: PictureStyle | null = null;
+  private plot: PlotSize = { width: 1, height: 1 };
+
+  constructor(readonly canvas: HTMLCanvasElement) {
+    const context = canvas.getContext('2d', { alpha: false });
+    if (!context) throw new Error('This canvas has neither WebGL2 nor 2D drawing.');
+    this.context = context;
+  }
+
+  setPictures(picture: Painted | null, whole: Painted | null): void {
+    this.picture = layer(this.picture, picture);
+    this.whole = layer(this.whole, whole);
+  }
+
+  setStyle(style: PictureStyle): void {
+    this.style = style;
+    this.forget();
+  }
+
+  resize(plot: PlotSize): void {
+    this.plot = plot;
+    this.canvas.width = plot.width;
+    this.canvas.height = plot.height;
+    this.forget();
+  }
+
+  draw(camera: Camera, resting: boolean): void {
+    const { context, style, plot } = this;
+    if (!style) return;
+    context.fillStyle = css(style.background);
+    context.fillRect(0, 0, plot.width, plot.height);
+    context.imageSmoothingEnabled = false;
+    if (this.whole && !(this.picture && reaches(this.picture, camera))) {
+      this.drawLayer(this.whole, camera, resting, style);
+      if (this.picture) this.clearUnder(this.picture, camera);
+    }
+    if (this.picture) this.drawLayer(this.picture, camera, resting, style);
+  }
+
+  readPixel(camera: Camera, x: number, y: number): [number, number, number, number] {
+    this.draw(camera, true);
+    const [r = 0, g = 0, b = 0, a = 0] = this.context.getImageData(Math.floor(x), Math.floor(y), 1, 1).data;
+    return [r, g, b, a];
+  }
+
+  dispose(): void {
+    this.setPictures(null, null);
+  }
+
+  /** Takes away what lies where a picture knows better. */
+  private clearUnder({ painted: { geometry } }: Layer, camera: Camera): void {
+    const place = placementOf(geometry, camera, this.plot);
+    const left = snap(0, place.scaleX, place.offsetX);
+    const right = snap(geometry.columns, place.scaleX, place.offsetX);
+    const low = snap(0, place.scaleY, place.offsetY);
+    const high = snap((geometry.y1 - geometry.y0) / geometry.yQuantum, place.scaleY, place.offsetY);
+    this.context.fillRect(left, this.plot.height - high, right - left, high - low);
+  }
+
+  private forget(): void {
+    for (const each of [this.picture, this.whole]) if (each) each.camera = null;
+  }
+
+  private drawLayer(each: Layer, camera: Camera, resting: boolean, style: PictureStyle): void {
+    const stale =
+      !each.camera ||
+      (resting && !sameScale(each.camera, camera, this.plot)) ||
+      !within(camera, each, resting);
+    if (stale) this.make(each, camera, style);
+    const made = each.camera;
+    if (!made) return;
+    const perX = this.plot.width / (camera.x1 - camera.x0);
+    const perY = this.plot.height / (camera.y1 - camera.y0);
+    // Unscaled, the image is put at whole pixels, or it would blur.
+    const x = Math.round((made.x0 - camera.x0) * perX);
+    const right = Math.round((made.x1 - camera.x0) * perX);
+    const y = Math.round(this.plot.height - (made.y1 - camera.y0) * perY);
+    const bottom = Math.round(this.plot.height - (made.y0 - camera.y0) * perY);
+    this.context.drawImage(each.image, x, y, right - x, bottom - y);
+  }
+
+  private make(each: Layer, camera: Camera, style: PictureStyle): void {
+    const { geometry } = each.painted;
+    const perX = (camera.x1 - camera.x0) / this.plot.width;
+    const perY = (camera.y1 - camera.y0) / this.plot.height;
+    const rimX = rim(this.plot.width);
+    const rimY = rim(this.plot.height);
+    const size = { width: this.plot.width + 2 * rimX, height: this.plot.height + 2 * rimY };
+    const wide: Camera = {
+      x0: camera.x0 - rimX * perX,
+      x1: camera.x1 + rimX * perX,
+      y0: camera.y0 - rimY * perY,
+      y1: camera.y1 + rimY * perY,
+    };
+    const data = new ImageData(size.width, size.height);
+    const pixels = new Uint32Array(data.data.buffer);
+    rasterise(pixels, size, each.words, each.painted.colours, placementOf(geometry, wide, size), style);
+    each.image.width = size.width;
+    each.image.height = size.height;
+    each.image.getContext('2d')?.putImageData(data, 0, 0);
+    each.camera = wide;
+  }
+}
+
+function layer(old: Layer | null, painted: Painted | null): Layer | null {
+  if (!painted) return null;
+  if (old?.painted.geometry === painted.geometry) {
+    const same = old.painted.colours === painted.colours;
+    return { ...old, painted, camera: same ? old.camera : null };
+  }
+  return { painted, words: markStarts(painted.geometry), image: new OffscreenCanvas(1, 1), camera: null };
+}
+
+/** A multiple of every hatch's period, so that hatches stand where the other renderer has them. */
+function rim(pixels: number): number {
+  return Math.round((pixels * RIM) / 24) * 24;
+}
+
+function sameScale(made: Camera, camera: Camera, plot: PlotSize): boolean {
+  const share = (1 + (2 * rim(plot.width)) / plot.width) * (camera.x1 - camera.x0);
+  const shareY = (1 + (2 * rim(plot.height)) / plot.height) * (camera.y1 - camera.y0);
+  return (
+    Math.abs((made.x1 - made.x0) / share - 1) < 2e-3 && Math.abs((made.y1 - made.y0) / shareY - 1) < 2e-3
+  );
+}
+
+/** Whether the made pixels still reach over the view (or over all that the picture has). */
+function within(camera: Camera, each: Layer, resting: boolean): boolean {
+  const made = each.camera;
+  if (!made) return false;
+  if (!resting) return true;
+  return made.x0 <= camera.x0 && made.x1 >= camera.x1 && made.y0 <= camera.y0 && made.y1 >= camera.y1;
+}
+
+function reaches(each: Layer, camera: Camera): boolean {
+  const g = each.painted.geometry;
+  return g.x0 <= camera.x0 && g.x1 >= camera.x1 && g.y0 <= camera.y0 && g.y1 >= camera.y1;
+}

@@ -1,0 +1,40 @@
+// What draws a picture. Two implementations stand behind this: WebGL2, and a software one for Canvas2D.
+
+import type { Geometry } from '../../../../extension/shared/geometry';
+import type { Camera, PlotSize } from '../../canvas/camera';
+import type { Rgb } from '../../canvas/colour';
+
+/** Colours of what is not a band. */
+export interface PictureStyle {
+  readonly background: Rgb;
+  /** Merged bands: two tones of a hatch. */
+  readonly merged: Rgb;
+  readonly mergedInk: Rgb;
+  /** The line between bands, and how much of it is mixed over the band's colour. */
+  readonly separator: Rgb;
+  readonly separatorShare: number;
+}
+
+/** A picture with its bands' colours (`paintBands`). */
+export interface Painted {
+  readonly geometry: Geometry;
+  readonly colours: Uint32Array;
+}
+
+export interface Renderer {
+  readonly kind: 'webgl2' | 'canvas2d';
+  readonly canvas: HTMLCanvasElement;
+  /** The picture to draw, and the coarse one of the whole run that stands in where the first has nothing. */
+  setPictures(picture: Painted | null, whole: Painted | null): void;
+  setStyle(style: PictureStyle): void;
+  resize(plot: PlotSize): void;
+  /** `resting`: the camera has come to rest, so work that is too slow for a moving picture may be done. */
+  draw(camera: Camera, resting: boolean): void;
+  /** A pixel of what `draw` would show for this camera. */
+  readPixel(camera: Camera, x: number, y: number): [number, number, number, number];
+  dispose(): void;
+}
+
+/** Bands at least this high, and wide, in device pixels, get a line at their upper and left edge. */
+export const SEPARATED_HEIGHT = 4;
+export const SEPARATED_WIDTH = 5;

@@ -1,0 +1,156 @@
+/* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
+// Which colour each band of a picture gets, packed for the renderers.
+
+import {
+  LIT_NEITHER,
+  NO_ALLOCATION,
+  NO_CATEGORY,
+  NO_STACK,
+  type Geometry,
+  type Grouped,
+} from '../../../../extension/shared/geometry';
+import type { Branch } from '../../../../extension/shared/protocol.gen';
+import { mix, type Rgb } from '../../canvas/colour';
+import { areaColours } from './areas';
+import { areaLeader, leadersOf } from './leaders';
+
+/** What is lit up; everything else is dimmed. */
+export type Highlight =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'stacks'; readonly stacks: ReadonlySet<number> }
+  | { readonly kind: 'category'; readonly category: number }
+  /** One area of a picture by group, by its key. */
+  | { readonly kind: 'area'; readonly key: number }
+  /** The allocations of a branch of the live set's tree: the picture marks which of its own those are. */
+  | { readonly kind: 'group'; readonly branch: Branch };
+
+export interface Palette {
+  readonly by: 'stack' | 'category';
+  readonly stacks: readonly Rgb[];
+  readonly categories: readonly Rgb[];
+  /** The categories' names, in the order of their colours. */
+  readonly categoryNames: readonly string[];
+  /** What has no stack, and what is in no area of its own. */
+  readonly noStack: Rgb;
+  readonly none: Rgb;
+  readonly background: Rgb;
+  /** Hatch bands by category as well, so that they differ by more than colour. */
+  readonly patterns: boolean;
+}
+
+/** How much of the neutral colour is in what is reserved and free. */
+const RESERVED = 0.3;
+/** How far a dimmed colour goes towards the background. */
+const DIM = 0.72;
+/** Patterns that the renderers know, none included. */
+export const PATTERNS = 6;
+
+/** In the highest byte of a merged band's word: it has a leader's colour, not the neutral tone. */
+const LED = 0x01000000;
+/** The same, and it is of nothing else: no hatch. */
+export const PLAIN = 2;
+
+/**
+ * One 32-bit word to a band: red, green, blue, and a pattern's number in the highest byte. Behind them one to each
+ * leader of merged bands.
+ */
+export function paintBands(g: Geometry, palette: Palette, highlight: Highlight): Uint32Array {
+  if (g.grouped) return paintAreas(g, g.grouped, palette, highlight);
+  const leaders = leadersOf(g);
+  const words = new Uint32Array(g.bands + leaders.stacks.length);
+  const stacks = packAll(palette.stacks);
+  const categories = packAll(palette.categories);
+  const none = packAll([palette.none]);
+  const dimStacks = packAll(palette.stacks.map((c) => dimmed(c, palette)));
+  const dimCategories = packAll(palette.categories.map((c) => dimmed(c, palette)));
+  const dimNone = packAll([dimmed(palette.none, palette)]);
+  const reserved = pack(mix(palette.background, palette.none, RESERVED));
+  for (let band = 0; band < g.bands; band++) {
+    if (g.allocation[band] === NO_ALLOCATION) {
+      words[band] = reserved;
+      continue;
+    }
+    const lit = isLit(g, band, highlight);
+    const category = g.category[band]!;
+    if (palette.by === 'stack') {
+      const table = lit ? stacks : dimStacks;
+      words[band] = table[g.stack[band]! % table.length]!;
+    } else {
+      const table = lit ? categories : dimCategories;
+      const colour = category < table.length ? table[category]! : (lit ? none : dimNone)[0]!;
+      const pattern = palette.patterns && category !== NO_CATEGORY ? category % PATTERNS : 0;
+      words[band] = (colour | (pattern << 24)) >>> 0;
+    }
+  }
+  for (let leader = 1; leader < leaders.stacks.length; leader++) {
+    const stack = leaders.stacks[leader]!;
+    const category = leaders.categories[leader]!;
+    const lit = leaders.lit[leader]!;
+    if (stack === NO_STACK) continue;
+    if (palette.by === 'category' && category >= palette.categories.length) continue;
+    if (highlight.kind === 'group' && lit === LIT_NEITHER) continue;
+    const colour = colourOf(stack, category, palette);
+    const shown = isLitBy(stack, category, lit, highlight) ? colour : dimmed(colour, palette);
+    words[g.bands + leader] = (pack(shown) | LED) >>> 0;
+  }
+  return words;
+}
+
+/** By group: each area has its colour, and so have the bands that unfold out of it. */
+function paintAreas(g: Geometry, grouped: Grouped, palette: Palette, highlight: Highlight): Uint32Array {
+  const colours = areaColours(grouped, palette);
+  const shown = packAll(colours);
+  const dim = packAll(colours.map((colour) => dimmed(colour, palette)));
+  const words = new Uint32Array(g.bands + 1 + 2 * colours.length);
+  for (let band = 0; band < g.bands; band++) {
+    const table = isLit(g, band, highlight) ? shown : dim;
+    words[band] = table[grouped.group[band]!]!;
+  }
+  for (const [area, { key }] of grouped.areas.entries()) {
+    const all = highlight.kind === 'none' || (highlight.kind === 'area' && highlight.key === key);
+    for (const lit of [false, true]) {
+      const colour = all || (lit && highlight.kind !== 'area') ? shown : dim;
+      words[g.bands + areaLeader(area, lit)] = (colour[area]! | (PLAIN << 24)) >>> 0;
+    }
+  }
+  return words;
+}
+
+export function isLit(g: Geometry, band: number, highlight: Highlight): boolean {
+  if (highlight.kind === 'area') {
+    return g.grouped === null || g.grouped.areas[g.grouped.group[band]!]?.key === highlight.key;
+  }
+  return isLitBy(g.stack[band]!, g.category[band]!, g.lit ? g.lit[band]! : 1, highlight);
+}
+
+function isLitBy(stack: number, category: number, lit: number, highlight: Highlight): boolean {
+  if (highlight.kind === 'stacks') return highlight.stacks.has(stack);
+  if (highlight.kind === 'category') return category === highlight.category;
+  if (highlight.kind === 'group') return lit === 1;
+  return true;
+}
+
+/** The colour of a band as drawn, unless it is dimmed. */
+export function bandColour(g: Geometry, band: number, palette: Palette): Rgb {
+  const { grouped } = g;
+  if (grouped) return areaColours(grouped, palette)[grouped.group[band] ?? -1] ?? palette.none;
+  return colourOf(g.stack[band] ?? 0, g.category[band] ?? NO_CATEGORY, palette);
+}
+
+/** The colour of an allocation in the order of time. */
+export function colourOf(stack: number, category: number, palette: Palette): Rgb {
+  if (palette.by === 'stack') return palette.stacks[stack % palette.stacks.length] ?? palette.none;
+  return palette.categories[category] ?? palette.none;
+}
+
+function dimmed(colour: Rgb, palette: Palette): Rgb {
+  return mix(colour, palette.background, DIM);
+}
+
+function packAll(colours: readonly Rgb[]): Uint32Array {
+  return Uint32Array.from(colours, pack);
+}
+
+export function pack([r, g, b]: Rgb): number {
+  return (r | (g << 8) | (b << 16)) >>> 0;
+}

@@ -1,0 +1,331 @@
+// What is selected or lit up, and the ways from one allocation to the next.
+
+import type {
+  AllocationSummary,
+  Branch,
+  LineAnswer,
+  LocateAnswer,
+  StackAnswer,
+  StepParams,
+} from '../../../extension/shared/protocol.gen';
+import { RequestError, type Api, type Pending } from '../api';
+import type { Plot } from './plot';
+import { fitBox, type Camera } from '../canvas/camera';
+import { highestColumn } from './scene/columns';
+import type { Names } from '../base/names';
+import type { Highlight } from './scene/paint';
+import type { Axis } from '../shell/state';
+
+export type Step = StepParams['direction'];
+
+/** What to do once an allocation is known. */
+type Then = ((allocation: AllocationSummary) => void) | null;
+
+export interface SelectionContext {
+  readonly api: Api;
+  readonly plot: Plot;
+  readonly names: Names;
+  axis(): Axis;
+  device(): number;
+  filter(): string;
+  /** Another device is the one with this allocation. */
+  switchDevice(device: number): void;
+  waiting(sizeBytes: number | null): void;
+  shown(answer: StackAnswer): void;
+  lineShown(answer: LineAnswer): void;
+  /** What is selected is the same, its figures are others. */
+  refreshed(): void;
+  cleared(): void;
+  failed(message: string, advice: string): void;
+  /** Said to screen readers and in the status line. */
+  say(text: string): void;
+}
+
+export class Selection {
+  /** The selected allocation. */
+  current: number | null = null;
+  answer: StackAnswer | null = null;
+  line: LineAnswer | null = null;
+  category: number | null = null;
+  /** The moment at which its neighbours are looked for. */
+  private moment: number | null = null;
+  private pending: Pending<unknown>[] = [];
+
+  constructor(private readonly context: SelectionContext) {}
+
+  /** `moment`: where it was picked; null when that is not known. `reveal` brings it into the view. */
+  select(allocation: number, moment: number | null, reveal: boolean, then: Then = null): void {
+    this.drop();
+    const { plot, names } = this.context;
+    this.current = allocation;
+    this.answer = null;
+    this.line = null;
+    this.category = null;
+    this.moment = moment;
+    // What the picture knows is shown at once.
+    const g = plot.geometry;
+    const band = g ? g.allocation.indexOf(allocation) : -1;
+    const known = names.allocation(allocation);
+    const stack = known?.stack ?? (band >= 0 ? g?.stack[band] : undefined);
+    plot.setSelection({ allocation, life: known ? this.life(known) : null });
+    plot.setHighlight(stack === undefined ? { kind: 'none' } : { kind: 'stacks', stacks: new Set([stack]) });
+    this.context.waiting(known?.size_bytes ?? (band >= 0 ? (g?.size[band] ?? null) : null));
+    this.run(this.askStack(allocation), (answer) => {
+      this.show(answer, reveal);
+      then?.(answer.allocation);
+    });
+  }
+
+  /** Selects what lies at a moment and a height, where the picture merges what is there. */
+  selectAt(moment: number, yBytes: number, then: Then = null): void {
+    const params = {
+      device: this.context.device(),
+      moment,
+      y_bytes: yBytes,
+      filter: this.context.filter(),
+      areas: this.context.plot.grouped,
+    };
+    this.run(this.context.api.request('memlens/hit', params), (answer) => {
+      if (!answer.allocation) return;
+      this.context.names.learn([answer.allocation]);
+      this.select(answer.allocation.allocation, moment, false, then);
+    });
+  }
+
+  /** The picture is another one, of the same axis: what is selected is marked in it. */
+  markAgain(): void {
+    const { current, answer } = this;
+    if (current === null) return;
+    this.context.plot.setSelection({
+      allocation: current,
+      life: answer ? this.life(answer.allocation) : null,
+    });
+  }
+
+  clear(): boolean {
+    return this.lightUp({ kind: 'none' });
+  }
+
+  lightCategory(category: number | null): void {
+    this.lightUp(category === null ? { kind: 'none' } : { kind: 'category', category }, category);
+  }
+
+  /** Lights up an area of the picture by its key; null for none. */
+  lightArea(key: number | null): void {
+    this.lightUp(key === null ? { kind: 'none' } : { kind: 'area', key });
+  }
+
+  lightStacks(stacks: ReadonlySet<number>): void {
+    this.lightUp(stacks.size > 0 ? { kind: 'stacks', stacks } : { kind: 'none' });
+  }
+
+  /** Lights up exactly the allocations of a branch of the live set's tree. */
+  lightGroup(branch: Branch): void {
+    this.lightUp({ kind: 'group', branch });
+  }
+
+  /** Nothing is selected, something may be lit up; false when nothing was selected before either. */
+  private lightUp(highlight: Highlight, category: number | null = null): boolean {
+    const had = this.current !== null || this.line !== null || this.context.plot.highlighted.kind !== 'none';
+    this.drop();
+    this.current = null;
+    this.answer = null;
+    this.line = null;
+    this.category = category;
+    this.moment = null;
+    this.context.plot.setSelection(null);
+    this.context.plot.setHighlight(highlight);
+    this.context.cleared();
+    return had;
+  }
+
+  showLine(file: string, line: number): void {
+    this.clear();
+    this.run(this.askLine(file, line), (answer) => {
+      this.useLine(answer);
+      this.context.lineShown(answer);
+    });
+  }
+
+  /** The filter is another one: the figures of what is selected are those of what fits it. */
+  refresh(): void {
+    this.markAgain();
+    const { current, line } = this;
+    if (current !== null) {
+      this.run(this.askStack(current), (answer) => {
+        if (this.current !== current) return;
+        this.answer = answer;
+        this.context.refreshed();
+      });
+    } else if (line) {
+      this.run(this.askLine(line.file, line.line), (answer) => {
+        if (this.line !== line) return;
+        this.useLine(answer);
+        this.context.refreshed();
+      });
+    }
+  }
+
+  private useLine(answer: LineAnswer): void {
+    this.line = answer;
+    const highlight: Highlight = { kind: 'stacks', stacks: new Set(answer.stacks) };
+    this.context.plot.setHighlight(answer.stacks.length > 0 ? highlight : { kind: 'none' });
+  }
+
+  private askStack(allocation: number): Pending<StackAnswer> {
+    return this.context.api.request('memlens/stack', { allocation, filter: this.context.filter() });
+  }
+
+  private askLine(file: string, line: number): Pending<LineAnswer> {
+    const { context } = this;
+    const of = { device: context.device(), filter: context.filter() };
+    return context.api.request('memlens/line', { file, line, ...of });
+  }
+
+  step(direction: Step): void {
+    const { current } = this;
+    if (current === null) {
+      this.selectLargest();
+      return;
+    }
+    const moment = this.moment ?? this.answer?.allocation.start_moment ?? 0;
+    this.run(
+      this.context.api.request('memlens/step', {
+        allocation: current,
+        moment,
+        direction,
+        filter: this.context.filter(),
+        areas: this.context.plot.grouped,
+      }),
+      (answer) => {
+        if (!answer.allocation) {
+          this.context.say(END[direction]);
+          return;
+        }
+        this.context.names.learn([answer.allocation]);
+        const stays = direction !== 'previous_same_stack' && direction !== 'next_same_stack';
+        this.select(answer.allocation.allocation, stays ? moment : null, true);
+      },
+    );
+  }
+
+  /** The largest allocation at the highest moment in view: a way in for the keyboard. */
+  selectLargest(): void {
+    const { plot, api } = this.context;
+    const moment = highestMoment(plot);
+    this.run(
+      api.request('memlens/live', {
+        device: this.context.device(),
+        moment,
+        offset: 0,
+        limit: 1,
+        filter: this.context.filter(),
+      }),
+      (answer) => {
+        const [largest] = answer.rows;
+        if (largest) this.select(largest.allocation, answer.moment, true);
+        else this.context.say('Nothing is live here.');
+      },
+    );
+  }
+
+  /** Zooms to an allocation's whole life. */
+  zoomTo(allocation: number | null = this.current): void {
+    if (allocation === null) return;
+    this.locate(allocation, this.moment, (box) => {
+      const { plot } = this.context;
+      plot.moveTo(fitBox(box, plot.bounds), true);
+    });
+  }
+
+  private show(answer: StackAnswer, reveal: boolean): void {
+    const { allocation } = answer;
+    const { plot, names } = this.context;
+    names.learn([allocation]);
+    this.answer = answer;
+    if (allocation.device !== this.context.device()) {
+      this.context.switchDevice(allocation.device);
+      this.current = allocation.allocation;
+      this.answer = answer;
+    }
+    plot.setSelection({ allocation: allocation.allocation, life: this.life(allocation) });
+    plot.setHighlight({ kind: 'stacks', stacks: new Set([allocation.stack]) });
+    this.context.shown(answer);
+    if (reveal || this.moment === null) {
+      this.locate(allocation.allocation, this.moment, (box) => {
+        this.moment ??= box.moment;
+        if (reveal) this.bringIntoView(box);
+      });
+    }
+  }
+
+  private bringIntoView(box: Camera): void {
+    const { plot } = this.context;
+    const view = plot.target;
+    const x = shift(view.x0, view.x1, box.x0, box.x1);
+    const y = shift(view.y0, view.y1, box.y0, box.y1);
+    if (x === 0 && y === 0) return;
+    plot.moveTo({ x0: view.x0 + x, x1: view.x1 + x, y0: view.y0 + y, y1: view.y1 + y }, true);
+  }
+
+  private locate(allocation: number, moment: number | null, use: (box: LocateAnswer) => void): void {
+    const axis = this.context.axis();
+    const filter = this.context.filter();
+    const areas = this.context.plot.grouped;
+    this.run(this.context.api.request('memlens/locate', { allocation, axis, moment, filter, areas }), use);
+  }
+
+  private life(a: AllocationSummary): { x0: number; x1: number } | null {
+    const { bounds } = this.context.plot;
+    if (this.context.axis() === 'event') return { x0: a.start_moment, x1: a.end_moment ?? bounds.x1 };
+    return { x0: a.start_time_us ?? bounds.x0, x1: a.end_time_us ?? bounds.x1 };
+  }
+
+  private run<T>(pending: Pending<T>, use: (answer: T) => void): void {
+    this.pending.push(pending);
+    const done = (): void => {
+      this.pending = this.pending.filter((each) => each !== pending);
+    };
+    pending.answer.then(
+      (answer) => {
+        done();
+        use(answer);
+      },
+      (error: unknown) => {
+        done();
+        const problem = error instanceof RequestError ? error.problem : null;
+        if (problem?.code === 'cancelled') return;
+        this.context.failed(problem?.message ?? String(error), problem?.advice ?? '');
+      },
+    );
+  }
+
+  private drop(): void {
+    for (const pending of this.pending) pending.cancel();
+    this.pending = [];
+  }
+}
+
+const END: Record<Step, string> = {
+  older: 'This is the lowest allocation at this moment.',
+  younger: 'This is the highest allocation at this moment.',
+  lower: 'Nothing lies at a lower address at this moment.',
+  higher: 'Nothing lies at a higher address at this moment.',
+  previous_same_stack: 'This is the first allocation of this stack.',
+  next_same_stack: 'This is the last allocation of this stack.',
+};
+
+/** How far to move so that a range is seen: nothing if any good part of it is in view. */
+function shift(from: number, to: number, a: number, b: number): number {
+  const span = to - from;
+  const seen = Math.min(to, b) - Math.max(from, a);
+  if (seen >= Math.min(b - a, span / 8) * 0.999) return 0;
+  // To the middle where it fits, else so that its start is near the left (or lower) end.
+  return b - a < span ? (a + b) / 2 - (from + to) / 2 : a - span * 0.1 - from;
+}
+
+function highestMoment(plot: Plot): number | null {
+  const g = plot.geometry;
+  const column = g && highestColumn(g, plot.camera);
+  return column === null ? null : (g?.moment[column] ?? null);
+}

@@ -1,0 +1,71 @@
+// What can be copied of a row and its table: names, paths, and the rows as text, Markdown or CSV.
+
+import type { Frame } from '../../../extension/shared/protocol.gen';
+import type { Api } from '../api';
+import type { MenuEntry } from './menu';
+import { csvLine } from '../sql/rows';
+import { visible } from '../base/text';
+
+/** A cell as it is shown; a figure with its exact amount, which CSV has in its place. */
+export type CopiedCell = string | { readonly shown: string; readonly exact: number };
+
+export interface CopiedTable {
+  readonly heads: readonly string[];
+  readonly rows: readonly (readonly CopiedCell[])[];
+}
+
+const shown = (cell: CopiedCell): string => visible(typeof cell === 'string' ? cell : cell.shown);
+
+/** Columns with a tab between them, as spreadsheets take them. */
+function asText({ heads, rows }: CopiedTable): string {
+  return [heads, ...rows.map((row) => row.map((cell) => shown(cell).replaceAll('\t', ' ')))]
+    .map((row) => row.join('\t'))
+    .join('\n');
+}
+
+function asMarkdown({ heads, rows }: CopiedTable): string {
+  const cell = (text: string): string => text.replace(/[\\|`*_<>[\]]/g, '\\$&');
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  const numbers = heads.map((_, at) => rows.every((row) => typeof row[at] !== 'string') && rows.length > 0);
+  return [
+    line(heads),
+    line(numbers.map((number) => (number ? '--:' : '---'))),
+    ...rows.map((row) => line(row.map((each) => cell(shown(each))))),
+  ].join('\n');
+}
+
+/** With exact amounts. */
+function asCsv({ heads, rows }: CopiedTable): string {
+  const exact = rows.map((row) => row.map((cell) => (typeof cell === 'string' ? cell : cell.exact)));
+  return [heads, ...exact].map(csvLine).join('');
+}
+
+/** What a row's menu offers to copy; `table` makes the whole table when it is asked for. */
+export function copyItems(
+  api: Pick<Api, 'post'>,
+  row: { readonly name: string; readonly place: Pick<Frame, 'file' | 'line'> | null },
+  table: { readonly one: () => CopiedTable; readonly all: () => CopiedTable } | null,
+): readonly MenuEntry[] {
+  const item = (text: string, make: () => string): MenuEntry => ({
+    ...{ text, key: '' },
+    run: () => {
+      api.post({ type: 'copy', text: make() });
+    },
+  });
+  const { name, place } = row;
+  return [
+    null,
+    item('Copy Name', () => name),
+    ...(place && place.file !== ''
+      ? [item('Copy Path', () => (place.line > 0 ? `${place.file}:${place.line}` : place.file))]
+      : []),
+    ...(table
+      ? [
+          item('Copy Row', () => asText({ heads: [], rows: table.one().rows }).trimStart()),
+          item('Copy Table', () => asText(table.all())),
+          item('Copy Table as Markdown', () => asMarkdown(table.all())),
+          item('Copy Table as CSV', () => asCsv(table.all())),
+        ]
+      : []),
+  ];
+}
