@@ -97,7 +97,7 @@ def _done(job: Job) -> Outcome:
             try:
                 with _scratch() as folder:
                     identity = identity_now(job.file.url)
-                    path, content = fetch(job.file.url, folder)
+                    path, content = fetch(job.file.url, folder, _fetching(job, report))
                     if content in job.known:
                         return outcome("ok", identity, content=content)
                     request = Request(
@@ -127,6 +127,10 @@ def _done(job: Job) -> Outcome:
             "system", f"{worker}: {error.strerror or error}", "Check the worker's disk and permissions."
         )
     return outcome(_status_of(problem), identity, content=content, problem=problem)
+
+
+def _fetching(job: Job, report: Callable[[str, float | None], None]) -> Callable[[int], None]:
+    return lambda read_bytes: report("fetching", min(read_bytes / max(job.file.size_bytes, 1), 1.0))
 
 
 def _status_of(problem: Problem) -> Status:
