@@ -13,7 +13,7 @@ import { SnapshotView, distance, exactBytes, violationsIn } from './view.mjs';
 
 const FILE = 'train.pickle';
 /** More than are read before somebody cancels. */
-const RANKS = 120;
+const RANKS = 800;
 
 let vscode;
 let view;
@@ -29,13 +29,17 @@ before(async () => {
       const summaries = path.join(ROOT, 'tests/e2e/fleet.py');
       execFileSync(venvProgram('python'), [summaries, job]);
       execFileSync(venvProgram('python'), [summaries, path.join(folder, 'stored'), 's3://snapshots/job']);
-      const whole = readFileSync(path.join(folder, FILE));
-      mkdirSync(path.join(folder, 'ranks'));
-      for (let rank = 0; rank < RANKS; rank++)
-        writeFileSync(
-          path.join(folder, 'ranks', `rank${rank}.pickle`),
-          Buffer.concat([whole, Buffer.alloc(rank)]),
-        );
+      const ranks = path.join(folder, 'ranks');
+      mkdirSync(ranks);
+      for (const [name, from, count] of [
+        ['rank', FILE, 10],
+        ['words', 'words.pb.gz', RANKS - 10],
+      ]) {
+        const whole = readFileSync(path.join(folder, from));
+        for (let rank = 0; rank < count; rank++)
+          // Both formats allow zeros at the end, which make it another file.
+          writeFileSync(path.join(ranks, `${name}${rank}`), Buffer.concat([whole, Buffer.alloc(rank)]));
+      }
     },
   });
 });
@@ -298,7 +302,7 @@ test(
     await page.locator('.monaco-dialog-box').getByRole('button', { name: 'Read All' }).click();
     await vscode.runCommand('Notifications: Show Notifications');
     const notice = page.locator('.notification-list-item', { hasText: 'Reading the snapshots of ranks' });
-    await notice.filter({ hasText: new RegExp(`\\d+ of ${RANKS}: rank\\d+\\.pickle`) }).waitFor();
+    await notice.filter({ hasText: new RegExp(`\\d+ of ${RANKS}: \\w+\\d+`) }).waitFor();
     await vscode.tab('memlens-fleet.db').last().waitFor();
     const fleet = await vscode.webview();
     const summary = fleet.locator('.fleet-summary');
@@ -312,7 +316,8 @@ test(
     );
     await vscode.screenshot('fleet-growing');
     await notice.getByRole('button', { name: 'Cancel' }).click();
-    await notice.waitFor({ state: 'hidden' });
+    const fleets = () => vscode.host.processes('-m memlens fleet');
+    while (fleets().length > 0) await page.waitForTimeout(100);
     // What was finished is kept, and the map ends with it.
     const asked = async (...args) =>
       JSON.parse(await vscode.host.commandLine.run(['fleet', ...args, '--json'], vscode.folder));
