@@ -23,6 +23,7 @@ import {
   rowHeight,
   rowWords,
   summaryWords,
+  placeName,
   type Heat,
 } from './layout';
 
@@ -320,7 +321,7 @@ function Head({
   return (
     <>
       <h1 title={visible(found.map.place)}>
-        <bdi>{visible(found.map.place)}</bdi>
+        <bdi>{visible(placeName(found.map.place))}</bdi>
       </h1>
       <span class="fleet-summary" title={summaryWords(found)}>
         {summaryWords(found)}
