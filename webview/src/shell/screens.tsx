@@ -63,8 +63,9 @@ export class ProgressScreen {
     );
   }
 
+  /** An empty stage is the one before. */
   update(stage: string, fraction: number | null): void {
-    this.progress.value = { stage, fraction };
+    this.progress.value = { stage: stage || this.progress.value.stage, fraction };
   }
 }
 
