@@ -115,13 +115,14 @@ interface LegendProps {
 }
 
 function Legend({ shown: { value: shown }, figures: { value: figures }, events }: LegendProps): VNode {
+  const reserved = shown?.reserved ?? null;
   return (
     <>
       <span class="muted area-legend-when">{visible(figures.words)}</span>
       <div class="area-legend-chips">
-        {shown && shown.reserved !== null && (
+        {reserved !== null && (
           <span class="area-legend-plain">
-            <span class="swatch" style={{ background: shown.reserved }} />
+            <span class="swatch" style={{ background: reserved }} />
             {t('Reserved, free')}
           </span>
         )}
