@@ -231,6 +231,8 @@ export type ToWebviewMessage =
   | { type: 'failed'; problem: Problem; canOpenAsText: boolean }
   | { type: 'response'; id: number; ok: true; result: unknown }
   | { type: 'response'; id: number; ok: false; problem: Problem }
+  /** A response over a line between two machines: the result's JSON and its geometry, deflated. */
+  | { type: 'packed'; id: number; json: ArrayBuffer; geometry: ArrayBuffer | null }
   /** Highlight what a source line allocated (from a hover's link or a command). */
   | { type: 'showLine'; file: string; line: number }
   | { type: 'showAllocation'; allocation: number }

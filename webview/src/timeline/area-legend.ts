@@ -1,5 +1,6 @@
 // The areas of the picture by name, with what they come to at the moment that is looked at.
 
+import { t } from '../base/l10n';
 import type { Geometry } from '../../../extension/shared/geometry';
 import type { Area, GroupedBy } from '../../../extension/shared/protocol.gen';
 import { swatchPattern } from './render/area-patterns';
@@ -9,7 +10,6 @@ import type { LegendMoment } from './legend-moment';
 import { patternOf, reservedColour, type Palette } from './scene/paint';
 import { element, replace, setText } from '../widgets/dom';
 import { bytes } from '../base/format';
-import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 
 export interface LegendEvents {

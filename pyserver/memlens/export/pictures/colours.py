@@ -1,7 +1,7 @@
 """Colours of pictures, in a light and in a dark form: the same rules as the view's, which knows more themes.
 
 The rules are those of ``colour.ts`` in ``webview/src/canvas``, ``scene/areas.ts`` and ``pictures/reserved-draw.ts`` in
-``timeline``, and ``flame/colours.ts``.
+``timeline``, and ``flame/colours.ts`` and ``flame/difference.ts``.
 """
 
 import math
@@ -79,6 +79,12 @@ REQUESTED = _on_paper(_ACCENT, 0.85)
 MORE_BOXES = Colour("#c8c8c8", "#4f4f4f")
 PLAIN_BOX = Colour("#b8b8b8", "#8a8a8a")
 
+_CHANGE_LIGHTNESS = ((0.9, 0.72), (0.6, 0.68))
+"""Of no change and of the largest, on a light and on a dark background."""
+_CHANGE_CHROMA = 0.17
+_MORE_HUE, _LESS_HUE = 25, 150
+_CHANGE_STEPS = 16
+
 _CATEGORIES: dict[str, tuple[float, float, float]] = {
     "parameter": (150, 0, 1),
     "gradient": (262, -0.02, 1.15),
@@ -123,6 +129,21 @@ def of_box(kind: NameKind, package: int, name: int) -> Colour:
             return PLAIN_BOX
 
 
+def of_change(relative: float) -> Colour:
+    """The colour of a box by how much of itself it gained (up to 1) or lost (down to -1)."""
+    hue = _MORE_HUE if relative > 0 else _LESS_HUE
+    # even a small change can be distinguished from none
+    depth = (
+        0.25 + 0.75 * math.ceil(min(abs(relative), 1.0) * _CHANGE_STEPS) / _CHANGE_STEPS if relative else 0.0
+    )
+    return Colour(
+        *(
+            _mixed(_oklch(even, 0, 0), _oklch(far, _CHANGE_CHROMA, hue), depth)
+            for even, far in _CHANGE_LIGHTNESS
+        )
+    )
+
+
 def _both(make: Callable[[_Shades], str]) -> Colour:
     return Colour(make(_LIGHT), make(_DARK))
 
@@ -143,6 +164,12 @@ def _of_category(name: str, categories: list[str]) -> Colour:
         name.removesuffix(" (inferred)"), (number * GOLDEN % 1 * 360, number % 3 * 0.05 - 0.05, 1.0)
     )
     return _both(lambda shades: _oklch(shades.lightness[0] + lift, shades.chroma[0] * share, hue))
+
+
+def _mixed(one: str, other: str, share: float) -> str:
+    """A colour between two, by its channels."""
+    pairs = ((int(one[at : at + 2], 16), int(other[at : at + 2], 16)) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 
 def _oklch(lightness: float, chroma: float, hue: float) -> str:

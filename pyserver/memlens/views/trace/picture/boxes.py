@@ -116,9 +116,7 @@ def draw(
     level, drawn = fits
     now = boxes[level]
     header = (*now[1:5], now.quantum, level > 0)
-    return pack(
-        device, grids[now.columns], header, drawn.rects, drawn.bands, drawn.others, lit, drawn.areas
-    )
+    return pack(device, grids[now.columns], header, drawn.rects, drawn.bands, drawn.others, lit, drawn.areas)
 
 
 def grid_of(device: Device, moments_of: Device, box: Box) -> Grid:
