@@ -1,5 +1,6 @@
 // A snapshot's view: which device, axis and colours are shown, and what follows when that changes.
 
+import { t } from '../base/l10n';
 import type { Geometry } from '../../../extension/shared/geometry';
 import {
   AREA_KINDS,
@@ -305,7 +306,7 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   toggleHeight(): void {
     this.plot.setHold(!this.plot.holdsHeight);
-    this.say(this.plot.holdsHeight ? 'The height is held' : 'The height follows what is in view');
+    this.say(this.plot.holdsHeight ? t('The height is held') : t('The height follows what is in view'));
     this.saveSoon();
   }
 
@@ -443,7 +444,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     const from = this.cursors.first?.moment ?? (by > 0 ? -1 : Infinity);
     const found = this.bookmarks.next(this.device.device, from, by);
     if (found) this.goToBookmark(found);
-    else this.say('No bookmarks');
+    else this.say(t('No bookmarks'));
   }
 
   goToBookmark(bookmark: PlacedBookmark): void {
@@ -571,7 +572,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     const { pictures } = this.parts;
     const all: Picker[] = [
       {
-        ...{ label: 'View', key: '', value: this.arrangement.picture },
+        ...{ label: t('View'), key: '', value: this.arrangement.picture },
         options: [STACKED, ...pictures.map(({ id, title }) => ({ value: id, text: title }))],
         pick: (value) => {
           const id = PICTURE_IDS.find((each) => each === value);
@@ -579,7 +580,7 @@ export class SnapshotView implements Commanded, PartsOwner {
         },
       },
       {
-        ...{ label: 'Device', key: 'd', value: String(this.device.device) },
+        ...{ label: t('Device'), key: 'd', value: String(this.device.device) },
         options: this.info.devices.map(({ device, name, peak_bytes: peak, ooms }) => ({
           value: String(device),
           text: `${name} · peak ${bytes(peak)}${ooms > 0 ? ' · out of memory' : ''}`,
@@ -673,7 +674,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.selection.refresh();
     this.changed('filter');
     const { allocations } = device;
-    this.say(filter === '' ? 'No filter' : `${counted(allocations, 'allocation')} fit the filter`);
+    this.say(filter === '' ? t('No filter') : `${counted(allocations, 'allocation')} fit the filter`);
     this.rearranged();
   }
 
