@@ -1,6 +1,5 @@
 // The areas of a picture by group: their colours, and which of them an allocation is in.
 
-import { t } from '../../base/l10n';
 import type { Grouped } from '../../../../extension/shared/geometry';
 import type {
   AllocationSummary,
@@ -10,6 +9,7 @@ import type {
   GroupedBy,
 } from '../../../../extension/shared/protocol.gen';
 import { categoryName, count } from '../../base/format';
+import { t } from '../../base/l10n';
 import type { Rgb } from '../../canvas/colour';
 import type { Palette } from './paint';
 
