@@ -16,10 +16,11 @@ interface IconButtonProps {
   /** Its name and, with the key, its tooltip. */
   readonly label: string;
   readonly shortcut?: string;
+  readonly tabIndex?: number;
   readonly press: (event: MouseEvent) => void;
 }
 
-export function IconButton({ name, label, shortcut = '', press }: IconButtonProps): VNode {
+export function IconButton({ name, label, shortcut = '', tabIndex, press }: IconButtonProps): VNode {
   return (
     <button
       type="button"
@@ -27,6 +28,7 @@ export function IconButton({ name, label, shortcut = '', press }: IconButtonProp
       title={shortcut === '' ? label : `${label} (${shortcut})`}
       aria-label={label}
       {...(shortcut === '' ? {} : { 'aria-keyshortcuts': shortcut })}
+      {...(tabIndex === undefined ? {} : { tabIndex })}
       onClick={press}
     >
       <Icon name={name} />
