@@ -2657,7 +2657,7 @@ export interface TimelineInfo {
 }
 
 /**
- * A part of a trace's picture: the timeline by group, the memory map, or reserved memory.
+ * A part of a trace's picture: the timeline or the memory map by group, or reserved memory.
  *
  * Without `y0` and `y1` a timeline is as high as what it shows; the others are always whole.
  */
@@ -2718,7 +2718,7 @@ export interface TypeRow {
  * The part of the stacked picture, or of the memory map, to draw: `columns` x `rows` pixels over the box.
  *
  * With `lit` the picture says which part of it is in that branch of a tree table, with `lit_stacks` which is of
- * those stacks. With `areas` it is by group; the memory map never is.
+ * those stacks. With `areas` it is by group.
  */
 export interface ViewportParams {
   snapshot: string;

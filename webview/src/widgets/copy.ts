@@ -4,6 +4,7 @@ import type { Frame } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import type { MenuEntry } from './menu';
 import { csvLine } from '../sql/rows';
+import { t } from '../base/l10n';
 import { visible } from '../base/text';
 
 /** A cell as it is shown; a figure with its exact amount, which CSV has in its place. */
@@ -40,6 +41,11 @@ function asCsv({ heads, rows }: CopiedTable): string {
   return [heads, ...exact].map(csvLine).join('');
 }
 
+/** A row alone. */
+export function copyRow(row: readonly CopiedCell[]): string {
+  return asText({ heads: [], rows: [row] }).trimStart();
+}
+
 /** What a row's menu offers to copy; `table` makes the whole table when it is asked for. */
 export function copyItems(
   api: Pick<Api, 'post'>,
@@ -55,16 +61,16 @@ export function copyItems(
   const { name, place } = row;
   return [
     null,
-    item('Copy Name', () => name),
+    item(t('Copy Name'), () => name),
     ...(place && place.file !== ''
-      ? [item('Copy Path', () => (place.line > 0 ? `${place.file}:${place.line}` : place.file))]
+      ? [item(t('Copy Path'), () => (place.line > 0 ? `${place.file}:${place.line}` : place.file))]
       : []),
     ...(table
       ? [
-          item('Copy Row', () => asText({ heads: [], rows: table.one().rows }).trimStart()),
-          item('Copy Table', () => asText(table.all())),
-          item('Copy Table as Markdown', () => asMarkdown(table.all())),
-          item('Copy Table as CSV', () => asCsv(table.all())),
+          item(t('Copy Row'), () => copyRow(table.one().rows[0] ?? [])),
+          item(t('Copy Table'), () => asText(table.all())),
+          item(t('Copy Table as Markdown'), () => asMarkdown(table.all())),
+          item(t('Copy Table as CSV'), () => asCsv(table.all())),
         ]
       : []),
   ];

@@ -1,7 +1,7 @@
 """Colours of pictures, in a light and in a dark form: the same rules as the view's, which knows more themes.
 
-The rules are those of ``webview/src/canvas/colour.ts``, ``timeline/scene/areas.ts``, ``flame/colours.ts`` and
-``flame/difference.ts``.
+The rules are those of ``colour.ts`` in ``webview/src/canvas``, ``scene/areas.ts`` and ``pictures/reserved-draw.ts`` in
+``timeline``, and ``flame/colours.ts`` and ``flame/difference.ts``.
 """
 
 import math
@@ -43,7 +43,39 @@ _DARK = _Shades((0.66, 0.56, 0.75), (0.115, 0.12, 0.095), (0.72, 0.6, 0.59))
 _BOX_CHROMA = (0.12, 0.07, 0.018)
 _BOX_SHADES = 16
 
-OTHER_GROUPS = Colour("#a0a0a0", "#6e6e6e")
+
+class _Inks(NamedTuple):
+    """Colours of VS Code's own themes, Light Modern and Dark Modern, as red, green and blue."""
+
+    light: tuple[int, int, int]
+    dark: tuple[int, int, int]
+
+
+_PAPER = _Inks((255, 255, 255), (31, 31, 31))
+_INK = _Inks((59, 59, 59), (204, 204, 204))
+_ACCENT = _Inks((0, 95, 184), (77, 170, 252))
+_WARNING = _Inks((191, 136, 3), (204, 167, 0))
+
+
+def _on_paper(ink: _Inks, share: float) -> Colour:
+    """So much of an ink on the background."""
+    mixed = (
+        "#"
+        + "".join(
+            f"{round(below + (above - below) * share):02x}" for below, above in zip(paper, over, strict=True)
+        )
+        for paper, over in zip(_PAPER, ink, strict=True)
+    )
+    return Colour(*mixed)
+
+
+OTHER_GROUPS = _on_paper(_INK, 0.4)
+RESERVED_FREE = _on_paper(_INK, 0.12)
+"""What is reserved and free, in the memory map."""
+RESERVED = _on_paper(_INK, 0.22)
+ACTIVE = _on_paper(_WARNING, 0.85)
+ALLOCATED = _on_paper(_ACCENT, 0.5)
+REQUESTED = _on_paper(_ACCENT, 0.85)
 MORE_BOXES = Colour("#c8c8c8", "#4f4f4f")
 PLAIN_BOX = Colour("#b8b8b8", "#8a8a8a")
 
@@ -110,11 +142,6 @@ def of_change(relative: float) -> Colour:
             for even, far in _CHANGE_LIGHTNESS
         )
     )
-
-
-def of_stack(number: int) -> Colour:
-    """The colour of a stack by its number."""
-    return _both(lambda shades: _of_stack(number % _STACK_COLOURS, shades))
 
 
 def _both(make: Callable[[_Shades], str]) -> Colour:

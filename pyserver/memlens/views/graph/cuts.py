@@ -92,7 +92,9 @@ def _freed_of(snapshot: Snapshot, sources: Numbers, target: int) -> int | None:
     start, end = int(stored.referrer_start[target]), int(stored.referrer_start[target + 1])
     if end - start > MOST_LOOKED_AT:
         return None
-    others = np.unique(stored.referrer[start:end])
+    others = stored.referrer[start:end]
+    # they ascend
+    others = others[np.append(True, others[1:] != others[:-1])[: len(others)]]
     others = others[~np.isin(others, sources) & (objects.distance[others] != NEVER)]
     kept = _kept_by(snapshot, others, target, followed(snapshot))
     return None if kept is None else 0 if kept else int(objects.retained[target])
