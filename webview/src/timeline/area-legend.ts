@@ -1,6 +1,5 @@
 // The areas of the picture by name, with what they come to at the moment that is looked at.
 
-import { t } from '../base/l10n';
 import type { Geometry } from '../../../extension/shared/geometry';
 import type { Area, GroupedBy } from '../../../extension/shared/protocol.gen';
 import { swatchPattern } from './render/area-patterns';
