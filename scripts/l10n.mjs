@@ -17,6 +17,9 @@ const PSEUDO = 'qps-ploc';
 /** Folders and files of the page all of whose texts can be translated. */
 const TRANSLATED = [
   'webview/src/base',
+  'webview/src/flame',
+  'webview/src/live-set',
+  'webview/src/profile',
   'webview/src/shell',
   'webview/src/timeline/panes',
   'webview/src/timeline/panel',

@@ -9,7 +9,7 @@ import { shorten } from '../base/text';
 import { css, type Rgb } from '../canvas/colour';
 import { categoriesOf } from '../shell/model';
 import type { ViewContext } from '../shell/context';
-import { IconButton } from '../widgets/icon';
+import { IconButton } from '../widgets/icon-button';
 import { ShareBar } from '../widgets/share-bar';
 import type { GridCell } from '../widgets/tree-grid';
 import type { GroupKind, GroupNode } from './tree';
@@ -114,9 +114,9 @@ function FilterTo({ filter, filterTo }: FilterToProps): VNode {
   return (
     // reached by its key; thousands of stops for Tab would help nobody
     <IconButton
-      name="filter"
+      icon="filter"
       label={t('Filter to this')}
-      shortcut="f"
+      keys="f"
       tabIndex={-1}
       press={(event) => {
         event.stopPropagation();

@@ -152,7 +152,7 @@ export function makeParts(owner: PartsOwner, given: Given): ProfileParts {
 
 /** The flame graph as the picture of the view. */
 function placeFlame(flame: FlamePane, { bins }: ProfileInfo): void {
-  flame.root.classList.add('pane', 'main-flame');
+  flame.root.className += ' pane main-flame';
   // the value is chosen for all of the view, and without times there is no order of time
   flame.without('value', ...(bins === 0 ? (['order'] as const) : []));
   flame.root.prepend(flame.bar);

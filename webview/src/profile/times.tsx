@@ -13,7 +13,7 @@ import { css } from '../canvas/colour';
 import type { Theme } from '../canvas/theme';
 import { Choices } from '../widgets/choice';
 import { element, setLabel } from '../widgets/dom';
-import { IconButton } from '../widgets/icon';
+import { IconButton } from '../widgets/icon-button';
 import { openMenuAt } from '../widgets/menu';
 import { placeText, stretchKinds, stretchName, type Stretch, type StretchKind } from './stretch';
 import { edgeAt, lineColour, maximum, NO_TIMES, TimesPicture, timesOf, type Times } from './times-picture';
@@ -362,7 +362,7 @@ function Head(props: HeadProps): VNode {
       {chosen === 'stretch' && (
         <Choices label={t('What of the stretch')} options={stretchKinds()} value={kind} change={setKind} />
       )}
-      {chosen !== 'nothing' && <IconButton name="close" label={t('The whole run again')} press={whole} />}
+      {chosen !== 'nothing' && <IconButton icon="close" label={t('The whole run again')} press={whole} />}
     </>
   );
 }
