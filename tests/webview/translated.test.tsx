@@ -46,7 +46,7 @@ import { sizesPane } from '../../webview/src/timeline/panes/sizes';
 import { statePane } from '../../webview/src/timeline/panes/state';
 import { stepsPane } from '../../webview/src/timeline/panes/steps';
 import { element } from '../../webview/src/widgets/dom';
-import { legend } from '../../webview/src/widgets/legend';
+import { Legend } from '../../webview/src/widgets/legend';
 import { openMenu } from '../../webview/src/widgets/menu';
 import { Tooltip } from '../../webview/src/widgets/tooltip';
 
@@ -410,5 +410,5 @@ test('figures of a device, parts of what is reserved, and categories', () => {
   ];
   for (const text of texts) assertTranslated(element('p', {}, text), text);
   const names = ['parameter', 'optimizer_state', 'gradient (inferred)', 'unknown'];
-  assertTranslated(legend(names, [], null, nothing), 'the legend');
+  assertView(<Legend names={names} colours={[]} lit={null} press={nothing} />, 'the legend');
 });

@@ -43,11 +43,11 @@ import type { Picker } from '../shell/toolbar';
 import { timelineMenu } from './menu';
 import { Sources } from './sources';
 import { exposeForTests } from './test-hook';
-import { replace, setText } from '../widgets/dom';
+import { setText } from '../widgets/dom';
 import { FileBar } from '../shell/file-bar';
 import { bytes, counted, deviceFigures } from '../base/format';
 import { baseName } from '../base/paths';
-import { legend } from '../widgets/legend';
+import { drawLegend } from '../widgets/legend';
 import { watchTheme } from '../canvas/theme';
 
 /** Which picture is exported; a comparison's is drawn over the own timeline. */
@@ -548,15 +548,18 @@ export class SnapshotView implements Commanded, PartsOwner {
     frame.apply(this.arrangement.notePane() !== null);
     dock.setTall(frame.current.dockTall);
     pickers.value = this.pickers();
-    const light = (category: number | null): void => {
-      this.selection.lightCategory(category);
-      this.rearranged();
-    };
-    replace(
+    const byCategory = this.areas === null && colours.by === 'category';
+    drawLegend(
       frame.legend,
-      this.areas === null &&
-        colours.by === 'category' &&
-        legend(categories, colours.palette.categories, this.selection.category, light),
+      byCategory
+        ? {
+            ...{ names: categories, colours: colours.palette.categories, lit: this.selection.category },
+            press: (category) => {
+              this.selection.lightCategory(category);
+              this.rearranged();
+            },
+          }
+        : null,
     );
     this.showLegend();
     this.saveSoon();
