@@ -153,7 +153,8 @@ cdef inline int64_t intern_hashed(
         if slot.item == 0:
             break
         if slot.code == code and slot.count == count:
-            if memcmp(interner.units.data + slot.start * unit_bytes, units, count * unit_bytes) == 0:
+            # memcmp() takes no null pointers, which nothing at all may be
+            if count == 0 or memcmp(interner.units.data + slot.start * unit_bytes, units, count * unit_bytes) == 0:
                 return slot.item - 1
         place = (place + 1) & (interner.slot_count - 1)
     start = interner.units.count
