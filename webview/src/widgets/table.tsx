@@ -105,7 +105,7 @@ export function Table<R>({ name, label, shown, actions, scroller, about }: Table
     };
   }, []);
   useLayoutEffect(() => {
-    at.value = { row: 0, column: at.value.column };
+    at.value = { row: 0, column: Math.min(at.value.column, Math.max(columns.length - 1, 0)) };
     picked.value = null;
     if (scroller.current) scroller.current.scrollTop = 0;
   }, [answer]);
