@@ -132,6 +132,7 @@ const STEPS = [
     shown: true,
     alone: true,
     commands: async (rest) => {
+      await installFleet();
       process.env.CHROMIUM = await findChromium({ install: true });
       await codeServer;
       // If files are named, only these are run.

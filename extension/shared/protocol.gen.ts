@@ -963,11 +963,12 @@ export interface FlameSvgParams {
   theme: 'dark' | 'light';
 }
 
-/** `folder` is where the copy is put, in a folder of its own. */
+/** `folder` is where the copy is put, in a folder of its own; progress is reported as that of `view`. */
 export interface FleetFetchParams {
   path: string;
   snapshot: number;
   folder: string;
+  view: string;
 }
 
 /** The path of the copy; `known` says that it was there already. */
@@ -996,6 +997,11 @@ export interface FleetHeatParams {
   path: string;
   align?: 'clock' | 'start' | 'step';
   columns?: number;
+}
+
+/** The databases of all fleets that the editor shows: hovers and code lenses show the most over their ranks. */
+export interface FleetsShownParams {
+  paths: string[];
 }
 
 /** A cell; `line` counts from 1 in it. `title` is its first line that says something. */
@@ -1942,6 +1948,12 @@ export interface OpenParams {
   view: string;
 }
 
+/** The argument of the editor's command `memlens.openRank`: a row of `snapshots` in the database `path`. */
+export interface OpenRankArguments {
+  path: string;
+  snapshot: number;
+}
+
 /** `snapshot` names the snapshot in other requests; the same file has the same name for each view. */
 export interface OpenResult {
   snapshot: string;
@@ -2325,6 +2337,8 @@ export interface Settings {
   cache_directory: string;
   libraries: string[];
   snapshots: string[];
+  fleets: string[];
+  fleet_figures: boolean;
   memray_python: string;
 }
 
@@ -2837,6 +2851,7 @@ export interface Requests {
   'memlens/linesMoved': { params: LinesMovedParams; result: Done };
   'memlens/cellHover': { params: HoverParams; result: HoverResult };
   'memlens/cell': { params: CellParams; result: CellResult };
+  'memlens/fleetsShown': { params: FleetsShownParams; result: Done };
   'memlens/fleetHeat': { params: FleetHeatParams; result: HeatMap };
   'memlens/fleetFile': { params: FleetFileParams; result: FleetFileResult };
   'memlens/fleetFetch': { params: FleetFetchParams; result: FleetFetchResult };

@@ -27,6 +27,8 @@ export function readSettings(memory: vscode.Memento): Settings {
     libraries: texts(settings.get('libraries')),
     // VS Code opens files in views.
     snapshots: [],
+    fleets: texts(settings.get('fleet.folders')),
+    fleet_figures: settings.get('fleet.figures') !== false,
     memray_python: settings.get('memray.python', ''),
   };
 }

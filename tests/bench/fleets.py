@@ -1,44 +1,92 @@
-"""What the engine of fleets costs and gains: ``python tests/bench/fleets.py`` after ``npm test -- --only python`` once.
+"""What the engine of fleets costs and gains: ``python tests/bench/fleets.py``, and a part of ``npm run bench``.
 
-The same snapshots are summarised by one bare process after the other, by as many bare processes at once as there
-are workers, and by the engine. CPU seconds are of all processes together, of the engine with its scheduler, and don't
-depend on what else the machine does, as wall-clock times do. Then many small files; and what each worker itself holds.
+Both need the packages of ``memlens[fleet]`` in .cache/fleet, which ``npm test -- --only python`` installs.
+
+The same files are read by one reader, one after the other; by as many readers at once as there are workers, with
+nothing that distributes files and keeps summaries; by a bare process for each file; and by the engine. CPU seconds are
+of all processes together, of the engine with its scheduler, and don't depend on what else the machine does, as
+wall-clock times do. Then many small files, with the seconds of each thousand as it grows, and what each process holds.
 """
 
 import argparse
+import ctypes
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.bench.generate import generate  # noqa: E402
-from tests.python.fleet_cluster import environment  # noqa: E402
+from tests.python.fleet_cluster import HAS_PACKAGES, environment  # noqa: E402
+
+from memlens.fleet.reader import Reader, Request  # noqa: E402
 
 MEMLENS = [sys.executable, "-m", "memlens", "fleet"]
+LARGE_EVENTS = 560_000
+"""Such a trace is 100 MB."""
+_PR_SET_CHILD_SUBREAPER = 36
+_MADE = 4
+"""So many traces are made; the others are copies with other bytes after the last."""
 
 
 def cpu_s() -> float:
     """CPU seconds of all processes that this one has waited for, and of those that they have."""
+    with suppress(ChildProcessError):
+        # a process whose parent has ended is this one's child, see fleets()
+        while os.waitpid(-1, 0)[0]:
+            pass
     times = os.times()
     return times.children_user + times.children_system
 
 
-def measured(work: Any) -> dict[str, float]:
+def measured(work: Callable[[], object]) -> dict[str, float]:
     began, began_cpu = time.perf_counter(), cpu_s()
     work()
     return {"wall_s": time.perf_counter() - began, "cpu_s": cpu_s() - began_cpu}
 
 
-def bare(files: list[Path], at_once: int) -> dict[str, float]:
+def by_readers(files: list[Path], at_once: int) -> dict[str, float]:
+    """So many readers, which take the next file when they are done with one; what they find is dropped."""
+    left: SimpleQueue[Path] = SimpleQueue()
+    for file in files:
+        left.put(file)
+
+    def one() -> None:
+        reader = Reader()
+        try:
+            while True:
+                with tempfile.TemporaryDirectory() as folder:
+                    archive = str(Path(folder) / "archive")
+                    reader.read(
+                        Request(str(left.get_nowait()), archive, False, 0), lambda _stage, _done: None
+                    )
+        except Empty:
+            pass
+        finally:
+            reader.close()
+
+    def work() -> None:
+        with ThreadPoolExecutor(at_once) as pool:
+            for each in [pool.submit(one) for _ in range(at_once)]:
+                each.result()
+
+    return measured(work)
+
+
+def by_processes(files: list[Path], at_once: int) -> dict[str, float]:
     """A process for each file, with nothing that distributes them."""
 
     def one(file: Path) -> None:
@@ -54,11 +102,12 @@ def bare(files: list[Path], at_once: int) -> dict[str, float]:
 
 
 def by_engine(folder: Path, workers: int) -> dict[str, Any]:
-    """The engine, with the resident sets of its workers as they were while it ran."""
-    held: dict[int, list[int]] = {}
+    """The engine, with when files were done, and the resident sets of its processes while it ran."""
+    held: dict[str, list[int]] = {}
+    done_s: list[float] = []
+    answer: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as out:
         command = [*MEMLENS, str(folder), "--out", out, "--workers", str(workers), "--progress", "json"]
-        answer: dict[str, Any] = {}
 
         def work() -> None:
             with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as process:
@@ -66,35 +115,47 @@ def by_engine(folder: Path, workers: int) -> dict[str, Any]:
                 watcher.start()
                 for text in process.stdout or ():
                     line = json.loads(text)
-                    if line["type"] == "done":
+                    if line["type"] == "file":
+                        done_s.append(time.perf_counter())
+                    elif line["type"] == "done":
                         answer.update(line)
 
         took = measured(work)
-        size = sum(file.stat().st_size for file in Path(out).glob("memlens-fleet.db"))
+        size = (Path(out) / "memlens-fleet.db").stat().st_size
     assert answer["ok"] == answer["files"], answer
     return {
         **took,
         "inside_s": answer["seconds"],
+        "done_s": done_s,
         "summary_bytes_per_file": size // answer["files"],
-        "worker_rss_bytes": [{"early": series[len(series) // 4], "last": series[-1], "most": max(series)}
-                             for series in held.values() if len(series) > 4],
-    }  # fmt: skip
+        "rss_bytes": {
+            name: {"early": series[len(series) // 4], "last": series[-1], "most": max(series)}
+            for name, series in held.items()
+            if len(series) > 4
+        },
+    }
 
 
-def watch(process: subprocess.Popen[str], held: dict[int, list[int]]) -> None:
-    """The resident sets of Dask's worker processes, which multiprocessing spawns."""
+def watch(process: subprocess.Popen[str], held: dict[str, list[int]]) -> None:
+    """The resident sets of the engine's own process and of those that it started, without readers."""
     while process.poll() is None:
+        parents: dict[int, int] = {}
+        resident: dict[int, int] = {}
         for entry in Path("/proc").iterdir():
-            try:
-                if not entry.name.isdigit() or b"spawn_main" not in (entry / "cmdline").read_bytes():
-                    continue
+            with suppress(OSError, KeyError, ValueError):
                 fields = dict(
                     line.split(":", 1) for line in (entry / "status").read_text().splitlines() if ":" in line
                 )
-                if int(fields["PPid"]) == process.pid:
-                    held.setdefault(int(entry.name), []).append(int(fields["VmRSS"].split()[0]) * 1024)
-            except (OSError, KeyError, ValueError):
-                continue
+                if b"reader" not in (entry / "cmdline").read_bytes():
+                    parents[int(entry.name)] = int(fields["PPid"])
+                    resident[int(entry.name)] = int(fields["VmRSS"].split()[0]) * 1024
+        for number, rss_bytes in resident.items():
+            ancestor = number
+            while ancestor != process.pid and ancestor in parents:
+                ancestor = parents[ancestor]
+            if ancestor == process.pid:
+                name = "engine" if number == process.pid else f"worker {number}"
+                held.setdefault(name, []).append(rss_bytes)
         time.sleep(0.5)
 
 
@@ -103,49 +164,112 @@ def make(folder: Path, count: int, events: int) -> list[Path]:
     folder.mkdir()
     files = [folder / f"rank{rank}.pickle" for rank in range(count)]
     for rank, file in enumerate(files):
-        generate(file, events + 30 * rank)
+        if rank < _MADE:
+            generate(file, events + 30 * rank, seed=rank)
+        else:
+            shutil.copyfile(files[rank % _MADE], file)
+            with file.open("ab") as end:
+                end.write(bytes(rank // _MADE))
     return files
+
+
+def make_small(folder: Path, count: int) -> None:
+    """Copies of a small profile, which differ in the zeros that gzip allows at the end."""
+    folder.mkdir()
+    sample = (ROOT / "samples" / "words.pb.gz").read_bytes()
+    for number in range(count):
+        (folder / f"{number}.pb.gz").write_bytes(sample + bytes(number))
+
+
+def fleets(
+    folder: Path, count: int, events: int, small: int, workers: int = 2, rounds: int = 1
+) -> dict[str, Any]:
+    """All of it, in a folder that is emptied after it."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    with tempfile.TemporaryDirectory(prefix="fleet-", dir=folder) as name:
+        scratch = Path(name)
+        files = make(scratch / "large", count, events)
+        found: dict[str, Any] = {
+            "files": count, "file_bytes": sum(file.stat().st_size for file in files) // count, "workers": workers,
+            "load": os.getloadavg(), "rounds": [],
+        }  # fmt: skip
+        for _ in range(rounds):
+            found["rounds"].append(
+                {
+                    "one_reader": by_readers(files, 1),
+                    "readers": by_readers(files, workers),
+                    "engine": by_engine(scratch / "large", workers),
+                    "processes": by_processes(files, workers),
+                }
+            )
+        shutil.rmtree(scratch / "large")
+        make_small(scratch / "small", small)
+        found["small"] = {"files": small, **by_engine(scratch / "small", workers)}
+    return found
+
+
+def fleet_rows(found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    """Rows of the table of ``npm run bench``."""
+    if not found:
+        return []
+
+    files = f"{found['files']} files of {found['file_bytes'] / 1e6:.0f} MB"
+    small, workers = found["small"], found["workers"]
+    step = min(1000, small["files"])
+    done = [small["done_s"][0], *small["done_s"][step - 1 :: step]]
+    thousands = [f"{(late - early) / step * 1000:.0f}" for early, late in pairwise(done)]
+    memory = ", ".join(
+        f"{name.split()[0]} {each['early'] / 2**20:.0f} → {each['last'] / 2**20:.0f} MiB"
+        for name, each in small["rss_bytes"].items()
+    )
+    one, engine, readers, processes = (
+        {what: min(float(each[arm][what]) for each in found["rounds"]) for what in ("wall_s", "cpu_s")}
+        for arm in ("one_reader", "engine", "readers", "processes")
+    )
+    faster = f"{one['wall_s'] / engine['wall_s']:.2f}x ({one['wall_s']:.1f} s, {engine['wall_s']:.1f} s)"
+    over = engine["cpu_s"] / processes["cpu_s"] - 1
+    over_processes = f"{over:+.1%} ({engine['cpu_s']:.1f} s, {processes['cpu_s']:.1f} s)"
+    over_readers = f"{engine['cpu_s'] / readers['cpu_s'] - 1:+.1%} ({readers['cpu_s']:.1f} s)"
+    costs = (
+        f"{', '.join(thousands)} s; {small['cpu_s'] / small['files'] * 1000:.0f} CPU s; "
+        f"{small['summary_bytes_per_file'] / 1000:.0f} kB of summary a file"
+    )
+    return [
+        (f"fleet: {files}, {workers} workers against one reader", "1.7x", "1.9x", faster),
+        ("fleet: CPU of the engine over bare processes, one a file", "10%", "0%", over_processes),
+        ("fleet: CPU of the engine over bare readers, which fork", "—", "10%", over_readers),
+        (f"fleet: {small['files']:,} small files, seconds a thousand as it grows", "flat", "flat", costs),
+        ("fleet: resident sets after a quarter of them and at the end", "flat", "flat", memory),
+    ]
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--files", type=int, default=64)
-    arguments.add_argument("--events", type=int, default=560_000, help="in each: 560,000 are 100 MB")
-    arguments.add_argument(
-        "--small", type=int, nargs="*", default=[1024, 2048, 4096], help="numbers of small files"
-    )
+    arguments.add_argument("--events", type=int, default=LARGE_EVENTS, help="in each: 560,000 are 100 MB")
+    arguments.add_argument("--small", type=int, default=4096, help="how many small files")
     arguments.add_argument("--workers", type=int, default=2)
     arguments.add_argument("--rounds", type=int, default=1)
+    arguments.add_argument("--out", type=Path, help="write every figure there as JSON")
     options = arguments.parse_args()
-    with tempfile.TemporaryDirectory(prefix="memlens-bench-") as name:
-        folder = Path(name)
-        files = make(folder / "large", options.files, options.events)
-        print(f"{len(files)} files of {sum(file.stat().st_size for file in files) / len(files) / 1e6:.1f} MB")
-        for _ in range(options.rounds):
-            print(f"load {os.getloadavg()[0]:.1f}")
-            one, many = bare(files, 1), bare(files, options.workers)
-            engine = by_engine(folder / "large", options.workers)
-            for title, found in (("one process", one), ("bare processes", many), ("engine", engine)):
-                print(f"{title}: {json.dumps(found)}")
-            print(
-                f"engine against one process: {one['wall_s'] / engine['wall_s']:.2f}x faster; overhead over bare "
-                f"processes: {engine['wall_s'] / many['wall_s'] - 1:+.1%} wall, "
-                f"{engine['cpu_s'] / many['cpu_s'] - 1:+.1%} CPU"
-            )
-        sample = (ROOT / "samples" / "words.pb.gz").read_bytes()
-        for count in options.small:
-            small = folder / f"small{count}"
-            small.mkdir()
-            for number in range(count):
-                # gzip has room for a comment of any length in its trailing zeros
-                (small / f"{number}.pb.gz").write_bytes(sample + bytes(number))
-            print(f"load {os.getloadavg()[0]:.1f}")
-            found = by_engine(small, options.workers)
-            print(
-                f"{count} small files: {found['wall_s'] / count * 1000:.1f} s and "
-                f"{found['cpu_s'] / count * 1000:.1f} CPU s a thousand: {json.dumps(found)}"
-            )
+    found = fleets(
+        Path(tempfile.gettempdir()),
+        options.files,
+        options.events,
+        options.small,
+        options.workers,
+        options.rounds,
+    )
+    for row in fleet_rows(found):
+        print(f"{row[0]}: {row[3]} (must {row[1]}, aim {row[2]})")
+    print(f"load {found['load'][0]:.1f} at the start, {os.getloadavg()[0]:.1f} at the end")
+    if options.out:
+        options.out.write_text(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":
+    if not HAS_PACKAGES:
+        sys.exit(
+            "There are no packages of memlens[fleet] in .cache/fleet: run npm test -- --only python once."
+        )
     main()

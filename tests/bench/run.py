@@ -24,10 +24,12 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.bench.beside import ingest_beside  # noqa: E402
+from tests.bench.fleets import LARGE_EVENTS, fleet_rows, fleets  # noqa: E402
 from tests.bench.generate import generate  # noqa: E402
 from tests.bench.heap_dumps import heap_dumps, heap_rows  # noqa: E402
 from tests.bench.profiles import profile_rows, profiles  # noqa: E402
 from tests.bench.python_heaps import python_heaps, python_rows  # noqa: E402
+from tests.python.fleet_cluster import HAS_PACKAGES  # noqa: E402
 from tests.python.lsp_client import LspClient  # noqa: E402
 
 PICKLE_LOAD = (
@@ -295,6 +297,8 @@ def table(results: dict[str, Any]) -> str:
         row(*values)
     for values in python_rows(results.get("python_heaps", {})):
         row(*values)
+    for values in fleet_rows(results.get("fleets", {})):
+        row(*values)
     drawn = results.get("webview")
     if drawn:
         row(f"pan and zoom, {drawn['bands']:,} bands, scripting a frame ({drawn['renderer']})", "8 ms", "4 ms",
@@ -345,6 +349,9 @@ def main() -> None:
             results["profiles"] = timed("profiles", partial(profiles, folder, options.rounds))
             results["heap_dumps"] = timed("heap dumps", partial(heap_dumps, folder))
             results["python_heaps"] = timed("heaps of Python", python_heaps)
+        if HAS_PACKAGES:
+            of = (8, LARGE_EVENTS // 4, 256) if options.quick else (64, LARGE_EVENTS, 4096)
+            results["fleets"] = timed("fleets", partial(fleets, folder, *of))
     if not options.no_webview:
         results["webview"] = timed("drawing", partial(webview, 20_000))
         results["flame"] = timed("drawing flame graphs", partial(flame_drawing, 100_000))

@@ -1,4 +1,4 @@
-"""Makes the summaries of 400 ranks in FOLDER.fleet, of which rank 7 differs: ``python fleet.py FOLDER``."""
+"""Makes the summaries of 400 ranks in FOLDER.fleet, of which rank 7 differs: ``python fleet.py FOLDER [PLACE]``."""
 
 import math
 import sys
@@ -24,7 +24,8 @@ def curve(rank: int) -> list[int]:
 
 def main() -> None:
     folder = Path(sys.argv[1]).absolute()
-    with closing(Database(folder.with_name(f"{folder.name}.fleet"), str(folder))) as database:
+    place = sys.argv[2] if len(sys.argv) > 2 else str(folder)
+    with closing(Database(folder.with_name(f"{folder.name}.fleet"), place)) as database:
         for rank in range(RANKS):
             values = curve(rank)
             peak = max(values)

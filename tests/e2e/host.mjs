@@ -8,6 +8,7 @@ import { findChromium } from '../../scripts/lib/chromium.mjs';
 import { installCodeServer } from '../../scripts/lib/code-server.mjs';
 import { startVSCodeServer } from '../../scripts/lib/vscode-server.mjs';
 import { CommandLine } from './command-line.mjs';
+import { fleetEnvironment } from './store.mjs';
 
 export const CHROMIUM_FLAGS = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
@@ -46,6 +47,9 @@ class Host {
   // archives of the person at this machine stay out of it
   #cache = mkdtempSync(path.join(os.tmpdir(), 'memlens-e2e-cache-'));
 
+  /** Where fsspec finds which stores there are. */
+  stores = path.join(this.#cache, 'fsspec');
+
   static async start(settings, flags) {
     const host = new Host();
     try {
@@ -56,7 +60,7 @@ class Host {
         // For a check of a package: it is installed in place of this checkout.
         installed: process.env.MEMLENS_PACKAGE,
         settings,
-        env: { XDG_CACHE_HOME: host.#cache },
+        env: { XDG_CACHE_HOME: host.#cache, ...fleetEnvironment(host.stores) },
       });
       const args = [...CHROMIUM_FLAGS, ...flags];
       host.#browser = await chromium.launch({ executablePath, headless: true, args });

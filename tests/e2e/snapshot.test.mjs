@@ -2,14 +2,18 @@
 // that line and read its totals, and come back from there to the picture. All figures are those of the command line.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { venvProgram } from '../../scripts/lib/paths.mjs';
+import { poorContrasts } from './contrast.mjs';
 import { ROOT, openVSCode } from './harness.mjs';
-import { SnapshotView, distance, exactBytes } from './view.mjs';
+import { Store, hasFleet } from './store.mjs';
+import { SnapshotView, distance, exactBytes, violationsIn } from './view.mjs';
 
 const FILE = 'train.pickle';
+/** More than are read before somebody cancels. */
+const RANKS = 800;
 
 let vscode;
 let view;
@@ -22,7 +26,20 @@ before(async () => {
       const job = path.join(folder, 'job');
       mkdirSync(job);
       copyFileSync(path.join(folder, FILE), path.join(job, 'rank7.pickle'));
-      execFileSync(venvProgram('python'), [path.join(ROOT, 'tests/e2e/fleet.py'), job]);
+      const summaries = path.join(ROOT, 'tests/e2e/fleet.py');
+      execFileSync(venvProgram('python'), [summaries, job]);
+      execFileSync(venvProgram('python'), [summaries, path.join(folder, 'stored'), 's3://snapshots/job']);
+      const ranks = path.join(folder, 'ranks');
+      mkdirSync(ranks);
+      for (const [name, from, count] of [
+        ['rank', FILE, 10],
+        ['words', 'words.pb.gz', RANKS - 10],
+      ]) {
+        const whole = readFileSync(path.join(folder, from));
+        for (let rank = 0; rank < count; rank++)
+          // Both formats allow zeros at the end, which make it another file.
+          writeFileSync(path.join(ranks, `${name}${rank}`), Buffer.concat([whole, Buffer.alloc(rank)]));
+      }
     },
   });
 });
@@ -256,10 +273,93 @@ test('a folder of ranks is a heat map, and the one that differs is opened from i
   await fleet.getByLabel('Align by').selectOption('step');
   await fleet.locator('.fleet-axis', { hasText: 'step 4' }).waitFor();
   await fleet.getByLabel('Rows').selectOption('all');
-  await vscode.setTheme('light');
-  await vscode.screenshot('fleet-light');
-  await vscode.setTheme('dark');
+  const [head, controls] = await Promise.all(
+    ['.fleet-head', '.fleet-controls'].map((part) => fleet.locator(part).boundingBox()),
+  );
+  assert.ok(head.width < 1100 && head.height < 75, `two lines at most: ${head.width} × ${head.height}`);
+  assert.ok(controls.height < 30, 'and the controls are one');
+  for (const theme of ['light', 'hc', 'dark']) {
+    await vscode.setTheme(theme);
+    await vscode.screenshot(`fleet-${theme}`);
+    const { looked, poor } = await fleet.evaluate(poorContrasts, ['.fleet']);
+    assert.ok(looked > 8, `${looked} texts`);
+    assert.deepEqual([poor, await violationsIn(fleet)], [[], []], theme);
+  }
+  await vscode.page.setViewportSize({ width: 820, height: 700 });
+  await vscode.screenshot('fleet-narrow');
+  await vscode.page.setViewportSize({ width: 1400, height: 900 });
   await vscode.page.mouse.click(box.x + box.width / 2, box.y + 1);
   await vscode.tab('rank7.pickle').waitFor();
   await SnapshotView.visible(vscode);
+});
+
+const fleetTest = { skip: !hasFleet && 'no .cache/fleet' };
+
+test(
+  'a folder is read while its map grows, until somebody cancels; its lines are in hovers',
+  fleetTest,
+  async () => {
+    const { page } = vscode;
+    await vscode.runCommand('Memlens: Open Folder as Fleet');
+    await vscode.choosePath(/^\//, path.join(vscode.folder, 'ranks') + path.sep);
+    await page.locator('.monaco-dialog-box').getByRole('button', { name: 'Read All' }).click();
+    await vscode.runCommand('Notifications: Show Notifications');
+    const notice = page.locator('.notification-list-item', { hasText: 'Reading the snapshots of ranks' });
+    await notice.filter({ hasText: new RegExp(`\\d+ of ${RANKS}: \\w+\\d+`) }).waitFor();
+    await vscode.tab('memlens-fleet.db').last().waitFor();
+    const fleet = await vscode.webview();
+    const summary = fleet.locator('.fleet-summary');
+    const count = async () => Number.parseInt(await summary.innerText(), 10);
+    await summary.filter({ hasText: /^\d+ snapshots? ·/ }).waitFor();
+    const first = await count();
+    assert.ok(first < RANKS, `the map shows ${first} at first`);
+    await fleet.waitForFunction(
+      (from) => parseInt(document.querySelector('.fleet-summary').innerText, 10) > from,
+      first,
+    );
+    await vscode.screenshot('fleet-growing');
+    await notice.getByRole('button', { name: 'Cancel' }).click();
+    const fleets = () => vscode.host.processes('-m memlens fleet');
+    while (fleets().length > 0) await page.waitForTimeout(100);
+    // What was finished is kept, and the map ends with it.
+    const asked = async (...args) =>
+      JSON.parse(await vscode.host.commandLine.run(['fleet', ...args, '--json'], vscode.folder));
+    const { length: snapshots } = (await asked('peaks', 'ranks.fleet')).rows;
+    assert.ok(snapshots > first && snapshots < RANKS, `${snapshots} were read`);
+    await summary.filter({ hasText: new RegExp(`^${snapshots} snapshots ·`) }).waitFor();
+
+    const [{ line, most_bytes: most }] = await asked('lines', 'ranks.fleet', '--search', 'model.py');
+    const source = readFileSync(path.join(vscode.folder, 'model.py'), 'utf8').split('\n')[line - 1].trim();
+    await vscode.runCommand('Notifications: Clear All Notifications');
+    await vscode.openFile('model.py');
+    await page.keyboard.press('Control+G');
+    await page.keyboard.type(`${line}`);
+    await page.keyboard.press('Enter');
+    const text = await vscode.hoverText(source, { expecting: /the most over/ });
+    assert.match(text, new RegExp(`ranks\\.fleet · the most over ${snapshots} ranks`));
+    assert.match(
+      text,
+      new RegExp(`Live at peak: .*\\b${exactBytes(most).replaceAll(',', '\\,')}\\) in rank`),
+    );
+    await vscode.screenshot('fleet-hover');
+  },
+);
+
+test('a rank of a store is fetched, and opened', fleetTest, async () => {
+  const { page } = vscode;
+  const store = await Store.start(vscode.host.stores);
+  try {
+    await store.put('job/rank7.pickle', readFileSync(path.join(vscode.folder, FILE)));
+    await vscode.runCommand('View: Close All Editors');
+    await vscode.openFile('stored.fleet/memlens-fleet.db');
+    const fleet = await vscode.webview();
+    const map = fleet.locator('.fleet-scroll[data-drawn]');
+    await map.press('ArrowDown');
+    await map.press('Enter');
+    await page.locator('.monaco-dialog-box').getByRole('button', { name: 'Fetch' }).click();
+    await vscode.tab('rank7.pickle').waitFor();
+    await SnapshotView.visible(vscode);
+  } finally {
+    await store.close();
+  }
 });

@@ -124,17 +124,7 @@ export class SnapshotView {
 
   /** What axe-core finds wrong in the view as it is now, in a line for each element. */
   async violations() {
-    await this.frame.evaluate(AXE);
-    return await this.frame.evaluate(async () => {
-      const { violations } = await window.axe.run(document, {
-        resultTypes: ['violations'],
-        // a webview is a part of VS Code's page, which has the landmarks and the heading
-        rules: { region: { enabled: false }, 'page-has-heading-one': { enabled: false } },
-      });
-      return violations.flatMap(({ id, help, nodes }) =>
-        nodes.map(({ html }) => `${id}: ${help}: ${html.slice(0, 160)}`),
-      );
-    });
+    return await violationsIn(this.frame);
   }
 
   /** Nothing is selected, so there are no details. */
@@ -343,4 +333,19 @@ export async function boxesStandStill(boxes) {
     if (!same) await new Promise((resolve) => setTimeout(resolve, 150));
     return same;
   }, 'the boxes stand still');
+}
+
+/** What axe-core finds wrong in a webview as it is now, in a line for each element. */
+export async function violationsIn(frame) {
+  await frame.evaluate(AXE);
+  return await frame.evaluate(async () => {
+    const { violations } = await window.axe.run(document, {
+      resultTypes: ['violations'],
+      // a webview is a part of VS Code's page, which has the landmarks and the heading
+      rules: { region: { enabled: false }, 'page-has-heading-one': { enabled: false } },
+    });
+    return violations.flatMap(({ id, help, nodes }) =>
+      nodes.map(({ html }) => `${id}: ${help}: ${html.slice(0, 160)}`),
+    );
+  });
 }

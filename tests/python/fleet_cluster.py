@@ -3,6 +3,7 @@ interface on ports that the system chooses, and both ended with the test."""
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -123,6 +124,13 @@ class Store:
 
     def put(self, key: str, data: bytes) -> None:
         self._put(f"/snapshots/{key}", data)
+
+    def keys(self, prefix: str) -> list[str]:
+        """The names of what is there."""
+        with urllib.request.urlopen(
+            f"{self.url}/snapshots?list-type=2&prefix={prefix}", timeout=30
+        ) as answer:
+            return re.findall(r"<Key>(.*?)</Key>", answer.read().decode())
 
     def _put(self, path: str, data: bytes) -> None:
         headers = {

@@ -5,6 +5,7 @@ The engine and the store are those of ``.cache/fleet``, which ``npm test`` insta
 
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -28,10 +29,11 @@ from tests.python.fleet_cluster import (
     fleet,
     start_fleet,
 )
+from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import wait_until, write_snapshot
 
-from memlens.fleet.database import FILE_NAME, open_fleet
-from memlens.fleet.tables import SNAPSHOTS, TABLES, columns_of
+from memlens.fleet.database import FILE_NAME, Database, open_fleet
+from memlens.fleet.tables import SNAPSHOTS, TABLES, SnapshotRow, columns_of
 
 pytestmark = pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see the head of this file")
 
@@ -196,9 +198,9 @@ def test_a_dying_worker(job: Path, cluster: Cluster, tmp_path: Path) -> None:
         with suppress(ProcessLookupError):
             os.kill(int(process[1]), signal.SIGKILL)
 
-    for name in killed:
-        # long enough to be killed half-way
-        write_snapshot(job / name, 80_000)
+    # long enough to be killed half-way
+    write_snapshot(job / "rank0.pickle", 600_000)
+    (job / "rank2.pickle").write_bytes((job / "rank0.pickle").read_bytes() + b".")
     lines = fleet(job, "--out", tmp_path / "out", "--scheduler", cluster.address, on_line=kill)
     done = by_name(lines)
     assert done["rank2.pickle"]["status"] == "ok"
@@ -248,7 +250,9 @@ def test_a_store(cluster: Cluster, store: Store, tmp_path: Path, sample: Path) -
 
     write()
     out = tmp_path / "out"
-    arguments = ("s3://snapshots/job", "--out", out, "--scheduler", cluster.address)
+    arguments = (
+        "s3://snapshots/job", "--out", out, "--scheduler", cluster.address, "--archives", "s3://snapshots/archives",
+    )  # fmt: skip
     with rewriting(write):
         lines = fleet(*arguments, env=store.env)
     done = by_name(lines)
@@ -260,6 +264,13 @@ def test_a_store(cluster: Cluster, store: Store, tmp_path: Path, sample: Path) -
     lines = fleet(*arguments, env=store.env)
     assert {name: line["status"] for name, line in by_name(lines).items()} == {"rank2.pickle": "ok"}
     assert [name for name, status in rows(out) if status == "ok"] == ["rank0.pickle", "rank2.pickle"]
+    # archives went to the store, whole and by their content
+    kept = {
+        f"archives/{content}-{size}/manifest.json"
+        for content, size in rows(out, "SELECT content, size_bytes FROM snapshots WHERE status = 'ok'")
+    }
+    assert {key for key in store.keys("archives/") if key.endswith("manifest.json")} == kept
+    assert len({key.split("/")[2] for key in store.keys("archives/")}) > 10
     for file in out.iterdir():
         assert SECRET.encode() not in file.read_bytes()
     assert SECRET not in json.dumps(lines)
@@ -280,6 +291,65 @@ def test_a_store(cluster: Cluster, store: Store, tmp_path: Path, sample: Path) -
         "memlens: There is nothing at s3://snapshots/elsewhere. Check that the file exists and that you may read it.\n"
     )
     assert not (tmp_path / "none").exists()
+
+
+def test_fetching_a_rank_of_a_store(store: Store, tmp_path: Path) -> None:
+    """For the editor: how far it is, a copy that is kept, and nothing where somebody cancels."""
+    body = os.urandom(40 << 20)
+    with closing(Database(tmp_path / "out", "s3://snapshots/large")) as database:
+        for rank in range(2):
+            store.put(f"large/rank{rank}", body)
+            database.put(
+                SnapshotRow(
+                    rank, f"rank{rank}", rank, "ok", None, None, "timeline", "made", len(body), None, "1", 1, None, 1,
+                    0, 0, 0, 0, "here", 1, 0.5, None,
+                ),
+                None,
+            )  # fmt: skip
+    asked = {"path": str(tmp_path / "out" / FILE_NAME), "folder": str(tmp_path / "copies")}
+    with LspClient(environment(**store.env)) as server:
+        server.start(tmp_path)
+        copy = Path(server.request("memlens/fleetFetch", {**asked, "snapshot": 0, "view": "a"})["path"])
+        assert copy.read_bytes() == body
+        done = [each["fraction"] for name, each in server.notifications if name == "memlens/progress"]
+        assert len(done) == 5
+        assert done == sorted(done)
+        assert done[-1] == 1
+        assert server.request("memlens/fleetFetch", {**asked, "snapshot": 0, "view": "a"})["known"]
+
+        pending = server.send("memlens/fleetFetch", {**asked, "snapshot": 1, "view": "b"})
+        server.wait_for("memlens/progress", lambda params: params["view"] == "b")
+        pending.cancel()
+        with pytest.raises(RpcError, match=r"(?i)cancel"):
+            pending.result()
+        wait_until(lambda: not list((tmp_path / "copies").rglob("partial-*")))
+        assert [path.name for path in (tmp_path / "copies").rglob("*") if path.is_file()] == ["rank0"]
+
+
+def test_a_terminal(job: Path, cluster: Cluster, tmp_path: Path) -> None:
+    """A line that changes while files are read, a line for each problem, and nothing else is left of it."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "memlens", "fleet", str(job), "--out", str(tmp_path / "out")]
+    with subprocess.Popen(
+        [*command, "--scheduler", cluster.address], env=environment(), stdout=subprocess.PIPE, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        # Linux says EIO when the other end is closed
+        with suppress(OSError):
+            while piece := os.read(ours, 4096):
+                shown += piece
+        os.close(ours)
+        assert process.stdout
+        answer = process.stdout.read().decode()
+    assert process.returncode == 0
+    assert answer.startswith("7 files: 5 summarised, 1 damaged, 1 not snapshots; ")
+    text = shown.decode().replace("\r\n", "\n")
+    assert re.search(r"\r\x1b\[K\d of 7(, \d problems?)?; reading \S+ \d+%", text)
+    left = [re.sub(r".*\r\x1b\[K", "", line) for line in text.split("\n")]
+    assert left[0].startswith("7 files, ")
+    assert {line.partition(":")[0] for line in left[1:-1]} == {"rank4.pickle", "log.txt"}
+    assert left[-1] == ""
 
 
 def test_a_local_file_that_is_written(cluster: Cluster, tmp_path: Path, sample: Path) -> None:

@@ -10,6 +10,7 @@ import {
   level,
   momentText,
   ordered,
+  placeName,
   rowHeight,
   rowWords,
   summaryWords,
@@ -96,6 +97,11 @@ test('words for rows, places and moments', () => {
     summaryWords(heat),
     '4 snapshots · median peak 3 MiB · 1 outlier · 1 out of memory · 1 not read',
   );
+});
+
+test('a place is called by its last part', () => {
+  const names = ['/shared/job17', 's3://bucket/job17/', '/shared/job17/*.pickle'].map(placeName);
+  assert.deepEqual(names, ['job17', 'job17', 'job17/*.pickle']);
 });
 
 test('a map of another size than its rows is refused', () => {

@@ -18,14 +18,18 @@ export function registerFleetCommands(context: vscode.ExtensionContext, log: Log
     const uri = resource instanceof vscode.Uri ? resource : await askForFolder();
     if (uri === undefined) return;
     try {
-      const database = summariesOf(uri.fsPath) ?? (await summarise(uri.fsPath, context, log));
-      if (database !== undefined)
-        await vscode.commands.executeCommand('vscode.openWith', vscode.Uri.file(database), FLEET_VIEW_TYPE);
+      const database = summariesOf(uri.fsPath);
+      if (database === undefined) await summarise(uri.fsPath, context, log);
+      else await show(database);
     } catch (error) {
       log.error(`fleet: ${messageOf(error)}`);
       void vscode.window.showErrorMessage(messageOf(error));
     }
   });
+}
+
+async function show(database: string): Promise<void> {
+  await vscode.commands.executeCommand('vscode.openWith', vscode.Uri.file(database), FLEET_VIEW_TYPE);
 }
 
 async function askForFolder(): Promise<vscode.Uri | undefined> {
@@ -43,12 +47,8 @@ export function summariesOf(folder: string): string | undefined {
   );
 }
 
-/** Make the summaries of a folder; undefined where the user didn't want to, or cancelled. Throws what went wrong. */
-async function summarise(
-  folder: string,
-  context: vscode.ExtensionContext,
-  log: Logger,
-): Promise<string | undefined> {
+/** Make the summaries of a folder, and show them from the first one on, if the user agrees. Throws what went wrong. */
+async function summarise(folder: string, context: vscode.ExtensionContext, log: Logger): Promise<void> {
   const { extensionPath, globalStorageUri } = context;
   const python = await findInterpreter({ extensionPath, storagePath: globalStorageUri.fsPath }, log);
   const name = path.basename(folder);
@@ -67,14 +67,15 @@ async function summarise(
     out,
   );
   const question = vscode.l10n.t('{0} has no summaries yet. Read all of its snapshots?', name);
-  if ((await vscode.window.showInformationMessage(question, { modal: true, detail }, read)) !== read)
-    return undefined;
+  if ((await vscode.window.showInformationMessage(question, { modal: true, detail }, read)) !== read) return;
   const options = {
     location: vscode.ProgressLocation.Notification,
     title: vscode.l10n.t('Reading the snapshots of {0}', name),
     cancellable: true,
   };
-  return await vscode.window.withProgress(options, async (progress, token) => {
+  await vscode.window.withProgress(options, async (progress, token) => {
+    const database = path.join(out, DATABASE);
+    let shown: Promise<void> | undefined;
     const args = [
       ...python.args,
       '-m',
@@ -96,21 +97,26 @@ async function summarise(
     const read = new FleetProgress();
     createInterface(child.stdout).on('line', (line) => {
       const step = read.on(line);
-      if (step !== null) progress.report(step);
+      if (step === null) return;
+      progress.report(step);
+      // From now on the map follows what is written.
+      if (step.increment !== undefined && existsSync(database)) shown ??= show(database);
     });
     let errors = '';
     child.stderr.on('data', (data: Buffer) => {
       errors = `${errors}${data.toString()}`.slice(-10_000);
     });
     const status = await ended(child);
-    if (token.isCancellationRequested) return undefined;
+    await shown;
     if (errors !== '') log.info(`memlens fleet: ${errors.trim()}`);
-    const database = path.join(out, DATABASE);
-    if (status !== 0 || !existsSync(database))
+    if (token.isCancellationRequested) return;
+    if (status !== 0)
       throw new Error(
-        errors.trim().split('\n').at(-1) ?? `memlens fleet ended with status ${String(status)}`,
+        errors === ''
+          ? `memlens fleet ended with status ${String(status)}`
+          : errors.trim().split('\n').at(-1),
       );
-    return database;
+    if (shown === undefined) await show(database);
   });
 }
 

@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { FleetState, FromWebviewMessage, ToWebviewMessage } from '../../shared/messages';
+import type { OpenRankArguments } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
-import type { Server } from '../server/client';
+import { OPEN_RANK, type Server } from '../server/client';
 import { problem, ProblemError, problemOf } from '../server/problem';
 import { SnapshotDocument } from './document';
 import { showPage } from './html';
@@ -12,12 +14,17 @@ export const FLEET_VIEW_TYPE = 'memlens.fleet';
 
 const KEY = 'memlens.fleets';
 const KEPT = 50;
+/** A fleet that is being read grows twice a second; the map follows it no faster than this. */
+const FOLLOW_MS = 1_000;
 
 /** The editor over a fleet's summaries: a heat map, from which a rank's snapshot is opened. */
 export class FleetEditorProvider
   extends Disposable
   implements vscode.CustomReadonlyEditorProvider<SnapshotDocument>
 {
+  /** The paths of the databases whose maps are open, once for each map. */
+  #shown: string[] = [];
+
   constructor(
     private readonly context: vscode.ExtensionContext,
     private readonly server: Server,
@@ -26,6 +33,17 @@ export class FleetEditorProvider
   ) {
     super();
     this.own(vscode.window.registerCustomEditorProvider(FLEET_VIEW_TYPE, this));
+    this.own(
+      server.onDidStart(() => {
+        if (this.#shown.length > 0) this.#reportShown();
+      }),
+    );
+    this.own(
+      vscode.commands.registerCommand(OPEN_RANK, async (rank: unknown) => {
+        // Other extensions may run the command with any argument.
+        if (isOpenRankArguments(rank)) await this.#open(rank.path, rank.snapshot);
+      }),
+    );
   }
 
   openCustomDocument(uri: vscode.Uri): SnapshotDocument {
@@ -38,6 +56,7 @@ export class FleetEditorProvider
     const post = (message: ToWebviewMessage): void => {
       void webview.postMessage(message);
     };
+    this.#show(uri.fsPath, panel);
     let asked = 0;
     const send = async (): Promise<void> => {
       const ask = ++asked;
@@ -50,6 +69,7 @@ export class FleetEditorProvider
         if (ask === asked) post({ type: 'failed', problem: problemOf(error), canOpenAsText: false });
       }
     };
+    follow(uri, panel, () => void send());
     webview.onDidReceiveMessage((message: FromWebviewMessage) => {
       switch (message.type) {
         case 'ready':
@@ -62,7 +82,7 @@ export class FleetEditorProvider
           });
           break;
         case 'openRank':
-          void this.#open(uri, message.snapshot);
+          void this.#open(uri.fsPath, message.snapshot);
           break;
         case 'copy':
           void vscode.env.clipboard.writeText(message.text);
@@ -77,9 +97,9 @@ export class FleetEditorProvider
   }
 
   /** Open a snapshot of the fleet; one of a store is fetched first, if the user agrees. */
-  async #open(uri: vscode.Uri, snapshot: number): Promise<void> {
+  async #open(database: string, snapshot: number): Promise<void> {
     try {
-      const file = await this.server.request('memlens/fleetFile', { path: uri.fsPath, snapshot });
+      const file = await this.server.request('memlens/fleetFile', { path: database, snapshot });
       if (!file.remote) {
         if (!file.found)
           throw new ProblemError(
@@ -101,20 +121,59 @@ export class FleetEditorProvider
       );
       if ((await vscode.window.showInformationMessage(question, { modal: true, detail }, fetch)) !== fetch)
         return;
-      const options = {
-        location: vscode.ProgressLocation.Notification,
-        title: vscode.l10n.t('Fetching {0}', file.name),
-      };
-      const folder = vscode.Uri.joinPath(this.context.globalStorageUri, 'fleet').fsPath;
-      const copy = await vscode.window.withProgress(options, () =>
-        this.server.request('memlens/fleetFetch', { path: uri.fsPath, snapshot, folder }),
-      );
-      await this.openSnapshot(vscode.Uri.file(copy.path));
+      const copy = await this.#fetch(database, snapshot, file.name);
+      if (copy !== undefined) await this.openSnapshot(vscode.Uri.file(copy));
     } catch (error) {
       const { message, advice } = problemOf(error);
       this.log.warn(`a snapshot of a fleet could not be opened: ${messageOf(error)}`);
       void vscode.window.showErrorMessage(`${message.replace(/\.$/, '')}. ${advice}`.trim());
     }
+  }
+
+  /** Fetch a snapshot of a store. Returns the path of the copy; undefined if the user cancelled. */
+  #fetch(database: string, snapshot: number, name: string): Thenable<string | undefined> {
+    const options = {
+      location: vscode.ProgressLocation.Notification,
+      title: vscode.l10n.t('Fetching {0}', name),
+      cancellable: true,
+    };
+    const folder = vscode.Uri.joinPath(this.context.globalStorageUri, 'fleet').fsPath;
+    const view = `fleet:${randomBytes(8).toString('hex')}`;
+    return vscode.window.withProgress(options, async (progress, token) => {
+      let shown = 0;
+      const listening = this.server.onDidProgress(({ view: of, fraction }) => {
+        if (of !== view || fraction === null) return;
+        const percent = Math.floor(fraction * 100);
+        if (percent <= shown) return;
+        progress.report({ increment: percent - shown, message: `${percent}%` });
+        shown = percent;
+      });
+      try {
+        const params = { path: database, snapshot, folder, view };
+        return (await this.server.request('memlens/fleetFetch', params, token)).path;
+      } catch (error) {
+        if (token.isCancellationRequested) return undefined;
+        throw error;
+      } finally {
+        listening.dispose();
+      }
+    });
+  }
+
+  /** Let the server show this fleet beside source while its map is open. */
+  #show(database: string, panel: vscode.WebviewPanel): void {
+    this.#shown.push(database);
+    this.#reportShown();
+    panel.onDidDispose(() => {
+      this.#shown.splice(this.#shown.indexOf(database), 1);
+      this.#reportShown();
+    });
+  }
+
+  #reportShown(): void {
+    this.server.showFleets([...new Set(this.#shown)]).catch((error: unknown) => {
+      this.log.warn(`hovers don't show the open fleets: ${messageOf(error)}`);
+    });
   }
 
   #states(): [string, FleetState][] {
@@ -131,4 +190,34 @@ export class FleetEditorProvider
     await this.context.workspaceState.update(KEY, [[uri, state], ...others].slice(0, KEPT));
     return former !== state.align;
   }
+}
+
+/** Call `changed` while summaries are written to a database, also when somebody else's command does that. */
+function follow(uri: vscode.Uri, panel: vscode.WebviewPanel, changed: () => void): void {
+  const pattern = new vscode.RelativePattern(vscode.Uri.joinPath(uri, '..'), path.basename(uri.fsPath));
+  const watcher = vscode.workspace.createFileSystemWatcher(pattern, false, false, true);
+  let due: NodeJS.Timeout | undefined;
+  const later = (): void => {
+    due ??= setTimeout(() => {
+      due = undefined;
+      changed();
+    }, FOLLOW_MS);
+  };
+  watcher.onDidChange(later);
+  watcher.onDidCreate(later);
+  panel.onDidDispose(() => {
+    clearTimeout(due);
+    watcher.dispose();
+  });
+}
+
+function isOpenRankArguments(value: unknown): value is OpenRankArguments {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'path' in value &&
+    typeof value.path === 'string' &&
+    'snapshot' in value &&
+    typeof value.snapshot === 'number'
+  );
 }

@@ -1,5 +1,5 @@
 import * as vscode from 'vscode';
-import { GO_TO_LINE, type Server, SHOW_LINE } from '../server/client';
+import { HOVER_COMMANDS, type Server } from '../server/client';
 import { documentOf } from './documents';
 
 /** Hovers in notebook cells, which are identified by their text; the language client never sends it. */
@@ -14,7 +14,7 @@ export function registerCellHover(server: Server): vscode.Disposable {
         const { markdown } = await server.request('memlens/cellHover', params, token);
         if (markdown === '') return null;
         const content = new vscode.MarkdownString(markdown);
-        content.isTrusted = { enabledCommands: [SHOW_LINE, GO_TO_LINE] };
+        content.isTrusted = { enabledCommands: HOVER_COMMANDS };
         return new vscode.Hover(content);
       },
     },

@@ -9,7 +9,7 @@ const DOUBT_MS = 200;
 
 /**
  * Reports to the server how lines move while files are edited, since it has the line numbers of snapshots. Only counts
- * are sent, never text, and nothing while no snapshot is open.
+ * are sent, never text, and nothing while no snapshot and no fleet is open.
  */
 export class EditTracker extends Disposable {
   readonly #moved = this.own(new vscode.EventEmitter<vscode.TextDocument>());
@@ -26,7 +26,7 @@ export class EditTracker extends Disposable {
     super();
     this.own(
       server.onDidChangeOpen((open) => {
-        if (open === 0) this.#edited.clear();
+        if (open === 0 && !server.hasLines) this.#edited.clear();
       }),
     );
     this.own(
@@ -54,7 +54,7 @@ export class EditTracker extends Disposable {
 
   #changed(event: vscode.TextDocumentChangeEvent): void {
     const { document } = event;
-    if (this.server.open === 0 || document.uri.scheme !== 'file' || event.contentChanges.length === 0) return;
+    if (!this.server.hasLines || document.uri.scheme !== 'file' || event.contentChanges.length === 0) return;
     const key = document.uri.toString();
     // The first edit arrives before the file is marked as having unsaved changes. If it is not marked later, and the
     // edit is not an undo, the file was reloaded after a change on disk.

@@ -27,9 +27,11 @@ import { readSettings, SECTION } from '../settings';
 import { findFiles } from './findFiles';
 import { NO_SERVER, problem, ProblemError } from './problem';
 
-/** The only commands that Memlens's hovers may run. */
 export const SHOW_LINE = 'memlens.showLine';
 export const GO_TO_LINE = 'memlens.goToLine';
+export const OPEN_RANK = 'memlens.openRank';
+/** The only commands that Memlens's hovers may run. */
+export const HOVER_COMMANDS = [SHOW_LINE, GO_TO_LINE, OPEN_RANK];
 
 export type Health = 'starting' | 'running' | 'failed' | 'stopped';
 
@@ -72,6 +74,7 @@ export class Server extends Disposable {
   #starting: Promise<void> | undefined;
   #health: Health = 'stopped';
   #open = 0;
+  #fleets: readonly string[] = [];
   #failure: ProblemError | undefined;
   #shownMissingPython = false;
   /** The times of recent crashes of the server. */
@@ -98,6 +101,17 @@ export class Server extends Disposable {
   /** The number of open snapshots. */
   get open(): number {
     return this.#open;
+  }
+
+  /** Whether anything is open that has figures for lines of source: a snapshot, or a fleet's map. */
+  get hasLines(): boolean {
+    return this.#open > 0 || this.#fleets.length > 0;
+  }
+
+  /** The databases of the fleets whose maps are open; a server that is started again is told as well. */
+  async showFleets(paths: readonly string[]): Promise<void> {
+    this.#fleets = paths;
+    await this.request('memlens/fleetsShown', { paths: [...paths] });
   }
 
   /** Start the server unless it runs. Rejects with a ProblemError if it can't be started. */
@@ -223,7 +237,7 @@ export class Server extends Disposable {
       initializationOptions,
       outputChannel: this.log,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
-      markdown: { isTrusted: { enabledCommands: [SHOW_LINE, GO_TO_LINE] }, supportHtml: false },
+      markdown: { isTrusted: { enabledCommands: HOVER_COMMANDS }, supportHtml: false },
       // The library's restart silently gives up if the server dies while it starts.
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue, handled: true }),

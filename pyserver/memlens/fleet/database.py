@@ -278,7 +278,7 @@ def _locked(folder: Path) -> BinaryIO:
     return file
 
 
-def _declared(columns: list[Column]) -> str:
+def _declared(columns: tuple[Column, ...]) -> str:
     return ", ".join(
         f"{column.name} {'INTEGER' if column.named else _SQL_TYPES[column.type]}"
         f"{'' if column.optional else ' NOT NULL'}"

@@ -27,6 +27,8 @@ MOST_DEATHS = 3
 
 _CONNECT_S = 30.0
 _LOOK_S = 0.2
+_COUNT_S = 1.0
+"""Workers are counted so often: the scheduler's answer names each."""
 _SILENT = logging.CRITICAL + 1
 """What Dask logs are tracebacks about connections; what matters of these becomes a sentence."""
 _WITHOUT_WORKERS_S = 5.0
@@ -45,6 +47,13 @@ _OWN_CLUSTER = {
     # what a worker itself holds is small; its child has a limit of its own
     "distributed.worker.memory.terminate": False,
     "distributed.admin.tick.limit": "60 s",
+    # what nobody looks at, in processes that read nothing themselves
+    "distributed.admin.tick.interval": "5 s",
+    "distributed.admin.system-monitor.interval": "10 s",
+    "distributed.worker.profile.enabled": False,
+    # a worker is forked from a process that has imported Dask
+    "distributed.worker.multiprocessing-method": "forkserver" if os.name == "posix" else "spawn",
+    "distributed.scheduler.work-stealing": False,
 }
 
 
@@ -76,6 +85,8 @@ class Engine:
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._done: SimpleQueue[Any] = SimpleQueue()
         self._name = f"memlens-{uuid.uuid4().hex[:12]}"
+        self._slots = 0
+        self._counted_at = -_COUNT_S
         self.workers: dict[int, list[str]] = {}
         """The workers that began a file, by its number."""
         client.subscribe_topic(TOPIC, self._receive)
@@ -86,8 +97,12 @@ class Engine:
 
     @property
     def slots(self) -> int:
-        """How many files are read at once."""
-        return len(self._client.scheduler_info(n_workers=-1)["workers"])
+        """How many files are read at once, as it was a moment ago."""
+        now = time.monotonic()
+        if not self._slots or now - self._counted_at >= _COUNT_S:
+            self._counted_at = now
+            self._slots = len(self._client.nthreads())
+        return self._slots
 
     def run(self, jobs: Iterator[Job]) -> Iterator[Finished]:
         """Give all jobs to workers, and yield what comes of them as it comes. Raises :class:`SchedulerError`."""

@@ -7,7 +7,7 @@ so none can get into summaries, logs or the scheduler's messages.
 import contextlib
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,6 +26,8 @@ STORES = {
 """Schemes of URLs, and fsspec's names for them."""
 
 _CHUNK_BYTES = 8 << 20
+_SSH_REQUESTS = 64
+"""Pieces of 32 KiB that are asked for at a time."""
 _MAGIC = re.compile(r"[*?\[]")
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "versionId", "VersionId")
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
@@ -41,6 +43,12 @@ class StoreError(MemlensError):
     )
 
 
+class CancelledError(MemlensError):
+    """Whoever asked for a file wants it no longer."""
+
+    code = "cancelled"
+
+
 class FleetFile(Struct, frozen=True):
     """A file of a fleet as its store lists it."""
 
@@ -54,11 +62,19 @@ class FleetFile(Struct, frozen=True):
 
 
 class Place(Struct, frozen=True):
-    """A place as it was named, and what it stands for: a store's scheme, and a path or glob there."""
+    """A place as it was named, and what it stands for: a store's scheme, and a path or glob there.
+
+    ``host`` is that of ssh, with the user and the port, if it has these; empty for other stores.
+    """
 
     named: str
     scheme: str
     path: str
+    host: str = ""
+
+    def url_of(self, path: str) -> str:
+        """The URL of a path in this store; for files of this machine the path."""
+        return path if self.is_local else f"{self.scheme}://{self.host}{path}"
 
     @property
     def is_local(self) -> bool:
@@ -68,9 +84,7 @@ class Place(Struct, frozen=True):
 
 def place_of(named: str) -> Place:
     """The place that was named. Raises :class:`BadRequestError`."""
-    if "://" not in named:
-        return Place(named, "file", str(Path(named).absolute()))
-    parts = urlsplit(named)
+    parts = urlsplit(named if "://" in named else "file:///")
     scheme = parts.scheme.lower()
     if scheme not in STORES:
         raise BadRequestError(
@@ -87,10 +101,29 @@ def place_of(named: str) -> Place:
             "The URL has parameters in it, which may be credentials",
             advice="Put them into fsspec's configuration.",
         )
-    path = named.partition("://")[2]
+    place = _place(named)
+    if scheme == "ssh":
+        try:
+            is_host = bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            is_host = False
+        if not is_host:
+            raise BadRequestError(f"{named} names no host", advice="Write it as ssh://user@host:port/folder.")
+    return place
+
+
+def _place(named: str) -> Place:
+    """A place whose name was looked at: a file's name may have anything in it."""
+    scheme, separator, path = named.partition("://")
+    if not separator:
+        return Place(named, "file", str(Path(named).absolute()))
+    scheme = scheme.lower()
     if scheme == "file":
         path = str(Path("/" + path.lstrip("/")))
-    return Place(named, scheme, path)
+    if scheme != "ssh":
+        return Place(named, scheme, path)
+    host, _, path = path.partition("/")
+    return Place(named, scheme, f"/{path}", host)
 
 
 def files_of(place: Place, without: Path | None = None) -> list[FleetFile]:
@@ -99,7 +132,7 @@ def files_of(place: Place, without: Path | None = None) -> list[FleetFile]:
     Of a folder all below it, but none whose name or folder begins with a point; nor what is below ``without``.
     Raises :class:`StoreError`, :class:`FileError` and :class:`BadRequestError`.
     """
-    with _store(place.scheme, place.named) as store:
+    with _store(place) as store:
         path = place.path
         if _MAGIC.search(path):
             root = _MAGIC.split(path)[0].rpartition("/")[0]
@@ -137,7 +170,7 @@ def url_of(place: Place, name: str) -> str:
         root = path.rpartition("/")[0]
     else:
         root = path
-    return f"{root}/{name}" if place.is_local else f"{place.scheme}://{root}/{name}"
+    return place.url_of(f"{root}/{name}")
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:
@@ -153,8 +186,7 @@ def _file(store: Any, place: Place, root: str, info: dict[str, Any]) -> FleetFil
     path = str(info["name"])
     base = str(store._strip_protocol(root)).rstrip("/")
     name = path[len(base) :].lstrip("/") if path.startswith(base) else path
-    url = path if place.is_local else str(store.unstrip_protocol(path))
-    return FleetFile(name, url, int(info.get("size") or 0), _identity(info))
+    return FleetFile(name, place.url_of(path), int(info.get("size") or 0), _identity(info))
 
 
 def _identity(info: dict[str, Any]) -> str:
@@ -166,41 +198,49 @@ def _identity(info: dict[str, Any]) -> str:
 
 def identity_now(url: str) -> str:
     """What tells whether a file was changed, asked of its store. Raises :class:`StoreError`, :class:`FileError`."""
-    scheme, path = _parts(url)
-    with _store(scheme, url) as store:
+    place = _place(url)
+    with _store(place) as store:
         store.invalidate_cache()
-        return _identity(store.info(path))
+        return _identity(store.info(place.path))
 
 
-def fetch(url: str, folder: Path) -> tuple[Path, str]:
+def fetch(
+    url: str, folder: Path, report: Callable[[int], object] = lambda _read_bytes: None
+) -> tuple[Path, str]:
     """A file of this machine's own, and its checksum: of a store a copy in ``folder``, streamed in pieces.
 
+    ``report`` gets the bytes read so far after each; what it raises ends this.
     Raises :class:`StoreError`, :class:`FileError`, :class:`ChangedFileError` and OSError.
     """
-    scheme, path = _parts(url)
+    place = _place(url)
     checksum = Checksum()
-    if scheme == "file":
-        source = Path(path)
+    if place.is_local:
+        source = Path(place.path)
         try:
             with source.open("rb") as file:
                 while piece := file.read(_CHUNK_BYTES):
                     checksum.update(piece)
+                    report(file.tell())
         except OSError as error:
-            raise FileError(f"{path} can't be opened: {error.strerror}") from error
+            raise FileError(f"{source} can't be opened: {error.strerror}") from error
         return source, checksum.hexdigest()
-    copy = folder / path.rpartition("/")[2]
+    copy = folder / place.path.rpartition("/")[2]
     with (
-        _store(scheme, url) as store,
+        _store(place) as store,
         room_in(folder, "a snapshot", advice="Give the workers more room for files."),
     ):
         store.invalidate_cache()
         with (
-            store.open(path, "rb", block_size=_CHUNK_BYTES, cache_type="readahead") as remote,
+            store.open(place.path, "rb", block_size=_CHUNK_BYTES, cache_type="readahead") as remote,
             copy.open("wb") as file,
         ):
+            if place.scheme == "ssh":
+                # else each 32 KiB wait for the ones before
+                remote.prefetch(max_concurrent_requests=_SSH_REQUESTS)
             while piece := remote.read(_CHUNK_BYTES):
                 checksum.update(piece)
                 file.write(piece)
+                report(file.tell())
     return copy, checksum.hexdigest()
 
 
@@ -212,13 +252,13 @@ def keep(archive: Path, place: Place, name: str) -> None:
         shutil.rmtree(target, ignore_errors=True)
         shutil.move(archive, target)
         return
-    with _store(place.scheme, place.named) as store:
-        store.put(str(archive), f"{place.path.rstrip('/')}/{name}", recursive=True)
-
-
-def _parts(url: str) -> tuple[str, str]:
-    scheme, separator, _ = url.partition("://")
-    return (scheme, url) if separator else ("file", url)
+    target = f"{place.path.rstrip('/')}/{name}"
+    with _store(place) as store:
+        for file in sorted(path for path in archive.rglob("*") if path.is_file()):
+            inside = f"{target}/{file.relative_to(archive).as_posix()}"
+            if place.scheme == "ssh":
+                store.makedirs(inside.rpartition("/")[0], exist_ok=True)
+            store.put_file(str(file), inside)
 
 
 def _is_changed(error: Exception) -> bool:
@@ -227,12 +267,13 @@ def _is_changed(error: Exception) -> bool:
 
 
 @contextlib.contextmanager
-def _store(scheme: str, named: str) -> Iterator[Any]:
+def _store(place: Place) -> Iterator[Any]:
     """A store, whose errors become sentences. They never have more of an address than what was named."""
     with needed("fsspec"):
         import fsspec
+    scheme, named = place.scheme, place.named
     try:
-        yield fsspec.filesystem(STORES[scheme])
+        yield fsspec.filesystem(STORES[scheme], **_of_host(place))
     except MemlensError:
         raise
     except ImportError as error:
@@ -248,6 +289,32 @@ def _store(scheme: str, named: str) -> Iterator[Any]:
         if scheme == "file" and isinstance(error, OSError):
             raise
         raise StoreError(f"{named} can't be read: {_words(error)}") from error
+
+
+def _of_host(place: Place) -> dict[str, Any]:
+    """What fsspec needs to know of a host, whose key must be among the known ones of whoever reads."""
+    if place.scheme != "ssh":
+        return {}
+    import paramiko
+
+    class KnownHosts(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]
+        def missing_host_key(self, _client: Any, hostname: str, key: Any) -> None:
+            known = paramiko.HostKeys()
+            with contextlib.suppress(OSError):
+                known.load(str(Path.home() / ".ssh" / "known_hosts"))
+            if not known.check(hostname, key):
+                raise StoreError(
+                    f"The key of {hostname} is not among the known hosts",
+                    advice=f"Look at the key and take it over once: ssh {hostname}.",
+                )
+
+    parts = urlsplit(f"ssh://{place.host}")
+    given = {"username": parts.username, "port": parts.port}
+    return {
+        "host": parts.hostname,
+        "host_key_policy": KnownHosts,
+        **{name: value for name, value in given.items() if value is not None},
+    }
 
 
 def _words(error: Exception) -> str:

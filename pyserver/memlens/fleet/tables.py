@@ -8,6 +8,7 @@ Summaries have names of code (files, functions, types, steps) and figures, and n
 worked on: no text of strings, no labels, no metadata.
 """
 
+from functools import cache
 from typing import Annotated, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
@@ -233,12 +234,13 @@ _FREE_TEXTS = {"text", "problem"}
 """Sentences: nearly every one is another."""
 
 
-def columns_of(table: str) -> list[Column]:
+@cache
+def columns_of(table: str) -> tuple[Column, ...]:
     """The columns of a table, as SQL and Parquet have them."""
     if table == SNAPSHOTS:
-        return _columns(SnapshotRow, named=False)
+        return tuple(_columns(SnapshotRow, named=False))
     number = Column("snapshot", "integer", False, False, "a row of `snapshots`")
-    return [number, *_columns(TABLES[table], named=True)]
+    return (number, *_columns(TABLES[table], named=True))
 
 
 def _columns(row: type[Struct], *, named: bool) -> list[Column]:

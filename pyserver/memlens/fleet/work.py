@@ -1,14 +1,11 @@
-"""What a worker does with one file: fetch it, let a child process read it, return its summary.
+"""What a worker does with one file: fetch it, let its reader read it, return the summary.
 
-The child has a limit on its memory and ends with the file, so a worker holds no more than one file.
+The process that reads has a limit on its memory and ends with the file, so a worker holds no more than one file.
 """
 
 import contextlib
 import os
-import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -19,17 +16,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from memlens.child import (
-    STDERR_KEPT_BYTES,
-    ErrorLine,
-    IngestError,
-    ProgressLine,
-    environment,
-    explain,
-    oom_kills,
-)
 from memlens.errors import MemlensError, Problem
 from memlens.fleet.place import FleetFile, fetch, identity_now, keep, place_of
+from memlens.fleet.reader import Reader, Request
 from memlens.fleet.tables import SCHEMA_VERSION, Status, Summary
 from memlens.formats.containers import ChangedFileError
 
@@ -38,6 +27,7 @@ TOPIC = "memlens-fleet"
 
 _ONE = threading.BoundedSemaphore(1)
 """A worker reads one file at a time, however many threads it has."""
+_READER = Reader()
 _REPORT_S = 0.5
 _TRIES = 2
 """A file that changes while it is read is read once more."""
@@ -81,15 +71,6 @@ class Event(Struct, frozen=True):
     fraction: float | None = None
 
 
-class SummaryLine(Struct, tag_field="type", tag="summary"):
-    """The child's last line when all went well."""
-
-    summary: Summary
-
-
-_decode_line = msgspec.json.Decoder(ProgressLine | SummaryLine | ErrorLine).decode
-
-
 def read_file(encoded: bytes) -> bytes:
     """Do a :class:`Job`, and return its :class:`Outcome`: the task that Dask places, both as JSON."""
     job = msgspec.json.decode(encoded, type=Job)
@@ -116,10 +97,16 @@ def _done(job: Job) -> Outcome:
             try:
                 with _scratch() as folder:
                     identity = identity_now(job.file.url)
-                    path, content = fetch(job.file.url, folder)
+                    path, content = fetch(job.file.url, folder, _fetching(job, report))
                     if content in job.known:
                         return outcome("ok", identity, content=content)
-                    summary = _summary(job, path, folder, report)
+                    request = Request(
+                        str(path),
+                        str(folder / "archive"),
+                        job.archives is not None,
+                        job.limit_bytes or _limit_bytes(),
+                    )
+                    summary = _READER.read(request, report)
                     if identity_now(job.file.url) != identity:
                         raise ChangedFileError(f"{job.file.name} was written while it was read")
                     if job.archives is not None:
@@ -142,6 +129,10 @@ def _done(job: Job) -> Outcome:
     return outcome(_status_of(problem), identity, content=content, problem=problem)
 
 
+def _fetching(job: Job, report: Callable[[str, float | None], None]) -> Callable[[int], None]:
+    return lambda read_bytes: report("fetching", min(read_bytes / max(job.file.size_bytes, 1), 1.0))
+
+
 def _status_of(problem: Problem) -> Status:
     if problem.code == "not-a-snapshot":
         return "other"
@@ -153,60 +144,6 @@ def _is_changed(job: Job, identity: str) -> bool:
         return identity_now(job.file.url) != identity
     except (MemlensError, OSError):
         return False
-
-
-def _summary(job: Job, path: Path, folder: Path, report: Callable[[str, float | None], None]) -> Summary:
-    """Let a child read the file. Raises :class:`IngestError`."""
-    command = [
-        sys.executable, "-m", "memlens", "fleet", "summary", str(path), "--archive", str(folder / "archive"),
-        "--progress", "json", "--parent", str(os.getpid()), "--memory-limit", str(job.limit_bytes or _limit_bytes()),
-    ]  # fmt: skip
-    killed_before = oom_kills()
-    outcome: SummaryLine | ErrorLine | None = None
-    with (
-        tempfile.TemporaryFile(dir=folder) as errors,
-        subprocess.Popen(  # noqa: S603 - our own command
-            command,
-            env=environment(),
-            stdin=subprocess.DEVNULL if sys.platform == "linux" else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            start_new_session=sys.platform != "win32",
-        ) as child,
-    ):
-        try:
-            for text in child.stdout or ():
-                line = _decode_line(text)
-                if isinstance(line, ProgressLine):
-                    report(line.stage, line.fraction)
-                else:
-                    outcome = line
-        finally:
-            if sys.exc_info()[0] is not None:
-                _kill(child)
-        status = child.wait()
-        errors.seek(0, os.SEEK_END)
-        errors.seek(max(errors.tell() - STDERR_KEPT_BYTES, 0))
-        last_words = errors.read().decode(errors="replace").strip()
-    match outcome:
-        case SummaryLine(summary):
-            return summary
-        case ErrorLine(problem):
-            raise IngestError(problem)
-        case _:
-            raise IngestError(
-                explain(
-                    f"reading of {job.file.name}", status, last_words, oom_killed=oom_kills() > killed_before
-                )
-            )
-
-
-def _kill(child: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if sys.platform == "win32":
-            child.kill()
-        else:
-            os.killpg(child.pid, signal.SIGKILL)
 
 
 def _limit_bytes() -> int:

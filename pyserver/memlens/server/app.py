@@ -8,6 +8,7 @@ from typing import BinaryIO
 from lsprotocol import types
 
 from memlens import limits
+from memlens.server.fleet_lines import FleetLines
 from memlens.server.handlers import (
     code_lens,
     compare,
@@ -53,13 +54,14 @@ def create_server() -> Server:
     views.register(server, registry)
     compare.register(server, registry)
     sql.register(server, registry)
-    fleet.register(server)
     sources.register(server, configuration, files)
     heaps = HeapLines(registry, files)
+    fleets = FleetLines(configuration, files)
+    fleet.register(server, fleets)
     objects.register(server, registry, files, heaps, finder)
     editor.register(server, files, heaps, Notebooks(finder))
-    hover.register(server, configuration, files, heaps)
-    code_lens.register(server, configuration, files, heaps)
+    hover.register(server, configuration, files, heaps, fleets)
+    code_lens.register(server, configuration, files, heaps, fleets)
     return server
 
 

@@ -7,11 +7,13 @@ from urllib.parse import quote
 import msgspec
 
 from memlens.server.protocol.editor import GoToArguments
+from memlens.server.protocol.fleet import OpenRankArguments
 from memlens.server.protocol.sources import ShowLineArguments
 from memlens.units import format_bytes, plain_name
 
 SHOW_LINE_COMMAND = "memlens.showLine"
 GO_TO_COMMAND = "memlens.goToLine"
+OPEN_RANK_COMMAND = "memlens.openRank"
 
 
 def escaped(name: str) -> str:
@@ -35,6 +37,11 @@ def command_link(label: str, arguments: ShowLineArguments) -> str:
 def go_to_link(label: str, path: str, line: int) -> str:
     """A Markdown link to a line of a file here. ``label`` is our own text."""
     return _link(label, GO_TO_COMMAND, GoToArguments(path, line))
+
+
+def open_rank_link(label: str, path: str, snapshot: int) -> str:
+    """A Markdown link that opens a snapshot of a fleet. ``label`` is escaped."""
+    return _link(label, OPEN_RANK_COMMAND, OpenRankArguments(path, snapshot))
 
 
 def _link(label: str, command: str, arguments: msgspec.Struct) -> str:

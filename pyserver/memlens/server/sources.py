@@ -52,8 +52,9 @@ class Sources:
         self._registry = registry
         self._finder = finder
         self._edits = Edits()
-        self._binder = Binder(finder, self._places)
-        self.indexes = Indexes(self._binder)
+        self.binder = Binder(finder, self._places)
+        self._others: set[str] = set()
+        self.indexes = Indexes(self.binder)
         configuration.listeners.append(self.invalidate)
         registry.listeners.append(self._snapshots_changed)
 
@@ -64,7 +65,7 @@ class Sources:
 
     async def resolve(self, file: str) -> Binding:
         """Find one foreign path's file."""
-        return (await self._binder.bind([file]))[file]
+        return (await self.binder.bind([file]))[file]
 
     async def located(self, snapshot: str, file: str, line: int) -> SourceResult:
         """Where a line of a snapshot is here; ``snapshot`` is empty and ``line`` 0 where they are not known."""
@@ -126,7 +127,7 @@ class Sources:
         key = path_key(path)
         match what:
             case "edited":
-                self._edits.edited(key, edits, [snapshot.name for snapshot in self._registry.snapshots()])
+                self._edits.edited(key, edits, self._followed())
             case "saved":
                 self._edits.saved(key)
             case "discarded":
@@ -136,9 +137,18 @@ class Sources:
 
     async def state(self, document: Document, bound: BoundFile) -> FileState:
         """How a document stands to a snapshot that may mean it."""
+        return await self.state_of(document, bound.snapshot.name)
+
+    async def state_of(self, document: Document, name: str) -> FileState:
+        """How a document stands to the snapshot of that name, or to what :meth:`follow_also` names."""
         if document.cell is not None:
             return UNCHANGED  # by its name it is what ran
-        return await self._edits.state(path_key(document.path), bound.snapshot.name)
+        return await self._edits.state(path_key(document.path), name)
+
+    def follow_also(self, names: set[str]) -> None:
+        """Follow how lines move since then for these names, too, which are not those of open snapshots."""
+        self._others = names
+        self._edits.keep_only(self._followed())
 
     def _line_map(self, document: Document, bound: BoundFile) -> LineMap:
         """Where the lines of a document went since a snapshot that may mean it was opened."""
@@ -159,8 +169,11 @@ class Sources:
 
     def _snapshots_changed(self) -> None:
         snapshots = self._registry.snapshots()
-        self._edits.keep_only({snapshot.name for snapshot in snapshots})
+        self._edits.keep_only(self._followed())
         self.indexes.follow(snapshots)
+
+    def _followed(self) -> set[str]:
+        return {snapshot.name for snapshot in self._registry.snapshots()} | self._others
 
     async def _rows(self, bound: BoundFile) -> dict[int, list[SourceLine]]:
         try:

@@ -125,3 +125,10 @@ export function summaryWords({ map }: Heat): string {
     ...(map.left_out > 0 ? [`${count(map.left_out)} not on this axis`] : []),
   ].join(' · ');
 }
+
+/** The last part of a place, with its folder where it is a pattern. */
+export function placeName(place: string): string {
+  const parts = place.split(/[\\/]/).filter((part) => part !== '');
+  const last = parts.at(-1) ?? place;
+  return /[*?[]/.test(last) ? parts.slice(-2).join('/') : last;
+}

@@ -23,6 +23,7 @@ import {
   rowHeight,
   rowWords,
   summaryWords,
+  placeName,
   type Heat,
 } from './layout';
 
@@ -90,15 +91,18 @@ export class FleetView {
   receive(message: HostMessage): void {
     if (message.type !== 'fleet') return;
     const heat = heatOf(message.heat, bytesOf(message.heat.highest_bytes));
+    const { map: former } = this.heat.value ?? {};
+    // a fleet that is being read comes again and again: where one is in it stays
+    const grown = former?.unit === heat.map.unit && former.columns === heat.map.columns;
     this.heat.value = heat;
-    this.column = -1;
+    if (!grown) this.column = -1;
     const at = [0, 0.25, 0.5, 0.75, 1].map((part) => momentText(heat, part * heat.map.columns));
     replace(
       this.axis,
       ...(heat.map.columns > 0 ? at : ['No snapshot has this axis']).map((text) => element('span', {}, text)),
     );
     this.arrange();
-    this.say(summaryWords(heat));
+    if (!grown) this.say(summaryWords(heat));
   }
 
   goTo(): void {
@@ -316,39 +320,48 @@ function Head({
   const { align, order, rows } = state.value;
   return (
     <>
-      <h1>
-        <bdi>{visible(found.map.place)}</bdi>
+      <h1 title={visible(found.map.place)}>
+        <bdi>{visible(placeName(found.map.place))}</bdi>
       </h1>
-      <span class="fleet-summary">{summaryWords(found)}</span>
-      <span class="fleet-scale" title="The most that was live in a column">
-        0 B
-        <canvas width={64} height={10} role="img" aria-label={`Colours from 0 to ${bytes(found.highest)}`} />
-        {bytes(found.highest)}
+      <span class="fleet-summary" title={summaryWords(found)}>
+        {summaryWords(found)}
       </span>
-      <Choice
-        label="Align by"
-        value={align}
-        options={{ start: 'Start', clock: 'Clock', step: 'Step' }}
-        change={(value) => {
-          change({ align: value });
-        }}
-      />
-      <Choice
-        label="Sort by"
-        value={order}
-        options={{ peak: 'Peak', moment: align === 'step' ? 'Step of peak' : 'Time of peak', name: 'Name' }}
-        change={(value) => {
-          change({ order: value });
-        }}
-      />
-      <Choice
-        label="Rows"
-        value={rows}
-        options={{ named: 'With names', all: 'As many as fit' }}
-        change={(value) => {
-          change({ rows: value });
-        }}
-      />
+      <div class="fleet-controls">
+        <span class="fleet-scale" title="The most that was live in a column">
+          0 B
+          <canvas
+            width={64}
+            height={10}
+            role="img"
+            aria-label={`Colours from 0 to ${bytes(found.highest)}`}
+          />
+          {bytes(found.highest)}
+        </span>
+        <Choice
+          label="Align by"
+          value={align}
+          options={{ start: 'Start', clock: 'Clock', step: 'Step' }}
+          change={(value) => {
+            change({ align: value });
+          }}
+        />
+        <Choice
+          label="Sort by"
+          value={order}
+          options={{ peak: 'Peak', moment: align === 'step' ? 'Step of peak' : 'Time of peak', name: 'Name' }}
+          change={(value) => {
+            change({ order: value });
+          }}
+        />
+        <Choice
+          label="Rows"
+          value={rows}
+          options={{ named: 'With names', all: 'As many as fit' }}
+          change={(value) => {
+            change({ rows: value });
+          }}
+        />
+      </div>
     </>
   );
 }

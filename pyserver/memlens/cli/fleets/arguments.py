@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 QUESTIONS = ("peaks", "lines", "ooms", "growth", "curves", "sql")
-COMMANDS = ("run", "summary", *QUESTIONS)
+COMMANDS = ("run", "summary", "reader", *QUESTIONS)
 
 Positive = Callable[[str], int]
 
@@ -32,7 +32,10 @@ def add_fleet(command: Callable[[str, str], argparse.ArgumentParser], positive: 
         sub("run", "Read all snapshots of a place and write their summaries: `run` may be left out."),
         positive,
     )
-    _summary(sub("summary", "Print the summary of one snapshot as JSON, as a worker makes it."), positive)
+    _summary(sub("summary", "Print the summary of one snapshot as JSON, as a worker makes it."))
+    _reader(
+        commands.add_parser("reader", description="Read files for a worker, which starts this."), positive
+    )
     peaks = sub(
         "peaks", "Print each snapshot's peak, the outliers, and by which lines they differ from the median."
     )
@@ -93,14 +96,15 @@ def _run(run: argparse.ArgumentParser, positive: Positive) -> None:
                      help="auto: on a terminal; json: JSON lines on stdout")  # fmt: skip
 
 
-def _summary(summary: argparse.ArgumentParser, positive: Positive) -> None:
+def _summary(summary: argparse.ArgumentParser) -> None:
     summary.add_argument("file", type=Path)
-    summary.add_argument("--archive", type=Path, metavar="FOLDER", help="also keep the archive there")
-    summary.add_argument("--progress", choices=("auto", "json", "none"), default="none")
-    summary.add_argument("--parent", type=positive, metavar="PID",
-                         help="end when this process, which must be the parent, ends")  # fmt: skip
-    summary.add_argument("--memory-limit", type=positive_or_zero, metavar="BYTES", default=0)
-    summary.set_defaults(cache_dir=None, cache_limit=None)
+    summary.add_argument("--progress", choices=("auto", "none"), default="none")
+    summary.add_argument("--memory-limit", type=positive_or_zero, metavar="BYTES", default=0,
+                         help="the memory that reading the file may use (default: no limit)")  # fmt: skip
+
+
+def _reader(reader: argparse.ArgumentParser, positive: Positive) -> None:
+    reader.add_argument("--parent", type=positive, metavar="PID", required=True)
 
 
 def positive_or_zero(text: str) -> int:

@@ -1,4 +1,4 @@
-"""``memlens fleet summary``: what a fleet keeps of one file. A worker runs it as a child process."""
+"""``memlens fleet summary``: what a fleet keeps of one file."""
 
 import argparse
 import gc
@@ -7,14 +7,13 @@ from contextlib import closing
 from pathlib import Path
 
 from memlens import limits
-from memlens.cli.cache import cache_of
 from memlens.cli.output import json_line
 from memlens.cli.progress import reporter
 from memlens.errors import OutOfMemoryError
 from memlens.fleet.summary import summary_of
 from memlens.fleet.tables import Summary
-from memlens.fleet.work import SummaryLine
 from memlens.ingest import ingest
+from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
 
@@ -24,29 +23,33 @@ def run(options: argparse.Namespace) -> int:
     # nearly all objects live until the process ends, and none are in reference cycles
     gc.disable()
     limits.share_one_heap()
-    if options.parent:
-        limits.end_with(options.parent)
-    limited = limits.limit(options.memory_limit)
+    with tempfile.TemporaryDirectory(prefix="memlens-") as folder:
+        archive = Path(folder) / "archive"
+        json_line(
+            summarised(
+                options.file, options.progress, archive, pictures=False, limit_bytes=options.memory_limit
+            )
+        )
+    return 0
+
+
+def summarised(file: Path, progress: str, archive: Path, *, pictures: bool, limit_bytes: int) -> Summary:
+    """Make the archive of a file, and its summary, with a limit on this process's memory.
+
+    Raises :class:`memlens.errors.MemlensError`, MemoryError and OSError.
+    """
+    limited = limits.limit(limit_bytes)
+    report = reporter(progress)
     try:
-        summary = _summary(options)
+        ingest(file, Cache(), report, archive, pictures=pictures)
+        with closing(Snapshot.open(archive)) as snapshot:
+            summary = snapshot.ask(summary_of)
     except MemoryError as error:
         if not limited:
             raise
         raise OutOfMemoryError(
-            f"Reading {options.file} takes more than the allowed {format_bytes(options.memory_limit)}",
+            f"Reading {file} takes more than the allowed {format_bytes(limit_bytes)}",
             advice="Give each worker more memory, by --memory-limit or where the workers are started.",
         ) from error
-    json_line(SummaryLine(summary) if options.progress == "json" else summary)
-    return 0
-
-
-def _summary(options: argparse.Namespace) -> Summary:
-    report = reporter(options.progress)
-    with tempfile.TemporaryDirectory(prefix="memlens-") as folder:
-        out: Path = options.archive or Path(folder) / "archive"
-        # a dropped archive's pictures would be seen by nobody
-        archive = ingest(options.file, cache_of(options), report, out, pictures=options.archive is not None)
-        with closing(Snapshot.open(archive)) as snapshot:
-            summary = snapshot.ask(summary_of)
     report("done", 1.0)
     return summary

@@ -12,14 +12,16 @@ from memlens.errors import MemlensError
 from memlens.model.attribution import Attribution, rule_of
 from memlens.model.info import GraphInfo
 from memlens.server.figures import Figure, Measure, figure_of
+from memlens.server.fleet_lines import FleetLines, FunctionsOverRanks
 from memlens.server.heap_lines import HeapLines, PlacedDefinition
-from memlens.server.markdown import SHOW_LINE_COMMAND
+from memlens.server.markdown import OPEN_RANK_COMMAND, SHOW_LINE_COMMAND
+from memlens.server.protocol.fleet import OpenRankArguments
 from memlens.server.protocol.sources import Document, ShowLineArguments
 from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
 from memlens.sources.edits import FileState
 from memlens.store.models import graph_of
-from memlens.units import SOURCE_WORDS, counted, plain_name
+from memlens.units import SOURCE_WORDS, counted, format_bytes, plain_name
 from memlens.views.answers import SourceLine, Totals
 from memlens.views.lines.totals import totals_of_lines
 
@@ -45,7 +47,11 @@ class Function(NamedTuple):
 
 
 def register(
-    server: LanguageServer, configuration: Configuration, sources: Sources, heaps: HeapLines
+    server: LanguageServer,
+    configuration: Configuration,
+    sources: Sources,
+    heaps: HeapLines,
+    fleets: FleetLines,
 ) -> None:
     """Answer code lenses in any file that has a path."""
 
@@ -58,7 +64,12 @@ def register(
         try:
             document = Document(path, None)
             of_heaps = _lenses_of_heaps(await heaps.placed(document))
-            return of_heaps + await _lenses(sources, document, settings.measure)
+            own = of_heaps + await _lenses(sources, document, settings.measure)
+            if not settings.fleet_figures:
+                return own
+            return own + _lenses_of_fleets(
+                await fleets.functions(document, settings.measure, SHARE_THAT_MATTERS), settings.measure
+            )
         except Exception:
             logger.exception("code lenses failed")
             return []
@@ -80,6 +91,29 @@ def _lenses_of_heaps(placed: list[PlacedDefinition]) -> list[types.CodeLens]:
             title=each.words + name, command=SHOW_LINE_COMMAND, arguments=[msgspec.to_builtins(arguments)]
         )
         lenses.append(types.CodeLens(types.Range(start, start), command=command))
+    return lenses
+
+
+def _lenses_of_fleets(found: list[FunctionsOverRanks], measure: Measure) -> list[types.CodeLens]:
+    """The most over ranks that is charged to a function's own lines; the lens opens the rank that has it."""
+    lenses = []
+    for fleet, functions_ in found:
+        for line, most, changed in functions_:
+            words = "live at peak" if measure == "peak" else "in all"
+            title = (
+                f"at most {format_bytes(most.most_bytes)} {words} by itself in {plain_name(most.name)}, median "
+                f"{format_bytes(most.median_bytes)} of {counted(most.ranks, 'rank')} · {plain_name(fleet.title)}"
+            )
+            # A lens title may hold icons, written $(name).
+            title = title.replace("$(", "$ (")
+            if changed:
+                title += " (the file has changed since the run)"
+            start = types.Position(line - 1, 0)
+            arguments = OpenRankArguments(fleet.path, most.snapshot)
+            command = types.Command(
+                title=title, command=OPEN_RANK_COMMAND, arguments=[msgspec.to_builtins(arguments)]
+            )
+            lenses.append(types.CodeLens(types.Range(start, start), command=command))
     return lenses
 
 

@@ -4,28 +4,40 @@ import asyncio
 import hashlib
 import shutil
 import tempfile
+import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 from pygls.lsp.server import LanguageServer
 
 from memlens.errors import BadRequestError
 from memlens.fleet.database import open_fleet
-from memlens.fleet.place import fetch, place_of, url_of
+from memlens.fleet.place import CancelledError, fetch, place_of, url_of
 from memlens.fleet.questions.heat_map import HeatMap, heat_map
+from memlens.server.fleet_lines import FleetLines
+from memlens.server.handlers.workspace import refresh_lenses
+from memlens.server.protocol.base import Done
 from memlens.server.protocol.fleet import (
     FleetFetchParams,
     FleetFetchResult,
     FleetFileParams,
     FleetFileResult,
     FleetHeatParams,
+    FleetsShownParams,
 )
+from memlens.server.protocol.snapshots import ProgressParams
 from memlens.server.wire import answer
 from memlens.store.disk import make_folder
 
 
-def register(server: LanguageServer) -> None:
-    """Answer what the editor of a fleet asks."""
+def register(server: LanguageServer, lines: FleetLines) -> None:
+    """Answer what the editor of a fleet asks, and take over which fleets it shows."""
+
+    async def shown(params: FleetsShownParams) -> Done:
+        lines.show(params.paths)
+        return Done()
 
     async def heat(params: FleetHeatParams) -> HeatMap:
         return await asyncio.to_thread(_heat, params)
@@ -34,8 +46,27 @@ def register(server: LanguageServer) -> None:
         return await asyncio.to_thread(_file, Path(params.path), params.snapshot)
 
     async def fetched(params: FleetFetchParams) -> FleetFetchResult:
-        return await asyncio.to_thread(_fetched, params)
+        loop, cancelled = asyncio.get_running_loop(), threading.Event()
 
+        def notify(fraction: float) -> None:
+            progress = ProgressParams(params.view, "fetching", fraction)
+            server.protocol.notify("memlens/progress", msgspec.to_builtins(progress))
+
+        def report(fraction: float) -> None:
+            if cancelled.is_set():
+                raise CancelledError("The fetching was cancelled")
+            loop.call_soon_threadsafe(notify, fraction)
+
+        try:
+            return await asyncio.to_thread(_fetched, params, report)
+        finally:
+            cancelled.set()
+
+    def files_bound() -> None:
+        refresh_lenses(server)
+
+    lines.indexes.listeners.append(files_bound)
+    answer(server, "memlens/fleetsShown", shown)
     answer(server, "memlens/fleetHeat", heat)
     answer(server, "memlens/fleetFile", file)
     answer(server, "memlens/fleetFetch", fetched)
@@ -66,7 +97,7 @@ def _file_and_identity(path: Path, snapshot: int) -> tuple[FleetFileResult, str]
     return FleetFileResult(location, name, not place.is_local, size_bytes, found), identity
 
 
-def _fetched(params: FleetFetchParams) -> FleetFetchResult:
+def _fetched(params: FleetFetchParams, report: Callable[[float], None]) -> FleetFetchResult:
     """A copy of a store's file. What was fetched before is taken again, while the summaries are of that content."""
     file, identity = _file_and_identity(Path(params.path), params.snapshot)
     if not file.remote:
@@ -79,7 +110,8 @@ def _fetched(params: FleetFetchParams) -> FleetFetchResult:
     make_folder(folder)
     partial = Path(tempfile.mkdtemp(prefix="partial-", dir=folder))
     try:
-        fetch(file.location, partial)[0].replace(copy)
+        whole = max(file.size_bytes, 1)
+        fetch(file.location, partial, lambda read: report(min(read / whole, 1.0)))[0].replace(copy)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return FleetFetchResult(str(copy), known=False)

@@ -9,15 +9,16 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.model.attribution import MEANINGS, Attribution, rule_of
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
+from memlens.server.fleet_lines import FleetLines, LineOverRanks
 from memlens.server.heap_lines import HeapLines, PlacedDefinition
-from memlens.server.markdown import command_link, escaped, go_to_link, size
+from memlens.server.markdown import command_link, escaped, go_to_link, open_rank_link, size
 from memlens.server.protocol.editor import HoverParams, HoverResult
 from memlens.server.protocol.sources import Document, ShowLineArguments
 from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
 from memlens.server.wire import answer
 from memlens.store.models import profile_of
-from memlens.units import SOURCE_MEANINGS, SOURCE_WORDS, counted, format_value, plain_name
+from memlens.units import SOURCE_MEANINGS, SOURCE_WORDS, counted, format_bytes, format_value, plain_name
 from memlens.views.answers import SourceLine
 from memlens.views.lines.totals import LineValue
 
@@ -28,19 +29,28 @@ _SEPARATOR = "\n\n---\n\n"
 
 
 def register(
-    server: LanguageServer, configuration: Configuration, sources: Sources, heaps: HeapLines
+    server: LanguageServer,
+    configuration: Configuration,
+    sources: Sources,
+    heaps: HeapLines,
+    fleets: FleetLines,
 ) -> None:
     """Answer hovers in any file that has a path."""
 
     async def markdown(document: Document, line: int) -> str:
-        if not configuration.settings.hover:
+        settings = configuration.settings
+        if not settings.hover:
             return ""
         return _SEPARATOR.join(
             [
                 *[_of_definition(each) for each in await heaps.at(document, line)],
                 *[
-                    await _section(document, each, configuration.settings.attribution)
+                    await _section(document, each, settings.attribution)
                     for each in await sources.rows_at(document, line)
+                ],
+                *[
+                    _over_ranks(document, each)
+                    for each in (await fleets.at(document, line) if settings.fleet_figures else [])
                 ],
             ]
         )
@@ -118,6 +128,34 @@ def _of_definition(placed: PlacedDefinition) -> str:
             command_link("Show these objects", arguments),
         ]
     )
+
+
+def _over_ranks(document: Document, found: LineOverRanks) -> str:
+    """The most over the ranks of one fleet, by the line itself: summaries have no other figures."""
+    title = f"**{escaped(found.fleet.title)}** · the most over {counted(found.whole.snapshots, 'rank')}"
+    parts = [f"{title}, in {escaped(found.function)}" if found.function else title]
+    strong = "**"
+    if found.changed:
+        strong = ""
+        places = [
+            go_to_link(f"Go to line {line}", document.path, line)
+            for line in found.changed.lines[:_MOST_LINKS]
+        ]
+        parts.append(" · ".join([f"*{escaped(found.changed.message)}*", *places]))
+    figures = []
+    for words, over in (("Live at peak", found.peak), ("Total allocated", found.total)):
+        if over is None:
+            continue
+        rank = open_rank_link(escaped(over.name), found.fleet.path, over.snapshot)
+        figures.append(
+            f"- {words}: {strong}{size(over.most_bytes)}{strong} in {rank}, median {format_bytes(over.median_bytes)} "
+            f"of the {counted(over.ranks, 'rank')} that {'has' if over.ranks == 1 else 'have'} the line"
+        )
+    parts.append("\n".join(figures))
+    parts.append(f"*By the line itself ({rule_of('mine', 'user')}): {MEANINGS['mine']}.*")
+    if found.note:
+        parts.append(escaped(found.note))
+    return "\n\n".join(parts)
 
 
 def _of_allocations(row: SourceLine, strong: str, attribution: Attribution) -> list[str]:

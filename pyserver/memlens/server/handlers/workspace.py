@@ -52,7 +52,7 @@ def register(
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def configuration_changed(params: types.DidChangeConfigurationParams) -> None:
         configuration.replace(_convert(params.settings, Settings))
-        refresh_lenses()
+        refresh_lenses(server)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def folders_changed(_params: types.DidChangeWorkspaceFoldersParams) -> None:
@@ -61,14 +61,16 @@ def register(
     def snapshots_changed() -> None:
         params = SnapshotsChangedParams(len(registry))
         server.protocol.notify("memlens/snapshotsChanged", msgspec.to_builtins(params))
-        refresh_lenses()
-
-    def refresh_lenses() -> None:
-        workspace = server.client_capabilities.workspace
-        if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
-            server.workspace_code_lens_refresh(None)
+        refresh_lenses(server)
 
     registry.listeners.append(snapshots_changed)
+
+
+def refresh_lenses(server: LanguageServer) -> None:
+    """Let a client that can do so ask for its code lenses again."""
+    workspace = server.client_capabilities.workspace
+    if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
+        server.workspace_code_lens_refresh(None)
 
 
 def _convert(value: object, kind: type[S]) -> S:

@@ -132,6 +132,7 @@ OTHERS: list[type[Struct]] = [
     InitializationOptions,
     sources.ShowLineArguments,
     editor.GoToArguments,
+    fleet.OpenRankArguments,
     AllocationSet,
 ]
 """Structs that cross inside others or beside the methods."""

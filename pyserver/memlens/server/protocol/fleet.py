@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from memlens.fleet.questions.curves import Align
 from memlens.fleet.questions.heat_map import HeatMap
-from memlens.server.protocol.base import Count, Requests
+from memlens.server.protocol.base import Count, Done, Requests
 
 
 class FleetHeatParams(Struct, frozen=True):
@@ -36,11 +36,12 @@ class FleetFileResult(Struct, frozen=True):
 
 
 class FleetFetchParams(Struct, frozen=True):
-    """``folder`` is where the copy is put, in a folder of its own."""
+    """``folder`` is where the copy is put, in a folder of its own; progress is reported as that of ``view``."""
 
     path: str
     snapshot: Count
     folder: str
+    view: str
 
 
 class FleetFetchResult(Struct, frozen=True):
@@ -50,7 +51,21 @@ class FleetFetchResult(Struct, frozen=True):
     known: bool
 
 
+class FleetsShownParams(Struct, frozen=True):
+    """The databases of all fleets that the editor shows: hovers and code lenses show the most over their ranks."""
+
+    paths: list[str]
+
+
+class OpenRankArguments(Struct, frozen=True):
+    """The argument of the editor's command ``memlens.openRank``: a row of ``snapshots`` in the database ``path``."""
+
+    path: str
+    snapshot: int
+
+
 REQUESTS: Requests = {
+    "memlens/fleetsShown": (FleetsShownParams, Done),
     "memlens/fleetHeat": (FleetHeatParams, HeatMap),
     "memlens/fleetFile": (FleetFileParams, FleetFileResult),
     "memlens/fleetFetch": (FleetFetchParams, FleetFetchResult),

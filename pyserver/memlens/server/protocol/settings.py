@@ -32,6 +32,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Patterns of paths and names that are library code, or after ``!`` the user's own; the last that fits decides."""
     snapshots: list[str] = []
     """Files that are open as long as they are named, for editors without views; they may begin with a variable."""
+    fleets: list[str] = []
+    """Summaries of fleets, folders or databases, that count as open as long as they are named."""
+    fleet_figures: bool = True
+    """Whether hovers and code lenses also show the most over the ranks of open fleets."""
     memray_python: str = ""
     """The Python interpreter that has memray, for its captures; it may begin with a variable as a path mapping may."""
 

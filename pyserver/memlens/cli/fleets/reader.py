@@ -1,0 +1,86 @@
+"""``memlens fleet reader``: reads one file after the other for a worker, which starts it and writes requests to stdin.
+
+Everything is imported once. Each file is read by a child that is forked from this process, where that is safe.
+"""
+
+import argparse
+import gc
+import os
+import sys
+import traceback
+from importlib import import_module
+from pathlib import Path
+
+import msgspec
+
+from memlens import limits
+from memlens.child import ErrorLine
+from memlens.cli import problem_of
+from memlens.cli.fleets.summary import summarised
+from memlens.cli.output import json_line
+from memlens.fleet.reader import FORKS, EndedLine, Request, SummaryLine
+from memlens.formats import FORMATS
+
+_LATER = (
+    "numpy.ma", "memlens.kernels.tree.lines", "memlens.model.categories", "memlens.model.module_sizes",
+    "memlens.store.objects.writer", "memlens.store.samples.writer", "memlens.store.trace.writer",
+)  # fmt: skip
+"""What is imported only when a file needs it, beside the formats."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    # a child's objects live until it ends, and none are in reference cycles
+    gc.disable()
+    limits.share_one_heap()
+    limits.end_with(options.parent)
+    for name in (*(f"memlens.formats.{name}" for name in FORMATS), *_LATER):
+        import_module(name)
+    gc.freeze()
+    decode = msgspec.json.Decoder(Request).decode
+    for text in sys.stdin.buffer:
+        request = decode(text)
+        if not FORKS:
+            return _read(request)
+        json_line(EndedLine(_status_of_child(request)))
+    return 0
+
+
+def _status_of_child(request: Request) -> int:
+    """Read a file in a child, and return the status with which it ended."""
+    reader = os.getpid()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            limits.end_with(reader)
+            # requests are not for what this process starts
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            status = _read(request)
+        finally:
+            # nothing that the reader does at its end is the child's to do
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _read(request: Request) -> int:
+    try:
+        json_line(
+            SummaryLine(
+                summarised(
+                    Path(request.file),
+                    "json",
+                    Path(request.archive),
+                    pictures=request.pictures,
+                    limit_bytes=request.limit_bytes,
+                )
+            )
+        )
+    except Exception as error:  # noqa: BLE001 - every error becomes a line
+        problem = problem_of(error)
+        if problem.code == "internal":
+            traceback.print_exception(error)
+            sys.stderr.flush()
+        json_line(ErrorLine(problem))
+        return 1
+    return 0
