@@ -18,6 +18,9 @@ const PSEUDO = 'qps-ploc';
 const TRANSLATED = [
   'webview/src/app',
   'webview/src/base',
+  'webview/src/flame',
+  'webview/src/live-set',
+  'webview/src/profile',
   'webview/src/shell',
   'webview/src/timeline/area-legend',
   'webview/src/timeline/bookmarks',

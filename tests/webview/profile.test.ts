@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
 import type { ProfileInfo, TimelineInfo } from '../../extension/shared/protocol.gen';
 import { groupColumns } from '../../webview/src/live-set/columns';
-import { kindsFor } from '../../webview/src/live-set/controls';
+import { kindsFor } from '../../webview/src/live-set/kinds';
 import { countedFigure, figure, figureAndCount, figureIn, setFigures } from '../../webview/src/base/figure';
 
 const profile: ProfileInfo = {

@@ -37,3 +37,13 @@ export class Latest {
     this.pending = null;
   }
 }
+
+/** A question whose answer is something made of what comes. */
+export function turned<A, B>(pending: Pending<A>, turn: (answer: A) => B): Pending<B> {
+  return {
+    answer: pending.answer.then(turn),
+    cancel: () => {
+      pending.cancel();
+    },
+  };
+}

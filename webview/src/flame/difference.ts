@@ -1,6 +1,7 @@
 // What a box of a difference flame graph says: what became more or less, in figures or in shares of the whole.
 
 import type { FlameSides } from '../../../extension/shared/protocol.gen';
+import { t } from '../base/l10n';
 import { mix, oklch, type Rgb } from '../canvas/colour';
 import { figure, figureAndCount } from '../base/figure';
 import { count } from '../base/format';
@@ -31,8 +32,8 @@ export interface Sided {
 export const SIGNED: Sided = {
   whole: { before: 0, after: 0 },
   scale: 'absolute',
-  before: 'Less',
-  after: 'More',
+  before: t('Less'),
+  after: t('More'),
 };
 
 export type Turn = 'more' | 'less' | 'even';
@@ -79,8 +80,9 @@ function withSign(difference: number, turn: Turn, scale: Scale): string {
   const size = Math.abs(difference);
   const sign = turn === 'even' ? '' : turn === 'more' ? '+' : '−';
   if (scale === 'absolute') return `${sign}${figure(size)}`;
-  if (turn === 'even') return '0 points';
-  return `${sign}${size >= 10 ? size.toFixed(1) : size.toFixed(2)} points`;
+  return turn === 'even'
+    ? t('0 points')
+    : t('{0} points', `${sign}${size >= 10 ? size.toFixed(1) : size.toFixed(2)}`);
 }
 
 export function arrowOf(change: Change, whole: Change, scale: Scale): string {
@@ -101,7 +103,12 @@ export function sideText(value: number, all: number, scale: Scale): string {
 export function changeSentence(change: Change, sided: Sided): string {
   const { whole, scale } = sided;
   if (sided === SIGNED)
-    return `+${figure(change.after)} −${figure(change.before)}, net ${changeText(change, whole, scale)}`;
+    return t(
+      '{0} {1}, net {2}',
+      `+${figure(change.after)}`,
+      `−${figure(change.before)}`,
+      changeText(change, whole, scale),
+    );
   const side = (value: number, all: number): string =>
     scale === 'absolute' ? figure(value) : `${figure(value)} (${share(value, all)})`;
   return `${side(change.before, whole.before)} → ${side(change.after, whole.after)}, ${changeText(change, whole, scale)}`;
@@ -119,7 +126,7 @@ export function changeFigures(change: Change, { whole, scale, before, after }: S
 
 /** "704 KiB in 9,145 allocations" of one side, or that it has nothing. */
 export function sideFigures(bytes: number, count: number): string {
-  return bytes === 0 && count === 0 ? 'nothing' : figureAndCount(bytes, count);
+  return bytes === 0 && count === 0 ? t('nothing') : figureAndCount(bytes, count);
 }
 
 const LIGHTNESS: Record<Theme['kind'], { readonly even: number; readonly far: number }> = {

@@ -3,7 +3,7 @@
 import type { FlameNode, FlameSearchAnswer } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
 import { Latest } from '../base/latest';
-import { counted } from '../base/format';
+import { plural, t } from '../base/l10n';
 import { amount, share } from './words';
 
 export interface FinderEvents {
@@ -63,20 +63,26 @@ export class FlameFinder {
     if (!found) return;
     // the way leads through the largest of very many
     const { length } = found.matches;
-    const some = length < found.nodes ? ' of the largest' : '';
-    const place = match < 0 ? '' : `${match + 1}/${length}${some}, `;
-    this.events.status(place + this.words(found));
+    const place = `${match + 1}/${length}`;
+    const words = this.words(found);
+    this.events.status(
+      match < 0
+        ? words
+        : length < found.nodes
+          ? t('{0} of the largest, {1}', place, words)
+          : t('{0}, {1}', place, words),
+    );
   }
 
   private words(found: FlameSearchAnswer): string {
-    if (found.nodes === 0) return 'Nothing found';
-    const boxes = counted(found.nodes, 'box', 'boxes');
+    if (found.nodes === 0) return t('Nothing found');
+    const boxes = plural(found.nodes, '{0} box', '{0} boxes');
     if (found.sides) {
       const { before_bytes: before, after_bytes: after } = found.sides;
-      return `${amount(before, false)} → ${amount(after, false)} in ${boxes}`;
+      return t('{0} in {1}', `${amount(before, false)} → ${amount(after, false)}`, boxes);
     }
     const value = this.isCount ? found.count : found.bytes;
     const total = this.isCount ? found.total_count : found.total_bytes;
-    return `${amount(value, this.isCount)} (${share(value, total)}) in ${boxes}`;
+    return t('{0} in {1}', `${amount(value, this.isCount)} (${share(value, total)})`, boxes);
   }
 }

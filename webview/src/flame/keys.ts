@@ -1,5 +1,6 @@
 // The keys of the flame graph and what they do. The list of keys that `?` shows is made of this table as well.
 
+import { t } from '../base/l10n';
 import type { KeyPress } from '../shell/keys';
 
 export type FlameAction =
@@ -31,25 +32,29 @@ export interface FlameKeyRow {
 }
 
 export const FLAME_KEYS: readonly FlameKeyRow[] = [
-  { keys: ['ArrowUp'], action: 'above', text: 'To the box above' },
-  { keys: ['ArrowDown'], action: 'below', text: 'To the box below' },
-  { keys: ['ArrowLeft'], action: 'left', text: 'To the box on the left' },
-  { keys: ['ArrowRight'], action: 'right', text: 'To the box on the right' },
-  { keys: ['Enter'], action: 'zoom', text: 'Zoom to the box' },
-  { keys: ['Mod+Enter'], action: 'open', text: 'Open its line (in the tables Enter does)' },
-  { keys: ['+', '='], action: 'zoomIn', text: 'Zoom in' },
-  { keys: ['-'], action: 'zoomOut', text: 'Zoom out' },
-  { keys: ['0', 'Home'], action: 'whole', text: 'Show all of it' },
-  { keys: ['PageUp'], action: 'pageUp', text: 'A page up' },
-  { keys: ['PageDown'], action: 'pageDown', text: 'A page down' },
-  { keys: ['/'], action: 'search', text: 'Search' },
-  { keys: ['n'], action: 'nextMatch', text: 'Next match' },
-  { keys: ['Shift+n'], action: 'previousMatch', text: 'Previous match' },
-  { keys: ['w'], action: 'sandwich', text: 'Sandwich: callers and callees of the function' },
-  { keys: ['f'], action: 'focus', text: 'Focus: only stacks through the function' },
-  { keys: ['h'], action: 'hide', text: 'Hide the function' },
-  { keys: ['c'], action: 'collapse', text: 'Collapse its package into one box' },
-  { keys: ['Escape'], action: 'leave', text: 'Take back: selection, zoom, focus, hidden, collapsed, search' },
+  { keys: ['ArrowUp'], action: 'above', text: t('To the box above') },
+  { keys: ['ArrowDown'], action: 'below', text: t('To the box below') },
+  { keys: ['ArrowLeft'], action: 'left', text: t('To the box on the left') },
+  { keys: ['ArrowRight'], action: 'right', text: t('To the box on the right') },
+  { keys: ['Enter'], action: 'zoom', text: t('Zoom to the box') },
+  { keys: ['Mod+Enter'], action: 'open', text: t('Open its line (in the tables Enter does)') },
+  { keys: ['+', '='], action: 'zoomIn', text: t('Zoom in') },
+  { keys: ['-'], action: 'zoomOut', text: t('Zoom out') },
+  { keys: ['0', 'Home'], action: 'whole', text: t('Show all of it') },
+  { keys: ['PageUp'], action: 'pageUp', text: t('A page up') },
+  { keys: ['PageDown'], action: 'pageDown', text: t('A page down') },
+  { keys: ['/'], action: 'search', text: t('Search') },
+  { keys: ['n'], action: 'nextMatch', text: t('Next match') },
+  { keys: ['Shift+n'], action: 'previousMatch', text: t('Previous match') },
+  { keys: ['w'], action: 'sandwich', text: t('Sandwich: callers and callees of the function') },
+  { keys: ['f'], action: 'focus', text: t('Focus: only stacks through the function') },
+  { keys: ['h'], action: 'hide', text: t('Hide the function') },
+  { keys: ['c'], action: 'collapse', text: t('Collapse its package into one box') },
+  {
+    keys: ['Escape'],
+    action: 'leave',
+    text: t('Take back: selection, zoom, focus, hidden, collapsed, search'),
+  },
 ];
 
 const ACTIONS = new Map(FLAME_KEYS.flatMap((row) => row.keys.map((key) => [key, row.action] as const)));

@@ -4,6 +4,7 @@ import { decodeFlame, MORE, type FlameGeometry } from '../../../extension/shared
 import type { ViewResult } from '../../../extension/shared/messages';
 import type { FlameName } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
+import { count, t } from '../base/l10n';
 import { isCancelled } from '../base/latest';
 import { css, inkOn, type Rgb } from '../canvas/colour';
 import { element, setText } from '../widgets/dom';
@@ -70,7 +71,9 @@ export class FlamePlot {
   constructor(
     private readonly events: FlamePlotEvents,
     private readonly places: Places,
-    label = 'Flame graph. Arrow keys move through the boxes, Enter zooms; the table has the same in words.',
+    label = t(
+      'Flame graph. Arrow keys move through the boxes, Enter zooms; the table has the same in words.',
+    ),
   ) {
     this.surface = element(
       'div',
@@ -382,9 +385,9 @@ export class FlamePlot {
     if (!facts) return [];
     const known = facts.more ? undefined : this.names.get(facts.name);
     const name = facts.more
-      ? `${facts.name.toLocaleString('en-US')} more`
+      ? t('{0} more', count(facts.name))
       : facts.node === 0
-        ? 'all'
+        ? t('all')
         : known
           ? nameText(known)
           : '';

@@ -8,7 +8,7 @@ import { count, plural, t } from '../base/l10n';
 import { shorten } from '../base/text';
 import type { KeptAttribution } from '../shell/attribution';
 import { element } from '../widgets/dom';
-import { IconButton } from '../widgets/icon';
+import { IconButton } from '../widgets/icon-button';
 import type { Sided } from './difference';
 import { FlameFunctions, type FunctionsEvents } from './functions';
 import type { TreeParams } from './settings';
@@ -136,7 +136,7 @@ function Head({ name, answer, isCount, places, events }: HeadProps): VNode {
         </button>
       )}
       <IconButton
-        name="close"
+        icon="close"
         label={t('Close callers and callees')}
         press={() => {
           events.close();

@@ -10,7 +10,7 @@ import { AttributionChoice } from '../shell/attribution-choice';
 import { SettingRow, Settings } from '../shell/settings';
 import { Choices, Dropdown, Toggle } from '../widgets/choice';
 import { debounce, element } from '../widgets/dom';
-import { IconButton } from '../widgets/icon';
+import { IconButton } from '../widgets/icon-button';
 import type { FlameSettings, Form } from './settings';
 import { nameText } from './words';
 
@@ -147,14 +147,14 @@ function Search({ events, settings, found }: Props): VNode {
       />
       <span class="flame-matches" hidden={search === ''}>
         <IconButton
-          name="up"
+          icon="up"
           label={t('Previous match')}
           press={() => {
             events.goToMatch(-1);
           }}
         />
         <IconButton
-          name="down"
+          icon="down"
           label={t('Next match')}
           press={() => {
             events.goToMatch(1);

@@ -2,27 +2,22 @@
 
 import type { FlameName, FlameNode } from '../../../extension/shared/protocol.gen';
 import { countedFigure, figure, figureAndCount } from '../base/figure';
+import { t } from '../base/l10n';
 import { fileName } from '../base/paths';
 import { shorten } from '../base/text';
-
-const KINDS: Record<FlameName['kind'], string> = {
-  user: 'your code',
-  library: 'library',
-  native: 'native code',
-  none: '',
-};
 
 /** What stands after the name of a frame that called nothing, and what it is in full. */
 const SOURCES: Record<FlameName['source'], { mark: string; meaning: string }> = {
   recorded: { mark: '', meaning: '' },
-  forward: { mark: ' (forward)', meaning: 'forward stack of a backward operator, no caller' },
-  fx: { mark: ' (FX trace)', meaning: 'FX trace of generated code, no caller' },
-  inferred: { mark: ' (inferred)', meaning: 'inferred' },
+  forward: { mark: t('forward'), meaning: t('forward stack of a backward operator, no caller') },
+  fx: { mark: t('FX trace'), meaning: t('FX trace of generated code, no caller') },
+  inferred: { mark: t('inferred'), meaning: t('inferred') },
 };
 
 /** "step", or "step (forward)" for what was recorded beside the stack. */
 export function nameText({ function: name, source }: FlameName): string {
-  return `${name}${SOURCES[source].mark}`;
+  const { mark } = SOURCES[source];
+  return mark === '' ? name : `${name} (${mark})`;
 }
 
 /** Files of one flame graph: by the shortest end that distinguishes them, or whole. */
@@ -38,7 +33,12 @@ export class Places {
 
 /** "library torch", "your code"; empty for what stands for no frame. For frames that called nothing it says so. */
 export function kindOf({ kind, package: name, source }: FlameName): string {
-  const whose = kind === 'library' ? `library ${name}` : KINDS[kind];
+  const whose = {
+    user: () => t('your code'),
+    library: () => t('library {0}', name),
+    native: () => t('native code'),
+    none: () => '',
+  }[kind]();
   return [whose, SOURCES[source].meaning].filter(Boolean).join(' · ');
 }
 

@@ -1,24 +1,46 @@
-// The columns of the live set's groups: what they are called, and how wide their figures need them.
+// The columns of the live set: what they are called, and how wide their figures need them.
 
 import type { ProfileInfo, SnapshotInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
-import { never } from '../shell/model';
 import { countsKnown, countsSamples, figureHead, figureIn, inBytes } from '../base/figure';
 import { count } from '../base/format';
-import type { GroupOrder } from './tree';
+import { t } from '../base/l10n';
+import { categoriesOf, never } from '../shell/model';
+import type { GroupOrder, MemberOrder } from './tree';
 
 export interface Column<Order> {
   readonly name: string;
   readonly title: string;
   readonly width: string;
   readonly order: Order | null;
+  /** It has words in it, not figures. */
+  readonly text?: boolean;
 }
 
 /** A file and its line stay readable beside the figures in half a window. */
-export const NAME = 'minmax(200px, 1fr)';
+const NAME = 'minmax(200px, 1fr)';
 const SHARE = 'minmax(76px, 180px)';
 const FIGURE_PX = 84;
 const COUNT_PX = 64;
-/** `setName` says what is measured, `rule` by which rule a stack counts for one line. */
+
+/** Of single allocations. */
+export function memberColumns(info: SnapshotInfo): readonly Column<MemberOrder>[] {
+  return [
+    { name: t('Line of code'), title: t('Sort by when it was allocated'), width: NAME, order: 'start' },
+    { name: t('Size'), title: t('Requested bytes'), width: '92px', order: 'size' },
+    { name: t('Share'), title: t('Share of the set’s bytes'), width: 'minmax(96px, 180px)', order: null },
+    {
+      ...{ name: t('Lifetime'), width: '92px', order: 'life' },
+      title: t('How long it was held, as far as the file says'),
+    },
+    { name: t('Address'), title: t('Sort by address'), width: '130px', order: 'address' },
+    { name: t('State'), title: t('What became of it'), width: '190px', order: null, text: true },
+    ...(categoriesOf(info).length > 0
+      ? [{ name: t('Category'), title: '', width: '120px', order: null, text: true }]
+      : []),
+  ];
+}
+
+/** Of groups. `setName` says what is measured, `rule` by which rule a stack counts for one line. */
 export function groupColumns(info: SnapshotInfo, setName: string, rule: string): Column<GroupOrder>[] {
   switch (info.model) {
     case 'timeline':
@@ -32,45 +54,51 @@ export function groupColumns(info: SnapshotInfo, setName: string, rule: string):
   }
 }
 
+function nameColumn(rule: string): Column<GroupOrder> {
+  return { name: t('Name'), title: t('{0} Sort by name', rule), width: NAME, order: 'name' };
+}
+
 function allocationColumns({ devices }: TimelineInfo, rule: string): Column<GroupOrder>[] {
   const most = Math.max(0, ...devices.map(({ allocations }) => allocations));
+  const figure = `${FIGURE_PX}px`;
   return [
-    { name: 'Name', title: `${rule} Sort by name`, width: NAME, order: 'name' },
-    { name: 'Bytes', title: 'Requested bytes in all', width: `${FIGURE_PX}px`, order: 'bytes' },
-    { name: 'Share', title: 'Share of the set’s bytes', width: SHARE, order: null },
-    { name: 'Count', title: 'How many allocations', width: wide(count(most), COUNT_PX), order: 'count' },
-    { name: 'Largest', title: 'The largest single allocation', width: `${FIGURE_PX}px`, order: 'largest' },
+    nameColumn(rule),
+    { name: t('Bytes'), title: t('Requested bytes in all'), width: figure, order: 'bytes' },
+    { name: t('Share'), title: t('Share of the set’s bytes'), width: SHARE, order: null },
+    {
+      ...{ name: t('Count'), title: t('How many allocations') },
+      ...{ width: wide(count(most), COUNT_PX), order: 'count' },
+    },
+    { name: t('Largest'), title: t('The largest single allocation'), width: figure, order: 'largest' },
   ];
 }
 
 function sampleColumns(profile: ProfileInfo, setName: string, rule: string): Column<GroupOrder>[] {
   const { samples, values } = profile;
   const most = Math.max(samples, ...values.map(({ unit, total }) => (unit === 'count' ? total : 0)));
-  const countWidth = wide(count(most), COUNT_PX);
-  const head = figureHead();
   // whatever of the values is shown: in a stretch it is another one
   const widths = values.map(({ unit, total }) => figureIn(total, unit)).filter((text) => !text.endsWith('B'));
   const figureWidth = inBytes() ? `${FIGURE_PX}px` : wide(longest(widths), FIGURE_PX);
-  const measured = setName.charAt(0).toUpperCase() + setName.slice(1);
   const counts = !countsKnown()
-    ? 'The file doesn’t say how many allocations'
+    ? t('The file doesn’t say how many allocations')
     : countsSamples()
-      ? 'How many samples the file has of it'
-      : 'How many allocations';
+      ? t('How many samples the file has of it')
+      : t('How many allocations');
   return [
-    { name: 'Name', title: `${rule} Sort by name`, width: NAME, order: 'name' },
-    { name: head, title: measured, width: figureWidth, order: 'bytes' },
-    { name: 'Share', title: 'Share of all of it', width: SHARE, order: null },
+    nameColumn(rule),
     {
-      name: countsSamples() ? 'Samples' : 'Count',
-      title: counts,
-      width: countWidth,
-      order: 'count',
+      ...{ name: figureHead(), title: setName.charAt(0).toUpperCase() + setName.slice(1) },
+      ...{ width: figureWidth, order: 'bytes' },
+    },
+    { name: t('Share'), title: t('Share of all of it'), width: SHARE, order: null },
+    {
+      ...{ name: countsSamples() ? t('Samples') : t('Count'), title: counts },
+      ...{ width: wide(count(most), COUNT_PX), order: 'count' },
     },
     {
       ...(profile.has_sizes && inBytes()
-        ? { name: 'Largest block', title: 'The size of the largest block' }
-        : { name: 'Largest stack', title: 'What the largest single stack has in all' }),
+        ? { name: t('Largest block'), title: t('The size of the largest block') }
+        : { name: t('Largest stack'), title: t('What the largest single stack has in all') }),
       width: `max(${figureWidth}, 17ch)`,
       order: 'largest',
     },

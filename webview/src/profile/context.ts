@@ -13,6 +13,7 @@ import type { Api } from '../api';
 import type { KeptAttribution } from '../shell/attribution';
 import type { Colours } from '../canvas/palette';
 import { Compare, type OwnProfile } from '../compare/comparison';
+import { t } from '../base/l10n';
 import { baseName } from '../base/paths';
 import type { ViewContext } from '../shell/context';
 import { Cursors } from '../timeline/cursors';
@@ -24,7 +25,7 @@ import { Names } from '../base/names';
 import type { Highlight, Palette } from '../timeline/scene/paint';
 import type { Axis } from '../shell/state';
 import type { Theme } from '../canvas/theme';
-import type { Stretch } from './times';
+import type { Stretch } from './stretch';
 
 const NOWHERE: Extent & Camera = { x0: 0, x1: 1, y0: 0, y1: 1, top: 1, minWidth: 1, minHeight: 1 };
 
@@ -161,7 +162,7 @@ export class ProfileContext implements ViewContext {
 
   // A profile has no allocations that stand in a picture, no devices and no axes.
   select(): void {
-    this.owner.say('A profile has no single allocations.');
+    this.owner.say(t('A profile has no single allocations.'));
   }
 
   step(): void {
@@ -193,7 +194,7 @@ export class ProfileContext implements ViewContext {
 function standIn({ values, default_value: first, samples }: ProfileInfo): DeviceInfo {
   const total = values[first]?.total ?? 0;
   return {
-    ...{ device: 0, name: 'Profile', events: 0, allocations: samples, ooms: 0, reserved_at_end_bytes: 0 },
+    ...{ device: 0, name: t('Profile'), events: 0, allocations: samples, ooms: 0, reserved_at_end_bytes: 0 },
     ...{ peak_bytes: total, peak_moment: 0, peak_time_us: null, live_at_start_bytes: total },
     ...{ live_at_end_bytes: total, live_at_end_count: samples, event_axis: { x0: 0, x1: 1 } },
     ...{ time_axis: null, time_origin_us: null },

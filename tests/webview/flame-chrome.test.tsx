@@ -1,0 +1,126 @@
+// What stands around a flame graph and a table of groups: their controls, and the legend of graphs with two sides.
+
+import { drawn } from './support/dom';
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+import { render } from 'preact';
+import type { FlameName } from '../../extension/shared/protocol.gen';
+import { SIGNED } from '../../webview/src/flame/difference';
+import { ChangeLegend } from '../../webview/src/flame/legend';
+import { initialSettings, type FlameSettings } from '../../webview/src/flame/settings';
+import { FlameToolbar } from '../../webview/src/flame/toolbar';
+import { Controls } from '../../webview/src/live-set/controls';
+import type { GroupKind } from '../../webview/src/live-set/tree';
+import { KeptAttribution } from '../../webview/src/shell/attribution';
+import { element } from '../../webview/src/widgets/dom';
+
+afterEach(() => {
+  document.body.replaceChildren();
+});
+
+const attribution = (): KeptAttribution =>
+  new KeptAttribution({ saved: () => undefined, keep: () => undefined }, () => undefined);
+
+const labels = (root: Element): (string | null)[] =>
+  [...root.querySelectorAll('.setting-name')].map((each) => each.textContent);
+
+const named = (name: number): FlameName => ({
+  ...{ name, function: `f${name}`, file: 'a.py', line: 0, kind: 'user', package: '', is_package: false },
+  source: 'recorded',
+});
+
+function choose(select: HTMLSelectElement | null | undefined, value: string): void {
+  assert.ok(select);
+  select.value = value;
+  select.dispatchEvent(new Event('change', { bubbles: true }));
+}
+
+test('the flame graph’s row has what its form needs, and takes back what was done to frames', async () => {
+  const settings = initialSettings();
+  const changes: Partial<FlameSettings>[] = [];
+  const toolbar = new FlameToolbar(
+    {
+      changed: (part) => {
+        changes.push(part);
+        toolbar.update(Object.assign(settings, part), false);
+      },
+      goToMatch: () => undefined,
+      leave: () => undefined,
+    },
+    false,
+    attribution(),
+  );
+  document.body.append(toolbar.root);
+  Object.assign(settings, { focus: named(1), hidden: [named(2), named(3)], packages: ['torch'] });
+  toolbar.update(settings, false);
+  await drawn();
+  const chips = (): string[] => [...toolbar.root.querySelectorAll('.chip')].map((each) => each.textContent);
+  assert.deepEqual(chips(), ['Only f1 ×', 'Without f2 ×', 'Without f3 ×', 'torch collapsed ×']);
+  toolbar.root.querySelectorAll<HTMLElement>('.chip')[1]?.click();
+  await drawn();
+  assert.deepEqual(changes, [{ hidden: [named(3)] }]);
+  assert.deepEqual(chips(), ['Only f1 ×', 'Without f3 ×', 'torch collapsed ×']);
+  assert.ok(labels(toolbar.root).includes('Colours') && !labels(toolbar.root).includes('Charged to'));
+
+  // what is being typed stays when something else is drawn
+  const search = toolbar.root.querySelector<HTMLInputElement>('.flame-search');
+  assert.ok(search);
+  search.focus();
+  search.value = 'forw';
+  toolbar.setFound('3 boxes');
+  toolbar.update(settings, true);
+  await drawn();
+  assert.equal(search.value, 'forw');
+  assert.ok(!labels(toolbar.root).includes('Colours'), 'colours say what became more');
+
+  choose(toolbar.root.querySelector<HTMLSelectElement>('select'), 'functions');
+  await drawn();
+  assert.equal(toolbar.root.querySelector('.flame-search'), null);
+  assert.ok(labels(toolbar.root).includes('Charged to') && !labels(toolbar.root).includes('Direction'));
+});
+
+test('a level of groups is offered once the one before it is chosen', async () => {
+  const grouped: (readonly GroupKind[])[] = [];
+  const controls = new Controls(['line', 'module', 'size'], ['line'], attribution(), {
+    grouped: (by) => grouped.push(by),
+    narrowed: () => undefined,
+  });
+  document.body.append(controls.root);
+  await drawn();
+  const selects = (): HTMLSelectElement[] => [...controls.root.querySelectorAll('select')];
+  assert.equal(selects().length, 2);
+  choose(selects()[1], 'size');
+  await drawn();
+  assert.deepEqual(
+    selects().map(({ value }) => value),
+    ['line', 'size', ''],
+  );
+  assert.ok(labels(controls.root).includes('Charged to'));
+  choose(selects()[0], 'module');
+  await drawn();
+  assert.ok(!labels(controls.root).includes('Charged to'), 'a module is no place in code');
+  choose(selects()[0], '');
+  await drawn();
+  assert.deepEqual(grouped, [['line', 'size'], ['module', 'size'], []]);
+  assert.equal(selects().length, 1);
+  controls.showStatus('', 'big is not a size');
+  await drawn();
+  assert.equal(controls.root.querySelector('[role=alert]')?.textContent, 'big is not a size');
+  assert.equal(controls.root.querySelector('.live-set-narrow')?.getAttribute('aria-invalid'), 'true');
+});
+
+test('the legend says which way colours go, of a comparison and of values that are negative in part', () => {
+  const theme = { kind: 'dark' } as const;
+  const root = element('div');
+  const texts = (): string[] => [...root.querySelectorAll('.compare-sample')].map((each) => each.textContent);
+  // SAFETY: the colours are those of the kind of theme alone
+  render(<ChangeLegend sided={SIGNED} theme={theme as never} />, root);
+  assert.deepEqual(texts(), ['▲ more', '= no change', '▼ less']);
+  const compared = { ...SIGNED, before: 'Before', after: 'After' };
+  render(<ChangeLegend sided={compared} theme={theme as never} />, root);
+  assert.deepEqual(texts(), ['▲ more after', '= the same', '▼ less after']);
+  const colours = [...root.querySelectorAll<HTMLElement>('.flame-change')].map(
+    (each) => each.style.background,
+  );
+  assert.equal(new Set(colours).size, 3);
+});

@@ -1,0 +1,132 @@
+// What stands in the cells of the live set's table.
+
+import type { VNode } from 'preact';
+import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
+import { exactFigure, figure } from '../base/figure';
+import { categoryName, codeClass, count, hasSource, nameOf, share, stateName, time } from '../base/format';
+import { t } from '../base/l10n';
+import { shorten } from '../base/text';
+import { css, type Rgb } from '../canvas/colour';
+import { categoriesOf } from '../shell/model';
+import type { ViewContext } from '../shell/context';
+import { IconButton } from '../widgets/icon-button';
+import { ShareBar } from '../widgets/share-bar';
+import type { GridCell } from '../widgets/tree-grid';
+import type { GroupKind, GroupNode } from './tree';
+
+export class LiveCells {
+  constructor(
+    private readonly context: Pick<ViewContext, 'info' | 'colourOf' | 'colourOfGroup'>,
+    private readonly filterTo: (filter: string) => void,
+  ) {}
+
+  /** `whole` is what the set comes to; `kind` what groups of the first level are, where this is one. */
+  group({ group }: GroupNode, whole: number, kind: GroupKind | null): readonly GridCell[] {
+    const label = shorten(group.name, 90);
+    // the colour that the picture has for it; none where that isn't grouped by the same
+    const colour = kind && this.context.colourOfGroup(group, kind);
+    return [
+      [
+        ...(colour ? [<Swatch colour={colour} />] : []),
+        hasSource(group.place) ? (
+          <bdi
+            class="code place-link"
+            title={t('Open {0}', `${shorten(group.place.file, 300)}:${group.place.line}`)}
+          >
+            {label}
+          </bdi>
+        ) : (
+          <bdi class={group.place === null ? '' : 'code'}>{label}</bdi>
+        ),
+        ...(group.detail === '' ? [] : [<bdi class="muted">{shorten(group.detail, 90)}</bdi>]),
+        ...(group.filter === '' ? [] : [<FilterTo filter={group.filter} filterTo={this.filterTo} />]),
+      ],
+      [sized(group.bytes)],
+      shareCell(group.bytes, whole),
+      [group.count === null ? '–' : count(group.count)],
+      [group.largest_bytes === null ? '–' : sized(group.largest_bytes)],
+    ];
+  }
+
+  /** An allocation within a group. */
+  leaf(allocation: AllocationSummary, whole: number): readonly GridCell[] {
+    const { lifetime_us: life } = allocation;
+    const state = stateOf(allocation);
+    return [
+      [
+        <Swatch colour={this.context.colourOf(allocation)} />,
+        t('Allocation {0}', count(allocation.allocation)),
+        <span class="muted">{life === null ? state : t('held {0}, {1}', time(life), state)}</span>,
+      ],
+      [sized(allocation.size_bytes)],
+      shareCell(allocation.size_bytes, whole),
+      [],
+      [],
+    ];
+  }
+
+  /** An allocation in a plain list. */
+  plain(allocation: AllocationSummary, whole: number): readonly GridCell[] {
+    const { title, place } = nameOf(allocation);
+    const { category, lifetime_us: life } = allocation;
+    return [
+      [
+        <Swatch colour={this.context.colourOf(allocation)} />,
+        <bdi class={codeClass(allocation)}>{shorten(title, 70)}</bdi>,
+        ...(place === null
+          ? []
+          : [
+              <bdi class="place place-link" title={t('Open {0}', shorten(place, 300))}>
+                {shorten(place, 60)}
+              </bdi>,
+            ]),
+      ],
+      [sized(allocation.size_bytes)],
+      shareCell(allocation.size_bytes, whole),
+      [life === null ? '–' : time(life)],
+      [<span class="code">{shorten(allocation.address, 40)}</span>],
+      [stateOf(allocation)],
+      ...(categoriesOf(this.context.info).length > 0
+        ? [[category === null ? '–' : shorten(categoryName(category), 40)]]
+        : []),
+    ];
+  }
+}
+
+function Swatch({ colour }: { readonly colour: Rgb }): VNode {
+  return <span class="swatch" style={{ background: css(colour) }} />;
+}
+
+function sized(value: number): VNode {
+  return <span title={exactFigure(value)}>{figure(value)}</span>;
+}
+
+function shareCell(part: number, whole: number): GridCell {
+  return [<ShareBar part={part} whole={whole} />, share(part, whole)];
+}
+
+interface FilterToProps {
+  readonly filter: string;
+  readonly filterTo: (filter: string) => void;
+}
+
+function FilterTo({ filter, filterTo }: FilterToProps): VNode {
+  return (
+    // reached by its key; thousands of stops for Tab would help nobody
+    <IconButton
+      icon="filter"
+      label={t('Filter to this')}
+      keys="f"
+      tabIndex={-1}
+      press={(event) => {
+        event.stopPropagation();
+        filterTo(filter);
+      }}
+    />
+  );
+}
+
+function stateOf(allocation: AllocationSummary): string {
+  const state = stateName(allocation.state);
+  return allocation.before_trace ? t('{0}, allocated before recording', state) : state;
+}

@@ -1,0 +1,216 @@
+// The table's row: what its figures come to, and in the settings by what it is grouped and what narrows it.
+
+import { signal } from '@preact/signals';
+import { render, type VNode } from 'preact';
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { t } from '../base/l10n';
+import { shorten } from '../base/text';
+import type { KeptAttribution } from '../shell/attribution';
+import { AttributionChoice } from '../shell/attribution-choice';
+import { SettingRow, Settings } from '../shell/settings';
+import { Dropdown } from '../widgets/choice';
+import { debounce, element } from '../widgets/dom';
+import { chargesPlaces, kindText } from './kinds';
+import type { GroupKind } from './tree';
+
+const LEVELS = 3;
+const APPLY_AFTER_MS = 350;
+
+export interface ControlEvents {
+  grouped(by: readonly GroupKind[]): void;
+  narrowed(filter: string): void;
+}
+
+type Level = GroupKind | '';
+
+interface Status {
+  readonly summary: string;
+  readonly error: string;
+}
+
+export class Controls {
+  readonly root = element('div', { class: 'live-set-controls' });
+  /** What is chosen for each level; a level can be chosen once the one before it is. */
+  private readonly levels = signal<readonly Level[]>([]);
+  private readonly narrow = signal('');
+  private readonly status = signal<Status>({ summary: '', error: '' });
+  /** Grows when stacks are charged by the other rule. */
+  private readonly drawn = signal(0);
+
+  constructor(
+    can: readonly GroupKind[],
+    by: readonly GroupKind[],
+    attribution: KeptAttribution,
+    private readonly events: ControlEvents,
+  ) {
+    this.levels.value = by.filter((kind) => can.includes(kind)).slice(0, LEVELS);
+    const All = (): VNode => (
+      <Row
+        {...{ can, attribution, drawn: this.drawn.value }}
+        levels={this.levels.value}
+        status={this.status.value}
+        narrow={this.narrow.value}
+        choose={(level, kind) => {
+          this.choose(level, kind);
+        }}
+        narrowTo={(text) => {
+          this.narrow.value = text;
+          events.narrowed(text);
+        }}
+      />
+    );
+    render(<All />, this.root);
+  }
+
+  /** Groups by something else, as if it had been chosen. */
+  set(kind: GroupKind): void {
+    this.levels.value = [kind];
+    this.events.grouped(this.by);
+  }
+
+  get by(): GroupKind[] {
+    return [...new Set(this.levels.value.flatMap((kind) => (kind === '' ? [] : [kind])))];
+  }
+
+  showStatus(summary: string, error: string): void {
+    const { value } = this.status;
+    if (summary !== value.summary || error !== value.error) this.status.value = { summary, error };
+  }
+
+  /** Stacks are charged by the other rule. */
+  redraw(): void {
+    this.drawn.value++;
+  }
+
+  /** Whether rows are places in code, to which stacks are charged by one of the two rules. */
+  get chargesPlaces(): boolean {
+    return chargesPlaces(this.by);
+  }
+
+  private choose(level: number, kind: Level): void {
+    const all = [...this.levels.value];
+    all[level] = kind;
+    this.levels.value = kind === '' ? all.slice(0, level) : all;
+    this.events.grouped(this.by);
+  }
+}
+
+interface RowProps {
+  readonly can: readonly GroupKind[];
+  readonly levels: readonly Level[];
+  readonly status: Status;
+  readonly narrow: string;
+  readonly attribution: KeptAttribution;
+  readonly choose: (level: number, kind: Level) => void;
+  readonly narrowTo: (text: string) => void;
+}
+
+function Row({ can, levels, status, narrow, attribution, choose, narrowTo }: RowProps): VNode {
+  const { summary, error } = status;
+  return (
+    <>
+      <span class="live-set-error" role="alert">
+        {shorten(error, 2000)}
+      </span>
+      <span class="live-set-summary" role="status">
+        {shorten(summary, 2000)}
+      </span>
+      {narrow !== '' && (
+        // takes back what narrows this table alone
+        <button
+          type="button"
+          class="chip"
+          title={t('Clear the filter of this table')}
+          onClick={() => {
+            narrowTo('');
+          }}
+        >
+          {shorten(narrow, 200)} ×
+        </button>
+      )}
+      <Settings label={t('Table settings')}>
+        {Array.from({ length: Math.min(levels.length + 1, LEVELS) }, (_, level) => (
+          <SettingRow key={level} text={level === 0 ? t('Group by') : t('then by')}>
+            <LevelChoice
+              {...{ can, level }}
+              value={levels[level] ?? ''}
+              change={(kind) => {
+                choose(level, kind);
+              }}
+            />
+          </SettingRow>
+        ))}
+        {chargesPlaces(levels) && (
+          <SettingRow text={t('Charged to')}>
+            <AttributionChoice kept={attribution} />
+          </SettingRow>
+        )}
+        <SettingRow text={t('Filter')}>
+          <Narrow text={narrow} wrong={error !== ''} narrowTo={narrowTo} />
+        </SettingRow>
+      </Settings>
+    </>
+  );
+}
+
+interface LevelProps {
+  readonly can: readonly GroupKind[];
+  readonly level: number;
+  readonly value: Level;
+  readonly change: (kind: Level) => void;
+}
+
+function LevelChoice({ can, level, value, change }: LevelProps): VNode {
+  // a profile has no single allocations to be listed
+  const none = level > 0 || can.includes('module');
+  const nothing = { value: '' as const, text: level === 0 ? t('Nothing') : t('nothing') };
+  return (
+    <Dropdown<Level>
+      label={level === 0 ? t('Group by') : t('Then by (level {0})', level + 1)}
+      options={[...(none ? [nothing] : []), ...can.map((kind) => ({ value: kind, text: kindText(kind) }))]}
+      value={value}
+      change={change}
+    />
+  );
+}
+
+interface NarrowProps {
+  readonly text: string;
+  /** What is written is no filter. */
+  readonly wrong: boolean;
+  readonly narrowTo: (text: string) => void;
+}
+
+function Narrow({ text, wrong, narrowTo }: NarrowProps): VNode {
+  const input = useRef<HTMLInputElement>(null);
+  const latest = useRef(narrowTo);
+  latest.current = narrowTo;
+  const soon = useMemo(
+    () =>
+      debounce(APPLY_AFTER_MS, () => {
+        latest.current(input.current?.value.trim() ?? '');
+      }),
+    [],
+  );
+  useLayoutEffect(() => {
+    if (input.current && input.current.value.trim() !== text) input.current.value = text;
+  }, [text]);
+  return (
+    <input
+      ref={input}
+      class="live-set-narrow"
+      type="search"
+      title={t('The terms of the filter above, for this table alone')}
+      aria-label={t('Filter this table')}
+      placeholder={t('Filter this table')}
+      spellcheck={false}
+      aria-invalid={wrong}
+      onInput={soon}
+      onKeyDown={(event) => {
+        if (event.key !== 'Enter') return;
+        soon.cancel();
+        narrowTo(event.currentTarget.value.trim());
+      }}
+    />
+  );
+}

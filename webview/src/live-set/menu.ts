@@ -1,0 +1,78 @@
+// What the menu of a row of the live set offers, and rows as they are copied.
+
+import { countsTitle, figure, figureHead } from '../base/figure';
+import { count, hasSource, nameOf, share } from '../base/format';
+import { t } from '../base/l10n';
+import type { ViewContext } from '../shell/context';
+import { allBut } from '../shell/filter-terms';
+import { MODELS } from '../shell/model';
+import { copyItems, type CopiedCell, type CopiedTable } from '../widgets/copy';
+import type { MenuEntry } from '../widgets/menu';
+import type { LiveNodeRow, LiveRow, LiveTree } from './tree';
+
+export interface LiveMenuActions {
+  /** What a press on the row does, with its line opened or without. */
+  pick(opened: boolean): void;
+  filterTo(filter: string): void;
+}
+
+export function rowMenu(
+  context: Pick<ViewContext, 'api' | 'info'>,
+  tree: LiveTree,
+  row: LiveNodeRow,
+  actions: LiveMenuActions,
+): readonly MenuEntry[] {
+  const { node } = row;
+  const place = node.kind === 'group' ? node.group.place : node.allocation.label;
+  const items: MenuEntry[] = [];
+  const item = (text: string, key: string, run: () => void): void => {
+    items.push({ text, key, run });
+  };
+  if (MODELS[context.info.model].hasAllocations)
+    item(node.kind === 'group' ? t('Highlight') : t('Select'), 'Space', () => {
+      actions.pick(false);
+    });
+  if (hasSource(place))
+    item(t('Open Line'), 'Enter', () => {
+      actions.pick(true);
+    });
+  if (node.kind === 'group' && node.group.filter !== '') {
+    const { filter } = node.group;
+    item(t('Filter to This'), 'F', () => {
+      actions.filterTo(filter);
+    });
+    const others = allBut(filter);
+    if (others !== null)
+      item(t('Hide This'), '', () => {
+        actions.filterTo(others);
+      });
+  }
+  if (row.open !== null)
+    item(row.open ? t('Collapse') : t('Expand'), row.open ? '←' : '→', () => {
+      tree.toggle(row, !row.open);
+    });
+  const whole = tree.totals?.bytes ?? 0;
+  const table = { one: () => copied([row], whole), all: () => copied(tree.rows, whole) };
+  const name = node.kind === 'group' ? node.group.name : nameOf(node.allocation).title;
+  return [...items, ...copyItems(context.api, { name, place }, table)];
+}
+
+/** Rows as they are copied: those that were fetched, in their order. */
+function copied(rows: readonly LiveRow[], whole: number): CopiedTable {
+  const number = (value: number): CopiedCell => ({ shown: count(value), exact: value });
+  return {
+    heads: [t('Name'), t('Detail'), figureHead(), t('Share'), countsTitle()],
+    rows: rows.flatMap((row): CopiedCell[][] => {
+      if (row.kind === 'rest') return [];
+      const { node } = row;
+      const { title, place } =
+        node.kind === 'group'
+          ? { title: node.group.name, place: node.group.detail }
+          : nameOf(node.allocation);
+      const size = node.kind === 'group' ? node.group.bytes : node.allocation.size_bytes;
+      const many = node.kind === 'group' ? node.group.count : 1;
+      const amount = { shown: figure(size), exact: size };
+      return [[title, place ?? '', amount, share(size, whole), many === null ? '' : number(many)]];
+    }),
+  };
+}

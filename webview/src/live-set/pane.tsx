@@ -1,0 +1,365 @@
+// The live set: what is in the set, as a tree of groups down to single allocations, or as a plain list.
+
+import type { AllocationSummary, Branch, Frame } from '../../../extension/shared/protocol.gen';
+import { countedFigure, figure, isCount } from '../base/figure';
+import { bytes, count, hasSource } from '../base/format';
+import { turned } from '../base/latest';
+import { plural, t } from '../base/l10n';
+import type { Change, ViewContext } from '../shell/context';
+import { both } from '../shell/filter-terms';
+import { MODELS } from '../shell/model';
+import type { Pane } from '../shell/pane';
+import { element } from '../widgets/dom';
+import type { MenuEntry } from '../widgets/menu';
+import { TreeGrid, type GridCell, type GridColumn, type GridRow } from '../widgets/tree-grid';
+import { LiveCells } from './cells';
+import { groupColumns, memberColumns, type Column } from './columns';
+import { Controls } from './controls';
+import { groupsOf, kindsFor } from './kinds';
+import { rowMenu } from './menu';
+import { restoreSettings } from './settings';
+import {
+  idOf,
+  LiveTree,
+  type GroupKind,
+  type GroupNode,
+  type GroupOrder,
+  type LiveNodeRow,
+  type LiveRow,
+  type MemberOrder,
+} from './tree';
+
+class LiveSet {
+  readonly root: HTMLElement;
+  private readonly controls: Controls;
+  private readonly grid: TreeGrid;
+  private readonly tree: LiveTree;
+  private readonly cells: LiveCells;
+  private by: readonly GroupKind[];
+  private narrow = '';
+  private groupOrder: GroupOrder;
+  private memberOrder: MemberOrder;
+  private descending: boolean;
+  /** The row whose allocations are lit in the picture. */
+  private lit: { readonly id: string; readonly branch: Branch } | null = null;
+
+  constructor(private readonly context: ViewContext) {
+    const kept = restoreSettings(context.api.saved()?.kept?.liveSet);
+    const kinds = kindsFor(context.info);
+    const { hasAllocations } = MODELS[context.info.model];
+    this.by = kept.by.filter((kind) => kinds.includes(kind));
+    if (!hasAllocations && this.by.length === 0) this.by = ['line'];
+    this.groupOrder = kept.groupOrder;
+    this.memberOrder = kept.memberOrder;
+    this.descending = kept.descending;
+    this.cells = new LiveCells(context, (filter) => {
+      this.filterTo(filter);
+    });
+    this.tree = new LiveTree({
+      hasAllocations,
+      groups: (path, offset, limit) =>
+        context.api.request('memlens/groups', {
+          branch: this.branch(path),
+          order: this.groupOrder,
+          descending: this.descending,
+          offset,
+          limit,
+        }),
+      members: (path, offset, limit) => {
+        const isPlain = this.by.length === 0;
+        const asked = context.api.request('memlens/members', {
+          branch: this.branch(path),
+          order: isPlain ? this.memberOrder : 'size',
+          descending: !isPlain || this.descending,
+          offset,
+          limit,
+        });
+        return turned(asked, (answer) => {
+          context.names.learn(answer.rows);
+          return answer;
+        });
+      },
+      changed: (moved) => {
+        this.draw(moved);
+      },
+    });
+    this.controls = new Controls(kinds, this.by, context.attribution, {
+      grouped: (by) => {
+        this.by = by;
+        this.groupOrder = 'bytes';
+        this.memberOrder = 'size';
+        this.descending = true;
+        this.keep();
+        this.updateColumns();
+        this.tree.regroup(by.length);
+      },
+      narrowed: (filter) => {
+        if (filter === this.narrow) return;
+        this.narrow = filter;
+        this.reload();
+      },
+    });
+    this.by = this.controls.by;
+    this.grid = this.makeGrid();
+    this.updateColumns();
+    this.root = element('section', { class: 'live-set' }, this.grid.root);
+  }
+
+  get bar(): HTMLElement {
+    return this.controls.root;
+  }
+
+  groupBy(kind: GroupKind): void {
+    this.controls.set(kind);
+  }
+
+  /** What is measured may be another value, or a stretch of the run; the heads say so. */
+  renew(): void {
+    this.controls.redraw();
+    this.updateColumns();
+    this.reload();
+  }
+
+  draw(moved: (was: number) => number = (was) => was): void {
+    if (!this.isLit) this.lit = null;
+    const [first] = this.tree.rows;
+    const failed = first?.kind === 'rest' ? first.message : '';
+    this.controls.showStatus(failed === '' ? this.summary() : '', failed);
+    this.grid.update(moved(this.grid.activeIndex));
+  }
+
+  dispose(): void {
+    this.tree.cancel();
+  }
+
+  private makeGrid(): TreeGrid {
+    return new TreeGrid(t('The live set'), {
+      count: () => this.tree.rows.length,
+      row: (index) => this.rowAt(index),
+      sort: (column) => {
+        this.sort(column);
+      },
+      pick: (index, opened) => {
+        const row = this.tree.rows[index];
+        if (row?.kind === 'rest') this.tree.more(row);
+        else if (row) this.pick(row, opened);
+      },
+      toggle: (index, open) => {
+        const row = this.tree.rows[index];
+        if (row?.kind === 'node') this.tree.toggle(row, open);
+      },
+      parent: (index) => this.tree.parentOf(index),
+      menu: (index) => this.menu(index),
+      pointed: (index) => {
+        const group = index === null ? null : this.groupAt(index);
+        this.context.pointAt(group && this.branch(group.path));
+      },
+      key: (event, index) => this.key(event, index),
+    });
+  }
+
+  private reload(): void {
+    // What is lit up is of the set as it was.
+    if (this.isLit) this.context.lightStacks(new Set());
+    this.tree.reset(this.by.length);
+  }
+
+  /** Whether the picture shows what was lit up here, and nothing else since. */
+  private get isLit(): boolean {
+    const { highlight } = this.context;
+    return this.lit !== null && highlight.kind === 'group' && highlight.branch === this.lit.branch;
+  }
+
+  private summary(): string {
+    const { totals } = this.tree;
+    if (!totals) return t('Fetching…');
+    const what = countedAnd(totals.count, totals.bytes);
+    const all = totals.groups === null ? what : t('{0} in {1}', what, groupsOf(totals.groups, this.by[0]));
+    const charged = this.controls.chargesPlaces ? t('{0}, by {1}', all, this.context.attribution.name) : all;
+    return this.context.filter === '' ? charged : t('Filtered: {0}', charged);
+  }
+
+  private branch(path: readonly number[]): Branch {
+    return {
+      ...{ of: this.context.set, by: [...this.by], path: [...path], narrow: this.narrow },
+      attribution: this.context.attribution.value,
+    };
+  }
+
+  // --- columns and rows --------------------------------------------------------------------------------------------
+
+  private get groupColumns(): readonly Column<GroupOrder>[] {
+    const { info, setName, attribution } = this.context;
+    return groupColumns(info, setName, attribution.rule);
+  }
+
+  private updateColumns(): void {
+    const grouped = this.by.length > 0;
+    const columns: readonly Column<string>[] = grouped ? this.groupColumns : memberColumns(this.context.info);
+    const current = grouped ? this.groupOrder : this.memberOrder;
+    this.grid.setColumns(
+      columns.map(({ name, title, width, order, text = false }, i): GridColumn => {
+        const way = this.descending ? 'descending' : 'ascending';
+        const sort = order === null ? null : order === current ? way : 'none';
+        return { name, title, width, number: i > 0 && !text, sort };
+      }),
+    );
+  }
+
+  private sort(column: number): void {
+    if (this.by.length > 0) {
+      const order = this.groupColumns[column]?.order ?? null;
+      if (order === null) return;
+      this.descending = order === this.groupOrder ? !this.descending : order !== 'name';
+      this.groupOrder = order;
+    } else {
+      const order = memberColumns(this.context.info)[column]?.order ?? null;
+      if (order === null) return;
+      this.descending = order === this.memberOrder ? !this.descending : order === 'size' || order === 'life';
+      this.memberOrder = order;
+    }
+    this.keep();
+    this.updateColumns();
+    this.reload();
+  }
+
+  private keep(): void {
+    const { by, groupOrder, memberOrder, descending } = this;
+    this.context.api.keep({ liveSet: { by, groupOrder, memberOrder, descending } });
+  }
+
+  private rowAt(index: number): GridRow {
+    const row = this.tree.rows[index];
+    if (!row) throw new RangeError(`The tree has no row ${index}`);
+    if (row.kind === 'rest') return restRow(row, index);
+    const { node, level, place, of, open } = row;
+    const id = idOf(node);
+    const whole = this.tree.totals?.bytes ?? 0;
+    if (node.kind === 'group') {
+      const kind = level === 0 ? (this.by[0] ?? null) : null;
+      const cells = this.cells.group(node, whole, kind);
+      return { id, level, place, of, open, selected: this.lit?.id === id, cells, class: 'group' };
+    }
+    const { allocation } = node;
+    const selected = allocation.allocation === this.context.selected;
+    const cells =
+      this.by.length > 0 ? this.cells.leaf(allocation, whole) : this.cells.plain(allocation, whole);
+    return { id, level, place, of, open, selected, cells, class: 'leaf' };
+  }
+
+  // --- what rows do ------------------------------------------------------------------------------------------------
+
+  private pick({ node }: LiveNodeRow, opened: boolean): void {
+    if (node.kind === 'allocation') this.select(node.allocation, opened);
+    else this.light(node, opened);
+  }
+
+  private menu(index: number): readonly MenuEntry[] {
+    const row = this.tree.rows[index];
+    if (row?.kind !== 'node') return [];
+    return rowMenu(this.context, this.tree, row, {
+      pick: (opened) => {
+        this.pick(row, opened);
+      },
+      filterTo: (filter) => {
+        this.filterTo(filter);
+      },
+    });
+  }
+
+  private filterTo(filter: string): void {
+    this.context.setFilter(both(this.context.filter, filter));
+  }
+
+  private select(allocation: AllocationSummary, opened: boolean): void {
+    const { set, device } = this.context;
+    const moment = set.to_moment === null ? (set.from_moment ?? device.peak_moment) : null;
+    this.context.select(allocation.allocation, moment);
+    if (opened) this.openPlace(allocation.label);
+  }
+
+  private light(node: GroupNode, opened: boolean): void {
+    const { group, path } = node;
+    if (opened) this.openPlace(group.place);
+    this.lit = { id: idOf(node), branch: this.branch(path) };
+    this.context.lightGroup(this.lit.branch);
+    const { name, count: many, bytes: size } = group;
+    this.context.say(
+      MODELS[this.context.info.model].hasAllocations
+        ? plural(
+            many ?? 0,
+            '{1}: {0} allocation, {2} highlighted.',
+            '{1}: {0} allocations, {2} highlighted.',
+            name,
+            bytes(size),
+          )
+        : t('{0}: {1}.', name, countedAnd(many, size)),
+    );
+    this.draw();
+  }
+
+  private openPlace(place: Frame | null): void {
+    if (hasSource(place)) this.context.openFrame(place, false);
+  }
+
+  private groupAt(index: number): GroupNode | null {
+    const row = this.tree.rows[index];
+    return row?.kind === 'node' && row.node.kind === 'group' ? row.node : null;
+  }
+
+  private key(event: KeyboardEvent, index: number): boolean {
+    const filter = this.groupAt(index)?.group.filter ?? '';
+    if (event.key === 'f' && filter !== '') {
+      this.filterTo(filter);
+      return true;
+    }
+    if (event.key === 'Escape' && this.lit !== null) {
+      this.context.lightStacks(new Set());
+      this.draw();
+      return true;
+    }
+    return false;
+  }
+}
+
+function restRow(row: Extract<LiveRow, { kind: 'rest' }>, index: number): GridRow {
+  const { level, left, message, waiting } = row;
+  const cell: GridCell =
+    message !== ''
+      ? [message]
+      : waiting
+        ? [t('Fetching…')]
+        : [<span class="link">{t('Show more ({0} left)', count(left))}</span>];
+  return {
+    ...{ id: `more:${index}`, level, place: 1, of: 1, selected: false, open: null },
+    ...{ cells: [cell], class: 'more' },
+  };
+}
+
+/** "3 allocations, 1.2 MiB"; the figure alone where it is a count, or where it isn't known of how many. */
+function countedAnd(many: number | null, amount: number): string {
+  return many === null || isCount() ? figure(amount) : t('{0}, {1}', countedFigure(many), figure(amount));
+}
+
+const RENEWING: readonly Change[] = ['device', 'filter', 'cursors', 'attribution'];
+
+export const liveSetPane = (context: ViewContext): Pane => {
+  const live = new LiveSet(context);
+  return {
+    id: 'liveSet',
+    title: MODELS[context.info.model].groups,
+    usesSet: true,
+    root: live.root,
+    bar: live.bar,
+    reveal: ({ by }) => {
+      if (by) live.groupBy(by);
+    },
+    update: (changes) => {
+      if (RENEWING.some((each) => changes.has(each))) live.renew();
+      else if (changes.has('theme') || changes.has('selection')) live.draw();
+    },
+    dispose: () => {
+      live.dispose();
+    },
+  };
+};

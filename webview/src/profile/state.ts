@@ -1,0 +1,80 @@
+// A profile's view as it is kept, and what it says of the file.
+
+import type { CompareState, FlameState, PaneId, ViewState } from '../../../extension/shared/messages';
+import type { ProfileInfo } from '../../../extension/shared/protocol.gen';
+import { figureIn } from '../base/figure';
+import { count } from '../base/format';
+import { plural, t } from '../base/l10n';
+import type { Picker } from '../shell/toolbar';
+import type { Stretch } from './stretch';
+
+export function valueOf(
+  { values, default_value: first }: ProfileInfo,
+  saved: number | null | undefined,
+): number {
+  return Number.isInteger(saved) && values[saved ?? -1] !== undefined ? (saved ?? first) : first;
+}
+
+/** The stretch of time that was chosen; null for the whole of the profile. */
+export function stretchOf(state: ViewState | null): Stretch | null {
+  return state && state.first !== null ? { kind: state.kind, from: state.first, to: state.second } : null;
+}
+
+/** What a profile's view keeps; the rest of the state is a timeline's. */
+export interface ProfileState {
+  readonly pane: PaneId | null;
+  readonly filter: string;
+  readonly value: number;
+  readonly stretch: Stretch | null;
+  readonly compare: CompareState | null;
+  readonly flame: FlameState;
+}
+
+export function stateOf({ pane, filter, value, stretch, compare, flame }: ProfileState): ViewState {
+  return {
+    ...{ device: 0, axis: 'event', x0: 0, x1: 1, y0: 0, y1: 1, selection: null },
+    ...{ colour: 'stack', areas: 'line', holdHeight: false, picture: 'stacked', pane, filter },
+    ...{
+      scope: !stretch ? 'peak' : stretch.to === null ? 'cursor' : 'between',
+      kind: stretch?.kind ?? 'live',
+    },
+    ...{ first: stretch?.from ?? null, second: stretch?.to ?? null },
+    ...{ compare, flame, value, graph: null },
+  };
+}
+
+/** The profile in a few figures, for the status line. */
+export function factsOf({ kind, values, samples, stacks }: ProfileInfo): string {
+  // a sample may stand for many allocations
+  const made = values.find(({ meaning, unit }) => meaning === 'total' && unit === 'count');
+  const facts = [
+    ...(made ? [t('{0}: {1}', made.title, count(made.total))] : []),
+    t('{0} of {1}', plural(samples, '{0} sample', '{0} samples'), plural(stacks, '{0} stack', '{0} stacks')),
+    plural(values.length, '{0} value', '{0} values'),
+  ];
+  return [kind, ...facts].join('  ·  ');
+}
+
+/** The list of values; of a stretch, which `name` is, none of them is known. */
+export function valuePicker(
+  { values }: ProfileInfo,
+  shown: number,
+  name: string | null,
+  pick: (value: number) => void,
+): Picker {
+  const stretch = name === null ? '' : name.charAt(0).toUpperCase() + name.slice(1);
+  const inUnit =
+    values[shown]?.unit === 'count' ? t('{0}, in allocations', stretch) : t('{0}, in bytes', stretch);
+  return {
+    ...{ label: t('Value'), key: 'v', value: name === null ? String(shown) : '' },
+    options: [
+      ...(name === null ? [] : [{ value: '', text: inUnit, disabled: true }]),
+      ...values.map(({ title, name: own, unit, total }, value) => ({
+        ...{ value: String(value), text: `${title} · ${figureIn(total, unit)}`, title: own },
+      })),
+    ],
+    pick: (value) => {
+      pick(Number(value));
+    },
+  };
+}

@@ -1,0 +1,49 @@
+// A part of a profile's run: between two edges of its times, or what was live at one.
+
+import type { AllocationSet } from '../../../extension/shared/protocol.gen';
+import { bytes, count, time } from '../base/format';
+import { t } from '../base/l10n';
+import type { ChoiceOption } from '../widgets/choice';
+
+/** A stretch between two edges, and what of it is meant; without `to` what was live at `from`. */
+export interface Stretch {
+  readonly kind: StretchKind;
+  readonly from: number;
+  readonly to: number | null;
+}
+
+export type StretchKind = AllocationSet['kind'];
+
+/** What of a stretch can be meant. */
+export function stretchKinds(): readonly ChoiceOption<StretchKind>[] {
+  return [
+    { value: 'allocated', text: t('Allocated'), title: t('What was allocated in the stretch') },
+    { value: 'freed', text: t('Freed'), title: t('What was freed in the stretch') },
+    {
+      value: 'survived',
+      text: t('Survived'),
+      title: t('What each stack allocated in the stretch beyond what it freed there'),
+    },
+  ];
+}
+
+/** "allocated from 1.2 s to 3 s"; `at` says when an edge is. */
+export function stretchName({ kind, from, to }: Stretch, at: (edge: number) => string): string {
+  if (to === null) return t('live at {0}', at(from));
+  switch (kind) {
+    case 'live':
+      return t('live from {0} to {1}', at(from), at(to));
+    case 'allocated':
+      return t('allocated from {0} to {1}', at(from), at(to));
+    case 'freed':
+      return t('freed from {0} to {1}', at(from), at(to));
+    case 'survived':
+      return t('survived from {0} to {1}', at(from), at(to));
+  }
+}
+
+/** A place on the axis of times in words. */
+export function placeText(value: number, unit: string): string {
+  if (unit === 'microseconds') return time(value);
+  return unit === 'bytes' ? t('{0} allocated', bytes(value)) : `${count(value)} ${unit}`;
+}

@@ -1,0 +1,225 @@
+// The curves of a profile over time as they are drawn.
+
+import type { ProfileTimesAnswer } from '../../../extension/shared/protocol.gen';
+import { bytesOf } from '../base/base64';
+import { css, type Rgb } from '../canvas/colour';
+import type { Theme } from '../canvas/theme';
+import { byteTicks } from '../canvas/ticks';
+
+export interface TimesLine {
+  readonly name: string;
+  readonly title: string;
+  readonly unit: string;
+  readonly within: boolean;
+  readonly values: Float64Array;
+}
+
+/** What a profile has over time: values at the edges of its bins, and what was highest within each. */
+export interface Times {
+  readonly edges: Float64Array;
+  readonly peaks: Float64Array;
+  readonly lines: readonly TimesLine[];
+  readonly peak: { readonly edge: number; readonly bytes: number };
+}
+
+export const NO_TIMES: Times = {
+  ...{ edges: new Float64Array(), peaks: new Float64Array(), lines: [] },
+  peak: { edge: 0, bytes: 0 },
+};
+
+export function timesOf(answer: ProfileTimesAnswer): Times {
+  const numbers = (packed: string): Float64Array<ArrayBuffer> => new Float64Array(bytesOf(packed));
+  return {
+    edges: numbers(answer.edges),
+    peaks: numbers(answer.peaks),
+    peak: { edge: answer.peak_edge, bytes: answer.peak_bytes },
+    lines: answer.series.map(({ values, ...line }) => ({ ...line, values: numbers(values) })),
+  };
+}
+
+/** What is chosen and pointed at, by edges. */
+export interface Marks {
+  readonly from: number | null;
+  readonly to: number | null;
+  readonly hovered: number | null;
+}
+
+const TOP_PX = 6;
+const AXIS_PX = 16;
+const LEFT_PX = 70;
+const BARS_SHARE = 0.22;
+
+export function lineColour(line: number, { accent, warning, stacks, foreground }: Theme): Rgb {
+  return [accent, warning, stacks[3], stacks[6]][line % 4] ?? foreground;
+}
+
+/** The edge nearest to a point of the canvas in CSS pixels; null where there are none. */
+export function edgeAt(edges: Float64Array, x: number, width: number): number | null {
+  const [first, last] = [edges[0], edges.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  const place = first + ((x - LEFT_PX) / Math.max(width - LEFT_PX, 1)) * (last - first);
+  let [low, high] = [0, edges.length - 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((edges[middle] ?? 0) < place) low = middle + 1;
+    else high = middle;
+  }
+  const before = Math.max(low - 1, 0);
+  return place - (edges[before] ?? 0) < (edges[low] ?? 0) - place ? before : low;
+}
+
+export class TimesPicture {
+  /** Names of the lines that are not drawn. */
+  readonly hidden = new Set<string>();
+
+  constructor(
+    private readonly canvas: HTMLCanvasElement,
+    /** Where an edge is, in words. */
+    private readonly at: (edge: number) => string,
+  ) {}
+
+  draw(times: Times, theme: Theme, marks: Marks): void {
+    const { edges } = times;
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const ratio = window.devicePixelRatio || 1;
+    this.canvas.width = Math.max(Math.round(width * ratio), 1);
+    this.canvas.height = Math.round(height * ratio);
+    const context = this.canvas.getContext('2d');
+    const [first, last] = [edges[0], edges.at(-1)];
+    if (!context || width === 0 || first === undefined || last === undefined) return;
+    context.scale(ratio, ratio);
+    const span = Math.max(last - first, 1);
+    const bottom = height - AXIS_PX;
+    const top = this.top(times);
+    new Drawing(context, times, theme, bottom, {
+      x: (value) => LEFT_PX + ((value - first) / span) * (width - LEFT_PX),
+      y: (value) => bottom - (value / top) * (bottom - TOP_PX),
+    }).all(width, top, this.hidden, marks);
+    context.fillStyle = css(theme.foreground);
+    context.font = `11px ${theme.font}`;
+    context.textBaseline = 'alphabetic';
+    context.fillText(this.at(0), LEFT_PX, height - 4);
+    const end = this.at(edges.length - 1);
+    context.fillText(end, width - context.measureText(end).width - 2, height - 4);
+  }
+
+  /** The highest amount on the scale of bytes. */
+  private top({ lines, peak }: Times): number {
+    const sized = lines.filter(({ name, unit }) => unit === 'bytes' && !this.hidden.has(name));
+    const live = this.hidden.has('live_bytes') ? 1 : peak.bytes;
+    return Math.max(live, 1, ...sized.map(({ values }) => maximum(values))) * 1.05;
+  }
+}
+
+interface Scales {
+  readonly x: (value: number) => number;
+  readonly y: (value: number) => number;
+}
+
+class Drawing {
+  constructor(
+    private readonly context: CanvasRenderingContext2D,
+    private readonly times: Times,
+    private readonly theme: Theme,
+    private readonly bottom: number,
+    private readonly scales: Scales,
+  ) {}
+
+  all(width: number, top: number, hidden: ReadonlySet<string>, marks: Marks): void {
+    this.grid(width, top);
+    this.times.lines.forEach((line, at) => {
+      if (hidden.has(line.name)) return;
+      const colour = css(lineColour(at, this.theme));
+      if (line.unit === 'bytes') this.line(line, colour);
+      else this.counts(line, colour);
+    });
+    this.marks(marks);
+  }
+
+  private xOf(edge: number): number {
+    return this.scales.x(this.times.edges[edge] ?? 0);
+  }
+
+  private grid(width: number, top: number): void {
+    const { context, theme } = this;
+    context.font = `11px ${theme.font}`;
+    context.textBaseline = 'middle';
+    for (const { at, label } of byteTicks(0, top, 4).ticks) {
+      const y = this.scales.y(at);
+      context.fillStyle = css(theme.grid, theme.contrast ? 0.4 : 0.12);
+      context.fillRect(LEFT_PX, Math.round(y), width - LEFT_PX, 1);
+      context.fillStyle = css(theme.muted);
+      context.fillText(label, LEFT_PX - 6 - context.measureText(label).width, y);
+    }
+  }
+
+  private line({ name, values }: TimesLine, colour: string): void {
+    const { context, times, bottom } = this;
+    const { y } = this.scales;
+    context.beginPath();
+    values.forEach((value, edge) => {
+      const at = this.xOf(edge);
+      const highest = times.peaks[edge] ?? 0;
+      // what was highest within the bin, so that no peak is lost
+      if (name === 'live_bytes' && highest > value) context.lineTo(at, y(highest));
+      context.lineTo(at, y(value));
+    });
+    context.strokeStyle = colour;
+    context.lineWidth = 1.5;
+    context.stroke();
+    if (name !== 'live_bytes') return;
+    context.lineTo(this.xOf(times.edges.length - 1), bottom);
+    context.lineTo(this.xOf(0), bottom);
+    context.globalAlpha = 0.2;
+    context.fillStyle = colour;
+    context.fill();
+    context.globalAlpha = 1;
+  }
+
+  /** Counts have a scale of their own, at the bottom. */
+  private counts({ values, within }: TimesLine, colour: string): void {
+    const { context, bottom } = this;
+    const most = Math.max(maximum(values), 1);
+    const height = (value: number): number => (value / most) * (bottom - TOP_PX);
+    if (!within) {
+      context.beginPath();
+      values.forEach((value, edge) => {
+        context.lineTo(this.xOf(edge), bottom - height(value));
+      });
+      context.strokeStyle = colour;
+      context.setLineDash([4, 3]);
+      context.lineWidth = 1;
+      context.stroke();
+      context.setLineDash([]);
+      return;
+    }
+    context.fillStyle = colour;
+    for (let edge = 1; edge < values.length; edge++) {
+      const left = this.xOf(edge - 1);
+      const tall = height(values[edge] ?? 0) * BARS_SHARE;
+      context.fillRect(left, bottom - tall, Math.max(this.xOf(edge) - left, 1), tall);
+    }
+  }
+
+  private marks({ from, to, hovered }: Marks): void {
+    const { context, theme, bottom } = this;
+    const mark = (edge: number, colour: Rgb): void => {
+      context.fillStyle = css(colour);
+      context.fillRect(Math.round(this.xOf(edge)), TOP_PX, 1, bottom - TOP_PX);
+    };
+    if (hovered !== null) mark(hovered, theme.muted);
+    if (from === null) return;
+    mark(from, theme.focus);
+    if (to === null) return;
+    mark(to, theme.focus);
+    const [left, right] = [this.xOf(Math.min(from, to)), this.xOf(Math.max(from, to))];
+    context.fillStyle = css(theme.focus, 0.18);
+    context.fillRect(left, TOP_PX, right - left, bottom - TOP_PX);
+  }
+}
+
+export function maximum(values: Float64Array): number {
+  let most = 0;
+  for (const value of values) if (value > most) most = value;
+  return most;
+}

@@ -1,0 +1,386 @@
+// How a profile came about: what was live, the resident set and temporary allocations over time. A stretch that is
+// brushed is what every other part of the view answers for.
+
+import { signal } from '@preact/signals';
+import { render, type VNode } from 'preact';
+import type { ProfileInfo, ProfileRangeAnswer } from '../../../extension/shared/protocol.gen';
+import type { Api } from '../api';
+import { bytes, count } from '../base/format';
+import { t } from '../base/l10n';
+import { Latest } from '../base/latest';
+import { shorten } from '../base/text';
+import { css } from '../canvas/colour';
+import type { Theme } from '../canvas/theme';
+import { Choices } from '../widgets/choice';
+import { element, setLabel } from '../widgets/dom';
+import { IconButton } from '../widgets/icon-button';
+import { openMenuAt } from '../widgets/menu';
+import { placeText, stretchKinds, stretchName, type Stretch, type StretchKind } from './stretch';
+import { edgeAt, lineColour, maximum, NO_TIMES, TimesPicture, timesOf, type Times } from './times-picture';
+
+export interface TimesEvents {
+  changed(stretch: Stretch | null): void;
+  failed(error: unknown): void;
+  say(text: string): void;
+  filter(): string;
+}
+
+type TimedProfile = Pick<ProfileInfo, 'time_unit' | 'has_flow' | 'has_short_lived'>;
+
+/** A process that is so many times larger than its heap would leave a flat line of what is live. */
+const DWARFING = 5;
+
+/** What stands above the curves. */
+interface HeadState {
+  readonly kind: StretchKind;
+  /** Whether a moment is chosen, or a stretch. */
+  readonly chosen: 'nothing' | 'moment' | 'stretch';
+  readonly summary: string;
+  readonly keys: readonly { readonly title: string; readonly colour: string; readonly shown: boolean }[];
+}
+
+export class ProfileTimes {
+  readonly root: HTMLElement;
+  private readonly canvas = element('canvas', {
+    ...{ class: 'profile-times-canvas', role: 'img', tabIndex: 0 },
+    attributes: { 'aria-label': t('Memory over time') },
+  });
+  private readonly picture = new TimesPicture(this.canvas, (edge) => this.at(edge));
+  private readonly state = signal<HeadState>({ kind: 'allocated', chosen: 'nothing', summary: '', keys: [] });
+  private readonly readout = signal('');
+  private times: Times = NO_TIMES;
+  private from: number | null = null;
+  private to: number | null = null;
+  private dragging = false;
+  private hovered: number | null = null;
+  private readonly asking = new Latest();
+  private readonly sizes: ResizeObserver;
+
+  constructor(
+    private readonly api: Api,
+    private readonly profile: TimedProfile,
+    private theme: Theme,
+    private readonly events: TimesEvents,
+    /** What was chosen when the view was last open; taken once the edges are known. */
+    private toRestore: Stretch | null,
+  ) {
+    const head = element('div', { class: 'profile-times-head' });
+    this.renderHead(head);
+    this.root = element(
+      'section',
+      { class: 'profile-times', attributes: { 'aria-label': t('Consumption over time') } },
+      head,
+      this.canvas,
+    );
+    this.sizes = new ResizeObserver(() => {
+      this.draw();
+    });
+    this.sizes.observe(this.canvas);
+    this.listen();
+    this.api.request('memlens/profileTimes', {}).answer.then(
+      (answer) => {
+        this.take(timesOf(answer));
+      },
+      (error: unknown) => {
+        events.failed(error);
+      },
+    );
+  }
+
+  get stretch(): Stretch | null {
+    if (this.from === null) return null;
+    return { kind: this.to === null ? 'live' : this.state.value.kind, from: this.from, to: this.to };
+  }
+
+  /** What is to be there again the next time. */
+  get kept(): Stretch | null {
+    return this.toRestore ?? this.stretch;
+  }
+
+  /** In words: "allocated from 1.2 s to 3 s". */
+  get name(): string | null {
+    const { stretch } = this;
+    return stretch && stretchName(stretch, (edge) => this.at(edge));
+  }
+
+  setTheme(theme: Theme): void {
+    this.theme = theme;
+    this.showKeys();
+    this.draw();
+  }
+
+  /** The whole run again. */
+  whole(): void {
+    if (this.from !== null) this.set(null, null);
+  }
+
+  /** To a stretch of before. */
+  goTo(stretch: Stretch | null): void {
+    if (JSON.stringify(stretch) === JSON.stringify(this.kept)) return;
+    this.toRestore = stretch;
+    if (!stretch) this.whole();
+    else if (this.times.edges.length > 0) {
+      this.from = null;
+      this.restore();
+    }
+  }
+
+  /** The filter is another one. */
+  renew(): void {
+    this.ask();
+  }
+
+  dispose(): void {
+    this.asking.cancel();
+    this.sizes.disconnect();
+  }
+
+  private renderHead(head: HTMLElement): void {
+    const All = (): VNode => (
+      <Head
+        {...{ ...this.state.value, readout: this.readout.value }}
+        chooseLines={(button) => {
+          this.chooseLines(button);
+        }}
+        setKind={(kind) => {
+          this.show({ kind });
+          this.changed();
+        }}
+        whole={() => {
+          this.whole();
+        }}
+      />
+    );
+    render(<All />, head);
+  }
+
+  private show(part: Partial<HeadState>): void {
+    this.state.value = { ...this.state.value, ...part };
+  }
+
+  private take(times: Times): void {
+    this.times = times;
+    const { edge, bytes: peakBytes } = times.peak;
+    const resident = times.lines.find(({ name }) => name === 'rss_bytes');
+    if (resident && maximum(resident.values) > DWARFING * peakBytes) this.picture.hidden.add(resident.name);
+    this.showKeys();
+    setLabel(
+      this.canvas,
+      t(
+        'Memory over time; the peak of {0} at {1}. Arrow keys choose a moment, with Shift a stretch; Escape lets it go.',
+        bytes(peakBytes),
+        this.at(edge),
+      ),
+    );
+    this.draw();
+    this.restore();
+  }
+
+  private restore(): void {
+    const { toRestore } = this;
+    this.toRestore = null;
+    if (!toRestore || this.from !== null) return;
+    const { kind, from, to } = toRestore;
+    const isEdge = (edge: number): boolean => Number.isInteger(edge) && this.times.edges[edge] !== undefined;
+    if (!isEdge(from) || (to !== null && !isEdge(to))) return;
+    if (stretchKinds().some(({ value }) => value === kind)) this.show({ kind });
+    this.set(from, to);
+  }
+
+  private showKeys(): void {
+    const { hidden } = this.picture;
+    this.show({
+      keys: this.times.lines.map(({ name, title }, at) => ({
+        ...{ title, shown: !hidden.has(name) },
+        colour: css(lineColour(at, this.theme)),
+      })),
+    });
+  }
+
+  /** Lets the user hide some of the lines; the scale is that of the others. */
+  private chooseLines(button: HTMLElement): void {
+    const { hidden } = this.picture;
+    const items = this.times.lines.map(({ name, title }) => ({
+      ...{ text: title, key: '', checked: !hidden.has(name) },
+      run: () => {
+        if (!hidden.delete(name)) hidden.add(name);
+        this.showKeys();
+        this.draw();
+      },
+    }));
+    openMenuAt(button, items, t('Lines'));
+  }
+
+  private at(edge: number): string {
+    return placeText(this.times.edges[edge] ?? 0, this.profile.time_unit);
+  }
+
+  // --- what is chosen ----------------------------------------------------------------------------------------------
+
+  private set(from: number | null, to: number | null): void {
+    [this.from, this.to] = from !== null && to !== null && to < from ? [to, from] : [from, to];
+    if (this.from === this.to) this.to = null;
+    this.changed();
+  }
+
+  private changed(): void {
+    this.arrange();
+    this.draw();
+    this.ask();
+    this.events.changed(this.stretch);
+    this.events.say(this.name ?? t('the whole run'));
+  }
+
+  private arrange(): void {
+    const chosen = this.from === null ? 'nothing' : this.to === null ? 'moment' : 'stretch';
+    this.show({ chosen, ...(chosen === 'stretch' ? {} : { summary: this.name ?? '' }) });
+  }
+
+  /** Asks what the stretch comes to. */
+  private ask(): void {
+    this.asking.cancel();
+    const { from, to } = this;
+    if (from === null || to === null) return;
+    this.asking.ask(
+      this.api.request('memlens/profileRange', {
+        ...{ from_edge: from, to_edge: to, filter: this.events.filter() },
+      }),
+      (answer) => {
+        const figures = rangeFigures(answer, this.profile);
+        this.show({ summary: t('{0} to {1}: {2}', this.at(from), this.at(to), figures) });
+      },
+      (error) => {
+        this.events.failed(error);
+      },
+    );
+  }
+
+  // --- pointer and keys --------------------------------------------------------------------------------------------
+
+  private listen(): void {
+    const { canvas } = this;
+    const edgeOf = (event: MouseEvent): number | null =>
+      edgeAt(this.times.edges, event.offsetX, canvas.clientWidth);
+    canvas.addEventListener('pointerdown', (event) => {
+      const edge = edgeOf(event);
+      if (event.button !== 0 || edge === null) return;
+      canvas.setPointerCapture(event.pointerId);
+      this.dragging = true;
+      this.from = edge;
+      this.to = null;
+      this.arrange();
+      this.draw();
+    });
+    canvas.addEventListener('pointermove', (event) => {
+      this.hover(edgeOf(event));
+      if (this.dragging && this.hovered !== null) this.to = this.hovered;
+      this.draw();
+    });
+    canvas.addEventListener('pointerup', () => {
+      if (!this.dragging) return;
+      this.dragging = false;
+      this.set(this.from, this.to);
+    });
+    canvas.addEventListener('pointercancel', () => {
+      this.dragging = false;
+    });
+    canvas.addEventListener('pointerleave', () => {
+      this.hover(null);
+      this.draw();
+    });
+    canvas.addEventListener('keydown', (event) => {
+      if (!this.key(event)) return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+  }
+
+  private key(event: KeyboardEvent): boolean {
+    const last = this.times.edges.length - 1;
+    if (event.key === 'Escape' && this.from !== null) {
+      this.set(null, null);
+      return true;
+    }
+    const by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20 }[event.key];
+    if (by === undefined || event.ctrlKey || event.metaKey || event.altKey) return false;
+    const bounded = (edge: number): number => Math.min(Math.max(edge, 0), last);
+    if (this.from === null) this.set(this.times.peak.edge, null);
+    else if (event.shiftKey) this.set(this.from, bounded((this.to ?? this.from) + by));
+    else this.set(bounded(this.from + by), null);
+    return true;
+  }
+
+  private hover(edge: number | null): void {
+    this.hovered = edge;
+    if (edge === null) {
+      this.readout.value = '';
+      return;
+    }
+    const figures = this.times.lines.map(({ title, unit, values }) => {
+      const value = values[edge] ?? 0;
+      const figure = unit === 'bytes' ? bytes(value) : count(Math.round(value));
+      return `${title.charAt(0).toLowerCase()}${title.slice(1)} ${figure}`;
+    });
+    this.readout.value = `${this.at(edge)}: ${figures.join(', ')}`;
+  }
+
+  private draw(): void {
+    const { from, to, hovered } = this;
+    this.picture.draw(this.times, this.theme, { from, to, hovered });
+  }
+}
+
+interface HeadProps extends HeadState {
+  readonly readout: string;
+  readonly chooseLines: (button: HTMLElement) => void;
+  readonly setKind: (kind: StretchKind) => void;
+  readonly whole: () => void;
+}
+
+function Head(props: HeadProps): VNode {
+  const { kind, chosen, summary, keys, readout, chooseLines, setKind, whole } = props;
+  return (
+    <>
+      <button
+        type="button"
+        class="profile-times-legend"
+        title={t('Show or hide lines')}
+        aria-haspopup="menu"
+        onClick={({ currentTarget }) => {
+          chooseLines(currentTarget);
+        }}
+      >
+        {keys.map(({ title, colour, shown }) => (
+          <span key={title} class={`profile-times-key${shown ? '' : ' off'}`}>
+            <span class="swatch" style={{ background: colour }} />
+            {shorten(title, 80)}
+          </span>
+        ))}
+      </button>
+      <span class="muted profile-times-readout">{shorten(readout, 2000)}</span>
+      <span role="status">{shorten(summary, 2000)}</span>
+      {chosen === 'stretch' && (
+        <Choices label={t('What of the stretch')} options={stretchKinds()} value={kind} change={setKind} />
+      )}
+      {chosen !== 'nothing' && <IconButton icon="close" label={t('The whole run again')} press={whole} />}
+    </>
+  );
+}
+
+/** What a stretch comes to: "allocated 3 MiB in 12, freed 1 MiB in 4, +2 MiB live". */
+function rangeFigures(
+  answer: ProfileRangeAnswer,
+  { has_flow: hasFlow, has_short_lived: whole }: TimedProfile,
+): string {
+  const grown = answer.live_after_bytes - answer.live_before_bytes;
+  const size = (value: number, many: number | null): string =>
+    many === null ? bytes(value) : t('{0} in {1}', bytes(value), count(many));
+  const allocated = size(answer.allocated_bytes, answer.allocated_count);
+  const freed = size(answer.freed_bytes, answer.freed_count);
+  const live = t('{0} live', `${grown < 0 ? '−' : '+'}${bytes(Math.abs(grown))}`);
+  if (!hasFlow) return t('only sums of what was live are known, {0}', live);
+  // what was made and freed between two marks of the recorder isn't seen
+  return whole
+    ? t('allocated {0}, freed {1}, {2}', allocated, freed, live)
+    : t('allocated at least {0}, freed at least {1}, {2}', allocated, freed, live);
+}
