@@ -94,10 +94,13 @@ test('the next page is asked for where the last row comes near, and what comes l
   assert.equal(active(), 'line 1');
   log.length = 0;
   const other = lines(3, 7);
-  shown.value = { ...shown.value, rows: other, total: 3, answer: other };
+  press(grid, 'End');
+  const columns = COLUMNS.slice(0, 1);
+  shown.value = { ...shown.value, columns, rows: other, total: 3, answer: other };
   await drawn();
-  assert.equal(active(), 'line 7', 'another answer begins at its top');
-  assert.deepEqual(log, []);
+  assert.equal(active(), 'line 7', 'another answer begins at its top, in a column that it has');
+  press(grid, 's');
+  assert.deepEqual(log, ['sort name up']);
 });
 
 test('a row is copied by key; heads sort the other way when they are pressed again', async () => {

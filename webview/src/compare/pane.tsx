@@ -81,10 +81,9 @@ class ComparePane implements Pane {
   private drawBar(): VNode {
     const { context, version, shown, drawn } = this;
     const { compare, attribution } = context;
-    void version.value;
     return (
       <>
-        <div class="compare-sides">
+        <div class="compare-sides" data-version={version.value}>
           <Sides context={context} />
         </div>
         <input
@@ -176,7 +175,6 @@ class ComparePane implements Pane {
 
   private drawContent(): VNode {
     const { version, drawn, graph, summary, caption, context } = this;
-    void version.value;
     return (
       <>
         {graph.value && (
@@ -184,7 +182,7 @@ class ComparePane implements Pane {
             <Island class="compare-graph-island" of={graph.value.root} />
           </div>
         )}
-        <div class="compare-rows" hidden={drawn}>
+        <div class="compare-rows" data-version={version.value} hidden={drawn}>
           <Table<ComparedRow>
             name="compare"
             label={t('Comparison')}

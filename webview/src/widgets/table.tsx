@@ -70,7 +70,10 @@ interface TableProps<R> {
   /** What has the focus and scrolls. */
   readonly scroller: RefObject<HTMLDivElement | null>;
   /** More classes and attributes of a row. */
-  about?(row: R): { readonly class?: string; readonly place?: Pick<Frame, 'file' | 'line'> | null };
+  readonly about?: (row: R) => {
+    readonly class?: string;
+    readonly place?: Pick<Frame, 'file' | 'line'> | null;
+  };
 }
 
 interface Place {
@@ -105,7 +108,7 @@ export function Table<R>({ name, label, shown, actions, scroller, about }: Table
     };
   }, []);
   useLayoutEffect(() => {
-    at.value = { row: 0, column: at.value.column };
+    at.value = { row: 0, column: Math.min(at.value.column, Math.max(columns.length - 1, 0)) };
     picked.value = null;
     if (scroller.current) scroller.current.scrollTop = 0;
   }, [answer]);
@@ -144,8 +147,6 @@ export function Table<R>({ name, label, shown, actions, scroller, about }: Table
   const onKeyDown = (event: KeyboardEvent): void => {
     const { row, column } = at.value;
     const mod = event.ctrlKey || event.metaKey;
-    // Alt with an arrow goes back and forward
-    if (event.altKey && event.key.startsWith('Arrow')) return;
     const to = {
       ArrowDown: [row + 1, column],
       ArrowUp: [row - 1, column],
@@ -156,6 +157,8 @@ export function Table<R>({ name, label, shown, actions, scroller, about }: Table
       Home: [mod ? 0 : row, 0],
       End: [mod ? rows.length - 1 : row, columns.length - 1],
     }[event.key];
+    // Alt with an arrow goes back and forward
+    if (to && event.altKey) return;
     if (to) goTo(to[0] ?? 0, to[1] ?? 0);
     else if (event.key === ' ') pick();
     else if (event.key === 'Enter') open(mod);
