@@ -28,7 +28,7 @@ const READ_ARGUMENTS = new Map([
 
 /** The same in every language: names of products and formats, and of keys. */
 const NAMES =
-  /\b(Mac|Memlens|PyTorch|Python|SQL|SVG|PNG|JSON|CSV|HTML|Markdown|GPU|CUDA|Alt|Control|Ctrl|Meta|Shift|Enter|Escape|Space|Tab|Home|End|Delete|Page(Up|Down)|F\d+)\b/g;
+  /\b(Arrow|Mac|Unidentified|Memlens|PyTorch|Python|SQL|SVG|PNG|JSON|CSV|HTML|Markdown|GPU|CUDA|Alt|Control|Ctrl|Meta|Shift|Enter|Escape|Space|Tab|Home|End|Delete|Page(Up|Down)|F\d+)\b/g;
 /** A sentence or a label, wherever it stands. */
 const SENTENCE = /^[A-Z][a-z’]+([,:]? [\w(“‘–]|…$|$)/;
 /** What isn't read by people although it is a sentence: what a bug reports, and what the console says. */

@@ -28,6 +28,7 @@ from tests.bench.fleets import LARGE_EVENTS, fleet_rows, fleets  # noqa: E402
 from tests.bench.generate import generate  # noqa: E402
 from tests.bench.heap_dumps import heap_dumps, heap_rows  # noqa: E402
 from tests.bench.profiles import profile_rows, profiles  # noqa: E402
+from tests.bench.python_heaps import python_heaps, python_rows  # noqa: E402
 from tests.python.fleet_cluster import HAS_PACKAGES  # noqa: E402
 from tests.python.lsp_client import LspClient  # noqa: E402
 
@@ -294,6 +295,8 @@ def table(results: dict[str, Any]) -> str:
         row(*values)
     for values in heap_rows(results.get("heap_dumps", {})):
         row(*values)
+    for values in python_rows(results.get("python_heaps", {})):
+        row(*values)
     for values in fleet_rows(results.get("fleets", {})):
         row(*values)
     drawn = results.get("webview")
@@ -345,6 +348,7 @@ def main() -> None:
         if not options.quick:
             results["profiles"] = timed("profiles", partial(profiles, folder, options.rounds))
             results["heap_dumps"] = timed("heap dumps", partial(heap_dumps, folder))
+            results["python_heaps"] = timed("heaps of Python", python_heaps)
         if HAS_PACKAGES:
             of = (8, LARGE_EVENTS // 4, 256) if options.quick else (64, LARGE_EVENTS, 4096)
             results["fleets"] = timed("fleets", partial(fleets, folder, *of))

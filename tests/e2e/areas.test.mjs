@@ -87,9 +87,9 @@ test('each area is as high as its sum, in the colour of the legend and of no oth
   for (const { name, colour } of shown.slice(0, 5)) {
     const { bytes } = rows.find(({ file, line }) => `${baseName(file)}:${line}` === name);
     const high = heights.get(String(colour)) ?? 0;
-    // lines between bands are of another colour
+    // lines between bands are of another colour, and the area's name may stand there
     assert.ok(
-      Math.abs(high - bytes / perPixel) < 16 + high * 0.2,
+      Math.abs(high - bytes / perPixel) < 20 + high * 0.2,
       `${name}: ${high} for ${bytes / perPixel}`,
     );
     covered += high;

@@ -76,7 +76,7 @@ test('a line that moved is the same line, and a click on it opens it here', asyn
   await rows().nth(index).click();
   await vscode.atLine('words.py', place.line);
   await vscode.runCommand('View: Close Editor');
-  await rows().nth(index).and(view.locator('[aria-current]')).waitFor();
+  await rows().nth(index).and(view.locator('[aria-selected=true]')).waitFor();
 });
 
 test('another value, swapped, by function, with words: all of it in the table', async () => {

@@ -99,14 +99,14 @@ test('a line that moved is the same line, and a click on it opens it here', asyn
   assert.match((await cells(index))[0], new RegExp(`moved from line ${place.line}\\b`));
   await rows().nth(index).click();
   await vscode.atLine('model.py', place.line);
-  await view.locator(`.compare-table tr[aria-current]`).waitFor();
+  await view.locator(`.compare-table tr[aria-selected=true]`).waitFor();
 });
 
 test('the keys lead through the rows, and words leave some of them', async () => {
-  await rows().nth(0).focus();
+  await view.locator('.compare-grid').press('Control+Home');
   await vscode.page.keyboard.press('ArrowDown');
   await vscode.page.keyboard.press('Enter');
-  await rows().nth(1).and(view.locator('[aria-current]')).waitFor();
+  await rows().nth(1).and(view.locator('[aria-selected=true]')).waitFor();
   const { before: place, after: there } = expected.rows[1];
   await vscode.atLine(path.posix.basename((place ?? there).file), (place ?? there).line);
   await view.locator('.compare-search').fill('train.py');

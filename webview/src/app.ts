@@ -1,5 +1,6 @@
 // Which screen is shown: reading, failed, or the snapshot.
 
+import { t } from './base/l10n';
 import type { ViewCommand, ViewState } from '../../extension/shared/messages';
 import type { Problem, TimelineInfo } from '../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from './api';
@@ -193,7 +194,7 @@ export class App {
     if (info.devices.every(({ events, allocations }) => events === 0 && allocations === 0)) {
       this.leave('empty');
       const reason = info.warnings.find(({ code }) => code === 'empty');
-      replace(this.root, emptyScreen(reason?.message ?? 'Nothing was recorded in this snapshot.'));
+      replace(this.root, emptyScreen(reason?.message ?? t('Nothing was recorded in this snapshot.')));
       return;
     }
     this.leave('loading');
@@ -215,7 +216,7 @@ export class App {
 function notLoaded(error: unknown): Problem {
   return {
     ...{ code: 'not-loaded', offset: null, retry: true },
-    message: `A part of Memlens could not be loaded: ${String(error)}`,
-    advice: 'Close the editor and open it again; if the extension was updated, reload the window.',
+    message: t('A part of Memlens could not be loaded: {0}', String(error)),
+    advice: t('Close the editor and open it again; if the extension was updated, reload the window.'),
   };
 }

@@ -8,7 +8,7 @@ const NAMES = [
   ...['document', 'Element', 'HTMLElement', 'HTMLButtonElement', 'HTMLInputElement', 'HTMLSelectElement'],
   ...['HTMLTextAreaElement', 'HTMLTableRowElement', 'Node', 'Text', 'Event', 'KeyboardEvent', 'MouseEvent'],
   ...['PointerEvent', 'FocusEvent', 'MutationObserver', 'requestAnimationFrame', 'cancelAnimationFrame'],
-  ...['ResizeObserver', 'getComputedStyle'],
+  ...['ResizeObserver', 'getComputedStyle', 'navigator'],
 ] as const;
 
 Object.assign(globalThis, { window });

@@ -8,8 +8,8 @@ import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import { MODELS, type Model } from '../shell/model';
 import { element } from '../widgets/dom';
-import { Icon } from '../widgets/icon';
-import { Select } from '../widgets/select';
+import { Dropdown } from '../widgets/choice';
+import { IconButton } from '../widgets/icon-button';
 import type { Compare } from './comparison';
 
 /** A view that is compared with another. */
@@ -107,8 +107,7 @@ export class CompareSides {
   constructor(private readonly context: ComparedView) {}
 
   update(): void {
-    const { other } = this.context.compare;
-    render(other?.is === 'open' ? <Sides context={this.context} other={other} /> : null, this.root);
+    render(<Sides context={this.context} />, this.root);
   }
 }
 
@@ -123,13 +122,9 @@ function orderWords(by: OrderedBy): string {
   }
 }
 
-function Sides({
-  context,
-  other,
-}: {
-  readonly context: ComparedView;
-  readonly other: OtherSnapshot & { is: 'open' };
-}): VNode {
+export function Sides({ context }: { readonly context: ComparedView }): VNode | null {
+  const { other } = context.compare;
+  if (other?.is !== 'open') return null;
   const { compare } = context;
   const { settings } = compare;
   const mine = <Side name={compare.ownName} />;
@@ -164,17 +159,13 @@ function Sides({
           {t('same time, by name')}
         </span>
       )}
-      <button
-        type="button"
-        class="icon-button"
-        title={t('Stop comparing')}
-        aria-label={t('Stop comparing')}
-        onClick={() => {
+      <IconButton
+        icon="close"
+        label={t('Stop comparing')}
+        press={() => {
           context.api.post({ type: 'closeOther' });
         }}
-      >
-        <Icon name="close" />
-      </button>
+      />
     </>
   );
 }
@@ -192,14 +183,14 @@ function Devices({ compare }: { readonly compare: Compare }): VNode | null {
   const { open } = compare;
   if (!open || open.devices.length < 2) return null;
   return (
-    <Select
+    <Dropdown
       label={t('Device of {0}', shorten(open.name, 60))}
       value={String(open.device.device)}
       options={open.devices.map(({ device, peak_bytes: peak }) => ({
         value: String(device),
         text: t('Device {0} · peak {1}', device, bytes(peak)),
       }))}
-      pick={(device) => {
+      change={(device) => {
         compare.set({ device: Number(device) });
       }}
     />

@@ -1,5 +1,6 @@
 // The difference flame graph: both sides of a comparison as one tree of calls, and in which measure.
 
+import { t } from '../base/l10n';
 import type { ComparedSets } from './comparison';
 import type { ViewContext } from '../shell/context';
 import type { Scale, Width } from '../flame/difference';
@@ -14,9 +15,9 @@ import { FlamePane } from '../flame/pane';
 /** Names of a comparison's frames are numbers of both files together: they are not kept. */
 const NO_FILE = { file_bytes: -1 };
 const WIDTHS: readonly (readonly [Width, string])[] = [
-  ['both', 'Width: both together'],
-  ['after', 'Width: after'],
-  ['before', 'Width: before'],
+  ['both', t('Width: both together')],
+  ['after', t('Width: after')],
+  ['before', t('Width: before')],
 ];
 
 export class CompareGraph {
@@ -27,8 +28,8 @@ export class CompareGraph {
   private readonly scale: Choice<Scale>;
   private readonly width = element('select', {
     class: 'dropdown',
-    title: 'Width',
-    attributes: { 'aria-label': 'Width of boxes' },
+    title: t('Width'),
+    attributes: { 'aria-label': t('Width of boxes') },
     on: {
       change: () => {
         const found = WIDTHS.find(([value]) => value === this.width.value);
@@ -61,15 +62,15 @@ export class CompareGraph {
         this.flame.restyle();
       },
     );
-    this.flame = new FlamePane(context, this.kept, this.source, () => 'before and after');
+    this.flame = new FlamePane(context, this.kept, this.source, () => t('before and after'));
     this.scale = new Choice<Scale>(
-      'Scale',
+      t('Scale'),
       [
-        { value: 'absolute', text: 'Absolute', title: 'What became more or less' },
+        { value: 'absolute', text: t('Absolute'), title: t('What became more or less') },
         {
           value: 'normalised',
-          text: 'Normalised',
-          title: 'Both as shares of their own whole: where the balance moved',
+          text: t('Normalised'),
+          title: t('Both as shares of their own whole: where the balance moved'),
         },
       ],
       (scale) => {

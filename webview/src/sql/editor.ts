@@ -1,5 +1,6 @@
 // Where a query is written: CodeMirror, which knows SQLite's language and the snapshot's tables.
 
+import { t } from '../base/l10n';
 import {
   autocompletion,
   acceptCompletion,
@@ -80,13 +81,13 @@ export class Editor {
           if (docChanged) actions.changed();
         }),
         EditorView.contentAttributes.of({
-          'aria-label': 'SQL query',
+          'aria-label': t('SQL query'),
           'aria-keyshortcuts': 'Control+Enter',
           tabindex: '0',
         }),
         history(),
         bracketMatching(),
-        placeholder('SELECT …   (Ctrl+Enter runs it, Ctrl+Space completes)'),
+        placeholder(t('SELECT …   (Ctrl+Enter runs it, Ctrl+Space completes)')),
         sql({ dialect: SQLite }),
         autocompletion({
           override: [(context) => this.complete(context)],

@@ -1,5 +1,6 @@
 // Questions in SQL about the snapshot's tables, which are made when this is first shown.
 
+import { t } from '../base/l10n';
 import type { SqlAnswer, SqlColumn, SqlSchema } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
 import type { ViewContext } from '../shell/context';
@@ -52,24 +53,26 @@ class SqlPanel {
   readonly root: HTMLElement;
   private readonly editor: Editor;
   private readonly grid: Grid;
-  private readonly examples = picker('Examples', 'Queries to begin with');
-  private readonly past = picker('History', 'Queries that were run');
-  private readonly runButton = button('Run', 'Run the query (Ctrl+Enter)', () => {
+  private readonly examples = picker(t('Examples'), t('Queries to begin with'));
+  private readonly past = picker(t('History'), t('Queries that were run'));
+  private readonly runButton = button(t('Run'), t('Run the query (Ctrl+Enter)'), () => {
     this.run();
   });
-  private readonly cancelButton = button('Cancel', 'End the query (Escape)', () => {
+  private readonly cancelButton = button(t('Cancel'), t('End the query (Escape)'), () => {
     this.cancel();
   });
   private readonly status = element('span', { class: 'sql-status', role: 'status' });
   private readonly filling = element('div', { class: 'sql-filling', hidden: true });
-  private readonly bar = element('progress', { attributes: { max: 1, 'aria-label': 'Making the tables' } });
-  private readonly more = button('', 'The rows that follow', () => {
+  private readonly bar = element('progress', {
+    attributes: { max: 1, 'aria-label': t('Making the tables') },
+  });
+  private readonly more = button('', t('The rows that follow'), () => {
     this.fetchMore();
   });
-  private readonly saveCsv = button('CSV', 'Save all rows as comma-separated values', () => {
+  private readonly saveCsv = button('CSV', t('Save all rows as comma-separated values'), () => {
     this.save('csv');
   });
-  private readonly saveJson = button('JSON', 'Save all rows as JSON', () => {
+  private readonly saveJson = button('JSON', t('Save all rows as JSON'), () => {
     this.save('json');
   });
   private schema: SqlSchema | null = null;
@@ -113,6 +116,9 @@ class SqlPanel {
       },
       sort: (sort) => {
         this.sortBy(sort);
+      },
+      post: (message) => {
+        this.context.api.post(message);
       },
     });
     this.examples.addEventListener('change', () => {
@@ -176,6 +182,7 @@ class SqlPanel {
     clearInterval(this.clock);
     clearTimeout(this.poll);
     this.editor.dispose();
+    this.grid.dispose();
   }
 
   // --- the tables --------------------------------------------------------------------------------------------------
@@ -220,13 +227,13 @@ class SqlPanel {
     this.filling.hidden = false;
     replace(
       this.filling,
-      element('span', {}, 'Making the tables…'),
+      element('span', {}, t('Making the tables…')),
       this.bar,
-      button('Stop', 'Do not make the tables now', () => {
+      button(t('Stop'), t('Do not make the tables now'), () => {
         this.fill?.cancel();
         this.fill = null;
         clearTimeout(this.poll);
-        this.fillingStopped('The tables have not been made.');
+        this.fillingStopped(t('The tables have not been made.'));
       }),
     );
   }
@@ -236,7 +243,7 @@ class SqlPanel {
     replace(
       this.filling,
       element('span', {}, visible(why)),
-      button('Make them', 'Make the tables now', () => {
+      button(t('Make them'), t('Make the tables now'), () => {
         this.filling.hidden = true;
         this.makeTables();
       }),
@@ -349,8 +356,8 @@ class SqlPanel {
     if (!this.pending) return;
     this.pending.cancel();
     this.ended();
-    setText(this.status, 'Cancelled');
-    this.context.say('Query cancelled');
+    setText(this.status, t('Cancelled'));
+    this.context.say(t('Query cancelled'));
   }
 
   private failed(error: unknown): void {

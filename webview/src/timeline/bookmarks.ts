@@ -1,5 +1,6 @@
 // The snapshot's bookmarks: moments of the run that the user keeps, each with a note.
 
+import { t } from '../base/l10n';
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { PlacedBookmark, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
@@ -83,7 +84,7 @@ export class Bookmarks {
       .filter((each) => each.device === device)
       .map((each) => ({
         ...{ x: bookmarkX(each, axis), kind: 'bookmark', free: null },
-        text: each.note === '' ? 'Bookmark' : each.note,
+        text: each.note === '' ? t('Bookmark') : each.note,
       }));
   }
 }
@@ -99,5 +100,5 @@ export function bookmarkAt(one: PlacedBookmark, axis: Axis): string {
 }
 
 function sentence(at: string): string {
-  return `A note for ${at}`;
+  return t('A note for {0}', at);
 }

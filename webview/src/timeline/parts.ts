@@ -1,5 +1,6 @@
 // Makes the view's parts and connects them; what they report goes to the view that owns them.
 
+import { t } from '../base/l10n';
 import { signal, type Signal } from '@preact/signals';
 import type { Geometry } from '../../../extension/shared/geometry';
 import type {
@@ -184,7 +185,7 @@ export function makeParts(
       },
     },
     {
-      ...{ label: 'Memory timeline', pickers, comparedWith, filter: filterBox.root },
+      ...{ label: t('Memory timeline'), pickers, comparedWith, filter: filterBox.root },
       ...comparing(api, () => {
         owner.showComparison();
       }),

@@ -1,5 +1,6 @@
 // What is selected or lit up, and the ways from one allocation to the next.
 
+import { t } from '../base/l10n';
 import type {
   AllocationSummary,
   Branch,
@@ -224,7 +225,7 @@ export class Selection {
       (answer) => {
         const [largest] = answer.rows;
         if (largest) this.select(largest.allocation, answer.moment, true);
-        else this.context.say('Nothing is live here.');
+        else this.context.say(t('Nothing is live here.'));
       },
     );
   }
@@ -307,12 +308,12 @@ export class Selection {
 }
 
 const END: Record<Step, string> = {
-  older: 'This is the lowest allocation at this moment.',
-  younger: 'This is the highest allocation at this moment.',
-  lower: 'Nothing lies at a lower address at this moment.',
-  higher: 'Nothing lies at a higher address at this moment.',
-  previous_same_stack: 'This is the first allocation of this stack.',
-  next_same_stack: 'This is the last allocation of this stack.',
+  older: t('This is the lowest allocation at this moment.'),
+  younger: t('This is the highest allocation at this moment.'),
+  lower: t('Nothing lies at a lower address at this moment.'),
+  higher: t('Nothing lies at a higher address at this moment.'),
+  previous_same_stack: t('This is the first allocation of this stack.'),
+  next_same_stack: t('This is the last allocation of this stack.'),
 };
 
 /** How far to move so that a range is seen: nothing if any good part of it is in view. */

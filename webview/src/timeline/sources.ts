@@ -1,11 +1,12 @@
 // Opens the lines that allocated.
 
+import { t } from '../base/l10n';
 import type { AllocationSummary, Frame } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import type { Selection } from './selection';
 import { hasSource } from '../base/format';
 
-const NO_FRAME = 'The file has no Python frame for this allocation.';
+const NO_FRAME = t('The file has no Python frame for this allocation.');
 
 export class Sources {
   constructor(

@@ -1,5 +1,6 @@
 // A snapshot's view: which device, axis and colours are shown, and what follows when that changes.
 
+import { plural, t } from '../base/l10n';
 import type { Geometry } from '../../../extension/shared/geometry';
 import {
   AREA_KINDS,
@@ -43,16 +44,16 @@ import type { Picker } from '../shell/toolbar';
 import { timelineMenu } from './menu';
 import { Sources } from './sources';
 import { exposeForTests } from './test-hook';
-import { replace, setText } from '../widgets/dom';
+import { setText } from '../widgets/dom';
 import { FileBar } from '../shell/file-bar';
-import { bytes, counted, deviceFigures } from '../base/format';
+import { bytes, deviceFigures } from '../base/format';
 import { baseName } from '../base/paths';
-import { legend } from '../widgets/legend';
+import { drawLegend } from '../widgets/legend';
 import { watchTheme } from '../canvas/theme';
 
 /** Which picture is exported; a comparison's is drawn over the own timeline. */
 const PICTURE_OF = { stacked: 'stacked', map: 'map', reserved: 'reserved', compare: 'stacked' } as const;
-const STACKED = { value: 'stacked', text: 'Timeline' } as const;
+const STACKED = { value: 'stacked', text: t('Timeline') } as const;
 
 export class SnapshotView implements Commanded, PartsOwner {
   device: DeviceInfo;
@@ -305,7 +306,7 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   toggleHeight(): void {
     this.plot.setHold(!this.plot.holdsHeight);
-    this.say(this.plot.holdsHeight ? 'The height is held' : 'The height follows what is in view');
+    this.say(this.plot.holdsHeight ? t('The height is held') : t('The height follows what is in view'));
     this.saveSoon();
   }
 
@@ -443,7 +444,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     const from = this.cursors.first?.moment ?? (by > 0 ? -1 : Infinity);
     const found = this.bookmarks.next(this.device.device, from, by);
     if (found) this.goToBookmark(found);
-    else this.say('No bookmarks');
+    else this.say(t('No bookmarks'));
   }
 
   goToBookmark(bookmark: PlacedBookmark): void {
@@ -462,7 +463,8 @@ export class SnapshotView implements Commanded, PartsOwner {
       const half = (x1 - x0) / 2;
       this.plot.moveTo({ x0: x - half, x1: x + half, y0, y1 }, true);
     }
-    this.say(`Bookmark at ${bookmarkAt(bookmark, this.axis)}${note === '' ? '' : `: ${note}`}`);
+    const when = bookmarkAt(bookmark, this.axis);
+    this.say(note === '' ? t('Bookmark at {0}', when) : t('Bookmark at {0}: {1}', when, note));
   }
 
   backdropKnown(): void {
@@ -548,15 +550,18 @@ export class SnapshotView implements Commanded, PartsOwner {
     frame.apply(this.arrangement.notePane() !== null);
     dock.setTall(frame.current.dockTall);
     pickers.value = this.pickers();
-    const light = (category: number | null): void => {
-      this.selection.lightCategory(category);
-      this.rearranged();
-    };
-    replace(
+    const byCategory = this.areas === null && colours.by === 'category';
+    drawLegend(
       frame.legend,
-      this.areas === null &&
-        colours.by === 'category' &&
-        legend(categories, colours.palette.categories, this.selection.category, light),
+      byCategory
+        ? {
+            ...{ names: categories, colours: colours.palette.categories, lit: this.selection.category },
+            press: (category) => {
+              this.selection.lightCategory(category);
+              this.rearranged();
+            },
+          }
+        : null,
     );
     this.showLegend();
     this.saveSoon();
@@ -571,7 +576,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     const { pictures } = this.parts;
     const all: Picker[] = [
       {
-        ...{ label: 'View', key: '', value: this.arrangement.picture },
+        ...{ label: t('View'), key: '', value: this.arrangement.picture },
         options: [STACKED, ...pictures.map(({ id, title }) => ({ value: id, text: title }))],
         pick: (value) => {
           const id = PICTURE_IDS.find((each) => each === value);
@@ -579,10 +584,13 @@ export class SnapshotView implements Commanded, PartsOwner {
         },
       },
       {
-        ...{ label: 'Device', key: 'd', value: String(this.device.device) },
+        ...{ label: t('Device'), key: 'd', value: String(this.device.device) },
         options: this.info.devices.map(({ device, name, peak_bytes: peak, ooms }) => ({
           value: String(device),
-          text: `${name} · peak ${bytes(peak)}${ooms > 0 ? ' · out of memory' : ''}`,
+          text:
+            ooms > 0
+              ? t('{0} · peak {1} · out of memory', name, bytes(peak))
+              : t('{0} · peak {1}', name, bytes(peak)),
         })),
         pick: (value) => {
           this.switchDevice(Number(value));
@@ -673,7 +681,11 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.selection.refresh();
     this.changed('filter');
     const { allocations } = device;
-    this.say(filter === '' ? 'No filter' : `${counted(allocations, 'allocation')} fit the filter`);
+    this.say(
+      filter === ''
+        ? t('No filter')
+        : plural(allocations, '{0} allocation fits the filter', '{0} allocations fit the filter'),
+    );
     this.rearranged();
   }
 
@@ -689,12 +701,12 @@ export class SnapshotView implements Commanded, PartsOwner {
     const figures = deviceFigures(device);
     if (this.filter !== '') {
       const { peak_bytes: whole } = this.deviceOf(device.device);
-      figures.unshift('Of what fits the filter:');
-      figures.push(`without it: peak ${bytes(whole)}`);
+      figures.unshift(t('Of what fits the filter:'));
+      figures.push(t('without it: peak {0}', bytes(whole)));
     }
     setText(this.parts.frame.status, figures.join('  ·  '));
     this.plot.setLabel(
-      `Memory of ${device.name.toLowerCase()} over time. ${figures.join(', ')}. Press ? for the keys.`,
+      t('Memory of {0} over time. {1}. Press ? for the keys.', device.name.toLowerCase(), figures.join(', ')),
     );
   }
 

@@ -1,7 +1,7 @@
 // A table's rows as one stop for Tab; arrows go on from there.
 
 export function rovingRows(body: HTMLTableSectionElement): void {
-  const rows = [...body.rows];
+  const rows = [...body.querySelectorAll<HTMLTableRowElement>(':scope > tr')];
   const stop = rows.find((row) => row.tabIndex === 0) ?? rows[0];
   for (const row of rows) row.tabIndex = row === stop ? 0 : -1;
   body.onkeydown = (event) => {

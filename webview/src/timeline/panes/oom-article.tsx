@@ -396,7 +396,7 @@ function LongTable<T>({
   const all = useSignal(rows.length <= FEW);
   const unfolded = useSignal(false);
   useLayoutEffect(() => {
-    if (unfolded.value) body.current?.rows[FEW]?.querySelector<HTMLElement>('button')?.focus();
+    if (unfolded.value) body.current?.rows.item(FEW)?.querySelector<HTMLElement>('button')?.focus();
   }, [unfolded.value]);
   if (rows.length === 0) return null;
   return (

@@ -291,6 +291,17 @@ function StateView({ pane }: { readonly pane: StatePane }): VNode {
   );
 }
 
+function poolName(type: SegmentState['pool_type']): string {
+  switch (type) {
+    case 'large':
+      return t('large');
+    case 'small':
+      return t('small');
+    case 'unknown':
+      return t('unknown');
+  }
+}
+
 interface RowProps {
   readonly row: Row;
   readonly pane: StatePane;
@@ -305,7 +316,7 @@ function Segment({ row, pane, first }: RowProps & { readonly first: boolean }): 
   const pending = segment.active_bytes - segment.allocated_bytes;
   const allocated = t('{0} allocated', exactBytes(segment.allocated_bytes));
   const kinds = [
-    segment.known ? segment.pool_type : t('unknown'),
+    segment.known ? poolName(segment.pool_type) : t('unknown'),
     segment.expandable ? t('expandable') : '',
     segment.pool === null ? '' : t('private pool ({0})', segment.pool),
     t('stream {0}', segment.stream),

@@ -1,5 +1,6 @@
 // Two runs on one axis: both curves, what lies between them, and which lies where.
 
+import { t } from '../../base/l10n';
 import type {
   CompareMomentsResult,
   CurvesAnswer,
@@ -37,7 +38,7 @@ export const comparePicture: MakePicture = (context) => new ComparePicture(conte
 
 class ComparePicture implements Picture {
   readonly id = 'compare';
-  readonly title = 'Compare';
+  readonly title = t('Compare');
   readonly root = element('section', { class: 'compare-picture' });
   private readonly align: Choice<Align>;
   private readonly offset: HTMLInputElement;
@@ -71,11 +72,11 @@ class ComparePicture implements Picture {
   constructor(private readonly context: TimelineContext) {
     const { compare } = context;
     this.align = new Choice(
-      'Align by',
+      t('Align by'),
       [
-        { value: 'time', text: 'By time', title: 'Both from their first event on' },
-        { value: 'event', text: 'By event', title: 'The same number of events' },
-        { value: 'step', text: 'By step', title: 'Each step of the one on that of the other' },
+        { value: 'time', text: t('By time'), title: t('Both from their first event on') },
+        { value: 'event', text: t('By event'), title: t('The same number of events') },
+        { value: 'step', text: t('By step'), title: t('Each step of the one on that of the other') },
       ],
       (value) => {
         this.range = null;
@@ -86,8 +87,8 @@ class ComparePicture implements Picture {
     this.offset = element('input', {
       class: 'compare-offset',
       type: 'number',
-      title: 'How far the other run is moved to the right',
-      attributes: { 'aria-label': 'Offset of the other run', step: 'any' },
+      title: t('How far the other run is moved to the right'),
+      attributes: { 'aria-label': t('Offset of the other run'), step: 'any' },
       on: {
         change: () => {
           const value = Number(this.offset.value);
@@ -104,7 +105,7 @@ class ComparePicture implements Picture {
         class: 'compare-surface',
         tabIndex: 0,
         role: 'application',
-        attributes: { 'aria-roledescription': 'two memory timelines' },
+        attributes: { 'aria-roledescription': t('two memory timelines') },
       },
       this.canvas,
       this.problem,
@@ -115,13 +116,13 @@ class ComparePicture implements Picture {
       { class: 'compare-content' },
       element(
         'div',
-        { class: 'compare-controls', role: 'toolbar', attributes: { 'aria-label': 'Both timelines' } },
+        { class: 'compare-controls', role: 'toolbar', attributes: { 'aria-label': t('Both timelines') } },
         this.align.root,
         this.legend,
         this.readout,
-        settingsButton('Timeline settings', [
+        settingsButton(t('Timeline settings'), [
           {
-            text: 'Offset',
+            text: t('Offset'),
             control: element('label', { class: 'compare-moved' }, this.offset, ' ', this.unit),
           },
         ]),
@@ -300,7 +301,7 @@ class ComparePicture implements Picture {
                 },
               },
             },
-            'Compare by event',
+            t('Compare by event'),
           )
         : null;
     const advice = error instanceof RequestError ? error.problem.advice : '';
@@ -343,8 +344,14 @@ class ComparePicture implements Picture {
     const { before, after } = context.compare.names(context.device);
     this.surface.setAttribute(
       'aria-label',
-      `Memory of ${before} and ${after} over ${context.axis === 'time' ? 'time' : 'events'}. ` +
-        'M puts a cursor into the middle, comma and full stop move it; what both hold there is shown above.',
+      [
+        context.axis === 'time'
+          ? t('Memory of {0} and {1} over time.', before, after)
+          : t('Memory of {0} and {1} over events.', before, after),
+        t(
+          'M puts a cursor into the middle, comma and full stop move it; what both hold there is shown above.',
+        ),
+      ].join(' '),
     );
   }
 
@@ -374,7 +381,7 @@ class ComparePicture implements Picture {
       ({ live_bytes: [mine], other_live_bytes: [other] }) => {
         if (this.heights !== pending) return;
         this.heights = null;
-        setText(this.readout, `At the cursor: ${this.sentence(mine ?? null, other ?? null)}`);
+        setText(this.readout, t('At the cursor: {0}', this.sentence(mine ?? null, other ?? null)));
       },
       () => {
         // where the two can't be laid beside each other, the picture says why

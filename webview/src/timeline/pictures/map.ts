@@ -1,5 +1,6 @@
 // The memory map: addresses upwards, time to the right, one lane a segment. Its x range is that of all pictures.
 
+import { t } from '../../base/l10n';
 import type { Geometry } from '../../../../extension/shared/geometry';
 import type { AllocationSummary, MapLanesAnswer } from '../../../../extension/shared/protocol.gen';
 import type { Pending } from '../../api';
@@ -32,7 +33,7 @@ export function mapPicture(context: TimelineContext): Picture {
   let shown: MemoryMap | null = null;
   return {
     id: 'map',
-    title: 'Memory map',
+    title: t('Memory map'),
     root,
     update: (changes) => {
       shown ??= new MemoryMap(context, root);
@@ -372,7 +373,7 @@ class MemoryMap {
 
   private openLabel(allocation: AllocationSummary): void {
     if (hasSource(allocation.label)) this.context.openFrame(allocation.label, false);
-    else this.context.say('The file has no Python frame for this allocation.');
+    else this.context.say(t('The file has no Python frame for this allocation.'));
   }
 
   private textsOf(g: Geometry, band: number): readonly string[] {

@@ -1,16 +1,17 @@
 // Draws reserved memory with what lies under it: each kind of memory is a part of the one that it is drawn on.
 
+import { t } from '../../base/l10n';
 import { toPixelX, toPixelY, type Camera, type PlotSize } from '../../canvas/camera';
 import { css, mix, type Rgb } from '../../canvas/colour';
 import type { Theme } from '../../canvas/theme';
 import type { Kind, ReservedColumns } from './reserved-data';
 
 export const NAMES: Record<Kind, string> = {
-  reserved: 'Reserved',
-  active: 'Active (with pending frees)',
-  allocated: 'Allocated (with rounding)',
-  requested: 'Requested',
-  fitting: 'Requested by what fits the filter',
+  reserved: t('Reserved'),
+  active: t('Active (with pending frees)'),
+  allocated: t('Allocated (with rounding)'),
+  requested: t('Requested'),
+  fitting: t('Requested by what fits the filter'),
 };
 
 /** Mostly of the same hue, so that they read as parts of one another; distinguished by lightness, and by edges in high contrast. */

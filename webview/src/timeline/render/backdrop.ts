@@ -1,5 +1,6 @@
 // Draws what the picture is measured against over its areas: lines that keep apart from colours by their background.
 
+import { t } from '../../base/l10n';
 import { limitOf, mostOf, outlineOf, stepsInView, type Curve } from '../scene/backdrop';
 import { toPixelX, toPixelY } from '../../canvas/camera';
 import { css } from '../../canvas/colour';
@@ -46,11 +47,11 @@ export function drawBackdrop(
   const rows = new LabelRows(context, model);
   if (backdrop.whole) {
     drawCurve(context, model, backdrop.whole, [2, 2]);
-    rows.add('Without the filter', mostOf(backdrop.whole, model.camera));
+    rows.add(t('Without the filter'), mostOf(backdrop.whole, model.camera));
   }
   if (backdrop.reserved) {
     drawCurve(context, model, backdrop.reserved, []);
-    rows.add('Reserved', mostOf(backdrop.reserved, model.camera));
+    rows.add(t('Reserved'), mostOf(backdrop.reserved, model.camera));
   }
   const limit = limitOf(model.flags, backdrop.reserved);
   if (limit !== null) {
@@ -59,7 +60,7 @@ export function drawBackdrop(
       context.moveTo(0, y);
       context.lineTo(width, y);
     });
-    rows.add('Limit at out of memory', limit);
+    rows.add(t('Limit at out of memory'), limit);
   }
 }
 

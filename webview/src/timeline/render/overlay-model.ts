@@ -9,6 +9,7 @@ import { bandColour, isLit, type Highlight, type Palette } from '../scene/paint'
 import { peakAt, type Axis } from '../../shell/state';
 import { byteTicks, eventTicks, timeTicks, type Ticks } from '../../canvas/ticks';
 import { bytes, count, time } from '../../base/format';
+import { t } from '../../base/l10n';
 import type { Theme } from '../../canvas/theme';
 import { areaColours, OTHER } from '../scene/areas';
 import { areaLabels } from './area-labels';
@@ -84,8 +85,10 @@ export function overlayModel(
 /** With a filter also what the peak is without it. */
 function peakText({ device, backdrop }: OverlayState): string {
   const whole = backdrop.whole && mostOf(backdrop.whole, { x0: -Infinity, x1: Infinity });
-  const peak = `Peak ${bytes(device.peak_bytes)}`;
-  return whole === null ? peak : `${peak} of ${bytes(Math.max(whole, device.peak_bytes))}`;
+  const peak = bytes(device.peak_bytes);
+  return whole === null
+    ? t('Peak {0}', peak)
+    : t('Peak {0} of {1}', peak, bytes(Math.max(whole, device.peak_bytes)));
 }
 
 function ticksX({ device, axis, camera, plot, scale }: OverlayState): Ticks {

@@ -9,6 +9,7 @@ import type {
   GroupedBy,
 } from '../../../../extension/shared/protocol.gen';
 import { categoryName, count } from '../../base/format';
+import { t } from '../../base/l10n';
 import type { Rgb } from '../../canvas/colour';
 import type { Palette } from './paint';
 
@@ -19,7 +20,7 @@ const FIRST_OF_STACKS = 2;
 
 /** An area's name as it is shown; "Other (37)" says how many groups that are. */
 export function areaName(area: Pick<Area, 'key' | 'name' | 'groups'>, by: GroupedBy['by']): string {
-  if (area.key === OTHER) return `Other (${count(area.groups)})`;
+  if (area.key === OTHER) return t('Other ({0})', count(area.groups));
   return by === 'category' ? categoryName(area.name) : area.name;
 }
 

@@ -1,12 +1,13 @@
 // What stands at which height of the memory map, in ticks and in words.
 
+import { plural, t } from '../../base/l10n';
 import type {
   DeviceInfo,
   MapGroup,
   MapLane,
   MapLanesAnswer,
 } from '../../../../extension/shared/protocol.gen';
-import { bytes, counted } from '../../base/format';
+import { bytes } from '../../base/format';
 import type { Camera } from '../../canvas/camera';
 import type { Ticks } from '../../canvas/ticks';
 
@@ -41,9 +42,10 @@ export function laneTicks(lanes: readonly MapLane[], camera: Camera, heightPx: n
 
 /** "Private pool 0, 1 on stream 7", "Default pool on stream 0", "In no segment that the file names". */
 export function groupName(group: MapGroup): string {
-  if (!group.known) return 'In no segment that the file names';
-  const pool = group.pool === null ? 'Default pool' : `Private pool (${group.pool})`;
-  return `${pool} on stream ${group.stream}`;
+  if (!group.known) return t('In no segment that the file names');
+  return group.pool === null
+    ? t('Default pool on stream {0}', group.stream)
+    : t('Private pool ({0}) on stream {1}', group.pool, group.stream);
 }
 
 /** What is at a height, for the tooltip. `taken`: an allocation lies there. */
@@ -52,14 +54,13 @@ export function laneWords(all: MapLanesAnswer, y: number, taken: boolean): strin
   const group = groupAt(all.groups, y);
   if (!lane || !group) return [];
   const address = `0x${(BigInt(lane.address) + BigInt(Math.max(0, Math.floor(y - lane.y)))).toString(16)}`;
-  const kind = lane.expandable ? 'an expandable segment' : 'a segment';
-  const words = [
-    group.known
-      ? `${address} in ${kind} of ${bytes(lane.size_bytes)} at ${lane.address}`
-      : `${address}, in no segment that the file names`,
-  ];
+  const size = bytes(lane.size_bytes);
+  const place = lane.expandable
+    ? t('{0} in an expandable segment of {1} at {2}', address, size, lane.address)
+    : t('{0} in a segment of {1} at {2}', address, size, lane.address);
+  const words = [group.known ? place : t('{0}, in no segment that the file names', address)];
   if (group.known) words.push(groupName(group));
-  if (!taken && group.known) words.unshift('No allocation here');
+  if (!taken && group.known) words.unshift(t('No allocation here'));
   return words;
 }
 
@@ -68,12 +69,24 @@ export function shownLanes(all: MapLanesAnswer, { name }: Pick<DeviceInfo, 'name
   const device = name.toLowerCase();
   const known = all.groups.filter((group) => group.known);
   if (known.length === 0)
-    return `Memory map of ${device} by address; the file names no segments, so only allocations are drawn.`;
+    return t(
+      'Memory map of {0} by address; the file names no segments, so only allocations are drawn.',
+      device,
+    );
   const lanes = known.reduce((sum, group) => sum + group.lane_count, 0);
   const pools = known.filter((group) => group.pool !== null).length;
-  return (
-    `Memory map of ${device}: ${counted(lanes, 'lane')} of segments` +
-    (pools > 0 ? `, ${counted(pools, 'group')} of private pools apart.` : '.')
+  const map = plural(
+    lanes,
+    'Memory map of {1}: {0} lane of segments',
+    'Memory map of {1}: {0} lanes of segments',
+    device,
+  );
+  if (pools === 0) return `${map}.`;
+  return plural(
+    pools,
+    '{1}, {0} group of private pools apart.',
+    '{1}, {0} groups of private pools apart.',
+    map,
   );
 }
 

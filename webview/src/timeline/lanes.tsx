@@ -2,13 +2,17 @@
 
 import { count, plural, t } from '../base/l10n';
 import { Latest } from '../base/latest';
+import { signal } from '@preact/signals';
+import { createRef, render, type VNode } from 'preact';
+import { useLayoutEffect } from 'preact/hooks';
 import type {
   AnnotationItem,
   AnnotationLane,
   AnnotationsAnswer,
 } from '../../../extension/shared/protocol.gen';
 import type { Change, ViewContext } from '../shell/context';
-import { debounce, element, icon, replace, setText } from '../widgets/dom';
+import { debounce, element } from '../widgets/dom';
+import { Icon } from '../widgets/icon';
 import { time } from '../base/format';
 import { shorten } from '../base/text';
 
@@ -26,8 +30,20 @@ const KINDS: Record<AnnotationLane['kind'], string> = {
 
 interface Shown {
   readonly item: AnnotationItem;
-  readonly button: HTMLButtonElement;
   readonly row: number;
+  button: HTMLButtonElement | null;
+}
+
+interface Lane {
+  readonly lane: AnnotationLane;
+  /** It has the name of its kind: the first of that kind. */
+  readonly first: boolean;
+  readonly items: readonly Shown[];
+}
+
+interface Answered {
+  readonly answer: AnnotationsAnswer;
+  readonly lanes: readonly Lane[];
 }
 
 export class Lanes {
@@ -36,12 +52,11 @@ export class Lanes {
     hidden: true,
     attributes: { 'aria-label': t('Annotations along the run') },
   });
-  private readonly fold: HTMLButtonElement;
-  private readonly noiseButton: HTMLButtonElement;
-  private readonly body = element('div', { class: 'lanes-body', role: 'group' });
-  private open = true;
-  private noise = false;
-  private items: Shown[] = [];
+  readonly body = createRef<HTMLDivElement>();
+  readonly answered = signal<Answered | null>(null);
+  readonly open = signal(true);
+  /** Whether what is hidden otherwise is shown. */
+  readonly noise = signal(false);
   private readonly latest = new Latest();
   /** The part of the run that was asked for, and how wide a pixel of it was. */
   private asked = { x0: 0, x1: 0, pixel: 0 };
@@ -50,43 +65,12 @@ export class Lanes {
   });
 
   constructor(private readonly context: ViewContext) {
-    this.fold = element(
-      'button',
-      {
-        class: 'lanes-fold',
-        type: 'button',
-        title: t('Annotations'),
-        attributes: { 'aria-expanded': 'true' },
-        on: {
-          click: () => {
-            this.setOpen(!this.open);
-          },
-        },
-      },
-      icon('chevron'),
-      element('span', {}, t('Annotations')),
-    );
-    this.noiseButton = element('button', {
-      class: 'lanes-noise',
-      type: 'button',
-      hidden: true,
-      attributes: { 'aria-pressed': 'false' },
-      on: {
-        click: () => {
-          this.noise = !this.noise;
-          this.noiseButton.setAttribute('aria-pressed', String(this.noise));
-          this.ask();
-        },
-      },
-    });
-    this.root.append(element('header', {}, this.fold, this.noiseButton), this.body);
-    this.body.addEventListener('keydown', (event) => {
-      this.key(event);
-    });
-    new ResizeObserver(() => {
-      this.place();
-      this.askSoon();
-    }).observe(this.body);
+    render(<LanesView lanes={this} />, this.root);
+    if (this.body.current)
+      new ResizeObserver(() => {
+        this.place();
+        this.askSoon();
+      }).observe(this.body.current);
   }
 
   update(changes: ReadonlySet<Change>): void {
@@ -102,10 +86,14 @@ export class Lanes {
   dispose(): void {
     this.askSoon.cancel();
     this.latest.cancel();
+    render(null, this.root);
   }
 
   private get width(): number {
-    return Math.max(this.body.clientWidth || this.context.bounds.x1 - this.context.bounds.x0, 1);
+    return Math.max(
+      (this.body.current?.clientWidth ?? 0) || this.context.bounds.x1 - this.context.bounds.x0,
+      1,
+    );
   }
 
   /** Whether the view left what was asked for, or looks closer or from farther away. */
@@ -125,7 +113,7 @@ export class Lanes {
       this.root.hidden = true;
       return;
     }
-    const width = this.body.clientWidth || 800;
+    const width = (this.body.current?.clientWidth ?? 0) || 800;
     this.asked = { x0: x0 - span / 2, x1: x1 + span / 2, pixel: span / width };
     const pending = api.request('memlens/annotations', {
       device: device.device,
@@ -133,7 +121,7 @@ export class Lanes {
       x0: this.asked.x0,
       x1: this.asked.x1,
       columns: Math.min(Math.max(Math.round((2 * width) / LEAST_PX), 1), 8192),
-      noise: this.noise,
+      noise: this.noise.value,
     });
     this.latest.ask(
       pending,
@@ -146,76 +134,41 @@ export class Lanes {
     );
   }
 
-  private show(answer: AnnotationsAnswer): void {
-    const { shown, noise, noise_names, unmatched } = answer;
-    this.root.hidden = answer.lanes.length === 0 && noise === 0;
-    this.noiseButton.hidden = noise === 0;
-    setText(this.noiseButton, this.noise ? t('Hide {0}', count(noise)) : t('{0} hidden', count(noise)));
-    this.noiseButton.title = plural(
-      noise,
-      '{0} annotation of the compiler’s own timing or often and very short: {1}',
-      '{0} annotations of the compiler’s own timing or often and very short: {1}',
-      noise_names.map((name) => shorten(name, 60)).join(', '),
-    );
-    const annotations = plural(shown, '{0} annotation', '{0} annotations');
-    this.fold.title =
-      unmatched > 0 ? t('{0}; of {1} the file has only one end', annotations, count(unmatched)) : annotations;
-    const focused = this.items.findIndex(({ button }) => button === document.activeElement);
-    this.items = [];
-    const rows = answer.lanes.map((lane, row) => {
-      const strip = element('div', { class: 'lane-strip' });
-      for (const item of lane.items) {
-        const button = this.button(item, lane);
-        this.items.push({ item, button, row });
-        strip.append(button);
-      }
-      const first = row === 0 || answer.lanes[row - 1]?.kind !== lane.kind;
-      return element(
-        'div',
-        { class: `lane lane-${lane.kind}`, role: 'group', attributes: { 'aria-label': laneName(lane) } },
-        element(
-          'span',
-          { class: 'lane-name', attributes: { 'aria-hidden': 'true' } },
-          first && lane.kind !== 'annotations' && KINDS[lane.kind],
-        ),
-        strip,
-      );
-    });
-    replace(this.body, ...rows);
-    const stop = this.items[Math.min(Math.max(focused, 0), this.items.length - 1)];
-    if (stop) stop.button.tabIndex = 0;
-    if (focused >= 0) stop?.button.focus({ preventScroll: true });
-    this.place();
+  private get items(): readonly Shown[] {
+    return this.answered.value?.lanes.flatMap(({ items }) => items) ?? [];
   }
 
-  private button(item: AnnotationItem, lane: AnnotationLane): HTMLButtonElement {
-    const words = describe(item, this.context.axis);
-    return element(
-      'button',
-      {
-        class: `lane-item hue-${item.count > 1 ? 'many' : String(hueOf(item.name))}${item.unmatched ? ` open-${item.unmatched}` : ''}`,
-        type: 'button',
-        tabIndex: -1,
-        title: words,
-        attributes: { 'aria-label': `${KINDS[lane.kind]}: ${words}` },
-        on: {
-          click: (event) => {
-            this.pick(item, !event.shiftKey);
-          },
-        },
-      },
-      element('bdi', {}, shorten(item.name, 80)),
-    );
+  axis(): ViewContext['axis'] {
+    return this.context.axis;
+  }
+
+  private show(answer: AnnotationsAnswer): void {
+    this.root.hidden = answer.lanes.length === 0 && answer.noise === 0;
+    const lanes = answer.lanes.map((lane, row) => ({
+      lane,
+      first: answer.lanes[row - 1]?.kind !== lane.kind,
+      items: lane.items.map((item): Shown => ({ item, row, button: null })),
+    }));
+    this.answered.value = { answer, lanes };
+  }
+
+  /** New items are there: where they lie, and which of them is the stop of Tab. */
+  arrange(): void {
+    const { items } = this;
+    const focused = items.find(({ button }) => button === document.activeElement);
+    for (const each of items) if (each.button) each.button.tabIndex = each === (focused ?? items[0]) ? 0 : -1;
+    this.place();
   }
 
   /** Where each item lies now, in the pixels that all pictures share. */
   private place(): void {
     const { x0, x1 } = this.context.camera;
-    const strip = this.body.querySelector<HTMLElement>('.lane-strip');
+    const strip = this.body.current?.querySelector<HTMLElement>('.lane-strip');
     const width = strip?.clientWidth ?? 0;
     if (width === 0) return;
     const scale = width / (x1 - x0);
     for (const { item, button } of this.items) {
+      if (!button) continue;
       const left = Math.min(Math.max((item.x0 - x0) * scale, -2), width);
       const right = Math.min(Math.max((item.x1 - x0) * scale, -2), width + 2);
       const outside = item.x1 < x0 || item.x0 > x1;
@@ -227,7 +180,7 @@ export class Lanes {
   }
 
   /** Sets both cursors to it, so that every pane is about it, and shows it. */
-  private pick(item: AnnotationItem, zoom: boolean): void {
+  pick(item: AnnotationItem, zoom: boolean): void {
     this.context.cursors.span(item.from_moment, item.to_moment);
     if (zoom) {
       const margin = Math.max((item.x1 - item.x0) * 0.05, this.context.bounds.minWidth / 2);
@@ -236,20 +189,23 @@ export class Lanes {
     this.context.say(t('{0}: between the cursors', describe(item, this.context.axis)));
   }
 
-  private setOpen(open: boolean): void {
-    this.open = open;
-    this.body.hidden = !open;
-    this.fold.setAttribute('aria-expanded', String(open));
-    if (open) this.ask();
+  toggle(): void {
+    this.open.value = !this.open.value;
+    if (this.open.value) this.ask();
+  }
+
+  toggleNoise(): void {
+    this.noise.value = !this.noise.value;
+    this.ask();
   }
 
   /** Left and right within a lane, up and down between lanes. */
-  private key(event: KeyboardEvent): void {
+  key(event: KeyboardEvent): void {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const at = this.items.findIndex(({ button }) => button === event.target);
     const here = this.items[at];
     if (!here) return;
-    const seen = this.items.filter(({ button }) => !button.hidden);
+    const seen = this.items.filter(({ button }) => button && !button.hidden);
     const mine = seen.filter(({ row }) => row === here.row);
     const place = mine.indexOf(here);
     let next: Shown | undefined;
@@ -264,11 +220,116 @@ export class Lanes {
       next = others.find(({ item }) => item.x1 >= here.item.x0) ?? others.at(-1);
     } else return;
     event.preventDefault();
-    if (!next) return;
+    if (!here.button || !next?.button) return;
     here.button.tabIndex = -1;
     next.button.tabIndex = 0;
     next.button.focus({ preventScroll: true });
   }
+}
+
+function LanesView({ lanes }: { readonly lanes: Lanes }): VNode {
+  const answered = lanes.answered.value;
+  const open = lanes.open.value;
+  useLayoutEffect(() => {
+    lanes.arrange();
+  }, [answered, lanes]);
+  const noise = answered?.answer.noise ?? 0;
+  return (
+    <>
+      <header>
+        <button
+          type="button"
+          class="lanes-fold"
+          title={answered ? countsOf(answered.answer) : t('Annotations')}
+          aria-expanded={open}
+          onClick={() => {
+            lanes.toggle();
+          }}
+        >
+          <Icon name="chevron" />
+          <span>{t('Annotations')}</span>
+        </button>
+        <button
+          type="button"
+          class="lanes-noise"
+          hidden={noise === 0}
+          title={answered ? noiseOf(answered.answer) : ''}
+          aria-pressed={lanes.noise.value}
+          onClick={() => {
+            lanes.toggleNoise();
+          }}
+        >
+          {lanes.noise.value ? t('Hide {0}', count(noise)) : t('{0} hidden', count(noise))}
+        </button>
+      </header>
+      <div
+        ref={lanes.body}
+        class="lanes-body"
+        role="group"
+        hidden={!open}
+        onKeyDown={(event) => {
+          lanes.key(event);
+        }}
+      >
+        {answered?.lanes.map(({ lane, first, items }, row) => (
+          <div key={row} class={`lane lane-${lane.kind}`} role="group" aria-label={laneName(lane)}>
+            <span class="lane-name" aria-hidden="true">
+              {first && lane.kind !== 'annotations' && KINDS[lane.kind]}
+            </span>
+            <div class="lane-strip">
+              {items.map((shown, i) => (
+                <Item key={i} shown={shown} kind={lane.kind} lanes={lanes} />
+              ))}
+            </div>
+          </div>
+        ))}
+      </div>
+    </>
+  );
+}
+
+interface ItemProps {
+  readonly shown: Shown;
+  readonly kind: AnnotationLane['kind'];
+  readonly lanes: Lanes;
+}
+
+function Item({ shown, kind, lanes }: ItemProps): VNode {
+  const { item } = shown;
+  const words = describe(item, lanes.axis());
+  const hue = item.count > 1 ? 'many' : String(hueOf(item.name));
+  return (
+    <button
+      ref={(button) => {
+        shown.button = button;
+      }}
+      type="button"
+      class={`lane-item hue-${hue}${item.unmatched ? ` open-${item.unmatched}` : ''}`}
+      title={words}
+      aria-label={`${KINDS[kind]}: ${words}`}
+      onClick={(event) => {
+        lanes.pick(item, !event.shiftKey);
+      }}
+    >
+      <bdi>{shorten(item.name, 80)}</bdi>
+    </button>
+  );
+}
+
+function countsOf({ shown, unmatched }: AnnotationsAnswer): string {
+  const annotations = plural(shown, '{0} annotation', '{0} annotations');
+  return unmatched > 0
+    ? t('{0}; of {1} the file has only one end', annotations, count(unmatched))
+    : annotations;
+}
+
+function noiseOf({ noise, noise_names: names }: AnnotationsAnswer): string {
+  return plural(
+    noise,
+    '{0} annotation of the compiler’s own timing or often and very short: {1}',
+    '{0} annotations of the compiler’s own timing or often and very short: {1}',
+    names.map((name) => shorten(name, 60)).join(', '),
+  );
 }
 
 function laneName(lane: AnnotationLane): string {

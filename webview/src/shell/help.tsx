@@ -1,9 +1,11 @@
 // The list of keys.
 
+import { Fragment, render, type VNode } from 'preact';
 import { t } from '../base/l10n';
 import { FLAME_KEYS, type FlameKeyRow } from '../flame/keys';
 import { KEYS, keyName, type KeyGroup } from './keys';
-import { element, iconButton } from '../widgets/dom';
+import { element } from '../widgets/dom';
+import { IconButton } from '../widgets/icon-button';
 
 /** VS Code has the key bindings. */
 const HISTORY = [
@@ -93,25 +95,13 @@ export class Help {
   readonly root: HTMLDialogElement;
 
   constructor(parts: readonly Part[]) {
+    const close = (): void => {
+      this.root.close();
+    };
     this.root = element('dialog', { class: 'help', attributes: { 'aria-label': t('Keys') } });
-    this.root.append(
-      element(
-        'header',
-        {},
-        element('h2', {}, t('Keys')),
-        iconButton(
-          'close',
-          t('Close'),
-          () => {
-            this.root.close();
-          },
-          'Escape',
-        ),
-      ),
-      element('div', { class: 'help-groups' }, ...parts.map(([title, rows]) => part(title, rows))),
-    );
+    render(<List parts={parts} close={close} />, this.root);
     this.root.addEventListener('click', (event) => {
-      if (event.target === this.root) this.root.close();
+      if (event.target === this.root) close();
     });
   }
 
@@ -121,18 +111,32 @@ export class Help {
   }
 }
 
-function part(title: string, rows: readonly (readonly [readonly string[], string])[]): HTMLElement {
-  return element(
-    'section',
-    {},
-    element('h3', {}, title),
-    element(
-      'dl',
-      {},
-      ...rows.flatMap(([keys, text]) => [
-        element('dt', {}, ...keys.map((key) => element('kbd', {}, key))),
-        element('dd', {}, text),
-      ]),
-    ),
+function List({ parts, close }: { readonly parts: readonly Part[]; readonly close: () => void }): VNode {
+  return (
+    <>
+      <header>
+        <h2>{t('Keys')}</h2>
+        <IconButton icon="close" label={t('Close')} press={close} keys="Escape" />
+      </header>
+      <div class="help-groups">
+        {parts.map(([title, rows]) => (
+          <section key={title}>
+            <h3>{title}</h3>
+            <dl>
+              {rows.map(([keys, text], i) => (
+                <Fragment key={i}>
+                  <dt>
+                    {keys.map((key) => (
+                      <kbd key={key}>{key}</kbd>
+                    ))}
+                  </dt>
+                  <dd>{text}</dd>
+                </Fragment>
+              ))}
+            </dl>
+          </section>
+        ))}
+      </div>
+    </>
   );
 }

@@ -1,0 +1,414 @@
+// Everything that is shown around the pictures, in the pseudo-language: no text is left in English. What comes from a
+// file is Greek here.
+
+import { drawn } from './support/dom';
+import { assertTranslated } from './support/pseudo';
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+import { signal } from '@preact/signals';
+import { render, type VNode } from 'preact';
+import type {
+  AllocationSummary,
+  AllocatorStateAnswer,
+  AnnotationsAnswer,
+  DeviceInfo,
+  Frame,
+  GrowthAnswer,
+  Mark,
+  OomAnswer,
+  PlacedBookmark,
+  SizesAnswer,
+  StackAnswer,
+  StepsAnswer,
+  TimelineInfo,
+  Totals,
+} from '../../extension/shared/protocol.gen';
+import type { Api } from '../../webview/src/api';
+import { deviceFigures } from '../../webview/src/base/format';
+import type { ViewContext } from '../../webview/src/shell/context';
+import { Dock } from '../../webview/src/shell/dock';
+import { FileBar } from '../../webview/src/shell/file-bar';
+import { FilterBox } from '../../webview/src/shell/filter-box';
+import { allocationTerms, OBJECT_TERMS } from '../../webview/src/shell/filter-terms';
+import { graphKeys, Help, profileKeys, timelineKeys } from '../../webview/src/shell/help';
+import type { Pane, PaneTab } from '../../webview/src/shell/pane';
+import { emptyScreen, failedScreen, ProgressScreen } from '../../webview/src/shell/screens';
+import { shareEntries } from '../../webview/src/shell/share';
+import { comparing, Toolbar } from '../../webview/src/shell/toolbar';
+import type { Bookmarks } from '../../webview/src/timeline/bookmarks';
+import { gapParts, gapSentence } from '../../webview/src/timeline/gap';
+import { Lanes } from '../../webview/src/timeline/lanes';
+import { timelineMenu } from '../../webview/src/timeline/menu';
+import { Panel } from '../../webview/src/timeline/panel';
+import { bookmarksPane } from '../../webview/src/timeline/panes/bookmarks';
+import { oomPane } from '../../webview/src/timeline/panes/oom';
+import { sizesPane } from '../../webview/src/timeline/panes/sizes';
+import { statePane } from '../../webview/src/timeline/panes/state';
+import { stepsPane } from '../../webview/src/timeline/panes/steps';
+import { element } from '../../webview/src/widgets/dom';
+import { Legend } from '../../webview/src/widgets/legend';
+import { openMenu } from '../../webview/src/widgets/menu';
+import { Tooltip } from '../../webview/src/widgets/tooltip';
+
+afterEach(() => {
+  document.body.replaceChildren();
+});
+
+test('an English text is found, beside what is translated and within it', () => {
+  for (const text of ['Open', '[Ðîfférént~~ than [thîs~]]', '4 allocations'])
+    assert.throws(() => {
+      assertTranslated(element('p', { title: '[Ôpén~~]' }, text), text);
+    });
+});
+
+const nothing = (): void => undefined;
+/** For what must not happen. */
+const never = (): never => assert.fail();
+const GIB = 2 ** 30;
+
+const frame = (kind: Frame['kind'], source: Frame['source'] = 'recorded'): Frame => ({
+  ...{ file: '/σ/μ.π', line: 12, function: 'φ', kind, source },
+});
+
+const DEVICE: DeviceInfo = {
+  ...{ device: 0, name: 'Δ', events: 12, allocations: 5, peak_bytes: 4 * GIB, peak_moment: 7 },
+  ...{ peak_time_us: 800, live_at_start_bytes: 0, live_at_end_bytes: GIB, live_at_end_count: 2 },
+  ...{ reserved_at_end_bytes: 5 * GIB, ooms: 2, time_origin_us: 0 },
+  event_axis: { x0: 0, x1: 12 },
+  time_axis: { x0: 0, x1: 1200 },
+};
+
+const allocation = (more: Partial<AllocationSummary> = {}): AllocationSummary => ({
+  ...{ allocation: 3, device: 0, address: '0x70', size_bytes: GIB, rounded_bytes: GIB + 512 },
+  ...{ start_moment: 2, end_moment: 6, start_time_us: 20, end_time_us: 60, lifetime_us: 40, state: 'freed' },
+  ...{ before_trace: false, stream: '0', stack: 1, category: 'gradient (inferred)', label: frame('user') },
+  operator: 'Ω',
+  ...more,
+});
+/** Its line, its end and its times are not in the file. */
+const bare = allocation({
+  ...{ before_trace: true, end_moment: null, end_time_us: null, start_time_us: null, lifetime_us: null },
+  ...{ label: null, operator: null, state: 'pending_free' },
+});
+
+const TOTALS: Totals = {
+  ...{ total_bytes: 8 * GIB, count: 8, live_at_peak_bytes: GIB, live_at_peak_count: 1 },
+  ...{ live_at_end_bytes: 0, largest_bytes: GIB, largest_allocation: 3 },
+};
+
+const STACK: StackAnswer = {
+  ...{ allocation: allocation(), same_stack: TOTALS, inferred_module: 'Λ', stack_of_free: true },
+  frames: [frame('user', 'inferred'), frame('library'), frame('native'), frame('library')],
+  fx_traces: [{ of: frame('user'), frames: [frame('user', 'fx')] }],
+  ...{ forward_frames: [frame('user', 'forward')], freed_frames: [frame('user')] },
+};
+
+const INFO: TimelineInfo = {
+  // SAFETY: what is shown around a picture reads nothing else of it.
+  ...({} as TimelineInfo),
+  ...{ model: 'timeline', devices: [DEVICE, { ...DEVICE, device: 1, name: 'Δ1' }], categories: [] },
+};
+
+/** A view whose server has one answer for each question. */
+function contextWith(
+  answers: Readonly<Record<string, unknown>>,
+  more: Partial<ViewContext> = {},
+): ViewContext {
+  const said: string[] = [];
+  const api = {
+    request: (method: string) => ({ answer: Promise.resolve(answers[method]), cancel: nothing }),
+    post: nothing,
+  } as unknown as Api;
+  const first = { moment: 4, time_us: 400, live_bytes: GIB, live_count: 1, is_peak: false };
+  return {
+    ...{ api, info: INFO, device: DEVICE, axis: 'time', filter: 'β', set: {}, setName: 'Σ', selected: 3 },
+    flags: { ooms: MARKS, untold: 3 },
+    cursors: { first, second: null, scope: 'cursor', kind: 'live', step: nothing, place: nothing },
+    names: { allocation: () => undefined, learn: nothing },
+    highlight: { kind: 'none' },
+    ...{ camera: { x0: 0, x1: 1200, y0: 0, y1: 1 }, bounds: { x0: 0, x1: 1200 } },
+    say: (text: string) => said.push(text),
+    failed: never,
+    ...more,
+  } as unknown as ViewContext;
+}
+
+async function assertPane(pane: Pane, what: string): Promise<void> {
+  document.body.append(pane.root, pane.bar ?? '');
+  pane.update(new Set(['device', 'cursors', 'filter', 'axis']));
+  await drawn();
+  assertTranslated(pane.root, what);
+  if (pane.bar) assertTranslated(pane.bar, `the bar of ${what}`);
+  pane.dispose?.();
+}
+
+const assertView = (view: VNode, what: string): void => {
+  const host = element('div');
+  document.body.append(host);
+  render(view, host);
+  assertTranslated(host, what);
+};
+
+// --- panes -----------------------------------------------------------------------------------------------------------
+
+const MARKS: readonly Mark[] = [1, 2].map((event) => ({
+  ...{ kind: 'oom', device: 0, event, moment: event, x_time_us: event === 1 ? null : 9 },
+  ...{ size_bytes: GIB, device_free_bytes: 0 },
+}));
+
+const OOM: OomAnswer = {
+  ...{ device: 0, event: 1, moment: 1, time_us: 9, requested_bytes: GIB, driver_bytes: GIB },
+  ...{ device_free_bytes: 0, stream: '0', pool: 'Π', frames: [], asked_at: frame('user'), asked_by: 'Ω' },
+  gap: {
+    ...{ reserved_bytes: 9 * GIB, active_bytes: GIB, allocated_bytes: GIB, requested_bytes: GIB },
+    ...{ rounding_bytes: 1, pending_bytes: 2, inactive_split_bytes: 3, expandable_free_bytes: 4 },
+    ...{ wholly_free_bytes: 5, outside_bytes: 0 },
+  },
+  ...{ segments_known: true, verdict: 'fragmented', headline: 'Η' },
+  findings: [true, false].map((advice) => ({
+    ...{ code: 'too_large', text: 'Θ', advice, frame: frame('user'), allocation: 3 },
+  })),
+  places: (['other_pool', 'other_size_class', 'other_stream', 'rest', 'usable'] as const).map((why) => ({
+    ...{ why, bytes: GIB, pieces: 2, segments: 1, largest_bytes: GIB, largest_address: '0x70' },
+  })),
+  pinned: [
+    {
+      ...{ address: '0x70', size_bytes: GIB, free_bytes: 1, largest_free_bytes: 1, stream: '0', pool: null },
+      ...{ expandable: true, large_enough: true, block_count: 3, block_bytes: 4, blocks: [bare] },
+    },
+  ],
+  pinned_count: 4,
+  pinning: [
+    {
+      ...{ frame: null, operator: null, count: 2, bytes: 9, segments: 1, pinned_bytes: 4, alone_bytes: 2 },
+      ...{ largest_allocation: 3, stacks: [1] },
+    },
+  ],
+  lines: Array.from({ length: 10 }, () => ({
+    ...{ frame: frame('user'), operator: null, bytes: GIB, count: 2, largest_bytes: GIB },
+    ...{ largest_allocation: 3, stacks: [1] },
+  })),
+  ...{ returned_segments: 0, returned_bytes: 0, events_after: 0, retry: null },
+};
+
+test('the pane that explains an out-of-memory event', async () => {
+  await assertPane(oomPane(contextWith({ 'memlens/oom': OOM })), 'out of memory');
+});
+
+test('steps and what grows, known and inferred, by time and by event', async () => {
+  const rows = [0, 1].map((from) => ({
+    ...{ name: 'Ψ', from_moment: from, to_moment: from + 1, start_us: 4, end_us: 5, peak_bytes: GIB },
+    ...{ peak_moment: from, live_at_start_bytes: 0, live_at_end_bytes: 1, allocated_bytes: 2 },
+    ...{ allocated_count: 3, survivors_bytes: 1, survivors_count: 1, kept_bytes: 1, kept_count: 1 },
+  }));
+  const growth: GrowthAnswer = {
+    ...{ ends: 2, every: 1, moments: [1, 2], first_total_bytes: 0, last_total_bytes: 4, lines: 3 },
+    rows: (['every_step', 'steady', 'unsteady'] as const).map((trend) => ({
+      ...{ frame: trend === 'steady' ? null : frame('user', 'inferred'), trend, grown_bytes: GIB },
+      ...{ slope_bytes: 3, first_bytes: 0, last_bytes: 4, last_count: 2, steps_grown: 1, points: [1, 2] },
+      stacks: [1],
+    })),
+  };
+  for (const inferred of [true, false]) {
+    const steps: StepsAnswer = {
+      ...{ source: 'period', inferred, how: 'Χ', sure: null, count: 400, offset: 0, rows },
+    };
+    const answers = { 'memlens/steps': steps, 'memlens/growth': { ...growth, ends: inferred ? 1 : 2 } };
+    const axis = inferred ? 'event' : 'time';
+    await assertPane(stepsPane(contextWith(answers, { axis })), 'leaks');
+  }
+});
+
+test('the allocator’s state', async () => {
+  const answer: AllocatorStateAnswer = {
+    ...{ moment: 4, time_us: 400, reserved_bytes: 9 * GIB, allocated_bytes: 4, active_bytes: 6 },
+    event: { action: 'Α', address: '0x70', size_bytes: GIB, stream: '0' } as AllocatorStateAnswer['event'],
+    ...{ requested_bytes: 3, inactive_split_bytes: 2, outside_bytes: 7, segment_count: 400, offset: 0 },
+    segments: [true, false].map((known) => ({
+      ...{ address: '0x70', size_bytes: GIB, allocated_bytes: 4, active_bytes: 6, requested_bytes: 3 },
+      ...{ largest_free_bytes: 8, pool_type: known ? 'small' : 'large', expandable: known, stream: '0' },
+      ...{ pool: known ? '1.0' : null, reserved_at_moment: known ? 2 : null, first_block: 0, block_count: 0 },
+      known,
+    })),
+    ...{ block_count: 0, blocks: '', truncated: true },
+  };
+  await assertPane(statePane(contextWith({ 'memlens/allocatorState': answer })), 'segments');
+});
+
+test('sizes and bookmarks', async () => {
+  const sizes: SizesAnswer = {
+    bins: [{ least_bytes: 512, below_bytes: 1024, bytes: GIB, count: 3, filter: '' }],
+    ...{ unknown_bytes: 9, unknown_count: 2 },
+  };
+  await assertPane(sizesPane(contextWith({ 'memlens/sizes': sizes })), 'sizes');
+
+  const list = signal<readonly PlacedBookmark[]>([]);
+  // SAFETY: the pane reads the list alone.
+  const owner = { bookmarks: { list } as unknown as Bookmarks, goTo: nothing, add: nothing };
+  const tab = bookmarksPane(owner)(contextWith({}));
+  const pane = await tab?.make();
+  assert.ok(pane);
+  document.body.append(pane.root);
+  await drawn();
+  assertTranslated(pane.root, 'no bookmarks');
+  const at = { moment: 4, time_us: 400, live_bytes: GIB, live_count: 1, is_peak: true };
+  list.value = [
+    {
+      ...{ bookmark: 1, device: 0, device_name: 'Δ', note: '', at, x_time_us: 400 },
+      allocation: allocation(),
+    },
+  ];
+  await assertPane(pane, 'bookmarks');
+});
+
+// --- around the panes ------------------------------------------------------------------------------------------------
+
+test('details of a device, of an allocation, of a line, and why there are none', async () => {
+  const panel = new Panel({
+    ...{ run: nothing, open: nothing, locate: nothing, copy: nothing, select: nothing, narrow: nothing },
+  });
+  document.body.append(panel.root);
+  const shows = async (what: string): Promise<void> => {
+    await drawn();
+    assertTranslated(panel.root, what);
+  };
+  for (const events of [12, 0]) {
+    panel.showDevice({ ...DEVICE, events });
+    await shows('a device');
+  }
+  panel.showWaiting(null);
+  await shows('a question');
+  for (const answer of [
+    STACK,
+    { ...STACK, allocation: bare, frames: [], forward_frames: [], fx_traces: [] },
+  ]) {
+    panel.showStack(answer, [1, 2, 3], { filtered: true, byAddress: answer === STACK });
+    panel.sourceMissing('/σ/μ.π', 12, '/σ');
+    await shows('a stack');
+  }
+  for (const stacks of [[], [1]]) {
+    panel.showLine({ file: '/σ/μ.π', line: 3, totals: TOTALS, stacks }, stacks.length > 0);
+    await shows('a line');
+  }
+  panel.showProblem('Π', 'Α');
+  await shows('a problem');
+});
+
+test('the tooltip of the picture', () => {
+  const tooltip = new Tooltip();
+  document.body.append(tooltip.root);
+  const column = { at: 'τ', traced: true, totalBytes: GIB, live: 3, passed: 2 };
+  const area = { name: 'Α', detail: 'Β', colour: [1, 2, 3] as const, bytes: 4, count: 2 };
+  const band = { sizeBytes: GIB, category: 'activation', colour: [1, 2, 3] as const };
+  const merged = { count: 4, bytes: GIB, there: allocation() };
+  const empty = { band: null, merged: null, area: null, place: ['Π'], column };
+  for (const model of [
+    { ...empty, band: { ...band, details: allocation({ lifetime_us: null }) } },
+    { ...empty, band: { ...band, details: bare }, area },
+    { ...empty, merged },
+    { ...empty, merged, area },
+  ]) {
+    tooltip.show(model, 0, 0, { width: 900, height: 600 });
+    assertTranslated(tooltip.root, 'the tooltip');
+  }
+});
+
+test('annotations along the run', async () => {
+  const item = { name: 'Σ', x0: 0, x1: 9, from_moment: 1, to_moment: 2, count: 1 };
+  const answer: AnnotationsAnswer = {
+    lanes: (['annotate', 'annotations', 'compile_context', 'user_metadata'] as const).map((kind, depth) => ({
+      ...{ kind, depth },
+      items: [
+        { ...item, unmatched: 'end' },
+        { ...item, to_moment: 1, unmatched: 'start' },
+      ],
+    })),
+    ...{ shown: 2, noise: 3, noise_names: ['Ν'], unmatched: 1 },
+  };
+  const lanes = new Lanes(contextWith({ 'memlens/annotations': answer }));
+  document.body.append(lanes.root);
+  lanes.update(new Set(['device']));
+  await drawn();
+  assertTranslated(lanes.root, 'annotations');
+  lanes.dispose();
+});
+
+test('the filter and its terms, keys, menus, the toolbar and the panel', async () => {
+  for (const terms of [allocationTerms(['κ']), OBJECT_TERMS]) {
+    const box = new FilterBox(terms, { apply: nothing, leave: nothing });
+    document.body.append(box.root);
+    box.offer();
+    box.show('β');
+    box.fits(3, 4, terms === OBJECT_TERMS ? 'objects' : 'allocations');
+    await drawn();
+    assert.equal(
+      box.root.querySelectorAll('li').length,
+      terms.filter(({ text }) => !text.includes(':κ')).length,
+    );
+    assertTranslated(box.root, 'the filter');
+  }
+  for (const keys of [timelineKeys(), profileKeys(), graphKeys()]) {
+    const around = keys.filter(([title]) => !/flåmé|pîctûré/.test(title));
+    assertTranslated(new Help(around).root, 'the keys');
+  }
+  const api = { post: nothing, command: nothing };
+  const state = {
+    ...({ axis: 'time', hasTimes: true, hasEvents: true, colour: 'stack', areas: null } as const),
+    run: nothing,
+    ...{ hasCategories: true, boxTool: true, panel: true, details: true, share: [] },
+  };
+  for (const entries of [
+    timelineMenu(state),
+    comparing(api, nothing).compared(),
+    shareEntries(api, () => '', 'Τ').slice(1),
+  ]) {
+    openMenu(entries, 0, 0);
+    const menu = document.querySelector('[role=menu]');
+    assert.ok(menu);
+    assertTranslated(menu, 'a menu');
+    document.body.replaceChildren();
+  }
+  const pickers = signal([]);
+  assertView(
+    <Toolbar
+      {...{ label: 'Τ', pickers, filter: element('div'), comparedWith: signal('Φ') }}
+      {...comparing(api, nothing)}
+      {...{ more: () => [], help: nothing }}
+    />,
+    'the toolbar',
+  );
+  const tabs: readonly PaneTab[] = ['liveSet', 'sql'].map((id) => ({
+    ...{ id: id as PaneTab['id'], title: 'Π', usesSet: true, make: never },
+  }));
+  const context = contextWith({});
+  const dock = new Dock(context, { shown: nothing, toggleTall: nothing, failed: never }, tabs, 1);
+  assertTranslated(dock.root, 'the panel');
+});
+
+test('what stands where no picture is, and what became of the file', async () => {
+  const progress = new ProgressScreen(nothing);
+  assertTranslated(progress.root, 'progress');
+  const actions = { retry: nothing, openAsText: nothing, showLog: nothing };
+  const problem = { code: 'internal', message: 'Μ', advice: 'Α', offset: 12, retry: true };
+  assertTranslated(failedScreen(problem, true, actions), 'a failure');
+  assert.equal(emptyScreen('Κ').textContent, 'Κ');
+  for (const state of ['changed', 'gone'] as const) {
+    const bar = new FileBar({ post: nothing }, () => 'Φ');
+    bar.show('own', state);
+    bar.show('other', state);
+    await drawn();
+    assertTranslated(bar.root, 'files');
+  }
+});
+
+test('figures of a device, parts of what is reserved, and categories', () => {
+  const texts = [
+    ...deviceFigures(DEVICE),
+    ...deviceFigures({ ...DEVICE, events: 0 }),
+    ...gapParts(OOM.gap).flatMap(({ name, why }) => [name, why]),
+    ...[gapSentence(OOM.gap), gapSentence(OOM.gap, false)],
+  ];
+  for (const text of texts) assertTranslated(element('p', {}, text), text);
+  const names = ['parameter', 'optimizer_state', 'gradient (inferred)', 'unknown'];
+  assertView(<Legend names={names} colours={[]} lit={null} press={nothing} />, 'the legend');
+});

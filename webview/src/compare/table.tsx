@@ -1,0 +1,174 @@
+// The columns of a comparison's table: a row for each line, function, file or stack.
+
+import type { VNode } from 'preact';
+import type { ComparedRow, Frame } from '../../../extension/shared/protocol.gen';
+import { countsTitle, exactFigure, figure } from '../base/figure';
+import { count, libraryMark } from '../base/format';
+import { t } from '../base/l10n';
+import { fileName } from '../base/paths';
+import { shorten } from '../base/text';
+import type { TableColumn } from '../widgets/table';
+import { arrow, direction, withSign } from './comparison';
+
+export const COMPARE_PAGE = 200;
+
+const ORDERS = ['difference', 'before', 'after', 'count', 'name'] as const;
+export type CompareOrder = (typeof ORDERS)[number];
+
+export function orderOf(column: string): CompareOrder {
+  return ORDERS.find((order) => order === column) ?? 'difference';
+}
+
+/** `widest` is the largest difference: bars are shares of it. */
+export function compareColumns(widest: number): readonly TableColumn<ComparedRow>[] {
+  const figures = { number: true, width: '110px' } as const;
+  return [
+    {
+      ...{ key: 'name', name: t('Place'), number: false, width: 'minmax(220px, 100fr)' },
+      cell: (row) => ({ class: 'wide', content: <Place row={row} />, title: titleOf(row) }),
+      copied: nameOfRow,
+    },
+    {
+      ...{ key: 'difference', name: t('Difference'), number: true, width: '210px' },
+      cell: ({ difference_bytes: difference }) => ({
+        class: `compare-difference ${direction(difference)}`,
+        title: exactDifference(difference),
+        content: <Difference difference={difference} widest={widest} />,
+      }),
+      copied: ({ difference_bytes: difference }) => ({ shown: withSign(difference), exact: difference }),
+    },
+    {
+      ...{ ...figures, key: 'before', name: t('Before') },
+      cell: (row) => ({
+        title: exactFigure(row.before_bytes),
+        content: amount(row.before_bytes, row.before_count),
+      }),
+      copied: (row) => ({ shown: amount(row.before_bytes, row.before_count), exact: row.before_bytes }),
+    },
+    {
+      ...{ ...figures, key: 'after', name: t('After') },
+      cell: (row) => ({
+        title: exactFigure(row.after_bytes),
+        content: amount(row.after_bytes, row.after_count),
+      }),
+      copied: (row) => ({ shown: amount(row.after_bytes, row.after_count), exact: row.after_bytes }),
+    },
+    {
+      ...{ key: 'count', name: countsTitle(), number: true, width: '140px' },
+      cell: (row) => ({
+        title: t('{0} before, {1} after', count(row.before_count), count(row.after_count)),
+        content: counts(row),
+      }),
+      copied: (row) => ({ shown: counts(row), exact: row.after_count }),
+    },
+  ];
+}
+
+function counts({ before_count: before, after_count: after }: ComparedRow): string {
+  const change = after - before;
+  return change === 0
+    ? count(after)
+    : `${count(after)} (${change > 0 ? '+' : '−'}${count(Math.abs(change))})`;
+}
+
+/** A bar to the right for what is more, to the left for what is less. */
+function Difference({ difference, widest }: { readonly difference: number; readonly widest: number }): VNode {
+  return (
+    <>
+      <span class="compare-bar" aria-hidden="true">
+        <span
+          class={`compare-fill ${direction(difference)}`}
+          style={{ width: `${(Math.abs(difference) / widest) * 50}%` }}
+        />
+      </span>
+      <span class="compare-arrow" aria-hidden="true">
+        {arrow(difference)}
+      </span>
+      {withSign(difference)}
+    </>
+  );
+}
+
+function amount(size: number, allocations: number): string {
+  return allocations === 0 ? '–' : figure(size);
+}
+
+function exactDifference(difference: number): string {
+  if (difference === 0) return t('No difference');
+  const size = exactFigure(Math.abs(difference));
+  return difference > 0 ? t('{0} more after', size) : t('{0} less after', size);
+}
+
+/** What a place is called, and what became of it in words. */
+function Place({ row }: { readonly row: ComparedRow }): VNode | null {
+  const place = row.after ?? row.before;
+  if (!place) return null;
+  const where = whereOf(place);
+  const named = place.function !== '';
+  return (
+    <>
+      {named ? (
+        <bdi class="code">{shorten(place.function, 70)}</bdi>
+      ) : (
+        where === null && <bdi class="muted">{t('No stack')}</bdi>
+      )}
+      {where === null ? (
+        named && <bdi class="place">{t('no line of source')}</bdi>
+      ) : (
+        <bdi class={named ? 'place' : 'code'}>{shorten(where, 60)}</bdi>
+      )}
+      {marksOf(row).map((mark) => (
+        <bdi key={mark} class="badge">
+          {mark}
+        </bdi>
+      ))}
+      {row.callers.length > 0 && (
+        <bdi class="place">
+          {`← ${row.callers.map((each) => `${shorten(each.function, 30)}:${each.line}`).join(' ← ')}`}
+        </bdi>
+      )}
+    </>
+  );
+}
+
+function nameOfRow(row: ComparedRow): string {
+  const place = row.after ?? row.before;
+  if (!place) return '';
+  return [place.function, whereOf(place), ...marksOf(row)].filter(Boolean).join(' ');
+}
+
+function whereOf(place: Frame): string | null {
+  if (place.file === '') return null;
+  return place.line > 0 ? `${fileName(place.file)}:${place.line}` : fileName(place.file);
+}
+
+/** "library", "inferred", "only before", "moved from line 12", "was old_name". */
+export function marksOf(row: ComparedRow): string[] {
+  const marks: string[] = [];
+  const place = row.after ?? row.before;
+  const library = place && place.line > 0 ? libraryMark(place) : '';
+  if (library !== '') marks.push(library);
+  if (place?.source === 'inferred') marks.push(t('inferred'));
+  if (row.before_count === 0) marks.push(t('only after'));
+  else if (row.after_count === 0) marks.push(t('only before'));
+  const { before, after } = row;
+  if (!before || !after) return marks;
+  if (before.function !== after.function) marks.push(t('was {0}', shorten(before.function, 40)));
+  if (before.line !== after.line) marks.push(t('moved from line {0}', before.line));
+  return marks;
+}
+
+function pathOf(place: Frame | null): string {
+  if (!place) return '';
+  return place.line > 0 ? `${place.file}:${place.line}` : place.file;
+}
+
+function titleOf({ before, after }: ComparedRow): string {
+  if (before && after && pathOf(before) !== pathOf(after))
+    return [
+      t('before: {0}', shorten(pathOf(before), 300)),
+      t('after: {0}', shorten(pathOf(after), 300)),
+    ].join('\n');
+  const place = after ?? before;
+  return place ? shorten(pathOf(place), 300) : '';
+}

@@ -1,0 +1,151 @@
+// The areas of the picture by name, with what they come to at the moment that is looked at.
+
+import { signal, type ReadonlySignal } from '@preact/signals';
+import { render, type VNode } from 'preact';
+import type { Geometry } from '../../../extension/shared/geometry';
+import type { Area } from '../../../extension/shared/protocol.gen';
+import { bytes } from '../base/format';
+import { t } from '../base/l10n';
+import { shorten, visible } from '../base/text';
+import { css, inkOn } from '../canvas/colour';
+import { element } from '../widgets/dom';
+import type { LegendMoment } from './legend-moment';
+import { swatchPattern } from './render/area-patterns';
+import { areaColours, areaName, OTHER } from './scene/areas';
+import { patternOf, reservedColour, type Palette } from './scene/paint';
+
+export interface LegendEvents {
+  /** An area is pointed at; null for none any more. */
+  pointed(key: number | null): void;
+  /** An area is picked, or given up if it was. */
+  picked(key: number | null): void;
+}
+
+/** An area as the legend has it. */
+interface Chip {
+  readonly key: number;
+  readonly name: string;
+  readonly detail: string;
+  /** As CSS has it, with the pattern of high contrast. */
+  readonly background: string;
+  /** Its place among the areas of the picture. */
+  readonly area: number;
+}
+
+interface Shown {
+  readonly chips: readonly Chip[];
+  readonly picked: number | null;
+  /** The colour of reserved memory that is free; null where the picture hasn't it. */
+  readonly reserved: string | null;
+}
+
+/** What the areas come to, by their place in the picture, and when. */
+interface Figures {
+  readonly words: string;
+  readonly bytes: readonly number[];
+}
+
+export class AreaLegend {
+  readonly root = element('div', {
+    class: 'area-legend',
+    role: 'group',
+    hidden: true,
+    attributes: { 'aria-label': t('Areas') },
+  });
+  private readonly shown = signal<Shown | null>(null);
+  private readonly figures = signal<Figures>({ words: '', bytes: [] });
+  private areas: readonly Area[] = [];
+
+  constructor(
+    events: LegendEvents,
+    /** Whether reserved memory is in the picture as well. */
+    private readonly withReserved = false,
+  ) {
+    this.root.addEventListener('pointerleave', () => {
+      events.pointed(null);
+    });
+    render(<Legend shown={this.shown} figures={this.figures} events={events} />, this.root);
+  }
+
+  /** Another picture, or other colours; `picked` is the area that is highlighted. */
+  show(g: Geometry | null, palette: Palette, picked: number | null): void {
+    const grouped = g?.grouped ?? null;
+    this.root.hidden = grouped === null;
+    if (!grouped) return;
+    const { areas, by } = grouped;
+    if (areas !== this.areas) this.figures.value = { ...this.figures.value, bytes: [] };
+    this.areas = areas;
+    const colours = areaColours(grouped, palette);
+    const chips = areas.map((known, area): Chip => {
+      const colour = colours[area] ?? palette.none;
+      const pattern = palette.patterns ? swatchPattern(patternOf(area), inkOn(colour)) : 'none';
+      return {
+        ...{ key: known.key, name: areaName(known, by.by), detail: known.detail, area },
+        background: pattern === 'none' ? css(colour) : `${pattern} ${css(colour)}`,
+      };
+    });
+    // the largest at the peak first, as in the tables; what has no area of its own last
+    chips.sort((a, b) => peakOf(areas[b.area]) - peakOf(areas[a.area]));
+    const reserved = this.withReserved ? css(reservedColour(palette)) : null;
+    this.shown.value = { chips, picked, reserved };
+  }
+
+  /** What the areas come to at a moment. */
+  showFigures(g: Geometry | null, { column, words }: LegendMoment): void {
+    const grouped = g?.grouped;
+    if (grouped?.areas !== this.areas) return;
+    const from = column * this.areas.length;
+    this.figures.value = { words, bytes: Array.from(grouped.bytes.subarray(from, from + this.areas.length)) };
+  }
+}
+
+/** Nothing until it is known. */
+function sizeText(size: number | undefined): string {
+  return size === undefined ? '' : bytes(size);
+}
+
+function peakOf(area: Area | undefined): number {
+  return !area || area.key === OTHER ? -1 : area.peak_bytes;
+}
+
+interface LegendProps {
+  readonly shown: ReadonlySignal<Shown | null>;
+  readonly figures: ReadonlySignal<Figures>;
+  readonly events: LegendEvents;
+}
+
+function Legend({ shown: { value: shown }, figures: { value: figures }, events }: LegendProps): VNode {
+  const reserved = shown?.reserved ?? null;
+  return (
+    <>
+      <span class="muted area-legend-when">{visible(figures.words)}</span>
+      <div class="area-legend-chips">
+        {reserved !== null && (
+          <span class="area-legend-plain">
+            <span class="swatch" style={{ background: reserved }} />
+            {t('Reserved, free')}
+          </span>
+        )}
+        {shown?.chips.map((chip) => (
+          <button
+            key={chip.key}
+            type="button"
+            title={visible([chip.name, chip.detail].filter((text) => text !== '').join(' · '))}
+            aria-pressed={chip.key === shown.picked}
+            data-key={chip.key}
+            onPointerEnter={() => {
+              events.pointed(chip.key);
+            }}
+            onClick={() => {
+              events.picked(chip.key === shown.picked ? null : chip.key);
+            }}
+          >
+            <span class="swatch" style={{ background: chip.background }} />
+            <bdi>{shorten(chip.name, 28)}</bdi>
+            <span class="area-legend-bytes">{sizeText(figures.bytes[chip.area])}</span>
+          </button>
+        ))}
+      </div>
+    </>
+  );
+}
