@@ -65,6 +65,10 @@ export class FakeServer {
   open = 0;
   health = 'running';
 
+  get hasLines(): boolean {
+    return this.open > 0;
+  }
+
   request(method: keyof Requests, params: object, token?: vscode.CancellationToken): Promise<unknown> {
     if (method === 'memlens/fileState') return Promise.resolve({ state: this.fileState });
     return new Promise((resolve, reject) => {

@@ -71,6 +71,8 @@ describe('settings', () => {
       cache_directory: '',
       libraries: ['vendor', '!src'],
       snapshots: [],
+      fleets: [],
+      fleet_figures: true,
       memray_python: '',
     });
     Object.assign(settings, {

@@ -11,26 +11,26 @@ from typing import Any
 import paramiko
 
 
-class _Host(paramiko.ServerInterface):
+class _Host(paramiko.ServerInterface):  # type: ignore[misc]
     def __init__(self, key: paramiko.PKey) -> None:
         self._key = key
 
-    def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
+    def check_auth_publickey(self, username: str, key: paramiko.PKey) -> Any:
         is_right = username == "tester" and key == self._key
         return paramiko.AUTH_SUCCESSFUL if is_right else paramiko.AUTH_FAILED
 
     def get_allowed_auths(self, _username: str) -> str:
         return "publickey"
 
-    def check_channel_request(self, _kind: str, _number: int) -> int:
+    def check_channel_request(self, _kind: str, _number: int) -> Any:
         return paramiko.OPEN_SUCCEEDED
 
 
-class _Files(paramiko.SFTPServerInterface):
+class _Files(paramiko.SFTPServerInterface):  # type: ignore[misc]
     root: Path
 
     def _local(self, path: str) -> Path:
-        return self.root / self.canonicalize(path).lstrip("/")
+        return self.root / str(self.canonicalize(path)).lstrip("/")
 
     def list_folder(self, path: str) -> Any:
         try:
@@ -51,11 +51,11 @@ class _Files(paramiko.SFTPServerInterface):
 
     lstat = stat
 
-    def mkdir(self, path: str, _attributes: Any) -> int:
+    def mkdir(self, path: str, _attributes: Any) -> Any:
         self._local(path).mkdir()
         return paramiko.SFTP_OK
 
-    def chattr(self, _path: str, _attributes: Any) -> int:
+    def chattr(self, _path: str, _attributes: Any) -> Any:
         return paramiko.SFTP_OK
 
     def open(self, path: str, flags: int, _attributes: Any) -> Any:
@@ -66,8 +66,8 @@ class _Files(paramiko.SFTPServerInterface):
         except OSError as error:
             return paramiko.SFTPServer.convert_errno(error.errno)
         # what paramiko's handle reads from and writes to
-        handle.readfile = handle.writefile = file  # type: ignore[attr-defined]
-        handle.stat = lambda: paramiko.SFTPAttributes.from_stat(os.fstat(file.fileno()))  # type: ignore[method-assign]
+        handle.readfile = handle.writefile = file
+        handle.stat = lambda: paramiko.SFTPAttributes.from_stat(os.fstat(file.fileno()))
         return handle
 
 

@@ -252,13 +252,13 @@ def keep(archive: Path, place: Place, name: str) -> None:
         shutil.rmtree(target, ignore_errors=True)
         shutil.move(archive, target)
         return
-    target = f"{place.path.rstrip('/')}/{name}"
+    target_name = f"{place.path.rstrip('/')}/{name}"
     with _store(place) as store:
-        for file in sorted(path for path in archive.rglob("*") if path.is_file()):
-            inside = f"{target}/{file.relative_to(archive).as_posix()}"
+        for source in sorted(path for path in archive.rglob("*") if path.is_file()):
+            inside = f"{target_name}/{source.relative_to(archive).as_posix()}"
             if place.scheme == "ssh":
                 store.makedirs(inside.rpartition("/")[0], exist_ok=True)
-            store.put_file(str(file), inside)
+            store.put_file(str(source), inside)
 
 
 def _is_changed(error: Exception) -> bool:

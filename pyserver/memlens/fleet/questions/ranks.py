@@ -1,8 +1,8 @@
 """A source file's lines over all ranks: what an editor shows beside the source."""
 
 import json
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple, cast
 
 import apsw
 import numpy as np
@@ -62,18 +62,21 @@ class WholeFleet(NamedTuple):
 
 def whole(fleet: apsw.Connection) -> WholeFleet:
     """What the lines of a file are compared with."""
-    count, peak = fleet.execute(
-        f"SELECT count(*), coalesce(max(peak_bytes), 0) FROM {SNAPSHOTS} WHERE status = 'ok'"
-    ).fetchall()[0]
-    total = fleet.execute(
+    ((count, peak),) = cast(
+        "list[tuple[int, int]]",
+        fleet.execute(
+            f"SELECT count(*), coalesce(max(peak_bytes), 0) FROM {SNAPSHOTS} WHERE status = 'ok'"
+        ).fetchall(),
+    )
+    total: Any = fleet.execute(
         "SELECT coalesce(max(total), 0) FROM (SELECT sum(total_bytes) AS total FROM lines_rows GROUP BY snapshot)"
     ).get
-    return WholeFleet(int(count), int(peak), int(total))
+    return WholeFleet(count, peak, total)
 
 
 def files(fleet: apsw.Connection) -> list[str]:
     """The source files that summaries name, those with the most in any first."""
-    rows = fleet.execute(
+    rows: Iterable[Any] = fleet.execute(
         "SELECT n.text FROM lines_rows AS l JOIN names AS n ON n.number = l.file WHERE l.line > 0 "
         "GROUP BY l.file ORDER BY max(max(l.peak_bytes, l.total_bytes)) DESC, n.text"
     )
@@ -82,7 +85,7 @@ def files(fleet: apsw.Connection) -> list[str]:
 
 def file_over_ranks(fleet: apsw.Connection, names: Sequence[str]) -> FileOverRanks:
     """The lines of a file that ranks may spell in several ways: ``names`` are all of them."""
-    rows = fleet.execute(
+    rows: list[Any] = fleet.execute(
         """
         SELECT l.line, g.text, l.snapshot, sum(l.peak_bytes), sum(l.total_bytes)
         FROM lines_rows AS l JOIN names AS g ON g.number = l.function
@@ -94,7 +97,7 @@ def file_over_ranks(fleet: apsw.Connection, names: Sequence[str]) -> FileOverRan
         (json.dumps(list(names)),),
     ).fetchall()
     lines = sorted({(line, function) for line, function, *_ in rows})
-    ranks = dict(fleet.execute(f"SELECT snapshot, name FROM {SNAPSHOTS}"))
+    ranks: dict[Any, Any] = dict(fleet.execute(f"SELECT snapshot, name FROM {SNAPSHOTS}"))
     snapshots = [(number, ranks.get(number, "")) for number in sorted({row[2] for row in rows})]
     row_of = {line: number for number, line in enumerate(lines)}
     column_of = {number: column for column, (number, _) in enumerate(snapshots)}
