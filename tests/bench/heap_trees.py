@@ -139,7 +139,7 @@ def work(what: str, objects: int, folder: Path) -> None:
         target = opened(folder, "target", np.uint32)[: int(start[-1])]
         kind, retains = room(len(target), np.uint8), np.ones(256, np.uint8)
         order, idom = room(objects + 1, np.uint32), room(objects + 1, np.uint32)
-        found, _ = kernel.dominators(
+        found, _, _ = kernel.dominators(
             start, target, kind, retains, np.zeros(1, np.uint32), -1, False, order, idom, room
         )
         retained = room(found, np.uint64)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.python.conftest import DATA
-from tests.python.graphs import STRONG, SmallGraph, attached, random_graph, rooted
+from tests.python.graphs import STRONG, SmallGraph, random_graph, rooted
 from tests.python.heap_files import heap_of, small_heap
 from tests.python.lsp_client import LspClient, RpcError
 
@@ -176,11 +176,6 @@ def test_boxes_are_as_wide_as_what_groups_retain_and_marked_by_the_filter(small:
     assert [each.node for each in answer.path] == tree.path(holding)
 
 
-def _reached_whole(graph: SmallGraph) -> SmallGraph:
-    """The graph with more roots, so that they reach all of it: in V8's heaps garbage holds things as well."""
-    return graph._replace(roots=[target - 1 for target, _ in attached(rooted(graph)).edges[0]])
-
-
 def _without(graph: SmallGraph, sources: Collection[int], targets: Collection[int]) -> int:
     """Bytes that object 0 no longer reaches without all references from some objects to others."""
     edges = [
@@ -194,7 +189,7 @@ def _without(graph: SmallGraph, sources: Collection[int], targets: Collection[in
 def test_cutting_several_references_frees_what_nothing_else_reaches(
     seed: int, opened: Opened, tmp_path: Path
 ) -> None:
-    below_root = _reached_whole(random_graph(seed, 30))
+    below_root = random_graph(seed, 30)
     graph, rng = rooted(below_root), random.Random(seed)
     path = tmp_path / "random.heapsnapshot"
     path.write_bytes(heap_of(below_root).data())
@@ -238,7 +233,7 @@ def _levels(graph: SmallGraph, roots: Iterable[int]) -> dict[int, int]:
 def test_merged_paths_through_weak_references_say_what_cuts_free(
     seed: int, opened: Opened, tmp_path: Path
 ) -> None:
-    below_root = _reached_whole(random_graph(seed, 40))
+    below_root = random_graph(seed, 40)
     graph = rooted(below_root)
     path = tmp_path / "random.heapsnapshot"
     path.write_bytes(heap_of(below_root).data())

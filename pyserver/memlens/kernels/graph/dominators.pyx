@@ -13,7 +13,7 @@ an object (NONE) and refers to all roots. Nothing recurses: chains of millions o
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push
+from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push, vector_push_u32
 
 cdef extern from *:
     """
@@ -44,7 +44,7 @@ cdef struct Search:
     uint32_t *parent        # of vertices: their parent in the depth-first tree
     uint64_t *incoming      # of vertices: how many references to them count
     uint32_t count          # vertices so far
-    uint32_t apart          # references from vertices of at least this number to lower ones don't count
+    uint32_t reachable      # references from vertices of at least this number to lower ones don't count
     Vector cursors          # of the path to the current vertex: the next reference of each
 
 
@@ -72,7 +72,7 @@ cdef int visit(Search *search, uint32_t vertex) noexcept nogil:
                     found = item
                     at += 1
                     break
-                if not (other < search.apart <= current):
+                if not (other < search.reachable <= current):
                     search.incoming[other] += 1
             at += 1
         if found != NO_NUMBER:
@@ -134,7 +134,7 @@ cdef void gather(Search *search, uint32_t *sources) noexcept nogil:
         for at in range(search.start[item], search.start[item + 1]):
             if search.retains[search.kind[at]]:
                 other = search.number[search.target[at]]
-                if not (other < search.apart <= vertex):
+                if not (other < search.reachable <= vertex):
                     search.incoming[other] -= 1
                     sources[search.incoming[other]] = vertex
 
@@ -218,29 +218,35 @@ def dominators(
     uint32_t[::1] idom,
     room,
 ):
-    """Number vertices and compute dominators; return how many vertices there are and how many of them are reachable.
+    """Number vertices and compute dominators.
+
+    Returns how many vertices there are, how many of them are reachable, and the immediate dominators of the reachable
+    ones without ``attach``, where that may change one, else None.
 
     ``start``, ``target`` and ``kind`` are references by source; those count whose kind ``retains`` (an item for each
     number of a byte). ``root`` is the graph's own root, or -1, and the search begins at ``roots``. Objects that it
     doesn't reach follow as vertices: vertex 0 holds them; their references to reachable objects count only with
-    ``attach``. ``order`` and ``idom`` have room for one vertex more than objects. ``room(items, type)`` returns a
-    column for the work: about 21 bytes an object and 4 a reference in all. Targets and roots must be numbers of
-    objects, and kinds below the items of ``retains``. Raises MemoryError.
+    ``attach``: vertex 0 then holds these as well. ``order`` and ``idom`` have room for one vertex more than objects.
+    ``room(items, type)`` returns a column for the work: about 25 bytes an object and 4 a reference in all. Targets and
+    roots must be numbers of objects, and kinds below the items of ``retains``. Raises MemoryError.
     """
     cdef uint32_t objects = <uint32_t> (start.shape[0] - 1), vertex, reachable
     cdef size_t space = <size_t> objects + 2
     cdef Search search
-    cdef Vector path
+    cdef Vector path, crossing
     cdef uint8_t[::1] held = room(space, "u1")
     cdef uint32_t[::1] label = room(space, "u4")
     cdef uint32_t[::1] number = room(space, "u4")
     cdef uint32_t[::1] parent = room(space, "u4")
     cdef uint64_t[::1] incoming = room(space, "u8")
     cdef uint32_t[::1] sources
+    cdef uint32_t[::1] alone
+    cdef object column = None
     cdef int status = 0
     cdef Py_ssize_t each
     vector_init(&search.cursors, 8)
     vector_init(&path, 4)
+    vector_init(&crossing, 4)
     search.start = &start[0]
     search.target = &target[0] if target.shape[0] else NULL
     search.kind = &kind[0] if kind.shape[0] else NULL
@@ -248,7 +254,7 @@ def dominators(
     search.order = &order[0]
     search.number, search.parent, search.incoming = &number[0], &parent[0], &incoming[0]
     search.count = 0
-    search.apart = 0
+    search.reachable = 0
     try:
         with nogil:
             memset(&held[0], 0, space)
@@ -265,14 +271,19 @@ def dominators(
                 for each in range(roots.shape[0]):
                     if status == 0 and search.number[roots[each]] == NO_NUMBER:
                         status = visit(&search, add_vertex(&search, roots[each], 0))
-            reachable = search.count
+            reachable = search.reachable = search.count
             if status == 0:
-                if not attach:
-                    search.apart = reachable
                 status = attach_rest(&search, objects, &held[0])
+            # reachable objects that unreachable ones refer to
+            for vertex in range(objects if attach else 0):
+                if status == 0 and held[vertex] and search.number[vertex] < reachable:
+                    status = vector_push_u32(&crossing, search.number[vertex])
         if status < 0:
             raise MemoryError
         sources = room(total_of(&search) + 1, "u4")
+        if crossing.count:
+            column = room(reachable, "u4")
+            alone = column
         with nogil:
             gather(&search, &sources[0])
             # held directly by vertex 0, whatever else refers to them
@@ -285,16 +296,25 @@ def dominators(
                 for each in range(roots.shape[0]):
                     held[search.number[roots[each]]] = 1
             # numbers of objects aren't needed any more
-            status = semi_nca(
-                search.count, search.incoming, &sources[0], search.parent, &held[0], search.number, &label[0],
-                &idom[0], &path
-            )
+            if crossing.count:
+                status = semi_nca(
+                    reachable, search.incoming, &sources[0], search.parent, &held[0], search.number, &label[0],
+                    &alone[0], &path
+                )
+                for each in range(<Py_ssize_t> crossing.count):
+                    held[(<uint32_t *> crossing.data)[each]] = 1
+            if status == 0:
+                status = semi_nca(
+                    search.count, search.incoming, &sources[0], search.parent, &held[0], search.number, &label[0],
+                    &idom[0], &path
+                )
         if status < 0:
             raise MemoryError
-        return search.count, reachable
+        return search.count, reachable, column
     finally:
         vector_free(&search.cursors)
         vector_free(&path)
+        vector_free(&crossing)
 
 
 cdef uint64_t total_of(const Search *search) noexcept nogil:

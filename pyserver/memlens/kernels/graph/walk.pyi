@@ -20,6 +20,8 @@ def freed_without(
     retains: U8,
     dominated_start: U32,
     dominated: U32,
+    moved: U32,
+    moved_to: U32,
     distance: U32,
     shallow: U64,
     roots: U32,

@@ -126,6 +126,19 @@ cdef enum:
     REACHED = 2
     IS_SOURCE = 4
     IS_TARGET = 8
+    IS_MOVED = 16
+
+
+cdef Py_ssize_t first_of(const uint32_t[::1] ascending, uint32_t item) noexcept nogil:
+    """Where the items begin that are at least ``item``."""
+    cdef Py_ssize_t low = 0, high = ascending.shape[0], middle
+    while low < high:
+        middle = (low + high) >> 1
+        if ascending[middle] < item:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def freed_without(
@@ -135,6 +148,8 @@ def freed_without(
     const uint8_t[::1] retains,
     const uint32_t[::1] dominated_start,
     const uint32_t[::1] dominated,
+    const uint32_t[::1] moved,
+    const uint32_t[::1] moved_to,
     const uint32_t[::1] distance,
     const uint64_t[::1] shallow,
     const uint32_t[::1] roots,
@@ -146,12 +161,14 @@ def freed_without(
     """Bytes that nothing would reach without all references from ``sources`` to ``targets``, and objects looked at.
 
     ``holder`` dominates all targets and is none of them, or is the number of objects where only the roots together do.
-    Paths to what it dominates lead on from it within what it dominates, so nothing else is looked at. The bytes are
-    None where it dominates more than ``most`` objects. Raises MemoryError.
+    Paths to what it dominates lead on from it within what it dominates, so nothing else is looked at. Objects ``moved``
+    aren't dominated as ``dominated`` says but by those of ``moved_to``, which ascend. The bytes are None where
+    ``holder`` dominates more than ``most`` objects. Raises MemoryError.
     """
     cdef size_t objects = distance.shape[0], looked = 0
     cdef uint64_t total = 0, at
     cdef uint32_t item, other, place
+    cdef Py_ssize_t next_moved
     cdef Py_ssize_t each
     cdef int status = 0
     cdef Vector stack
@@ -164,11 +181,23 @@ def freed_without(
             state[sources[each]] |= IS_SOURCE
         for each in range(targets.shape[0]):
             state[targets[each]] |= IS_TARGET
+        for each in range(moved.shape[0]):
+            state[moved[each]] |= IS_MOVED
         item = holder
         while True:
+            next_moved = first_of(moved_to, item)
+            while next_moved < moved_to.shape[0] and moved_to[next_moved] == item and status == 0:
+                other = moved[next_moved]
+                next_moved += 1
+                state[other] |= WITHIN
+                total += shallow[other]
+                looked += 1
+                status = vector_push_u32(&stack, other)
+            if status < 0:
+                break
             for place in range(dominated_start[item], dominated_start[item + 1]):
                 other = dominated[place]
-                if distance[other] != NO_NUMBER:
+                if distance[other] != NO_NUMBER and not state[other] & IS_MOVED:
                     state[other] |= WITHIN
                     total += shallow[other]
                     looked += 1

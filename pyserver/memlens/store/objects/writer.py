@@ -22,6 +22,7 @@ from memlens.store.column_files import ColumnFiles
 from memlens.store.manifest import FORMAT_VERSION, GraphNames, Manifest, SourceFile, write_manifest
 from memlens.store.objects.columns import (
     CompactColumns,
+    REACHED_DTYPE,
     FieldColumns,
     ObjectColumns,
     ReferenceColumns,
@@ -51,6 +52,8 @@ class _Derived:
 
     dominator: U32
     retained: U64
+    reached: Rows
+    """Rows of REACHED_DTYPE."""
     ordered: U32
     """Objects, the one first that retains most."""
     dominated: Dominated
@@ -123,7 +126,7 @@ def _write_references(columns: ColumnFiles, graph: Graph, retains: U8) -> U32:
 def _derive(graph: Graph, retains: U8, room: Room) -> _Derived:
     count = len(graph.objects)
     dominator, retained = room(count, np.uint32), room(count, np.uint64)
-    reachable_objects, reachable_bytes = _dominators(graph, retains, dominator, retained, room)
+    reachable_objects, reachable_bytes, reached = _dominators(graph, retains, dominator, retained, room)
     ordered, begin, member = room(count, np.uint32), room(count + 2, np.uint32), room(count, np.uint32)
     tree.descending(retained, ordered)
     tree.grouped(dominator, ordered, begin, member)
@@ -132,23 +135,38 @@ def _derive(graph: Graph, retains: U8, room: Room) -> _Derived:
         dominated, len(graph.types), graph.objects.type, graph.objects.shallow, retained, graph.root, room
     )
     return _Derived(
-        dominator, retained, ordered, dominated, group, compact, reachable_objects, reachable_bytes
+        dominator, retained, reached, ordered, dominated, group, compact, reachable_objects, reachable_bytes
     )
 
 
-def _dominators(graph: Graph, retains: U8, dominator: U32, retained: U64, room: Room) -> tuple[int, int]:
-    """Fill in each object's dominator and retained bytes; return how many objects roots reach, and their bytes."""
+def _dominators(
+    graph: Graph, retains: U8, dominator: U32, retained: U64, room: Room
+) -> tuple[int, int, Rows]:
+    """Fill in each object's dominator and retained bytes.
+
+    Return how many objects roots reach, their bytes, and rows of REACHED_DTYPE.
+    """
     references, count = graph.references, len(graph.objects)
     order, idom = room(count + 1, np.uint32), room(count + 1, np.uint32)
-    found, reachable = kernel.dominators(
+    found, reachable, alone = kernel.dominators(
         references.start, references.target, references.kind, retains, _entries(graph),
         -1 if graph.root is None else graph.root, graph.facts.unreachable_attached, order, idom, room,
     )  # fmt: skip
     of_vertex = room(found, np.uint64)
     kernel.retained_sizes(order[:found], idom[:found], found, graph.objects.shallow, of_vertex)
     kernel.by_object(order[:found], idom[:found], of_vertex, dominator, retained)
-    reached = order[0 if graph.root is not None else 1 : reachable]
-    return len(reached), int(graph.objects.shallow[reached].sum())
+    items = order[0 if graph.root is not None else 1 : reachable]
+    rows = np.empty(0, REACHED_DTYPE)
+    if alone is not None:
+        sums = room(reachable, np.uint64)
+        kernel.retained_sizes(order[:reachable], alone, reachable, graph.objects.shallow, sums)
+        changed = np.flatnonzero((alone != idom[:reachable]) | (sums != of_vertex[:reachable]))
+        changed = changed[changed > 0]
+        rows = np.empty(len(changed), REACHED_DTYPE)
+        rows["object"], rows["dominator"] = order[changed], order[alone[changed]]
+        rows["retained"] = sums[changed]
+        rows.sort(order="object")
+    return len(items), int(graph.objects.shallow[items].sum()), rows
 
 
 def _write_objects(columns: ColumnFiles, graph: Graph, derived: _Derived, distance: U32) -> None:
@@ -159,7 +177,7 @@ def _write_objects(columns: ColumnFiles, graph: Graph, derived: _Derived, distan
         "type": objects.type, "shallow": objects.shallow, "retained": derived.retained, "id": objects.ids,
         "name": objects.name, "dominator": derived.dominator, "distance": distance, "group": derived.group,
         "flags": objects.flags, "space": objects.space, "dominated_start": dominated.begin,
-        "dominated": dominated.member, "roots": graph.roots, "places": graph.places,
+        "dominated": dominated.member, "roots": graph.roots, "places": graph.places, "reached": derived.reached,
         "moments": graph.samples,
     }  # fmt: skip
     columns.write(ObjectColumns, {name: column for name, column in own.items() if column is not None})

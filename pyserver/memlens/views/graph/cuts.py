@@ -1,4 +1,4 @@
-"""What would be freed if objects no longer referred to others."""
+"""What would be freed if objects no longer referred to others. Objects that no root reaches keep nothing alive."""
 
 import numpy as np
 
@@ -6,6 +6,7 @@ from memlens.kernels.graph.walk import freed_without
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.reach import entries, followed, is_entry
+from memlens.views.graph.reached import reached
 from memlens.views.graph.rows import Numbers
 
 MOST_LOOKED_AT = 200_000
@@ -15,7 +16,7 @@ MOST_LOOKED_AT = 200_000
 def freed_by_cut(snapshot: Snapshot, source: int, target: int, reference: int | None = None) -> int | None:
     """Bytes that nothing would reach without the references from ``source`` to ``target``, or without one of them.
 
-    They are what the target retains where every path to it ends with such a reference, and nothing otherwise: where
+    They are what the target retains among what roots reach, where every path to it ends with such a reference, and nothing otherwise: where
     the target can be reached in another way, so can all that it refers to. None where too many objects would have to be
     looked at.
     """
@@ -47,36 +48,38 @@ def freed_by_cuts(
         return 0, 0
     if len(cut) == 1:
         return _freed_of(snapshot, np.unique(sources), int(cut[0])), 1
-    holder = _common_dominator(snapshot, np.unique(objects.dominator[cut]), most)
+    alone = reached(snapshot)
+    above = sorted({alone.dominator(number) for number in cut.tolist()})
+    holder = _common_dominator(snapshot, above, most)
     if holder is None:
         return None, most
     return freed_without(
         stored.start, stored.target, stored.kind, followed(snapshot), objects.dominated_start, objects.dominated,
-        objects.distance, objects.shallow, entries(snapshot), np.unique(sources).astype(np.uint32),
-        cut.astype(np.uint32), holder, most,
+        alone.moved, alone.moved_to, objects.distance, objects.shallow, entries(snapshot),
+        np.unique(sources).astype(np.uint32), cut.astype(np.uint32), holder, most,
     )  # fmt: skip
 
 
-def _common_dominator(snapshot: Snapshot, numbers: Numbers, most: int) -> int | None:
+def _common_dominator(snapshot: Snapshot, numbers: list[int], most: int) -> int | None:
     """The nearest object that dominates some objects or is one of them; the number of objects where none does.
 
     None where chains of dominators are longer than ``most`` together.
     """
-    dominator, whole = snapshot.objects.dominator, len(snapshot.objects.type)
+    dominator, whole = reached(snapshot).dominator, len(snapshot.objects.type)
     chain: list[int] = []
-    at = int(numbers[0])
+    at = numbers[0]
     while at != NEVER and len(chain) <= most:
         chain.append(at)
-        at = int(dominator[at])
+        at = dominator(at)
     places = {number: place for place, number in enumerate(chain)}
     highest, looked_at = 0, len(chain)
-    for number in numbers.tolist():
+    for number in numbers:
         at = number
         walked = []
         while at != NEVER and at not in places and looked_at <= most:
             walked.append(at)
             looked_at += 1
-            at = int(dominator[at])
+            at = dominator(at)
         place = len(chain) if at == NEVER else places.get(at, len(chain))
         # whoever comes by here joins the chain at the same place
         places.update(dict.fromkeys(walked, place))
@@ -95,12 +98,12 @@ def _freed_of(snapshot: Snapshot, sources: Numbers, target: int) -> int | None:
     others = np.unique(stored.referrer[start:end])
     others = others[~np.isin(others, sources) & (objects.distance[others] != NEVER)]
     kept = _kept_by(snapshot, others, target, followed(snapshot))
-    return None if kept is None else 0 if kept else int(objects.retained[target])
+    return None if kept is None else 0 if kept else reached(snapshot).retained(target)
 
 
 def _kept_by(snapshot: Snapshot, others: Numbers, target: int, follows: Numbers) -> bool | None:
     """Whether one of some objects refers to another and isn't dominated by it; None where that takes too long."""
-    stored, dominator = snapshot.references, snapshot.objects.dominator
+    stored, dominator = snapshot.references, reached(snapshot).dominator
     below = {target}
     looked_at = 0
     for other in others.tolist():
@@ -108,7 +111,7 @@ def _kept_by(snapshot: Snapshot, others: Numbers, target: int, follows: Numbers)
         at = other
         while at != NEVER and at not in below:
             walked.append(at)
-            at = int(dominator[at])
+            at = dominator(at)
         looked_at += len(walked) + 1
         if looked_at > MOST_LOOKED_AT:
             return None
