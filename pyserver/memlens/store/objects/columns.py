@@ -8,9 +8,11 @@ import numpy as np
 from memlens.model.graph import PLACE_DTYPE, ROOT_DTYPE, SAMPLE_DTYPE
 from memlens.store.columns import Columns, Stored, StoredIfAny, StoredTable
 
-
 REACHED_DTYPE = np.dtype([("object", "<u4"), ("dominator", "<u4"), ("retained", "<u8")])
-"""What an object's dominator is and what it retains where objects that no root reaches hold nothing."""
+"""What an object's dominator is and what it retains where objects that no root reaches hold nothing.
+
+The dominator is NEVER for an object that has a distance from the entries, but that the graph's own root doesn't reach.
+"""
 
 
 class ObjectColumns(Columns):

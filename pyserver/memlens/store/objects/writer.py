@@ -17,12 +17,13 @@ from memlens.kernels.tree import calltree
 from memlens.model.graph import Graph
 from memlens.model.info import GraphInfo, ProfileInfo, ValueType
 from memlens.model.profile import Profile
+from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.column_files import ColumnFiles
 from memlens.store.manifest import FORMAT_VERSION, GraphNames, Manifest, SourceFile, write_manifest
 from memlens.store.objects.columns import (
-    CompactColumns,
     REACHED_DTYPE,
+    CompactColumns,
     FieldColumns,
     ObjectColumns,
     ReferenceColumns,
@@ -54,6 +55,8 @@ class _Derived:
     retained: U64
     reached: Rows
     """Rows of REACHED_DTYPE."""
+    unreached: U32
+    """Objects that references which retain don't lead to."""
     ordered: U32
     """Objects, the one first that retains most."""
     dominated: Dominated
@@ -75,6 +78,10 @@ def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) 
         turned = pool.submit(_write_references, columns, graph, retains)
         derived = _derive(graph, retains, Room(folder))
         distance = turned.result()
+    unheld = derived.unreached[distance[derived.unreached] != NEVER]
+    rows = np.zeros(len(unheld), REACHED_DTYPE)
+    rows["object"], rows["dominator"] = unheld, NEVER
+    derived.reached = np.sort(np.concatenate((derived.reached, rows)), order="object")
     report("writing", 0.0)
     _write_objects(columns, graph, derived, distance)
     report("writing", 0.5)
@@ -126,7 +133,8 @@ def _write_references(columns: ColumnFiles, graph: Graph, retains: U8) -> U32:
 def _derive(graph: Graph, retains: U8, room: Room) -> _Derived:
     count = len(graph.objects)
     dominator, retained = room(count, np.uint32), room(count, np.uint64)
-    reachable_objects, reachable_bytes, reached = _dominators(graph, retains, dominator, retained, room)
+    items, unreached, reached = _dominators(graph, retains, dominator, retained, room)
+    reachable_bytes = int(graph.objects.shallow[items].sum())
     ordered, begin, member = room(count, np.uint32), room(count + 2, np.uint32), room(count, np.uint32)
     tree.descending(retained, ordered)
     tree.grouped(dominator, ordered, begin, member)
@@ -135,16 +143,25 @@ def _derive(graph: Graph, retains: U8, room: Room) -> _Derived:
         dominated, len(graph.types), graph.objects.type, graph.objects.shallow, retained, graph.root, room
     )
     return _Derived(
-        dominator, retained, reached, ordered, dominated, group, compact, reachable_objects, reachable_bytes
+        dominator,
+        retained,
+        reached,
+        unreached,
+        ordered,
+        dominated,
+        group,
+        compact,
+        len(items),
+        reachable_bytes,
     )
 
 
 def _dominators(
     graph: Graph, retains: U8, dominator: U32, retained: U64, room: Room
-) -> tuple[int, int, Rows]:
+) -> tuple[U32, U32, Rows]:
     """Fill in each object's dominator and retained bytes.
 
-    Return how many objects roots reach, their bytes, and rows of REACHED_DTYPE.
+    Return the objects that roots reach, the others, and rows of REACHED_DTYPE.
     """
     references, count = graph.references, len(graph.objects)
     order, idom = room(count + 1, np.uint32), room(count + 1, np.uint32)
@@ -165,8 +182,7 @@ def _dominators(
         rows = np.empty(len(changed), REACHED_DTYPE)
         rows["object"], rows["dominator"] = order[changed], order[alone[changed]]
         rows["retained"] = sums[changed]
-        rows.sort(order="object")
-    return len(items), int(graph.objects.shallow[items].sum()), rows
+    return items, order[reachable:found].copy(), rows
 
 
 def _write_objects(columns: ColumnFiles, graph: Graph, derived: _Derived, distance: U32) -> None:

@@ -5,7 +5,7 @@ import numpy as np
 from memlens.kernels.graph.walk import freed_without
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.reach import entries, followed, is_entry
+from memlens.views.graph.reach import followed, holders
 from memlens.views.graph.reached import reached
 from memlens.views.graph.rows import Numbers
 
@@ -16,13 +16,12 @@ MOST_LOOKED_AT = 200_000
 def freed_by_cut(snapshot: Snapshot, source: int, target: int, reference: int | None = None) -> int | None:
     """Bytes that nothing would reach without the references from ``source`` to ``target``, or without one of them.
 
-    They are what the target retains among what roots reach, where every path to it ends with such a reference, and nothing otherwise: where
-    the target can be reached in another way, so can all that it refers to. None where too many objects would have to be
-    looked at.
+    They are what the target retains among what roots reach, where every path to it ends with such a reference, and
+    nothing otherwise: where the target can be reached in another way, so can all that it refers to. None where too many
+    objects would have to be looked at.
     """
-    stored, objects = snapshot.references, snapshot.objects
-    follows = followed(snapshot)
-    if objects.distance[target] == NEVER or is_entry(snapshot)[target]:
+    stored, follows = snapshot.references, followed(snapshot)
+    if not len(_held(snapshot, np.array([target]))):
         return 0
     first, last = int(stored.start[source]), int(stored.start[source + 1])
     between = first + np.flatnonzero(stored.target[first:last] == target)
@@ -42,8 +41,7 @@ def freed_by_cuts(
     about ``most`` objects would have to be looked at.
     """
     stored, objects = snapshot.references, snapshot.objects
-    cut = np.unique(targets)
-    cut = cut[(objects.distance[cut] != NEVER) & (is_entry(snapshot)[cut] == 0)]
+    cut = _held(snapshot, np.unique(targets))
     if not len(cut):
         return 0, 0
     if len(cut) == 1:
@@ -55,9 +53,16 @@ def freed_by_cuts(
         return None, most
     return freed_without(
         stored.start, stored.target, stored.kind, followed(snapshot), objects.dominated_start, objects.dominated,
-        alone.moved, alone.moved_to, objects.distance, objects.shallow, entries(snapshot),
+        alone.moved, alone.moved_to, objects.distance, objects.shallow, holders(snapshot),
         np.unique(sources).astype(np.uint32), cut.astype(np.uint32), holder, most,
     )  # fmt: skip
+
+
+def _held(snapshot: Snapshot, numbers: Numbers) -> Numbers:
+    """Those of some objects that references hold: neither what no root reaches nor what holds all others."""
+    found = numbers[snapshot.objects.distance[numbers] != NEVER]
+    found = found[~np.isin(found, reached(snapshot).unheld)]
+    return found[~np.isin(found, holders(snapshot))]
 
 
 def _common_dominator(snapshot: Snapshot, numbers: list[int], most: int) -> int | None:
@@ -91,12 +96,13 @@ def _common_dominator(snapshot: Snapshot, numbers: list[int], most: int) -> int 
 
 def _freed_of(snapshot: Snapshot, sources: Numbers, target: int) -> int | None:
     """What is freed without the references from some objects to one that is reached and at which nothing begins."""
-    stored, objects = snapshot.references, snapshot.objects
+    stored = snapshot.references
     start, end = int(stored.referrer_start[target]), int(stored.referrer_start[target + 1])
     if end - start > MOST_LOOKED_AT:
         return None
     others = np.unique(stored.referrer[start:end])
-    others = others[~np.isin(others, sources) & (objects.distance[others] != NEVER)]
+    others = others[~np.isin(others, sources) & (snapshot.objects.distance[others] != NEVER)]
+    others = others[~np.isin(others, reached(snapshot).unheld)]
     kept = _kept_by(snapshot, others, target, followed(snapshot))
     return None if kept is None else 0 if kept else reached(snapshot).retained(target)
 

@@ -8,9 +8,9 @@ as unreachable objects keep nothing alive.
 import numpy as np
 import numpy.typing as npt
 
+from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.rows import Numbers
 
 U32 = npt.NDArray[np.uint32]
 
@@ -22,8 +22,11 @@ class Reached:
         objects, rows = snapshot.objects, snapshot.objects.reached
         self._rows = rows
         self._objects = objects
-        if len(rows) and int(max(rows["object"].max(), rows["dominator"].max())) >= len(objects.type):
+        known = rows["dominator"][rows["dominator"] != NEVER]
+        if max(rows["object"].max(initial=0), known.max(initial=0)) >= len(objects.type) > 0:
             raise InconsistentError("An object's number is out of range")
+        self.unheld: U32 = np.ascontiguousarray(rows["object"][rows["dominator"] == NEVER])
+        """Objects with a distance from what the file calls a root, that references which retain don't lead to."""
         moved = rows[rows["dominator"] != objects.dominator[rows["object"]]]
         self._dominators: dict[int, int] = dict(
             zip(moved["object"].tolist(), moved["dominator"].tolist(), strict=True)

@@ -10,7 +10,8 @@ from memlens.kernels.graph.walk import kept_without
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.reach import entries, followed
+from memlens.views.graph.reach import followed, holders
+from memlens.views.graph.reached import reached
 from memlens.views.graph.rows import Numbers, check_object, type_names
 
 
@@ -64,8 +65,9 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
     stored, objects = snapshot.references, snapshot.objects
     kept = np.empty(len(objects.type), np.uint8)
     kept_without(
-        stored.start, stored.target, stored.kind, followed(snapshot), entries(snapshot),
+        stored.start, stored.target, stored.kind, followed(snapshot), holders(snapshot),
         chosen.astype(np.uint32), kept,
     )  # fmt: skip
     freed = (objects.distance != NEVER) & (kept == 0)
+    freed[reached(snapshot).unheld] = False
     return RetainedAnswer(len(chosen), int(np.count_nonzero(freed)), int(objects.shallow[freed].sum()))
