@@ -1,16 +1,35 @@
 // Writes what translators start from: l10n/bundle.l10n.json with every text of extension/src and webview/src,
 // and a pseudo-language (qps-ploc) of it and of package.nls.json, in which a text that isn't translated stands out. `--check` compares
-// instead, and looks whether package.json names only texts that package.nls.json has, and all of them.
+// instead, and looks whether package.json names only texts that package.nls.json has, and all of them, and whether the page
+// has texts that can't be translated; `--texts PATH…` lists those of some files or folders.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import ts from 'typescript';
 import { ROOT } from './lib/paths.mjs';
 import { UserError, filesUnder, main } from './lib/steps.mjs';
+import { untranslated } from './lib/untranslated.mjs';
 
 const BUNDLE = 'l10n/bundle.l10n.json';
 const TEXTS = 'package.nls.json';
 const MANIFEST = 'package.json';
 const PSEUDO = 'qps-ploc';
+
+/** Folders and files of the page all of whose texts can be translated. */
+const TRANSLATED = [
+  ...['webview/src/base', 'webview/src/shell', 'webview/src/widgets', 'webview/src/timeline/panes'],
+  ...[
+    'panel',
+    'panel-feed',
+    'area-legend',
+    'hover',
+    'menu',
+    'picture-menu',
+    'lanes',
+    'cursors',
+    'gap',
+    'flags',
+  ].map((name) => `webview/src/timeline/${name}.ts`),
+];
 
 /** The keys of package.json whose texts people read. */
 const READ_KEYS = new Set(['title', 'description', 'markdownDescription', 'displayName', 'altText']);
@@ -35,7 +54,7 @@ function pseudo(text) {
   return `[${made}${'~'.repeat(Math.ceil(text.length / 3))}]`;
 }
 
-/** Every text that `vscode.l10n.t` or the page's `t` is called with in a file; one that isn't a literal can't be translated. */
+/** Every text that `vscode.l10n.t`, the page's `t` or its `plural` is called with in a file; one that isn't a literal can't be translated. */
 function messagesOf(file, source) {
   const found = [];
   const tree = ts.createSourceFile(
@@ -46,13 +65,13 @@ function messagesOf(file, source) {
     file.endsWith('x') ? ts.ScriptKind.TSX : ts.ScriptKind.TS,
   );
   const visit = (node) => {
-    if (ts.isCallExpression(node) && /^((vscode\.)?l10n\.)?t$/.test(node.expression.getText(tree))) {
-      const [message] = node.arguments;
+    const called = ts.isCallExpression(node) ? node.expression.getText(tree) : '';
+    const texts = /^((vscode\.)?l10n\.)?t$/.test(called) ? [0] : called === 'plural' ? [1, 2] : [];
+    for (const index of texts) {
+      const message = node.arguments[index];
       if (message === undefined || !ts.isStringLiteralLike(message)) {
         const { line } = tree.getLineAndCharacterOfPosition(node.getStart(tree));
-        throw new UserError(
-          `${file}:${line + 1}: ${node.expression.getText(tree)} needs a text as its first argument.`,
-        );
+        throw new UserError(`${file}:${line + 1}: ${called} needs a text as its argument ${index + 1}.`);
       }
       found.push(message.text);
     }
@@ -109,7 +128,20 @@ function made() {
   };
 }
 
+const pageFiles = (paths) =>
+  filesUnder('webview/src', ['.ts', '.tsx']).filter((file) =>
+    paths.some((each) => file === each || file.startsWith(`${each}/`)),
+  );
+
 main(async () => {
+  if (process.argv[2] === '--texts') {
+    const paths = process.argv.slice(3);
+    const found = pageFiles(paths.length > 0 ? paths : ['webview/src']).flatMap((file) =>
+      untranslated(file, read(file)),
+    );
+    console.log([...found, `${found.length} texts that can't be translated`].join('\n'));
+    return;
+  }
   const problems = manifestProblems(JSON.parse(read(MANIFEST)), JSON.parse(read(TEXTS)));
   const checking = process.argv.includes('--check');
   for (const [file, content] of Object.entries(made())) {
@@ -121,5 +153,8 @@ main(async () => {
       problems.push(`${file} is not what the sources make: run npm run l10n.`);
     }
   }
+  if (checking)
+    for (const text of pageFiles(TRANSLATED).flatMap((file) => untranslated(file, read(file))))
+      problems.push(`${text} can't be translated: it doesn't come through t or plural.`);
   if (problems.length > 0) throw new UserError(problems.join('\n'));
 });

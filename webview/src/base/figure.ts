@@ -1,6 +1,7 @@
 // The figures that a view is about: bytes in allocations, or in a profile another of its values.
 
-import { bytes, count, counted, exactBytes, time } from './format';
+import { bytes, exactBytes, time } from './format';
+import { count, plural, t } from './l10n';
 
 export interface Figures {
   /** `bytes`, `count`, `nanoseconds` or what else a profile says. */
@@ -37,22 +38,36 @@ export function figure(value: number): string {
 }
 
 export function exactFigure(value: number): string {
-  if (shown.unit === 'bytes') return exactBytes(value);
-  return shown.unit === 'count' ? count(value) : `${count(value)} ${shown.unit}`;
+  if (inBytes()) return exactBytes(value);
+  return isCount() ? count(value) : `${count(value)} ${shown.unit}`;
+}
+
+export function inBytes(): boolean {
+  return shown.unit === 'bytes';
+}
+
+/** Whether the view's figures are numbers of something. */
+export function isCount(): boolean {
+  return shown.unit === 'count';
 }
 
 /** The head of a column of figures, by their unit. */
 export function figureHead(): string {
   const { unit } = shown;
-  if (unit === 'bytes') return 'Bytes';
-  if (IN_US[unit] !== undefined) return 'Time';
-  if (unit === 'count') return 'Number';
-  return unit === '' ? 'Amount' : unit.charAt(0).toUpperCase() + unit.slice(1);
+  if (unit === 'bytes') return t('Bytes');
+  if (IN_US[unit] !== undefined) return t('Time');
+  if (isCount()) return t('Number');
+  return unit === '' ? t('Amount') : unit.charAt(0).toUpperCase() + unit.slice(1);
+}
+
+/** Whether what is counted beside the figures are samples. */
+export function countsSamples(): boolean {
+  return shown.counts === 'sample';
 }
 
 /** What the counts beside the figures are of. */
 export function countsTitle(): string {
-  return shown.counts === 'sample' ? 'Samples' : 'Allocations';
+  return countsSamples() ? t('Samples') : t('Allocations');
 }
 
 export function countsKnown(): boolean {
@@ -61,11 +76,13 @@ export function countsKnown(): boolean {
 
 /** "3 allocations". */
 export function countedFigure(value: number): string {
-  return counted(value, shown.counts ?? 'allocation');
+  return countsSamples()
+    ? plural(value, '{0} sample', '{0} samples')
+    : plural(value, '{0} allocation', '{0} allocations');
 }
 
 /** "1.2 GiB in 34 allocations"; the figure alone where it is a count, or where none is known. */
 export function figureAndCount(value: number, many: number | null): string {
-  if (shown.unit === 'count' || shown.counts === null || many === null) return figure(value);
-  return `${figure(value)} in ${countedFigure(many)}`;
+  if (isCount() || shown.counts === null || many === null) return figure(value);
+  return t('{0} in {1}', figure(value), countedFigure(many));
 }

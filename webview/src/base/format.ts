@@ -2,22 +2,16 @@
 
 import { bytes } from '../../../extension/shared/bytes';
 import type { AllocationSummary, DeviceInfo, FlameName, Frame } from '../../../extension/shared/protocol.gen';
+import { count, plural, t } from './l10n';
 import { fileName } from './paths';
 import { shorten } from './text';
 import { peakTime } from '../shell/state';
 
-export { bytes };
+export { bytes, count };
 
 /** "1,288,490,188 bytes". */
 export function exactBytes(value: number): string {
-  return `${count(value)} ${value === 1 ? 'byte' : 'bytes'}`;
-}
-
-// Made once: making one for each number takes longer than all else in a frame.
-const GROUPED = new Intl.NumberFormat('en-US');
-
-export function count(value: number): string {
-  return GROUPED.format(value);
+  return plural(value, '{0} byte', '{0} bytes');
 }
 
 export function counted(value: number, one: string, many = `${one}s`): string {
@@ -55,21 +49,23 @@ export function hasSource(frame: Frame | null): frame is SourceFrame {
   return frame !== null && frame.line > 0 && frame.file !== '' && frame.kind !== 'native';
 }
 
-const SOURCES: Record<Frame['source'], string> = {
-  recorded: '',
-  forward: 'forward line',
-  fx: 'FX trace',
-  inferred: 'inferred',
-};
-
 /** How a line is known when it is not the recorded stack that says it; said wherever the line is. */
-export function sourceWords(frame: Frame): string {
-  return SOURCES[frame.source];
+export function sourceWords({ source }: Frame): string {
+  switch (source) {
+    case 'recorded':
+      return '';
+    case 'forward':
+      return t('forward line');
+    case 'fx':
+      return t('FX trace');
+    case 'inferred':
+      return t('inferred');
+  }
 }
 
 /** "library" for a library's line, which "my code" charges where no frame of a stack is the user's; else empty. */
 export function libraryMark({ kind }: { readonly kind: FlameName['kind'] }): string {
-  return kind === 'library' ? 'library' : '';
+  return kind === 'library' ? t('library') : '';
 }
 
 /** "model.py:12", or "model.py:12 (inferred)". */
@@ -87,7 +83,7 @@ export function nameOf(allocation: AllocationSummary): { title: string; place: s
 
 /** Why an allocation has no stack: the recorder could not see it being made, or kept none. */
 function noStack({ before_trace: early }: Pick<AllocationSummary, 'before_trace'>): string {
-  return early ? 'Allocated before recording' : 'No stack';
+  return early ? t('Allocated before recording') : t('No stack');
 }
 
 /** Names of code in code type; that there is none is said in words. */
@@ -95,41 +91,69 @@ export function codeClass(allocation: AllocationSummary): string {
   return allocation.label === null && allocation.operator === null ? 'muted' : 'code';
 }
 
-export const STATES: Record<AllocationSummary['state'], string> = {
-  freed: 'freed',
-  live: 'live at the end',
-  pending_free: 'free requested, still held',
-};
+export function stateName(state: AllocationSummary['state']): string {
+  switch (state) {
+    case 'freed':
+      return t('freed');
+    case 'live':
+      return t('live at the end');
+    case 'pending_free':
+      return t('free requested, still held');
+  }
+}
 
-/** A category as words: "optimizer_state" is "optimizer state". */
+const INFERRED = ' (inferred)';
+
+/** A category as words: "optimizer_state" is "optimizer state". A file may have names of its own. */
 export function categoryName(category: string): string {
-  return category.replaceAll('_', ' ');
+  if (category.endsWith(INFERRED))
+    return t('{0} (inferred)', categoryName(category.slice(0, -INFERRED.length)));
+  switch (category) {
+    case 'parameter':
+      return t('parameter');
+    case 'gradient':
+      return t('gradient');
+    case 'optimizer_state':
+      return t('optimizer state');
+    case 'parameter_or_optimizer_state':
+      return t('parameter or optimizer state');
+    case 'activation':
+      return t('activation');
+    case 'input':
+      return t('input');
+    case 'temporary':
+      return t('temporary');
+    case 'autograd_detail':
+      return t('autograd detail');
+    case 'unknown':
+      return t('unknown');
+    default:
+      return category.replaceAll('_', ' ');
+  }
 }
 
 /** "79.8 MiB at 545.6 ms". */
 export function peakText(device: DeviceInfo): string {
   const at = peakTime(device);
-  return at === null ? bytes(device.peak_bytes) : `${bytes(device.peak_bytes)} at ${time(at)}`;
+  return at === null ? bytes(device.peak_bytes) : t('{0} at {1}', bytes(device.peak_bytes), time(at));
 }
 
 /** What a device is called: pinned host memory has a number, too. */
 export function deviceName(devices: readonly Pick<DeviceInfo, 'device' | 'name'>[], device: number): string {
-  return devices.find((each) => each.device === device)?.name ?? `Device ${device}`;
+  return devices.find((each) => each.device === device)?.name ?? t('Device {0}', device);
 }
 
 /** A device in a few figures, for the status line and for screen readers. */
 export function deviceFigures(device: DeviceInfo): string[] {
-  if (device.events === 0) {
-    const live = `${bytes(device.live_at_end_bytes)} live when the snapshot was made`;
-    return [live, counted(device.allocations, 'allocation'), 'no trace'];
-  }
+  const live = bytes(device.live_at_end_bytes);
+  const allocations = plural(device.allocations, '{0} allocation', '{0} allocations');
+  if (device.events === 0)
+    return [t('{0} live when the snapshot was made', live), allocations, t('no trace')];
   return [
-    `Peak ${peakText(device)}`,
-    `${bytes(device.live_at_end_bytes)} live at the end`,
-    counted(device.allocations, 'allocation'),
-    device.events > 0
-      ? counted(device.events, 'event')
-      : 'no trace: what was live when the snapshot was made',
+    t('Peak {0}', peakText(device)),
+    t('{0} live at the end', live),
+    allocations,
+    plural(device.events, '{0} event', '{0} events'),
   ];
 }
 

@@ -17,10 +17,35 @@ export function learnTexts(known: Texts): void {
   texts = known;
 }
 
-/** A text in the user's language, with `{0}`, `{1}`, … replaced by what follows it. The text is a literal. */
-export function t(text: string, ...values: readonly (string | number)[]): string {
+function textOf(text: string, values: readonly (string | number)[]): string {
   const known = texts[text];
   return (typeof known === 'string' ? known : text).replace(/\{(\d+)\}/g, (whole, index: string) =>
     String(values[Number(index)] ?? whole),
   );
+}
+
+/** A text in the user's language, with `{0}`, `{1}`, … replaced by what follows it. The text is a literal. */
+export function t(text: string, ...values: readonly (string | number)[]): string {
+  return textOf(text, values);
+}
+
+// Made once: making one for each number takes longer than all else in a frame.
+const GROUPED = new Intl.NumberFormat('en-US');
+
+/** "1,288,490". */
+export function count(value: number): string {
+  return GROUPED.format(value);
+}
+
+/**
+ * A text with a number, `one` where it is 1, else `many`: both are literals as for `t`. `{0}` is the number, `{1}`,
+ * `{2}`, … are the values: `plural(n, '{0} stack of {1}', '{0} stacks of {1}', name)`.
+ */
+export function plural(
+  number: number,
+  one: string,
+  many: string,
+  ...values: readonly (string | number)[]
+): string {
+  return textOf(number === 1 ? one : many, [count(number), ...values]);
 }

@@ -23,3 +23,10 @@ export function shorten(text: string, most: number): string {
   const head = Math.ceil((most - 1) / 2);
   return `${letters.slice(0, head).join('')}…${letters.slice(letters.length - (most - 1 - head)).join('')}`;
 }
+
+const LONGEST_MESSAGE = 2000;
+
+/** What went wrong, as a text to show. */
+export function messageOf(error: unknown): string {
+  return shorten(error instanceof Error ? error.message : String(error), LONGEST_MESSAGE);
+}

@@ -2,7 +2,7 @@
 
 import type { ProfileInfo, SnapshotInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import { never } from '../shell/model';
-import { countsKnown, countsTitle, figureHead, figureIn } from '../base/figure';
+import { countsKnown, countsSamples, figureHead, figureIn, inBytes } from '../base/figure';
 import { count } from '../base/format';
 import type { GroupOrder } from './tree';
 
@@ -50,11 +50,11 @@ function sampleColumns(profile: ProfileInfo, setName: string, rule: string): Col
   const head = figureHead();
   // whatever of the values is shown: in a stretch it is another one
   const widths = values.map(({ unit, total }) => figureIn(total, unit)).filter((text) => !text.endsWith('B'));
-  const figureWidth = head === 'Bytes' ? `${FIGURE_PX}px` : wide(longest(widths), FIGURE_PX);
+  const figureWidth = inBytes() ? `${FIGURE_PX}px` : wide(longest(widths), FIGURE_PX);
   const measured = setName.charAt(0).toUpperCase() + setName.slice(1);
   const counts = !countsKnown()
     ? 'The file doesn’t say how many allocations'
-    : countsTitle() === 'Samples'
+    : countsSamples()
       ? 'How many samples the file has of it'
       : 'How many allocations';
   return [
@@ -62,13 +62,13 @@ function sampleColumns(profile: ProfileInfo, setName: string, rule: string): Col
     { name: head, title: measured, width: figureWidth, order: 'bytes' },
     { name: 'Share', title: 'Share of all of it', width: SHARE, order: null },
     {
-      name: countsTitle() === 'Samples' ? 'Samples' : 'Count',
+      name: countsSamples() ? 'Samples' : 'Count',
       title: counts,
       width: countWidth,
       order: 'count',
     },
     {
-      ...(profile.has_sizes && head === 'Bytes'
+      ...(profile.has_sizes && inBytes()
         ? { name: 'Largest block', title: 'The size of the largest block' }
         : { name: 'Largest stack', title: 'What the largest single stack has in all' }),
       width: `max(${figureWidth}, 17ch)`,

@@ -11,7 +11,7 @@ import { categoriesOf, MODELS } from '../shell/model';
 import { css, type Rgb } from '../canvas/colour';
 import type { Choice } from '../widgets/choice';
 import { element, iconButton } from '../widgets/dom';
-import { countedFigure, countsTitle, exactFigure, figure, figureHead } from '../base/figure';
+import { countedFigure, countsTitle, exactFigure, figure, figureHead, isCount } from '../base/figure';
 import {
   bytes,
   categoryName,
@@ -21,7 +21,7 @@ import {
   hasSource,
   nameOf,
   share,
-  STATES,
+  stateName,
   time,
 } from '../base/format';
 import type { MenuEntry } from '../widgets/menu';
@@ -534,13 +534,11 @@ function sized(value: number): HTMLElement {
 
 /** "3 allocations, 1.2 MiB"; the figure alone where it is a count, or where it isn't known of how many. */
 function countedAnd(many: number | null, amount: number): string {
-  return many === null || figureHead() === 'Number'
-    ? figure(amount)
-    : `${countedFigure(many)}, ${figure(amount)}`;
+  return many === null || isCount() ? figure(amount) : `${countedFigure(many)}, ${figure(amount)}`;
 }
 
 function stateOf(allocation: AllocationSummary): string {
-  const state = STATES[allocation.state];
+  const state = stateName(allocation.state);
   return allocation.before_trace ? `${state}, allocated before recording` : state;
 }
 

@@ -1,27 +1,28 @@
 // What is charged to a line or a function itself: by which rule the view's tables count.
 
+import { t } from '../base/l10n';
 import type { Branch } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { Choice } from '../widgets/choice';
 
 export type Attribution = Branch['attribution'];
 
-const LAST_RESORT =
-  'What allocates (malloc, operator new) and what starts programs and threads (__libc_start_call_main) is charged ' +
-  'only where a stack has nothing else';
-
-const ATTRIBUTIONS: Readonly<Record<Attribution, { readonly name: string; readonly rule: string }>> = {
+const ATTRIBUTIONS: Readonly<
+  Record<Attribution, { readonly name: string; readonly title: string; readonly rule: string }>
+> = {
   mine: {
-    name: 'my code',
-    rule:
-      'A stack is charged to its innermost frame of your own code; without one to that of a library, else of native ' +
-      `code. ${LAST_RESORT}.`,
+    name: t('my code'),
+    title: t('My code'),
+    rule: t(
+      'A stack is charged to its innermost frame of your own code; without one to that of a library, else of native code. What allocates (malloc, operator new) and what starts programs and threads (__libc_start_call_main) is charged only where a stack has nothing else.',
+    ),
   },
   any: {
-    name: 'any code',
-    rule:
-      `A stack is charged to its innermost frame, no matter whose code it is. ${LAST_RESORT}; ` +
-      'in a trace of Python so is C++.',
+    name: t('any code'),
+    title: t('Any code'),
+    rule: t(
+      'A stack is charged to its innermost frame, no matter whose code it is. What allocates (malloc, operator new) and what starts programs and threads (__libc_start_call_main) is charged only where a stack has nothing else; in a trace of Python so is C++.',
+    ),
   },
 };
 
@@ -55,10 +56,10 @@ export class KeptAttribution {
   choice(): Choice<Attribution> {
     const all = ['mine', 'any'] as const;
     const made = new Choice<Attribution>(
-      'Charged to',
+      t('Charged to'),
       all.map((value) => {
-        const { name, rule } = ATTRIBUTIONS[value];
-        return { value, text: name.charAt(0).toUpperCase() + name.slice(1), title: rule };
+        const { title, rule } = ATTRIBUTIONS[value];
+        return { value, text: title, title: rule };
       }),
       (value) => {
         this.set(value);

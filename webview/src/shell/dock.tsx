@@ -1,5 +1,6 @@
 // The panel below the picture: a few tabs, the other panes in a menu beside them, and one pane shown.
 
+import { t } from '../base/l10n';
 import { signal } from '@preact/signals';
 import { render, type VNode } from 'preact';
 import type { PaneId } from '../../../extension/shared/messages';
@@ -42,7 +43,7 @@ export class Dock {
     this.scope = context && new ScopeBar(context.cursors, () => context.setName);
     this.tall = iconButton(
       'up',
-      'Maximize Panel',
+      t('Maximize Panel'),
       () => {
         events.toggleTall();
       },
@@ -51,7 +52,7 @@ export class Dock {
     const tabs = element('div', { class: 'tabs' });
     this.root = element(
       'section',
-      { class: 'dock', attributes: { 'aria-label': 'Panel' } },
+      { class: 'dock', attributes: { 'aria-label': t('Panel') } },
       element(
         'header',
         {},
@@ -64,7 +65,7 @@ export class Dock {
           this.tall,
           iconButton(
             'close',
-            'Close Panel',
+            t('Close Panel'),
             () => {
               this.show(null);
             },
@@ -227,7 +228,7 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
       <div
         class="tab-list"
         role="tablist"
-        aria-label="Panes"
+        aria-label={t('Panes')}
         onKeyDown={(event) => {
           walkTabs(event);
         }}
@@ -255,7 +256,7 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
           type="button"
           class="tab-more"
           aria-haspopup="menu"
-          title="More panes"
+          title={t('More panes')}
           onClick={({ currentTarget }) => {
             const items = others.map((pane) => ({
               ...{ text: pane.title, key: key(pane), checked: pane === shown, radio: true },
@@ -263,10 +264,10 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
                 pick(pane.id);
               },
             }));
-            openMenuAt(currentTarget, items, 'More panes');
+            openMenuAt(currentTarget, items, t('More panes'));
           }}
         >
-          More
+          {t('More')}
           <span class="tab-arrow" aria-hidden="true" />
         </button>
       )}

@@ -1,5 +1,6 @@
 // Says, once, that a file on disk is not what is shown any more.
 
+import { t } from '../base/l10n';
 import type { FileState, ShownFile } from '../../../extension/shared/messages';
 import type { Api } from '../api';
 import { element, icon, iconButton, replace } from '../widgets/dom';
@@ -44,18 +45,23 @@ export class FileBar {
               },
             },
           },
-          'Reload',
+          t('Reload'),
         ),
-      iconButton('close', 'Hide', () => {
+      iconButton('close', t('Hide'), () => {
         this.api.post({ type: 'dismissFile', of });
       }),
     );
   }
 
   private sentence(of: ShownFile): string {
-    const what = of === 'own' ? 'The file' : `${shorten(this.otherName(), LONGEST_NAME)}, compared with,`;
-    return this.states[of] === 'changed'
-      ? `${what} has changed on disk. What is shown was read before.`
-      : `${what} is not there any more. What was read of it is still shown.`;
+    const changed = this.states[of] === 'changed';
+    if (of === 'own')
+      return changed
+        ? t('The file has changed on disk. What is shown was read before.')
+        : t('The file is not there any more. What was read of it is still shown.');
+    const name = shorten(this.otherName(), LONGEST_NAME);
+    return changed
+      ? t('{0}, compared with, has changed on disk. What is shown was read before.', name)
+      : t('{0}, compared with, is not there any more. What was read of it is still shown.', name);
   }
 }

@@ -1,8 +1,8 @@
 // The filter of the whole view: a line of terms with help while it is typed, errors in place, and what is left.
 
+import { count, t } from '../base/l10n';
 import { offersFor, wordAt, type Offer } from './filter-terms';
 import { debounce, element, icon, iconButton, replace, setText } from '../widgets/dom';
-import { count } from '../base/format';
 
 export interface FilterEvents {
   apply(text: string): void;
@@ -29,7 +29,7 @@ export class FilterBox {
     hidden: true,
     // a browser makes what scrolls a stop of Tab, and this goes away as the box loses the focus
     tabIndex: -1,
-    attributes: { 'aria-label': 'Terms of a filter' },
+    attributes: { 'aria-label': t('Terms of a filter') },
   });
   private readonly clearButton: HTMLButtonElement;
   private offers: readonly Offer[] = [];
@@ -48,19 +48,22 @@ export class FilterBox {
       class: 'filter-input',
       type: 'text',
       role: 'combobox',
-      title: `Filter every view: words, ${terms
-        .slice(0, 3)
-        .map(({ text }) => text)
-        .join(', ')} and others (/)`,
+      title: t(
+        'Filter every view: words, {0} and others (/)',
+        terms
+          .slice(0, 3)
+          .map(({ text }) => text)
+          .join(', '),
+      ),
       attributes: {
-        'aria-label': 'Filter every view',
+        'aria-label': t('Filter every view'),
         'aria-keyshortcuts': '/',
         'aria-autocomplete': 'list',
         'aria-expanded': 'false',
         'aria-controls': this.list.id,
         'aria-describedby': this.error.id,
         autocomplete: 'off',
-        placeholder: 'Filter (/)',
+        placeholder: t('Filter (/)'),
         spellcheck: 'false',
       },
       on: {
@@ -81,7 +84,7 @@ export class FilterBox {
     });
     this.clearButton = iconButton(
       'close',
-      'Clear the filter',
+      t('Clear the filter'),
       () => {
         this.clear();
       },
@@ -117,9 +120,12 @@ export class FilterBox {
   }
 
   /** How many of all there are fit. */
-  fits(some: number, every: number, what = 'allocations'): void {
-    setText(this.badge, `${count(some)} of ${count(every)}`);
-    this.badge.title = `${count(some)} of ${count(every)} ${what} fit the filter`;
+  fits(some: number, every: number, what: 'allocations' | 'objects' = 'allocations'): void {
+    setText(this.badge, t('{0} of {1}', count(some), count(every)));
+    this.badge.title =
+      what === 'objects'
+        ? t('{0} of {1} objects fit the filter', count(some), count(every))
+        : t('{0} of {1} allocations fit the filter', count(some), count(every));
     this.badge.hidden = false;
   }
 

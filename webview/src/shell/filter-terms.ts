@@ -1,5 +1,7 @@
 // What the filter box offers while a term is typed, and how values are written in a filter.
 
+import { t } from '../base/l10n';
+
 export interface Offer {
   /** What takes the place of the word that is being typed. */
   readonly text: string;
@@ -7,55 +9,58 @@ export interface Offer {
 }
 
 const ALLOCATION_TERMS: readonly Offer[] = [
-  { text: 'file:', help: 'a file on the stack: file:model.py, file:model.py:88, file:layers/*.py' },
-  { text: 'function:', help: 'a function on the stack: function:forward' },
-  { text: 'by:', help: 'the line that is shown for it: by:model.py:88, by:forward' },
-  { text: 'innermost:', help: 'the innermost line, no matter whose code it is: innermost:parser.go:88' },
-  { text: 'module:', help: 'the torch.nn module it was made in' },
-  { text: 'operator:', help: 'the operator that C++ frames name: operator:aten::mm' },
-  { text: 'size>', help: 'requested bytes: size>1MiB, size<=512' },
-  { text: 'size<', help: 'requested bytes: size<64KiB' },
-  { text: 'life>', help: 'how long it was held: life>10ms, life>100ev (events)' },
-  { text: 'life<', help: 'how long it was held, where that is known: life<1ms' },
-  { text: 'category:', help: 'what it holds: category:gradient, category:none' },
-  { text: 'stream:', help: 'the stream: stream:0' },
-  { text: 'pool:', help: 'the memory pool: pool:default, pool:private, pool:1.0' },
-  { text: 'address:', help: 'what held an address: address:0x7f3a20000000' },
-  { text: 'stack:', help: 'a stack by its number: stack:12' },
-  { text: 'allocation:', help: 'an allocation by its number: allocation:240' },
-  { text: 'is:before', help: 'allocated before recording' },
-  { text: 'is:live', help: 'never freed' },
-  { text: 'is:freed', help: 'freed while recording' },
-  { text: 'is:pending', help: 'free requested, still held' },
-  { text: 'is:native', help: 'only C++ frames' },
-  { text: 'is:inferred', help: 'its line is inferred, not recorded' },
-  { text: '-', help: 'before a term: all but those' },
+  { text: 'file:', help: t('a file on the stack: file:model.py, file:model.py:88, file:layers/*.py') },
+  { text: 'function:', help: t('a function on the stack: function:forward') },
+  { text: 'by:', help: t('the line that is shown for it: by:model.py:88, by:forward') },
+  { text: 'innermost:', help: t('the innermost line, no matter whose code it is: innermost:parser.go:88') },
+  { text: 'module:', help: t('the torch.nn module it was made in') },
+  { text: 'operator:', help: t('the operator that C++ frames name: operator:aten::mm') },
+  { text: 'size>', help: t('requested bytes: size>1MiB, size<=512') },
+  { text: 'size<', help: t('requested bytes: size<64KiB') },
+  { text: 'life>', help: t('how long it was held: life>10ms, life>100ev (events)') },
+  { text: 'life<', help: t('how long it was held, where that is known: life<1ms') },
+  { text: 'category:', help: t('what it holds: category:gradient, category:none') },
+  { text: 'stream:', help: t('the stream: stream:0') },
+  { text: 'pool:', help: t('the memory pool: pool:default, pool:private, pool:1.0') },
+  { text: 'address:', help: t('what held an address: address:0x7f3a20000000') },
+  { text: 'stack:', help: t('a stack by its number: stack:12') },
+  { text: 'allocation:', help: t('an allocation by its number: allocation:240') },
+  { text: 'is:before', help: t('allocated before recording') },
+  { text: 'is:live', help: t('never freed') },
+  { text: 'is:freed', help: t('freed while recording') },
+  { text: 'is:pending', help: t('free requested, still held') },
+  { text: 'is:native', help: t('only C++ frames') },
+  { text: 'is:inferred', help: t('its line is inferred, not recorded') },
+  { text: '-', help: t('before a term: all but those') },
 ];
 
 /** The terms about allocations and samples; `categories` are the names of a trace's. */
 export function allocationTerms(categories: readonly string[]): readonly Offer[] {
   // up to a blank, which would need quotes: an inferred category says so in its name
-  const named = categories.map((name) => ({ text: `category:${name.split(' ', 1)[0]}`, help: 'a category' }));
+  const named = categories.map((name) => ({
+    text: `category:${name.split(' ', 1)[0]}`,
+    help: t('a category'),
+  }));
   return [...ALLOCATION_TERMS, ...named];
 }
 
 /** The terms about objects of a heap dump. */
 export const OBJECT_TERMS: readonly Offer[] = [
-  { text: 'type:', help: 'the type: type:HashMap, type:"=java.lang.String"' },
-  { text: 'package:', help: 'its package or namespace: package:com.example' },
-  { text: 'kind:', help: 'the kind of its type: kind:array, kind:closure' },
-  { text: 'retained>', help: 'what it retains: retained>1MiB' },
-  { text: 'shallow>', help: 'its own bytes: shallow>1KiB' },
-  { text: 'distance<', help: 'references from a root: distance<5' },
-  { text: 'string:', help: 'a string with this text: string:"user-1"' },
-  { text: 'name:', help: 'its own name: name:onTick' },
-  { text: 'field:', help: 'it has such a field: field:session' },
-  { text: 'held-by:', help: 'what dominates it: held-by:Cache' },
-  { text: 'since:', help: 'allocated once a recording had run that many seconds: since:2.5' },
-  { text: 'id:', help: 'the file’s id or address: id:5143, id:0x7f3a20000000' },
-  { text: 'is:root', help: 'a root' },
-  { text: 'is:unreachable', help: 'no root reaches it' },
-  { text: '-', help: 'before a term: all but those' },
+  { text: 'type:', help: t('the type: type:HashMap, type:"=java.lang.String"') },
+  { text: 'package:', help: t('its package or namespace: package:com.example') },
+  { text: 'kind:', help: t('the kind of its type: kind:array, kind:closure') },
+  { text: 'retained>', help: t('what it retains: retained>1MiB') },
+  { text: 'shallow>', help: t('its own bytes: shallow>1KiB') },
+  { text: 'distance<', help: t('references from a root: distance<5') },
+  { text: 'string:', help: t('a string with this text: string:"user-1"') },
+  { text: 'name:', help: t('its own name: name:onTick') },
+  { text: 'field:', help: t('it has such a field: field:session') },
+  { text: 'held-by:', help: t('what dominates it: held-by:Cache') },
+  { text: 'since:', help: t('allocated once a recording had run that many seconds: since:2.5') },
+  { text: 'id:', help: t('the file’s id or address: id:5143, id:0x7f3a20000000') },
+  { text: 'is:root', help: t('a root') },
+  { text: 'is:unreachable', help: t('no root reaches it') },
+  { text: '-', help: t('before a term: all but those') },
 ];
 
 /** The word that ends at a place of the text, and where it begins; quotes hold blanks together. */

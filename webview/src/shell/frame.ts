@@ -1,8 +1,10 @@
 // Where the view's parts stand, and the sizes that the user gave them.
 
+import { t } from '../base/l10n';
 import type { Layout } from './state';
 import { RequestError } from '../api';
 import { isCancelled } from '../base/latest';
+import { messageOf } from '../base/text';
 import { add, element, replace, setText } from '../widgets/dom';
 import { splitter } from '../widgets/splitter';
 
@@ -29,8 +31,8 @@ export class ViewFrame {
   readonly note = element('div', { class: 'status-note' });
   readonly coarser = element(
     'div',
-    { class: 'status-coarser', hidden: true, title: 'This part has more than the screen can show' },
-    'Small allocations merged',
+    { class: 'status-coarser', hidden: true, title: t('This part has more than the screen can show') },
+    t('Small allocations merged'),
   );
   /** Read out by screen readers. */
   readonly live = element('div', { class: 'sr-only', role: 'status', attributes: { 'aria-live': 'polite' } });
@@ -54,7 +56,7 @@ export class ViewFrame {
     private readonly showLog: () => void,
   ) {
     this.side = splitter(
-      'Width of the details',
+      t('Width of the details'),
       'vertical',
       () => this.layout.panelWidth,
       (panelWidth) => {
@@ -62,7 +64,7 @@ export class ViewFrame {
       },
     );
     this.bottom = splitter(
-      'Height of the panel',
+      t('Height of the panel'),
       'horizontal',
       () => this.layout.dockHeight,
       (dockHeight) => {
@@ -102,14 +104,14 @@ export class ViewFrame {
   /** What went wrong, as such a note; what was cancelled went as it should. */
   failed(error: unknown): void {
     if (isCancelled(error)) return;
-    this.say(error instanceof Error ? error.message : String(error));
+    this.say(messageOf(error));
     this.note.classList.add('error');
     if (error instanceof RequestError && error.problem.code === 'internal') {
       setText(this.live, `${error.problem.message}. ${error.problem.advice}`);
       this.note.title = error.problem.advice;
       add(
         this.note,
-        element('button', { class: 'link', type: 'button', on: { click: this.showLog } }, 'Show Log'),
+        element('button', { class: 'link', type: 'button', on: { click: this.showLog } }, t('Show Log')),
       );
     }
   }

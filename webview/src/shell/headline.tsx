@@ -11,7 +11,7 @@ import type {
   SnapshotFinding,
   TextPart,
 } from '../../../extension/shared/protocol.gen';
-import { counted } from '../base/format';
+import { plural, t } from '../base/l10n';
 import { visible } from '../base/text';
 import { Icon } from '../widgets/icon';
 import type { Summary } from './summary';
@@ -59,13 +59,13 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
         toggle('findings');
       }}
     >
-      {counted(findings.length, 'finding')}
+      {plural(findings.length, '{0} finding', '{0} findings')}
     </button>
   );
   return (
     <section
       class={next ? 'headline' : 'headline only'}
-      aria-label="Summary"
+      aria-label={t('Summary')}
       onKeyDown={(event) => {
         if (event.key !== 'Escape' || opened.value === null) return;
         opened.value = null;
@@ -88,8 +88,8 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
               class="icon-button headline-warnings"
               aria-expanded={opened.value === 'warnings'}
               aria-controls={`${id}-warnings`}
-              aria-label={counted(warnings.length, 'warning')}
-              title={counted(warnings.length, 'warning')}
+              aria-label={plural(warnings.length, '{0} warning', '{0} warnings')}
+              title={plural(warnings.length, '{0} warning', '{0} warnings')}
               onClick={() => {
                 toggle('warnings');
               }}
@@ -101,8 +101,8 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
           <button
             type="button"
             class="icon-button headline-copy"
-            title="Copy Summary"
-            aria-label="Copy Summary"
+            title={t('Copy Summary')}
+            aria-label={t('Copy Summary')}
             onClick={() => {
               actions.copy(summary.text);
             }}
@@ -127,7 +127,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
       )}
       <div class="headline-list" id={`${id}-findings`} hidden={opened.value !== 'findings'}>
         <ListHead
-          text={counted(findings.length, 'finding')}
+          text={plural(findings.length, '{0} finding', '{0} findings')}
           close={() => {
             opened.value = null;
           }}
@@ -148,7 +148,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
       </div>
       <div class="headline-list" id={`${id}-warnings`} hidden={opened.value !== 'warnings'}>
         <ListHead
-          text="Warnings"
+          text={t('Warnings')}
           close={() => {
             opened.value = null;
           }}
@@ -163,7 +163,7 @@ function ListHead({ text, close }: { readonly text: string; readonly close: () =
   return (
     <header>
       <h2>{text}</h2>
-      <button type="button" class="icon-button" aria-label="Close" title="Close" onClick={close}>
+      <button type="button" class="icon-button" aria-label={t('Close')} title={t('Close')} onClick={close}>
         <Icon name="close" />
       </button>
     </header>
@@ -199,13 +199,13 @@ function Finding({
   return (
     <>
       <strong class="headline-rule">{visible(title)}:</strong> <Sentence parts={sentence} actions={actions} />
-      {inferred && !marked && <span class="muted"> (inferred)</span>}
+      {inferred && !marked && <span class="muted"> ({t('inferred')})</span>}
       {line && !linked && (
         <>
           {' '}
           <Link
             text={`${line.file.split(/[\\/]/).at(-1) ?? line.file}:${line.line}`}
-            title={`Open ${line.file}:${line.line}`}
+            title={t('Open {0}', `${line.file}:${line.line}`)}
             press={(beside) => {
               actions.open(line, beside);
             }}
@@ -214,8 +214,8 @@ function Finding({
       )}{' '}
       {evidence && (
         <Link
-          text="Show"
-          title="Show the evidence"
+          text={t('Show')}
+          title={t('Show the evidence')}
           press={() => {
             actions.show(evidence);
           }}
@@ -223,8 +223,8 @@ function Finding({
       )}
       {objects && actions.showObjects && (
         <Link
-          text="Show"
-          title="Show the objects"
+          text={t('Show')}
+          title={t('Show the objects')}
           press={() => {
             actions.showObjects?.(objects);
           }}
@@ -233,8 +233,8 @@ function Finding({
       <button
         type="button"
         class="icon-button finding-copy"
-        title="Copy as Markdown"
-        aria-label={`Copy “${visible(title)}” as Markdown`}
+        title={t('Copy as Markdown')}
+        aria-label={visible(t('Copy “{0}” as Markdown', title))}
         onClick={copy}
       >
         <Icon name="copy" />
@@ -265,7 +265,7 @@ function Part({ part, actions }: { readonly part: TextPart; readonly actions: He
     return (
       <Link
         text={text}
-        title={`Open ${line.file}:${line.line}`}
+        title={t('Open {0}', `${line.file}:${line.line}`)}
         press={(beside) => {
           actions.open(line, beside);
         }}
@@ -275,7 +275,7 @@ function Part({ part, actions }: { readonly part: TextPart; readonly actions: He
     return (
       <Link
         text={text}
-        title="Show the evidence"
+        title={t('Show the evidence')}
         press={() => {
           actions.show(evidence);
         }}
@@ -285,7 +285,7 @@ function Part({ part, actions }: { readonly part: TextPart; readonly actions: He
     return (
       <Link
         text={text}
-        title="Show the objects"
+        title={t('Show the objects')}
         press={() => {
           actions.showObjects?.(objects);
         }}

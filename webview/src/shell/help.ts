@@ -1,27 +1,31 @@
 // The list of keys.
 
+import { t } from '../base/l10n';
 import { FLAME_KEYS, type FlameKeyRow } from '../flame/keys';
-import { KEYS, keyName } from './keys';
+import { KEYS, keyName, type KeyGroup } from './keys';
 import { element, iconButton } from '../widgets/dom';
 
 /** VS Code has the key bindings. */
-const HISTORY = ['Alt ←  Alt →', 'Go back or forward; the mouse’s fourth and fifth buttons as well'] as const;
+const HISTORY = [
+  'Alt ←  Alt →',
+  t('Go back or forward; the mouse’s fourth and fifth buttons as well'),
+] as const;
 
 const MOUSE: readonly (readonly [string, string])[] = [
-  ['Wheel', 'Zoom about the cursor; with Shift the height, with Ctrl or Cmd both'],
-  ['Drag', 'Move; with Alt, zoom to a box'],
-  ['Click', 'Select: its stack, and every allocation of that stack lit up; the cursor goes there'],
-  ['Shift click or drag', 'Second cursor: what was allocated, freed or live in between'],
-  ['Double-click', 'Zoom to an allocation'],
-  ['Ctrl or Cmd click', 'Open the line that allocated it'],
+  [t('Wheel'), t('Zoom about the cursor; with Shift the height, with Ctrl or Cmd both')],
+  [t('Drag'), t('Move; with Alt, zoom to a box')],
+  [t('Click'), t('Select: its stack, and every allocation of that stack lit up; the cursor goes there')],
+  [t('Shift click or drag'), t('Second cursor: what was allocated, freed or live in between')],
+  [t('Double-click'), t('Zoom to an allocation')],
+  [t('Ctrl or Cmd click'), t('Open the line that allocated it')],
   HISTORY,
 ];
 
 const PROFILE_KEYS: readonly (readonly [string, string])[] = [
-  ['V', 'Next value'],
-  ['/', 'Filter everything'],
-  ['T', 'Panel'],
-  ['?', 'This list'],
+  ['V', t('Next value')],
+  ['/', t('Filter everything')],
+  ['T', t('Panel')],
+  ['?', t('This list')],
   HISTORY,
 ];
 
@@ -31,7 +35,7 @@ type Part = readonly [title: string, rows: readonly (readonly [keys: readonly st
 const isMac = (): boolean => navigator.userAgent.includes('Mac');
 
 /** The keys of the flame graph, wherever it is shown. */
-function flameKeys(title = 'In the flame graph', keyRows: readonly FlameKeyRow[] = FLAME_KEYS): Part {
+function flameKeys(title = t('In the flame graph'), keyRows: readonly FlameKeyRow[] = FLAME_KEYS): Part {
   const rows = keyRows.map(
     ({ keys, text }) =>
       [keys.filter((key) => key !== '=').map((key) => keyName(key, isMac())), text] as const,
@@ -39,11 +43,17 @@ function flameKeys(title = 'In the flame graph', keyRows: readonly FlameKeyRow[]
   return [title, rows];
 }
 
+const GROUPS: readonly (readonly [group: KeyGroup, title: string])[] = [
+  ['look', t('Look around')],
+  ['allocations', t('Allocations')],
+  ['cursors', t('Cursors')],
+  ['view', t('View')],
+];
+
 export function timelineKeys(): readonly Part[] {
-  const groups = [...new Set(KEYS.map((row) => row.group))];
   return [
-    ...groups.map((group): Part => [
-      group,
+    ...GROUPS.map(([group, title]): Part => [
+      title,
       KEYS.filter((row) => row.group === group && row.text).map((row) => [
         row.keys
           .filter((key) => !['=', '_', 'Shift++', 'Shift+?'].includes(key))
@@ -52,21 +62,21 @@ export function timelineKeys(): readonly Part[] {
       ]),
     ]),
     flameKeys(),
-    ['Mouse and history', MOUSE.map(([name, text]) => [[name], text])],
+    [t('Mouse and history'), MOUSE.map(([name, text]) => [[name], text])],
   ];
 }
 
 export function profileKeys(): readonly Part[] {
-  return [['View', PROFILE_KEYS.map(([key, text]) => [[key], text])], flameKeys()];
+  return [[t('View'), PROFILE_KEYS.map(([key, text]) => [[key], text])], flameKeys()];
 }
 
 const GRAPH_KEYS: readonly (readonly [string, string])[] = [
-  ['W', 'Why what is selected is alive'],
-  ['I', 'Details'],
-  ['/', 'Filter everything'],
-  ['T', 'Panel'],
-  ['1 to 4', 'Types, dominators, why alive, SQL'],
-  ['?', 'This list'],
+  ['W', t('Why what is selected is alive')],
+  ['I', t('Details')],
+  ['/', t('Filter everything')],
+  ['T', t('Panel')],
+  [t('1 to 4'), t('Types, dominators, why alive, SQL')],
+  ['?', t('This list')],
 ];
 /** What of the flame graph's keys the dominator tree has. */
 const BOX_ACTIONS: ReadonlySet<string> = new Set([
@@ -76,22 +86,22 @@ const BOX_ACTIONS: ReadonlySet<string> = new Set([
 
 export function graphKeys(): readonly Part[] {
   const boxes = FLAME_KEYS.filter(({ action }) => BOX_ACTIONS.has(action));
-  return [['View', GRAPH_KEYS.map(([key, text]) => [[key], text])], flameKeys('In the picture', boxes)];
+  return [[t('View'), GRAPH_KEYS.map(([key, text]) => [[key], text])], flameKeys(t('In the picture'), boxes)];
 }
 
 export class Help {
   readonly root: HTMLDialogElement;
 
   constructor(parts: readonly Part[]) {
-    this.root = element('dialog', { class: 'help', attributes: { 'aria-label': 'Keys' } });
+    this.root = element('dialog', { class: 'help', attributes: { 'aria-label': t('Keys') } });
     this.root.append(
       element(
         'header',
         {},
-        element('h2', {}, 'Keys'),
+        element('h2', {}, t('Keys')),
         iconButton(
           'close',
-          'Close',
+          t('Close'),
           () => {
             this.root.close();
           },

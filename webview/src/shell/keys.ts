@@ -1,6 +1,7 @@
 // Every key and what it does. The list of keys that `?` shows is made of this table as well.
 
 import type { ViewCommand } from '../../../extension/shared/messages';
+import { t } from '../base/l10n';
 
 export type Action =
   | ViewCommand
@@ -32,101 +33,115 @@ export type Action =
   | 'filter'
   | 'help';
 
+export type KeyGroup = 'look' | 'allocations' | 'cursors' | 'view';
+
 export interface KeyRow {
   /** As `KeyboardEvent.key`, with "Shift+", "Alt+" or "Mod+" (Ctrl, or Cmd) before it. */
   readonly keys: readonly string[];
   readonly action: Action;
   readonly text: string;
-  readonly group: 'Look around' | 'Allocations' | 'Cursors' | 'View';
+  readonly group: KeyGroup;
 }
 
 export const KEYS: readonly KeyRow[] = [
-  { keys: ['ArrowLeft'], action: 'left', text: 'Move left', group: 'Look around' },
-  { keys: ['ArrowRight'], action: 'right', text: 'Move right', group: 'Look around' },
-  { keys: ['ArrowUp'], action: 'up', text: 'Move up', group: 'Look around' },
-  { keys: ['ArrowDown'], action: 'down', text: 'Move down', group: 'Look around' },
-  { keys: ['Shift+ArrowLeft', 'PageUp'], action: 'farLeft', text: 'A whole view left', group: 'Look around' },
+  { keys: ['ArrowLeft'], action: 'left', text: t('Move left'), group: 'look' },
+  { keys: ['ArrowRight'], action: 'right', text: t('Move right'), group: 'look' },
+  { keys: ['ArrowUp'], action: 'up', text: t('Move up'), group: 'look' },
+  { keys: ['ArrowDown'], action: 'down', text: t('Move down'), group: 'look' },
+  { keys: ['Shift+ArrowLeft', 'PageUp'], action: 'farLeft', text: t('A whole view left'), group: 'look' },
   {
     keys: ['Shift+ArrowRight', 'PageDown'],
     action: 'farRight',
-    text: 'A whole view right',
-    group: 'Look around',
+    text: t('A whole view right'),
+    group: 'look',
   },
-  { keys: ['+', '=', 'Shift++'], action: 'zoomIn', text: 'Zoom in', group: 'Look around' },
-  { keys: ['-', '_'], action: 'zoomOut', text: 'Zoom out', group: 'Look around' },
-  { keys: ['Shift+ArrowUp'], action: 'zoomInHeight', text: 'Stretch the height', group: 'Look around' },
-  { keys: ['Shift+ArrowDown'], action: 'zoomOutHeight', text: 'Shrink the height', group: 'Look around' },
-  { keys: ['0', 'Home'], action: 'fit', text: 'Show everything', group: 'Look around' },
-  { keys: ['p'], action: 'peak', text: 'Go to the peak', group: 'Look around' },
-  { keys: ['b'], action: 'boxTool', text: 'Drag zooms a box (or Alt with a drag)', group: 'Look around' },
+  { keys: ['+', '=', 'Shift++'], action: 'zoomIn', text: t('Zoom in'), group: 'look' },
+  { keys: ['-', '_'], action: 'zoomOut', text: t('Zoom out'), group: 'look' },
+  { keys: ['Shift+ArrowUp'], action: 'zoomInHeight', text: t('Stretch the height'), group: 'look' },
+  { keys: ['Shift+ArrowDown'], action: 'zoomOutHeight', text: t('Shrink the height'), group: 'look' },
+  { keys: ['0', 'Home'], action: 'fit', text: t('Show everything'), group: 'look' },
+  { keys: ['p'], action: 'peak', text: t('Go to the peak'), group: 'look' },
+  { keys: ['b'], action: 'boxTool', text: t('Drag zooms a box (or Alt with a drag)'), group: 'look' },
   {
     keys: ['Alt+ArrowUp'],
     action: 'younger',
-    text: 'Select the next younger allocation, above (in the map: at a higher address; with none selected: the largest)',
-    group: 'Allocations',
+    text: t(
+      'Select the next younger allocation, above (in the map: at a higher address; with none selected: the largest)',
+    ),
+    group: 'allocations',
   },
   {
     keys: ['Alt+ArrowDown'],
     action: 'older',
-    text: 'Select the next older allocation, below (in the map: at a lower address)',
-    group: 'Allocations',
+    text: t('Select the next older allocation, below (in the map: at a lower address)'),
+    group: 'allocations',
   },
   {
     keys: ['['],
     action: 'previousSameStack',
-    text: 'Previous allocation of the same stack',
-    group: 'Allocations',
+    text: t('Previous allocation of the same stack'),
+    group: 'allocations',
   },
   {
     keys: [']'],
     action: 'nextSameStack',
-    text: 'Next allocation of the same stack',
-    group: 'Allocations',
+    text: t('Next allocation of the same stack'),
+    group: 'allocations',
   },
-  { keys: ['z'], action: 'zoomToSelection', text: 'Zoom to the selection', group: 'Allocations' },
-  { keys: ['Enter'], action: 'openSource', text: 'Open the line that allocated it', group: 'Allocations' },
-  { keys: ['Mod+Enter'], action: 'openSourceBeside', text: 'Open that line beside', group: 'Allocations' },
-  { keys: ['Escape'], action: 'clearSelection', text: 'Clear the selection', group: 'Allocations' },
-  { keys: ['m'], action: 'cursorHere', text: 'Cursor to the middle of the view', group: 'Cursors' },
-  { keys: ['Shift+m'], action: 'secondCursorHere', text: 'Second cursor to the middle', group: 'Cursors' },
-  { keys: [','], action: 'cursorBack', text: 'Cursor one event back', group: 'Cursors' },
-  { keys: ['.'], action: 'cursorOn', text: 'Cursor one event on', group: 'Cursors' },
+  { keys: ['z'], action: 'zoomToSelection', text: t('Zoom to the selection'), group: 'allocations' },
+  { keys: ['Enter'], action: 'openSource', text: t('Open the line that allocated it'), group: 'allocations' },
+  { keys: ['Mod+Enter'], action: 'openSourceBeside', text: t('Open that line beside'), group: 'allocations' },
+  { keys: ['Escape'], action: 'clearSelection', text: t('Clear the selection'), group: 'allocations' },
+  { keys: ['m'], action: 'cursorHere', text: t('Cursor to the middle of the view'), group: 'cursors' },
+  { keys: ['Shift+m'], action: 'secondCursorHere', text: t('Second cursor to the middle'), group: 'cursors' },
+  { keys: [','], action: 'cursorBack', text: t('Cursor one event back'), group: 'cursors' },
+  { keys: ['.'], action: 'cursorOn', text: t('Cursor one event on'), group: 'cursors' },
   {
     keys: ['<', 'Shift+,'],
     action: 'secondCursorBack',
-    text: 'Second cursor one event back',
-    group: 'Cursors',
+    text: t('Second cursor one event back'),
+    group: 'cursors',
   },
-  { keys: ['>', 'Shift+.'], action: 'secondCursorOn', text: 'Second cursor one event on', group: 'Cursors' },
-  { keys: ['k'], action: 'addBookmark', text: 'Add a bookmark at the cursor, with a note', group: 'Cursors' },
-  { keys: ['n'], action: 'nextBookmark', text: 'Next bookmark', group: 'Cursors' },
-  { keys: ['Shift+n'], action: 'previousBookmark', text: 'Previous bookmark', group: 'Cursors' },
-  { keys: ['t'], action: 'togglePane', text: 'Panel', group: 'View' },
-  { keys: ['Shift+t'], action: 'toggleTall', text: 'Maximize the panel', group: 'View' },
+  {
+    keys: ['>', 'Shift+.'],
+    action: 'secondCursorOn',
+    text: t('Second cursor one event on'),
+    group: 'cursors',
+  },
+  {
+    keys: ['k'],
+    action: 'addBookmark',
+    text: t('Add a bookmark at the cursor, with a note'),
+    group: 'cursors',
+  },
+  { keys: ['n'], action: 'nextBookmark', text: t('Next bookmark'), group: 'cursors' },
+  { keys: ['Shift+n'], action: 'previousBookmark', text: t('Previous bookmark'), group: 'cursors' },
+  { keys: ['t'], action: 'togglePane', text: t('Panel'), group: 'view' },
+  { keys: ['Shift+t'], action: 'toggleTall', text: t('Maximize the panel'), group: 'view' },
   ...Array.from({ length: 9 }, (_, i) => ({
     keys: [String(i + 1)],
     action: `pane${i + 1}` as const,
-    text: i === 0 ? 'The first pane (2 for the second, and so on)' : '',
-    group: 'View' as const,
+    text: i === 0 ? t('The first pane (2 for the second, and so on)') : '',
+    group: 'view' as const,
   })),
-  { keys: ['s'], action: 'togglePanel', text: 'Details', group: 'View' },
-  { keys: ['/'], action: 'filter', text: 'Filter everything', group: 'View' },
-  { keys: ['a'], action: 'toggleAxis', text: 'Time or event number', group: 'View' },
-  { keys: ['c'], action: 'toggleColour', text: 'Colour by stack or by category', group: 'View' },
+  { keys: ['s'], action: 'togglePanel', text: t('Details'), group: 'view' },
+  { keys: ['/'], action: 'filter', text: t('Filter everything'), group: 'view' },
+  { keys: ['a'], action: 'toggleAxis', text: t('Time or event number'), group: 'view' },
+  { keys: ['c'], action: 'toggleColour', text: t('Colour by stack or by category'), group: 'view' },
   {
     keys: ['g'],
     action: 'toggleOrder',
-    text: 'By group, or in the order of PyTorch’s viewer',
-    group: 'View',
+    text: t('By group, or in the order of PyTorch’s viewer'),
+    group: 'view',
   },
   {
     keys: ['h'],
     action: 'toggleHeight',
-    text: 'Hold the height while zooming in time',
-    group: 'Look around',
+    text: t('Hold the height while zooming in time'),
+    group: 'look',
   },
-  { keys: ['d'], action: 'nextDevice', text: 'Next device', group: 'View' },
-  { keys: ['?', 'Shift+?'], action: 'help', text: 'This list', group: 'View' },
+  { keys: ['d'], action: 'nextDevice', text: t('Next device'), group: 'view' },
+  { keys: ['?', 'Shift+?'], action: 'help', text: t('This list'), group: 'view' },
 ];
 
 export interface KeyPress {
@@ -156,9 +171,9 @@ const SYMBOLS: Record<string, string> = {
   ArrowRight: '→',
   ArrowUp: '↑',
   ArrowDown: '↓',
-  Escape: 'Esc',
-  PageUp: 'Page Up',
-  PageDown: 'Page Down',
+  Escape: t('Esc'),
+  PageUp: t('Page Up'),
+  PageDown: t('Page Down'),
 };
 
 /** A key as it stands on the keyboard. */

@@ -1,5 +1,6 @@
 // What differs by a snapshot's model and is asked for in more than one place.
 
+import { t } from '../base/l10n';
 import type { DeviceInfo, ProfileInfo, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 
 /** Stands where no model is left: a new one is a type error there until it has a branch of its own. */
@@ -30,17 +31,17 @@ export const MODELS: Record<Model, ModelTraits> = {
   timeline: {
     ...{ is: 'a trace of allocations', name: 'trace', plural: 'snapshots' },
     where: 'on which line',
-    ...{ hasAllocations: true, groups: 'What’s in memory', done: 'was allocated ' },
+    ...{ hasAllocations: true, groups: t('What’s in memory'), done: 'was allocated ' },
   },
   profile: {
     ...{ is: 'a profile', name: 'profile', plural: 'profiles' },
     where: 'on which line',
-    ...{ hasAllocations: false, groups: 'Hot spots', done: '' },
+    ...{ hasAllocations: false, groups: t('Hot spots'), done: '' },
   },
   graph: {
     ...{ is: 'a heap dump', name: 'heap dump', plural: 'heap dumps' },
     where: 'what holds it',
-    ...{ hasAllocations: false, groups: 'Types', done: '' },
+    ...{ hasAllocations: false, groups: t('Types'), done: '' },
   },
 };
 

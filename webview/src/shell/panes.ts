@@ -1,5 +1,6 @@
 // The panes, in the order of their tabs and then of the menu. What isn't shown first is loaded when it is shown.
 
+import { t } from '../base/l10n';
 import type { SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import type { ViewContext } from './context';
 import { devicesOf, MODELS, never } from './model';
@@ -19,26 +20,26 @@ const liveSet: MakePane = (context) => ({
   make: () => liveSetPane(context),
 });
 
-const sizes = later('sizes', 'Sizes', true, hasSizes, async (context) =>
+const sizes = later('sizes', t('Sizes'), true, hasSizes, async (context) =>
   (await import('../timeline/panes/sizes')).sizesPane(context),
 );
 
-const compare = later('compare', 'Compare', true, always, async (context) =>
+const compare = later('compare', t('Compare'), true, always, async (context) =>
   (await import('../compare/pane')).comparePane(context),
 );
 
 export const TIMELINE_PANES: readonly MakePane[] = [
   liveSet,
-  later('flame', 'Flame graph', true, always, async (context) =>
+  later('flame', t('Flame graph'), true, always, async (context) =>
     (await import('../flame/pane')).flamePane(context),
   ),
-  later('oom', 'Out of memory', false, ranOut, async (context) =>
+  later('oom', t('Out of memory'), false, ranOut, async (context) =>
     (await import('../timeline/panes/oom')).oomPane(context),
   ),
-  later('steps', 'Leaks', false, hasEvents, async (context) =>
+  later('steps', t('Leaks'), false, hasEvents, async (context) =>
     (await import('../timeline/panes/steps')).stepsPane(context),
   ),
-  later('state', 'Segments', false, always, async (context) =>
+  later('state', t('Segments'), false, always, async (context) =>
     (await import('../timeline/panes/state')).statePane(context),
   ),
   sizes,

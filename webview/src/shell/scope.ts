@@ -1,19 +1,20 @@
 // Which allocations the panes are about: at the peak, at the cursor, or between two cursors.
 
+import { t } from '../base/l10n';
 import type { Cursors, Scope, SetKind } from '../timeline/cursors';
 import { add, element, setText } from '../widgets/dom';
 
 const KINDS: readonly { readonly value: SetKind; readonly text: string }[] = [
-  { value: 'live', text: 'Live at any moment' },
-  { value: 'allocated', text: 'Allocated' },
-  { value: 'freed', text: 'Freed' },
-  { value: 'survived', text: 'Survived: allocated and still live at the end' },
+  { value: 'live', text: t('Live at any moment') },
+  { value: 'allocated', text: t('Allocated') },
+  { value: 'freed', text: t('Freed') },
+  { value: 'survived', text: t('Survived: allocated and still live at the end') },
 ];
 
 const WAYS: readonly { readonly value: Scope; readonly text: string; readonly title: string }[] = [
-  { value: 'peak', text: 'At the peak', title: 'Show what was live at the peak' },
-  { value: 'cursor', text: 'At the cursor', title: 'Show what was live at the cursor' },
-  { value: 'between', text: 'Between cursors', title: 'Show what happened between both cursors' },
+  { value: 'peak', text: t('At the peak'), title: t('Show what was live at the peak') },
+  { value: 'cursor', text: t('At the cursor'), title: t('Show what was live at the cursor') },
+  { value: 'between', text: t('Between cursors'), title: t('Show what happened between both cursors') },
 ];
 
 /** Says which it is, and has a button for each other one that there is. */
@@ -41,8 +42,8 @@ export class ScopeBar {
     );
     this.kind = element('select', {
       class: 'dropdown',
-      title: 'Which allocations between the cursors',
-      attributes: { 'aria-label': 'Which allocations between the cursors' },
+      title: t('Which allocations between the cursors'),
+      attributes: { 'aria-label': t('Which allocations between the cursors') },
       on: {
         change: () => {
           const kind = KINDS.find(({ value }) => value === this.kind.value);

@@ -1,5 +1,6 @@
 // What is shown instead of a picture: how far the reading is, or why there is none.
 
+import { t } from '../base/l10n';
 import type { Problem } from '../../../extension/shared/protocol.gen';
 import { element, setText } from '../widgets/dom';
 import { visible } from '../base/text';
@@ -9,7 +10,7 @@ export class ProgressScreen {
   private readonly stage = element(
     'p',
     { class: 'screen-stage', attributes: { 'aria-live': 'polite' } },
-    'Opening…',
+    t('Opening…'),
   );
   private readonly percent = element('span', { class: 'screen-percent' });
   private readonly fill = element('div', { class: 'progress-fill' });
@@ -21,7 +22,7 @@ export class ProgressScreen {
       {
         class: 'progress unknown',
         role: 'progressbar',
-        attributes: { 'aria-label': 'Reading the snapshot' },
+        attributes: { 'aria-label': t('Reading the snapshot') },
       },
       this.fill,
     );
@@ -37,7 +38,11 @@ export class ProgressScreen {
         element(
           'div',
           { class: 'screen-buttons' },
-          element('button', { class: 'button secondary', type: 'button', on: { click: cancel } }, 'Cancel'),
+          element(
+            'button',
+            { class: 'button secondary', type: 'button', on: { click: cancel } },
+            t('Cancel'),
+          ),
         ),
       ),
     );
@@ -81,23 +86,23 @@ export function failedScreen(problem: Problem, canOpenAsText: boolean, actions: 
       element('p', { class: 'screen-stage' }, element('bdi', {}, visible(problem.message))),
       problem.advice !== '' && element('p', { class: 'muted' }, element('bdi', {}, visible(problem.advice))),
       problem.offset !== null &&
-        element('p', { class: 'muted code' }, `at byte ${problem.offset.toLocaleString('en-US')}`),
+        element('p', { class: 'muted code' }, t('at byte {0}', problem.offset.toLocaleString('en-US'))),
       element(
         'div',
         { class: 'screen-buttons' },
         problem.retry &&
-          element('button', { class: 'button', type: 'button', on: { click: actions.retry } }, 'Retry'),
+          element('button', { class: 'button', type: 'button', on: { click: actions.retry } }, t('Retry')),
         HAS_LOG.has(problem.code) &&
           element(
             'button',
             { class: 'button secondary', type: 'button', on: { click: actions.showLog } },
-            'Show Log',
+            t('Show Log'),
           ),
         canOpenAsText &&
           element(
             'button',
             { class: 'button secondary', type: 'button', on: { click: actions.openAsText } },
-            'Open as text',
+            t('Open as text'),
           ),
       ),
     ),

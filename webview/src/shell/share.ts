@@ -2,6 +2,7 @@
 
 import type { ViewCommand } from '../../../extension/shared/messages';
 import type { Api } from '../api';
+import { t } from '../base/l10n';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
 
 /** `picture` is what the view's picture is called; null without one. */
@@ -19,17 +20,20 @@ export function shareEntries(
   return [
     null,
     {
-      ...{ text: 'Copy Summary', key: '' },
+      ...{ text: t('Copy Summary'), key: '' },
       run: () => {
         api.post({ type: 'copy', text: summary() });
       },
     },
-    item('Copy Report as Markdown', 'copyReport'),
-    item('Copy Link', 'copyLink'),
+    item(t('Copy Report as Markdown'), 'copyReport'),
+    item(t('Copy Link'), 'copyLink'),
     null,
     ...(picture === null
       ? []
-      : [item(`Export ${picture} as SVG…`, 'exportSvg'), item(`Export ${picture} as PNG…`, 'exportPng')]),
-    item('Export Report…', 'exportReport'),
+      : [
+          item(t('Export {0} as SVG…', picture), 'exportSvg'),
+          item(t('Export {0} as PNG…', picture), 'exportPng'),
+        ]),
+    item(t('Export Report…'), 'exportReport'),
   ];
 }

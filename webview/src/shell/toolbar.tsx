@@ -8,6 +8,7 @@ import { Icon } from '../widgets/icon';
 import { Island } from '../widgets/island';
 import { openMenuAt, type MenuEntry } from '../widgets/menu';
 import { oneStop } from './bar';
+import { t } from '../base/l10n';
 import { visible } from '../base/text';
 
 /** A few things to choose from, one of which is shown. */
@@ -54,9 +55,9 @@ export function comparing(
   return {
     compare: choose,
     compared: () => [
-      { text: 'Show Comparison', key: '', run: show },
-      { text: 'Compare with Another…', key: '', run: choose },
-      { text: 'Stop Comparing', key: '', run: stop },
+      { text: t('Show Comparison'), key: '', run: show },
+      { text: t('Compare with Another…'), key: '', run: choose },
+      { text: t('Stop Comparing'), key: '', run: stop },
     ],
   };
 }
@@ -77,24 +78,24 @@ export function Toolbar(props: ToolbarProps): VNode {
       <button
         type="button"
         class={other === null ? 'text-button' : 'text-button on'}
-        title={other === null ? 'Compare with another file' : `Compared with ${visible(other)}`}
+        title={other === null ? t('Compare with another file') : visible(t('Compared with {0}', other))}
         aria-haspopup={other === null ? 'dialog' : 'menu'}
         onClick={({ currentTarget }) => {
           if (other === null) props.compare();
-          else openMenuAt(currentTarget, props.compared(), 'Compare');
+          else openMenuAt(currentTarget, props.compared(), t('Compare'));
         }}
       >
-        Compare…
+        {t('Compare…')}
       </button>
       <button
         type="button"
         class="icon-button"
-        title="More"
-        aria-label="More"
+        title={t('More')}
+        aria-label={t('More')}
         aria-haspopup="menu"
         onClick={({ currentTarget }) => {
-          const keys = props.help && { text: 'Keys', key: '?', run: props.help };
-          openMenuAt(currentTarget, [...props.more(), ...(keys ? [null, keys] : [])], 'More');
+          const keys = props.help && { text: t('Keys'), key: '?', run: props.help };
+          openMenuAt(currentTarget, [...props.more(), ...(keys ? [null, keys] : [])], t('More'));
         }}
       >
         <Icon name="more" />

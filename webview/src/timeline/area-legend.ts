@@ -1,5 +1,6 @@
 // The areas of the picture by name, with what they come to at the moment that is looked at.
 
+import { t } from '../base/l10n';
 import type { Geometry } from '../../../extension/shared/geometry';
 import type { Area, GroupedBy } from '../../../extension/shared/protocol.gen';
 import { patternOf, swatchPattern } from './render/area-patterns';
@@ -22,7 +23,7 @@ export class AreaLegend {
     class: 'area-legend',
     role: 'group',
     hidden: true,
-    attributes: { 'aria-label': 'Areas' },
+    attributes: { 'aria-label': t('Areas') },
     on: {
       pointerleave: () => {
         this.events.pointed(null);

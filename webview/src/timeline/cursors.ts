@@ -4,7 +4,8 @@ import type { AllocationSet, MomentAnswer } from '../../../extension/shared/prot
 import type { Api } from '../api';
 import { Latest } from '../base/latest';
 import type { Axis } from '../shell/state';
-import { count, time } from '../base/format';
+import { time } from '../base/format';
+import { count, t } from '../base/l10n';
 
 export type Scope = 'peak' | 'cursor' | 'between';
 export type SetKind = AllocationSet['kind'];
@@ -22,13 +23,6 @@ export interface CursorEvents {
   /** What narrows every view; empty for all. */
   filter(): string;
 }
-
-const KIND_WORDS: Record<SetKind, string> = {
-  live: 'live at any moment',
-  allocated: 'allocated',
-  freed: 'freed',
-  survived: 'allocated and still live at its end',
-};
 
 export class Cursors {
   scope: Scope = 'peak';
@@ -168,10 +162,10 @@ export class Cursors {
     const { scope, first, second } = this;
     if (scope === 'between' && first && second) {
       const [from, to] = first.moment <= second.moment ? [first, second] : [second, first];
-      return `${KIND_WORDS[this.kind]} between ${momentName(from, axis)} and ${momentName(to, axis)}`;
+      return between(this.kind, momentName(from, axis), momentName(to, axis));
     }
-    if (scope === 'cursor' && first) return `at ${momentName(first, axis)}`;
-    return 'at the peak';
+    if (scope === 'cursor' && first) return t('at {0}', momentName(first, axis));
+    return t('at the peak');
   }
 
   private find(moment: number, use: (answer: MomentAnswer) => void): void {
@@ -192,9 +186,24 @@ export class Cursors {
   }
 }
 
+function between(kind: SetKind, from: string, to: string): string {
+  switch (kind) {
+    case 'live':
+      return t('live at any moment between {0} and {1}', from, to);
+    case 'allocated':
+      return t('allocated between {0} and {1}', from, to);
+    case 'freed':
+      return t('freed between {0} and {1}', from, to);
+    case 'survived':
+      return t('allocated between {0} and {1} and still live at its end', from, to);
+  }
+}
+
 /** "1.204 s" on the time axis, "event 1,204" on the other. */
 export function momentName(moment: MomentAnswer, axis: Axis): string {
-  return axis === 'time' && moment.time_us !== null ? time(moment.time_us) : `event ${count(moment.moment)}`;
+  return axis === 'time' && moment.time_us !== null
+    ? time(moment.time_us)
+    : t('event {0}', count(moment.moment));
 }
 
 /** Where a moment begins on an axis; `start` is the axis' own. */

@@ -5,7 +5,8 @@ import type { Api } from '../api';
 import type { Bookmarks } from './bookmarks';
 import { devicesOf } from '../shell/model';
 import type { Axis } from '../shell/state';
-import { bytes, count, deviceName, time } from '../base/format';
+import { bytes, deviceName, time } from '../base/format';
+import { count, t } from '../base/l10n';
 
 /** A mark at its place on an axis. */
 export interface Flag {
@@ -61,12 +62,12 @@ export function markX(mark: Mark, axis: Axis): number {
 }
 
 export function flagText(mark: Mark): string {
-  return mark.kind === 'oom' ? `Out of memory: ${bytes(mark.size_bytes)}` : 'Snapshot taken';
+  return mark.kind === 'oom' ? t('Out of memory: {0}', bytes(mark.size_bytes)) : t('Snapshot taken');
 }
 
 /** "Device 1, 1.204 s: 512 MiB" */
 export function markName(mark: Mark, devices: readonly Pick<DeviceInfo, 'device' | 'name'>[]): string {
-  const when = mark.x_time_us === null ? `event ${count(mark.moment)}` : time(mark.x_time_us);
+  const when = mark.x_time_us === null ? t('event {0}', count(mark.moment)) : time(mark.x_time_us);
   const where = devices.length > 1 ? `${deviceName(devices, mark.device)}, ${when}` : when;
   return `${where}: ${bytes(mark.size_bytes)}`;
 }

@@ -2,6 +2,7 @@
 
 import type { Gap } from '../../../extension/shared/protocol.gen';
 import { bytes } from '../base/format';
+import { t } from '../base/l10n';
 
 export interface GapPart {
   readonly name: string;
@@ -13,33 +14,33 @@ export interface GapPart {
 /** The parts that add up to what is reserved; those that are nothing at this moment are left out, but the first. */
 export function gapParts(gap: Gap): GapPart[] {
   const parts: GapPart[] = [
-    { name: 'Requested', bytes: gap.requested_bytes, why: 'what was asked for, in blocks in use' },
+    { name: t('Requested'), bytes: gap.requested_bytes, why: t('what was asked for, in blocks in use') },
     {
-      name: 'Rounding',
+      name: t('Rounding'),
       bytes: gap.rounding_bytes,
-      why:
-        'what blocks in use are larger than what was asked for; the file has the blocks of what is live at its end, ' +
-        'others are inferred from the allocator’s rules and are at least that large',
+      why: t(
+        'what blocks in use are larger than what was asked for; the file has the blocks of what is live at its end, others are inferred from the allocator’s rules and are at least that large',
+      ),
     },
     {
-      name: 'Pending free',
+      name: t('Pending free'),
       bytes: gap.pending_bytes,
-      why: 'freed by the program, waiting for work on another stream',
+      why: t('freed by the program, waiting for work on another stream'),
     },
     {
-      name: 'Inactive in split segments',
+      name: t('Inactive in split segments'),
       bytes: gap.inactive_split_bytes,
-      why: 'free, but other blocks hold the segment, so it can’t be given back',
+      why: t('free, but other blocks hold the segment, so it can’t be given back'),
     },
     {
-      name: 'Free in expandable segments',
+      name: t('Free in expandable segments'),
       bytes: gap.expandable_free_bytes,
-      why: 'free; whole pages of it can be given back',
+      why: t('free; whole pages of it can be given back'),
     },
     {
-      name: 'Wholly free segments',
+      name: t('Wholly free segments'),
       bytes: gap.wholly_free_bytes,
-      why: 'without any block: torch.cuda.empty_cache() gives them back',
+      why: t('without any block: torch.cuda.empty_cache() gives them back'),
     },
   ];
   return parts.filter((part, i) => i === 0 || part.bytes !== 0);
@@ -50,10 +51,10 @@ export function gapParts(gap: Gap): GapPart[] {
  * then what was reserved isn't known, and the blocks in use are all there is to name.
  */
 export function gapSentence(gap: Gap, known = true): string {
-  const [requested, ...rest] = gapParts(gap);
-  const others = rest.map((part) => `${bytes(part.bytes)} ${part.name.toLowerCase()}`).join(', ');
-  const parts = `${bytes(requested?.bytes ?? 0)} requested${others && `, ${others}`}.`;
+  const parts = gapParts(gap)
+    .map((part) => `${bytes(part.bytes)} ${part.name.toLowerCase()}`)
+    .join(', ');
   return known
-    ? `Reserved ${bytes(gap.reserved_bytes)}: ${parts}`
-    : `Active ${bytes(gap.active_bytes)}: ${parts} What was reserved is not in the file.`;
+    ? t('Reserved {0}: {1}.', bytes(gap.reserved_bytes), parts)
+    : t('Active {0}: {1}. What was reserved is not in the file.', bytes(gap.active_bytes), parts);
 }

@@ -11,7 +11,9 @@ import { areaColours, areaName } from './scene/areas';
 import { bandColour, type Palette } from './scene/paint';
 import type { Axis } from '../shell/state';
 import { debounce } from '../widgets/dom';
-import { count, time } from '../base/format';
+import { time } from '../base/format';
+import { count, t } from '../base/l10n';
+import { Latest } from '../base/latest';
 import type { Tooltip, TooltipModel } from '../widgets/tooltip';
 
 export interface HoverContext {
@@ -38,7 +40,7 @@ const CACHED = 256;
 
 export class Hover {
   private at: Point | null = null;
-  private pending: Pending<unknown> | null = null;
+  private readonly latest = new Latest();
   private readonly there = new Map<string, AllocationSummary | null>();
   private readonly refreshSoon = debounce(REST_MS, () => {
     this.refresh();
@@ -53,8 +55,7 @@ export class Hover {
   move(at: Point | null): void {
     this.at = at;
     this.context.plot.setCursor(at);
-    this.pending?.cancel();
-    this.pending = null;
+    this.latest.cancel();
     this.refresh();
     if (at) this.askSoon();
     else {
@@ -154,8 +155,8 @@ export class Hover {
 
   /** The column shows one real moment; its time is known to about a pixel from the axis. */
   private momentText(moment: number): string {
-    if (this.context.device().events === 0) return 'when the snapshot was made';
-    const event = `event ${count(moment)}`;
+    if (this.context.device().events === 0) return t('when the snapshot was made');
+    const event = t('event {0}', count(moment));
     if (this.context.axis() === 'event' || !this.at) return event;
     return `${time(this.context.plot.dataAt(this.at.x, 0).x)} · ${event}`;
   }
@@ -172,15 +173,13 @@ export class Hover {
         this.refresh();
         return;
       }
-      const pending = api.request('memlens/stack', { allocation });
-      this.await(pending, pending.answer, (answer) => {
+      this.await(api.request('memlens/stack', { allocation }), (answer) => {
         names.learn([answer.allocation]);
       });
     } else if (hit.merged > 0) {
       const key = this.key(g, hit);
       if (this.there.has(key)) return;
-      const pending = this.context.askThere(g.moment[hit.column] ?? 0, hit.yBytes);
-      this.await(pending, pending.answer, (answer) => {
+      this.await(this.context.askThere(g.moment[hit.column] ?? 0, hit.yBytes), (answer) => {
         if (this.there.size > CACHED) this.there.clear();
         this.there.set(key, answer.allocation);
         if (answer.allocation) names.learn([answer.allocation]);
@@ -188,18 +187,15 @@ export class Hover {
     }
   }
 
-  private await<T>(pending: Pending<unknown>, answer: Promise<T>, use: (answer: T) => void): void {
-    this.pending = pending;
-    answer.then(
-      (value) => {
-        if (this.pending === pending) this.pending = null;
-        use(value);
+  private await<T>(pending: Pending<T>, use: (answer: T) => void): void {
+    this.latest.ask(
+      pending,
+      (answer) => {
+        use(answer);
         this.refresh();
       },
-      () => {
-        // A hover without details still shows its size; the click will say what is wrong.
-        if (this.pending === pending) this.pending = null;
-      },
+      // a hover without details still shows its size; the click will say what is wrong
+      () => undefined,
     );
   }
 

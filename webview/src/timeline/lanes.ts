@@ -1,14 +1,15 @@
 // Annotations along the run, above every picture: what the run said of itself, and when.
 
+import { count, plural, t } from '../base/l10n';
+import { Latest } from '../base/latest';
 import type {
   AnnotationItem,
   AnnotationLane,
   AnnotationsAnswer,
 } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../api';
 import type { Change, ViewContext } from '../shell/context';
 import { debounce, element, icon, replace, setText } from '../widgets/dom';
-import { count, counted, time } from '../base/format';
+import { time } from '../base/format';
 import { shorten } from '../base/text';
 
 const ASK_AFTER_MS = 90;
@@ -17,10 +18,10 @@ const LEAST_PX = 4;
 const TEXT_FROM_PX = 26;
 const HUES = 6;
 const KINDS: Record<AnnotationLane['kind'], string> = {
-  annotations: 'Annotations',
-  annotate: 'Annotate',
-  user_metadata: 'Metadata',
-  compile_context: 'Compile',
+  annotations: t('Annotations'),
+  annotate: t('Annotate'),
+  user_metadata: t('Metadata'),
+  compile_context: t('Compile'),
 };
 
 interface Shown {
@@ -33,7 +34,7 @@ export class Lanes {
   readonly root = element('section', {
     class: 'lanes',
     hidden: true,
-    attributes: { 'aria-label': 'Annotations along the run' },
+    attributes: { 'aria-label': t('Annotations along the run') },
   });
   private readonly fold: HTMLButtonElement;
   private readonly noiseButton: HTMLButtonElement;
@@ -41,7 +42,7 @@ export class Lanes {
   private open = true;
   private noise = false;
   private items: Shown[] = [];
-  private pending: Pending<AnnotationsAnswer> | null = null;
+  private readonly latest = new Latest();
   /** The part of the run that was asked for, and how wide a pixel of it was. */
   private asked = { x0: 0, x1: 0, pixel: 0 };
   private readonly askSoon = debounce(ASK_AFTER_MS, () => {
@@ -54,7 +55,7 @@ export class Lanes {
       {
         class: 'lanes-fold',
         type: 'button',
-        title: 'Annotations',
+        title: t('Annotations'),
         attributes: { 'aria-expanded': 'true' },
         on: {
           click: () => {
@@ -63,7 +64,7 @@ export class Lanes {
         },
       },
       icon('chevron'),
-      element('span', {}, 'Annotations'),
+      element('span', {}, t('Annotations')),
     );
     this.noiseButton = element('button', {
       class: 'lanes-noise',
@@ -100,7 +101,7 @@ export class Lanes {
 
   dispose(): void {
     this.askSoon.cancel();
-    this.pending?.cancel();
+    this.latest.cancel();
   }
 
   private get width(): number {
@@ -125,7 +126,6 @@ export class Lanes {
       return;
     }
     const width = this.body.clientWidth || 800;
-    this.pending?.cancel();
     this.asked = { x0: x0 - span / 2, x1: x1 + span / 2, pixel: span / width };
     const pending = api.request('memlens/annotations', {
       device: device.device,
@@ -135,12 +135,12 @@ export class Lanes {
       columns: Math.min(Math.max(Math.round((2 * width) / LEAST_PX), 1), 8192),
       noise: this.noise,
     });
-    this.pending = pending;
-    pending.answer.then(
+    this.latest.ask(
+      pending,
       (answer) => {
         this.show(answer);
       },
-      (error: unknown) => {
+      (error) => {
         this.context.failed(error);
       },
     );
@@ -150,13 +150,16 @@ export class Lanes {
     const { shown, noise, noise_names, unmatched } = answer;
     this.root.hidden = answer.lanes.length === 0 && noise === 0;
     this.noiseButton.hidden = noise === 0;
-    setText(this.noiseButton, this.noise ? `Hide ${count(noise)}` : `${count(noise)} hidden`);
-    this.noiseButton.title =
-      `${counted(noise, 'annotation')} of the compiler's own timing or often and very short: ` +
-      noise_names.map((name) => shorten(name, 60)).join(', ');
+    setText(this.noiseButton, this.noise ? t('Hide {0}', count(noise)) : t('{0} hidden', count(noise)));
+    this.noiseButton.title = plural(
+      noise,
+      '{0} annotation of the compiler’s own timing or often and very short: {1}',
+      '{0} annotations of the compiler’s own timing or often and very short: {1}',
+      noise_names.map((name) => shorten(name, 60)).join(', '),
+    );
+    const annotations = plural(shown, '{0} annotation', '{0} annotations');
     this.fold.title =
-      counted(shown, 'annotation') +
-      (unmatched > 0 ? `; of ${count(unmatched)} the file has only one end` : '');
+      unmatched > 0 ? t('{0}; of {1} the file has only one end', annotations, count(unmatched)) : annotations;
     const focused = this.items.findIndex(({ button }) => button === document.activeElement);
     this.items = [];
     const rows = answer.lanes.map((lane, row) => {
@@ -230,7 +233,7 @@ export class Lanes {
       const margin = Math.max((item.x1 - item.x0) * 0.05, this.context.bounds.minWidth / 2);
       this.context.moveTo(item.x0 - margin, item.x1 + margin, true);
     }
-    this.context.say(`${describe(item, this.context.axis)}: between the cursors`);
+    this.context.say(t('{0}: between the cursors', describe(item, this.context.axis)));
   }
 
   private setOpen(open: boolean): void {
@@ -269,7 +272,7 @@ export class Lanes {
 }
 
 function laneName(lane: AnnotationLane): string {
-  return lane.depth === 0 ? KINDS[lane.kind] : `${KINDS[lane.kind]}, level ${lane.depth + 1}`;
+  return lane.depth === 0 ? KINDS[lane.kind] : t('{0}, level {1}', KINDS[lane.kind], lane.depth + 1);
 }
 
 /** "Optimizer.step#AdamW.step, 12.1 ms, events 102 to 244". */
@@ -279,10 +282,11 @@ export function describe(item: AnnotationItem, axis: 'time' | 'event'): string {
   const events = item.to_moment - item.from_moment;
   parts.push(
     events > 0
-      ? `events ${count(item.from_moment + 1)} to ${count(item.to_moment)}`
-      : 'no event of this device',
+      ? t('events {0} to {1}', count(item.from_moment + 1), count(item.to_moment))
+      : t('no event of this device'),
   );
-  if (item.unmatched) parts.push(`its ${item.unmatched} is not in the file`);
+  if (item.unmatched === 'start') parts.push(t('its start is not in the file'));
+  else if (item.unmatched) parts.push(t('its end is not in the file'));
   return parts.join(', ');
 }
 

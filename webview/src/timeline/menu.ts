@@ -1,6 +1,7 @@
 // What the menu of a timeline's toolbar offers: whatever is not needed always. Most of it has a key as well.
 
 import { AREA_KINDS, type ViewState } from '../../../extension/shared/messages';
+import { t } from '../base/l10n';
 import type { Action } from '../shell/keys';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
 
@@ -41,35 +42,52 @@ export function timelineMenu(state: TimelineMenu): readonly MenuEntry[] {
   });
   const { axis, colour, areas } = state;
   return [
-    item('Zoom In', '+', 'zoomIn'),
-    item('Zoom Out', '-', 'zoomOut'),
-    check('Zoom to a Box', 'B', 'boxTool', state.boxTool),
-    item('Show Everything', '0', 'fit'),
-    item('Go to the Peak', 'P', 'peak'),
-    ...(state.hasEvents ? [item('Add Bookmark…', 'K', 'addBookmark')] : []),
+    item(t('Zoom In'), '+', 'zoomIn'),
+    item(t('Zoom Out'), '-', 'zoomOut'),
+    check(t('Zoom to a Box'), 'B', 'boxTool', state.boxTool),
+    item(t('Show Everything'), '0', 'fit'),
+    item(t('Go to the Peak'), 'P', 'peak'),
+    ...(state.hasEvents ? [item(t('Add Bookmark…'), 'K', 'addBookmark')] : []),
     ...(state.hasTimes
       ? [
           null,
-          radio('Axis: Time', 'A', 'toggleAxis', axis === 'time'),
-          radio('Axis: Events', 'A', 'toggleAxis', axis === 'event'),
+          radio(t('Axis: Time'), 'A', 'toggleAxis', axis === 'time'),
+          radio(t('Axis: Events'), 'A', 'toggleAxis', axis === 'event'),
         ]
       : []),
     null,
     ...AREA_KINDS.filter((kind) => kind !== 'category' || state.hasCategories).map((kind) =>
-      radio(`Group by ${kind}`, 'G', `group.${kind}`, areas === kind),
+      radio(groupTitle(kind), 'G', `group.${kind}`, areas === kind),
     ),
-    radio('PyTorch order', 'G', 'group.none', areas === null),
+    radio(t('PyTorch order'), 'G', 'group.none', areas === null),
     ...(state.hasCategories && areas === null
       ? [
           null,
-          radio('Colours: Stack', 'C', 'toggleColour', colour === 'stack'),
-          radio('Colours: Category', 'C', 'toggleColour', colour === 'category'),
+          radio(t('Colours: Stack'), 'C', 'toggleColour', colour === 'stack'),
+          radio(t('Colours: Category'), 'C', 'toggleColour', colour === 'category'),
         ]
       : []),
     null,
-    check('Panel', 'T', 'togglePane', state.panel),
-    item('Maximize Panel', 'Shift+T', 'toggleTall'),
-    check('Details', 'S', 'togglePanel', state.details),
+    check(t('Panel'), 'T', 'togglePane', state.panel),
+    item(t('Maximize Panel'), 'Shift+T', 'toggleTall'),
+    check(t('Details'), 'S', 'togglePanel', state.details),
     ...state.share,
   ];
+}
+
+function groupTitle(kind: NonNullable<ViewState['areas']>): string {
+  switch (kind) {
+    case 'line':
+      return t('Group by line');
+    case 'function':
+      return t('Group by function');
+    case 'module':
+      return t('Group by module');
+    case 'category':
+      return t('Group by category');
+    case 'file':
+      return t('Group by file');
+    case 'size':
+      return t('Group by size');
+  }
 }

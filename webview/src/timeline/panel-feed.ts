@@ -1,5 +1,6 @@
 // The details at the side: open while something is selected, and what is said of it.
 
+import { t } from '../base/l10n';
 import type { DeviceInfo, LineAnswer, StackAnswer } from '../../../extension/shared/protocol.gen';
 import type { Arrangement } from './arrangement';
 import type { Colours } from '../canvas/palette';
@@ -39,14 +40,28 @@ export class PanelFeed {
     this.showStack(answer);
     const { title, place } = nameOf(allocation);
     const where = place === null ? title : `${title}, ${place}`;
-    const same = ` Same stack${this.filtered}: ${sameStackSentence(answer.same_stack)}.`;
-    this.say(`${bytes(allocation.size_bytes)}, ${where}.${partsOf(answer).length > 0 ? same : ''}`);
+    const what = t('{0}, {1}.', bytes(allocation.size_bytes), where);
+    if (partsOf(answer).length === 0) {
+      this.say(what);
+      return;
+    }
+    const same = sameStackSentence(answer.same_stack);
+    this.say(
+      this.filtered
+        ? t('{0} Same stack (filtered): {1}.', what, same)
+        : t('{0} Same stack: {1}.', what, same),
+    );
   }
 
   lineShown(answer: LineAnswer): void {
     this.open();
     this.showLine(answer);
-    this.say(`Line ${answer.line}${this.filtered}: ${sameStackSentence(answer.totals)}.`);
+    const sums = sameStackSentence(answer.totals);
+    this.say(
+      this.filtered
+        ? t('Line {0} (filtered): {1}.', answer.line, sums)
+        : t('Line {0}: {1}.', answer.line, sums),
+    );
   }
 
   cleared(): void {
@@ -83,8 +98,8 @@ export class PanelFeed {
     this.parts.panel.showLine(answer, this.owner.filter !== '');
   }
 
-  private get filtered(): string {
-    return this.owner.filter === '' ? '' : ' (filtered)';
+  private get filtered(): boolean {
+    return this.owner.filter !== '';
   }
 
   private showDevice(): void {

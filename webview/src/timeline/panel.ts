@@ -1,5 +1,6 @@
 // The panel at the side: the selected allocation with its stack, a source line's allocations, or the device's figures.
 
+import { count, plural, t } from '../base/l10n';
 import type {
   AllocationSummary,
   DeviceInfo,
@@ -14,14 +15,12 @@ import {
   bytes,
   categoryName,
   codeClass,
-  count,
-  counted,
   exactBytes,
   hasSource,
   nameOf,
   placeOf,
   peakText,
-  STATES,
+  stateName,
   time,
 } from '../base/format';
 import {
@@ -47,7 +46,7 @@ export interface PanelActions {
 }
 
 export class Panel {
-  readonly root = element('aside', { class: 'panel', attributes: { 'aria-label': 'Details' } });
+  readonly root = element('aside', { class: 'panel', attributes: { 'aria-label': t('Details') } });
   private readonly body = element('div', { class: 'panel-body' });
   private readonly title = element('h2', {});
   private readonly buttons = element('div', { class: 'panel-buttons' });
@@ -65,8 +64,8 @@ export class Panel {
 
   /** Selected, but the answer is still on its way. */
   showWaiting(sizeBytes: number | null): void {
-    this.begin(sizeBytes === null ? 'Allocation' : bytes(sizeBytes), ['clear']);
-    replace(this.body, element('p', { class: 'hint' }, 'Fetching its stack…'));
+    this.begin(sizeBytes === null ? t('Allocation') : bytes(sizeBytes), ['clear']);
+    replace(this.body, element('p', { class: 'hint' }, t('Fetching its stack…')));
   }
 
   /** `filtered`: the totals are of what fits the filter. `byAddress`: neighbours are those of the memory map. */
@@ -90,21 +89,21 @@ export class Panel {
         element('bdi', { class: codeClass(allocation) }, shorten(named.title, 120)),
         hasSource(label)
           ? sourceLink(label, this.actions.open)
-          : element('p', { class: 'hint' }, 'The file has no Python frame for this allocation.'),
+          : element('p', { class: 'hint' }, t('The file has no Python frame for this allocation.')),
       ),
       bare ? null : sameStackText(answer.same_stack, filtered),
       element(
         'div',
-        { class: 'steps', role: 'group', attributes: { 'aria-label': 'Neighbours' } },
-        this.step('left', 'Previous of this stack', 'previousSameStack', '['),
-        this.step('right', 'Next of this stack', 'nextSameStack', ']'),
-        this.step('down', byAddress ? 'At a lower address' : 'Older, below', 'older', 'Alt+ArrowDown'),
-        this.step('up', byAddress ? 'At a higher address' : 'Younger, above', 'younger', 'Alt+ArrowUp'),
+        { class: 'steps', role: 'group', attributes: { 'aria-label': t('Neighbours') } },
+        this.step('left', t('Previous of this stack'), 'previousSameStack', '['),
+        this.step('right', t('Next of this stack'), 'nextSameStack', ']'),
+        this.step('down', byAddress ? t('At a lower address') : t('Older, below'), 'older', 'Alt+ArrowDown'),
+        this.step('up', byAddress ? t('At a higher address') : t('Younger, above'), 'younger', 'Alt+ArrowUp'),
       ),
       // of what has no stack the title says why
       ...parts.flatMap((part) => this.part(part, label)),
       ...this.freedBy(answer.freed_frames, bare),
-      element('h3', {}, 'Allocation'),
+      element('h3', {}, t('Allocation')),
       allocationFacts(allocation, answer.inferred_module),
     );
     this.body.scrollTop = 0;
@@ -128,11 +127,11 @@ export class Panel {
       this.lists.push(made);
       return made.root;
     };
-    return unfolded ? [element('h3', {}, 'Freed by'), list()] : [foldedSection('Freed by', list)];
+    return unfolded ? [element('h3', {}, t('Freed by')), list()] : [foldedSection(t('Freed by'), list)];
   }
 
   showLine(answer: LineAnswer, filtered: boolean): void {
-    this.begin(`Line ${answer.line}`, ['clear']);
+    this.begin(t('Line {0}', answer.line), ['clear']);
     const { totals } = answer;
     replace(
       this.body,
@@ -149,22 +148,26 @@ export class Panel {
             'p',
             { class: 'hint' },
             filtered
-              ? 'Nothing that fits the filter has this line in its stack.'
-              : 'No allocation in this snapshot has this line in its stack.',
+              ? t('Nothing that fits the filter has this line in its stack.')
+              : t('No allocation in this snapshot has this line in its stack.'),
           )
         : element(
             'p',
             {},
-            `Highlighted: what this line allocated, by ${counted(answer.stacks.length, 'stack')}.`,
+            plural(
+              answer.stacks.length,
+              'Highlighted: what this line allocated, by {0} stack.',
+              'Highlighted: what this line allocated, by {0} stacks.',
+            ),
           ),
-      filtered && element('p', { class: 'hint' }, 'Of what fits the filter, on this device.'),
+      filtered && element('p', { class: 'hint' }, t('Of what fits the filter, on this device.')),
       totalFacts(totals),
       totals.largest_allocation !== null && this.largestButton(totals.largest_allocation),
     );
   }
 
   showProblem(message: string, advice: string): void {
-    this.begin('No answer', ['clear']);
+    this.begin(t('No answer'), ['clear']);
     replace(
       this.body,
       element('p', { role: 'alert' }, element('bdi', {}, visible(message))),
@@ -185,9 +188,9 @@ export class Panel {
     replace(this.title, colour && swatch, title);
     replace(
       this.buttons,
-      buttons.includes('zoom') && this.button('fit', 'Zoom to it', 'zoomToSelection', 'z'),
-      buttons.includes('clear') && this.button('close', 'Clear', 'clearSelection', 'Escape'),
-      buttons.length === 0 && this.button('close', 'Close Details', 'togglePanel', 's'),
+      buttons.includes('zoom') && this.button('fit', t('Zoom to it'), 'zoomToSelection', 'z'),
+      buttons.includes('clear') && this.button('close', t('Clear'), 'clearSelection', 'Escape'),
+      buttons.length === 0 && this.button('close', t('Close Details'), 'togglePanel', 's'),
     );
   }
 
@@ -220,7 +223,7 @@ export class Panel {
           },
         },
       },
-      'Select the largest',
+      t('Select the largest'),
     );
   }
 }
@@ -244,7 +247,13 @@ function sourceLink(frame: Frame, open: OpenSource): HTMLElement {
 
 /** "128 allocations, 1.2 GiB allocated in total, 300 MiB live at the peak" */
 export function sameStackSentence(totals: Totals): string {
-  return `${counted(totals.count, 'allocation')}, ${bytes(totals.total_bytes)} allocated in total, ${bytes(totals.live_at_peak_bytes)} live at the peak`;
+  return plural(
+    totals.count,
+    '{0} allocation, {1} allocated in total, {2} live at the peak',
+    '{0} allocations, {1} allocated in total, {2} live at the peak',
+    bytes(totals.total_bytes),
+    bytes(totals.live_at_peak_bytes),
+  );
 }
 
 function sameStackText(totals: Totals, filtered: boolean): HTMLElement {
@@ -254,7 +263,7 @@ function sameStackText(totals: Totals, filtered: boolean): HTMLElement {
     element(
       'span',
       { class: 'same-stack-title' },
-      filtered ? 'Same stack, of what fits the filter' : 'Same stack',
+      filtered ? t('Same stack, of what fits the filter') : t('Same stack'),
     ),
     element('span', {}, sameStackSentence(totals)),
   );
@@ -277,63 +286,65 @@ function facts(rows: readonly Fact[]): HTMLElement {
   );
 }
 
+function momentText(moment: number, at: number | null): string {
+  return at === null ? t('event {0}', count(moment)) : t('{0} (event {1})', time(at), count(moment));
+}
+
+/** "1.2 GiB in 34 allocations" */
+function inAllocations(size: number, many: number): string {
+  return plural(many, '{1} in {0} allocation', '{1} in {0} allocations', bytes(size));
+}
+
 function deviceFacts(d: DeviceInfo): HTMLElement {
-  const live = `${bytes(d.live_at_end_bytes)} in ${counted(d.live_at_end_count, 'allocation')}`;
+  const live = inAllocations(d.live_at_end_bytes, d.live_at_end_count);
   const held = d.reserved_at_end_bytes;
-  const reserved: Fact = held === null ? null : ['Reserved at the end', bytes(held), exactBytes(held)];
-  if (d.events === 0) return facts([['Live', live, exactBytes(d.live_at_end_bytes)], reserved]);
+  const reserved: Fact = held === null ? null : [t('Reserved at the end'), bytes(held), exactBytes(held)];
+  if (d.events === 0) return facts([[t('Live'), live, exactBytes(d.live_at_end_bytes)], reserved]);
   return facts([
-    ['Peak', peakText(d), exactBytes(d.peak_bytes)],
-    ['Live at the start', bytes(d.live_at_start_bytes), exactBytes(d.live_at_start_bytes)],
-    ['Live at the end', live, exactBytes(d.live_at_end_bytes)],
+    [t('Peak'), peakText(d), exactBytes(d.peak_bytes)],
+    [t('Live at the start'), bytes(d.live_at_start_bytes), exactBytes(d.live_at_start_bytes)],
+    [t('Live at the end'), live, exactBytes(d.live_at_end_bytes)],
     // Other recorders than the CUDA allocator's know of nothing that is reserved.
     held === 0 ? null : reserved,
-    ['Allocations', count(d.allocations)],
-    ['Events', count(d.events)],
-    d.ooms > 0 ? ['Out of memory', counted(d.ooms, 'time')] : null,
+    [t('Allocations'), count(d.allocations)],
+    [t('Events'), count(d.events)],
+    d.ooms > 0 ? [t('Out of memory'), plural(d.ooms, '{0} time', '{0} times')] : null,
   ]);
 }
 
 function totalFacts(totals: Totals): HTMLElement {
   return facts([
-    ['Total allocated', bytes(totals.total_bytes), exactBytes(totals.total_bytes)],
-    ['Allocations', count(totals.count)],
+    [t('Total allocated'), bytes(totals.total_bytes), exactBytes(totals.total_bytes)],
+    [t('Allocations'), count(totals.count)],
     [
-      'Live at the peak',
-      `${bytes(totals.live_at_peak_bytes)} in ${count(totals.live_at_peak_count)}`,
+      t('Live at the peak'),
+      t('{0} in {1}', bytes(totals.live_at_peak_bytes), count(totals.live_at_peak_count)),
       exactBytes(totals.live_at_peak_bytes),
     ],
-    ['Live at the end', bytes(totals.live_at_end_bytes), exactBytes(totals.live_at_end_bytes)],
-    ['Largest', bytes(totals.largest_bytes), exactBytes(totals.largest_bytes)],
+    [t('Live at the end'), bytes(totals.live_at_end_bytes), exactBytes(totals.live_at_end_bytes)],
+    [t('Largest'), bytes(totals.largest_bytes), exactBytes(totals.largest_bytes)],
   ]);
 }
 
 function allocationFacts(a: AllocationSummary, inferredModule: string | null): HTMLElement {
   const start = a.before_trace
-    ? 'allocated before recording'
-    : a.start_time_us === null
-      ? `event ${count(a.start_moment)}`
-      : `${time(a.start_time_us)} (event ${count(a.start_moment)})`;
-  const end =
-    a.end_moment === null
-      ? 'never freed in the trace'
-      : a.end_time_us === null
-        ? `event ${count(a.end_moment)}`
-        : `${time(a.end_time_us)} (event ${count(a.end_moment)})`;
+    ? t('allocated before recording')
+    : momentText(a.start_moment, a.start_time_us);
+  const end = a.end_moment === null ? t('never freed in the trace') : momentText(a.end_moment, a.end_time_us);
   return facts([
-    ['Requested', `${bytes(a.size_bytes)} (${exactBytes(a.size_bytes)})`],
+    [t('Requested'), `${bytes(a.size_bytes)} (${exactBytes(a.size_bytes)})`],
     a.rounded_bytes === null
       ? null
-      : ['Rounded', `${bytes(a.rounded_bytes)} (${exactBytes(a.rounded_bytes)})`],
-    ['Start', start],
-    ['End', end],
-    a.lifetime_us === null ? null : ['Lifetime', time(a.lifetime_us)],
-    ['State', STATES[a.state]],
-    a.category === null ? null : ['Category', shorten(categoryName(a.category), 60)],
-    inferredModule === null ? null : ['Module', `${shorten(inferredModule, 200)} (inferred)`],
-    a.operator === null ? null : ['Operator', shorten(a.operator, 80)],
-    ['Address', shorten(a.address, 40)],
-    ['Stream', shorten(a.stream, 40)],
-    ['Number', count(a.allocation)],
+      : [t('Rounded'), `${bytes(a.rounded_bytes)} (${exactBytes(a.rounded_bytes)})`],
+    [t('Start'), start],
+    [t('End'), end],
+    a.lifetime_us === null ? null : [t('Lifetime'), time(a.lifetime_us)],
+    [t('State'), stateName(a.state)],
+    a.category === null ? null : [t('Category'), shorten(categoryName(a.category), 60)],
+    inferredModule === null ? null : [t('Module'), t('{0} (inferred)', shorten(inferredModule, 200))],
+    a.operator === null ? null : [t('Operator'), shorten(a.operator, 80)],
+    [t('Address'), shorten(a.address, 40)],
+    [t('Stream'), shorten(a.stream, 40)],
+    [t('Number'), count(a.allocation)],
   ]);
 }

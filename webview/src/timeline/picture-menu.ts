@@ -7,6 +7,8 @@ import { allBut, both, exactly } from '../shell/filter-terms';
 import type { Plot } from './plot';
 import { openMenu, type MenuEntry, type MenuItem } from '../widgets/menu';
 import { hasSource, nameOf } from '../base/format';
+import { t } from '../base/l10n';
+import { Latest } from '../base/latest';
 
 export interface PictureMenuOwner {
   readonly filter: string;
@@ -24,10 +26,10 @@ export interface PictureMenuOwner {
 }
 
 export function listenForMenu(plot: Plot, api: Pick<Api, 'post'>, owner: PictureMenuOwner): void {
-  let asking: Pending<unknown> | null = null;
+  const latest = new Latest();
   plot.surface.addEventListener('contextmenu', (event) => {
     event.preventDefault();
-    asking?.cancel();
+    latest.cancel();
     const box = plot.surface.getBoundingClientRect();
     const hit = plot.hit(event.clientX - box.left, event.clientY - box.top);
     const moment = hit ? plot.geometry?.moment[hit.column] : undefined;
@@ -36,19 +38,18 @@ export function listenForMenu(plot: Plot, api: Pick<Api, 'post'>, owner: Picture
         ...(allocation ? itemsOf(allocation, moment ?? 0, api, owner) : []),
         ...viewItems(moment ?? null, owner),
       ];
-      openMenu(items, event.clientX, event.clientY, 'Picture');
+      openMenu(items, event.clientX, event.clientY, t('Picture'));
     };
     if (!hit || moment === undefined) {
       show(null);
       return;
     }
-    const pending = owner.ask(moment, hit.yBytes);
-    asking = pending;
-    pending.answer.then(
+    latest.ask(
+      owner.ask(moment, hit.yBytes),
       ({ allocation }) => {
-        if (asking === pending) show(allocation);
+        show(allocation);
       },
-      (error: unknown) => {
+      (error) => {
         owner.failed(error);
       },
     );
@@ -69,15 +70,15 @@ function itemsOf(
   const made: MenuEntry[] = [];
   if (hasSource(label))
     made.push(
-      item('Open Line', '', () => {
+      item(t('Open Line'), '', () => {
         owner.open(allocation);
       }),
     );
   made.push(
-    item('Select', '', () => {
+    item(t('Select'), '', () => {
       owner.select(number, moment);
     }),
-    item('Zoom to It', '', () => {
+    item(t('Zoom to It'), '', () => {
       owner.zoomTo(number);
     }),
   );
@@ -86,9 +87,9 @@ function itemsOf(
     const narrow = (more: string) => (): void => {
       owner.setFilter(both(owner.filter, more));
     };
-    made.push(item('Filter to This Line', '', narrow(term)));
+    made.push(item(t('Filter to This Line'), '', narrow(term)));
     const others = allBut(term);
-    if (others !== null) made.push(item('Hide This Line', '', narrow(others)));
+    if (others !== null) made.push(item(t('Hide This Line'), '', narrow(others)));
   }
   return [...made, ...copyItems(api, { name: nameOf(allocation).title, place: label }, null), null];
 }
@@ -98,17 +99,17 @@ function viewItems(moment: number | null, owner: PictureMenuOwner): readonly Men
     ...(moment === null
       ? []
       : [
-          item('Cursor Here', '', () => {
+          item(t('Cursor Here'), '', () => {
             owner.place(moment);
           }),
-          item('Add Bookmark Here…', '', () => {
+          item(t('Add Bookmark Here…'), '', () => {
             owner.bookmark(moment);
           }),
         ]),
-    item('Go to the Peak', 'P', () => {
+    item(t('Go to the Peak'), 'P', () => {
       owner.run('peak');
     }),
-    item('Show Everything', '0', () => {
+    item(t('Show Everything'), '0', () => {
       owner.run('fit');
     }),
   ];

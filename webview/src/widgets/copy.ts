@@ -4,6 +4,7 @@ import type { Frame } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import type { MenuEntry } from './menu';
 import { csvLine } from '../sql/rows';
+import { t } from '../base/l10n';
 import { visible } from '../base/text';
 
 /** A cell as it is shown; a figure with its exact amount, which CSV has in its place. */
@@ -55,16 +56,16 @@ export function copyItems(
   const { name, place } = row;
   return [
     null,
-    item('Copy Name', () => name),
+    item(t('Copy Name'), () => name),
     ...(place && place.file !== ''
-      ? [item('Copy Path', () => (place.line > 0 ? `${place.file}:${place.line}` : place.file))]
+      ? [item(t('Copy Path'), () => (place.line > 0 ? `${place.file}:${place.line}` : place.file))]
       : []),
     ...(table
       ? [
-          item('Copy Row', () => asText({ heads: [], rows: table.one().rows }).trimStart()),
-          item('Copy Table', () => asText(table.all())),
-          item('Copy Table as Markdown', () => asMarkdown(table.all())),
-          item('Copy Table as CSV', () => asCsv(table.all())),
+          item(t('Copy Row'), () => asText({ heads: [], rows: table.one().rows }).trimStart()),
+          item(t('Copy Table'), () => asText(table.all())),
+          item(t('Copy Table as Markdown'), () => asMarkdown(table.all())),
+          item(t('Copy Table as CSV'), () => asCsv(table.all())),
         ]
       : []),
   ];

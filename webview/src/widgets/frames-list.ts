@@ -1,10 +1,11 @@
 // A stack's frames: one's own code in full, runs of library frames folded.
 
+import { plural, t } from '../base/l10n';
 import type { Frame, StackAnswer } from '../../../extension/shared/protocol.gen';
 import { exactly } from '../shell/filter-terms';
 import { openMenu, type MenuEntry } from './menu';
 import { element, icon, iconButton, replace } from './dom';
-import { counted, hasSource, placeOf } from '../base/format';
+import { hasSource, placeOf } from '../base/format';
 import { fileName } from '../base/paths';
 import { shorten, visible } from '../base/text';
 
@@ -36,19 +37,24 @@ export function partsOf({
   forward_frames: forward,
   stack_of_free: inferred,
 }: Pick<StackAnswer, 'frames' | 'fx_traces' | 'forward_frames' | 'stack_of_free'>): StackPart[] {
-  const hint = 'The stack of its free: in this file frees repeat the stacks of their allocations.';
+  const hint = t('The stack of its free: in this file frees repeat the stacks of their allocations.');
   const parts: StackPart[] = [
     inferred
-      ? { title: 'Allocated by (inferred)', hint, frames }
-      : { title: 'Allocated by', hint: null, frames },
+      ? { title: t('Allocated by (inferred)'), hint, frames }
+      : { title: t('Allocated by'), hint: null, frames },
     ...traces.map(({ of, frames: lines }) => ({
-      title: 'FX trace',
-      hint: `The code that ${shorten(of.function, 60)} (${fileName(of.file)}:${of.line}) was generated from. No callers.`,
+      title: t('FX trace'),
+      hint: t(
+        'The code that {0} ({1}:{2}) was generated from. No callers.',
+        shorten(of.function, 60),
+        fileName(of.file),
+        of.line,
+      ),
       frames: lines,
     })),
     {
-      title: 'Forward stack',
-      hint: 'The forward call whose backward operator allocated this. No callers.',
+      title: t('Forward stack'),
+      hint: t('The forward call whose backward operator allocated this. No callers.'),
       frames: forward,
     },
   ];
@@ -129,8 +135,8 @@ export class FrameList {
     const frame = this.rows.find(({ row }) => target instanceof Node && row.contains(target))?.frame;
     const words = (each: Frame): string => `${each.function} ${pathOf(each)}`.trim();
     return [
-      ...(frame ? [item('Copy Name', frame.function), item('Copy Path', pathOf(frame))] : []),
-      item('Copy Stack', this.frames.map(words).join('\n')),
+      ...(frame ? [item(t('Copy Name'), frame.function), item(t('Copy Path'), pathOf(frame))] : []),
+      item(t('Copy Stack'), this.frames.map(words).join('\n')),
     ];
   }
 
@@ -183,7 +189,7 @@ export class FrameList {
         ),
       );
     } else {
-      const place = frame.file === '' ? 'no file' : shorten(fileName(frame.file), 60);
+      const place = frame.file === '' ? t('no file') : shorten(fileName(frame.file), 60);
       row.append(
         element(
           'div',
@@ -213,8 +219,8 @@ export class FrameList {
     const button = iconButton(
       'filter',
       hasLine
-        ? 'Filter every view to this line, with Shift to its function'
-        : 'Filter every view to this function',
+        ? t('Filter every view to this line, with Shift to its function')
+        : t('Filter every view to this function'),
       (event) => {
         this.actions.narrow(termOf(frame, event.shiftKey));
       },
@@ -265,19 +271,21 @@ export function missingNote(
   return element(
     'p',
     { class: 'frame-note', role: 'alert' },
-    'Not found in this workspace. Looked for ',
+    t('Not found in this workspace. Looked for '),
     element('bdi', { class: 'code' }, shorten(lookedFor, 200)),
     '. ',
-    offer('Locate File…', 'file'),
+    offer(t('Locate File…'), 'file'),
     ' ',
-    offer('Map Folder…', 'folder'),
+    offer(t('Map Folder…'), 'folder'),
   );
 }
 
 function foldTitle(frames: readonly Frame[]): string {
   const native = frames.filter((frame) => frame.kind === 'native').length;
-  if (native === frames.length) return counted(native, 'native frame');
-  return counted(frames.length, native > 0 ? 'library and native frame' : 'library frame');
+  if (native === frames.length) return plural(native, '{0} native frame', '{0} native frames');
+  return native > 0
+    ? plural(frames.length, '{0} library and native frame', '{0} library and native frames')
+    : plural(frames.length, '{0} library frame', '{0} library frames');
 }
 
 /** Which files they are of, the first few. */

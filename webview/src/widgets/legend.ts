@@ -1,5 +1,6 @@
 // Names of the categories beside their colours; pressing one lights it up.
 
+import { t } from '../base/l10n';
 import { css, type Rgb } from '../canvas/colour';
 import { element } from './dom';
 import { categoryName } from '../base/format';
@@ -13,7 +14,7 @@ export function legend(
 ): HTMLElement {
   return element(
     'div',
-    { class: 'legend', role: 'group', attributes: { 'aria-label': 'Categories' } },
+    { class: 'legend', role: 'group', attributes: { 'aria-label': t('Categories') } },
     ...names.map((name, i) => {
       const swatch = element('span', { class: 'swatch' });
       const colour = colours[i];

@@ -2,6 +2,7 @@
 
 import type { Api } from '../api';
 import { copyItems, type CopiedCell } from './copy';
+import { exactBytes } from '../base/format';
 import { openMenu } from './menu';
 
 const CELLS = ':scope > th, :scope > td, :scope > [role=gridcell]';
@@ -32,9 +33,21 @@ export function openTableMenu(api: Pick<Api, 'post'>, event: MouseEvent): boolea
 function cellsOf(row: Element): CopiedCell[] {
   return Array.from(row.querySelectorAll<HTMLElement>(CELLS), (cell) => {
     const shown = textOf(cell);
-    const [, exact] = /^([\d,]+) bytes/.exec(cell.title) ?? /^([\d,]+)$/.exec(shown) ?? [];
-    return exact === undefined ? shown : { shown, exact: Number(exact.replaceAll(',', '')) };
+    const exact = bytesOf(cell.title) ?? (/^[\d,]+$/.test(shown) ? numberOf(shown) : null);
+    return exact === null ? shown : { shown, exact };
   });
+}
+
+function numberOf(text: string): number {
+  return Number(text.replaceAll(',', ''));
+}
+
+/** The number in what `exactBytes` made; null of another text. */
+function bytesOf(title: string): number | null {
+  const [digits] = /\d[\d,]*/.exec(title) ?? [];
+  if (digits === undefined) return null;
+  const value = numberOf(digits);
+  return title.startsWith(exactBytes(value)) ? value : null;
 }
 
 /** What is seen of an element, in one line. */

@@ -1,9 +1,10 @@
 // What is under the pointer, in VS Code's hover look.
 
+import { count, plural, t } from '../base/l10n';
 import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
 import { css, type Rgb } from '../canvas/colour';
 import { element, replace } from './dom';
-import { bytes, categoryName, codeClass, count, counted, nameOf, STATES, time } from '../base/format';
+import { bytes, categoryName, codeClass, nameOf, stateName, time } from '../base/format';
 import { shorten } from '../base/text';
 
 export interface TooltipModel {
@@ -53,7 +54,7 @@ export class Tooltip {
           ? element(
               'div',
               { class: 'muted' },
-              `of ${model.area.name}: ${areaFigures(model.area, model.column.totalBytes)}`,
+              t('of {0}: {1}', model.area.name, areaFigures(model.area, model.column.totalBytes)),
             )
           : areaPart(model.area, model.column.totalBytes, model.merged?.there ?? null)),
       ...model.place.map((text) => element('div', { class: 'tooltip-place' }, text)),
@@ -98,21 +99,21 @@ function mergedPart(merged: NonNullable<TooltipModel['merged']>): HTMLElement {
       'div',
       { class: 'tooltip-head' },
       element('span', { class: 'swatch merged' }),
-      element('strong', {}, counted(merged.count, 'allocation')),
-      element('span', {}, `about ${bytes(merged.bytes)}`),
+      element('strong', {}, plural(merged.count, '{0} allocation', '{0} allocations')),
+      element('span', {}, t('about {0}', bytes(merged.bytes))),
     ),
     element(
       'div',
       { class: 'muted' },
       merged.count === 1
-        ? 'Under a pixel here: zoom in to see it'
-        : 'Each under a pixel here: zoom in to see them',
+        ? t('Under a pixel here: zoom in to see it')
+        : t('Each under a pixel here: zoom in to see them'),
     ),
     merged.there &&
       element(
         'div',
         { class: 'tooltip-there' },
-        element('span', { class: 'muted' }, 'Here: '),
+        element('span', { class: 'muted' }, t('Here: ')),
         `${bytes(merged.there.size_bytes)} `,
         nameLine(merged.there),
       ),
@@ -141,7 +142,7 @@ function areaPart(
       element(
         'div',
         { class: 'tooltip-there' },
-        element('span', { class: 'muted' }, 'Here: '),
+        element('span', { class: 'muted' }, t('Here: ')),
         `${bytes(there.size_bytes)} `,
         nameLine(there),
       ),
@@ -150,17 +151,31 @@ function areaPart(
 
 function areaFigures(area: NonNullable<TooltipModel['area']>, totalBytes: number): string {
   const share = totalBytes > 0 ? ` (${Math.round((100 * area.bytes) / totalBytes)}%)` : '';
-  return `${bytes(area.bytes)}${share} in ${counted(area.count, 'allocation')}`;
+  return plural(
+    area.count,
+    '{1} in {0} allocation',
+    '{1} in {0} allocations',
+    `${bytes(area.bytes)}${share}`,
+  );
 }
 
 function columnPart(column: TooltipModel['column'], ruled: boolean): HTMLElement {
   return element(
     'div',
     { class: ruled ? 'tooltip-column ruled' : 'tooltip-column' },
-    element('div', {}, `${bytes(column.totalBytes)} live in ${counted(column.live, 'allocation')}`),
-    element('div', { class: 'muted' }, column.traced ? `at ${column.at}` : column.at),
+    element(
+      'div',
+      {},
+      plural(
+        column.live,
+        '{1} live in {0} allocation',
+        '{1} live in {0} allocations',
+        bytes(column.totalBytes),
+      ),
+    ),
+    element('div', { class: 'muted' }, column.traced ? t('at {0}', column.at) : column.at),
     column.passed > 0 &&
-      element('div', { class: 'muted' }, `${count(column.passed)} more came and went within this pixel`),
+      element('div', { class: 'muted' }, t('{0} more came and went within this pixel', count(column.passed))),
   );
 }
 
@@ -177,12 +192,14 @@ function nameLine(allocation: AllocationSummary): HTMLElement {
 
 function lifeText(allocation: AllocationSummary): string {
   const parts: string[] = [];
-  if (allocation.lifetime_us !== null) parts.push(`lived ${time(allocation.lifetime_us)}`);
+  if (allocation.lifetime_us !== null) parts.push(t('lived {0}', time(allocation.lifetime_us)));
   else if (allocation.end_moment !== null && !allocation.before_trace) {
-    parts.push(`lived for ${counted(allocation.end_moment - allocation.start_moment, 'event')}`);
+    const events = allocation.end_moment - allocation.start_moment;
+    parts.push(plural(events, 'lived for {0} event', 'lived for {0} events'));
   }
   // of what has no name that is the title already
-  if (allocation.before_trace && codeClass(allocation) !== 'muted') parts.push('allocated before recording');
-  if (allocation.state !== 'freed') parts.push(STATES[allocation.state]);
-  return parts.join(' · ') || STATES[allocation.state];
+  if (allocation.before_trace && codeClass(allocation) !== 'muted')
+    parts.push(t('allocated before recording'));
+  if (allocation.state !== 'freed') parts.push(stateName(allocation.state));
+  return parts.join(' · ') || stateName(allocation.state);
 }

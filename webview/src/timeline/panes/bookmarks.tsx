@@ -6,7 +6,8 @@ import type { ViewContext } from '../../shell/context';
 import { Icon } from '../../widgets/icon';
 import { openMenu, type MenuEntry } from '../../widgets/menu';
 import { element } from '../../widgets/dom';
-import { bytes, counted, hasSource, nameOf } from '../../base/format';
+import { bytes, hasSource, nameOf } from '../../base/format';
+import { plural, t } from '../../base/l10n';
 import { visible } from '../../base/text';
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { Axis } from '../../shell/state';
@@ -37,7 +38,7 @@ export function bookmarksPane(owner: BookmarksOwner): MakePane {
     render(<List owner={owner} context={context} axis={axis} devices={devices} />, root);
     render(<Bar owner={owner} />, bar);
     return made({
-      ...{ id: 'bookmarks', title: 'Bookmarks', usesSet: false, root, bar },
+      ...{ id: 'bookmarks', title: t('Bookmarks'), usesSet: false, root, bar },
       update: (changes) => {
         if (changes.has('axis') || changes.has('device')) axis.value = context.axis;
       },
@@ -55,24 +56,24 @@ function Bar({ owner }: { readonly owner: BookmarksOwner }): VNode {
       <button
         type="button"
         class="text-button"
-        title="Add a bookmark at the cursor, else at the peak (K)"
+        title={t('Add a bookmark at the cursor, else at the peak (K)')}
         aria-keyshortcuts="k"
         onClick={() => {
           owner.add();
         }}
       >
-        Add Bookmark…
+        {t('Add Bookmark…')}
       </button>
       {owner.bookmarks.list.value.length > 0 && (
         <button
           type="button"
           class="text-button"
-          title="Export the bookmarks as JSON"
+          title={t('Export the bookmarks as JSON')}
           onClick={() => {
             owner.bookmarks.export();
           }}
         >
-          Export…
+          {t('Export…')}
         </button>
       )}
     </>
@@ -83,22 +84,24 @@ function List({ owner, context, axis, devices }: ListProps): VNode {
   const all = owner.bookmarks.list.value;
   if (all.length === 0)
     return (
-      <p class="muted bookmarks-none">No bookmarks. Press K to keep the moment at the cursor, with a note.</p>
+      <p class="muted bookmarks-none">
+        {t('No bookmarks. Press K to keep the moment at the cursor, with a note.')}
+      </p>
     );
   return (
     <div class="bookmarks-body">
-      <table aria-label={counted(all.length, 'bookmark')}>
+      <table aria-label={plural(all.length, '{0} bookmark', '{0} bookmarks')}>
         <thead>
           <tr>
-            <th scope="col">Note</th>
-            {devices && <th scope="col">Device</th>}
-            <th scope="col">At</th>
+            <th scope="col">{t('Note')}</th>
+            {devices && <th scope="col">{t('Device')}</th>}
+            <th scope="col">{t('At')}</th>
             <th scope="col" class="number">
-              Live then
+              {t('Live then')}
             </th>
-            <th scope="col">Allocation</th>
+            <th scope="col">{t('Allocation')}</th>
             <th scope="col">
-              <span class="sr-only">Actions</span>
+              <span class="sr-only">{t('Actions')}</span>
             </th>
           </tr>
         </thead>
@@ -133,12 +136,12 @@ function Row({ one, owner, context, axis, devices }: ListProps & { readonly one:
   };
   const label = allocation?.label ?? null;
   const menu: readonly MenuEntry[] = [
-    { text: 'Go to Bookmark', key: 'Enter', run: go },
-    { text: 'Rename…', key: 'F2', run: rename },
-    { text: 'Delete', key: 'Delete', run: remove },
+    { text: t('Go to Bookmark'), key: 'Enter', run: go },
+    { text: t('Rename…'), key: 'F2', run: rename },
+    { text: t('Delete'), key: 'Delete', run: remove },
     null,
     {
-      ...{ text: 'Copy Note', key: '' },
+      ...{ text: t('Copy Note'), key: '' },
       run: () => {
         context.api.post({ type: 'copy', text: note });
       },
@@ -157,23 +160,23 @@ function Row({ one, owner, context, axis, devices }: ListProps & { readonly one:
       }}
       onContextMenu={(event) => {
         event.preventDefault();
-        openMenu(menu, event.clientX, event.clientY, 'Bookmark');
+        openMenu(menu, event.clientX, event.clientY, t('Bookmark'));
       }}
     >
       <th scope="row">
-        <button type="button" class="link bookmark-note" title={`Go to ${when}`} onClick={go}>
-          <bdi>{note === '' ? `Bookmark at ${when}` : visible(note)}</bdi>
+        <button type="button" class="link bookmark-note" title={t('Go to {0}', when)} onClick={go}>
+          <bdi>{note === '' ? t('Bookmark at {0}', when) : visible(note)}</bdi>
         </button>
       </th>
       {devices && <td>{visible(one.device_name)}</td>}
-      <td>{at.is_peak ? `${when} (peak)` : when}</td>
+      <td>{at.is_peak ? t('{0} (peak)', when) : when}</td>
       <td class="number">{bytes(at.live_bytes)}</td>
       <td>
         {allocation && label && hasSource(label) ? (
           <button
             type="button"
             class="link"
-            title={`Open ${visible(label.file)}:${label.line}`}
+            title={visible(t('Open {0}', `${label.file}:${label.line}`))}
             onClick={(event) => {
               context.openFrame(label, event.ctrlKey || event.metaKey);
             }}
@@ -185,10 +188,22 @@ function Row({ one, owner, context, axis, devices }: ListProps & { readonly one:
         )}
       </td>
       <td class="bookmark-actions">
-        <button type="button" class="icon-button" aria-label="Rename" title="Rename (F2)" onClick={rename}>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label={t('Rename')}
+          title={t('Rename (F2)')}
+          onClick={rename}
+        >
           <Icon name="edit" />
         </button>
-        <button type="button" class="icon-button" aria-label="Delete" title="Delete" onClick={remove}>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label={t('Delete')}
+          title={t('Delete')}
+          onClick={remove}
+        >
           <Icon name="close" />
         </button>
       </td>

@@ -3,7 +3,6 @@
 
 import type { AllocatorStateAnswer, SegmentState } from '../../../../extension/shared/protocol.gen';
 
-export const BLOCK_STATES = ['free', 'allocated', 'waiting for its free to complete'] as const;
 /** No allocation. */
 export const NONE = 0xffffffff;
 /** Added to the state of one that the filter leaves out. */

@@ -1,6 +1,7 @@
 // A small curve of a few figures, from nothing to their largest.
 
-const SVG = 'http://www.w3.org/2000/svg';
+import type { VNode } from 'preact';
+
 const WIDTH = 72;
 const HEIGHT = 16;
 
@@ -17,13 +18,10 @@ export function curve(points: readonly number[]): string {
 }
 
 /** Its meaning stands beside it in words, so screen readers skip it. */
-export function sparkline(points: readonly number[]): SVGSVGElement {
-  const svg = document.createElementNS(SVG, 'svg');
-  svg.setAttribute('class', 'sparkline');
-  svg.setAttribute('viewBox', `0 0 ${WIDTH} ${HEIGHT}`);
-  svg.setAttribute('aria-hidden', 'true');
-  const line = document.createElementNS(SVG, 'polyline');
-  line.setAttribute('points', curve(points));
-  svg.append(line);
-  return svg;
+export function Sparkline({ points }: { readonly points: readonly number[] }): VNode {
+  return (
+    <svg class="sparkline" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true">
+      <polyline points={curve(points)} />
+    </svg>
+  );
 }

@@ -1,0 +1,432 @@
+// One out-of-memory event as text and tables. Everything in it can be reached by Tab and read aloud.
+
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren, VNode } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import type {
+  AllocationSummary,
+  Finding,
+  FreePlace,
+  Frame,
+  OomAnswer,
+  PinnedSegment,
+} from '../../../../extension/shared/protocol.gen';
+import { bytes, exactBytes, hasSource, nameOf, placeOf } from '../../base/format';
+import { count, plural, t } from '../../base/l10n';
+import { shorten, visible } from '../../base/text';
+import { Phrase } from '../../widgets/phrase';
+import { SizeCell, TableHead } from '../../widgets/table-parts';
+import { gapParts } from '../gap';
+
+export interface OomActions {
+  goTo(): void;
+  open(frame: Frame, beside: boolean): void;
+  select(allocation: number): void;
+  light(stacks: readonly number[]): void;
+}
+
+interface Part {
+  readonly answer: OomAnswer;
+  readonly actions: OomActions;
+}
+
+const FEW = 8;
+
+export function OomArticle({ answer, actions, device }: Part & { readonly device: string }): VNode {
+  return (
+    <article>
+      <h2>{visible(answer.headline)}</h2>
+      <p class="oom-head">
+        <button
+          type="button"
+          class="button secondary"
+          onClick={() => {
+            actions.goTo();
+          }}
+        >
+          {t('Go to the event')}
+        </button>
+        <span>{visible(t('{0}, stream {1}', device, streamName(answer.stream)))}</span>
+        {answer.pool !== null && <span>{visible(t('pool {0}', answer.pool))}</span>}
+        <span>
+          {answer.asked_at === null ? (
+            <bdi>{visible(answer.asked_by)}</bdi>
+          ) : (
+            <Phrase
+              text={t('asked for at {0}')}
+              parts={[<FrameLink frame={answer.asked_at} actions={actions} />]}
+            />
+          )}
+        </span>
+      </p>
+      <div class="oom-columns">
+        <div>
+          <Findings title={t('What happened')} advice={false} answer={answer} actions={actions} />
+          <Findings title={t('What would have helped')} advice={true} answer={answer} actions={actions} />
+        </div>
+        <div>
+          <GapTable answer={answer} />
+          <PlacesTable answer={answer} />
+        </div>
+      </div>
+      <LinesTable answer={answer} actions={actions} />
+      <PinningTable answer={answer} actions={actions} />
+      <PinnedTable answer={answer} actions={actions} />
+    </article>
+  );
+}
+
+function Findings({
+  title,
+  advice,
+  answer,
+  actions,
+}: Part & { readonly title: string; readonly advice: boolean }): VNode | null {
+  const mine = answer.findings.filter((finding) => finding.advice === advice);
+  if (mine.length === 0) return null;
+  return (
+    <>
+      <h3>{title}</h3>
+      <ul class="oom-findings">
+        {mine.map((finding, i) => (
+          <FindingItem key={i} finding={finding} actions={actions} />
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function FindingItem({
+  finding: { text, frame, allocation, code },
+  actions,
+}: {
+  readonly finding: Finding;
+  readonly actions: OomActions;
+}): VNode {
+  return (
+    <li data-code={code}>
+      <bdi>{visible(text)}</bdi> {hasSource(frame) && <FrameLink frame={frame} actions={actions} />}
+      {frame !== null && allocation !== null && ' '}
+      {allocation !== null && (
+        <AllocationLink text={t('Show the allocation')} allocation={allocation} actions={actions} />
+      )}
+    </li>
+  );
+}
+
+function GapTable({ answer: { gap, segments_known: known } }: Pick<Part, 'answer'>): VNode {
+  return (
+    <LongTable
+      title={
+        known ? t('Reserved: {0}', bytes(gap.reserved_bytes)) : t('Active: {0}', bytes(gap.active_bytes))
+      }
+      columns={[t('What'), t('Bytes')]}
+      rows={gapParts(gap)}
+      cells={({ name, bytes: size }) => (
+        <>
+          <td>{name}</td>
+          <ShareCell size={size} of={gap.reserved_bytes} />
+        </>
+      )}
+    />
+  );
+}
+
+function placeName(why: FreePlace['why']): string {
+  switch (why) {
+    case 'usable':
+      return t('For this request');
+    case 'rest':
+      return t('Slivers of at most 1 MiB, which aren’t split off');
+    case 'other_size_class':
+      return t('Segments of the other size class');
+    case 'other_pool':
+      return t('Private pools that are not the request’s');
+    case 'other_stream':
+      return t('Segments of other streams');
+  }
+}
+
+function PlacesTable({ answer }: Pick<Part, 'answer'>): VNode | null {
+  return (
+    <LongTable
+      title={t('Free within segments')}
+      columns={[t('Where'), t('Bytes'), t('Pieces'), t('Largest')]}
+      rows={answer.places}
+      cells={(place) => (
+        <>
+          <td>{placeName(place.why)}</td>
+          <ShareCell size={place.bytes} of={answer.gap.reserved_bytes} />
+          <td class="number">{count(place.pieces)}</td>
+          <td
+            class="number"
+            title={visible(t('at {0}, {1}', place.largest_address, exactBytes(place.largest_bytes)))}
+          >
+            {bytes(place.largest_bytes)}
+          </td>
+        </>
+      )}
+    />
+  );
+}
+
+function LinesTable({ answer, actions }: Part): VNode {
+  const all = answer.lines.reduce((sum, line) => sum + line.bytes, 0);
+  return (
+    <LongTable
+      title={t('Live at that moment, by line')}
+      columns={[t('Line of code'), t('Bytes'), t('Allocations'), t('Largest')]}
+      rows={answer.lines}
+      cells={(line) => (
+        <>
+          <LineCell line={line} actions={actions} />
+          <ShareCell size={line.bytes} of={all} />
+          <td class="number">{count(line.count)}</td>
+          <td class="number">
+            <AllocationLink
+              text={bytes(line.largest_bytes)}
+              allocation={line.largest_allocation}
+              actions={actions}
+            />
+          </td>
+        </>
+      )}
+    />
+  );
+}
+
+function PinningTable({ answer, actions }: Part): VNode {
+  return (
+    <LongTable
+      title={t('Lines that fragment memory: their blocks hold split segments')}
+      columns={[
+        ...[t('Line of code'), t('Free beside its blocks'), t('of that held by it alone')],
+        ...[t('Its blocks'), t('Segments')],
+      ]}
+      rows={answer.pinning}
+      cells={(line) => (
+        <>
+          <LineCell line={line} actions={actions} />
+          <ShareCell size={line.pinned_bytes} of={answer.gap.reserved_bytes} />
+          <ShareCell size={line.alone_bytes} of={answer.gap.reserved_bytes} />
+          <td class="number">
+            <AllocationLink
+              text={t('{0} in {1}', bytes(line.bytes), count(line.count))}
+              allocation={line.largest_allocation}
+              actions={actions}
+            />
+          </td>
+          <td class="number">{count(line.segments)}</td>
+        </>
+      )}
+    />
+  );
+}
+
+function PinnedTable({ answer, actions }: Part): VNode {
+  const more = answer.pinned_count - answer.pinned.length;
+  return (
+    <>
+      <LongTable
+        title={plural(
+          answer.pinned_count,
+          'Segments that the request could have used but for the blocks in them: {0} segment',
+          'Segments that the request could have used but for the blocks in them: {0} segments',
+        )}
+        columns={[
+          ...[t('Segment'), t('Size'), t('Free'), t('Largest piece'), t('If it were empty')],
+          t('Blocks in it'),
+        ]}
+        rows={answer.pinned}
+        cells={(segment) => <PinnedCells segment={segment} actions={actions} />}
+      />
+      {more > 0 && (
+        <p class="muted">
+          {plural(more, '{0} more segment with less to gain.', '{0} more segments with less to gain.')}
+        </p>
+      )}
+    </>
+  );
+}
+
+function PinnedCells({
+  segment,
+  actions,
+}: {
+  readonly segment: PinnedSegment;
+  readonly actions: OomActions;
+}): VNode {
+  const more = segment.block_count - segment.blocks.length;
+  return (
+    <>
+      <td>
+        <bdi class="code">{visible(segment.address)}</bdi>
+        {segment.expandable && <span class="muted"> {t('expandable')}</span>}
+      </td>
+      <td class="number">{bytes(segment.size_bytes)}</td>
+      <ShareCell size={segment.free_bytes} of={segment.size_bytes} />
+      <td class="number">{bytes(segment.largest_free_bytes)}</td>
+      <td>{segment.large_enough ? t('large enough') : t('too small')}</td>
+      <td class="oom-blocks">
+        {segment.blocks.map((block) => (
+          <Block key={block.allocation} block={block} actions={actions} />
+        ))}
+        {more > 0 && <span class="muted">{plural(more, 'and {0} more block', 'and {0} more blocks')}</span>}
+      </td>
+    </>
+  );
+}
+
+function Block({
+  block,
+  actions,
+}: {
+  readonly block: AllocationSummary;
+  readonly actions: OomActions;
+}): VNode {
+  const { label } = block;
+  return (
+    <span class="oom-block">
+      <AllocationLink
+        text={bytes(block.rounded_bytes ?? block.size_bytes)}
+        allocation={block.allocation}
+        actions={actions}
+      />{' '}
+      {hasSource(label) ? (
+        <FrameLink frame={label} actions={actions} />
+      ) : (
+        <bdi class="muted">{shorten(nameOf(block).title, 40)}</bdi>
+      )}
+    </span>
+  );
+}
+
+interface FrameLinkProps {
+  readonly frame: Frame | null;
+  readonly actions: OomActions;
+  readonly operator?: string | null;
+  /** What is lit with it. */
+  readonly stacks?: readonly number[];
+}
+
+function LineCell({
+  line: { frame, operator, stacks },
+  actions,
+}: {
+  readonly line: Pick<OomAnswer['lines'][number], 'frame' | 'operator' | 'stacks'>;
+  readonly actions: OomActions;
+}): VNode {
+  return (
+    <td class="wide">
+      <FrameLink frame={frame} operator={operator} actions={actions} stacks={stacks} />
+    </td>
+  );
+}
+
+/** A frame that opens its line, or what there is to say where it has none. */
+function FrameLink({ frame, actions, operator = null, stacks = [] }: FrameLinkProps): VNode {
+  if (!hasSource(frame)) {
+    const text = operator ?? frame?.function ?? t('No stack');
+    return <bdi class={frame ? 'code' : 'muted'}>{shorten(text, 70)}</bdi>;
+  }
+  return (
+    <button
+      type="button"
+      class="link"
+      title={`${shorten(frame.file, 300)}:${frame.line}`}
+      onClick={(event) => {
+        if (stacks.length > 0) actions.light(stacks);
+        actions.open(frame, event.ctrlKey || event.metaKey);
+      }}
+    >
+      <bdi class="code">{shorten(frame.function, 50)}</bdi>{' '}
+      <bdi class="place">{shorten(placeOf(frame), 60)}</bdi>
+    </button>
+  );
+}
+
+function AllocationLink({
+  text,
+  allocation,
+  actions,
+}: {
+  readonly text: string;
+  readonly allocation: number;
+  readonly actions: OomActions;
+}): VNode {
+  return (
+    <button
+      type="button"
+      class="link"
+      title={t('Select allocation {0}', count(allocation))}
+      data-allocation={allocation}
+      onClick={() => {
+        actions.select(allocation);
+      }}
+    >
+      {text}
+    </button>
+  );
+}
+
+/** A size with a bar for its share. */
+function ShareCell({ size, of }: { readonly size: number; readonly of: number }): VNode {
+  const share = of > 0 ? Math.min(Math.max(size / of, 0), 1) : 0;
+  return (
+    <SizeCell size={size}>
+      <span class="oom-bar" aria-hidden="true" style={{ '--share': String(share) }} />
+      {bytes(size)}
+    </SizeCell>
+  );
+}
+
+/** A table of which the first rows are shown; a button shows the others. Nothing where there are none. */
+function LongTable<T>({
+  title,
+  columns,
+  rows,
+  cells,
+}: {
+  readonly title: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly T[];
+  readonly cells: (row: T) => ComponentChildren;
+}): VNode | null {
+  const body = useRef<HTMLTableSectionElement>(null);
+  const all = useSignal(rows.length <= FEW);
+  const unfolded = useSignal(false);
+  useLayoutEffect(() => {
+    if (unfolded.value) body.current?.rows[FEW]?.querySelector<HTMLElement>('button')?.focus();
+  }, [unfolded.value]);
+  if (rows.length === 0) return null;
+  return (
+    <div>
+      <table>
+        <caption>{title}</caption>
+        <TableHead names={columns} />
+        <tbody ref={body}>
+          {(all.value ? rows : rows.slice(0, FEW)).map((row, i) => (
+            <tr key={i}>{cells(row)}</tr>
+          ))}
+        </tbody>
+      </table>
+      {!all.value && (
+        <button
+          type="button"
+          class="link"
+          onClick={() => {
+            all.value = true;
+            unfolded.value = true;
+          }}
+        >
+          {plural(rows.length - FEW, 'Show {0} more row', 'Show {0} more rows')}
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** 0 is the default stream; others are the driver's addresses of them. */
+function streamName(stream: string): string {
+  return stream === '0' ? t('0 (default)') : stream;
+}

@@ -1,0 +1,130 @@
+// How large the allocations of the set are: a histogram with a bin for each power of two.
+
+import { signal } from '@preact/signals';
+import { render, type VNode } from 'preact';
+import type { SizeBin, SizesAnswer } from '../../../../extension/shared/protocol.gen';
+import { countedFigure, exactFigure, figure } from '../../base/figure';
+import { bytes, share } from '../../base/format';
+import { count, t } from '../../base/l10n';
+import { Latest } from '../../base/latest';
+import { messageOf, visible } from '../../base/text';
+import type { ViewContext } from '../../shell/context';
+import { both } from '../../shell/filter-terms';
+import type { Pane } from '../../shell/pane';
+import { Choice } from '../../widgets/choice';
+import { element } from '../../widgets/dom';
+import { TableHead } from '../../widgets/table-parts';
+
+type By = 'bytes' | 'count';
+
+export const sizesPane = (context: ViewContext): Pane => {
+  const by = signal<By>('bytes');
+  const answer = signal<SizesAnswer | null>(null);
+  const summary = signal('');
+  const latest = new Latest();
+  const choice = new Choice<By>(
+    t('What bars mean'),
+    [
+      { value: 'bytes', text: t('By amount') },
+      { value: 'count', text: t('By count') },
+    ],
+    (chosen) => {
+      by.value = chosen;
+      choice.set(chosen);
+    },
+  );
+  choice.set(by.value);
+  const status = element('span', { class: 'muted', role: 'status' });
+  const root = element('section', {
+    class: 'sizes',
+    attributes: { 'aria-label': t('Sizes of allocations') },
+  });
+  const narrow = (bin: SizeBin): void => {
+    context.setFilter(both(context.filter, bin.filter));
+  };
+  render(<>{summary}</>, status);
+  render(<Histogram by={by} answer={answer} narrow={narrow} />, root);
+  return {
+    ...{ id: 'sizes', title: t('Sizes'), usesSet: true, root },
+    bar: element('div', { class: 'sizes-head' }, choice.root, status),
+    update: (changes) => {
+      if (!changes.has('device') && !changes.has('filter') && !changes.has('cursors')) return;
+      latest.ask(
+        context.api.request('memlens/sizes', { of: context.set }),
+        (found) => {
+          answer.value = found;
+          summary.value = visible(summaryOf(found, context.setName));
+        },
+        (error) => {
+          answer.value = null;
+          summary.value = messageOf(error);
+        },
+      );
+    },
+    dispose: () => {
+      latest.cancel();
+      render(null, root);
+      render(null, status);
+    },
+  };
+};
+
+function summaryOf({ bins, ...unknown }: SizesAnswer, setName: string): string {
+  if (unknown.unknown_count === 0) return bins.length === 0 ? t('Nothing {0}', setName) : setName;
+  const size = figure(unknown.unknown_bytes);
+  return t('{0}; {1} in {2} of unknown size', setName, size, countedFigure(unknown.unknown_count));
+}
+
+interface HistogramProps {
+  readonly by: { readonly value: By };
+  readonly answer: { readonly value: SizesAnswer | null };
+  readonly narrow: (bin: SizeBin) => void;
+}
+
+function Histogram({ by: { value: by }, answer, narrow }: HistogramProps): VNode {
+  const bins = answer.value?.bins ?? [];
+  const most = Math.max(1, ...bins.map((bin) => bin[by]));
+  const whole = bins.reduce((sum, bin) => sum + bin[by], 0);
+  return (
+    <div class="sizes-body">
+      <table>
+        <TableHead names={[t('Size of one'), '', t('Amount'), t('Count')]} />
+        <tbody>
+          {bins.map((bin) => (
+            <tr key={bin.below_bytes}>
+              <th scope="row">
+                <button
+                  type="button"
+                  class="link"
+                  title={t('Filter every view to this')}
+                  onClick={() => {
+                    narrow(bin);
+                  }}
+                >
+                  {rangeOf(bin)}
+                </button>
+              </th>
+              <td class="sizes-cell" title={share(bin[by], whole)}>
+                <span
+                  class="sizes-bar"
+                  aria-hidden="true"
+                  hidden={bin[by] <= 0}
+                  style={{ '--share': String(Math.max(bin[by], 0) / most) }}
+                />
+              </td>
+              <td class="number" title={exactFigure(bin.bytes)}>
+                {figure(bin.bytes)}
+              </td>
+              <td class="number">{count(bin.count)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function rangeOf({ least_bytes: least, below_bytes: below }: SizeBin): string {
+  if (below <= 2) return bytes(Math.max(below - 1, 0));
+  return t('{0} to {1}', bytes(least), bytes(below));
+}
