@@ -15,7 +15,7 @@ import { SHARED_COMMANDS } from '../timeline/commands';
 import { Compare, restoreCompare } from '../compare/comparison';
 import { EVERYTHING, type Change } from '../shell/context';
 import { savePicture, type AskedSvg } from '../shell/export';
-import { OBJECT_TERMS } from '../shell/filter-terms';
+import { findingTerms, OBJECT_TERMS } from '../shell/filter-terms';
 import { isWritten } from '../shell/keyboard';
 import { sqlTab } from '../shell/panes';
 import { made, type PaneTab } from '../shell/pane';
@@ -120,14 +120,18 @@ export class GraphView implements GraphContext {
         this.sql(),
       ],
     );
-    this.filterBox = new FilterBox(OBJECT_TERMS, {
-      apply: (text) => {
-        this.setFilter(text);
+    this.filterBox = new FilterBox(
+      OBJECT_TERMS,
+      {
+        apply: (text) => {
+          this.setFilter(text);
+        },
+        leave: () => {
+          this.icicle.focus();
+        },
       },
-      leave: () => {
-        this.icicle.focus();
-      },
-    });
+      () => findingTerms((this.summary.findings.value ?? []).map(({ title }) => title)),
+    );
     this.summary = new Summary(api, info.warnings, (error) => {
       this.failed(error);
     });

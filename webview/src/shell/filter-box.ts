@@ -43,6 +43,8 @@ export class FilterBox {
   constructor(
     private readonly terms: readonly Offer[],
     private readonly events: FilterEvents,
+    /** Terms that come to be known later. */
+    private readonly more: () => readonly Offer[] = () => [],
   ) {
     this.input = element('input', {
       class: 'filter-input',
@@ -189,7 +191,10 @@ export class FilterBox {
 
   private offer(): void {
     const { value, selectionStart } = this.input;
-    this.offers = offersFor(wordAt(value, selectionStart ?? value.length).word, this.terms);
+    this.offers = offersFor(wordAt(value, selectionStart ?? value.length).word, [
+      ...this.terms,
+      ...this.more(),
+    ]);
     this.active = -1;
     replace(
       this.list,

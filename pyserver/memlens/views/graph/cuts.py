@@ -62,7 +62,8 @@ def _held(snapshot: Snapshot, numbers: Numbers) -> Numbers:
     """Those of some objects that references hold: neither what no root reaches nor what holds all others."""
     found = numbers[snapshot.objects.distance[numbers] != NEVER]
     found = found[~np.isin(found, reached(snapshot).unheld)]
-    return found[~np.isin(found, holders(snapshot))]
+    found = found[~np.isin(found, holders(snapshot))]
+    return found
 
 
 def _common_dominator(snapshot: Snapshot, numbers: list[int], most: int) -> int | None:
