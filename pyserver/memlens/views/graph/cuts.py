@@ -60,10 +60,9 @@ def freed_by_cuts(
 
 def _held(snapshot: Snapshot, numbers: Numbers) -> Numbers:
     """Those of some objects that references hold: neither what no root reaches nor what holds all others."""
-    found = numbers[snapshot.objects.distance[numbers] != NEVER]
-    found = found[~np.isin(found, reached(snapshot).unheld)]
-    found = found[~np.isin(found, holders(snapshot))]
-    return found
+    not_held = np.concatenate((reached(snapshot).unheld, holders(snapshot)))
+    held: Numbers = numbers[(snapshot.objects.distance[numbers] != NEVER) & ~np.isin(numbers, not_held)]
+    return held
 
 
 def _common_dominator(snapshot: Snapshot, numbers: list[int], most: int) -> int | None:
