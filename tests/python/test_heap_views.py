@@ -17,7 +17,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import graph as flame
-from memlens.views.graph import filters
+from memlens.views.graph import filters, listing
 from memlens.views.graph.cuts import freed_by_cut, freed_by_cuts
 from memlens.views.graph.dominators import dominator_tree, fitting_by_group, group
 from memlens.views.graph.listing import heap_packages, heap_types, objects
@@ -117,6 +117,51 @@ def test_a_filter_finds_what_its_words_say(
     assert int(fitting_by_group(small, text).sum()) == len(expected)
     by_kind = heap_packages(small, text, "retained", "kind", 0, 1000, reverse=False)
     assert sum(row.count for row in by_kind.rows) == len(expected)
+
+
+@pytest.mark.parametrize("most", [0, 50_000_000])
+@pytest.mark.parametrize("seed", range(6))
+def test_what_a_filter_leaves_is_summed_up_by_type_and_package(
+    seed: int, most: int, opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "_MOST_WALKED", most)
+    path = tmp_path / "random.heapsnapshot"
+    path.write_bytes(heap_of(random_graph(seed, 40)).data())
+    snapshot = opened(path)
+    stored, kinds = snapshot.objects, snapshot.types.kind
+    nested = False
+    for text in ("shallow>20", "distance<3", "-shallow<50", "type:0 shallow>5", "type:1", "kind:object", ""):
+        chosen = filters.chosen(snapshot, text)
+        fits = np.ones(len(stored.type), bool) if chosen is None else chosen.mask(snapshot)
+        by_type, by_kind = [0] * len(snapshot.types.name), [0] * len(snapshot.graph_names.type_kinds)
+        for number in np.flatnonzero(fits).tolist():
+            above = [each for each in _dominators(snapshot, number) if fits[each]]
+            own = int(stored.type[number])
+            if own not in stored.type[above]:
+                by_type[own] += int(stored.retained[number])
+            if kinds[own] not in kinds[stored.type[above]]:
+                by_kind[int(kinds[own])] += int(stored.retained[number])
+            nested |= own in stored.type[above]
+        types = heap_types(snapshot, text, "retained", None, "kind", 0, 1000, reverse=False).rows
+        assert {row.number: row.retained_bytes for row in types} == {
+            kind: by_type[kind] for kind in {row.number for row in types}
+        }
+        assert sum(row.retained_bytes for row in types) == sum(by_type)
+        assert sum(row.shallow_bytes for row in types) == int(stored.shallow[fits].sum())
+        rows = heap_packages(snapshot, text, "retained", "kind", 0, 1000, reverse=False).rows
+        assert sorted(row.retained_bytes for row in rows if row.retained_bytes) == sorted(
+            filter(None, by_kind)
+        )
+    assert nested or seed not in (0, 3)
+
+
+def _dominators(snapshot: Snapshot, number: int) -> list[int]:
+    found = []
+    at = int(snapshot.objects.dominator[number])
+    while at != NEVER:
+        found.append(at)
+        at = int(snapshot.objects.dominator[at])
+    return found
 
 
 def _text(snapshot: Snapshot, number: int) -> str:

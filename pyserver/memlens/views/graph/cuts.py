@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from memlens.kernels.graph.walk import freed_without
+from memlens.kernels.graph.walk import OtherHolders, freed_without
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.reach import followed, holders
@@ -13,21 +13,19 @@ MOST_LOOKED_AT = 200_000
 """Objects that a question passes through at most."""
 
 
-def freed_by_cut(snapshot: Snapshot, source: int, target: int, reference: int | None = None) -> int | None:
-    """Bytes that nothing would reach without the references from ``source`` to ``target``, or without one of them.
+def freed_by_cut(snapshot: Snapshot, source: int, target: int) -> int | None:
+    """Bytes that nothing would reach without the references from ``source`` to ``target``.
 
     They are what the target retains among what roots reach, where every path to it ends with such a reference, and
     nothing otherwise: where the target can be reached in another way, so can all that it refers to. None where too many
     objects would have to be looked at.
     """
-    stored, follows = snapshot.references, followed(snapshot)
-    if not len(_held(snapshot, np.array([target]))):
+    stored = snapshot.references
+    if snapshot.objects.distance[target] == NEVER or target in holders(snapshot):
         return 0
     first, last = int(stored.start[source]), int(stored.start[source + 1])
-    between = first + np.flatnonzero(stored.target[first:last] == target)
-    between = between[follows[stored.kind[between]] != 0]
-    cut = between if reference is None else between[between == reference]
-    if not len(cut) or len(cut) < len(between):
+    cut = stored.kind[first:last][stored.target[first:last] == target]
+    if target in reached(snapshot).unheld or not followed(snapshot)[cut].any():
         return 0
     return _freed_of(snapshot, np.array([source], np.int64), target)
 
@@ -53,7 +51,7 @@ def freed_by_cuts(
         return None, most
     return freed_without(
         stored.start, stored.target, stored.kind, followed(snapshot), objects.dominated_start, objects.dominated,
-        alone.moved, alone.moved_to, objects.distance, objects.shallow, holders(snapshot),
+        *alone.by_dominator, objects.distance, objects.shallow, holders(snapshot),
         np.unique(sources).astype(np.uint32), cut.astype(np.uint32), holder, most,
     )  # fmt: skip
 
@@ -100,32 +98,16 @@ def _freed_of(snapshot: Snapshot, sources: Numbers, target: int) -> int | None:
     start, end = int(stored.referrer_start[target]), int(stored.referrer_start[target + 1])
     if end - start > MOST_LOOKED_AT:
         return None
-    others = np.unique(stored.referrer[start:end])
-    others = others[~np.isin(others, sources) & (snapshot.objects.distance[others] != NEVER)]
-    others = others[~np.isin(others, reached(snapshot).unheld)]
-    kept = _kept_by(snapshot, others, target, followed(snapshot))
-    return None if kept is None else 0 if kept else reached(snapshot).retained(target)
+    alone = reached(snapshot)
+    others = snapshot.keep("other holders", lambda: _other_holders(snapshot))
+    without = np.sort(np.append(alone.unheld, sources).astype(np.uint32))
+    kept = others.hold(target, stored.referrer[start:end], without, MOST_LOOKED_AT)
+    return None if kept is None else 0 if kept else alone.retained(target)
 
 
-def _kept_by(snapshot: Snapshot, others: Numbers, target: int, follows: Numbers) -> bool | None:
-    """Whether one of some objects refers to another and isn't dominated by it; None where that takes too long."""
-    stored, dominator = snapshot.references, reached(snapshot).dominator
-    below = {target}
-    looked_at = 0
-    for other in others.tolist():
-        walked = []
-        at = other
-        while at != NEVER and at not in below:
-            walked.append(at)
-            at = dominator(at)
-        looked_at += len(walked) + 1
-        if looked_at > MOST_LOOKED_AT:
-            return None
-        if at != NEVER:
-            below.update(walked)
-            continue
-        first, last = int(stored.start[other]), int(stored.start[other + 1])
-        kinds = stored.kind[first:last][stored.target[first:last] == target]
-        if bool(follows[kinds].any()):
-            return True
-    return False
+def _other_holders(snapshot: Snapshot) -> OtherHolders:
+    stored, objects, alone = snapshot.references, snapshot.objects, reached(snapshot)
+    return OtherHolders(
+        stored.start, stored.target, stored.kind, followed(snapshot), objects.dominator, alone.moved,
+        alone.moved_to, objects.distance,
+    )  # fmt: skip

@@ -26,10 +26,7 @@ def entries(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
     """The objects at which reachability begins."""
 
     def make() -> npt.NDArray[np.uint32]:
-        rows, root = snapshot.objects.roots, snapshot.graph_names.root
-        held = np.isin(rows["kind"], np.array(snapshot.graph_names.held_kinds, np.uint32))
-        roots = rows["object"][~held]
-        return np.unique(roots if root is None else np.append(roots, np.uint32(root))).astype(np.uint32)
+        return np.flatnonzero(is_entry(snapshot)).astype(np.uint32)
 
     return snapshot.keep("graph entries", make)
 
@@ -49,7 +46,13 @@ def is_entry(snapshot: Snapshot) -> npt.NDArray[np.uint8]:
 
     def make() -> npt.NDArray[np.uint8]:
         found = np.zeros(len(snapshot.objects.type), np.uint8)
-        found[entries(snapshot)] = 1
+        rows, names = snapshot.objects.roots, snapshot.graph_names
+        roots = rows["object"]
+        if names.held_kinds:
+            roots = roots[~np.isin(rows["kind"], np.array(names.held_kinds, np.uint32))]
+        found[roots] = 1
+        if names.root is not None:
+            found[names.root] = 1
         return found
 
     return snapshot.keep("graph entry of object", make)

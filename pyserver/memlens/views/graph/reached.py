@@ -31,11 +31,13 @@ class Reached:
         self._dominators: dict[int, int] = dict(
             zip(moved["object"].tolist(), moved["dominator"].tolist(), strict=True)
         )
-        order = np.argsort(moved["dominator"], kind="stable")
-        self.moved: U32 = np.ascontiguousarray(moved["object"][order])
-        """Objects whose dominator is another, by that."""
-        self.moved_to: U32 = np.ascontiguousarray(moved["dominator"][order])
+        self.moved: U32 = np.ascontiguousarray(moved["object"])
+        """Objects whose dominator is another, ascending."""
+        self.moved_to: U32 = np.ascontiguousarray(moved["dominator"])
         """The dominator of each of these."""
+        order = np.argsort(self.moved_to, kind="stable")
+        self.by_dominator = (self.moved[order], self.moved_to[order])
+        """The same, by dominators."""
 
     def dominator(self, number: int) -> int:
         """The immediate dominator, NEVER where there is none."""
