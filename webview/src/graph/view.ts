@@ -33,6 +33,7 @@ import { FileBar } from '../shell/file-bar';
 import { FilterBox } from '../shell/filter-box';
 import { count, counted } from '../base/format';
 import { graphKeys, Help } from '../shell/help';
+import { t } from '../base/l10n';
 import { baseName } from '../base/paths';
 import { watchTheme, type Theme } from '../canvas/theme';
 import { comparePane, type ComparePane } from './compare';
@@ -253,7 +254,11 @@ export class GraphView implements GraphContext {
         return;
       case 'sourceMissing':
         this.failed(
-          new Error(`${baseName(message.file)} was not found. Memlens looked for ${message.lookedFor}.`),
+          new Error(
+            message.lookedFor === ''
+              ? t('The dump doesn’t say where {0} is defined.', message.file)
+              : t('{0} was not found. Memlens looked for {1}.', baseName(message.file), message.lookedFor),
+          ),
         );
         return;
       case 'other':
