@@ -25,26 +25,35 @@ STABLE_ABI = 0x030B0000
 CACHE_VARIABLE = "MEMLENS_KERNEL_CACHE"
 
 
+def places() -> dict[str, Path]:
+    """Return where the C file of each kernel belongs, by its module's name; that which they share is the first."""
+    sources = sorted(KERNELS.rglob("*.pyx"))
+    modules = [source.relative_to(HERE).with_suffix("").as_posix().replace("/", ".") for source in sources]
+    return {module: _place(module) for module in [SHARED_MODULE, *modules]} if sources else {}
+
+
 def translate(jobs: int = 0) -> dict[str, Path]:
     """Return the C file of each kernel by its module's name, translating those whose sources changed."""
-    sources = sorted(KERNELS.rglob("*.pyx"))
-    if not sources:
+    found = places()
+    if not found:
         return {}
     common = digest([_cython_version(), *(path.read_bytes() for path in sorted(KERNELS.rglob("*.pxd")))])
-    shared = _place(SHARED_MODULE)
-    tasks = {SHARED_MODULE: (shared, ["--generate-shared", str(shared.relative_to(HERE))], common)}
-    for source in sources:
-        module = source.relative_to(HERE).with_suffix("").as_posix().replace("/", ".")
-        arguments = ["--shared", SHARED_MODULE, source.relative_to(HERE).as_posix()]
-        tasks[module] = (_place(module), arguments, digest([common, source.read_bytes()]))
+    tasks = []
+    for module, target in found.items():
+        source = target.with_suffix(".pyx")
+        if module == SHARED_MODULE:
+            tasks.append((target, ["--generate-shared", str(target.relative_to(HERE))], common))
+        else:
+            arguments = ["--shared", SHARED_MODULE, source.relative_to(HERE).as_posix()]
+            tasks.append((target, arguments, digest([common, source.read_bytes()])))
 
     def work(task: tuple[Path, list[str], str]) -> None:
         target, arguments, key = task
         made_by_content(target, key + ".c", lambda: _cython(arguments))
 
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-        list(pool.map(work, tasks.values()))
-    return {module: target for module, (target, _, _) in tasks.items()}
+        list(pool.map(work, tasks))
+    return found
 
 
 def made_by_content(target: Path, key: str, make: Callable[[], object]) -> None:

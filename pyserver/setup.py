@@ -16,7 +16,7 @@ from setuptools.command.build_ext import build_ext
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from build_kernels import STABLE_ABI, digest, made_by_content, translate  # noqa: E402 - beside this file
+from build_kernels import STABLE_ABI, digest, made_by_content, places, translate  # noqa: E402 - beside this file
 
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
@@ -27,6 +27,12 @@ class BuildExt(build_ext):
     def finalize_options(self):
         super().finalize_options()
         self.parallel = self.parallel or os.cpu_count() or 1
+
+    def run(self):
+        # Not before: pip asks for metadata twice before it builds.
+        if self.extensions:
+            translate(self.parallel)
+        super().run()
 
     def build_extensions(self):
         flags = ["/O2"] if self.compiler.compiler_type == "msvc" else ["-O3", "-g0"]
@@ -50,7 +56,7 @@ class BuildExt(build_ext):
 
 
 def extensions():
-    """Turn the .pyx files into C and describe them; none is a fine answer."""
+    """Describe the kernels; none is a fine answer."""
     # Set-up compiles in place, where what is current stays; an editable install would compile all of it again.
     if os.environ.get("MEMLENS_KERNELS_ARE_BUILT"):
         return []
@@ -59,7 +65,7 @@ def extensions():
     macros = [] if FREE_THREADED else [("Py_LIMITED_API", hex(STABLE_ABI))]
     return [
         Extension(module, [path.relative_to(HERE).as_posix()], define_macros=macros, **limited)
-        for module, path in translate().items()
+        for module, path in places().items()
     ]
 
 

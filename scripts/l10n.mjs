@@ -16,19 +16,21 @@ const PSEUDO = 'qps-ploc';
 
 /** Folders and files of the page all of whose texts can be translated. */
 const TRANSLATED = [
-  ...['webview/src/base', 'webview/src/shell', 'webview/src/widgets', 'webview/src/timeline/panes'],
-  ...[
-    'panel',
-    'panel-feed',
-    'area-legend',
-    'hover',
-    'menu',
-    'picture-menu',
-    'lanes',
-    'cursors',
-    'gap',
-    'flags',
-  ].map((name) => `webview/src/timeline/${name}.ts`),
+  'webview/src/base',
+  'webview/src/shell',
+  'webview/src/timeline/panes',
+  'webview/src/timeline/panel',
+  'webview/src/timeline/panel-facts',
+  'webview/src/timeline/panel-feed',
+  'webview/src/timeline/area-legend',
+  'webview/src/timeline/hover',
+  'webview/src/timeline/menu',
+  'webview/src/timeline/picture-menu',
+  'webview/src/timeline/lanes',
+  'webview/src/timeline/cursors',
+  'webview/src/timeline/gap',
+  'webview/src/timeline/flags',
+  'webview/src/widgets',
 ];
 
 /** The keys of package.json whose texts people read. */
@@ -130,7 +132,9 @@ function made() {
 
 const pageFiles = (paths) =>
   filesUnder('webview/src', ['.ts', '.tsx']).filter((file) =>
-    paths.some((each) => file === each || file.startsWith(`${each}/`)),
+    paths.some(
+      (each) => file.replace(/\.tsx?$/, '') === each.replace(/\.tsx?$/, '') || file.startsWith(`${each}/`),
+    ),
   );
 
 main(async () => {

@@ -1,5 +1,5 @@
-// npm run release: checks that what says a version says the same one, and makes the tag.
-// `--check` only checks; `--tag vX.Y.Z` also that a tag is this version's.
+// npm run release: checks what a release needs, and makes the tag that the release workflow publishes.
+// `--check` only checks that all texts have the same version; `--tag vX.Y.Z` that they are ready to be that release.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -8,41 +8,65 @@ import { UserError, main, must } from './lib/steps.mjs';
 
 const read = (file) => readFileSync(path.join(ROOT, file), 'utf8');
 
-/** What is wrong with a release of these texts, as sentences; the tag may be undefined. */
-export function releaseProblems({ manifest, lock, project, changelog, tag }) {
-  const version = JSON.parse(manifest).version;
+/** What is wrong with the texts that have a version, as sentences. `released`: whether the changelog has to say when. */
+function problemsOfTexts(released) {
+  const { version } = JSON.parse(read('package.json'));
   const problems = [];
   const same = (what, found) => {
     if (found !== version) problems.push(`${what} has version ${found}; package.json has ${version}.`);
   };
-  same('package-lock.json', JSON.parse(lock).version);
-  same('pyserver/pyproject.toml', /^version = "(.*)"$/m.exec(project)?.[1]);
-  if (tag !== undefined) same('The tag', tag.replace(/^v/, ''));
-  const heading = changelog.split('\n').find((line) => line.startsWith('## '));
-  if (!heading?.startsWith(`## ${version}`)) {
-    problems.push(`CHANGELOG.md begins with "${heading}"; "## ${version}" should be the first heading.`);
+  // The marketplace takes no others.
+  if (!/^\d+\.\d+\.\d+$/.test(version))
+    problems.push(`package.json's version ${version} should be three numbers.`);
+  const lock = JSON.parse(read('package-lock.json'));
+  same('package-lock.json', lock.version);
+  same('The first package of package-lock.json', lock.packages[''].version);
+  same('pyserver/pyproject.toml', /^version = "(.*)"$/m.exec(read('pyserver/pyproject.toml'))?.[1]);
+
+  const [, first = ''] = read('CHANGELOG.md').split(/^(?=## )/m);
+  const [heading, ...notes] = first.split('\n');
+  const [, of, when] = /^## ([^,\s]+), (.+)$/.exec(heading) ?? [];
+  same('The first heading of CHANGELOG.md', of);
+  if (!notes.some((line) => line.startsWith('- ')))
+    problems.push(`CHANGELOG.md has nothing under "${heading}".`);
+  if (released && !/^\d{4}-\d{2}-\d{2}$/.test(when ?? '')) {
+    problems.push(
+      `CHANGELOG.md begins with "${heading}"; a release has "## ${version}, " and its date, YYYY-MM-DD.`,
+    );
   }
   return problems;
 }
 
-if (import.meta.filename === process.argv[1]) {
-  main(async () => {
-    const { values } = parseArgs({ options: { check: { type: 'boolean' }, tag: { type: 'string' } } });
-    const texts = {
-      manifest: read('package.json'),
-      lock: read('package-lock.json'),
-      project: read('pyserver/pyproject.toml'),
-      changelog: read('CHANGELOG.md'),
-    };
-    const problems = releaseProblems({ ...texts, tag: values.tag });
-    if (problems.length) throw new UserError(problems.join('\n'));
-    const tag = `v${JSON.parse(texts.manifest).version}`;
-    if (values.check) return console.log(`${tag} is ready`);
-    if ((await must(['git', 'status', '--porcelain'])).trim())
-      throw new UserError('There are uncommitted changes.');
-    if ((await must(['git', 'tag', '--list', tag])).trim())
-      throw new UserError(`The tag ${tag} is there already.`);
-    await must(['git', 'tag', '--annotate', tag, '--message', `Memlens ${tag}`]);
-    console.log(`made the tag ${tag}: push it, and the release workflow does the rest`);
-  });
+/** What is wrong with making a tag of this version. */
+async function problemsOfTags(version) {
+  const problems = [];
+  if ((await must(['git', 'status', '--porcelain'])).trim()) problems.push('There are uncommitted changes.');
+  for (const tag of (await must(['git', 'tag', '--list', 'v*'])).split('\n').filter(Boolean)) {
+    const order = compared(tag.slice(1), version);
+    if (order === 0) problems.push(`The tag ${tag} is there already.`);
+    if (order > 0) problems.push(`The tag ${tag} is newer than ${version}.`);
+  }
+  return problems;
 }
+
+/** Below, at or above 0 as a version is older than another, the same or newer. */
+function compared(a, b) {
+  const [left, right] = [a, b].map((each) => each.split('.').map(Number));
+  return left.map((number, i) => number - right[i]).find((difference) => difference !== 0) ?? 0;
+}
+
+main(async () => {
+  const { values } = parseArgs({ options: { check: { type: 'boolean' }, tag: { type: 'string' } } });
+  const checked = values.check || values.tag !== undefined;
+  const problems = problemsOfTexts(!checked || values.tag !== undefined);
+  const { version } = JSON.parse(read('package.json'));
+  const tag = `v${version}`;
+  if (values.tag !== undefined && values.tag !== tag) {
+    problems.push(`The tag is ${values.tag}; that of version ${version} is ${tag}.`);
+  }
+  if (!checked) problems.push(...(await problemsOfTags(version)));
+  if (problems.length) throw new UserError(problems.join('\n'));
+  if (checked) return console.log(`${tag} is consistent`);
+  await must(['git', 'tag', '--annotate', tag, '--message', `Memlens ${tag}`]);
+  console.log(`made the tag ${tag}: push it, and the release workflow does the rest`);
+});

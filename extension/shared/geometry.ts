@@ -33,7 +33,7 @@ export class GeometryError extends Error {
 export interface Grouped {
   readonly by: GroupedBy;
   readonly areas: readonly Area[];
-  /** By band: its area. */
+  /** By band: its area; of reserved memory 0. */
   readonly group: Uint8Array;
   /** By column, and within it by area: live bytes at the column's moment, and the number of allocations. */
   readonly bytes: Float64Array;
@@ -243,7 +243,8 @@ function checkBounds(g: Geometry): void {
 
 function checkRects(g: Geometry): void {
   const { edges, words, columns, bands } = g;
-  if (g.grouped?.group.some((area) => !(area in (g.grouped?.areas ?? [])))) {
+  const areas = g.grouped?.areas.length ?? 0;
+  if (g.grouped?.group.some((area, band) => area >= areas && g.allocation[band] !== NO_ALLOCATION)) {
     throw new GeometryError('A band of the picture is of an area that it does not have.');
   }
   for (let rect = 0; rect < g.rects; rect++) {

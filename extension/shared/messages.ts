@@ -70,10 +70,21 @@ export type BookmarkChange =
   | { is: 'rename'; title: string; bookmark: number; note: string }
   | { is: 'delete'; bookmark: number };
 
+/** How it is known which of two snapshots is the earlier one; names decide where times are the same or unknown. */
+export type OrderedBy = 'recorded' | 'modified' | 'name';
+
 /** The snapshot that a view's is compared with, opened with a second reference. `uri` is that of its file. */
 export type OtherSnapshot =
   | { is: 'opening'; uri: string; name: string; stage: string; fraction: number | null }
-  | { is: 'open'; uri: string; name: string; info: SnapshotInfo; itself: boolean; older: boolean }
+  | {
+      is: 'open';
+      uri: string;
+      name: string;
+      info: SnapshotInfo;
+      itself: boolean;
+      older: boolean;
+      orderedBy: OrderedBy;
+    }
   | { is: 'failed'; uri: string; name: string; problem: Problem };
 
 /** A heap dump of a series; `own` is the view's. */
@@ -220,6 +231,8 @@ export type ToWebviewMessage =
   | { type: 'failed'; problem: Problem; canOpenAsText: boolean }
   | { type: 'response'; id: number; ok: true; result: unknown }
   | { type: 'response'; id: number; ok: false; problem: Problem }
+  /** A response over a line between two machines: the result's JSON and its geometry, deflated. */
+  | { type: 'packed'; id: number; json: ArrayBuffer; geometry: ArrayBuffer | null }
   /** Highlight what a source line allocated (from a hover's link or a command). */
   | { type: 'showLine'; file: string; line: number }
   | { type: 'showAllocation'; allocation: number }

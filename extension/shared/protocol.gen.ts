@@ -330,6 +330,17 @@ export interface CompareFlameSearchParams {
   text: string;
 }
 
+/** A part of a difference flame graph as a picture for a file, as :class:`FlameSvgParams`. */
+export interface CompareFlameSvgParams {
+  snapshot: string;
+  other: string;
+  tree: ComparedTree;
+  x0: number;
+  x1: number;
+  title: string;
+  theme: 'dark' | 'light';
+}
+
 /** The objects of a type that `snapshot` alone has; all of them where ids don't last. */
 export interface CompareHeapObjectsParams {
   snapshot: string;
@@ -2646,7 +2657,7 @@ export interface TimelineInfo {
 }
 
 /**
- * A part of a trace's picture: the timeline by group, the memory map, or reserved memory.
+ * A part of a trace's picture: the timeline or the memory map by group, or reserved memory.
  *
  * Without `y0` and `y1` a timeline is as high as what it shows; the others are always whole.
  */
@@ -2707,7 +2718,7 @@ export interface TypeRow {
  * The part of the stacked picture, or of the memory map, to draw: `columns` x `rows` pixels over the box.
  *
  * With `lit` the picture says which part of it is in that branch of a tree table, with `lit_stacks` which is of
- * those stacks. With `areas` it is by group; the memory map never is.
+ * those stacks. With `areas` it is by group.
  */
 export interface ViewportParams {
   snapshot: string;
@@ -2757,6 +2768,7 @@ export interface Requests {
   'memlens/compareCurves': { params: CompareCurvesParams; result: CurvesAnswer };
   'memlens/compareMoments': { params: CompareMomentsParams; result: CompareMomentsResult };
   'memlens/compareFlame': { params: CompareFlameParams; result: CompareFlameResult };
+  'memlens/compareFlameSvg': { params: CompareFlameSvgParams; result: SvgResult };
   'memlens/compareFlameNode': { params: CompareFlameNodeParams; result: FlameNodeAnswer };
   'memlens/compareFlameChildren': { params: CompareFlameChildrenParams; result: FlameChildrenAnswer };
   'memlens/compareFlameSearch': { params: CompareFlameSearchParams; result: FlameSearchAnswer };
@@ -2852,6 +2864,7 @@ export const VIEW_METHODS = [
   'memlens/compareCurves',
   'memlens/compareMoments',
   'memlens/compareFlame',
+  'memlens/compareFlameSvg',
   'memlens/compareFlameNode',
   'memlens/compareFlameChildren',
   'memlens/compareFlameSearch',

@@ -12,12 +12,12 @@ from memlens.errors import MemlensError
 from memlens.formats import read
 from memlens.formats.containers import ChangedFileError, FileError, open_source
 from memlens.formats.tools import Tools
+from memlens.model.timeline import Timeline
 from memlens.progress import Report
 from memlens.store.cache import Cache, check_place, making
 from memlens.store.manifest import SourceFile
 from memlens.store.snapshot import Snapshot
 from memlens.store.writer import write_archive
-from memlens.views.trace.picture.viewport import pictures_of
 
 logger = logging.getLogger(__name__)
 
@@ -67,9 +67,10 @@ def ingest(
             opened.check()
         if _changed(path, source):
             raise ChangedFileError(f"{path} was written while it was read")
+        is_timeline = isinstance(model, Timeline)
         write_archive(model, source, partial, overall)
         del model
-    if pictures:
+    if pictures and is_timeline:
         _draw_first(archive)
     if out is None:
         cache.evict(keep=archive)
@@ -78,6 +79,9 @@ def ingest(
 
 def _draw_first(archive: Path) -> None:
     """Make the first pictures; one that can't be written is left out. Raises ``ArchiveError``."""
+    # other models need none of it, and small files of theirs are read sooner than it is imported
+    from memlens.views.trace.picture.viewport import pictures_of
+
     with closing(Snapshot.open(archive)) as snapshot:
         pictures = pictures_of(snapshot.info)
     for picture in pictures:

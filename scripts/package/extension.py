@@ -6,6 +6,7 @@ that these import.
 
 import json
 import os
+import re
 import shutil
 import zipfile
 from collections import Counter
@@ -41,6 +42,11 @@ def make(target: Target, out: Path, jobs: int = 0) -> Path:
     manifest = json.loads((ROOT / "package.json").read_text())
     for key in DEVELOPMENT:
         manifest.pop(key, None)
+    manifest |= badges(repository())
+    if not repository():
+        readme = stage / "README.md"
+        readme.unlink()  # it may be a link to the repository's
+        readme.write_text(without_pictures((ROOT / readme.name).read_text("utf-8")), "utf-8")
     (stage / "package.json").write_text(json.dumps(manifest, indent=2) + "\n")
     # The folder has exactly what is shipped: the platform's ignore list has nothing more to leave out.
     (stage / ".vscodeignore").write_text("")
@@ -62,10 +68,14 @@ def contents(target: Target, jobs: int = 0) -> Iterator[tuple[Path, str]]:
     """Yield every file of a platform's package, and its path in it; all but the manifest."""
     for name in WHOLE:
         yield ROOT / name, name
+    manifest = (ROOT / "package.json").read_text("utf-8")
     for folder, patterns in FOLDERS.items():
         for pattern in patterns:
             for path in sorted((ROOT / folder).glob(pattern)):
-                yield path, path.relative_to(ROOT).as_posix()
+                name = path.relative_to(ROOT).as_posix()
+                # README's other pictures come from the repository.
+                if path.suffix != ".png" or f'"{name}"' in manifest:
+                    yield path, name
     for path in sorted((WORK / "dist").iterdir()):
         yield path, f"dist/{path.name}"
     for path in sorted((ROOT / "docs").rglob("*.md")):
@@ -112,20 +122,42 @@ def _part(name: str) -> str:
     )
 
 
+def repository() -> str | None:
+    """Return the address of the repository whose release workflow runs this, if one does."""
+    server, name = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
+    return f"{server}/{name}" if server and name else None
+
+
 def _addresses() -> list[str]:
-    """Return where README's links lead: to the repository that releases, if one does, else nowhere else."""
-    server, repository = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
-    if not server or not repository:
+    """Return where README's links and pictures lead: to the repository that releases, if one does."""
+    address = repository()
+    if address is None:
         return ["--no-rewrite-relative-links", "--allow-missing-repository"]
     at = os.environ.get("GITHUB_REF_NAME", "main")
-    base = f"{server}/{repository}"
-    return [
-        "--allow-missing-repository",
-        "--baseContentUrl",
-        f"{base}/blob/{at}",
-        "--baseImagesUrl",
-        f"{base}/raw/{at}",
-    ]
+    places = ["--baseContentUrl", f"{address}/blob/{at}", "--baseImagesUrl", f"{address}/raw/{at}"]
+    return ["--allow-missing-repository", *places]
+
+
+def badges(address: str | None) -> dict[str, list[dict[str, str]]]:
+    """Return the manifest's badges: whether the release workflow of a repository passes; none without one."""
+    if address is None:
+        return {}
+    workflow = f"{address}/actions/workflows/release.yml"
+    badge = {
+        "url": f"{workflow}/badge.svg",
+        "href": workflow,
+        "description": "Packages, run on each platform",
+    }
+    return {"badges": [badge]}
+
+
+def without_pictures(readme: str) -> str:
+    """Return README for a package of no repository: an extension's page shows pictures of the web alone.
+
+    The walkthrough has the most important ones.
+    """
+    tour = re.compile(r"^## A tour\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
+    return re.sub(r"^!\[[^]]*\]\([^)]*\)\n\n", "", tour.sub("", readme), flags=re.MULTILINE)
 
 
 def _link(source: Path, place: Path) -> None:

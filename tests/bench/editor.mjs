@@ -2,10 +2,11 @@
 // What a person waits for in VS Code, as one line of JSON: the first picture from the double click on, in a VS Code
 // that never ran the extension; the frames of panning and zooming; the answers to them.
 //
-//   node tests/bench/editor.mjs [--package FILE.vsix] [--file FILE] [--delay 25 --rate 10] [--frames 300]
+//   node tests/bench/editor.mjs [--package FILE.vsix] [--file FILE] [--delay 25 --rate 10 [--desktop]] [--frames 300]
 //
 // --package: installed in VS Code's server, else this checkout is used. --delay, --rate: a line of so many milliseconds
-// each way and Mbit/s between browser and server, over which the extension's own files travel as well.
+// each way and Mbit/s between browser and server, over which the extension's own files travel as well. --desktop: VS Code
+// compresses nothing on that line, as between its desktop and a server.
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -25,6 +26,7 @@ const { values } = parseArgs({
     file: { type: 'string', default: path.join(ROOT, 'samples', 'train.pickle') },
     delay: { type: 'string', default: '0' },
     rate: { type: 'string', default: '0' },
+    desktop: { type: 'boolean', default: false },
     frames: { type: 'string', default: '300' },
     screenshot: { type: 'string' },
   },
@@ -51,7 +53,8 @@ try {
   let link;
   if (limited) {
     const port = Number(server.authority.split(':')[1]);
-    link = await slowLink({ port, delayMs: Number(values.delay), megabitsPerS: Number(values.rate) });
+    const [delayMs, megabitsPerS] = [Number(values.delay), Number(values.rate)];
+    link = await slowLink({ port, delayMs, megabitsPerS, compressed: !values.desktop });
     ends.push(() => link.close());
     address = address.replaceAll(`127.0.0.1:${port}`, `127.0.0.1:${link.port}`);
     address = address.replaceAll(`127.0.0.1%3A${port}`, `127.0.0.1%3A${link.port}`);
@@ -82,9 +85,11 @@ try {
   await frame.evaluate(drive, 30);
   await page.waitForTimeout(1000);
   await frame.evaluate(() => (window.answerTimes.length = 0));
+  const before = link?.bytes().down ?? 0;
   const { intervals } = await frame.evaluate(drive, Number(values.frames));
   await page.waitForTimeout(1000);
   const answers = await frame.evaluate(() => window.answerTimes);
+  const meanwhile = (link?.bytes().down ?? 0) - before;
   console.log(
     JSON.stringify({
       file: name,
@@ -99,6 +104,8 @@ try {
           summary(answers.filter((each) => each.method === method).map(({ ms }) => ms)),
         ]),
       ),
+      answers_kilobytes: summary(answers.map(({ bytes }) => bytes / 1000)),
+      kilobytes_to_the_browser_with_them: link ? round(meanwhile / 1000) : undefined,
     }),
   );
 } finally {
@@ -154,9 +161,12 @@ function noteAnswers() {
         return Object.freeze({ ...api, postMessage });
       };
       window.addEventListener('message', ({ data }) => {
-        const request = data?.type === 'response' ? asked.get(data.id) : undefined;
-        asked.delete(data?.id);
-        if (request) window.answerTimes.push({ method: request.method, ms: performance.now() - request.at });
+        const request = asked.get(data?.id);
+        if (!request || !['response', 'packed'].includes(data.type)) return;
+        asked.delete(data.id);
+        const { geometry, ...rest } = data.type === 'packed' ? data : (data.result ?? {});
+        const bytes = (rest.json?.byteLength ?? JSON.stringify(rest).length) + (geometry?.byteLength ?? 0);
+        window.answerTimes.push({ method: request.method, ms: performance.now() - request.at, bytes });
       });
     },
   });

@@ -121,6 +121,7 @@ def opened(folder: Path, name: str, kind: Any) -> Rows:
 def work(what: str, objects: int, folder: Path) -> None:
     """The work itself, in the process that is measured."""
     from memlens.kernels.graph import dominators as kernel
+    from memlens.kernels.graph.walk import referrers
     from memlens.store.objects.compact import Dominated, compact_tree
     from memlens.store.objects.room import Room
 
@@ -139,8 +140,14 @@ def work(what: str, objects: int, folder: Path) -> None:
         target = opened(folder, "target", np.uint32)[: int(start[-1])]
         kind, retains = room(len(target), np.uint8), np.ones(256, np.uint8)
         order, idom = room(objects + 1, np.uint32), room(objects + 1, np.uint32)
+
+        def turned() -> tuple[Rows, Rows, Rows]:
+            back = room(objects + 1, np.uint64), room(len(target), np.uint32), room(len(target), np.uint8)
+            referrers(start, target, kind, *back)
+            return back
+
         found, _, _ = kernel.dominators(
-            start, target, kind, retains, np.zeros(1, np.uint32), -1, False, order, idom, room
+            start, target, kind[:0], retains, np.zeros(1, np.uint32), -1, False, turned, order, idom, room
         )
         retained = room(found, np.uint64)
         kernel.retained_sizes(

@@ -32,11 +32,11 @@ class Lane {
 }
 
 /**
- * @param {{port: number, delayMs: number, megabitsPerS: number}} options port: of the server on 127.0.0.1.
- *   delayMs: one way, so that an answer takes twice that.
+ * @param {{port: number, delayMs: number, megabitsPerS: number, compressed: boolean}} options port: of the server on
+ *   127.0.0.1. delayMs: one way, so that an answer takes twice that. compressed: whether WebSockets may be.
  * @returns {Promise<{port: number, bytes(): {up: number, down: number}, close(): void}>}
  */
-export async function slowLink({ port, delayMs, megabitsPerS }) {
+export async function slowLink({ port, delayMs, megabitsPerS, compressed }) {
   const [up, down] = [1, 2].map(() => new Lane(delayMs, (megabitsPerS * 1e6) / 8 / 1000));
   const sockets = new Set();
   const server = createServer({ allowHalfOpen: true }, (near) => {
@@ -49,7 +49,7 @@ export async function slowLink({ port, delayMs, megabitsPerS }) {
       sockets.add(from);
       from.on('close', () => sockets.delete(from));
       from.on('error', () => to.destroy());
-      pass(from, to, lane);
+      pass(from, to, lane, compressed ? (chunk) => chunk : withoutExtensions);
     }
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -63,7 +63,7 @@ export async function slowLink({ port, delayMs, megabitsPerS }) {
   };
 }
 
-function pass(from, to, lane) {
+function pass(from, to, lane, changed) {
   /** Pieces on their way, in the order in which they arrive. */
   const waiting = [];
   let timer;
@@ -82,7 +82,8 @@ function pass(from, to, lane) {
     waiting.push({ at: lane.arrival(piece?.length ?? 0), piece });
     timer ??= setTimeout(deliver, lane.delayMs);
   };
-  from.on('data', (chunk) => {
+  from.on('data', (original) => {
+    const chunk = changed(original);
     for (let at = 0; at < chunk.length; at += PIECE_BYTES) send(chunk.subarray(at, at + PIECE_BYTES));
     if (lane.queuedMs > QUEUE_MS) {
       from.pause();
@@ -90,4 +91,11 @@ function pass(from, to, lane) {
     }
   });
   from.on('end', () => send(null));
+}
+
+/** A piece in which a request for a WebSocket, if it is one, offers no compression; as long as before. */
+function withoutExtensions(chunk) {
+  if (!chunk.subarray(0, 4).equals(Buffer.from('GET '))) return chunk;
+  const text = chunk.toString('latin1').replace(/^Sec-WebSocket-Extensions:/im, 'Not-WebSocket-Extensions:');
+  return Buffer.from(text, 'latin1');
 }

@@ -225,7 +225,7 @@ test('the comparison is there again when the view was hidden; a file that fails 
   await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Choose File' }).click();
   await vscode.choosePath(/^\//, path.join(vscode.folder, BROKEN));
   await view.locator('.compare-notice', { hasText: BROKEN }).waitFor();
-  await view.locator('.compare-notice .button', { hasText: 'Choose another' }).click();
+  await view.locator('.compare-notice .button', { hasText: 'Choose Another' }).click();
   await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'this snapshot' }).click();
   await view.locator('.compare-summary', { hasText: 'the same' }).waitFor();
 });

@@ -228,7 +228,7 @@ test('a file that fails to open is reported in place', async () => {
   await notice.locator('.button').click();
   await choose('Choose File…');
   await vscode.choosePath(/^\//, path.join(vscode.folder, 'train.py'));
-  await notice.getByRole('button', { name: 'Try again' }).waitFor();
+  await notice.getByRole('button', { name: 'Try Again' }).waitFor();
   assert.match(await notice.innerText(), /train\.py: /);
   assert.deepEqual(vscode.consoleErrors, []);
 });

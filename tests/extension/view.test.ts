@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import type * as vscode from 'vscode';
+import type { ToWebviewMessage } from '../../extension/shared/messages';
 import { ViewStates } from '../../extension/src/editor/states';
 import { SnapshotView } from '../../extension/src/editor/view';
 import { FakeMemory, FakePanel, FakeServer, INFO, log, responseError, settle, STATE } from './fakes';
-import { commands, events, Uri } from './vscode';
+import { unpack } from '../../webview/src/unpacking';
+import { commands, env, events, Uri } from './vscode';
 
 const PROBLEM = { code: 'not-a-snapshot', message: 'No snapshot', advice: '', offset: null, retry: false };
 const OPENED = { snapshot: 's1', info: INFO };
@@ -339,6 +341,32 @@ describe('requests of a view', () => {
     const { geometry, ...rest } = answer.result as { geometry: unknown };
     assert.ok(geometry instanceof ArrayBuffer);
     assert.deepEqual([[...new Uint8Array(geometry)], rest], [[1, 2, 3, 255], { names: [] }]);
+  });
+
+  it('return large results compressed where the page may be on another machine', async (test) => {
+    const at = env as { remoteName?: string };
+    at.remoteName = 'ssh-remote';
+    test.after(() => delete at.remoteName);
+    await openView();
+    const geometry = Buffer.alloc(50_000, 'stack');
+    const ask = async (id: number, result: object): Promise<ToWebviewMessage | undefined> => {
+      panel.received.fire({ type: 'request', id, method: 'memlens/viewport', params: {} });
+      server.last('memlens/viewport').resolve(result);
+      while (panel.posted.length === 0) await settle();
+      return panel.taken()[0];
+    };
+    const answer = await ask(1, { geometry: geometry.toString('base64'), areas: [{ name: 'größer' }] });
+    assert.ok(answer?.type === 'packed' && answer.id === 1);
+    assert.ok(answer.json.byteLength + (answer.geometry?.byteLength ?? 0) < 1000);
+    assert.deepEqual(await unpack(answer), {
+      areas: [{ name: 'größer' }],
+      geometry: new Uint8Array(geometry).buffer,
+    });
+    const texts = await ask(2, { names: Array.from({ length: 1000 }, (_, at) => `name ${at}`) });
+    assert.ok(texts?.type === 'packed' && texts.geometry === null);
+    assert.equal(((await unpack(texts)) as { names: string[] }).names[999], 'name 999');
+    const small = await ask(3, { names: [] });
+    assert.deepEqual(small, { type: 'response', id: 3, ok: true, result: { names: [] } });
   });
 
   it('for a viewport are cancelled by newer ones', async () => {

@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from tests.python.graph_reading import load, type_names
+from tests.python.graphs import turned
 
 from memlens.kernels.graph import dominators as kernel
 from memlens.model.graph import Graph, ReferenceKind
@@ -49,7 +50,8 @@ def _reached(
     order, idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
     references = graph.references
     found, reachable, _ = kernel.dominators(
-        references.start, references.target, references.kind, counts, roots, -1, False, order, idom, np.empty,
+        references.start, references.target, references.kind, counts, roots, -1, False,
+        lambda: turned(references.start, references.target, references.kind), order, idom, np.empty,
     )  # fmt: skip
     sums = np.empty(found, np.uint64)
     kernel.retained_sizes(order[:found], idom[:found], found, sizes, sums)

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from memlens.kernels.graph import walk
+
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -49,6 +51,13 @@ class SmallGraph(NamedTuple):
                     seen.add(target)
                     waiting.append(target)
         return seen
+
+
+def turned(start: U64, target: U32, kind: U8) -> tuple[U64, U32, U8]:
+    """References turned around, as kernels take them."""
+    back_start, back, back_kind = np.empty_like(start), np.empty_like(target), np.empty_like(kind)
+    walk.referrers(start, target, kind, back_start, back, back_kind)
+    return back_start, back, back_kind
 
 
 def random_graph(seed: int, most: int = 24) -> SmallGraph:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -325,6 +326,12 @@ def test_the_command_line_prints_both(tmp_path: Path, capsys: pytest.CaptureFixt
     assert sum(int(before) for _, before, _ in folded) * 2 == answer["total_bytes"]
     assert "difference" in reported().splitlines()[0]
     assert "0 B" in reported("--bottom-up").splitlines()[1]
+    assert main(["picture", sample, "--diff", sample, "--cache-dir", str(tmp_path)]) == 0
+    picture = capsys.readouterr().out
+    assert "Difference flame graph: words.pb.gz → words.pb.gz" in picture
+    assert "▲ more after" in picture
+    assert not re.search(r"<text[^>]*>[▲▼] (?!more after|less after)", picture)
+    assert re.search(r"<text[^>]*>= (?!the same)\w", picture)
 
 
 def test_what_is_too_much_or_thin_is_reported() -> None:

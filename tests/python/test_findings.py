@@ -20,14 +20,15 @@ from tests.python.test_allocator import open_data
 
 from memlens import cli
 from memlens.errors import BadRequestError
+from memlens.export.markdown import finding_markdown
 from memlens.ingest import ingest
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.views.findings import table
 from memlens.views.findings.ahead import FINDINGS, findings, headline, parts
-from memlens.views.findings.answers import SnapshotFinding, TextPart, plain_text
-from memlens.views.findings.writing import short_function
+from memlens.views.findings.answers import Figure, SnapshotFinding, TextPart, plain_text
+from memlens.views.findings.writing import made, short_function, words
 from memlens.views.selection.items import items_of
 from memlens.views.selection.stacks import AMOUNT
 from memlens.views.sql.query import SqlSession
@@ -159,6 +160,19 @@ def test_the_command_line(sample: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert markdown.startswith("**Peak 79.8 MiB at 546 ms.** Held by `train.py:46` 15 MiB (19%); ")
     assert data["headline"]["text"] == text.split("\n")[0]
     assert [finding["rule"] for finding in data["findings"]] == ["grows_by_step"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "title"),
+    [
+        ("net.py:20 (inferred) holds 1 MiB", "**Largest line**"),
+        ("net.py:20 holds 1 MiB", "**Largest line** (inferred)"),
+    ],
+)
+def test_inferred_is_said_once(sentence: str, title: str) -> None:
+    figure = Figure(MIB, "bytes", "live")
+    found = made("line", "Largest line", [words(sentence)], figure, None, inferred=True)
+    assert list(finding_markdown(found)) == [f"{title}: {sentence}"]
 
 
 def test_markdown_from_a_file_stays_text(

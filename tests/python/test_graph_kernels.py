@@ -17,6 +17,7 @@ from tests.python.graphs import (
     dominator_sets,
     naive_dominators,
     random_graph,
+    turned,
 )
 
 from memlens.kernels.graph import dominators as kernel
@@ -45,6 +46,7 @@ class Computed:
             np.array(graph.roots, np.uint32),
             root,
             attach,
+            lambda: turned(start, target, kind),
             self.order,
             self.idom,
             np.empty,
@@ -79,8 +81,9 @@ def test_vertices_are_all_objects_once() -> None:
 
 def test_dominators_are_those_of_the_definition() -> None:
     compared = 0
+    # the last ones are large enough for what is fetched ahead
     for seed in SEEDS:
-        graph = random_graph(seed)
+        graph = random_graph(seed, 24 if seed < len(SEEDS) - 40 else 200)
         found, expected = Computed(graph).dominator_of(), naive_dominators(graph, graph.roots)
         assert {item: found[item] for item in expected} == expected, seed
         compared += len(expected)
@@ -153,14 +156,16 @@ def test_retained_sizes_are_what_would_be_freed() -> None:
 def test_referrers_are_all_sources_in_order() -> None:
     for seed in SEEDS[:500]:
         graph = random_graph(seed)
-        start, target, _ = graph.columns()
-        back_start, back = np.empty_like(start), np.empty_like(target)
-        walk.referrers(start, target, back_start, back)
+        back_start, back, back_kind = turned(*graph.columns())
         for item in graph.objects:
             expected = [
-                source for source in graph.objects for other, _ in graph.edges[source] if other == item
+                (source, kind)
+                for source in graph.objects
+                for other, kind in graph.edges[source]
+                if other == item
             ]
-            assert back[int(back_start[item]) : int(back_start[item + 1])].tolist() == expected
+            own = slice(int(back_start[item]), int(back_start[item + 1]))
+            assert list(zip(back[own].tolist(), back_kind[own].tolist(), strict=True)) == expected
 
 
 def _distances(graph: SmallGraph) -> dict[int, int]:
@@ -194,13 +199,32 @@ def test_what_a_set_retains() -> None:
         assert set(np.flatnonzero(kept).tolist()) == graph.reached(graph.roots, frozenset(chosen))
 
 
+def test_what_a_set_retains_is_what_roots_reach_less_what_they_reach_without_it() -> None:
+    sizes = set()
+    for seed in SEEDS:
+        graph = random_graph(seed, 24 if seed < len(SEEDS) - 100 else 200)
+        start, target, kind = graph.columns()
+        distance = np.empty(len(graph.edges), np.uint32)
+        walk.distances(start, target, kind, RETAINS, np.array(graph.roots, np.uint32), distance)
+        for every in (1, 2, 3, 7):
+            chosen = [item for item in graph.objects if item % every == seed % every]
+            reached = np.array(chosen, np.uint32)[distance[chosen] != kernel.NONE]
+            reached = reached[np.argsort(distance[reached], kind="stable")]
+            found = np.asarray(
+                walk.retained_by(
+                    start, target, kind, *turned(start, target, kind), RETAINS, distance, reached
+                )
+            ).tolist()
+            expected = graph.reached(graph.roots) - graph.reached(graph.roots, frozenset(chosen))
+            assert sorted(found) == sorted(expected), (seed, every)
+            sizes.add(len(found) - len(reached))
+    assert len(sizes) > 5
+
+
 def _paths(graph: SmallGraph, item: int) -> tuple[list[list[int]], bool]:
-    start, target, kind = graph.columns()
-    back_start, back = np.empty_like(start), np.empty_like(target)
-    walk.referrers(start, target, back_start, back)
     is_root = np.zeros(len(graph.edges), np.uint8)
     is_root[graph.roots] = 1
-    search = walk.PathSearch(start, target, kind, back_start, back, RETAINS, is_root, item)
+    search = walk.PathSearch(*turned(*graph.columns()), RETAINS, is_root, item)
     found = []
     while (path := search.next_path(1_000)) is not None:
         found.append(np.asarray(path).tolist())
@@ -235,12 +259,9 @@ def test_paths_lead_from_roots_and_the_first_is_the_shortest() -> None:
 
 def test_a_search_for_paths_can_be_bounded() -> None:
     chain = SmallGraph([[(item + 1, 0)] for item in range(99)] + [[]], [0], [0] * 100, [1] * 100)
-    start, target, kind = chain.columns()
-    back_start, back = np.empty_like(start), np.empty_like(target)
-    walk.referrers(start, target, back_start, back)
     is_root = np.zeros(100, np.uint8)
     is_root[0] = 1
-    search = walk.PathSearch(start, target, kind, back_start, back, RETAINS, is_root, 99)
+    search = walk.PathSearch(*turned(*chain.columns()), RETAINS, is_root, 99)
     assert search.next_path(50) is None
     assert not search.is_complete
     path = search.next_path(50)
@@ -387,8 +408,9 @@ def test_a_chain_of_ten_million_objects(tmp_path: Path) -> None:
     order, idom = room(count + 1, np.uint32), room(count + 1, np.uint32)
     assert isinstance(getattr(order.base, "obj", None), mmap.mmap)
     found = kernel.dominators(
-        start, target, kind, RETAINS, np.zeros(1, np.uint32), -1, False, order, idom, room
-    )
+        start, target, kind, RETAINS, np.zeros(1, np.uint32), -1, False, lambda: turned(start, target, kind),
+        order, idom, room,
+    )  # fmt: skip
     assert found == (count + 1, count + 1, None)
     assert (idom[1:] == np.arange(count, dtype=np.uint32)).all()
     of_vertex, ones = room(count + 1, np.uint64), np.ones(count, np.uint64)
@@ -419,7 +441,10 @@ def test_a_million_roots(tmp_path: Path) -> None:
     target[::2], target[1::2] = np.arange(count, 2 * count), 2 * count
     kind, roots = np.zeros(2 * count, np.uint8), np.arange(count, dtype=np.uint32)
     order, idom = np.empty(2 * count + 2, np.uint32), np.empty(2 * count + 2, np.uint32)
-    found = kernel.dominators(start, target, kind, RETAINS, roots, -1, False, order, idom, np.empty)
+    found = kernel.dominators(
+        start, target, kind[:0], RETAINS, roots, -1, False, lambda: turned(start, target, kind), order, idom,
+        np.empty,
+    )  # fmt: skip
     assert found == (2 * count + 2, 2 * count + 2, None)
     of_vertex, shallow = np.empty(2 * count + 2, np.uint64), np.ones(2 * count + 1, np.uint64)
     kernel.retained_sizes(order, idom, 2 * count + 2, shallow, of_vertex)

@@ -24,6 +24,7 @@ from memlens.views.trace.allocator import state as allocator
 from memlens.views.trace.allocator.answer import AllocatorStateAnswer, allocator_state
 from memlens.views.trace.allocator.state import STATES, state_at
 from memlens.views.trace.picture import lanes
+from memlens.views.trace.picture.areas import GroupedBy, areas_of
 from memlens.views.trace.picture.boxes import Box
 from memlens.views.trace.picture.map_lanes import MapLanesAnswer, map_lanes
 from memlens.views.trace.picture.memory_map import map_hit, map_locate, memory_map
@@ -99,6 +100,34 @@ def check(  # noqa: C901 - one rule after the other
         assert int(g.rect_stack[number]) in {int(own.stack[row]) for row in rows}
     assert len(held) == len({number for numbers in merged for number in numbers})
     check_reserved(snapshot, device, g, q)
+    check_areas(snapshot, device, Box(axis, *box, *pixels), g, held)
+
+
+def check_areas(
+    snapshot: Snapshot, device: int, box: Box, plain: Geometry, held: dict[int, set[int]]
+) -> None:
+    """By group the same rects are where they were, each of its area, with the figures of the timeline's."""
+    own = snapshot.device(device)
+    areas = areas_of(snapshot, device, "", GroupedBy("line"))
+    g = unpack(memory_map(snapshot, device, box, areas=areas))
+    assert g.columns == plain.columns
+    assert not g.coarser
+    for name in ("x0", "x1", "y0", "y1"):
+        assert g.rects[name].tolist() == plain.rects[name].tolist()
+    for band, allocation in enumerate(g.allocation.tolist()):
+        if allocation != NEVER:
+            assert g.group[band] == areas.codes[allocation - own.first_allocation]
+    for number, rows in held.items():
+        merged = int(g.rects["band"][number])
+        assert merged >> 31
+        assert (merged & 0x7FFFFFFF) - 1 in {int(areas.codes[row]) for row in rows}
+    for column in range(0, g.columns, 9):
+        moment = int(g.moment[column])
+        alive = (
+            (own.start <= moment) & (own.end > moment) if g.live[column] else np.zeros(len(own.start), bool)
+        )
+        wanted = np.bincount(areas.codes[alive], own.size[alive], max(len(areas.areas), 1))
+        assert g.sums[column].tolist() == wanted.tolist()
 
 
 def own_height(snapshot: Snapshot, device: int, row: int) -> float:

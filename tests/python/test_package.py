@@ -44,6 +44,23 @@ def test_whatever_the_manifest_names_is_shipped() -> None:
         assert any(name.startswith(folder) for folder in folders)
 
 
+def test_readme_has_pictures_and_badges_where_they_can_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert readme.count("![") > 10
+    shown = extension.without_pictures(readme)
+    assert "![" not in shown
+    # and nothing else is lost
+    left = [line for line in readme.splitlines() if line.startswith("## ") and line != "## A tour"]
+    assert [line for line in shown.splitlines() if line.startswith("## ")] == left
+    assert "\n\n\n" not in shown
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    assert extension.badges(extension.repository()) == {}
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "some/one")
+    (badge,) = extension.badges(extension.repository())["badges"]
+    assert badge["url"] == "https://github.com/some/one/actions/workflows/release.yml/badge.svg"
+
+
 def test_the_lock_has_hashes_for_whatever_is_imported() -> None:
     locked = libraries.locked()
     names = re.findall(r"^([a-z-]+)==", locked, re.MULTILINE)

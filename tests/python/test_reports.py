@@ -26,7 +26,7 @@ from memlens.export.markdown import markdown
 from memlens.export.pictures.flame import WIDTH, flame
 from memlens.export.pictures.memory_map import HEIGHT as MAP_HEIGHT
 from memlens.export.pictures.memory_map import memory_map
-from memlens.export.pictures.plot import runs
+from memlens.export.pictures.plot import LEGEND, runs
 from memlens.export.pictures.reserved import reserved
 from memlens.export.pictures.svg import fitting
 from memlens.export.pictures.timeline import Part, timeline
@@ -233,7 +233,7 @@ def test_the_memory_map_is_as_high_as_what_lies_in_it(opened: Opened, sample: Pa
         "text",
     }
     # at the peak allocations lie over each other's addresses nowhere: their heights add up to what was live
-    at = LEFT + (info.peak_moment + 0.5) / info.events * (WIDTH - LEFT - 12)
+    at = LEFT + (info.peak_moment + 0.5) / info.events * (WIDTH - LEFT - LEGEND)
     free, high = "", 0.0
     for path in root.iter(f"{SVG}path"):
         if path.get("class") == "grid":
@@ -243,7 +243,7 @@ def test_the_memory_map_is_as_high_as_what_lies_in_it(opened: Opened, sample: Pa
             if path.get("class") != free and float(x) <= at < float(x) + float(width):
                 high += float(height)
     top = snapshot.ask(lambda each: map_lanes(each, 0)).top
-    assert high * top / (MAP_HEIGHT - 84) == pytest.approx(info.peak_bytes, rel=0.06)
+    assert high * top / (MAP_HEIGHT - 64) == pytest.approx(info.peak_bytes, rel=0.06)
 
 
 def test_the_picture_of_reserved_memory_has_the_figures_of_the_view(opened: Opened, sample: Path) -> None:

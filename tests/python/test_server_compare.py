@@ -11,6 +11,8 @@ from tests.python.heap_files import HeapFile
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import open_view, problem_of, write_snapshot
 
+from memlens.units import format_bytes
+
 pytest_plugins = ("tests.python.server_fixtures",)
 
 FILE = "/elsewhere/project/code/train.py"
@@ -82,6 +84,15 @@ def test_a_flame_graph_of_both(server: LspClient, pair: dict[str, Any]) -> None:
         for shape in ({"scale": "normalised"}, {"width": "after"}, {"width": "before"}):
             made = {**asked, "tree": {**tree, **shape}, **part}
             assert server.request("memlens/compareFlame", made)["whole"] == whole
+            drawn = {**asked, "tree": made["tree"], "x0": 0.0, "x1": 1.0, "title": "Both", "theme": "light"}
+            svg = server.request("memlens/compareFlameSvg", drawn)["svg"]
+            one, two = format_bytes(whole["before_bytes"]), format_bytes(whole["after_bytes"])
+            if shape == {"scale": "normalised"}:
+                assert f"All: {one} (100.0%) → {two} (100.0%), 0.00 points" in svg
+            else:
+                sign = "-" if first else "+"
+                assert f"All: {one} → {two}, {sign}{format_bytes(large - small)}" in svg
+                assert f"{'▼' if first else '▲'} {outermost['name']['function']}" in svg
         assert server.request("memlens/compareFlameNode", {**asked, "node": 0})["stacks"]
     wrong = {**pair, "tree": {**tree, "options": {"focus": 10**6}}, **part}
     assert problem_of(server, "memlens/compareFlame", wrong)["code"] == "bad-request"

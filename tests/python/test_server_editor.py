@@ -7,9 +7,11 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import find_source, open_view, problem_of, snapshot_of, write_snapshot
 
+from memlens.server.protocol.settings import InitializationOptions, Settings
 from memlens.sources.cells import murmur2
 
 pytest_plugins = ("tests.python.server_fixtures",)
@@ -272,13 +274,28 @@ def test_a_line_without_a_function_is_left_alone(server: LspClient, tmp_path: Pa
     assert not re.search("changed since", hover)
 
 
+def test_the_template_for_jetbrains_has_what_lsp4ij_and_the_server_read() -> None:
+    folder = Path(__file__).parents[2] / "docs" / "jetbrains"
+    template = json.loads((folder / "template.json").read_text("utf-8"))
+    assert all(command.endswith(" lsp") for command in template["programArgs"].values())
+    for mapping in template["fileTypeMappings"]:
+        assert all(pattern.startswith("*.") for pattern in mapping["fileType"]["patterns"])
+        assert mapping["languageId"]
+    options = (folder / "initializationOptions.json").read_bytes()
+    read = msgspec.json.decode(options, type=InitializationOptions)
+    # nothing in it is misspelt, which the server would ignore
+    assert set(json.loads(options)["settings"]) <= set(Settings.__struct_fields__)
+    assert read.settings.snapshots
+    assert read.settings.code_lens
+
+
 def test_a_snapshot_that_a_setting_names_shows_in_hovers(
     workspace: Path, cache_folder: Path, tmp_path: Path
 ) -> None:
-    named = kept_snapshot(tmp_path / "named.pickle", {((FOREIGN, 10, "step"),): 3 << 20})
+    kept_snapshot(workspace / "named.pickle", {((FOREIGN, 10, "step"),): 3 << 20})
     settings = {
         "cache_directory": str(cache_folder),
-        "snapshots": [str(named), str(tmp_path / "none.pickle")],
+        "snapshots": ["${workspaceFolder}/named.pickle", str(tmp_path / "none.pickle")],
     }
     with LspClient() as client:
         client.start(workspace, settings)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 import zstandard
 from tests.python.conftest import DATA
-from tests.python.graphs import attached, dominator_sets, naive_dominators, random_graph, rooted
+from tests.python.graphs import attached, dominator_sets, naive_dominators, random_graph, rooted, turned
 from tests.python.heap_files import HeapFile, heap_of, small_heap
 
 from memlens.cli import main
@@ -59,7 +59,7 @@ def _dominators(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     order, idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
     found, _, _ = kernel.dominators(
         references.start, references.target, references.kind, retains, np.zeros(0, np.uint32), graph.root or 0,
-        True, order, idom, np.empty,
+        True, lambda: turned(references.start, references.target, references.kind), order, idom, np.empty,
     )  # fmt: skip
     assert found == count
     order, idom = order[:count], idom[:count]

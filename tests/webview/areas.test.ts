@@ -10,6 +10,7 @@ import { areaOf, colourOfGroup, OTHER } from '../../webview/src/timeline/scene/a
 import { extentOf } from '../../webview/src/canvas/camera';
 import { fittedHeight } from '../../webview/src/timeline/scene/height';
 import { hitTest } from '../../webview/src/timeline/scene/hit';
+import { bytes } from '../../webview/src/base/format';
 import { pack, paintBands, type Highlight, type Palette } from '../../webview/src/timeline/scene/paint';
 import { placementOf } from '../../webview/src/timeline/scene/place';
 import { withGroups, writeGeometry } from './support/geometry-writer';
@@ -164,7 +165,7 @@ describe('a picture by group', () => {
     const g = decodeGeometry(packed(), { by: BY, areas: AREAS });
     const plot = { width: 800, height: 400 };
     assert.ok(g.grouped);
-    const labels = areaLabels(g, g.grouped, CAMERA, plot, 1);
+    const labels = areaLabels(g, g.grouped, CAMERA, plot, 1, null);
     assert.deepEqual(
       labels.map(({ area }) => area),
       [0, 1, 2],
@@ -174,7 +175,15 @@ describe('a picture by group', () => {
         for (const py of [y + 1, y + height - 1]) assert.equal(hitTest(g, CAMERA, plot, px, py)?.area, area);
       }
     }
-    assert.deepEqual(areaLabels(g, g.grouped, { ...CAMERA, y1: 10_000 }, plot, 1), [], 'no room');
+    const column = 2;
+    for (const { area, texts } of areaLabels(g, g.grouped, CAMERA, plot, 1, column)) {
+      const size = g.grouped.bytes[column * g.grouped.areas.length + area] ?? 0;
+      assert.ok(
+        texts[0]?.endsWith(size === 0 ? (texts.at(-1) ?? '') : `  ${bytes(size)}`),
+        'of the legend’s moment',
+      );
+    }
+    assert.deepEqual(areaLabels(g, g.grouped, { ...CAMERA, y1: 10_000 }, plot, 1, null), [], 'no room');
   });
 
   it('gives rows of a table the colours of their areas', () => {

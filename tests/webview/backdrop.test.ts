@@ -4,7 +4,8 @@ import { describe, it } from 'node:test';
 import { decodeGeometry, type Geometry } from '../../extension/shared/geometry';
 import type { Area } from '../../extension/shared/protocol.gen';
 import { BackdropData } from '../../webview/src/timeline/backdrop-data';
-import { areaShapes, patternOf } from '../../webview/src/timeline/render/area-patterns';
+import { areaShapes } from '../../webview/src/timeline/render/area-patterns';
+import { patternOf } from '../../webview/src/timeline/scene/paint';
 import {
   limitOf,
   mostOf,

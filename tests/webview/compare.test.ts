@@ -32,7 +32,15 @@ const device = (number: number, events: number): DeviceInfo =>
 const info = (...devices: DeviceInfo[]): SnapshotInfo =>
   ({ model: 'timeline', devices, default_device: devices[0]?.device ?? 0 }) as unknown as SnapshotInfo;
 const opened = (uri: string, devices: DeviceInfo[], more = {}): OtherSnapshot => ({
-  ...{ is: 'open', uri, name: 'b.pickle', info: info(...devices), itself: false, older: false },
+  ...{
+    is: 'open',
+    uri,
+    name: 'b.pickle',
+    info: info(...devices),
+    itself: false,
+    older: false,
+    orderedBy: 'modified',
+  },
   ...more,
 });
 
@@ -158,7 +166,13 @@ describe('a comparison of profiles', () => {
     const own = { model: 'profile', info: profile(...mine), value: mine[shown], setValue: () => undefined };
     // SAFETY: as much of a profile as a comparison looks at.
     const compare = new Compare(none, 'a.pb.gz', null, () => undefined, own as unknown as OwnProfile);
-    compare.receive({ ...{ is: 'open', uri: 'u', name: 'b', info: other, itself: false }, older: true }, 0);
+    compare.receive(
+      {
+        ...{ is: 'open', uri: 'u', name: 'b', info: other, itself: false, orderedBy: 'modified' },
+        older: true,
+      },
+      0,
+    );
     return compare;
   }
 

@@ -12,6 +12,7 @@ import type {
 import type { Problem } from '../../extension/shared/protocol.gen';
 import { Acts } from './shell/acts';
 import type { Kept, SavedState } from './shell/state';
+import { unpack } from './unpacking';
 
 /** A request that the server answered with a Problem. */
 export class RequestError extends Error {
@@ -43,11 +44,11 @@ export interface Api {
 }
 
 /** Responses are handled here; the rest is for the view. */
-export type HostMessage = Exclude<ToWebviewMessage, { type: 'response' }>;
+export type HostMessage = Exclude<ToWebviewMessage, { type: 'response' | 'packed' }>;
 
 interface Waiting {
   resolve(result: unknown): void;
-  reject(error: Error): void;
+  reject(error: unknown): void;
 }
 
 export function connect(): Api {
@@ -74,6 +75,15 @@ export function connect(): Api {
 
   window.addEventListener('message', (event: MessageEvent<ToWebviewMessage>) => {
     const message = event.data;
+    if (message.type === 'packed') {
+      const request = waiting.get(message.id);
+      waiting.delete(message.id);
+      unpack(message).then(
+        (result) => request?.resolve(result),
+        (error: unknown) => request?.reject(error),
+      );
+      return;
+    }
     if (message.type !== 'response') {
       if (message.type === 'goTo') acts.count = 0;
       else if (isAct(message)) acts.count++;

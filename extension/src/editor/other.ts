@@ -1,12 +1,12 @@
-import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { OtherSnapshot } from '../../shared/messages';
-import type { OpenResult } from '../../shared/protocol.gen';
+import type { OpenResult, SnapshotInfo } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
 import { problem, ProblemError, problemOf } from '../server/problem';
+import { ageOf, isOlder, modifiedMs } from './age';
 
 /** The snapshot that a view is compared with: a second reference in the server, which is closed with the view. */
 export class OtherReference extends Disposable {
@@ -16,6 +16,8 @@ export class OtherReference extends Disposable {
 
   constructor(
     private readonly main: vscode.Uri,
+    /** The main snapshot's, while it is open. */
+    private readonly mainInfo: () => SnapshotInfo | null,
     /** The view's name in the server, from which the name of the reference is made. */
     viewId: string,
     private readonly server: Server,
@@ -56,7 +58,7 @@ export class OtherReference extends Disposable {
         throw new ProblemError(problem('file', `${uri.path} is not a file on this machine`, advice, false));
       }
       const params = { path: uri.fsPath, view: this.view };
-      const older = isOlder(uri, this.main);
+      const written = Promise.all([modifiedMs(uri.fsPath), modifiedMs(this.main.fsPath)]);
       const result = await this.server.request('memlens/open', params, opening.token);
       if (this.#opening !== opening || this.disposed) {
         this.#release(result.snapshot);
@@ -64,7 +66,12 @@ export class OtherReference extends Disposable {
       }
       this.#open = result;
       const itself = uri.toString() === this.main.toString();
-      this.#set({ is: 'open', ...file, info: result.info, itself, older: await older }, fresh);
+      const [modified, mainModified] = await written;
+      const order = isOlder(
+        ageOf(uri.fsPath, modified, result.info),
+        ageOf(this.main.fsPath, mainModified, this.mainInfo()),
+      );
+      this.#set({ is: 'open', ...file, info: result.info, itself, ...order }, fresh);
     } catch (error) {
       if (this.#opening === opening) this.#set({ is: 'failed', ...file, problem: problemOf(error) }, fresh);
     } finally {
@@ -121,15 +128,5 @@ export class OtherReference extends Disposable {
   #set(status: OtherSnapshot | null, fresh = false): void {
     this.#status = status;
     if (!this.disposed) this.changed(status, fresh);
-  }
-}
-
-/** Whether the first file was written before the other; false if that is unknown. */
-async function isOlder(one: vscode.Uri, other: vscode.Uri): Promise<boolean> {
-  try {
-    const [first, second] = await Promise.all([stat(one.fsPath), stat(other.fsPath)]);
-    return first.mtimeMs < second.mtimeMs;
-  } catch {
-    return false;
   }
 }

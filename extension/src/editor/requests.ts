@@ -4,6 +4,7 @@ import { VIEW_METHODS, type Problem, type Requests } from '../../shared/protocol
 import { Disposable } from '../base/disposable';
 import type { Server } from '../server/client';
 import { CANCELLED, problem, problemOf } from '../server/problem';
+import { packed, unpacked } from './packing';
 
 type RequestMessage = Extract<FromWebviewMessage, { type: 'request' }>;
 
@@ -67,8 +68,10 @@ export class ViewRequests extends Disposable {
         snapshot,
       } as Requests[ViewMethod]['params'];
       const result = await this.server.request(method, params, cancel.token);
+      // The page may be at the other end of a slow line.
+      const small = vscode.env.remoteName === undefined ? null : await packed(id, result);
       if (cancel.token.isCancellationRequested) this.#fail(id, problem(CANCELLED, 'Cancelled', ''));
-      else this.post({ type: 'response', id, ok: true, result: unpacked(result) });
+      else this.post(small ?? { type: 'response', id, ok: true, result: unpacked(result) });
     } catch (error) {
       const failure = problemOf(error);
       this.#fail(id, failure);
@@ -102,12 +105,4 @@ export class ViewRequests extends Disposable {
   #fail(id: number, failure: Problem): void {
     this.post({ type: 'response', id, ok: false, problem: failure });
   }
-}
-
-/** Decodes a result's base64 `geometry` to an ArrayBuffer, which is sent to the webview in binary form. */
-function unpacked(result: Requests[ViewMethod]['result']): unknown {
-  if (!('geometry' in result) || typeof result.geometry !== 'string') return result;
-  const bytes = Buffer.from(result.geometry, 'base64');
-  const geometry = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
-  return { ...result, geometry };
 }

@@ -52,7 +52,7 @@ export class Series extends Disposable {
     // one after the other: each may need as much memory as its file is large
     for (const uri of opened) {
       const id = `${this.viewId}.series${this.#made++}`;
-      const reference = new OtherReference(this.main, id, this.server, this.changed, this.log);
+      const reference = new OtherReference(this.main, () => null, id, this.server, this.changed, this.log);
       this.#others.push({ reference, writtenMs: await written(uri) });
       if (this.disposed) reference.dispose();
       else await reference.choose(uri, false);

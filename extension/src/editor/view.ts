@@ -126,6 +126,7 @@ export class SnapshotView extends Disposable {
     this.#other = this.own(
       new OtherReference(
         uri,
+        () => (this.#status.is === 'open' ? this.#status.result.info : null),
         this.id,
         server,
         (other, fresh) => {

@@ -302,6 +302,12 @@ def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     picture.add_argument("--by", choices=("line", "function", "module", "category", "file", "size"), default="line",
                          help="what the timeline's areas are (default line)")  # fmt: skip
     picture.add_argument("--value", metavar="V", help="of a flame graph: as in `memlens flame`")
+    picture.add_argument(
+        "--diff",
+        type=Path,
+        metavar="AFTER",
+        help="draw the difference flame graph of the file and this one, which is after it",
+    )
     picture.add_argument("--bottom-up", action="store_true", help="of a flame graph: as in `memlens flame`")
     picture.add_argument("--by-line", action="store_true", help="of a flame graph: as in `memlens flame`")
     picture.add_argument("--filter", default="", metavar="TEXT", help=_FILTER)

@@ -11,7 +11,7 @@ from memlens.export.markdown import findings_markdown, place_of
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.ahead import findings, headline
-from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding
+from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, inferred_mark
 
 
 class Report(Struct, frozen=True):
@@ -44,8 +44,8 @@ def _report(snapshot: Snapshot, options: argparse.Namespace) -> Report:
 def _text(report: Report) -> Iterator[str]:
     yield report.headline.text
     for number, finding in enumerate(report.findings, 1):
-        inferred = " (inferred)" if finding.inferred else ""
-        yield f"{number}. {finding.title}{inferred}: {finding.text}"
+        title = f"{finding.title} {inferred_mark(finding)}".rstrip()
+        yield f"{number}. {title}: {finding.text}"
         if finding.line is not None:
             yield f"   {place_of(finding.line)}"
     for notice in report.headline.warnings:

@@ -63,6 +63,17 @@ def _print(lines: Iterable[str]) -> None:
 
 
 def _run_difference(options: argparse.Namespace) -> int:
+    tree = difference_tree(options)
+    if options.json:
+        json_line(with_attribution(options, largest_functions(tree, attribution_of(options))))
+    else:
+        _print(folded(tree) if options.folded else text_tree(tree, options))
+    return 0
+
+
+def difference_tree(options: argparse.Namespace) -> CallTree:
+    """Return the tree of both ``options.file`` and ``options.diff``, which is "after"."""
+
     def side(path: Path) -> Side:
         def made(snapshot: Snapshot) -> Side:
             of, value = selected_set(snapshot, options)
@@ -76,12 +87,7 @@ def _run_difference(options: argparse.Namespace) -> int:
 
     before, after = side(options.file), side(options.diff)
     pairing = Pairing(before.places, after.places)
-    tree = difference.tree_of(difference.join(before, after, pairing, "before"), _tree_options(options))
-    if options.json:
-        json_line(with_attribution(options, largest_functions(tree, attribution_of(options))))
-    else:
-        _print(folded(tree) if options.folded else text_tree(tree, options))
-    return 0
+    return difference.tree_of(difference.join(before, after, pairing, "before"), _tree_options(options))
 
 
 def _tree_options(options: argparse.Namespace) -> FlameOptions:

@@ -4,7 +4,7 @@ import argparse
 from typing import assert_never
 
 from memlens.cli.ask import ask
-from memlens.cli.flame import flame_tree
+from memlens.cli.flame import difference_tree, flame_tree
 from memlens.cli.output import write_or_say
 from memlens.errors import BadRequestError
 from memlens.export.pictures.flame import flame
@@ -19,10 +19,20 @@ from memlens.views.trace.picture.areas import GroupedBy
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    write_or_say(
-        options.out, ask(options, lambda snapshot: _picture(snapshot, options).document(options.theme))
+    picture = (
+        ask(options, lambda snapshot: _picture(snapshot, options))
+        if options.diff is None
+        else _difference(options)
     )
+    write_or_say(options.out, picture.document(options.theme))
     return 0
+
+
+def _difference(options: argparse.Namespace) -> Svg:
+    if options.of == "timeline":
+        raise BadRequestError("Two snapshots are drawn as one flame graph: --diff is for --of flame")
+    title = f"Difference flame graph: {options.file.name} → {options.diff.name}"
+    return flame(difference_tree(options), title, scale="absolute")
 
 
 def _picture(snapshot: Snapshot, options: argparse.Namespace) -> Svg:

@@ -5,7 +5,13 @@ from collections.abc import Iterator
 
 from memlens.export.summary import Summary, Table
 from memlens.units import plain
-from memlens.views.findings.answers import HeadlineAnswer, LineLink, SnapshotFinding, TextPart
+from memlens.views.findings.answers import (
+    HeadlineAnswer,
+    LineLink,
+    SnapshotFinding,
+    TextPart,
+    inferred_mark,
+)
 
 _MARKED = re.compile(r"([\\`*_\[\]<>#|~])")
 
@@ -32,8 +38,8 @@ def findings_markdown(headline: HeadlineAnswer, findings: list[SnapshotFinding])
 
 def finding_markdown(finding: SnapshotFinding, bullet: str = "") -> Iterator[str]:
     """One finding; its line stands below it."""
-    inferred = " (inferred)" if finding.inferred else ""
-    yield f"{bullet}**{finding.title}**{inferred}: {_marked(finding.sentence)}"
+    title = f"**{finding.title}** {inferred_mark(finding)}".rstrip()
+    yield f"{bullet}{title}: {_marked(finding.sentence)}"
     if finding.line is not None:
         yield f"{' ' * len(bullet)}{_code(place_of(finding.line))}"
 

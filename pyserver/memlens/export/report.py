@@ -15,7 +15,7 @@ from memlens.export.pictures.timeline import Part, timeline
 from memlens.export.summary import Summary, Table, set_of, summary, unit_of
 from memlens.model.info import TimelineInfo
 from memlens.store.snapshot import Snapshot
-from memlens.views.findings.answers import SnapshotFinding, TextPart
+from memlens.views.findings.answers import SnapshotFinding, TextPart, inferred_mark
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.graph import tree_of
 
@@ -101,7 +101,8 @@ def _body(page: Summary, pictures: list[Svg]) -> Iterator[str]:
 
 
 def _finding(finding: SnapshotFinding) -> str:
-    inferred = ' <span class="tag">(inferred)</span>' if finding.inferred else ""
+    mark = inferred_mark(finding)
+    inferred = f' <span class="tag">{mark}</span>' if mark else ""
     line = "" if finding.line is None else f"<br><code>{escaped(place_of(finding.line))}</code>"
     return (
         f"<li><strong>{escaped(finding.title)}</strong>{inferred}: {_sentence(finding.sentence)}{line}</li>"

@@ -7,7 +7,7 @@ from typing import Protocol, cast
 from memlens.formats import other_files
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
-from memlens.formats.old_pickles import is_old_pickle, refusal
+from memlens.formats.pickles import is_pickle
 from memlens.model.graph import Graph
 from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
@@ -46,6 +46,9 @@ FORMATS = {
 }
 """Modules and the formats that they read, in the order in which they are tried; each is imported when it is tried."""
 
+_JSON = ("dhat", "v8_heap", "ruby")
+"""Formats that no pickle can be of: importing their readers would take as long as reading a small one."""
+
 
 def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile | Graph:
     """Read a file with the first reader that recognises its first bytes. Raises MemlensError or MemoryError."""
@@ -53,10 +56,14 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile | 
     if not head:
         raise NotASnapshotError("The file is empty", advice="Record it again, or copy it again.")
     for module in FORMATS:
+        if is_pickle(head) and module in _JSON:
+            continue
         reader = cast("Reader", import_module(f"{__name__}.{module}"))
         if reader.sniff(head):
             return reader.read(source, scratch, report)
     # last, because such pickles look like text
+    from memlens.formats.old_pickles import is_old_pickle, refusal
+
     if is_old_pickle(head):
         raise refusal(source)
     raise other_files.refusal(head)

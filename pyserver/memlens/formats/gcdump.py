@@ -149,7 +149,7 @@ class _Roots:
                 part["kind"] = self._kinds.setdefault(group or name, len(self._kinds))
                 part["detail"] = texts.number(name)
                 parts.append(part)
-            for child in np.unique(children[is_own]).tolist():
+            for child in sorted(set(children[is_own].tolist())):
                 if child not in seen:
                     seen.add(child)
                     waiting.append((child, group if group and group != _OTHER else self._name(child)))

@@ -385,16 +385,13 @@ def _device(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> DeviceTimeline:
         np.full(count, NO_CATEGORY, np.uint8),
         None,
     )
-    live, live_counts = np.empty(count + 1, np.int64), np.empty(count + 1, np.uint32)
-    kernel.live_over_time(rows["size"], rows["start"], rows["end"], live, live_counts)
-    return DeviceTimeline(0, events, rows, number[owner], live, live_counts, None, None, 0, 0)
+    return DeviceTimeline(0, events, rows, number[owner], None, None, 0, 0)
 
 
 def _allocation_dtype() -> np.dtype[np.void]:
     return np.dtype(
-        [("address", "<u8"), ("size", "<i8"), ("rounded", "<i8"), ("start", "<u4"), ("end", "<u4"), ("pending", "<u4"),
-         ("stack", "<u4"), ("stream", "<u2"), ("category", "u1"), ("flags", "u1")],
-        align=True,
+        [("address", "<u8"), ("size", "<i8"), ("start", "<u4"), ("end", "<u4"), ("stack", "<u4"), ("stream", "<u2"),
+         ("category", "u1"), ("flags", "u1")],
     )  # fmt: skip
 
 

@@ -457,7 +457,8 @@ class _Tables:
             return [Notice("no-trace", message, device)]
         found = []
         early = built.allocations["start"] == 0
-        before = f"{counted(int(np.count_nonzero(early)), 'allocation')} ({format_bytes(int(built.live[0]))})"
+        size = format_bytes(int(built.allocations["size"][early].sum()))
+        before = f"{counted(int(np.count_nonzero(early)), 'allocation')} ({size})"
         if bool(np.any(early & (built.allocations["end"] != NEVER))):
             message = (
                 f"The trace of {name.lower()} begins in the middle. Allocated before recording: {before}; when is not "

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_places import Functions, TraceRows, places_of
+from memlens.kernels.graph.walk import kept_without
 from memlens.kernels.readers import v8_graph as kernel
 from memlens.model.graph import (
     NONE,
@@ -136,20 +137,33 @@ def _targets(snapshot: Snapshot, item: int) -> U32:
 def _mark_uncounted(snapshot: Snapshot) -> None:
     """Mark references that DevTools leaves out of dominators by kinds after the file's."""
     references, texts = snapshot.references, snapshot.texts
-    is_documents = snapshot.is_of_type("synthetic") & texts.mask(_DOCUMENTS)[snapshot.objects.name]
-    owned = np.zeros(len(snapshot.objects.ids), np.uint8)
-    columns = (references.start, references.target, references.kind)
-    shortcut, internal = snapshot.edge_type("shortcut"), snapshot.edge_type("internal")
-    kernel.mark_page_owned(
-        *columns, is_documents, snapshot.root, shortcut, snapshot.edge_type("element"),
-        snapshot.edge_type("weak"), owned,
-    )  # fmt: skip
     table = np.zeros(len(texts), np.uint64)
     kernel.weak_map_tables(texts.utf8, texts.end, table)
     kernel.mark_uncounted(
-        *columns, references.name, snapshot.objects.ids, table, owned, snapshot.root, len(snapshot.edge_types),
-        shortcut, internal,
+        references.start, references.target, references.kind, references.name, snapshot.objects.ids, table,
+        _page_owned(snapshot), snapshot.root, len(snapshot.edge_types), snapshot.edge_type("shortcut"),
+        snapshot.edge_type("internal"),
     )  # fmt: skip
+
+
+def _page_owned(snapshot: Snapshot) -> U8:
+    """An item per object: 1 for what the page's global objects and documents reach without weak references.
+
+    These are the targets of the root's shortcuts, and those of its elements that are documents.
+    """
+    references = snapshot.references
+    span = slice(int(references.start[snapshot.root]), int(references.start[snapshot.root + 1]))
+    targets, kinds = references.target[span], references.kind[span]
+    documents = snapshot.texts.mask(_DOCUMENTS)[snapshot.objects.name[targets]]
+    documents &= snapshot.is_of_type("synthetic")[targets]
+    held = (kinds == snapshot.edge_type("element")) & (documents != 0)
+    held |= kinds == snapshot.edge_type("shortcut")
+    follows = np.ones(256, np.uint8)
+    follows[: len(snapshot.edge_types)] = [name != "weak" for name in snapshot.edge_types]
+    owned = np.empty(len(snapshot.objects.ids), np.uint8)
+    columns = (references.start, references.target, references.kind)
+    kept_without(*columns, follows, targets[held], np.empty(0, np.uint32), owned)
+    return owned
 
 
 def _reference_kinds(names: list[str]) -> list[ReferenceKind]:
@@ -207,7 +221,7 @@ def _roots(snapshot: Snapshot) -> tuple[npt.NDArray[Any], list[str]]:
         span = slice(int(references.start[category]), int(references.start[category + 1]))
         targets, kind, name = references.target[span], references.kind[span], references.name[span]
         holds = kind != weak
-        below = np.unique(targets[holds & (is_synthetic[targets] == 1)]).tolist()
+        below = sorted(set(targets[holds & (is_synthetic[targets] == 1)].tolist()))
         waiting += [each for each in below if each not in seen]
         seen.update(below)
         own = np.flatnonzero(holds & (is_synthetic[targets] == 0))

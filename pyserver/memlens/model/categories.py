@@ -115,7 +115,7 @@ def _categories(device: DeviceTimeline, callers: Callers) -> npt.NDArray[np.uint
     if not gradient.any() and by_step.any():
         begins = int(rows["start"][by_step].min())
         gradient = ~early & ~by_step & (rows["start"] < begins) & (rows["end"] >= begins)
-    kept = np.flatnonzero(early & (rows["end"] == NEVER) & (rows["pending"] == 0))
+    kept = np.flatnonzero(early & (rows["end"] == NEVER) & (rows["flags"] & kernel.PENDING_FREE == 0))
     # blocks may have stacks from an earlier recording
     made_by_step = stepping[rows["stack"][kept]]
     of_step, kept = kept[made_by_step], kept[~made_by_step]

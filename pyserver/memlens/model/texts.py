@@ -42,8 +42,10 @@ class Texts:
         """One text's bytes. Raises IndexError."""
         if not 0 <= number < len(self.end):
             raise IndexError(number)
-        start = int(self.end[number - 1]) if number else 0
-        return self.utf8[start : int(self.end[number])].tobytes()
+        # a memoryview reads single items much sooner than an array does
+        ends = self.end.data
+        start = ends[number - 1] if number else 0
+        return bytes(self.utf8.data[start : ends[number]])
 
     def find(self, text: str) -> npt.NDArray[np.intp]:
         """The numbers of a text, which may occur more than once. Only texts of its length are read."""

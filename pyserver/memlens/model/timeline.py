@@ -88,7 +88,7 @@ class Blocks:
 
 @dataclass(slots=True)
 class DeviceTimeline:
-    """One device: its events, its allocations in the order of the stacked picture, and live bytes over time."""
+    """One device: its events, and its allocations in the order of the stacked picture."""
 
     device: int
     events: Events
@@ -96,8 +96,6 @@ class DeviceTimeline:
     """Structured rows, see ``ALLOCATION_FORMAT`` in ``kernels/trace/timeline.pyx``."""
     owners: npt.NDArray[np.uint32]
     """The allocation that each event starts or frees, NEVER for none."""
-    live: npt.NDArray[np.int64]
-    live_counts: npt.NDArray[np.uint32]
     time_us: npt.NDArray[np.int64] | None
     """Microseconds since the first event, never decreasing."""
     time_origin_us: int | None
@@ -112,20 +110,24 @@ class DeviceTimeline:
     """The number of events whose time is so far from most others that it is taken as unknown."""
     notes: Column = field(default_factory=lambda: np.empty(0, NOTE_DTYPE))
     """Rare fields of events, by event."""
+    rounded: npt.NDArray[np.int64] | None = None
+    """The bytes of each allocation's block, 0 where the file doesn't say; None where it says it of none."""
 
-    @property
-    def peak_moment(self) -> int:
-        """The first moment at which live bytes are at their maximum."""
-        return int(np.argmax(self.live))
+    def drop_events(self) -> None:
+        """Let the events go, as most of the memory is theirs."""
+        none = np.empty(0, np.uint8)
+        self.events = Events(none, none, none, none, none, none, none, None)  # type: ignore[arg-type]
+        self.owners, self.time_us = np.empty(0, np.uint32), None
 
 
 def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: int | None) -> DeviceTimeline:
-    """Match a device's events into allocations, and sum up what was live. ``events.time_us`` is changed in place.
+    """Match a device's events into allocations. ``events.time_us`` is changed in place.
 
     Without events nobody knows whether it was recorded before: then nothing is marked as from before recording.
     """
     count = len(events.action)
     owners = np.empty(count, np.uint32)
+    held = np.empty(len(blocks.address), np.uint32)
     matcher = kernel.Matcher()
     allocations = np.asarray(
         matcher.match(
@@ -136,20 +138,20 @@ def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: i
             events.stream,
             events.category,
             owners,
-            (blocks.address, blocks.size, blocks.requested, blocks.stack, blocks.stream, blocks.pending),
+            (blocks.address, blocks.requested, blocks.stack, blocks.stream, blocks.pending),
+            held,
         )
     )
+    rounded = np.zeros(len(allocations), np.int64)
+    rounded[held] = blocks.size
     if not count:
         allocations["flags"] &= np.uint8(0xFF ^ kernel.BEFORE_TRACE)
-    live = np.empty(count + 1, np.int64)
-    live_counts = np.empty(count + 1, np.uint32)
-    kernel.live_over_time(allocations["size"], allocations["start"], allocations["end"], live, live_counts)
     time_us, origin, far_times = events.time_us, None, 0
     if time_us is not None and count:
         origin, far_times = _settle(time_us)
     return DeviceTimeline(
-        device, events, allocations, owners, live, live_counts, time_us if count else None, origin, reserved_at_end,
-        matcher.implicit_frees, matcher.repeating_frees, matcher.differing_frees, far_times,
+        device, events, allocations, owners, time_us if count else None, origin, reserved_at_end,
+        matcher.implicit_frees, matcher.repeating_frees, matcher.differing_frees, far_times, rounded=rounded,
     )  # fmt: skip
 
 

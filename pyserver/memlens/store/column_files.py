@@ -51,6 +51,13 @@ class ColumnFiles:
         for together in by_length.values():
             self._write_together(together)
 
+    def written(self, file: str) -> Array | None:
+        """A column of numbers as it was written, mapped; None where there is none, or no item."""
+        entry = self.entries.get(file)
+        if entry is None or not entry.count:
+            return None
+        return np.memmap(self.folder / file, np.dtype(str(entry.dtype)), "r")
+
     def _check(self, declared: Declared, column: Array, scope: str) -> None:
         if column.dtype.newbyteorder("<") not in declared.dtypes:
             raise ValueError(f"column {declared.name} is of type {column.dtype}")

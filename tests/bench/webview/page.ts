@@ -2,12 +2,19 @@
 // of the bench bears the full load.
 
 import type { FromWebviewMessage, ToWebviewMessage } from '../../../extension/shared/messages';
-import type { DeviceInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
-import { writeGeometry, type PictureParts } from '../../webview/support/geometry-writer';
+import type { Area, DeviceInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
+import {
+  withGroups,
+  writeGeometry,
+  type GroupParts,
+  type PictureParts,
+} from '../../webview/support/geometry-writer';
 import type { PictureRequest } from '../../../webview/src/timeline/scene/fetch';
 
 const PEAK = 64 * 2 ** 30;
 const LENGTH = 1e9;
+/** Groups of the picture, as many as the server names, and all others. */
+const AREAS = 21;
 
 declare global {
   interface Window {
@@ -15,6 +22,11 @@ declare global {
     benchPicture?: { bands: number; rects: number; answers: number };
   }
 }
+
+const areas = Array.from({ length: AREAS }, (_, key): Area => ({
+  ...{ key, name: `train.py:${key + 1}`, detail: 'step', place: null, filter: `file:"train.py:${key + 1}"` },
+  ...{ colour: key, groups: 1, peak_bytes: (PEAK * 0.9) / AREAS },
+}));
 
 /** Bands side by side in slots of time and on each other in levels; half of them step once. */
 function picture(request: PictureRequest, wanted: number): ArrayBuffer {
@@ -28,6 +40,15 @@ function picture(request: PictureRequest, wanted: number): ArrayBuffer {
   }
   const edge = (slot: number): number => Math.round((slot * columns) / slots);
   const height = (level: number): number => Math.round((level * rows * 0.9) / levels);
+  const areaOf = (level: number): number => Math.floor((level * AREAS) / levels);
+  const groups: GroupParts = { bands: [], groups: AREAS, changes: [] };
+  for (let column = 0; column < columns; column++)
+    for (let group = 0; group < AREAS; group++)
+      if (column === 0 || (column + group) % AREAS === 0)
+        groups.changes.push({
+          ...{ column, group, count: Math.ceil(levels / AREAS) },
+          bytes: ((PEAK * 0.9) / AREAS) * (1 - ((column + group) % 7) / 100),
+        });
   for (let i = 0; i < wanted; i++) {
     const slot = Math.floor(i / levels);
     const level = i % levels;
@@ -37,6 +58,7 @@ function picture(request: PictureRequest, wanted: number): ArrayBuffer {
       stack: (i * 7919) % 3000,
       category: i % 7,
     });
+    groups.bands.push(areaOf(level));
     const [left, right] = [edge(slot), edge(slot + 1)];
     const [low, high] = [height(level), height(level + 1)];
     if (right <= left) continue;
@@ -54,7 +76,8 @@ function picture(request: PictureRequest, wanted: number): ArrayBuffer {
     rects: parts.rects.length,
     answers: (window.benchPicture?.answers ?? 0) + 1,
   };
-  return writeGeometry(parts);
+  const packed = writeGeometry(parts);
+  return request.areas ? withGroups(packed, groups) : packed;
 }
 
 const device: DeviceInfo = {
@@ -88,8 +111,10 @@ const info: TimelineInfo = {
 
 function answer(method: string, params: unknown): unknown {
   // The view sends a method's own parameters.
-  if (method === 'memlens/viewport')
-    return { geometry: picture(params as PictureRequest, window.benchBands) };
+  if (method === 'memlens/viewport') {
+    const request = params as PictureRequest;
+    return { geometry: picture(request, window.benchBands), areas: request.areas ? areas : [] };
+  }
   const none = { moment: 0, time_us: 0, live_bytes: 0, live_count: 0 };
   if (method === 'memlens/live') return { ...none, offset: 0, rows: [] };
   if (method !== 'memlens/overview') return null; // never answered: hovers show what the picture knows

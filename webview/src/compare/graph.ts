@@ -1,15 +1,14 @@
 // The difference flame graph: both sides of a comparison as one tree of calls, and in which measure.
 
-import { type ComparedSets, direction } from './comparison';
+import type { ComparedSets } from './comparison';
 import type { ViewContext } from '../shell/context';
-import { colourOfChange, type Scale, type Width } from '../flame/difference';
+import type { Scale, Width } from '../flame/difference';
 import { KeptFlame } from '../flame/settings';
 import { ComparedSource } from '../flame/source';
 import type { SavedDifference } from '../shell/state';
-import { css } from '../canvas/colour';
 import { oneStop } from '../shell/bar';
 import { Choice } from '../widgets/choice';
-import { add, element, replace } from '../widgets/dom';
+import { add, element } from '../widgets/dom';
 import { FlamePane } from '../flame/pane';
 
 /** Names of a comparison's frames are numbers of both files together: they are not kept. */
@@ -37,7 +36,6 @@ export class CompareGraph {
       },
     },
   });
-  private readonly legend = element('span', { class: 'compare-legend' });
   private settings: { scale: Scale; width: Width };
   private sets: ComparedSets | null = null;
   private otherFirst = false;
@@ -81,7 +79,7 @@ export class CompareGraph {
     for (const [value, text] of WIDTHS) add(this.width, element('option', { attributes: { value } }, text));
     this.flame.bar.prepend(this.scale.root, this.width);
     oneStop(this.flame.bar);
-    this.root = element('div', { class: 'compare-graph' }, this.flame.bar, this.flame.root, this.legend);
+    this.root = element('div', { class: 'compare-graph' }, this.flame.bar, this.flame.root);
     this.arrange();
   }
 
@@ -124,19 +122,6 @@ export class CompareGraph {
     const { scale, width } = this.settings;
     this.scale.set(scale);
     this.width.value = width;
-    const { theme } = this.context;
-    const sample = (relative: number, text: string): HTMLElement => {
-      const swatch = element('span', { class: `flame-change ${direction(relative)}` });
-      swatch.style.background = css(colourOfChange(relative, theme));
-      return element('span', { class: 'compare-sample' }, swatch, text);
-    };
-    replace(
-      this.legend,
-      sample(1, '▲ more after'),
-      sample(0, '= the same'),
-      sample(-1, '▼ less after'),
-      element('span', { class: 'muted' }, 'the deeper, the larger a part of the box'),
-    );
   }
 
   private keep(): void {

@@ -2,6 +2,7 @@
 
 import type { FlameName, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
+import { Latest } from '../base/latest';
 import type { TreeParams } from './settings';
 
 /** Whether its line is to be opened, too, and where. */
@@ -23,7 +24,7 @@ export class FlameChosen {
   answer: FlameNodeAnswer | null = null;
   /** Which tree and node the answer is of. */
   of = '';
-  private asking: Pending<FlameNodeAnswer> | null = null;
+  private readonly latest = new Latest();
   private waiting: ((name: FlameName) => void) | null = null;
 
   constructor(private readonly events: ChosenEvents) {}
@@ -35,12 +36,9 @@ export class FlameChosen {
       this.events.shown(this.answer, opening);
       return;
     }
-    const asking = this.events.ask(params, node);
-    this.asking = asking;
-    asking.answer.then(
+    this.latest.ask(
+      this.events.ask(params, node),
       (answer) => {
-        if (this.asking !== asking) return;
-        this.asking = null;
         this.answer = answer;
         this.of = of;
         this.events.shown(answer, opening);
@@ -48,9 +46,8 @@ export class FlameChosen {
         this.waiting = null;
         if (waiting) this.withName(waiting);
       },
-      (error: unknown) => {
-        if (this.asking !== asking) return;
-        this.cancel();
+      (error) => {
+        this.waiting = null;
         this.events.failed(error, of);
       },
     );
@@ -58,7 +55,7 @@ export class FlameChosen {
 
   /** Does something to the function, once its name is known; false when none is chosen. */
   withName(run: (name: FlameName) => void): boolean {
-    if (this.asking) {
+    if (this.latest.asking) {
       this.waiting = run;
       return true;
     }
@@ -75,8 +72,7 @@ export class FlameChosen {
   }
 
   cancel(): void {
-    this.asking?.cancel();
-    this.asking = null;
+    this.latest.cancel();
     this.waiting = null;
   }
 }

@@ -4,6 +4,7 @@ import type { FlameName, FlameNode } from '../../../extension/shared/protocol.ge
 import type { Api } from '../api';
 import { copyItems } from '../widgets/copy';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
+import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from './boxes';
 import { panned, WHOLE, zoomed } from './camera';
@@ -18,8 +19,8 @@ export interface FlameCommandEvents extends Pick<Api, 'post'> {
   change(part: Partial<FlameSettings>): void;
   /** Puts a function between its callers and callees, where that can be shown; null takes it out again. */
   sandwich: ((name: FlameName | null) => void) | null;
-  /** Saves the picture, where it can be saved. */
-  readonly save: ((form: 'svg' | 'png') => void) | null;
+  /** Saves the picture. */
+  save(form: 'svg' | 'png'): void;
   search(): void;
   goToMatch(by: 1 | -1): void;
 }
@@ -56,37 +57,36 @@ export class FlameCommands {
     if (name.kind === 'none') return [];
     const item = (text: string, key: string, run: () => void): MenuItem => ({ text, key, run });
     const { package: library, is_package: isPackage } = name;
-    const { sandwich, save } = this.events;
+    const { sandwich } = this.events;
     return [
-      ...(name.kind === 'native' || isPackage ? [] : [item('Open Line', 'Enter', open)]),
+      ...(name.kind === 'native' || isPackage ? [] : [item(t('Open Line'), 'Enter', open)]),
       ...(sandwich
         ? [
-            item('Callers and Callees', 'W', () => {
+            item(t('Callers and Callees'), 'W', () => {
               sandwich(name);
             }),
           ]
         : []),
-      item('Focus', 'F', () => {
+      item(t('Focus'), 'F', () => {
         this.focus(name);
       }),
-      item('Hide', 'H', () => {
+      item(t('Hide'), 'H', () => {
         this.hide(name);
       }),
       ...(library === '' || isPackage
         ? []
         : [
-            item(`Collapse ${shorten(library, 24)}`, 'C', () => {
+            item(t('Collapse {0}', shorten(library, 24)), 'C', () => {
               this.collapse(name);
             }),
           ]),
       ...copyItems(this.events, { name: name.function, place: name }, null),
-      ...(save
-        ? (['svg', 'png'] as const).map((form) =>
-            item(`Export Flame Graph as ${form.toUpperCase()}…`, '', () => {
-              save(form);
-            }),
-          )
-        : []),
+      item(t('Export Flame Graph as SVG…'), '', () => {
+        this.events.save('svg');
+      }),
+      item(t('Export Flame Graph as PNG…'), '', () => {
+        this.events.save('png');
+      }),
     ];
   }
 

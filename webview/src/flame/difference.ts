@@ -67,7 +67,7 @@ export function turnOf(change: Change, whole: Change, scale: Scale): Turn {
   return difference > least ? 'more' : difference < -least ? 'less' : 'even';
 }
 
-const ARROWS: Record<Turn, string> = { more: '▲', less: '▼', even: '=' };
+export const ARROWS: Record<Turn, string> = { more: '▲', less: '▼', even: '=' };
 
 /** "▲ +704 KiB", "▼ −3.2 points", "= 0 B". */
 export function changeText(change: Change, whole: Change, scale: Scale): string {

@@ -10,6 +10,8 @@ import type {
   Requests,
 } from '../../../extension/shared/protocol.gen';
 import type { Api, Pending } from '../api';
+import { t } from '../base/l10n';
+import type { AskedSvg } from '../shell/export';
 import type { Attribution, KeptAttribution } from '../shell/attribution';
 import type { ComparedSets } from '../compare/comparison';
 import type { FlameRequest } from './camera';
@@ -17,6 +19,8 @@ import { changeOf, type Change, type Scale, type Sided, type Width } from './dif
 import type { TreeParams } from './settings';
 
 type FunctionOrder = Requests['memlens/flameFunctions']['params']['order'];
+
+export type SvgPart = Pick<Requests['memlens/flameSvg']['params'], 'x0' | 'x1' | 'title' | 'theme'>;
 
 export interface FlameSource {
   picture(params: TreeParams, part: FlameRequest, search: string): Pending<ViewResult<'memlens/flame'>>;
@@ -27,6 +31,8 @@ export interface FlameSource {
     params: TreeParams,
     page: { order: FunctionOrder; reverse: boolean; offset: number; limit: number },
   ): Pending<FlameFunctionsAnswer>;
+  /** A part of the picture for a file, `[x0, x1]` in shares of the whole. */
+  svg(params: TreeParams, part: SvgPart): AskedSvg;
   /** Null where nothing is compared. */
   readonly compared: ComparedSource | null;
 }
@@ -40,6 +46,7 @@ export function ownSource(api: Api, kept: Pick<KeptAttribution, 'value'>): Flame
       api.request('memlens/flameChildren', { ...params, node, offset, limit, ...by() }),
     search: (params, text) => api.request('memlens/flameSearch', { ...params, text, ...by() }),
     functions: (params, page) => api.request('memlens/flameFunctions', { ...params, ...page, ...by() }),
+    svg: (params, part) => api.request('memlens/flameSvg', { ...params, ...part }),
     compared: null,
   };
 }
@@ -55,8 +62,8 @@ export interface ComparedPair {
 
 export class ComparedSource implements FlameSource, Sided {
   readonly compared = this;
-  readonly before = 'Before';
-  readonly after = 'After';
+  readonly before = t('Before');
+  readonly after = t('After');
   /** What all of it has on each side, as in the last answer. */
   whole: Change = { before: 0, after: 0 };
 
@@ -94,6 +101,10 @@ export class ComparedSource implements FlameSource, Sided {
 
   functions(): Pending<FlameFunctionsAnswer> {
     throw new Error('The functions of a comparison are in its table.');
+  }
+
+  svg(params: TreeParams, part: SvgPart): AskedSvg {
+    return this.api.request('memlens/compareFlameSvg', { tree: this.tree(params), ...part });
   }
 
   private tree({ options }: TreeParams): {

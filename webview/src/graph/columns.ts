@@ -1,6 +1,7 @@
 // The columns of a heap dump's tables.
 
-import { shareCell } from '../flame/cells';
+import { share } from '../flame/words';
+import { shareBar } from '../widgets/share-bar';
 import type { GridColumn } from '../widgets/tree-grid';
 import { bytesCell, type Cell } from './words';
 
@@ -32,5 +33,5 @@ export function gridColumns<O extends string>(
 
 /** Retained bytes, and their share of the whole with a bar. */
 export function retainedCells(retained: number, whole: number): readonly Cell[] {
-  return [bytesCell(retained), shareCell(retained, whole)];
+  return [bytesCell(retained), [shareBar(retained, whole), share(retained, whole)]];
 }

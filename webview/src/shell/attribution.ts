@@ -3,7 +3,7 @@
 import { t } from '../base/l10n';
 import type { Branch } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
-import { Choice } from '../widgets/choice';
+import { Choice, type ChoiceOption } from '../widgets/choice';
 
 export type Attribution = Branch['attribution'];
 
@@ -52,19 +52,19 @@ export class KeptAttribution {
     return ATTRIBUTIONS[this.value].name;
   }
 
+  /** Both rules, as they are offered. */
+  get options(): readonly ChoiceOption<Attribution>[] {
+    return (['mine', 'any'] as const).map((value) => {
+      const { title, rule } = ATTRIBUTIONS[value];
+      return { value, text: title, title: rule };
+    });
+  }
+
   /** The switch that a pane shows. */
   choice(): Choice<Attribution> {
-    const all = ['mine', 'any'] as const;
-    const made = new Choice<Attribution>(
-      t('Charged to'),
-      all.map((value) => {
-        const { title, rule } = ATTRIBUTIONS[value];
-        return { value, text: title, title: rule };
-      }),
-      (value) => {
-        this.set(value);
-      },
-    );
+    const made = new Choice<Attribution>(t('Charged to'), this.options, (value) => {
+      this.set(value);
+    });
     made.set(this.value);
     return made;
   }

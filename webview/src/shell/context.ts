@@ -7,6 +7,7 @@ import type {
   DeviceInfo,
   Frame,
   Group,
+  GroupedBy,
   SnapshotInfo,
   TimelineInfo,
 } from '../../../extension/shared/protocol.gen';
@@ -54,6 +55,10 @@ export const EVERYTHING: readonly Change[] = [
 /** What pictures know, which only a timeline has. */
 export interface TimelineContext extends ViewContext {
   readonly info: TimelineInfo;
+  /** What allocations are coloured by: what the timeline is grouped by, else lines or categories. */
+  readonly grouping: GroupedBy;
+  /** Lights up an area of the picture, by its key; null for none. */
+  lightArea(key: number | null): void;
 }
 
 export interface ViewContext {

@@ -49,7 +49,7 @@ export class ProgressScreen {
   }
 
   update(stage: string, fraction: number | null): void {
-    setText(this.stage, visible(stage));
+    if (stage) setText(this.stage, visible(stage));
     this.bar.classList.toggle('unknown', fraction === null);
     if (fraction === null) {
       this.percent.textContent = '';

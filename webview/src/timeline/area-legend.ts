@@ -3,10 +3,11 @@
 import { t } from '../base/l10n';
 import type { Geometry } from '../../../extension/shared/geometry';
 import type { Area, GroupedBy } from '../../../extension/shared/protocol.gen';
-import { patternOf, swatchPattern } from './render/area-patterns';
+import { swatchPattern } from './render/area-patterns';
 import { areaColours, areaName, OTHER } from './scene/areas';
 import { css, inkOn } from '../canvas/colour';
-import type { Palette } from './scene/paint';
+import type { LegendMoment } from './legend-moment';
+import { patternOf, reservedColour, type Palette } from './scene/paint';
 import { element, replace, setText } from '../widgets/dom';
 import { bytes } from '../base/format';
 import { shorten } from '../base/text';
@@ -40,7 +41,11 @@ export class AreaLegend {
   /** What it shows; the same is not made anew, so that what has the focus keeps it. */
   private shows = '';
 
-  constructor(private readonly events: LegendEvents) {
+  constructor(
+    private readonly events: LegendEvents,
+    /** Whether reserved memory is in the picture as well. */
+    private readonly withReserved = false,
+  ) {
     replace(this.root, this.when, this.chips);
   }
 
@@ -67,6 +72,7 @@ export class AreaLegend {
     this.figures = this.order.map(() => element('span', { class: 'area-legend-bytes' }));
     replace(
       this.chips,
+      this.withReserved && reservedChip(palette),
       ...this.order.map((area, i) => {
         const colour = colours[area] ?? palette.none;
         const pattern = palette.patterns ? swatchPattern(patternOf(area), inkOn(colour)) : 'none';
@@ -75,11 +81,11 @@ export class AreaLegend {
     );
   }
 
-  /** What the areas come to in a column of the picture; `when` says which moment that is. */
-  showFigures(g: Geometry | null, column: number, when: string): void {
+  /** What the areas come to at a moment. */
+  showFigures(g: Geometry | null, { column, words }: LegendMoment): void {
     const grouped = g?.grouped;
     if (grouped?.areas !== this.shown) return;
-    setText(this.when, when);
+    setText(this.when, words);
     for (const [i, area] of this.order.entries()) {
       const figure = this.figures[i];
       if (figure) setText(figure, bytes(grouped.bytes[column * grouped.areas.length + area] ?? 0));
@@ -116,6 +122,12 @@ export class AreaLegend {
       figure ?? false,
     );
   }
+}
+
+function reservedChip(palette: Palette): HTMLElement {
+  const swatch = element('span', { class: 'swatch' });
+  swatch.style.background = css(reservedColour(palette));
+  return element('span', { class: 'area-legend-plain' }, swatch, t('Reserved, free'));
 }
 
 function peakOf(area: Area | undefined): number {

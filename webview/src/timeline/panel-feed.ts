@@ -8,7 +8,8 @@ import type { Selection } from './selection';
 import { bytes, nameOf } from '../base/format';
 import type { ViewFrame } from '../shell/frame';
 import { partsOf } from '../widgets/frames-list';
-import { sameStackSentence, type Panel } from './panel';
+import type { Panel } from './panel';
+import { sameStackSentence } from './panel-facts';
 
 export interface PanelFed {
   readonly panel: Panel;

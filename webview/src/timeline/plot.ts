@@ -128,6 +128,8 @@ export class Plot {
   private marks: readonly PickedMoment[] = [];
   private flags: readonly Flag[] = [];
   private backdrop: Backdrop = NO_BACKDROP;
+  /** The column of the picture whose figures stand beside the names of areas. */
+  private figures: number | null = null;
   /** Not on the screen: the camera still moves, for the pictures that follow it. */
   private hidden = false;
   private box: { x0: number; y0: number; x1: number; y1: number } | null = null;
@@ -333,6 +335,12 @@ export class Plot {
     this.frames.request();
   }
 
+  /** The names of areas have the figures of a column of the picture. */
+  setFigures(column: number): void {
+    this.figures = column;
+    this.frames.request();
+  }
+
   setHidden(hidden: boolean): void {
     if (hidden === this.hidden) return;
     this.hidden = hidden;
@@ -472,7 +480,7 @@ export class Plot {
 
   private paint(geometry: Geometry): Painted {
     const colours = this.palette
-      ? paintBands(geometry, this.palette, this.shownHighlight)
+      ? paintBands(geometry, this.palette, this.shownHighlight, this.kind.fitsHeight)
       : new Uint32Array(geometry.bands);
     return { geometry, colours };
   }
@@ -586,6 +594,8 @@ export class Plot {
       palette,
       highlight: this.shownHighlight,
       picture: this.geometry,
+      stacked: this.kind.fitsHeight,
+      figures: this.figures,
       labels: this.labels,
       selectedRects: this.selectedRects,
       selectedLife: this.selected?.life ?? null,

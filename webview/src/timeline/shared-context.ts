@@ -7,6 +7,7 @@ import type {
   DeviceInfo,
   Frame,
   Group,
+  GroupedBy,
   TimelineInfo,
 } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
@@ -81,6 +82,13 @@ export class SharedContext implements TimelineContext {
     return this.owner.filter;
   }
 
+  get grouping(): GroupedBy {
+    const { plot } = this.used;
+    return (
+      plot.grouped ?? { by: this.owner.colours.by === 'category' ? 'category' : 'line', attribution: 'mine' }
+    );
+  }
+
   get set(): AllocationSet {
     return this.cursors.set(this.filter);
   }
@@ -147,6 +155,10 @@ export class SharedContext implements TimelineContext {
 
   step(direction: Step): void {
     this.used.selection.step(direction);
+  }
+
+  lightArea(key: number | null): void {
+    this.used.selection.lightArea(key);
   }
 
   lightStacks(stacks: ReadonlySet<number>): void {

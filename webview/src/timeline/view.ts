@@ -33,7 +33,7 @@ import { PanelFeed } from './panel-feed';
 import { makeParts, type Parts, type PartsOwner } from './parts';
 import type { Plot } from './plot';
 import type { Camera } from '../canvas/camera';
-import { columnAt, highestColumn } from './scene/columns';
+import { legendMoment } from './legend-moment';
 import { deviceExtent, hasTimes, peakAt, restoreLayout, restoreState, type Axis } from '../shell/state';
 import type { Selection } from './selection';
 import type { MenuEntry } from '../widgets/menu';
@@ -45,7 +45,7 @@ import { Sources } from './sources';
 import { exposeForTests } from './test-hook';
 import { replace, setText } from '../widgets/dom';
 import { FileBar } from '../shell/file-bar';
-import { bytes, count, counted, deviceFigures, time } from '../base/format';
+import { bytes, counted, deviceFigures } from '../base/format';
 import { baseName } from '../base/paths';
 import { legend } from '../widgets/legend';
 import { watchTheme } from '../canvas/theme';
@@ -294,6 +294,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.lastAreas = this.areas ?? this.lastAreas;
     this.areas = kind;
     this.regroup();
+    if (this.arrangement.shown) this.changed('theme');
     if (this.plot.highlighted.kind === 'area') this.selection.clear();
     this.rearranged();
   }
@@ -403,15 +404,11 @@ export class SnapshotView implements Commanded, PartsOwner {
     const { hover, legend, cursors } = this.parts;
     const g = this.plot.geometry;
     if (!g?.grouped) return;
-    const picked = cursors.first && columnAt(g, momentX(cursors.first, this.axis, this.plot.bounds.x0));
-    const column = hover.column ?? picked ?? highestColumn(g, this.plot.camera);
-    if (column === null) return;
-    const x = g.x0 + ((column + 0.5) / g.columns) * (g.x1 - g.x0);
-    const peak = g.moment[column] === this.device.peak_moment;
-    // without events there is one moment
-    const only = this.device.events === 0;
-    const at = this.axis === 'time' ? time(x) : `event ${count(g.moment[column] ?? 0)}`;
-    legend.showFigures(g, column, only ? 'In the snapshot' : peak ? 'At the peak' : `At ${at}`);
+    const looked = { hovered: hover.column, picked: cursors.first };
+    const shown = legendMoment(this.plot, g, this.device, this.axis, looked);
+    if (!shown) return;
+    legend.showFigures(g, shown);
+    this.plot.setFigures(shown.column);
   }
 
   private showLegend(): void {

@@ -41,6 +41,11 @@ function asCsv({ heads, rows }: CopiedTable): string {
   return [heads, ...exact].map(csvLine).join('');
 }
 
+/** A row alone. */
+export function copyRow(row: readonly CopiedCell[]): string {
+  return asText({ heads: [], rows: [row] }).trimStart();
+}
+
 /** What a row's menu offers to copy; `table` makes the whole table when it is asked for. */
 export function copyItems(
   api: Pick<Api, 'post'>,
@@ -62,7 +67,7 @@ export function copyItems(
       : []),
     ...(table
       ? [
-          item(t('Copy Row'), () => asText({ heads: [], rows: table.one().rows }).trimStart()),
+          item(t('Copy Row'), () => copyRow(table.one().rows[0] ?? [])),
           item(t('Copy Table'), () => asText(table.all())),
           item(t('Copy Table as Markdown'), () => asMarkdown(table.all())),
           item(t('Copy Table as CSV'), () => asCsv(table.all())),

@@ -1,6 +1,7 @@
 // The rows of a tree whose branches are fetched when they are opened: what they are, and nothing of their looks.
 
 import type { Pending } from '../api';
+import { isCancelled } from '../base/latest';
 
 export const TREE_PAGE = 100;
 /** Opening a row opens its only child too, and so on: a chain says nothing until it branches. */
@@ -25,15 +26,18 @@ export interface NodeRow<N> {
   open: boolean | null;
 }
 
-/** Stands for the children that are not here yet. */
+/** Stands for the children that are not here: left for another page, or asked for, or failed with a message. */
 export interface RestRow<N, A> {
   readonly kind: 'rest';
   readonly parent: NodeRow<N> | null;
   readonly level: number;
   readonly offset: number;
+  /** 0 where nobody knows yet. */
   readonly left: number;
-  /** The page before it. */
-  readonly answer: A;
+  /** The page before it, if there is one. */
+  readonly answer: A | null;
+  readonly waiting: boolean;
+  readonly message: string;
 }
 
 export type LazyRow<N, A> = NodeRow<N> | RestRow<N, A>;
@@ -47,41 +51,70 @@ export interface LazyRowsEvents<N, A> {
   failed(error: unknown): void;
 }
 
+export interface LazyRowsOptions<N> {
+  /** Children are fetched by so many. */
+  readonly page?: number;
+  /** What a node is known by when all rows are fetched anew: what was open then opens again. */
+  readonly key?: (node: N) => string;
+  /** What is said of an error in the place of the rows; they also say that they are being fetched. */
+  readonly message?: (error: unknown) => string;
+}
+
+/** The children of a row, as far as they were fetched. They stay when it is closed. */
+interface Branch<N, A> {
+  readonly parent: NodeRow<N> | null;
+  readonly rows: NodeRow<N>[];
+  children: number | null;
+  answer: A | null;
+  pending: Pending<A> | null;
+  message: string;
+  rest: RestRow<N, A> | null;
+}
+
 export class LazyRows<N, A extends LazyAnswer<N>> {
   rows: LazyRow<N, A>[] = [];
   /** The latest answer. */
   latest: A | null = null;
-  private readonly pending = new Set<Pending<A>>();
+  private readonly branches = new Map<NodeRow<N> | null, Branch<N, A>>();
+  private readonly opened = new Set<string>();
 
-  constructor(private readonly events: LazyRowsEvents<N, A>) {}
+  constructor(
+    private readonly events: LazyRowsEvents<N, A>,
+    private readonly options: LazyRowsOptions<N> = {},
+  ) {}
 
+  /** Fetches all rows anew. */
   reset(): void {
     this.cancel();
-    this.change([]);
-    void this.fill(null, null);
+    this.branches.clear();
+    this.fetch(null);
+  }
+
+  /** Nothing opens again by itself. */
+  forget(): void {
+    this.opened.clear();
   }
 
   cancel(): void {
-    for (const each of this.pending) each.cancel();
-    this.pending.clear();
+    for (const branch of this.branches.values()) {
+      branch.pending?.cancel();
+      branch.pending = null;
+    }
   }
 
   toggle(row: NodeRow<N>, open: boolean): void {
     if (row.open === null || row.open === open) return;
     row.open = open;
-    if (open) {
-      this.change(this.rows);
-      void this.fill(row, null);
-      return;
-    }
-    const from = this.rows.indexOf(row) + 1;
-    const to = this.rows.findIndex((each, at) => at >= from && each.level <= row.level);
-    const end = to < 0 ? this.rows.length : to;
-    this.change([...this.rows.slice(0, from), ...this.rows.slice(end)], row);
+    const key = this.options.key?.(row.node);
+    if (key !== undefined && open) this.opened.add(key);
+    else if (key !== undefined) this.opened.delete(key);
+    const branch = this.branches.get(row);
+    if (open && !branch?.pending && (branch?.children ?? null) === null) this.fetch(row);
+    else this.change(row);
   }
 
   more(row: RestRow<N, A>): void {
-    void this.fill(row.parent, row);
+    if (!this.branches.get(row.parent)?.pending) this.fetch(row.parent);
   }
 
   parentOf(index: number): number {
@@ -89,56 +122,90 @@ export class LazyRows<N, A extends LazyAnswer<N>> {
     return parent ? this.rows.indexOf(parent) : -1;
   }
 
-  private async fill(parent: NodeRow<N> | null, rest: RestRow<N, A> | null): Promise<void> {
-    const offset = rest?.offset ?? 0;
-    const asked = this.events.ask(parent?.node ?? null, offset, TREE_PAGE);
-    this.pending.add(asked);
-    try {
-      const answer = await asked.answer;
-      if (this.pending.delete(asked)) this.take(answer, parent, rest);
-    } catch (error) {
-      this.pending.delete(asked);
-      this.events.failed(error);
-    }
+  /** Fetches the next page of a row's children. */
+  private fetch(parent: NodeRow<N> | null): void {
+    const branch = this.branches.get(parent) ?? {
+      ...{ parent, rows: [], children: null, answer: null, pending: null, message: '', rest: null },
+    };
+    this.branches.set(parent, branch);
+    const pending = this.events.ask(parent?.node ?? null, branch.rows.length, this.options.page ?? TREE_PAGE);
+    branch.pending = pending;
+    branch.message = '';
+    const isWanted = (): boolean => {
+      if (branch.pending !== pending) return false;
+      branch.pending = null;
+      return true;
+    };
+    pending.answer.then(
+      (answer) => {
+        if (isWanted()) this.take(answer, branch);
+      },
+      (error: unknown) => {
+        if (!isWanted() || isCancelled(error)) return;
+        const { message } = this.options;
+        if (message) branch.message = message(error);
+        this.change();
+        if (!message) this.events.failed(error);
+      },
+    );
+    this.change(parent ?? undefined);
   }
 
-  /** Puts a page where its rows belong, unless that was closed meanwhile. */
-  private take(answer: A, parent: NodeRow<N> | null, rest: RestRow<N, A> | null): void {
-    const hook = rest ?? parent;
-    const found = hook ? this.rows.indexOf(hook) : 0;
-    if (found < 0 || parent?.open === false) return;
-    const at = parent && !rest ? found + 1 : found;
-    // Closed and opened again before the first answer came.
-    if (!rest && this.rows[at]?.parent === parent && this.rows.length > at) return;
+  private take(answer: A, branch: Branch<N, A>): void {
+    const { parent, rows } = branch;
+    const { children } = answer;
+    const first = rows.length;
     this.latest = answer;
+    branch.answer = answer;
+    branch.children = children;
     const level = parent ? parent.level + 1 : 0;
-    const { offset, children } = answer;
-    const made: LazyRow<N, A>[] = answer.rows.map((node, i) => ({
-      kind: 'node',
-      ...{ node, parent, level, place: offset + i + 1, of: children },
-      open: this.events.hasChildren(node) ? false : null,
-    }));
-    const end = offset + answer.rows.length;
-    if (end < children)
-      made.push({
-        kind: 'rest',
-        ...{ parent, level, offset: end, left: children - end },
-        answer,
-      });
-    this.change([...this.rows.slice(0, at), ...made, ...this.rows.slice(at + (rest ? 1 : 0))], made[0]);
-    const [only] = made;
-    if (offset === 0 && children === 1 && only?.kind === 'node' && level < MOST_OPENED)
+    for (const node of answer.rows) {
+      const key = this.options.key?.(node);
+      const open = this.events.hasChildren(node) ? key !== undefined && this.opened.has(key) : null;
+      rows.push({ kind: 'node', node, parent, level, place: rows.length + 1, of: children, open });
+    }
+    this.change(rows[first]);
+    for (const row of rows.slice(first)) if (row.open) this.fetch(row);
+    const [only] = rows;
+    if (first === 0 && children === 1 && only && !this.options.key && level < MOST_OPENED)
       this.toggle(only, true);
   }
 
-  /** Other rows; who stood on one that is gone stands on `instead`. */
-  private change(rows: LazyRow<N, A>[], instead?: LazyRow<N, A>): void {
+  /** The rows as they are now; who stood on one that is gone stands on `instead`. */
+  private change(instead?: NodeRow<N>): void {
     const before = this.rows;
+    const rows: LazyRow<N, A>[] = [];
+    this.add(rows, this.branches.get(null));
     this.rows = rows;
     this.events.changed((was) => {
       const row = before[was];
       const now = row ? rows.indexOf(row) : -1;
       return now >= 0 ? now : Math.max(instead ? rows.indexOf(instead) : 0, 0);
     });
+  }
+
+  private add(to: LazyRow<N, A>[], branch: Branch<N, A> | undefined): void {
+    if (!branch) return;
+    for (const row of branch.rows) {
+      to.push(row);
+      if (row.open) this.add(to, this.branches.get(row));
+    }
+    const rest = this.restOf(branch);
+    if (rest) to.push(rest);
+  }
+
+  private restOf(branch: Branch<N, A>): RestRow<N, A> | null {
+    const { parent, rows, children, answer, message } = branch;
+    const left = (children ?? rows.length) - rows.length;
+    const waiting = this.options.message !== undefined && branch.pending !== null;
+    if (left === 0 && !waiting && message === '') return null;
+    const { rest } = branch;
+    // who stands on it goes on standing there
+    if (rest?.offset !== rows.length || rest.waiting !== waiting || rest.message !== message)
+      branch.rest = {
+        ...{ kind: 'rest', parent, level: parent ? parent.level + 1 : 0, offset: rows.length },
+        ...{ left, answer, waiting, message },
+      };
+    return branch.rest;
   }
 }

@@ -1,6 +1,7 @@
 """Colours of pictures, in a light and in a dark form: the same rules as the view's, which knows more themes.
 
-The rules are those of ``webview/src/canvas/colour.ts``, ``timeline/scene/areas.ts`` and ``flame/colours.ts``.
+The rules are those of ``colour.ts`` in ``webview/src/canvas``, ``scene/areas.ts`` and ``pictures/reserved-draw.ts`` in
+``timeline``, and ``flame/colours.ts`` and ``flame/difference.ts``.
 """
 
 import math
@@ -42,9 +43,47 @@ _DARK = _Shades((0.66, 0.56, 0.75), (0.115, 0.12, 0.095), (0.72, 0.6, 0.59))
 _BOX_CHROMA = (0.12, 0.07, 0.018)
 _BOX_SHADES = 16
 
-OTHER_GROUPS = Colour("#a0a0a0", "#6e6e6e")
+
+class _Inks(NamedTuple):
+    """Colours of VS Code's own themes, Light Modern and Dark Modern, as red, green and blue."""
+
+    light: tuple[int, int, int]
+    dark: tuple[int, int, int]
+
+
+_PAPER = _Inks((255, 255, 255), (31, 31, 31))
+_INK = _Inks((59, 59, 59), (204, 204, 204))
+_ACCENT = _Inks((0, 95, 184), (77, 170, 252))
+_WARNING = _Inks((191, 136, 3), (204, 167, 0))
+
+
+def _on_paper(ink: _Inks, share: float) -> Colour:
+    """So much of an ink on the background."""
+    mixed = (
+        "#"
+        + "".join(
+            f"{round(below + (above - below) * share):02x}" for below, above in zip(paper, over, strict=True)
+        )
+        for paper, over in zip(_PAPER, ink, strict=True)
+    )
+    return Colour(*mixed)
+
+
+OTHER_GROUPS = _on_paper(_INK, 0.4)
+RESERVED_FREE = _on_paper(_INK, 0.12)
+"""What is reserved and free, in the memory map."""
+RESERVED = _on_paper(_INK, 0.22)
+ACTIVE = _on_paper(_WARNING, 0.85)
+ALLOCATED = _on_paper(_ACCENT, 0.5)
+REQUESTED = _on_paper(_ACCENT, 0.85)
 MORE_BOXES = Colour("#c8c8c8", "#4f4f4f")
 PLAIN_BOX = Colour("#b8b8b8", "#8a8a8a")
+
+_CHANGE_LIGHTNESS = ((0.9, 0.72), (0.6, 0.68))
+"""Of no change and of the largest, on a light and on a dark background."""
+_CHANGE_CHROMA = 0.17
+_MORE_HUE, _LESS_HUE = 25, 150
+_CHANGE_STEPS = 16
 
 _CATEGORIES: dict[str, tuple[float, float, float]] = {
     "parameter": (150, 0, 1),
@@ -90,9 +129,19 @@ def of_box(kind: NameKind, package: int, name: int) -> Colour:
             return PLAIN_BOX
 
 
-def of_stack(number: int) -> Colour:
-    """The colour of a stack by its number."""
-    return _both(lambda shades: _of_stack(number % _STACK_COLOURS, shades))
+def of_change(relative: float) -> Colour:
+    """The colour of a box by how much of itself it gained (up to 1) or lost (down to -1)."""
+    hue = _MORE_HUE if relative > 0 else _LESS_HUE
+    # even a small change can be distinguished from none
+    depth = (
+        0.25 + 0.75 * math.ceil(min(abs(relative), 1.0) * _CHANGE_STEPS) / _CHANGE_STEPS if relative else 0.0
+    )
+    return Colour(
+        *(
+            _mixed(_oklch(even, 0, 0), _oklch(far, _CHANGE_CHROMA, hue), depth)
+            for even, far in _CHANGE_LIGHTNESS
+        )
+    )
 
 
 def _both(make: Callable[[_Shades], str]) -> Colour:
@@ -115,6 +164,12 @@ def _of_category(name: str, categories: list[str]) -> Colour:
         name.removesuffix(" (inferred)"), (number * GOLDEN % 1 * 360, number % 3 * 0.05 - 0.05, 1.0)
     )
     return _both(lambda shades: _oklch(shades.lightness[0] + lift, shades.chroma[0] * share, hue))
+
+
+def _mixed(one: str, other: str, share: float) -> str:
+    """A colour between two, by its channels."""
+    pairs = ((int(one[at : at + 2], 16), int(other[at : at + 2], 16)) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 
 def _oklch(lightness: float, chroma: float, hue: float) -> str:

@@ -1,13 +1,19 @@
-"""What pictures over time share: where the plot is, its axes, and paths of what is stacked in columns."""
+"""What pictures over time share: where the plot is, its axes, paths of what is stacked in columns, and legends."""
 
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from memlens.export.pictures.svg import Svg
+from memlens.export.pictures.colours import Colour
+from memlens.export.pictures.svg import Svg, fitting
 from memlens.export.pictures.ticks import byte_ticks, even_ticks
+from memlens.units import format_bytes
 from memlens.views.answers import Axis
+from memlens.views.trace.picture.areas import OTHER, Area
+
+LEGEND, LEGEND_ROW = 300, 17
+"""How wide a legend of areas is, and how high each of its rows."""
 
 
 class Plot(NamedTuple):
@@ -32,6 +38,33 @@ def axes(svg: Svg, plot: Plot, across: tuple[float, float], up: tuple[float, flo
         x = plot.x + (at - across[0]) / (across[1] - across[0]) * plot.width
         svg.line(x, bottom, x, bottom + 4)
         svg.text(x, bottom + 16, label, "faint", "middle")
+
+
+def area_legend(
+    svg: Svg, plot: Plot, areas: list[Area], colours: list[Colour], more: tuple[str, Colour] | None = None
+) -> None:
+    """The areas from the top down with what each has at the peak, right of the plot; below what else there is."""
+    x = plot.x + plot.width + 16
+    right = svg.width - 8
+    svg.text(right, plot.y + 2, "at the peak", "faint", "end")
+    listed = reversed(list(zip(areas, colours, strict=True)))
+    for row, (area, colour) in enumerate(listed, 1):
+        y = plot.y + row * LEGEND_ROW
+        svg.rect(x, y - 9, 10, 10, colour)
+        size = format_bytes(area.peak_bytes)
+        name = (
+            f"Other ({area.groups:,})"
+            if area.key == OTHER
+            else area.name.replace("_", " ")
+            if area.place is None
+            else area.name
+        )
+        svg.text(x + 16, y, fitting(name, right - x - 16 - 70), "ink")
+        svg.text(right, y, size, "ink", "end")
+    if more is not None:
+        y = plot.y + (len(areas) + 1) * LEGEND_ROW
+        svg.rect(x, y - 9, 10, 10, more[1])
+        svg.text(x + 16, y, more[0], "ink")
 
 
 def runs(

@@ -5,7 +5,7 @@ import base64
 import numpy as np
 
 from memlens.errors import BadRequestError
-from memlens.export.pictures.colours import OTHER_GROUPS, of_stack
+from memlens.export.pictures.colours import ACTIVE, ALLOCATED, REQUESTED, RESERVED
 from memlens.export.pictures.plot import Plot, axes, runs
 from memlens.export.pictures.svg import Svg, fitting
 from memlens.store.models import timeline_of
@@ -20,10 +20,10 @@ _LEFT, _TOP, _BOTTOM, _LEGEND = 78, 60, 24, 12
 _PX_OF_COLUMN = 1.5
 _HEADROOM = 1.04
 _LEVELS = (
-    ("Reserved", OTHER_GROUPS),
-    ("Active, with pending frees", of_stack(2)),
-    ("Allocated, with rounding", of_stack(4)),
-    ("Requested", of_stack(0)),
+    ("Reserved", RESERVED),
+    ("Active (with pending frees)", ACTIVE),
+    ("Allocated (with rounding)", ALLOCATED),
+    ("Requested", REQUESTED),
 )
 """In the order of the answer; each holds the next."""
 

@@ -27,7 +27,7 @@ def sunburst(tree: CallTree, title: str, x0: float = 0.0, x1: float = 1.0) -> Sv
         raise BadRequestError("There is nothing to draw rings of")
     outer = SIZE / 2 - _MARGIN
     around = round(2 * pi * outer)
-    boxes, low, high = boxes_of(tree, x0, x1, 0, tree.deepest + 1, around)
+    boxes, _, low, high = boxes_of(tree, x0, x1, 0, tree.deepest + 1, around)
     unit = tree.meaning.types[tree.by].unit
     more = (boxes["flags"] & MORE) != 0
     # doubles round: what fills the part fills it but for a millionth

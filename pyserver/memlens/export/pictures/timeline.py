@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.export.pictures.colours import Colour, of_area
-from memlens.export.pictures.plot import Plot, axes, runs
+from memlens.export.pictures.plot import LEGEND, LEGEND_ROW, Plot, area_legend, axes, runs
 from memlens.export.pictures.svg import Svg, fitting
 from memlens.model.info import DeviceInfo
 from memlens.store.models import timeline_of
@@ -21,7 +21,6 @@ from memlens.views.trace.picture.boxes import Box
 
 WIDTH, HEIGHT = 1160, 420
 _LEFT, _TOP, _BOTTOM = 78, 40, 24
-_LEGEND, _LEGEND_ROW = 300, 17
 _PX_OF_COLUMN = 1.5
 _HEADROOM = 1.04
 
@@ -51,8 +50,8 @@ def timeline(snapshot: Snapshot, part: Part) -> Svg:
     x1 = max(extent.x1, extent.x0 + 1) if part.x1 is None else part.x1
     areas = areas_of(snapshot, part.device, part.filter, part.by)
     legend_rows = len(areas.areas) + 1
-    height = max(HEIGHT, _TOP + legend_rows * _LEGEND_ROW + _BOTTOM)
-    plot = Plot(_LEFT, _TOP, WIDTH - _LEFT - _LEGEND, height - _TOP - _BOTTOM)
+    height = max(HEIGHT, _TOP + legend_rows * LEGEND_ROW + _BOTTOM)
+    plot = Plot(_LEFT, _TOP, WIDTH - _LEFT - LEGEND, height - _TOP - _BOTTOM)
     columns = int(plot.width / _PX_OF_COLUMN)
     box = Box(axis, x0, x1, 0.0, float(device.info.peak_bytes or 1), columns, 1).checked()
     sums = sums_over_time(device, areas, box)
@@ -73,7 +72,7 @@ def timeline(snapshot: Snapshot, part: Part) -> Svg:
         near = at > plot.x + plot.width - 120
         text = f"peak {format_bytes(device.info.peak_bytes)}"
         svg.text(at - 4 if near else at + 4, plot.y + 11, text, "ink", "end" if near else "start")
-    _legend(svg, plot, areas.areas, colours)
+    area_legend(svg, plot, areas.areas, colours)
     return svg
 
 
@@ -114,24 +113,3 @@ def _draw(
 def _words(area: Area) -> str:
     groups = f" ({counted(area.groups, 'group')})" if area.key == OTHER else ""
     return f"{area.name}{groups}: {format_bytes(area.peak_bytes)} at the peak"
-
-
-def _legend(svg: Svg, plot: Plot, areas: list[Area], colours: list[Colour]) -> None:
-    """The areas from the top down, as they lie in the picture, with what each has at the peak."""
-    x = plot.x + plot.width + 16
-    right = WIDTH - 8
-    svg.text(right, plot.y + 2, "at the peak", "faint", "end")
-    listed = reversed(list(zip(areas, colours, strict=True)))
-    for row, (area, colour) in enumerate(listed, 1):
-        y = plot.y + row * _LEGEND_ROW
-        svg.rect(x, y - 9, 10, 10, colour)
-        size = format_bytes(area.peak_bytes)
-        name = (
-            f"Other ({area.groups:,})"
-            if area.key == OTHER
-            else area.name.replace("_", " ")
-            if area.place is None
-            else area.name
-        )
-        svg.text(x + 16, y, fitting(name, right - x - 16 - 70), "ink")
-        svg.text(right, y, size, "ink", "end")

@@ -10,23 +10,13 @@ columns of nodes. All of them may be files that are larger than memory.
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, qsort
 
+from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push, vector_reserve
 
 cdef uint32_t NO_NUMBER = 0xFFFFFFFF
 
 cdef enum:
     AHEAD = 6       # members, between the steps in which their children are fetched into the processor's cache
-
-cdef extern from *:
-    """
-    #if defined(__GNUC__) || defined(__clang__)
-    #define memlens_prefetch(address) __builtin_prefetch(address)
-    #else
-    #define memlens_prefetch(address) ((void) (address))
-    #endif
-    """
-    void prefetch "memlens_prefetch"(const void *address) noexcept nogil
-
 
 cdef struct Child:
     uint64_t shallow

@@ -14,6 +14,7 @@ def dominators(
     roots: npt.NDArray[np.uint32],
     root: int,
     attach: bool,
+    referrers: Callable[[], tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.uint8]]],
     order: npt.NDArray[np.uint32],
     idom: npt.NDArray[np.uint32],
     room: Callable[[int, str], npt.NDArray[Any]],

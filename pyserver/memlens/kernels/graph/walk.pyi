@@ -8,11 +8,22 @@ U8: TypeAlias = npt.NDArray[np.uint8]
 U32: TypeAlias = npt.NDArray[np.uint32]
 U64: TypeAlias = npt.NDArray[np.uint64]
 
-def referrers(start: U64, target: U32, back_start: U64, back: U32) -> None: ...
+def referrers(start: U64, target: U32, kind: U8, back_start: U64, back: U32, back_kind: U8) -> None: ...
 def distances(start: U64, target: U32, kind: U8, follows: U8, sources: U32, distance: U32) -> None: ...
 def kept_without(
     start: U64, target: U32, kind: U8, retains: U8, roots: U32, chosen: U32, kept: U8
 ) -> None: ...
+def retained_by(
+    start: U64,
+    target: U32,
+    kind: U8,
+    back_start: U64,
+    back: U32,
+    back_kind: U8,
+    retains: U8,
+    distance: U32,
+    chosen: U32,
+) -> Buffer: ...
 def freed_without(
     start: U64,
     target: U32,
@@ -48,11 +59,9 @@ class OtherHolders:
 class PathSearch:
     def __init__(
         self,
-        start: U64,
-        target: U32,
-        kind: U8,
         back_start: U64,
         back: U32,
+        back_kind: U8,
         follows: U8,
         is_root: U8,
         item: int,

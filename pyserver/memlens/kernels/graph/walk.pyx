@@ -2,6 +2,7 @@
 """Walks over a graph of objects: references turned around, distances, paths to roots, what a set retains.
 
 References are columns by source: those of object ``o`` are ``start[o]`` to ``start[o + 1]`` of ``target`` and ``kind``.
+Turned around, ``back_start``, ``back`` and ``back_kind`` have the sources of those to each object, and their kinds.
 ``follows`` has an item for each number of a byte: whether references of that kind are followed. Columns of archives
 are checked by whoever maps them; so are numbers of objects that come from outside.
 """
@@ -10,24 +11,38 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
+from memlens.kernels.base.large_pages cimport in_large_pages
+from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push_u32
 
 cdef uint32_t NO_NUMBER = 0xFFFFFFFF
 
+cdef enum:
+    AHEAD = 8           # objects and references that are fetched before their turn
+    FAR_AHEAD = 32
+
 
 def referrers(
-    const uint64_t[::1] start, const uint32_t[::1] target, uint64_t[::1] back_start, uint32_t[::1] back
+    const uint64_t[::1] start,
+    const uint32_t[::1] target,
+    const uint8_t[::1] kind,
+    uint64_t[::1] back_start,
+    uint32_t[::1] back,
+    uint8_t[::1] back_kind,
 ):
     """Turn references around: the sources of those to object ``o`` are at ``back_start[o]`` and on in ``back``.
 
-    They ascend, and a source stands as often as it refers to the object.
+    They ascend, and a source stands as often as it refers to the object, in the order of its references. ``back_kind``
+    gets their kinds.
     """
     cdef Py_ssize_t objects = start.shape[0] - 1, item
-    cdef uint64_t at, total = 0
+    cdef uint64_t at, to, total = 0, count = target.shape[0]
     cdef uint64_t *place = &back_start[0]
     with nogil:
         memset(place, 0, (objects + 1) * 8)
-        for at in range(<uint64_t> target.shape[0]):
+        for at in range(count):
+            if at + FAR_AHEAD < count:
+                prefetch(&place[target[at + FAR_AHEAD]])
             place[target[at]] += 1
         for item in range(objects + 1):
             total += place[item]
@@ -39,8 +54,41 @@ def referrers(
             at = start[item + 1]
             while at > start[item]:
                 at -= 1
+                if at >= FAR_AHEAD:
+                    prefetch(&place[target[at - FAR_AHEAD]])
+                    to = place[target[at - AHEAD]] - 1
+                    prefetch(&back[to])
+                    prefetch(&back_kind[to])
                 place[target[at]] -= 1
-                back[place[target[at]]] = <uint32_t> item
+                to = place[target[at]]
+                back[to] = <uint32_t> item
+                back_kind[to] = kind[at]
+
+
+cdef struct Graph:
+    const uint64_t *start
+    const uint32_t *target
+    const uint8_t *kind
+    const uint8_t *follows
+
+
+cdef Graph graph_of(
+    const uint64_t[::1] start, const uint32_t[::1] target, const uint8_t[::1] kind, const uint8_t[::1] follows
+) noexcept:
+    cdef Graph graph
+    graph.start = &start[0]
+    graph.target = &target[0] if target.shape[0] else NULL
+    graph.kind = &kind[0] if kind.shape[0] else NULL
+    graph.follows = &follows[0]
+    return graph
+
+
+cdef inline void fetch(const Graph *graph, const uint32_t *queue, size_t first, size_t last) noexcept nogil:
+    """Let the processor fetch the references of what a queue has next, each step by what the step before fetched."""
+    if first + 3 * AHEAD < last:
+        prefetch(&graph.start[queue[first + 3 * AHEAD]])
+        prefetch(&graph.target[graph.start[queue[first + 2 * AHEAD]]])
+        prefetch(&graph.kind[graph.start[queue[first + 2 * AHEAD]]])
 
 
 def distances(
@@ -54,11 +102,13 @@ def distances(
     """Fill ``distance`` with the least number of references from any of ``sources``; NONE for what they don't reach."""
     cdef size_t objects = distance.shape[0], first = 0, last = 0
     cdef uint32_t item, other, step
-    cdef uint64_t at
+    cdef uint64_t at, ahead, end
     cdef Py_ssize_t each
+    cdef Graph graph = graph_of(start, target, kind, follows)
     cdef uint32_t *queue = <uint32_t *> malloc((objects + 1) * 4)
     if queue == NULL:
         raise MemoryError
+    in_large_pages(queue, (objects + 1) * 4)
     with nogil:
         for each in range(<Py_ssize_t> objects):
             distance[each] = NO_NUMBER
@@ -68,16 +118,21 @@ def distances(
                 queue[last] = sources[each]
                 last += 1
         while first < last:
+            fetch(&graph, queue, first, last)
+            if first + AHEAD < last:
+                ahead = graph.start[queue[first + AHEAD]]
+                end = graph.start[queue[first + AHEAD] + 1]
+                for at in range(ahead, end if end - ahead < AHEAD else ahead + AHEAD):
+                    prefetch(&distance[graph.target[at]])
             item = queue[first]
             first += 1
             step = distance[item] + 1
-            for at in range(start[item], start[item + 1]):
-                if follows[kind[at]]:
-                    other = target[at]
-                    if distance[other] == NO_NUMBER:
-                        distance[other] = step
-                        queue[last] = other
-                        last += 1
+            for at in range(graph.start[item], graph.start[item + 1]):
+                other = graph.target[at]
+                if distance[other] == NO_NUMBER and graph.follows[graph.kind[at]]:
+                    distance[other] = step
+                    queue[last] = other
+                    last += 1
     free(queue)
 
 
@@ -91,13 +146,15 @@ def kept_without(
     uint8_t[::1] kept,
 ):
     """Mark in ``kept`` what roots reach without passing through any of the ``chosen`` objects."""
-    cdef size_t objects = kept.shape[0], top = 0
+    cdef size_t objects = kept.shape[0], first = 0, last = 0
     cdef uint32_t item, other
-    cdef uint64_t at
+    cdef uint64_t at, ahead, end
     cdef Py_ssize_t each
-    cdef uint32_t *stack = <uint32_t *> malloc((objects + 1) * 4)
-    if stack == NULL:
+    cdef Graph graph = graph_of(start, target, kind, retains)
+    cdef uint32_t *queue = <uint32_t *> malloc((objects + 1) * 4)
+    if queue == NULL:
         raise MemoryError
+    in_large_pages(queue, (objects + 1) * 4)
     with nogil:
         memset(&kept[0], 0, objects)
         for each in range(chosen.shape[0]):
@@ -105,20 +162,156 @@ def kept_without(
         for each in range(roots.shape[0]):
             if kept[roots[each]] == 0:
                 kept[roots[each]] = 1
-                stack[top] = roots[each]
-                top += 1
-        while top:
-            top -= 1
-            item = stack[top]
-            for at in range(start[item], start[item + 1]):
-                other = target[at]
-                if kept[other] == 0 and retains[kind[at]]:
+                queue[last] = roots[each]
+                last += 1
+        while first < last:
+            fetch(&graph, queue, first, last)
+            if first + AHEAD < last:
+                ahead = graph.start[queue[first + AHEAD]]
+                end = graph.start[queue[first + AHEAD] + 1]
+                for at in range(ahead, end if end - ahead < AHEAD else ahead + AHEAD):
+                    prefetch(&kept[graph.target[at]])
+            item = queue[first]
+            first += 1
+            for at in range(graph.start[item], graph.start[item + 1]):
+                other = graph.target[at]
+                if kept[other] == 0 and graph.follows[graph.kind[at]]:
                     kept[other] = 1
-                    stack[top] = other
-                    top += 1
+                    queue[last] = other
+                    last += 1
         for each in range(chosen.shape[0]):
             kept[chosen[each]] = 0
-    free(stack)
+    free(queue)
+
+
+cdef enum:
+    CHOSEN = 1
+    PERHAPS = 2         # all shortest paths to it pass through what is chosen
+    CERTAIN = 4         # one of them doesn't
+    ALIVE = 8
+
+
+def retained_by(
+    const uint64_t[::1] start,
+    const uint32_t[::1] target,
+    const uint8_t[::1] kind,
+    const uint64_t[::1] back_start,
+    const uint32_t[::1] back,
+    const uint8_t[::1] back_kind,
+    const uint8_t[::1] retains,
+    const uint32_t[::1] distance,
+    const uint32_t[::1] chosen,
+):
+    """The objects that no root would reach without the ``chosen`` ones, and these themselves, as ``uint32`` numbers.
+
+    ``chosen`` are distinct objects that roots reach, by ascending ``distance``, which is the least number of
+    references that retain from a root.
+
+    What is retained has only shortest paths that pass through what is chosen. So these objects are found first, level
+    after level of distances, and then those of them that other paths lead to; nothing else of the graph is looked at
+    but what refers to them and what they refer to. Raises MemoryError.
+    """
+    cdef size_t objects = distance.shape[0], next_chosen = 0, count = chosen.shape[0], each, begin, end
+    cdef uint32_t item, level
+    cdef Graph graph = graph_of(start, target, kind, retains)
+    cdef Graph turned = graph_of(back_start, back, back_kind, retains)
+    cdef Vector found, stack
+    cdef uint32_t *queue
+    cdef int status = 0
+    cdef uint8_t *state = <uint8_t *> calloc(objects + 1, 1)
+    if state == NULL:
+        raise MemoryError
+    vector_init(&found, 4)
+    vector_init(&stack, 4)
+    with nogil:
+        for each in range(count):
+            state[chosen[each]] = CHOSEN
+        begin = 0
+        level = 0
+        # ``found`` from ``begin`` on are those of the level
+        while status == 0 and (next_chosen < count or begin < found.count):
+            if begin == found.count:
+                level = distance[chosen[next_chosen]]
+            end = found.count
+            while status == 0 and next_chosen < count and distance[chosen[next_chosen]] == level:
+                status = suspect(&graph, &turned, &distance[0], state, chosen[next_chosen], &found)
+                next_chosen += 1
+            for each in range(begin, end):
+                if status == 0:
+                    item = (<uint32_t *> found.data)[each]
+                    status = suspect(&graph, &turned, &distance[0], state, item, &found)
+            begin = end
+            level += 1
+        queue = <uint32_t *> found.data
+        for each in range(found.count):
+            if status == 0 and is_held(&turned, &distance[0], state, queue[each]):
+                state[queue[each]] |= ALIVE
+                status = vector_push_u32(&stack, queue[each])
+        while stack.count and status == 0:
+            stack.count -= 1
+            status = keep_alive(&graph, state, (<uint32_t *> stack.data)[stack.count], &stack)
+        # what is retained, in the place of what may be
+        end = 0
+        for each in range(found.count):
+            if not state[queue[each]] & ALIVE:
+                queue[end] = queue[each]
+                end += 1
+        found.count = end
+        for each in range(count):
+            if status == 0:
+                status = vector_push_u32(&found, chosen[each])
+    free(state)
+    vector_free(&stack)
+    if status < 0:
+        vector_free(&found)
+        raise MemoryError
+    return column_of(&found, b"I")
+
+
+cdef int suspect(
+    const Graph *graph, const Graph *turned, const uint32_t *distance, uint8_t *state, uint32_t item, Vector *found
+) noexcept nogil:
+    """Add to ``found`` what an object refers to and only such objects hold by a shortest path."""
+    cdef uint32_t other
+    cdef uint64_t at, back
+    cdef bint is_certain
+    for at in range(graph.start[item], graph.start[item + 1]):
+        other = graph.target[at]
+        if state[other] or distance[other] != distance[item] + 1 or not graph.follows[graph.kind[at]]:
+            continue
+        is_certain = False
+        for back in range(turned.start[other], turned.start[other + 1]):
+            if distance[turned.target[back]] == distance[item] and turned.follows[turned.kind[back]]:
+                if not state[turned.target[back]] & (CHOSEN | PERHAPS):
+                    is_certain = True
+                    break
+        state[other] = CERTAIN if is_certain else PERHAPS
+        if not is_certain and vector_push_u32(found, other) < 0:
+            return -1
+    return 0
+
+
+cdef bint is_held(const Graph *turned, const uint32_t *distance, const uint8_t *state, uint32_t item) noexcept nogil:
+    """Whether something that certainly stays alive refers to an object."""
+    cdef uint64_t back
+    for back in range(turned.start[item], turned.start[item + 1]):
+        if not state[turned.target[back]] & (CHOSEN | PERHAPS) and distance[turned.target[back]] != NO_NUMBER:
+            if turned.follows[turned.kind[back]]:
+                return True
+    return False
+
+
+cdef int keep_alive(const Graph *graph, uint8_t *state, uint32_t item, Vector *stack) noexcept nogil:
+    """Mark what an object that stays alive refers to."""
+    cdef uint32_t other
+    cdef uint64_t at
+    for at in range(graph.start[item], graph.start[item + 1]):
+        other = graph.target[at]
+        if state[other] == PERHAPS and graph.follows[graph.kind[at]]:
+            state[other] |= ALIVE
+            if vector_push_u32(stack, other) < 0:
+                return -1
+    return 0
 
 
 cdef enum:
@@ -354,9 +547,9 @@ cdef class PathSearch:
     object twice, as heap analysers list "paths to GC roots".
     """
 
-    cdef const uint64_t[::1] back_start, start
-    cdef const uint32_t[::1] back, target
-    cdef const uint8_t[::1] kind, follows, is_root
+    cdef const uint64_t[::1] back_start
+    cdef const uint32_t[::1] back
+    cdef const uint8_t[::1] back_kind, follows, is_root
     cdef uint32_t *towards      # the next object on the way to the one that is explained
     cdef Vector queue
     cdef size_t first
@@ -365,18 +558,15 @@ cdef class PathSearch:
 
     def __cinit__(
         self,
-        const uint64_t[::1] start,
-        const uint32_t[::1] target,
-        const uint8_t[::1] kind,
         const uint64_t[::1] back_start,
         const uint32_t[::1] back,
+        const uint8_t[::1] back_kind,
         const uint8_t[::1] follows,
         const uint8_t[::1] is_root,
         uint32_t item,
     ):
         vector_init(&self.queue, 4)
-        self.start, self.target, self.kind = start, target, kind
-        self.back_start, self.back = back_start, back
+        self.back_start, self.back, self.back_kind = back_start, back, back_kind
         self.follows, self.is_root = follows, is_root
         self.objects = is_root.shape[0]
         self.item = item
@@ -389,14 +579,6 @@ cdef class PathSearch:
     def __dealloc__(self):
         free(self.towards)
         vector_free(&self.queue)
-
-    cdef bint is_followed(self, uint32_t source, uint32_t item) noexcept nogil:
-        """Whether one of the references between two objects is of a kind that is followed."""
-        cdef uint64_t at
-        for at in range(self.start[source], self.start[source + 1]):
-            if self.target[at] == item and self.follows[self.kind[at]]:
-                return True
-        return False
 
     def next_path(self, size_t most):
         """The next path as ``uint32`` numbers of objects, from a root to the object; None when there is no other.
@@ -420,7 +602,7 @@ cdef class PathSearch:
                 # a root may itself be held by another
                 for at in range(self.back_start[item], self.back_start[item + 1]):
                     source = self.back[at]
-                    if self.towards[source] == 0 and self.is_followed(source, item):
+                    if self.towards[source] == 0 and self.follows[self.back_kind[at]]:
                         self.towards[source] = item + 1
                         status = vector_push_u32(&self.queue, source)
                         if status < 0:

@@ -11,7 +11,8 @@ Source: ``src/MemoryGraph/graph.cs`` of PerfView (``Node.ReadCompressedInt``, ``
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push_u32, vector_reserve
+from memlens.kernels.base.large_pages cimport reserve_large
+from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push_u32
 
 OK, MORE, NO_MEMORY = range(3)
 
@@ -76,8 +77,8 @@ cdef class Nodes:
         vector_init(&self.shallow, 8)
         vector_init(&self.starts, 8)
         vector_init(&self.targets, 4)
-        if (vector_reserve(&self.types, count) < 0 or vector_reserve(&self.shallow, count) < 0
-                or vector_reserve(&self.starts, count + 1) < 0):
+        if (reserve_large(&self.types, count) < 0 or reserve_large(&self.shallow, count) < 0
+                or reserve_large(&self.starts, count + 1) < 0):
             raise MemoryError
         (<uint64_t *> self.starts.data)[0] = 0
 
@@ -125,6 +126,8 @@ cdef class Nodes:
             self.broken += 1
             type = UNDEFINED
             size = children = 0
+        if reserve_large(&self.targets, self.targets.count + children) < 0:
+            return E_NO_MEMORY
         for _each in range(children):
             if not read_number(&at, end, &child):
                 self.broken += 1

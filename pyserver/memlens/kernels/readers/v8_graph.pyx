@@ -69,47 +69,6 @@ cdef uint64_t table_of(const uint8_t *text, uint64_t length) noexcept nogil:
     return value
 
 
-def mark_page_owned(
-    const uint64_t[::1] start,
-    const uint32_t[::1] target,
-    const uint8_t[::1] kind,
-    const uint8_t[::1] is_documents,
-    uint32_t root,
-    int shortcut,
-    int element,
-    int weak,
-    uint8_t[::1] owned,
-):
-    """Mark what the page's global objects and documents reach without weak references.
-
-    These are the targets of the root's shortcuts, and those of its elements that are ``is_documents``.
-    """
-    cdef size_t objects = owned.shape[0], top = 0
-    cdef uint32_t item, other
-    cdef uint64_t at
-    cdef uint32_t *stack = <uint32_t *> malloc((objects + 1) * 4)
-    if stack == NULL:
-        raise MemoryError
-    with nogil:
-        for at in range(start[root], start[root + 1]):
-            other = target[at]
-            if kind[at] == shortcut or (kind[at] == element and is_documents[other]):
-                if not owned[other]:
-                    owned[other] = 1
-                    stack[top] = other
-                    top += 1
-        while top:
-            top -= 1
-            item = stack[top]
-            for at in range(start[item], start[item + 1]):
-                other = target[at]
-                if kind[at] != weak and not owned[other]:
-                    owned[other] = 1
-                    stack[top] = other
-                    top += 1
-    free(stack)
-
-
 def mark_uncounted(
     const uint64_t[::1] start,
     const uint32_t[::1] target,

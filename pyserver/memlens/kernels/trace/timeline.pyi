@@ -34,7 +34,8 @@ class Matcher:
         streams: U16,
         categories: U8,
         owners: U32,
-        blocks: tuple[U64, I64, I64, U32, U16, U8],
+        blocks: tuple[U64, I64, U32, U16, U8],
+        held: U32,
     ) -> Buffer: ...
 
 def live_over_time(

@@ -48,6 +48,8 @@ cdef enum:
     F_PENDING_FREE = 2
     F_IMPLICIT_FREE = 4
     F_STACK_OF_FREE = 8
+    # only while events are matched: `end` is the moment at which the free was requested
+    F_REQUESTED = 16
 
 cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
 
@@ -102,17 +104,20 @@ cdef Slot *find(AddressMap *map, uint64_t address) noexcept nogil:
 cdef struct Allocation:
     uint64_t address
     int64_t size
-    int64_t rounded
     uint32_t start
     uint32_t end
-    uint32_t pending        # moment at which its free was requested, 0 for never
     uint32_t stack
     uint16_t stream
     uint8_t category
     uint8_t flags
 
 
-ALLOCATION_FORMAT = b"T{Q:address:q:size:q:rounded:I:start:I:end:I:pending:I:stack:H:stream:B:category:B:flags:}"
+ALLOCATION_FORMAT = b"T{Q:address:q:size:I:start:I:end:I:stack:H:stream:B:category:B:flags:}"
+
+
+cdef inline uint32_t in_picture(uint32_t row, size_t before) noexcept nogil:
+    """The number of an allocation in the order of the stacked picture; ``before`` were live before the trace."""
+    return <uint32_t> (before - 1 - (row >> 1) if row & 1 else before + (row >> 1))
 
 
 cdef class Matcher:
@@ -192,8 +197,9 @@ cdef class Matcher:
             if action == C_ALLOC:
                 if slot.live:
                     row = self.at(slot.row - 1)
-                    row.end = row.pending if row.pending else moment
-                    row.flags |= F_IMPLICIT_FREE
+                    if not row.flags & F_REQUESTED:
+                        row.end = moment
+                    row.flags = row.flags & ~F_REQUESTED | F_IMPLICIT_FREE
                     self.implicit_frees += 1
                 made = self.add(False, addresses[event], sizes[event], moment, stacks[event], streams[event],
                                 categories[event])
@@ -219,10 +225,12 @@ cdef class Matcher:
                     elif row.stack:
                         self.repeating_frees += 1
                 if action == C_FREE_REQUESTED:
-                    if row.pending == 0:
-                        row.pending = moment
+                    if not row.flags & F_REQUESTED:
+                        row.end = moment
+                        row.flags |= F_REQUESTED
                 else:
                     row.end = moment
+                    row.flags &= ~F_REQUESTED
                     slot.live = 0
                     self.completed_frees += 1
             owners[event] = slot.row - 1
@@ -241,10 +249,10 @@ cdef class Matcher:
                     self.at(slot.row - 1).flags |= F_PENDING_FREE
         return 0
 
-    cdef int add_blocks(self, const uint64_t[:] addresses, const int64_t[:] sizes, const int64_t[:] requested,
-                        const uint32_t[:] stacks, const uint16_t[:] streams, const uint8_t[::1] pending
-                        ) noexcept nogil:
-        """The live blocks of the final segments: known ones learn their block size, unknown ones are added."""
+    cdef int add_blocks(self, const uint64_t[:] addresses, const int64_t[:] requested,
+                        const uint32_t[:] stacks, const uint16_t[:] streams, const uint8_t[::1] pending,
+                        uint32_t[::1] held) noexcept nogil:
+        """The live blocks of the final segments: unknown ones are added; ``held`` gets the row of each."""
         cdef size_t index
         cdef Slot *slot
         cdef Allocation *row
@@ -260,7 +268,7 @@ cdef class Matcher:
                 slot.row = <uint32_t> made + 1
                 slot.live = 1
             row = self.at(slot.row - 1)
-            row.rounded = sizes[index]
+            held[index] = slot.row - 1
             if row.flags & F_STACK_OF_FREE and stacks[index]:
                 # its free was requested in the trace and waits; the block keeps the allocation's own stack
                 row.stack = stacks[index]
@@ -271,15 +279,15 @@ cdef class Matcher:
 
     def match(self, const uint8_t[::1] actions, const uint64_t[:] addresses, const int64_t[:] sizes,
               const uint32_t[:] stacks, const uint16_t[:] streams, const uint8_t[::1] categories,
-              uint32_t[::1] owners, blocks):
+              uint32_t[::1] owners, blocks, uint32_t[::1] held):
         """Match the events; ``owners[event]`` becomes the allocation that the event starts or frees, or NEVER.
 
-        ``blocks`` are the columns of the live blocks: address, size, requested, stack, stream, pending.
-        Returns the allocations in the order of the stacked picture, as rows of :data:`ALLOCATION_FORMAT`.
+        ``blocks`` are the columns of the live blocks: address, requested, stack, stream, pending; ``held[block]``
+        becomes the allocation that is in it. Returns the allocations in the order of the stacked picture, as rows of
+        :data:`ALLOCATION_FORMAT`.
         """
         cdef int status
         cdef size_t index, before, events = actions.shape[0]
-        cdef uint32_t row
         cdef Allocation *allocation
         cdef Allocation swap
         cdef Allocation *rows
@@ -290,15 +298,15 @@ cdef class Matcher:
         if self.completed_frees == 0:
             # the trace was recorded without completions: a request is all there is of a free, unless the segments
             # say that the block still waits for it
-            self.mark_waiting(blocks[0], blocks[5])
+            self.mark_waiting(blocks[0], blocks[4])
             for vector in range(2):
                 count = self.during.count if vector == 0 else self.before.count
                 for index in range(count):
                     allocation = self.at(<uint32_t> (index << 1 | vector))
-                    if allocation.pending and allocation.end == NONE and not allocation.flags & F_PENDING_FREE:
-                        allocation.end = allocation.pending
+                    if allocation.flags & F_REQUESTED and not allocation.flags & F_PENDING_FREE:
+                        allocation.flags &= ~F_REQUESTED
                         find(&self.map, allocation.address).live = 0
-        if self.add_blocks(blocks[0], blocks[1], blocks[2], blocks[3], blocks[4], blocks[5]) < 0:
+        if self.add_blocks(blocks[0], blocks[1], blocks[2], blocks[3], blocks[4], held) < 0:
             raise MemoryError
         # nothing is looked up any more, and the largest arrays are yet to be made
         free(self.map.slots)
@@ -321,12 +329,14 @@ cdef class Matcher:
             self.during.count += before
             vector_free(&self.before)
             for index in range(self.during.count):
-                if rows[index].end == NONE and rows[index].pending:
-                    rows[index].flags |= F_PENDING_FREE
+                if rows[index].flags & F_REQUESTED:
+                    rows[index].flags = rows[index].flags & ~F_REQUESTED | F_PENDING_FREE
+                    rows[index].end = NONE
             for index in range(events):
-                row = owners[index]
-                if row != NONE:
-                    owners[index] = <uint32_t> (before - 1 - (row >> 1) if row & 1 else before + (row >> 1))
+                if owners[index] != NONE:
+                    owners[index] = in_picture(owners[index], before)
+            for index in range(<size_t> held.shape[0]):
+                held[index] = in_picture(held[index], before)
         return column_of(&self.during, ALLOCATION_FORMAT)
 
 

@@ -19,6 +19,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
     answer(server, "memlens/compareCurves", comparisons.curves)
     answer(server, "memlens/compareMoments", comparisons.moments)
     answer(server, "memlens/compareFlame", differences.flame)
+    answer(server, "memlens/compareFlameSvg", differences.svg)
     answer(server, "memlens/compareFlameNode", differences.node)
     answer(server, "memlens/compareFlameChildren", differences.children)
     answer(server, "memlens/compareFlameSearch", differences.search)

@@ -30,7 +30,8 @@ from memlens.views.graph.dominators import dominator_tree
 def _timeline(snapshot: Snapshot, p: TimelineSvgParams) -> SvgResult:
     match p.picture:
         case "map":
-            return SvgResult(memory_map(snapshot, p.device, p.axis, (p.x0, p.x1), p.filter).document(p.theme))
+            mapped = memory_map(snapshot, p.device, p.axis, (p.x0, p.x1), p.filter, p.areas)
+            return SvgResult(mapped.document(p.theme))
         case "reserved":
             return SvgResult(reserved(snapshot, p.device, p.axis, p.x0, p.x1).document(p.theme))
         case "stacked":

@@ -14,11 +14,14 @@ from memlens.views.answers import HitAnswer, LocateAnswer
 from memlens.views.trace.allocator import answer as allocator_state
 from memlens.views.trace.allocator.answer import AllocatorStateAnswer
 from memlens.views.trace.picture import map_lanes, memory_map
+from memlens.views.trace.picture.areas import areas_of
 from memlens.views.trace.picture.map_lanes import MapLanesAnswer
 
 
 def _map(snapshot: Snapshot, p: ViewportParams) -> ViewportResult:
-    return ViewportResult(memory_map.memory_map(snapshot, p.device, box_of(p), p.filter, lit_of(snapshot, p)))
+    areas = areas_of(snapshot, p.device, p.filter, p.areas) if p.areas else None
+    packed = memory_map.memory_map(snapshot, p.device, box_of(p), p.filter, lit_of(snapshot, p), areas)
+    return ViewportResult(packed, areas.areas if areas else [])
 
 
 def _lanes(snapshot: Snapshot, p: MapLanesParams) -> MapLanesAnswer:

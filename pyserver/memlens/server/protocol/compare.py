@@ -1,11 +1,12 @@
 """Two snapshots beside each other. The host adds ``snapshot`` and ``other``: a view asks about its own pair only."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from memlens.model.attribution import Attribution
 from memlens.server.protocol.base import Count, Pixels, Requests, Text
+from memlens.server.protocol.exports import SvgResult
 from memlens.server.protocol.flame import FlamePart
 from memlens.views.compare.alignment import Alignment, CurvesAnswer
 from memlens.views.compare.difference import DifferenceScale, DifferenceWidth
@@ -130,6 +131,18 @@ class CompareFlameParams(FlamePart, frozen=True, kw_only=True):
     tree: ComparedTree
 
 
+class CompareFlameSvgParams(Struct, frozen=True, kw_only=True):
+    """A part of a difference flame graph as a picture for a file, as :class:`FlameSvgParams`."""
+
+    snapshot: str
+    other: str
+    tree: ComparedTree
+    x0: float
+    x1: float
+    title: str
+    theme: Literal["light", "dark"]
+
+
 class CompareFlameResult(Struct, frozen=True):
     """As :class:`FlameResult`, with what all of it has on each side."""
 
@@ -224,6 +237,7 @@ REQUESTS: Requests = {
     "memlens/compareCurves": (CompareCurvesParams, CurvesAnswer),
     "memlens/compareMoments": (CompareMomentsParams, CompareMomentsResult),
     "memlens/compareFlame": (CompareFlameParams, CompareFlameResult),
+    "memlens/compareFlameSvg": (CompareFlameSvgParams, SvgResult),
     "memlens/compareFlameNode": (CompareFlameNodeParams, FlameNodeAnswer),
     "memlens/compareFlameChildren": (CompareFlameChildrenParams, FlameChildrenAnswer),
     "memlens/compareFlameSearch": (CompareFlameSearchParams, FlameSearchAnswer),

@@ -13,7 +13,7 @@ from memlens.views.trace.picture.areas import GroupedBy
 
 
 class TimelineSvgParams(Struct, frozen=True):
-    """A part of a trace's picture: the timeline by group, the memory map, or reserved memory.
+    """A part of a trace's picture: the timeline or the memory map by group, or reserved memory.
 
     Without ``y0`` and ``y1`` a timeline is as high as what it shows; the others are always whole.
     """

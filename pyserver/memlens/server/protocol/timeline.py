@@ -28,7 +28,7 @@ class ViewportParams(Struct, frozen=True):
     """The part of the stacked picture, or of the memory map, to draw: ``columns`` x ``rows`` pixels over the box.
 
     With ``lit`` the picture says which part of it is in that branch of a tree table, with ``lit_stacks`` which is of
-    those stacks. With ``areas`` it is by group; the memory map never is.
+    those stacks. With ``areas`` it is by group.
     """
 
     snapshot: str

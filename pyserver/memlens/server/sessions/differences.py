@@ -5,14 +5,17 @@ import base64
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
+from memlens.export.pictures.flame import flame as flame_picture
 from memlens.server.protocol.compare import (
     CompareFlameChildrenParams,
     CompareFlameNodeParams,
     CompareFlameParams,
     CompareFlameResult,
     CompareFlameSearchParams,
+    CompareFlameSvgParams,
     OfComparedTree,
 )
+from memlens.server.protocol.exports import SvgResult
 from memlens.server.sessions.comparisons import Comparisons, Shared, before_and_after
 from memlens.server.sessions.registry import Registry
 from memlens.views.compare.difference import Joined, join, tree_of
@@ -23,7 +26,7 @@ from memlens.views.flame.calltree import CallTree
 from memlens.views.flame.tables import FlameChildrenAnswer, FlameNodeAnswer, FlameSearchAnswer, FlameSides
 
 T = TypeVar("T")
-Asked = CompareFlameParams | OfComparedTree
+Asked = CompareFlameParams | CompareFlameSvgParams | OfComparedTree
 
 
 class Differences:
@@ -43,6 +46,14 @@ class Differences:
             return CompareFlameResult(
                 geometry, picture.names, flame_tables.whole(tree) or FlameSides(0, 0, 0, 0)
             )
+
+        return await self._ask(p, lambda tree, _: made(tree))
+
+    async def svg(self, p: CompareFlameSvgParams) -> SvgResult:
+        """A part of the graph as a picture for a file."""
+
+        def made(tree: CallTree) -> SvgResult:
+            return SvgResult(flame_picture(tree, p.title, p.x0, p.x1, scale=p.tree.scale).document(p.theme))
 
         return await self._ask(p, lambda tree, _: made(tree))
 

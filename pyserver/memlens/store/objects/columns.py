@@ -61,6 +61,8 @@ class ReferenceColumns(Columns):
     referrer_start = Stored(np.uint64, "object ends", into="references")
     referrer = Stored(np.uint32, "references", below="objects")
     """The sources of the references to each object, ascending; one stands as often as it refers to it."""
+    referrer_kind = Stored(np.uint8, "references")
+    """The kinds of these references, so that paths can be followed backwards without looking for them."""
 
 
 class FieldColumns(Columns):

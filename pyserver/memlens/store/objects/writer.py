@@ -3,10 +3,11 @@
 Dominators, retained sizes, distances, referrers and the compact tree are computed here, once.
 """
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -74,10 +75,12 @@ def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) 
     retains = np.zeros(256, np.uint8)
     retains[: len(graph.reference_kinds)] = [kind.retains for kind in graph.reference_kinds]
     with ThreadPoolExecutor(1) as pool:
-        # references turned around need nothing of the dominators, and kernels let other threads run
-        turned = pool.submit(_write_references, columns, graph, retains)
-        derived = _derive(graph, retains, Room(folder))
-        distance = turned.result()
+        # kernels let other threads run: references are turned around while dominators number the objects
+        turning = [pool.submit(_turn_around, columns, graph)]
+        rest = pool.submit(_write_references, columns, graph, retains, turning[0])
+        # they are let go as soon as they are written and dominators are known
+        derived = _derive(graph, retains, Room(folder), lambda: turning.pop().result())
+        distance = rest.result()
     unheld = derived.unreached[distance[derived.unreached] != NEVER]
     rows = np.zeros(len(unheld), REACHED_DTYPE)
     rows["object"], rows["dominator"] = unheld, NEVER
@@ -110,30 +113,45 @@ def _entries(graph: Graph) -> U32:
     return np.flatnonzero(is_entry).astype(np.uint32)
 
 
-def _write_references(columns: ColumnFiles, graph: Graph, retains: U8) -> U32:
-    """Write references and referrers, and return each object's distance from the roots."""
+class _Referrers(NamedTuple):
+    """References turned around: where those to each object begin, their sources and kinds."""
+
+    start: U64
+    source: U32
+    kind: U8
+
+
+def _turn_around(columns: ColumnFiles, graph: Graph) -> _Referrers:
+    """Write the references' names, and turn references around."""
     references = graph.references
+    columns.write(ReferenceColumns, {"name": references.name})
+    # nothing needs the names any more, and dominators need the memory
+    references.name = np.empty(0, np.uint32)
+    turned = _Referrers(*map(np.empty_like, (references.start, references.target, references.kind)))
+    walk.referrers(references.start, references.target, references.kind, *turned)
+    return turned
+
+
+def _write_references(columns: ColumnFiles, graph: Graph, retains: U8, turning: "Future[_Referrers]") -> U32:
+    """Write references and referrers, and return each object's distance from the roots."""
+    references, turned = graph.references, turning.result()
     columns.write(
         ReferenceColumns,
         {
             "start": references.start, "target": references.target, "kind": references.kind,
-            "name": references.name,
+            "referrer_start": turned.start, "referrer": turned.source, "referrer_kind": turned.kind,
         },
     )  # fmt: skip
-    # nothing needs the names any more, and dominators need the memory
-    references.name = np.empty(0, np.uint32)
-    referrer_start, referrer = np.empty_like(references.start), np.empty_like(references.target)
-    walk.referrers(references.start, references.target, referrer_start, referrer)
-    columns.write(ReferenceColumns, {"referrer_start": referrer_start, "referrer": referrer})
+    del turned, turning
     distance = np.empty(len(graph.objects), np.uint32)
     walk.distances(references.start, references.target, references.kind, retains, _entries(graph), distance)
     return distance
 
 
-def _derive(graph: Graph, retains: U8, room: Room) -> _Derived:
+def _derive(graph: Graph, retains: U8, room: Room, referrers: Callable[[], _Referrers]) -> _Derived:
     count = len(graph.objects)
     dominator, retained = room(count, np.uint32), room(count, np.uint64)
-    items, unreached, reached = _dominators(graph, retains, dominator, retained, room)
+    items, unreached, reached = _dominators(graph, retains, referrers, dominator, retained, room)
     reachable_bytes = int(graph.objects.shallow[items].sum())
     ordered, begin, member = room(count, np.uint32), room(count + 2, np.uint32), room(count, np.uint32)
     tree.descending(retained, ordered)
@@ -157,7 +175,7 @@ def _derive(graph: Graph, retains: U8, room: Room) -> _Derived:
 
 
 def _dominators(
-    graph: Graph, retains: U8, dominator: U32, retained: U64, room: Room
+    graph: Graph, retains: U8, referrers: Callable[[], _Referrers], dominator: U32, retained: U64, room: Room
 ) -> tuple[U32, U32, Rows]:
     """Fill in each object's dominator and retained bytes.
 
@@ -165,9 +183,12 @@ def _dominators(
     """
     references, count = graph.references, len(graph.objects)
     order, idom = room(count + 1, np.uint32), room(count + 1, np.uint32)
+    # without kinds all references count
+    is_selective = not retains[: len(graph.reference_kinds)].all()
     found, reachable, alone = kernel.dominators(
-        references.start, references.target, references.kind, retains, _entries(graph),
-        -1 if graph.root is None else graph.root, graph.facts.unreachable_attached, order, idom, room,
+        references.start, references.target, references.kind if is_selective else references.kind[:0], retains,
+        _entries(graph), -1 if graph.root is None else graph.root, graph.facts.unreachable_attached, referrers,
+        order, idom, room,
     )  # fmt: skip
     of_vertex = room(found, np.uint64)
     kernel.retained_sizes(order[:found], idom[:found], found, graph.objects.shallow, of_vertex)

@@ -8,15 +8,28 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels.trace import timeline as kernel
 from memlens.model.info import DeviceInfo
 from memlens.model.timeline import NOTE_DTYPE
 from memlens.store.columns import Array, Columns, Count, Source, Stored, StoredIfAny, StoredTable
 from memlens.store.manifest import InconsistentError
-from memlens.store.trace.peaks import BLOCK, SUPER_BLOCK, block_lows, block_peaks
+from memlens.store.trace.peaks import BLOCK, SUPER_BLOCK, end_columns, live_columns
 
 _PER_ALLOCATION = ("address", "size", "rounded", "start", "end", "stack", "stream", "category", "flags")
 _INFERRED = ("inferred", "inferred_module")
+
+
+def with_live(info: DeviceInfo, live: Array, count: Array, time: Array | None) -> DeviceInfo:
+    """A device's figures with those of what was live at its moments; ``time`` is that of its events, if known."""
+    peak = int(np.argmax(live))
+    return msgspec.structs.replace(
+        info,
+        peak_bytes=int(live[peak]),
+        peak_moment=peak,
+        peak_time_us=None if time is None else int(time[peak - 1]) if peak else 0,
+        live_at_start_bytes=int(live[0]),
+        live_at_end_bytes=int(live[-1]),
+        live_at_end_count=int(count[-1]),
+    )
 
 
 def scope_of(device: int) -> str:
@@ -107,38 +120,13 @@ class Device(Columns):
         for name in _INFERRED:
             column = getattr(self, name)
             narrow._put({name: None if column is None else column[rows]})
-        end_64 = block_peaks(narrow.end, BLOCK)
         moments = self.info.events + 1
-        live, live_count = np.empty(moments, np.int64), np.empty(moments, np.uint32)
         if len(rows) and int(narrow.start.max()) >= moments:
             raise InconsistentError("An allocation starts after the last event")
-        kernel.live_over_time(narrow.size, narrow.start, narrow.end, live, live_count)
-        live_64 = block_peaks(live, BLOCK)
-        narrow._put(
-            {
-                "end_64": end_64,
-                "end_4096": block_peaks(end_64, SUPER_BLOCK // BLOCK),
-                "live": live,
-                "live_count": live_count,
-                "live_64": live_64,
-                "live_4096": block_peaks(live_64, SUPER_BLOCK // BLOCK),
-                "low_64": block_lows(live, BLOCK),
-            }
-        )
-        peak = int(np.argmax(live))
-        peak_time = None
-        if self.time is not None:
-            peak_time = int(self.time[peak - 1]) if peak else 0
-        narrow.info = msgspec.structs.replace(
-            self.info,
-            allocations=len(rows),
-            peak_bytes=int(live[peak]),
-            peak_moment=peak,
-            peak_time_us=peak_time,
-            live_at_start_bytes=int(live[0]),
-            live_at_end_bytes=int(live[-1]),
-            live_at_end_count=int(live_count[-1]),
-        )
+        narrow._put(end_columns(narrow.end))
+        narrow._put(live_columns(narrow.size, narrow.start, narrow.end, moments))
+        info = msgspec.structs.replace(self.info, allocations=len(rows))
+        narrow.info = with_live(info, narrow.live, narrow.live_count, self.time)
         return narrow
 
     def _put(self, columns: Mapping[str, Array | None]) -> None:

@@ -26,8 +26,8 @@ from memlens.store.manifest import FORMAT_VERSION, Manifest, SourceFile, write_m
 from memlens.store.stacks import Stacks, Tree
 from memlens.store.strings import StringWriter
 from memlens.store.trace.columns import FX_NODE_DTYPE, ModuleColumns, TraceColumns
-from memlens.store.trace.device import Device, scope_of
-from memlens.store.trace.peaks import BLOCK, SUPER_BLOCK, block_lows, block_peaks
+from memlens.store.trace.device import Device, scope_of, with_live
+from memlens.store.trace.peaks import end_columns, live_columns
 
 Renumbering = Callable[[Column], npt.NDArray[np.uint32]]
 """Converts the reader's numbers of strings to the archive's."""
@@ -53,18 +53,21 @@ def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report:
         # each is let go when it is written, so that what follows doesn't add to the most memory that is needed
         device = timeline.devices.pop(0)
         report("writing", number / (count + 1))
-        devices.append(_device_info(device))
-        rows = device.allocations
+        rows, figures = device.allocations, _device_info(device)
+        with Background(partial(_write_events, columns, device, number_of)):
+            _write_allocations(columns, device)
+            _write_inferred(columns, device, roles, operators, labels)
+            if callers is not None and called is not None:
+                of_allocations = infer_modules(device, callers, roles, operators, called.modules)
+                if of_allocations.any():
+                    columns.write(Device, {"inferred_module": of_allocations}, scope_of(device.device))
+        device.drop_events()
+        figures = _write_live(columns, figures, rows)
         kernel.stack_totals(
-            rows["size"], rows["start"], rows["end"], rows["stack"], device.peak_moment, len(device.events.action),
-            totals, largest, first_allocations[-1],
+            rows["size"], rows["start"], rows["end"], rows["stack"], figures.peak_moment, figures.events, totals,
+            largest, first_allocations[-1],
         )  # fmt: skip
-        _write_device(columns, device, number_of)
-        _write_inferred(columns, device, roles, operators, labels)
-        if callers is not None and called is not None:
-            of_allocations = infer_modules(device, callers, roles, operators, called.modules)
-            if of_allocations.any():
-                columns.write(Device, {"inferred_module": of_allocations}, scope_of(device.device))
+        devices.append(figures)
         first_allocations.append(first_allocations[-1] + len(rows))
         del device, rows
     report("writing", count / (count + 1))
@@ -120,13 +123,7 @@ def _called(frames: Frames) -> _Called:
     return _Called(parents, of_nodes, nodes, *modules_of(frames, parents, of_nodes, nodes))
 
 
-def _write_device(columns: ColumnFiles, device: DeviceTimeline, number_of: Renumbering) -> None:
-    with Background(partial(_write_events, columns, device)):
-        _write_moments(columns, device, number_of)
-        _write_allocations(columns, device)
-
-
-def _write_events(columns: ColumnFiles, device: DeviceTimeline) -> None:
+def _write_events(columns: ColumnFiles, device: DeviceTimeline, number_of: Renumbering) -> None:
     scope, events = scope_of(device.device), device.events
     columns.write(
         Device,
@@ -138,6 +135,7 @@ def _write_events(columns: ColumnFiles, device: DeviceTimeline) -> None:
             "event_stream": events.stream,
             "event_pool": events.pool,
             "event_owner": device.owners,
+            "notes": _notes(device.notes, number_of),
         },
         scope,
     )
@@ -145,31 +143,21 @@ def _write_events(columns: ColumnFiles, device: DeviceTimeline) -> None:
         columns.write(Device, {"time": device.time_us}, scope)
 
 
-def _write_moments(columns: ColumnFiles, device: DeviceTimeline, number_of: Renumbering) -> None:
-    scope = scope_of(device.device)
-    live_64 = block_peaks(device.live, BLOCK)
-    columns.write(
-        Device,
-        {
-            "live": device.live,
-            "live_64": live_64,
-            "live_4096": block_peaks(live_64, SUPER_BLOCK // BLOCK),
-            "low_64": block_lows(device.live, BLOCK),
-            "live_count": device.live_counts,
-            "notes": _notes(device.notes, number_of),
-        },
-        scope,
-    )
+def _write_live(columns: ColumnFiles, info: DeviceInfo, rows: Column) -> DeviceInfo:
+    """Write what was live over time, and return the device's figures with those of it."""
+    scope = scope_of(info.device)
+    live = live_columns(rows["size"], rows["start"], rows["end"], info.events + 1)
+    columns.write(Device, live, scope)
+    return with_live(info, live["live"], live["live_count"], columns.written(f"{scope}time"))
 
 
 def _write_allocations(columns: ColumnFiles, device: DeviceTimeline) -> None:
     scope, rows = scope_of(device.device), device.allocations
-    names = ("address", "size", "rounded", "start", "stack", "stream", "category", "flags")
-    columns.write(Device, {name: rows[name] for name in names}, scope)
+    names = ("address", "size", "start", "stack", "stream", "category", "flags")
+    rounded = np.zeros(len(rows), np.int64) if device.rounded is None else device.rounded
+    columns.write(Device, {**{name: rows[name] for name in names}, "rounded": rounded}, scope)
     end = np.ascontiguousarray(rows["end"])
-    end_64 = block_peaks(end, BLOCK)
-    end_4096 = block_peaks(end_64, SUPER_BLOCK // BLOCK)
-    columns.write(Device, {"end": end, "end_64": end_64, "end_4096": end_4096}, scope)
+    columns.write(Device, {"end": end, **end_columns(end)}, scope)
 
 
 def _labels(frames: Frames) -> npt.NDArray[np.uint32]:
@@ -264,27 +252,26 @@ def _write_lines(columns: ColumnFiles, frames: Frames, totals: npt.NDArray[np.in
 
 
 def _device_info(device: DeviceTimeline) -> DeviceInfo:
+    """A device's figures, but for those of what was live."""
     events = len(device.events.action)
-    peak = device.peak_moment
-    time_axis, peak_time = None, None
+    time_axis = None
     if device.time_us is not None and device.time_origin_us is not None:
         last = int(device.time_us[-1])
         # a little room on both sides, so that the states before the first and after the last event can be seen
         margin = max(1.0, last / 200)
         # events that all have one time are distinguished by their order only
         time_axis = AxisRange(-margin, last + margin) if last else None
-        peak_time = int(device.time_us[peak - 1]) if peak else 0
     return DeviceInfo(
         device=device.device,
         name=device_name(device.device),
         events=events,
         allocations=len(device.allocations),
-        peak_bytes=int(device.live[peak]),
-        peak_moment=peak,
-        peak_time_us=peak_time,
-        live_at_start_bytes=int(device.live[0]),
-        live_at_end_bytes=int(device.live[-1]),
-        live_at_end_count=int(device.live_counts[-1]),
+        peak_bytes=0,
+        peak_moment=0,
+        peak_time_us=None,
+        live_at_start_bytes=0,
+        live_at_end_bytes=0,
+        live_at_end_count=0,
         reserved_at_end_bytes=device.reserved_at_end,
         ooms=int(np.count_nonzero(device.events.action == OOM)),
         event_axis=AxisRange(0.0, float(events + 1)),

@@ -140,6 +140,11 @@ class SnapshotFinding(Struct, frozen=True):
     objects: ObjectsLink | None = None
 
 
+def inferred_mark(finding: SnapshotFinding) -> str:
+    """``(inferred)`` for a finding that rests on something inferred, unless its sentence marks what that is."""
+    return "(inferred)" if finding.inferred and "(inferred)" not in finding.text else ""
+
+
 class FindingsAnswer(Struct, frozen=True):
     """The most important first."""
 

@@ -182,13 +182,13 @@ def picture(
 
 def boxes_of(
     tree: CallTree, x0: float, x1: float, first_depth: int, rows: int, width_px: int
-) -> tuple[npt.NDArray[Any], float, float]:
-    """The boxes alone, as the buffer has them, and the part of the axis of values that is shown.
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], float, float]:
+    """The boxes and their sides, as the buffer has them, and the part of the axis of values that is shown.
 
     Raises :class:`BadRequestError` as :func:`picture` does.
     """
-    boxes, _, low, high, _ = _laid(tree, x0, x1, first_depth, rows, width_px, None)
-    return boxes, low, high
+    boxes, sides, low, high, _ = _laid(tree, x0, x1, first_depth, rows, width_px, None)
+    return boxes, sides, low, high
 
 
 def _laid(

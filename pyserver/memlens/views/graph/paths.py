@@ -66,8 +66,7 @@ def paths(snapshot: Snapshot, number: int, most: int = 10, through: Collection[S
     check_object(snapshot, number)
     follows, stored = followed(snapshot, through), snapshot.references
     search = PathSearch(
-        stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, follows,
-        is_entry(snapshot), number,
+        stored.referrer_start, stored.referrer, stored.referrer_kind, follows, is_entry(snapshot), number,
     )  # fmt: skip
     found: list[Path] = []
     # where all begin at one root, as V8's do, looking for another one would pass through the whole heap

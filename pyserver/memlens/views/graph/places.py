@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 
 
@@ -26,15 +27,13 @@ def frames_of_types(snapshot: Snapshot) -> dict[int, int]:
         places, classes = snapshot.objects.places, snapshot.types.object
         if not len(places):
             return {}
-        types = snapshot.objects.type[places["object"]]
-        frames = places["frame"].astype(np.int64)
-        order = np.argsort(types, kind="stable")
-        kinds, starts = np.unique(types[order], return_index=True)
-        least = np.minimum.reduceat(frames[order], starts)
-        most = np.maximum.reduceat(frames[order], starts)
-        known = {
-            int(kind): int(low) for kind, low, high in zip(kinds, least, most, strict=True) if low == high
-        }
+        types, frames = snapshot.objects.type[places["object"]], places["frame"]
+        # the last one of each type, which is all of them unless one differs
+        of_type = np.full(len(snapshot.types.name), NEVER, np.uint32)
+        of_type[types] = frames
+        of_type[types[of_type[types] != frames]] = NEVER
+        kinds = np.flatnonzero(of_type != NEVER)
+        known: dict[int, int] = dict(zip(kinds.tolist(), of_type[kinds].tolist(), strict=True))
         if classes is not None:
             at = np.minimum(np.searchsorted(places["object"], classes), len(places) - 1)
             own = np.flatnonzero(places["object"][at] == classes)

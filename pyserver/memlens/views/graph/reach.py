@@ -24,11 +24,7 @@ def followed(snapshot: Snapshot, through: Collection[Strength] = ()) -> npt.NDAr
 
 def entries(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
     """The objects at which reachability begins."""
-
-    def make() -> npt.NDArray[np.uint32]:
-        return np.flatnonzero(is_entry(snapshot)).astype(np.uint32)
-
-    return snapshot.keep("graph entries", make)
+    return snapshot.keep("graph entries", lambda: np.flatnonzero(is_entry(snapshot)).astype(np.uint32))
 
 
 def holders(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
@@ -45,12 +41,11 @@ def is_entry(snapshot: Snapshot) -> npt.NDArray[np.uint8]:
     """An item an object: 1 for those at which reachability begins."""
 
     def make() -> npt.NDArray[np.uint8]:
-        found = np.zeros(len(snapshot.objects.type), np.uint8)
         rows, names = snapshot.objects.roots, snapshot.graph_names
-        roots = rows["object"]
-        if names.held_kinds:
-            roots = roots[~np.isin(rows["kind"], np.array(names.held_kinds, np.uint32))]
-        found[roots] = 1
+        is_held = np.zeros(len(names.root_kinds), np.bool_)
+        is_held[names.held_kinds] = True
+        found = np.zeros(len(snapshot.objects.type), np.uint8)
+        found[rows["object"][~is_held[rows["kind"]]]] = 1
         if names.root is not None:
             found[names.root] = 1
         return found

@@ -6,12 +6,11 @@ import numpy as np
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
-from memlens.kernels.graph.walk import kept_without
+from memlens.kernels.graph import walk
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.reach import followed, holders
-from memlens.views.graph.reached import reached
+from memlens.views.graph.reach import followed
 from memlens.views.graph.rows import Numbers, check_object, type_names
 
 
@@ -63,11 +62,13 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
     for number in (chosen[0], chosen[-1]) if len(chosen) else ():
         check_object(snapshot, int(number))
     stored, objects = snapshot.references, snapshot.objects
-    kept = np.empty(len(objects.type), np.uint8)
-    kept_without(
-        stored.start, stored.target, stored.kind, followed(snapshot), holders(snapshot),
-        chosen.astype(np.uint32), kept,
+    distances = objects.distance[chosen]
+    order = np.argsort(distances, kind="stable")
+    reached = chosen[order[distances[order] != NEVER]].astype(np.uint32)
+    freed = np.asarray(
+        walk.retained_by(
+            stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer,
+            stored.referrer_kind, followed(snapshot), objects.distance, reached,
+        )
     )  # fmt: skip
-    freed = (objects.distance != NEVER) & (kept == 0)
-    freed[reached(snapshot).unheld] = False
-    return RetainedAnswer(len(chosen), int(np.count_nonzero(freed)), int(objects.shallow[freed].sum()))
+    return RetainedAnswer(len(chosen), len(freed), int(objects.shallow[freed].sum()))

@@ -18,6 +18,8 @@ import { exposeMap } from '../test-hook';
 import { element, setText } from '../../widgets/dom';
 import { bandTexts, bytes, hasSource } from '../../base/format';
 import { Tooltip } from '../../widgets/tooltip';
+import { AreaLegend } from '../area-legend';
+import { legendMoment } from '../legend-moment';
 import { drawLanes } from './map-lanes';
 import type { Picture } from './picture';
 
@@ -55,6 +57,7 @@ class MemoryMap {
   private readonly tooltip = new Tooltip();
   private readonly busy = element('div', { class: 'busy', hidden: true });
   private readonly words = element('div', { class: 'map-words' });
+  private readonly legend: AreaLegend;
   private lanes: MapLanesAnswer | null = null;
   private readonly asked = new Latest();
   private questions: Pending<unknown>[] = [];
@@ -80,6 +83,7 @@ class MemoryMap {
         },
         drawn: () => {
           this.root.dataset['pictures'] = String(this.plot.pictures);
+          this.showLegend();
           this.hover.refresh();
         },
         failed: (error) => {
@@ -123,7 +127,21 @@ class MemoryMap {
       categories: context.info.categories,
       askThere: (moment, y) => this.askThere(moment, y),
       placeOf: (y, taken) => (this.lanes ? laneWords(this.lanes, y, taken) : []),
+      columnShown: () => {
+        this.showFigures();
+      },
     });
+    this.legend = new AreaLegend(
+      {
+        pointed: (key) => {
+          this.plot.setHint(key === null ? null : { kind: 'area', key });
+        },
+        picked: (key) => {
+          context.lightArea(key);
+        },
+      },
+      true,
+    );
     new PointerInput(
       this.plot.surface,
       gestures({
@@ -161,14 +179,22 @@ class MemoryMap {
         boxUsed: () => undefined,
       }),
     );
-    root.append(this.plot.root, this.busy, this.words, this.tooltip.root);
+    root.append(
+      element('div', { class: 'map-picture' }, this.plot.root, this.busy, this.words, this.tooltip.root),
+      this.legend.root,
+    );
     exposeMap(this.plot);
   }
 
   update(changes: ReadonlySet<string>): void {
     const { context, plot } = this;
     plot.setHidden(false);
-    if (changes.has('theme')) plot.setTheme(context.theme, context.palette);
+    const { grouping } = context;
+    if (JSON.stringify(grouping) !== JSON.stringify(plot.grouped)) plot.setGrouping(grouping);
+    if (changes.has('theme')) {
+      plot.setTheme(context.theme, context.palette);
+      this.showLegend();
+    }
     const shown = `${context.device.device} ${context.axis}`;
     if (changes.has('device') || changes.has('axis') || shown !== this.shownFor) {
       this.shownFor = shown;
@@ -176,7 +202,10 @@ class MemoryMap {
     } else if (changes.has('filter')) this.show();
     if (changes.has('camera')) this.follow();
     if (changes.has('selection')) this.showSelection();
-    if (changes.has('cursors')) this.showMarks();
+    if (changes.has('cursors')) {
+      this.showMarks();
+      this.showFigures();
+    }
   }
 
   hide(): void {
@@ -268,6 +297,23 @@ class MemoryMap {
       selected === null ? null : { allocation: selected, life: known ? this.life(known) : null },
     );
     plot.setHighlight(context.highlight);
+    this.showLegend();
+  }
+
+  private showLegend(): void {
+    const { context, plot } = this;
+    const { highlight } = context;
+    this.legend.show(plot.geometry, context.palette, highlight.kind === 'area' ? highlight.key : null);
+    this.showFigures();
+  }
+
+  private showFigures(): void {
+    const { context, plot } = this;
+    const g = plot.geometry;
+    if (!g?.grouped) return;
+    const looked = { hovered: this.hover.column, picked: context.cursors.first };
+    const shown = legendMoment(plot, g, context.device, context.axis, looked);
+    if (shown) this.legend.showFigures(g, shown);
   }
 
   private life(a: AllocationSummary): { x0: number; x1: number } {

@@ -311,6 +311,7 @@ class ReservedPicture implements Picture {
       {
         ...{ camera, plot: size, scale, gutter: GUTTER, device, axis, theme },
         ...{ palette: context.palette, highlight: context.highlight, picture: null, labels: [] },
+        ...{ stacked: false, figures: null },
         ...{ selectedRects: [], selectedLife: null, cursor: this.cursor, box: this.box },
         flags: context.flags.of(device.device, axis),
         backdrop: NO_BACKDROP,

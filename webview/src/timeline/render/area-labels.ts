@@ -24,13 +24,14 @@ const LEAST = { width: 56, height: 14 };
 const SAMPLES = 400;
 const STRETCHES = 8;
 
-/** Room for each area that has any in what is in view. */
+/** Room for each area that has any in what is in view; `figures` is the column whose bytes are named. */
 export function areaLabels(
   g: Geometry,
   grouped: Grouped,
   camera: Camera,
   plot: PlotSize,
   scale: number,
+  figures: number | null,
 ): AreaLabel[] {
   const place = placementOf(g, camera, plot);
   const first = Math.max(0, Math.floor(-place.offsetX / place.scaleX));
@@ -55,11 +56,10 @@ export function areaLabels(
     const x1 = Math.min(snap(first + box.to * step, place.scaleX, place.offsetX), plot.width);
     if (x1 - x0 < LEAST.width * scale) continue;
     const name = areaName(grouped.areas[area]!, grouped.by.by);
-    const middle = Math.min(first + Math.floor((box.from + box.to) / 2) * step, last - 1);
-    const size = bytes(grouped.bytes[middle * groups + area]!);
+    const size = figures === null ? undefined : grouped.bytes[figures * groups + area];
     found.push({
       area,
-      texts: [`${name}  ${size}`, name],
+      texts: size === undefined || size === 0 ? [name] : [`${name}  ${bytes(size)}`, name],
       x: x0 / scale,
       y: (plot.height - box.high) / scale,
       width: (x1 - x0) / scale,

@@ -4,7 +4,7 @@
 import type { Geometry, Grouped } from '../../../../extension/shared/geometry';
 import type { Camera, PlotSize } from '../../canvas/camera';
 import { css, inkOn, type Rgb } from '../../canvas/colour';
-import { PATTERNS } from '../scene/paint';
+import { patternOf } from '../scene/paint';
 import { placementOf, snap } from '../scene/place';
 import type { OverlayModel } from './overlay';
 import { inPattern } from './raster';
@@ -43,11 +43,6 @@ export function areaShapes(g: Geometry, grouped: Grouped, camera: Camera, plot: 
   });
 }
 
-/** The pattern of an area; the first has none. */
-export function patternOf(area: number): number {
-  return area % PATTERNS;
-}
-
 const tiles = new Map<string, HTMLCanvasElement>();
 
 function tileOf(pattern: number, ink: Rgb): HTMLCanvasElement {
@@ -65,8 +60,8 @@ function tileOf(pattern: number, ink: Rgb): HTMLCanvasElement {
 }
 
 export function drawAreaPatterns(context: CanvasRenderingContext2D, model: OverlayModel): void {
-  const { picture, camera, plot, scale, areaInks, theme } = model;
-  if (!theme.contrast || !picture?.grouped) return;
+  const { picture, camera, plot, scale, areaInks, theme, stacked } = model;
+  if (!theme.contrast || !picture?.grouped || !stacked) return;
   context.save();
   context.scale(1 / scale, 1 / scale);
   for (const [area, shape] of areaShapes(picture, picture.grouped, camera, plot).entries()) {

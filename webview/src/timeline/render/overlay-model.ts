@@ -30,6 +30,10 @@ export interface OverlayState {
   readonly palette: Palette;
   readonly highlight: Highlight;
   readonly picture: Geometry | null;
+  /** Areas stand on each other; else each of their allocations lies where it is. */
+  readonly stacked: boolean;
+  /** The column whose figures stand beside the names of areas. */
+  readonly figures: number | null;
   readonly labels: readonly LabelSpot[];
   readonly selectedRects: readonly number[];
   readonly selectedLife: { readonly x0: number; readonly x1: number } | null;
@@ -55,12 +59,13 @@ export function overlayModel(
     yTicks:
       state.ticksY?.(camera, plot, scale) ??
       byteTicks(camera.y0, camera.y1, Math.max(2, plot.height / scale / TICK_ROOM.y)),
-    areaLabels: picture?.grouped
-      ? areaLabels(picture, picture.grouped, camera, plot, scale).map((label) => ({
-          ...label,
-          ink: inkOfArea(state, picture.grouped?.areas[label.area]?.key ?? OTHER, label.area),
-        }))
-      : [],
+    areaLabels:
+      picture?.grouped && state.stacked
+        ? areaLabels(picture, picture.grouped, camera, plot, scale, state.figures).map((label) => ({
+            ...label,
+            ink: inkOfArea(state, picture.grouped?.areas[label.area]?.key ?? OTHER, label.area),
+          }))
+        : [],
     areaInks: picture?.grouped ? areaColours(picture.grouped, state.palette).map(inkOn) : [],
     textsOf: (band) => (picture ? textsOf(picture, band) : []),
     inkUnder: (band) => inkUnder(state, band),

@@ -31,6 +31,7 @@ export interface OverlayModel {
   readonly xTicks: Ticks;
   readonly yTicks: Ticks;
   readonly picture: Geometry | null;
+  readonly stacked: boolean;
   readonly labels: readonly LabelSpot[];
   /** The names of areas, where they have room. */
   readonly areaLabels: readonly (AreaLabel & {

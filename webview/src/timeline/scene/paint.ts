@@ -38,6 +38,11 @@ export interface Palette {
   readonly patterns: boolean;
 }
 
+/** The pattern of an area; the first has none. */
+export function patternOf(area: number): number {
+  return area % PATTERNS;
+}
+
 /** How much of the neutral colour is in what is reserved and free. */
 const RESERVED = 0.3;
 /** How far a dimmed colour goes towards the background. */
@@ -51,11 +56,11 @@ const LED = 0x01000000;
 export const PLAIN = 2;
 
 /**
- * One 32-bit word to a band: red, green, blue, and a pattern's number in the highest byte. Behind them one to each
+ * In a picture that isn't stacked each allocation lies where it is. One 32-bit word to a band: red, green, blue, and a pattern's number in the highest byte. Behind them one to each
  * leader of merged bands.
  */
-export function paintBands(g: Geometry, palette: Palette, highlight: Highlight): Uint32Array {
-  if (g.grouped) return paintAreas(g, g.grouped, palette, highlight);
+export function paintBands(g: Geometry, palette: Palette, highlight: Highlight, stacked = true): Uint32Array {
+  if (g.grouped) return paintAreas(g, g.grouped, palette, highlight, stacked);
   const leaders = leadersOf(g);
   const words = new Uint32Array(g.bands + leaders.stacks.length);
   const stacks = packAll(palette.stacks);
@@ -64,7 +69,7 @@ export function paintBands(g: Geometry, palette: Palette, highlight: Highlight):
   const dimStacks = packAll(palette.stacks.map((c) => dimmed(c, palette)));
   const dimCategories = packAll(palette.categories.map((c) => dimmed(c, palette)));
   const dimNone = packAll([dimmed(palette.none, palette)]);
-  const reserved = pack(mix(palette.background, palette.none, RESERVED));
+  const reserved = pack(reservedColour(palette));
   for (let band = 0; band < g.bands; band++) {
     if (g.allocation[band] === NO_ALLOCATION) {
       words[band] = reserved;
@@ -97,14 +102,28 @@ export function paintBands(g: Geometry, palette: Palette, highlight: Highlight):
 }
 
 /** By group: each area has its colour, and so have the bands that unfold out of it. */
-function paintAreas(g: Geometry, grouped: Grouped, palette: Palette, highlight: Highlight): Uint32Array {
+function paintAreas(
+  g: Geometry,
+  grouped: Grouped,
+  palette: Palette,
+  highlight: Highlight,
+  stacked: boolean,
+): Uint32Array {
   const colours = areaColours(grouped, palette);
   const shown = packAll(colours);
   const dim = packAll(colours.map((colour) => dimmed(colour, palette)));
   const words = new Uint32Array(g.bands + 1 + 2 * colours.length);
+  const reserved = pack(reservedColour(palette));
   for (let band = 0; band < g.bands; band++) {
+    if (g.allocation[band] === NO_ALLOCATION) {
+      words[band] = reserved;
+      continue;
+    }
     const table = isLit(g, band, highlight) ? shown : dim;
-    words[band] = table[grouped.group[band]!]!;
+    const area = grouped.group[band]!;
+    // areas that stand on each other are hatched as wholes, over the bands
+    const pattern = palette.patterns && !stacked ? patternOf(area) : 0;
+    words[band] = (table[area]! | (pattern << 24)) >>> 0;
   }
   for (const [area, { key }] of grouped.areas.entries()) {
     const all = highlight.kind === 'none' || (highlight.kind === 'area' && highlight.key === key);
@@ -114,6 +133,11 @@ function paintAreas(g: Geometry, grouped: Grouped, palette: Palette, highlight: 
     }
   }
   return words;
+}
+
+/** What is reserved and free, in the memory map. */
+export function reservedColour(palette: Palette): Rgb {
+  return mix(palette.background, palette.none, RESERVED);
 }
 
 export function isLit(g: Geometry, band: number, highlight: Highlight): boolean {

@@ -16,6 +16,7 @@ from memlens.views.trace.picture.packing import (
     MOST_BYTES,
     RECT_BYTES,
     AreaColumns,
+    Grid,
     pack,
 )
 
@@ -29,6 +30,7 @@ _GROWTH = 1.5
 _LEAST_ROOM = 0.25
 """The share of an answer that is left for rects and bands, whatever groups come to."""
 _BLOCK = 64
+_NEVER_SEEN = np.iinfo(np.int64).max
 _NO_LIT = np.empty(0, np.uint8)
 _BYTES, _COUNT, _LIT = range(3)
 
@@ -54,7 +56,17 @@ def drawn(device: Device, areas: Areas, box: Box, lit: Lit | None) -> bytes:
 
 def sums_over_time(device: Device, areas: Areas, box: Box) -> I64:
     """What each area of a device has in each column of a box, in bytes: int64[columns, areas]."""
-    return _Columns(device, areas, box, None).areas.bytes
+    return area_columns(device, areas, grid_of(device, device, box)).bytes
+
+
+def area_columns(device: Device, areas: Areas, grid: Grid) -> AreaColumns:
+    """What each area of a device has at the moments of a grid's columns."""
+    sums = np.zeros((_COUNT + 1, len(grid.moments), max(len(areas.areas), 1)), np.int64)
+    kernel.alive_by_group(
+        device.size, device.end, device.end_64, device.end_4096, areas.codes, _NO_LIT, grid.moments, grid.stops,
+        grid.inside.start, grid.inside.stop, sums, _NEVER_SEEN,
+    )  # fmt: skip
+    return AreaColumns(sums[_BYTES], sums[_COUNT], areas.codes)
 
 
 class _Columns:

@@ -12,7 +12,7 @@ from memlens.kernels.trace import ranges
 from memlens.store.trace.device import Device
 from memlens.views.answers import Axis
 from memlens.views.selection.columns import Lit, axis_range, moments_between
-from memlens.views.trace.picture.packing import NO_SIZES, Grid, pack
+from memlens.views.trace.picture.packing import NO_SIZES, AreaColumns, Grid, pack
 
 MOST_COLUMNS = 4096
 MOST_ROWS = 8192
@@ -69,13 +69,15 @@ class Coarsening(NamedTuple):
 class Drawing(NamedTuple):
     """What a picture shows: rects, the rows of a device that are bands of it, and the sizes of its other bands.
 
-    ``share`` is how much of an answer's room that takes which a coarser picture takes less of.
+    ``share`` is how much of an answer's room that takes which a coarser picture takes less of. With
+    ``areas`` the picture is by group.
     """
 
     share: float
     rects: npt.NDArray[Any]
     bands: npt.NDArray[np.uint32]
     others: npt.NDArray[np.int64] = NO_SIZES
+    areas: AreaColumns | None = None
 
 
 Draw = Callable[[Box, Grid], Drawing | float]
@@ -113,7 +115,8 @@ def draw(
             level += coarsening.steps(drawn)
     level, drawn = fits
     now = boxes[level]
-    return pack(device, grids[now.columns], (*now[1:5], now.quantum, level > 0), *drawn[1:], lit=lit)
+    header = (*now[1:5], now.quantum, level > 0)
+    return pack(device, grids[now.columns], header, drawn.rects, drawn.bands, drawn.others, lit, drawn.areas)
 
 
 def grid_of(device: Device, moments_of: Device, box: Box) -> Grid:

@@ -8,7 +8,7 @@ The buffer is that of :mod:`memlens.views.trace.picture.packing`. Rects may leav
 lies over an earlier one. What is reserved comes first, as bands whose ``allocation`` is 2**32 - 1 and whose ``size``
 is the range's; ranges thinner than a row are drawn as one such band of size 0. Merged rects hold the allocations
 under a row high that are alive at any of their columns, fill their row as far as those do at most, and have the
-``stack`` of a large one of them.
+``stack`` of a large one of them, or by group its area.
 """
 
 from typing import Any
@@ -32,31 +32,48 @@ from memlens.views.selection.columns import (
     time_of_moment,
     x_of_moment,
 )
+from memlens.views.trace.picture.area_layout import area_columns
+from memlens.views.trace.picture.areas import Areas
 from memlens.views.trace.picture.boxes import Box, Coarsening, Drawing, draw
 from memlens.views.trace.picture.lanes import Layout, layout_of
-from memlens.views.trace.picture.packing import MOST_BYTES, RECT_BYTES, Grid
+from memlens.views.trace.picture.packing import CHANGE_BYTES, MOST_BYTES, RECT_BYTES, AreaColumns, Grid
 
 _LONG_RUN = 6
 _LONGER = 1.1
 _MERGED = np.uint32(1 << 31)
+_MOST_OF_AREAS = 0.5
+"""The share of an answer that what areas come to may take; with more there are fewer columns."""
+_TOO_MANY = 2.0
 _COARSENING = Coarsening("rows", 0.5)
 """Thicker rows merge what was high enough."""
 
 
 def memory_map(
-    snapshot: Snapshot, device: int, box: Box, filter_text: str = "", lit: Lit | None = None
+    snapshot: Snapshot,
+    device: int,
+    box: Box,
+    filter_text: str = "",
+    lit: Lit | None = None,
+    areas: Areas | None = None,
 ) -> bytes:
     """The packed geometry of a device's map in a box, whose heights are bytes of the map.
 
-    ``lit`` flags the rows of the device, as the filter leaves them, that are lit up. Raises BadRequestError for a box
-    that can't be drawn.
+    ``lit`` flags the rows of the device, as the filter leaves them, that are lit up; ``areas`` are the groups of the
+    same rows. Raises BadRequestError for a box that can't be drawn.
     """
     box.checked()
     own, layout = device_of(snapshot, device, filter_text), layout_of(snapshot, device)
     heights = _heights(own, layout)
 
     def drawing(box: Box, grid: Grid) -> Drawing | float:
-        return _drawing(own, heights, layout, box, grid)
+        if areas is None:
+            return _drawing(own, heights, layout, box, grid, MOST_BYTES)
+        columns = area_columns(own, areas, grid)
+        taken = CHANGE_BYTES * len(columns.changes()[0])
+        if taken > MOST_BYTES * _MOST_OF_AREAS:
+            return _TOO_MANY
+        drawn = _drawing(own, heights, layout, box, grid, MOST_BYTES - taken)
+        return drawn if isinstance(drawn, float) else _by_area(drawn, columns)
 
     # the moments are the whole device's, so that a filter moves nothing
     return draw(own, own.whole, box, lit, _COARSENING, drawing)
@@ -104,13 +121,13 @@ def _heights(own: Device, layout: Layout) -> npt.NDArray[np.int64]:
 
 
 def _drawing(
-    device: Device, heights: npt.NDArray[np.int64], layout: Layout, box: Box, grid: Grid
+    device: Device, heights: npt.NDArray[np.int64], layout: Layout, box: Box, grid: Grid, most: int
 ) -> Drawing | float:
-    """Rects and bands of what is reserved and of the allocations, in runs as short as fit into an answer."""
+    """Rects and bands of what is reserved and of the allocations, in runs as short as fit into ``most`` bytes."""
     view = (grid.moments, grid.inside.start, grid.inside.stop, box.y0, box.y1, box.rows)
     reserved = layout.reserved
     layer = kernel.Layer()
-    room = MOST_BYTES // 4
+    room = most // 4
     too_much = layer.gather(
         reserved.end, reserved.end_64, reserved.end_4096, reserved.y, reserved.size, reserved.stops(grid.moments),
         *view, room,
@@ -119,12 +136,12 @@ def _drawing(
     if isinstance(laid, float):
         return laid
     under, ranges = laid
-    room = MOST_BYTES - RECT_BYTES * (len(under) + len(ranges))
+    room = most - RECT_BYTES * (len(under) + len(ranges))
     layer = layout.layer
     too_much = layer.gather(
         device.end, device.end_64, device.end_4096, heights, device.size, grid.stops, *view, room
     )
-    share = 1 - (room - layer.tall_bytes) / MOST_BYTES
+    share = 1 - (room - layer.tall_bytes) / most
     laid = too_much or _fitting(layer, box.columns, room)
     if isinstance(laid, float):
         return laid
@@ -148,6 +165,14 @@ def _fitting(
             return laid
         shortest = min(int(shortest * laid * _LONGER) + 1, safe)
     return rows_of(laid[0]), np.asarray(laid[1])
+
+
+def _by_area(drawn: Drawing, areas: AreaColumns) -> Drawing:
+    """The same with merged rects numbered by the area of their leader."""
+    rects = drawn.rects.copy()
+    merged = (rects["band"] & _MERGED != 0) & (rects["leader"] != NEVER)
+    rects["band"][merged] = _MERGED | (areas.codes[rects["leader"][merged]].astype(np.uint32) + 1)
+    return drawn._replace(rects=rects, areas=areas)
 
 
 def _as_reserved(rects: npt.NDArray[Any], after: int, bands: int) -> npt.NDArray[Any]:

@@ -31,7 +31,8 @@ offset type                  meaning
        u8[bands]             1 for a highlighted band; only where the header says so
        u8[rects]             of a merged rect, 1 where highlighted allocations dominate it, 0 where others do, 2 where
                              neither does; undefined for other rects; only where the header says so
-       u8[bands]             ``group`` of a band; this and what follows only where the header says so
+       u8[bands]             ``group`` of a band, 0 for reserved memory; this and what follows only where the header
+                             says so
        (to a multiple of 8)
        u32                   ``groups``
        u32                   ``changes``
@@ -47,7 +48,8 @@ A rect whose ``band`` has its highest bit set is a merged one; the low 31 bits s
 In a picture by group they are the number of its group + 1: a merged rect is all of a group, or of what is lit up of it,
 that is too thin to be seen. Groups stand on each other in the order of their numbers, and what they come to in a column
 is its ``total``. What is lit up, though too thin to be seen at all, has a merged rect of two rows' height over others,
-after them.
+after them. In the memory map, which has holes, they stand where they lie: a merged rect is of the group of its dominant
+stack.
 """
 
 import base64
@@ -166,7 +168,7 @@ def pack(
             *(() if lit is None else _lit(lit, bands, len(others), led, leaders, rects if areas else None)),
         )
     )  # fmt: skip
-    return data if areas is None else data + _areas(areas, bands, len(data))
+    return data if areas is None else data + _areas(areas, bands, len(others), len(data))
 
 
 def _figures(device: Device, grid: Grid) -> tuple[bytes, ...]:
@@ -199,9 +201,9 @@ def _lit(
     )
 
 
-def _areas(areas: AreaColumns, bands: npt.NDArray[np.uint32], start: int) -> bytes:
+def _areas(areas: AreaColumns, bands: npt.NDArray[np.uint32], others: int, start: int) -> bytes:
     """The bands' groups and the totals of each group, for the offset ``start`` in the buffer."""
-    of_bands = areas.codes[bands].tobytes()
+    of_bands = areas.codes[bands].tobytes() + bytes(others)
     columns, groups = areas.changes()
     return b"".join(
         (

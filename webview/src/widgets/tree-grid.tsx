@@ -1,7 +1,14 @@
 // A tree of rows in columns, of which only those in view are elements: ARIA's treegrid, walked by keys.
 
-import { add, element, icon, replace } from './dom';
+import { render, type ComponentChild, type VNode } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import { visible } from '../base/text';
+import { element, icon } from './dom';
+import { Icon } from './icon';
 import { openMenu, type MenuEntry } from './menu';
+
+/** What stands in a cell: names as they are, which are shown with what can't be seen in them; components; elements. */
+export type GridCell = readonly (VNode | Node | string)[];
 
 export interface GridRow {
   readonly id: string;
@@ -13,7 +20,7 @@ export interface GridRow {
   readonly of: number;
   readonly selected: boolean;
   /** One for each column, the first after the tree's indent. */
-  readonly cells: readonly (readonly (Node | string)[])[];
+  readonly cells: readonly GridCell[];
   readonly class: string;
 }
 
@@ -54,43 +61,36 @@ let grids = 0;
 
 export class TreeGrid {
   readonly root: HTMLElement;
-  private readonly head = element('div', { class: 'grid-head', role: 'row' });
-  private readonly body = element('div', { class: 'grid-body', role: 'rowgroup' });
   private readonly id = `grid-${++grids}`;
   private active = 0;
   private pointedAt: number | null = null;
   private shown: { first: number; last: number } = { first: 0, last: 0 };
   private columns: readonly GridColumn[] = [];
+  private rows: readonly VNode[] = [];
+  private heightPx = 0;
 
   constructor(
     label: string,
     private readonly events: GridEvents,
   ) {
-    this.root = element(
-      'div',
-      { class: 'grid', role: 'treegrid', tabIndex: 0, attributes: { 'aria-label': label } },
-      element('div', { role: 'rowgroup', class: 'grid-heads' }, this.head),
-      this.body,
-    );
-    this.root.addEventListener('scroll', () => {
-      this.draw(false);
+    this.root = element('div', {
+      ...{ class: 'grid', role: 'treegrid', tabIndex: 0, attributes: { 'aria-label': label } },
+      on: {
+        scroll: () => {
+          this.draw(false);
+        },
+        keydown: (event) => {
+          this.key(event);
+        },
+        click: (event) => {
+          this.click(event);
+        },
+        contextmenu: (event) => {
+          this.openMenu(event);
+        },
+      },
     });
-    this.root.addEventListener('keydown', (event) => {
-      this.key(event);
-    });
-    this.body.addEventListener('click', (event) => {
-      this.click(event);
-    });
-    this.body.addEventListener('pointermove', ({ target }) => {
-      const row = target instanceof Element ? target.closest<HTMLElement>('.grid-row') : null;
-      this.point(row ? Number(row.dataset['index']) : null);
-    });
-    this.body.addEventListener('pointerleave', () => {
-      this.point(null);
-    });
-    this.root.addEventListener('contextmenu', (event) => {
-      this.openMenu(event);
-    });
+    this.render();
     new ResizeObserver(() => {
       this.draw(false);
     }).observe(this.root);
@@ -99,33 +99,8 @@ export class TreeGrid {
   setColumns(columns: readonly GridColumn[]): void {
     this.columns = columns;
     this.root.style.setProperty('--columns', columns.map(({ width }) => width).join(' '));
-    replace(
-      this.head,
-      ...columns.map(({ name, title, number, sort }, i) => {
-        const attributes = sort === null ? {} : { 'aria-sort': sort };
-        const arrow = sort === 'none' || sort === null ? null : icon(sort === 'descending' ? 'down' : 'up');
-        return element(
-          'div',
-          { class: number ? 'number' : '', role: 'columnheader', title, attributes },
-          sort === null
-            ? name
-            : element(
-                'button',
-                {
-                  type: 'button',
-                  on: {
-                    click: () => {
-                      this.events.sort(i);
-                    },
-                  },
-                },
-                name,
-                arrow,
-              ),
-        );
-      }),
-    );
     this.root.setAttribute('aria-colcount', String(columns.length));
+    this.render();
   }
 
   get activeIndex(): number {
@@ -136,7 +111,6 @@ export class TreeGrid {
   update(active: number = this.active): void {
     const count = this.events.count();
     this.active = Math.min(Math.max(active, 0), Math.max(count - 1, 0));
-    this.body.style.height = `${count * ROW_PX}px`;
     this.root.setAttribute('aria-rowcount', String(count + 1));
     this.draw(true);
   }
@@ -144,7 +118,8 @@ export class TreeGrid {
   setActive(index: number): void {
     this.active = index;
     const top = index * ROW_PX;
-    const room = this.root.clientHeight - this.body.offsetTop - ROW_PX;
+    const room =
+      this.root.clientHeight - (this.root.querySelector('.grid-heads')?.clientHeight ?? 0) - ROW_PX;
     if (top < this.root.scrollTop) this.root.scrollTop = top;
     else if (top > this.root.scrollTop + room) this.root.scrollTop = top - room;
     this.draw(true);
@@ -156,43 +131,50 @@ export class TreeGrid {
     const last = Math.min(Math.ceil((this.root.scrollTop + this.root.clientHeight) / ROW_PX) + BEYOND, count);
     if (!anew && first === this.shown.first && last === this.shown.last) return;
     this.shown = { first, last };
-    const rows: HTMLElement[] = [];
-    for (let index = first; index < last; index++) rows.push(this.row(index));
-    replace(this.body, ...rows);
+    this.heightPx = count * ROW_PX;
+    this.rows = Array.from({ length: Math.max(last - first, 0) }, (_, i) => (
+      <Row
+        key={first + i}
+        id={`${this.id}-${first + i}`}
+        index={first + i}
+        row={this.events.row(first + i)}
+        columns={this.columns}
+        active={first + i === this.active}
+      />
+    ));
+    this.render();
     if (count > 0) this.root.setAttribute('aria-activedescendant', `${this.id}-${this.active}`);
     else this.root.removeAttribute('aria-activedescendant');
   }
 
-  private row(index: number): HTMLElement {
-    const row = this.events.row(index);
-    const attributes: Record<string, string | number> = {
-      'data-id': row.id,
-      'data-index': index,
-      'aria-rowindex': index + 2,
-      'aria-level': row.level + 1,
-      'aria-posinset': row.place,
-      'aria-setsize': row.of,
-      'aria-selected': String(row.selected),
-    };
-    if (row.open !== null) attributes['aria-expanded'] = String(row.open);
-    const made = element('div', {
-      class: `grid-row ${row.class}${index === this.active ? ' active' : ''}`,
-      id: `${this.id}-${index}`,
-      role: 'row',
-      attributes,
-    });
-    made.style.top = `${index * ROW_PX}px`;
-    row.cells.forEach((cell, i) => {
-      const one = element('div', { class: this.columns[i]?.number ? 'number' : '', role: 'gridcell' });
-      if (i === 0) {
-        // half of a narrow column is the name's
-        one.style.paddingInlineStart = `min(${8 + Math.min(row.level, MOST_INDENTS) * INDENT_PX}px, 50%)`;
-        one.append(element('span', { class: `twistie${row.open === null ? ' none' : ''}` }, icon('chevron')));
-      }
-      add(one, ...cell);
-      made.append(one);
-    });
-    return made;
+  private render(): void {
+    render(
+      <>
+        <div role="rowgroup" class="grid-heads">
+          <Head
+            columns={this.columns}
+            sort={(column) => {
+              this.events.sort(column);
+            }}
+          />
+        </div>
+        <div
+          class="grid-body"
+          role="rowgroup"
+          style={{ height: `${this.heightPx}px` }}
+          onPointerMove={({ target }) => {
+            const row = target instanceof Element ? target.closest<HTMLElement>('.grid-row') : null;
+            this.point(row ? Number(row.dataset['index']) : null);
+          }}
+          onPointerLeave={() => {
+            this.point(null);
+          }}
+        >
+          {this.rows}
+        </div>
+      </>,
+      this.root,
+    );
   }
 
   private click(event: MouseEvent): void {
@@ -223,7 +205,7 @@ export class TreeGrid {
     if (items.length === 0) return;
     event.preventDefault();
     // by the keyboard it opens at the row, wherever the browser has the pointer
-    const row = this.body.querySelector(`[data-index='${this.active}']`)?.getBoundingClientRect();
+    const row = this.root.querySelector(`[data-index='${this.active}']`)?.getBoundingClientRect();
     if (target || !row) openMenu(items, event.clientX, event.clientY);
     else openMenu(items, row.left + 24, row.bottom);
   }
@@ -271,4 +253,119 @@ export class TreeGrid {
     else return false;
     return true;
   }
+}
+
+interface HeadProps {
+  readonly columns: readonly GridColumn[];
+  readonly sort: (column: number) => void;
+}
+
+function Head({ columns, sort: press }: HeadProps): VNode {
+  return (
+    <div class="grid-head" role="row">
+      {columns.map(({ name, title, number, sort }, i) => (
+        <div
+          key={i}
+          role="columnheader"
+          class={number ? 'number' : ''}
+          title={visible(title)}
+          {...(sort === null ? {} : { 'aria-sort': sort })}
+        >
+          {sort === null ? (
+            visible(name)
+          ) : (
+            <button
+              type="button"
+              onClick={() => {
+                press(i);
+              }}
+            >
+              {visible(name)}
+              {sort !== 'none' && <Icon name={sort === 'descending' ? 'down' : 'up'} />}
+            </button>
+          )}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+interface RowProps {
+  readonly id: string;
+  readonly index: number;
+  readonly row: GridRow;
+  readonly columns: readonly GridColumn[];
+  readonly active: boolean;
+}
+
+function Row({ id, index, row, columns, active }: RowProps): VNode {
+  return (
+    <div
+      class={`grid-row ${row.class}${active ? ' active' : ''}`}
+      id={id}
+      role="row"
+      data-id={row.id}
+      data-index={index}
+      aria-rowindex={index + 2}
+      aria-level={row.level + 1}
+      aria-posinset={row.place}
+      aria-setsize={row.of}
+      aria-selected={row.selected}
+      {...(row.open === null ? {} : { 'aria-expanded': row.open })}
+      style={{ top: `${index * ROW_PX}px` }}
+    >
+      {row.cells.map((cell, i) => {
+        const common = {
+          ...({ role: 'gridcell', class: columns[i]?.number ? 'number' : '' } as const),
+          // half of a narrow column is the name's
+          ...(i === 0 && {
+            style: {
+              paddingInlineStart: `min(${8 + Math.min(row.level, MOST_INDENTS) * INDENT_PX}px, 50%)`,
+            },
+          }),
+        };
+        const twistie = i === 0 && `twistie${row.open === null ? ' none' : ''}`;
+        return cell.some((part) => part instanceof Node) ? (
+          <Placed key={i} cell={cell} twistie={twistie} attributes={common} />
+        ) : (
+          <div key={i} {...common}>
+            {twistie !== false && (
+              <span class={twistie}>
+                <Icon name="chevron" />
+              </span>
+            )}
+            {cell.map(shownPart)}
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+function shownPart(part: VNode | Node | string): ComponentChild {
+  if (part instanceof Node) throw new TypeError('Elements are placed.');
+  return typeof part === 'string' ? visible(part) : part;
+}
+
+interface PlacedProps {
+  readonly cell: GridCell;
+  readonly twistie: string | false;
+  readonly attributes: object;
+}
+
+/** A cell of elements that other code made. */
+function Placed({ cell, twistie, attributes }: PlacedProps): VNode {
+  const root = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const parts = cell.map((part) => {
+      if (typeof part === 'string') return visible(part);
+      if (part instanceof Node) return part;
+      throw new TypeError('A cell has elements or components.');
+    });
+    root.current?.replaceChildren(
+      ...(twistie === false ? [] : [element('span', { class: twistie }, icon('chevron'))]),
+      ...parts,
+    );
+  });
+  return <div ref={root} {...attributes} />;
 }

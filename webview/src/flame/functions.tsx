@@ -5,8 +5,9 @@ import type { ViewParams } from '../../../extension/shared/messages';
 import type { Pending } from '../api';
 import type { KeptAttribution } from '../shell/attribution';
 import { Latest } from '../base/latest';
-import { element, setLabel } from '../widgets/dom';
 import { count } from '../base/format';
+import { t } from '../base/l10n';
+import { element, setLabel } from '../widgets/dom';
 import type { MenuEntry } from '../widgets/menu';
 import { TreeGrid, type GridRow } from '../widgets/tree-grid';
 import { changeCell, isCharged, nameCell, shareCell, sizeCell } from './cells';
@@ -24,23 +25,15 @@ export interface FunctionsEvents {
 }
 
 const PAGE = 200;
-const COLUMNS: readonly { name: string; title: string; width: string; order: FunctionOrder | null }[] = [
-  { name: 'Function', title: 'Sort by name', width: 'minmax(140px, 1fr)', order: 'name' },
-  { name: 'Self', title: 'What is charged to it', width: '84px', order: 'self' },
-  { name: 'Share', title: 'Own share of the whole', width: '112px', order: null },
-  {
-    name: 'Inclusive',
-    title: 'With all that it calls; recursion counts once',
-    width: '84px',
-    order: 'inclusive',
-  },
-  { name: 'Share', title: 'Inclusive share of the whole', width: '112px', order: null },
-  { name: 'Allocations', title: 'Inclusive', width: '128px', order: null },
-];
-
-const ALL_COLUMNS = COLUMNS.map((_, i) => i);
-/** Beside the trees of a function there is room for name, self and inclusive. */
+/** Where the columns stand that there is room for beside the trees of a function: name, self and inclusive. */
 const FEW_COLUMNS = [0, 1, 3];
+
+interface Column {
+  readonly name: string;
+  readonly title: string;
+  readonly width: string;
+  readonly order: FunctionOrder | null;
+}
 
 export class FlameFunctions {
   readonly root: HTMLElement;
@@ -48,8 +41,8 @@ export class FlameFunctions {
   private rows: FlameFunction[] = [];
   private found: FlameFunctionsAnswer | null = null;
   private readonly latest = new Latest();
-  /** Which of the columns are shown. */
-  private shown = ALL_COLUMNS;
+  /** Only a few of the columns are shown. */
+  private few = false;
   private order: FunctionOrder = 'self';
   private reverse = false;
   private isCount = false;
@@ -61,11 +54,11 @@ export class FlameFunctions {
     private readonly attribution: Pick<KeptAttribution, 'rule'>,
     private readonly sided: () => Sided | null,
   ) {
-    this.grid = new TreeGrid('Functions', {
+    this.grid = new TreeGrid(t('Functions'), {
       count: () => this.rows.length + (this.left > 0 ? 1 : 0),
       row: (index) => this.rowAt(index),
       sort: (column) => {
-        const order = COLUMNS[this.shown[column] ?? 0]?.order ?? null;
+        const order = this.some(this.columns())[column]?.order ?? null;
         if (order === null) return;
         this.reverse = order === this.order && !this.reverse;
         this.order = order;
@@ -108,10 +101,10 @@ export class FlameFunctions {
   /** Which function the trees beside are about, by the number of its name. */
   choose(name: number | null): void {
     this.chosen = name;
-    const shown = name === null ? ALL_COLUMNS : FEW_COLUMNS;
-    if (shown !== this.shown) {
-      this.shown = shown;
-      this.root.classList.toggle('few', shown === FEW_COLUMNS);
+    const few = name !== null;
+    if (few !== this.few) {
+      this.few = few;
+      this.root.classList.toggle('few', few);
       this.updateColumns();
     }
     this.grid.update();
@@ -143,26 +136,37 @@ export class FlameFunctions {
     );
   }
 
+  private columns(): readonly Column[] {
+    // a change has an arrow and a sign before its figure
+    const figureWidth = this.sided() ? '128px' : '84px';
+    return [
+      { name: t('Function'), title: t('Sort by name'), width: 'minmax(140px, 1fr)', order: 'name' },
+      {
+        ...{ name: t('Self'), width: figureWidth, order: 'self' },
+        title: `${t('What is charged to it')}. ${this.attribution.rule}`,
+      },
+      { name: t('Share'), title: t('Own share of the whole'), width: '112px', order: null },
+      {
+        ...{ name: t('Inclusive'), width: figureWidth, order: 'inclusive' },
+        title: t('With all that it calls; recursion counts once'),
+      },
+      { name: t('Share'), title: t('Inclusive share of the whole'), width: '112px', order: null },
+      { name: t('Allocations'), title: t('Inclusive'), width: '128px', order: null },
+    ];
+  }
+
   private updateColumns(): void {
     this.grid.setColumns(
-      this.some(COLUMNS).map(({ name, title, width, order }, i) => {
+      this.some(this.columns()).map(({ order, ...column }, i) => {
         // Figures come largest first, names from A on.
         const way = (order !== 'name') !== this.reverse ? 'descending' : 'ascending';
-        const whole = name === 'Self' ? `${title}. ${this.attribution.rule}` : title;
-        return {
-          name,
-          title: whole,
-          // a change has an arrow and a sign before its figure
-          width: this.sided() && (order === 'self' || order === 'inclusive') ? '128px' : width,
-          number: i > 0,
-          sort: order && (order === this.order ? way : 'none'),
-        };
+        return { ...column, number: i > 0, sort: order && (order === this.order ? way : 'none') };
       }),
     );
   }
 
   private some<T>(columns: readonly T[]): T[] {
-    return columns.filter((_, i) => this.shown.includes(i));
+    return columns.filter((_, i) => !this.few || FEW_COLUMNS.includes(i));
   }
 
   private rowAt(index: number): GridRow {
@@ -170,13 +174,13 @@ export class FlameFunctions {
     const of = this.found?.functions ?? 0;
     const same = { level: 0, open: null, place: index + 1, of };
     if (!row) {
-      const more = element('span', { class: 'link' }, `${count(this.left)} more…`);
+      const more = [<span class="link">{t('{0} more…', count(this.left))}</span>];
       return {
         ...same,
         id: 'more',
         selected: false,
         class: 'more',
-        cells: this.shown.map((i) => (i === 0 ? [more] : [])),
+        cells: this.some(this.columns()).map((_, i) => (i === 0 ? more : [])),
       };
     }
     const { isCount } = this;

@@ -1,0 +1,45 @@
+// Which of two snapshots is the earlier one: by when they were recorded, else by when their files were written.
+
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { OrderedBy } from '../../shared/messages';
+import type { SnapshotInfo } from '../../shared/protocol.gen';
+
+/** What is known of a snapshot's time. */
+export interface Age {
+  readonly name: string;
+  /** Unix time of its first event in microseconds; null where the file has none. */
+  readonly recordedUs: number | null;
+  /** When its file was written. */
+  readonly modifiedMs: number | null;
+}
+
+/** When a file was written, in milliseconds; null where that can't be found out. */
+export async function modifiedMs(file: string): Promise<number | null> {
+  return stat(file).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => null,
+  );
+}
+
+export function ageOf(file: string, modified: number | null, info: SnapshotInfo | null): Age {
+  return { name: path.basename(file), recordedUs: recordedUs(info), modifiedMs: modified };
+}
+
+/** Whether the first is older than the second, and by what that is known. Names are compared as people count. */
+export function isOlder(one: Age, other: Age): { older: boolean; orderedBy: OrderedBy } {
+  const times = [
+    { orderedBy: 'recorded', mine: one.recordedUs, theirs: other.recordedUs },
+    { orderedBy: 'modified', mine: one.modifiedMs, theirs: other.modifiedMs },
+  ] as const;
+  for (const { orderedBy, mine, theirs } of times) {
+    if (mine !== null && theirs !== null && mine !== theirs) return { older: mine < theirs, orderedBy };
+  }
+  return { older: one.name.localeCompare(other.name, 'en', { numeric: true }) < 0, orderedBy: 'name' };
+}
+
+function recordedUs(info: SnapshotInfo | null): number | null {
+  if (info?.model !== 'timeline') return null;
+  const times = info.devices.flatMap(({ time_origin_us: at }) => at ?? []);
+  return times.length > 0 ? Math.min(...times) : null;
+}

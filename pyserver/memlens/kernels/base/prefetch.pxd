@@ -1,0 +1,12 @@
+# Lets the processor fetch what is needed soon, where the compiler knows how; any address may be passed.
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+    /* GCC leaves out calls of functions that do nothing but prefetch; an empty asm keeps them */
+    #define memlens_prefetch(address) do { __builtin_prefetch(address); __asm__ volatile (""); } while (0)
+    #else
+    #define memlens_prefetch(address) ((void) (address))
+    #endif
+    """
+    void prefetch "memlens_prefetch"(const void *address) noexcept nogil

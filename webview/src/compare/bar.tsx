@@ -1,0 +1,207 @@
+// What is compared with what: names, devices, swapping, choosing another; and the same while there is none.
+
+import { render, type VNode } from 'preact';
+import type { OrderedBy, OtherSnapshot } from '../../../extension/shared/messages';
+import type { Api } from '../api';
+import { bytes } from '../base/format';
+import { t } from '../base/l10n';
+import { shorten } from '../base/text';
+import { MODELS, type Model } from '../shell/model';
+import { element } from '../widgets/dom';
+import { Icon } from '../widgets/icon';
+import { Select } from '../widgets/select';
+import type { Compare } from './comparison';
+
+/** A view that is compared with another. */
+export interface ComparedView {
+  readonly api: Pick<Api, 'post'>;
+  readonly compare: Compare;
+  readonly info: { readonly model: Model };
+}
+
+interface NoticeText {
+  readonly text: string;
+  readonly buttons: readonly {
+    readonly text: string;
+    readonly press: () => void;
+    readonly second?: boolean;
+  }[];
+}
+
+/** Says in place what is being opened, what went wrong, or how to begin; null when there is something to compare. */
+export function compareNotice(context: ComparedView): HTMLElement | null {
+  const notice = noticeOf(context);
+  if (!notice) return null;
+  const root = element('div', { class: 'compare-notice', role: 'status' });
+  render(<Notice {...notice} />, root);
+  return root;
+}
+
+function Notice({ text, buttons }: NoticeText): VNode {
+  return (
+    <>
+      <p>
+        <bdi>{text}</bdi>
+      </p>
+      <div class="compare-buttons">
+        {buttons.map((button) => (
+          <button
+            key={button.text}
+            type="button"
+            class={button.second ? 'button secondary' : 'button'}
+            onClick={button.press}
+          >
+            {button.text}
+          </button>
+        ))}
+      </div>
+    </>
+  );
+}
+
+function noticeOf(context: ComparedView): NoticeText | null {
+  const { other, unlike } = context.compare;
+  const post = (type: 'chooseOther' | 'closeOther' | 'retryOther') => (): void => {
+    context.api.post({ type });
+  };
+  if (other === null) {
+    const { plural, where } = MODELS[context.info.model];
+    return {
+      text: t('Two {0} side by side: what grew, what shrank, and {1}.', plural, where),
+      buttons: [{ text: t('Compare with an Earlier One…'), press: post('chooseOther') }],
+    };
+  }
+  const name = shorten(other.name, 60);
+  if (other.is === 'opening')
+    return {
+      text: openingText(name, other),
+      buttons: [{ text: t('Cancel'), press: post('closeOther'), second: true }],
+    };
+  if (other.is === 'failed')
+    return {
+      text: shorten(`${name}: ${other.problem.message}. ${other.problem.advice}`, 2000),
+      buttons: [
+        { text: t('Try Again'), press: post('retryOther') },
+        { text: t('Choose Another…'), press: post('chooseOther'), second: true },
+      ],
+    };
+  return unlike === null
+    ? null
+    : {
+        text: shorten(`${name} ${unlike}`, 2000),
+        buttons: [{ text: t('Choose Another…'), press: post('chooseOther') }],
+      };
+}
+
+function openingText(name: string, { stage, fraction }: OtherSnapshot & { is: 'opening' }): string {
+  const doing = stage || t('starting');
+  return fraction === null
+    ? t('Opening {0}: {1}', name, doing)
+    : t('Opening {0}: {1} {2}%', name, doing, Math.round(fraction * 100));
+}
+
+/** The two names, in the order before, after. */
+export class CompareSides {
+  readonly root = element('div', { class: 'compare-sides' });
+
+  constructor(private readonly context: ComparedView) {}
+
+  update(): void {
+    const { other } = this.context.compare;
+    render(other?.is === 'open' ? <Sides context={this.context} other={other} /> : null, this.root);
+  }
+}
+
+function orderWords(by: OrderedBy): string {
+  switch (by) {
+    case 'recorded':
+      return t('The earlier recording counts as “before”');
+    case 'modified':
+      return t('The earlier file counts as “before”');
+    case 'name':
+      return t('Both files have the same time: the first by name counts as “before”');
+  }
+}
+
+function Sides({
+  context,
+  other,
+}: {
+  readonly context: ComparedView;
+  readonly other: OtherSnapshot & { is: 'open' };
+}): VNode {
+  const { compare } = context;
+  const { settings } = compare;
+  const mine = <Side name={compare.ownName} />;
+  const theirs = (
+    <Side name={other.name}>
+      <Devices compare={compare} />
+    </Side>
+  );
+  // A snapshot beside itself has no order in time, and one that was swapped has the user's.
+  const byTime = !other.itself && settings.otherFirst === other.older;
+  return (
+    <>
+      <span class="muted" {...(byTime && { title: orderWords(other.orderedBy) })}>
+        {t('before')}
+      </span>
+      {settings.otherFirst ? theirs : mine}
+      <button
+        type="button"
+        class="text-button"
+        title={t('Swap before and after')}
+        aria-label={t('Swap before and after')}
+        onClick={() => {
+          compare.set({ otherFirst: !settings.otherFirst });
+        }}
+      >
+        {t('⇄ Swap')}
+      </button>
+      <span class="muted">{t('after')}</span>
+      {settings.otherFirst ? mine : theirs}
+      {byTime && other.orderedBy === 'name' && (
+        <span class="muted compare-order" title={orderWords('name')}>
+          {t('same time, by name')}
+        </span>
+      )}
+      <button
+        type="button"
+        class="icon-button"
+        title={t('Stop comparing')}
+        aria-label={t('Stop comparing')}
+        onClick={() => {
+          context.api.post({ type: 'closeOther' });
+        }}
+      >
+        <Icon name="close" />
+      </button>
+    </>
+  );
+}
+
+function Side({ name, children }: { readonly name: string; readonly children?: VNode }): VNode {
+  return (
+    <span class="compare-side" title={shorten(name, 300)}>
+      <bdi>{shorten(name, 36)}</bdi>
+      {children}
+    </span>
+  );
+}
+
+function Devices({ compare }: { readonly compare: Compare }): VNode | null {
+  const { open } = compare;
+  if (!open || open.devices.length < 2) return null;
+  return (
+    <Select
+      label={t('Device of {0}', shorten(open.name, 60))}
+      value={String(open.device.device)}
+      options={open.devices.map(({ device, peak_bytes: peak }) => ({
+        value: String(device),
+        text: t('Device {0} · peak {1}', device, bytes(peak)),
+      }))}
+      pick={(device) => {
+        compare.set({ device: Number(device) });
+      }}
+    />
+  );
+}

@@ -1,0 +1,325 @@
+// What the selected box is: its own and inclusive value, its function, its lines, its callers.
+
+import { signal } from '@preact/signals';
+import { render, type ComponentChild, type VNode } from 'preact';
+import type {
+  FlameLine,
+  FlameName,
+  FlameNode,
+  FlameNodeAnswer,
+  FlameSides,
+} from '../../../extension/shared/protocol.gen';
+import { exactFigure, figure } from '../base/figure';
+import { count, exactBytes } from '../base/format';
+import { t } from '../base/l10n';
+import { shorten } from '../base/text';
+import type { KeptAttribution } from '../shell/attribution';
+import { element } from '../widgets/dom';
+import { changeOf, changeSentence, changeText, sideFigures, turnOf, type Sided } from './difference';
+import { both, kindOf, nameText, share, type Places } from './words';
+
+export interface FlameDetailsEvents {
+  open(line: FlameLine, kind: FlameName['kind'], beside: boolean): void;
+  zoom(node: FlameNode): void;
+  go(node: FlameNode): void;
+  sandwich(name: FlameName): void;
+  focus(name: FlameName): void;
+  hide(name: FlameName): void;
+  collapse(name: FlameName): void;
+}
+
+const CALLERS_SHOWN = 40;
+
+/** What is shown of a box, and in which words. */
+interface Shown {
+  readonly answer: FlameNodeAnswer;
+  readonly isCount: boolean;
+  /** There are boxes to zoom to. */
+  readonly drawn: boolean;
+}
+
+/** What all of the details go by. */
+interface Ways {
+  readonly sided: () => Sided | null;
+  /** There are no functions in it to be put between callers and callees. */
+  readonly alone: boolean;
+  readonly places: Places;
+  readonly attribution: Pick<KeptAttribution, 'name'>;
+  readonly events: FlameDetailsEvents;
+}
+
+export class FlameDetails {
+  readonly root = element('aside', {
+    ...{ class: 'flame-details', hidden: true, attributes: { 'aria-label': t('The selected box') } },
+  });
+  private readonly shown = signal<Shown | null>(null);
+
+  constructor(ways: Ways) {
+    const { shown } = this;
+    const All = (): VNode => (shown.value ? <Details {...shown.value} ways={ways} /> : <></>);
+    render(<All />, this.root);
+  }
+
+  clear(): void {
+    this.root.hidden = true;
+    this.shown.value = null;
+  }
+
+  show(shown: Shown): void {
+    this.shown.value = shown;
+    this.root.hidden = false;
+  }
+}
+
+interface Props extends Shown {
+  readonly ways: Ways;
+}
+
+function Details(props: Props): VNode {
+  const { answer, isCount, ways } = props;
+  const { node, path, lines } = answer;
+  const { name } = node;
+  const sided = ways.sided();
+  return (
+    <>
+      <h3>
+        <bdi class="code">{shorten(nameText(name), 200)}</bdi>
+      </h3>
+      <div class="muted">{[kindOf(name), ways.places.of(name)].filter(Boolean).join(' · ')}</div>
+      <dl>
+        {sided ? (
+          <Changes answer={answer} sided={sided} attribution={ways.attribution.name} />
+        ) : (
+          <Facts answer={answer} isCount={isCount} attribution={ways.attribution.name} />
+        )}
+      </dl>
+      <Actions {...props} />
+      {lines.length > 0 && <h4>{lines.length === 1 ? t('Line') : t('Lines')}</h4>}
+      <ul class="flame-lines">
+        {lines.map((line, i) => (
+          <Line key={i} line={line} name={name} isCount={isCount} ways={ways} />
+        ))}
+      </ul>
+      {path.length > 0 && <h4>{t('Called from')}</h4>}
+      <ol class="flame-callers">
+        {path
+          .slice(-CALLERS_SHOWN)
+          .reverse()
+          .map((caller) => (
+            <Caller key={caller.node} node={caller} ways={ways} />
+          ))}
+      </ol>
+    </>
+  );
+}
+
+interface FactsProps {
+  readonly answer: FlameNodeAnswer;
+  readonly isCount: boolean;
+  /** By which rule something is charged to a box itself. */
+  readonly attribution: string;
+}
+
+function Facts({ answer, isCount, attribution }: FactsProps): VNode {
+  const { node, function_bytes: allBytes, function_count: allCount } = answer;
+  const { function_self_bytes: allSelfBytes, function_self_count: allSelfCount } = answer;
+  const total = isCount ? answer.total_count : answer.total_bytes;
+  const again = node.node !== 0 && (allCount !== node.count || allSelfCount !== node.self_count);
+  const rows: readonly (readonly [string, number, number])[] = [
+    [t('Inclusive'), node.bytes, node.count],
+    [t('Self ({0})', attribution), node.self_bytes, node.self_count],
+    ...(again
+      ? ([
+          [t('Everywhere'), allBytes, allCount],
+          [t('Self ({0}), everywhere', attribution), allSelfBytes, allSelfCount],
+        ] as const)
+      : []),
+  ];
+  return (
+    <>
+      {rows.map(([term, size, number]) => (
+        <Fact key={term} term={term} title={exactBytes(size)}>
+          {both(size, number)} <span class="muted">{share(isCount ? number : size, total)}</span>
+        </Fact>
+      ))}
+    </>
+  );
+}
+
+interface FactProps {
+  readonly term: string;
+  readonly title: string;
+  readonly class?: string;
+  readonly children: ComponentChild | readonly ComponentChild[];
+}
+
+function Fact({ term, title, children, ...rest }: FactProps): VNode {
+  return (
+    <>
+      <dt>{term}</dt>
+      <dd title={title} class={rest.class ?? ''}>
+        {children}
+      </dd>
+    </>
+  );
+}
+
+interface ChangesProps {
+  readonly answer: FlameNodeAnswer;
+  readonly sided: Sided;
+  readonly attribution: string;
+}
+
+/** Both sides of a node of a comparison, and what became of it. */
+function Changes({ answer, sided, attribution }: ChangesProps): VNode {
+  const { scale, before, after } = sided;
+  const { node, function_sides: everywhere } = answer;
+  const { sides, self_sides: own } = node;
+  const whole = changeOf(answer.whole);
+  const turned = (term: string, part: FlameSides | null): VNode => {
+    const change = changeOf(part);
+    return (
+      <Fact
+        term={term}
+        title={`${exactFigure(change.before)} → ${exactFigure(change.after)}`}
+        class={`compare-difference ${turnOf(change, whole, scale)}`}
+      >
+        {changeText(change, whole, scale)}
+      </Fact>
+    );
+  };
+  const side = (term: string, size: number, many: number, all: number): VNode => (
+    <Fact term={term} title={exactFigure(size)}>
+      {`${sideFigures(size, many)}, ${share(size, all)}`}
+    </Fact>
+  );
+  return (
+    <>
+      {turned(t('Difference'), sides)}
+      {side(before, sides?.before_bytes ?? 0, sides?.before_count ?? 0, whole.before)}
+      {side(after, sides?.after_bytes ?? 0, sides?.after_count ?? 0, whole.after)}
+      {turned(t('Self ({0})', attribution), own)}
+      {node.node !== 0 &&
+        JSON.stringify(everywhere) !== JSON.stringify(sides) &&
+        turned(t('Everywhere'), everywhere)}
+    </>
+  );
+}
+
+function Actions({ answer, drawn, ways }: Props): VNode {
+  const { node } = answer;
+  const { name } = node;
+  const { events } = ways;
+  const real = node.node !== 0 && name.kind !== 'none';
+  const collapses = real && name.package !== '' && !name.is_package;
+  const actions: readonly (readonly [boolean, string, string, () => void])[] = [
+    [
+      drawn,
+      t('Zoom'),
+      'Enter',
+      () => {
+        events.zoom(node);
+      },
+    ],
+    [
+      real && !ways.alone,
+      t('Sandwich'),
+      'W',
+      () => {
+        events.sandwich(name);
+      },
+    ],
+    [
+      real,
+      t('Focus'),
+      'F',
+      () => {
+        events.focus(name);
+      },
+    ],
+    [
+      real,
+      t('Hide'),
+      'H',
+      () => {
+        events.hide(name);
+      },
+    ],
+    [
+      collapses,
+      t('Collapse {0}', shorten(name.package, 24)),
+      'C',
+      () => {
+        events.collapse(name);
+      },
+    ],
+  ];
+  return (
+    <div class="flame-actions">
+      {actions.map(
+        ([offered, text, key, run]) =>
+          offered && (
+            <button key={key} type="button" class="button secondary" title={`${text} (${key})`} onClick={run}>
+              {text}
+            </button>
+          ),
+      )}
+    </div>
+  );
+}
+
+interface LineProps {
+  readonly line: FlameLine;
+  readonly name: FlameName;
+  readonly isCount: boolean;
+  readonly ways: Ways;
+}
+
+function Line({ line, name, isCount, ways }: LineProps): VNode {
+  const sided = ways.sided();
+  const text = shorten(line.line > 0 ? ways.places.of(line) : line.file || line.function, 260);
+  const figures = sided
+    ? changeText(changeOf(line.sides), sided.whole, sided.scale)
+    : isCount
+      ? count(line.count)
+      : figure(line.bytes);
+  return (
+    <li>
+      {line.line <= 0 || name.kind === 'native' ? (
+        <bdi>{text}</bdi>
+      ) : (
+        <button
+          type="button"
+          class="link"
+          title={t('Open {0}', `${shorten(line.file, 300)}:${line.line}`)}
+          onClick={(event) => {
+            ways.events.open(line, name.kind, event.ctrlKey || event.metaKey);
+          }}
+        >
+          <bdi>{text}</bdi>
+        </button>
+      )}{' '}
+      <span class="muted">{figures}</span>
+    </li>
+  );
+}
+
+function Caller({ node, ways }: { readonly node: FlameNode; readonly ways: Ways }): VNode {
+  const sided = ways.sided();
+  const figures = sided ? changeSentence(changeOf(node.sides), sided) : both(node.bytes, node.count);
+  return (
+    <li>
+      <button
+        type="button"
+        class="link"
+        title={`${shorten(nameText(node.name), 300)}: ${figures}`}
+        onClick={() => {
+          ways.events.go(node);
+        }}
+      >
+        <bdi class="code">{shorten(nameText(node.name), 80)}</bdi>
+      </button>{' '}
+      <span class="muted">{ways.places.of(node.name)}</span>
+    </li>
+  );
+}

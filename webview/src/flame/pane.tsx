@@ -1,0 +1,347 @@
+// Flame graph and call tree of the set.
+
+import { render } from 'preact';
+import type { FlamePlace } from '../../../extension/shared/messages';
+import { isCancelled } from '../base/latest';
+import { t } from '../base/l10n';
+import type { Change, ViewContext } from '../shell/context';
+import { svgTheme, type AskedSvg } from '../shell/export';
+import type { Pane } from '../shell/pane';
+import { element } from '../widgets/dom';
+import { WHOLE } from './camera';
+import { FlameCommands } from './commands';
+import { FlameCrumbs } from './crumbs';
+import { FlameDetails } from './details';
+import { changeFigures } from './difference';
+import { FlameFinder } from './finder';
+import { FlameHover } from './hover';
+import { ChangeLegend } from './legend';
+import { FlamePlot } from './plot';
+import { FlameQuestion } from './question';
+import { FlameSandwich } from './sandwich';
+import { FlameSelection } from './selection';
+import type { FlameSettings, KeptFlame } from './settings';
+import { ownSource, type FlameSource } from './source';
+import { exposeFlameForTests } from './test-hook';
+import { FlameToolbar } from './toolbar';
+import { FlameTree } from './tree';
+import {
+  commandEvents,
+  detailsEvents,
+  listenTo,
+  sandwichEvents,
+  treeEvents,
+  type FlameParts,
+} from './wiring';
+import { amount, Places, share } from './words';
+
+export const flamePane = (context: ViewContext): FlamePane =>
+  new FlamePane(context, context.flame, ownSource(context.api, context.attribution), () => context.setName);
+
+/** A flame graph with all that belongs to it; `kept` is how it is shown, `source` whom it asks. */
+export class FlamePane implements Pane, FlameParts {
+  readonly id = 'flame';
+  readonly title = t('Flame graph');
+  readonly usesSet = true;
+  readonly root: HTMLElement;
+  readonly bar: HTMLElement;
+  readonly question: FlameQuestion;
+  readonly toolbar: FlameToolbar;
+  readonly plot: FlamePlot;
+  private readonly tree: FlameTree;
+  private readonly sandwich: FlameSandwich;
+  private readonly details: FlameDetails;
+  readonly commands: FlameCommands;
+  readonly hover: FlameHover;
+  private readonly crumbs: FlameCrumbs;
+  private readonly finder: FlameFinder;
+  readonly selection: FlameSelection;
+  private readonly legend = element('div', { class: 'compare-legend flame-legend', hidden: true });
+  /** What stands in the status bar is about this graph. */
+  private hasSaid = false;
+  /** The graph that is shown; empty for a table. */
+  private shownGraph = '';
+  /** Where the graph stood when the view was last open, until it is shown again or left. */
+  private toRestore: FlamePlace | null;
+
+  constructor(
+    readonly context: ViewContext,
+    private readonly kept: KeptFlame,
+    readonly source: FlameSource,
+    /** What it is of, in words. */
+    setName: () => string,
+  ) {
+    this.toRestore = source.compared ? null : kept.settings.place;
+    const question = new FlameQuestion(context, kept, source, setName);
+    this.question = question;
+    const places = new Places(() => this.settings.wholePaths);
+    const failed = (error: unknown): void => {
+      this.failed(error);
+    };
+    this.toolbar = new FlameToolbar(
+      {
+        changed: (part) => {
+          this.change(part);
+        },
+        goToMatch: (by) => {
+          this.goToMatch(by);
+        },
+        leave: () => {
+          this.plot.surface.focus();
+        },
+      },
+      source.compared !== null,
+      context.attribution,
+    );
+    this.plot = new FlamePlot(
+      {
+        ask: (request) => source.picture(question.params, request, this.settings.search),
+        shown: () => {
+          this.crumbs.update();
+          this.root.dataset['pictures'] = String(this.plot.pictures);
+        },
+        moved: () => {
+          this.keepPlace();
+        },
+        failed,
+      },
+      places,
+    );
+    this.details = new FlameDetails({
+      ...{ sided: question.sided, alone: source.compared !== null, places },
+      ...{ attribution: context.attribution, events: detailsEvents(this) },
+    });
+    this.tree = new FlameTree(
+      t('Call tree'),
+      treeEvents(this, () => question.params),
+      places,
+      { sided: question.sided, attribution: context.attribution },
+    );
+    this.sandwich = new FlameSandwich(sandwichEvents(this), places, context.attribution, question.sided);
+    this.selection = new FlameSelection(
+      context,
+      kept,
+      question,
+      source,
+      { plot: this.plot, details: this.details, sandwich: this.sandwich, places },
+      {
+        changed: () => {
+          this.keepPlace();
+        },
+        showFunctions: (name) => {
+          this.change({ form: 'functions', sandwich: name });
+        },
+        say: (text) => {
+          this.say(text);
+        },
+        lost: () => this.toRestore !== null,
+      },
+    );
+    this.crumbs = new FlameCrumbs(this.plot, (facts) => {
+      this.commands.zoomTo(facts);
+    });
+    this.finder = new FlameFinder({
+      ask: (text) => source.search(question.params, text),
+      status: (text) => {
+        this.toolbar.setFound(text);
+      },
+      say: (text) => {
+        this.say(text);
+      },
+      failed,
+    });
+    this.commands = new FlameCommands(this.plot, this.settings, commandEvents(this));
+    this.hover = new FlameHover(
+      this.plot,
+      (node) => source.node(question.params, node),
+      ({ change, value }, total) => {
+        const sided = question.sided();
+        return sided && change
+          ? changeFigures(change, sided)
+          : { large: amount(value, question.isCount), small: share(value, total) };
+      },
+      places,
+    );
+    listenTo(this);
+    this.bar = this.toolbar.root;
+    if (source.compared) this.toolbar.without('value', 'order');
+    this.root = element(
+      'div',
+      { class: 'flame' },
+      this.crumbs.root,
+      element(
+        'div',
+        { class: 'flame-body' },
+        this.plot.root,
+        this.tree.root,
+        this.sandwich.root,
+        this.details.root,
+      ),
+      this.legend,
+    );
+    exposeFlameForTests(this.plot, source.compared ? 'memlensDifference' : 'memlensFlame');
+  }
+
+  /** Asks for the part that is shown as SVG. */
+  svg(): AskedSvg {
+    const { x0, x1 } = this.plot.target;
+    const { params, title } = this.question;
+    return this.source.svg(params, { x0, x1, title, theme: svgTheme() });
+  }
+
+  /** What the view decides for all of its panes. */
+  without(...controls: readonly ('value' | 'order')[]): void {
+    this.toolbar.without(...controls);
+  }
+
+  update(changes: ReadonlySet<Change>): void {
+    if (changes.has('theme')) this.plot.setTheme(this.context.theme);
+    if (changes.has('flame')) this.toRestore = this.source.compared ? null : this.settings.place;
+    if (changes.has('device') || changes.has('filter') || changes.has('cursors')) {
+      // names are the snapshot's, and what was hidden stays hidden in another set
+      this.renew(false);
+    } else if (changes.has('flame')) this.goBack();
+    else if (changes.has('attribution')) this.reattribute();
+    else if (changes.has('theme')) this.arrange();
+  }
+
+  key(event: KeyboardEvent): boolean {
+    return event.target === this.plot.surface && this.commands.take(event);
+  }
+
+  /** The set is another one, or what widths mean; `sameNames` when numbers of names are those of before. */
+  renewed(sameNames: boolean): void {
+    if (!sameNames) this.kept.set({ focus: null, hidden: [], sandwich: null });
+    this.renew(false);
+  }
+
+  /** The whole that shares are of has become known. */
+  restyle(): void {
+    this.arrange();
+  }
+
+  dispose(): void {
+    this.hover.hide();
+    this.selection.cancel();
+    this.finder.cancel();
+    this.plot.dispose();
+    this.tree.dispose();
+    this.sandwich.dispose();
+  }
+
+  private get settings(): FlameSettings {
+    return this.kept.settings;
+  }
+
+  /** Its settings are those of somewhere before: of the same graph only the place is another one. */
+  private goBack(): void {
+    if (!this.question.isDrawn || this.question.key !== this.shownGraph) {
+      this.renew(false);
+      return;
+    }
+    const { place } = this.settings;
+    const node = place?.node ?? null;
+    this.arrange();
+    this.plot.stand(place ?? WHOLE, true);
+    this.plot.select(node === null ? null : { node, more: false, left: 0 });
+    if (node === null) this.selection.forget();
+    else this.selection.fetch(node, null);
+  }
+
+  /** Boxes and functions have something else of their own: the graph stays as it is. */
+  private reattribute(): void {
+    if (this.question.isDrawn) this.arrange();
+    else this.renew(true);
+    this.selection.renew();
+  }
+
+  change(part: Partial<FlameSettings>): void {
+    const before = JSON.stringify(this.question.params);
+    const { search, form, wholePaths } = this.settings;
+    this.kept.set(part);
+    if (wholePaths !== this.settings.wholePaths) this.restate();
+    const sameTree = JSON.stringify(this.question.params) === before;
+    if (!sameTree || search !== this.settings.search || form !== this.settings.form) this.renew(sameTree);
+    else this.arrange();
+  }
+
+  /** Files are called otherwise. */
+  private restate(): void {
+    this.plot.redraw();
+    this.tree.redraw();
+    this.sandwich.redraw();
+    this.selection.restate();
+  }
+
+  private arrange(): void {
+    const { form, colour } = this.settings;
+    const { isDrawn } = this.question;
+    const sided = this.question.sided();
+    this.toolbar.update(this.settings, sided !== null);
+    this.plot.root.hidden = !isDrawn;
+    this.crumbs.root.hidden = !isDrawn;
+    this.tree.root.hidden = form !== 'table';
+    this.sandwich.root.hidden = form !== 'functions';
+    this.legend.hidden = !isDrawn || !sided;
+    render(sided && <ChangeLegend sided={sided} theme={this.context.theme} />, this.legend);
+    this.plot.setStyle(form === 'flame', sided ? { whole: sided.whole, scale: sided.scale } : colour);
+  }
+
+  /** Asks again. With `keep` the tree is the same, and so the camera and the selection stay. */
+  private renew(keep: boolean): void {
+    const { form, search, sandwich } = this.settings;
+    const { question } = this;
+    this.shownGraph = question.isDrawn ? question.key : '';
+    this.arrange();
+    this.plot.setEmpty(question.empty);
+    if (!keep) {
+      this.selection.forget();
+      this.context.lightStacks(new Set());
+    }
+    if (this.hasSaid) this.context.say('');
+    this.hasSaid = false;
+    this.hover.hide();
+    if (form === 'table') this.tree.show(t('Call tree {0}', question.name), question.isCount);
+    else if (form === 'functions') {
+      this.details.clear();
+      this.sandwich.show(t('Functions {0}', question.name), sandwich, question.isCount);
+      if (sandwich) this.selection.fetchSandwich(null);
+    } else if (keep) this.plot.renew(true, search !== '');
+    else this.renewPlot();
+    this.finder.search(question.isDrawn ? search : '', question.isCount);
+  }
+
+  /** Draws another graph: where it stood if that is kept, else all of it. */
+  private renewPlot(): void {
+    const { toRestore: place, settings } = this;
+    const known = place?.of === JSON.stringify(this.question.params) ? place : null;
+    this.plot.renew(false, settings.search !== '', known ?? WHOLE);
+    const node = known?.node ?? null;
+    if (node === null) return;
+    this.plot.select({ node, more: false, left: 0 });
+    this.selection.fetch(node, null);
+  }
+
+  private keepPlace(): void {
+    if (this.source.compared) return;
+    this.toRestore = null;
+    const { node } = this.selection;
+    this.kept.set({ place: { of: JSON.stringify(this.question.params), ...this.plot.target, node } });
+  }
+
+  private say(text: string): void {
+    this.hasSaid = true;
+    this.context.say(text);
+  }
+
+  goToMatch(by: 1 | -1): void {
+    const node = this.finder.step(by);
+    if (!node) return;
+    this.plot.learn([node.name]);
+    this.selection.go(node);
+  }
+
+  failed(error: unknown): void {
+    if (!isCancelled(error)) this.context.failed(error);
+  }
+}

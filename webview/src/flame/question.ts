@@ -1,0 +1,92 @@
+// Which tree of calls a flame graph is of, and in which measure.
+
+import type { AllocationSet, SnapshotInfo } from '../../../extension/shared/protocol.gen';
+import { t } from '../base/l10n';
+import type { ViewContext } from '../shell/context';
+import { never } from '../shell/model';
+import { SIGNED, type Sided } from './difference';
+import { halfParams, type Half } from './sandwich';
+import { isDrawn, treeParams, type FlameSettings, type KeptFlame, type TreeParams } from './settings';
+import type { FlameSource } from './source';
+
+export class FlameQuestion {
+  constructor(
+    private readonly context: Pick<ViewContext, 'info' | 'set' | 'device'>,
+    private readonly kept: KeptFlame,
+    private readonly source: FlameSource,
+    /** What it is of, in words. */
+    private readonly setName: () => string,
+  ) {}
+
+  get settings(): FlameSettings {
+    return this.kept.settings;
+  }
+
+  get params(): TreeParams {
+    return treeParams(this.settings, this.context.set, this.context.device.events);
+  }
+
+  /** What decides which boxes are drawn. */
+  get key(): string {
+    return JSON.stringify([this.params, this.settings.search]);
+  }
+
+  /** The tree up from the function between the trees, or down. */
+  halfOf(direction: Half): TreeParams {
+    const { sandwich } = this.settings;
+    return sandwich ? halfParams(this.params, direction, sandwich) : this.params;
+  }
+
+  /** What boxes have two sides of: both of a comparison, or what of a profile's values is negative and what isn't. */
+  readonly sided = (): Sided | null => {
+    const { info, set } = this.context;
+    return this.source.compared ?? (isSigned(info, set) ? SIGNED : null);
+  };
+
+  get isDrawn(): boolean {
+    return isDrawn(this.settings);
+  }
+
+  get isCount(): boolean {
+    return this.settings.value === 'count';
+  }
+
+  /** What it is of, in words. */
+  get name(): string {
+    return this.settings.value === 'total' ? t('of the whole run') : this.setName();
+  }
+
+  get title(): string {
+    return this.isCount
+      ? t('Flame graph: {0}, allocations', this.setName())
+      : t('Flame graph: {0}', this.setName());
+  }
+
+  /** What is said where it has no boxes. */
+  get empty(): string {
+    if (this.source.compared) return t('Neither has anything here.');
+    switch (this.context.info.model) {
+      case 'timeline':
+        return t('Nothing was allocated {0}.', this.name);
+      case 'profile':
+      case 'graph':
+        // a profile's value says itself what was done
+        return t('Nothing {0}.', this.name);
+      default:
+        return never(this.context.info);
+    }
+  }
+}
+
+/** Whether some of a set's values are negative: its boxes then have two sides. */
+function isSigned(info: SnapshotInfo, { from_moment: from, value }: AllocationSet): boolean {
+  switch (info.model) {
+    case 'timeline':
+    case 'graph':
+      return false;
+    case 'profile':
+      return from === null && value !== null && info.values[value]?.negative === true;
+    default:
+      return never(info);
+  }
+}

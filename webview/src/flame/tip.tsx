@@ -1,0 +1,82 @@
+// What is under the pointer in a flame graph.
+
+import { render, type VNode } from 'preact';
+import type { FlameName } from '../../../extension/shared/protocol.gen';
+import { plural, t } from '../base/l10n';
+import { shorten } from '../base/text';
+import { element } from '../widgets/dom';
+import type { BoxFacts } from './boxes';
+import { kindOf, nameText, type Places } from './words';
+
+/** The main figure, and what stands beside it. */
+export interface TipFigures {
+  readonly large: string;
+  readonly small: string;
+}
+
+interface TipProps {
+  readonly facts: BoxFacts;
+  readonly name: FlameName | undefined;
+  readonly figures: TipFigures;
+  readonly colour: string;
+  readonly places: Places;
+}
+
+export class FlameTip {
+  readonly root = element('div', { class: 'tooltip', role: 'tooltip', hidden: true });
+
+  constructor(private readonly places: Places) {}
+
+  show(
+    facts: BoxFacts,
+    name: FlameName | undefined,
+    figures: TipFigures,
+    colour: string,
+    at: { x: number; y: number; width: number; height: number },
+  ): void {
+    render(
+      <Tip facts={facts} name={name} figures={figures} colour={colour} places={this.places} />,
+      this.root,
+    );
+    this.root.hidden = false;
+    const { offsetWidth: width, offsetHeight: height } = this.root;
+    const left = at.x + 16 + width > at.width ? at.x - 14 - width : at.x + 16;
+    const top = Math.min(at.y + 14, at.height - height - 4);
+    this.root.style.transform = `translate(${Math.max(left, 4)}px, ${Math.max(top, 4)}px)`;
+  }
+
+  hide(): void {
+    this.root.hidden = true;
+  }
+}
+
+function Tip({ facts, name, figures, colour, places }: TipProps): VNode {
+  const where = name ? [kindOf(name), places.of(name)].filter(Boolean).join(' · ') : '';
+  return (
+    <>
+      <div class="tooltip-head">
+        <span
+          class={facts.more ? 'swatch merged' : 'swatch'}
+          style={{ background: facts.more ? '' : colour }}
+        />
+        <strong>{figures.large}</strong>
+        <span class="muted">{figures.small}</span>
+      </div>
+      <div>
+        <bdi class={facts.more ? '' : 'code'}>{shorten(titleOf(facts, name), 120)}</bdi>
+      </div>
+      {facts.more && <div class="muted">{t('Each under half a pixel here: zoom in to see them')}</div>}
+      {where !== '' && (
+        <div class="muted">
+          <bdi>{shorten(where, 300)}</bdi>
+        </div>
+      )}
+    </>
+  );
+}
+
+function titleOf(facts: BoxFacts, name: FlameName | undefined): string {
+  if (facts.more) return plural(facts.name, '{0} box', '{0} boxes');
+  if (facts.node === 0) return t('all');
+  return name ? nameText(name) : '…';
+}

@@ -1,0 +1,330 @@
+// The flame graph's row of controls: its form and the search; the rest is in the settings.
+
+import { signal } from '@preact/signals';
+import { render, type VNode } from 'preact';
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { t } from '../base/l10n';
+import { shorten } from '../base/text';
+import type { KeptAttribution } from '../shell/attribution';
+import { AttributionChoice } from '../shell/attribution-choice';
+import { SettingRow, Settings } from '../shell/settings';
+import { Choices, Dropdown, Toggle } from '../widgets/choice';
+import { debounce, element } from '../widgets/dom';
+import { IconButton } from '../widgets/icon';
+import type { FlameSettings, Form } from './settings';
+import { nameText } from './words';
+
+export interface FlameToolbarEvents {
+  changed(part: Partial<FlameSettings>): void;
+  /** To the next (1) or the previous (-1) match. */
+  goToMatch(by: 1 | -1): void;
+  /** Out of the search box, into the picture. */
+  leave(): void;
+}
+
+type Bound = 'value' | 'order';
+
+const SEARCH_AFTER_MS = 150;
+
+interface Props {
+  readonly events: FlameToolbarEvents;
+  readonly settings: FlameSettings;
+  /** Boxes have two sides, and are coloured by what became of them. */
+  readonly sided: boolean;
+  readonly compared: boolean;
+  /** To which box a stack is charged. */
+  readonly attribution: KeptAttribution;
+  /** What whoever shows the graph decides instead. */
+  readonly without: ReadonlySet<Bound>;
+  /** What the search found. */
+  readonly found: string;
+}
+
+export class FlameToolbar {
+  readonly root = element('div', {
+    ...{ class: 'flame-toolbar', role: 'toolbar', attributes: { 'aria-label': t('Flame graph') } },
+  });
+  private readonly state = signal<Pick<Props, 'settings' | 'sided'> | null>(null);
+  private readonly found = signal('');
+  private readonly bound = new Set<Bound>();
+
+  constructor(events: FlameToolbarEvents, compared: boolean, attribution: KeptAttribution) {
+    const { state, found, bound: without } = this;
+    const All = (): VNode =>
+      state.value ? (
+        <Toolbar
+          {...{ ...state.value, found: found.value }}
+          {...{ events, compared, attribution, without }}
+        />
+      ) : (
+        <></>
+      );
+    render(<All />, this.root);
+  }
+
+  without(...controls: readonly Bound[]): void {
+    for (const each of controls) this.bound.add(each);
+  }
+
+  update(settings: FlameSettings, sided: boolean): void {
+    this.state.value = { settings: { ...settings }, sided };
+  }
+
+  setFound(text: string): void {
+    this.found.value = text;
+  }
+
+  focusSearch(): void {
+    const search = this.root.querySelector<HTMLInputElement>('.flame-search');
+    search?.focus();
+    search?.select();
+  }
+}
+
+function Toolbar(props: Props): VNode {
+  const { events, settings, compared } = props;
+  const { form } = settings;
+  // each half of the functions' form has its own direction, and no widths to order or to search
+  const drawn = form === 'icicle' || form === 'flame';
+  return (
+    <>
+      <Dropdown<Form>
+        label={t('Form')}
+        options={[
+          { value: 'icicle', text: t('Icicle') },
+          { value: 'flame', text: t('Flame') },
+          { value: 'table', text: t('Tree') },
+          // those of a comparison are in its table
+          ...(compared ? [] : [{ value: 'functions' as const, text: t('Functions') }]),
+        ]}
+        value={form}
+        change={(chosen) => {
+          events.changed({ form: chosen });
+        }}
+      />
+      {drawn && <Search {...props} />}
+      <Chips settings={settings} events={events} />
+      <Settings label={t('Flame graph settings')}>
+        <Rows {...props} drawn={drawn} />
+      </Settings>
+    </>
+  );
+}
+
+function Search({ events, settings, found }: Props): VNode {
+  const input = useRef<HTMLInputElement>(null);
+  const { search } = settings;
+  const soon = useMemo(
+    () =>
+      debounce(SEARCH_AFTER_MS, () => {
+        events.changed({ search: input.current?.value.trim() ?? '' });
+      }),
+    [events],
+  );
+  useLayoutEffect(() => {
+    if (input.current && input.current !== document.activeElement) input.current.value = search;
+  }, [search]);
+  return (
+    <span class="flame-searching">
+      <input
+        ref={input}
+        class="flame-search"
+        type="search"
+        placeholder={t('Search function or file')}
+        aria-label={t('Search the flame graph')}
+        maxLength={200}
+        onInput={soon}
+        onKeyDown={(event) => {
+          event.stopPropagation();
+          if (event.key === 'Enter') events.goToMatch(event.shiftKey ? -1 : 1);
+          else if (event.key === 'Escape') {
+            if (event.currentTarget.value === '') events.leave();
+            event.currentTarget.value = '';
+            soon();
+          } else return;
+          event.preventDefault();
+        }}
+      />
+      <span class="flame-matches" hidden={search === ''}>
+        <IconButton
+          name="up"
+          label={t('Previous match')}
+          press={() => {
+            events.goToMatch(-1);
+          }}
+        />
+        <IconButton
+          name="down"
+          label={t('Next match')}
+          press={() => {
+            events.goToMatch(1);
+          }}
+        />
+        <span class="flame-found muted" role="status">
+          {shorten(found, 200)}
+        </span>
+      </span>
+    </span>
+  );
+}
+
+/** What was done to single frames; a press takes it back. */
+function Chips({ settings, events }: Pick<Props, 'settings' | 'events'>): VNode {
+  const { focus, hidden, packages } = settings;
+  const chips: readonly (readonly [string, Partial<FlameSettings>])[] = [
+    ...(focus ? [[t('Only {0}', nameText(focus)), { focus: null }] as const] : []),
+    ...hidden.map(
+      (name) =>
+        [t('Without {0}', nameText(name)), { hidden: hidden.filter((other) => other !== name) }] as const,
+    ),
+    ...packages.map(
+      (name) => [t('{0} collapsed', name), { packages: packages.filter((other) => other !== name) }] as const,
+    ),
+  ];
+  return (
+    <span class="flame-chips">
+      {chips.map(([text, undo]) => (
+        <button
+          key={text}
+          type="button"
+          class="chip"
+          title={t('Take this back')}
+          onClick={() => {
+            events.changed(undo);
+          }}
+        >
+          <bdi>{shorten(text, 42)}</bdi> ×
+        </button>
+      ))}
+    </span>
+  );
+}
+
+function Rows(props: Props & { readonly drawn: boolean }): VNode {
+  const { events, settings, sided, attribution, without, drawn } = props;
+  const set = (part: Partial<FlameSettings>): void => {
+    events.changed(part);
+  };
+  return (
+    <>
+      {settings.form !== 'functions' && (
+        <SettingRow text={t('Direction')}>
+          <Choices
+            label={t('Direction')}
+            options={[
+              {
+                value: 'top_down',
+                text: t('Top-down'),
+                title: t('From the outermost caller to where memory is allocated'),
+              },
+              {
+                value: 'bottom_up',
+                text: t('Bottom-up'),
+                title: t('From where memory is allocated to its callers'),
+              },
+            ]}
+            value={settings.direction}
+            change={(direction) => {
+              set({ direction });
+            }}
+          />
+        </SettingRow>
+      )}
+      <SettingRow text={t('Merge by')}>
+        <Dropdown
+          label={t('Merge by')}
+          options={[
+            { value: 'function', text: t('Function') },
+            { value: 'line', text: t('Line') },
+          ]}
+          value={settings.merge}
+          change={(merge) => {
+            set({ merge });
+          }}
+        />
+      </SettingRow>
+      {!without.has('value') && (
+        <SettingRow text={t('Width')}>
+          <Dropdown
+            label={t('Width')}
+            options={[
+              { value: 'bytes', text: t('Bytes') },
+              { value: 'count', text: t('Allocations') },
+              { value: 'total', text: t('Bytes, whole run') },
+            ]}
+            value={settings.value}
+            change={(value) => {
+              set({ value });
+            }}
+          />
+        </SettingRow>
+      )}
+      {!without.has('order') && (
+        <SettingRow text={t('Order')}>
+          <Dropdown
+            label={t('Order')}
+            options={[
+              { value: 'value', text: t('Largest first') },
+              { value: 'time', text: t('Oldest first') },
+            ]}
+            value={settings.order}
+            change={(order) => {
+              set({ order });
+            }}
+          />
+        </SettingRow>
+      )}
+      {drawn && !sided && (
+        <SettingRow text={t('Colours')}>
+          <Dropdown
+            label={t('Colours')}
+            options={[
+              { value: 'package', text: t('Package') },
+              { value: 'value', text: t('Value') },
+            ]}
+            value={settings.colour}
+            change={(colour) => {
+              set({ colour });
+            }}
+          />
+        </SettingRow>
+      )}
+      <SettingRow text={t('Libraries')}>
+        <Toggle
+          text={t('Collapse libraries')}
+          title={t('Frames of a library that follow each other are one box')}
+          on={settings.collapse}
+          change={(collapse) => {
+            set({ collapse });
+          }}
+        />
+      </SettingRow>
+      <SettingRow text={t('Recursion')}>
+        <Toggle
+          text={t('Fold recursion')}
+          title={t('A function that calls itself is one box')}
+          on={settings.fold}
+          change={(fold) => {
+            set({ fold });
+          }}
+        />
+      </SettingRow>
+      <SettingRow text={t('Files')}>
+        <Toggle
+          text={t('Whole paths')}
+          title={t('Files by their whole path, not by the shortest end that distinguishes them')}
+          on={settings.wholePaths}
+          change={(wholePaths) => {
+            set({ wholePaths });
+          }}
+        />
+      </SettingRow>
+      {/* tables say what boxes have of their own; the details of a box that is drawn say by which rule */}
+      {!drawn && (
+        <SettingRow text={t('Charged to')}>
+          <AttributionChoice kept={attribution} />
+        </SettingRow>
+      )}
+    </>
+  );
+}

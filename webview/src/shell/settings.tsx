@@ -1,0 +1,131 @@
+// The settings of a pane, in a sheet that a button with a gear opens.
+
+import { render, type ComponentChild, type ComponentChildren, type VNode } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import { element } from '../widgets/dom';
+import { Icon } from '../widgets/icon';
+
+interface SettingsProps {
+  readonly label: string;
+  /** A `SettingRow` for each setting. */
+  readonly children: ComponentChildren;
+}
+
+/** A button, and the sheet that it opens. */
+export function Settings(props: SettingsProps): VNode {
+  return (
+    <span class="settings-slot">
+      <Sheet {...props} />
+    </span>
+  );
+}
+
+interface SettingProps {
+  readonly text: string;
+  readonly children: ComponentChild;
+}
+
+export function SettingRow({ text, children }: SettingProps): VNode {
+  return (
+    <div class="setting">
+      <span class="setting-name">{text}</span>
+      {children}
+    </div>
+  );
+}
+
+function Sheet({ label, children }: SettingsProps): VNode {
+  const opener = useRef<HTMLButtonElement>(null);
+  const sheet = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const [button, opened] = [opener.current, sheet.current];
+    const slot = button?.parentElement;
+    if (!button || !opened || !slot) return;
+    const toggled = (): void => {
+      const open = opened.matches(':popover-open');
+      button.setAttribute('aria-expanded', String(open));
+      if (!open) return;
+      place(opened, button);
+      [...opened.querySelectorAll<HTMLElement>('button, select, input')]
+        .find((control) => !control.closest('[hidden]'))
+        ?.focus();
+    };
+    // Escape closes the sheet and does nothing else, wherever in it the focus is.
+    const escaped = (event: KeyboardEvent): void => {
+      if (event.key !== 'Escape' || !opened.matches(':popover-open')) return;
+      opened.hidePopover();
+      button.focus();
+      event.preventDefault();
+      event.stopPropagation();
+    };
+    opened.addEventListener('toggle', toggled);
+    slot.addEventListener('keydown', escaped);
+    return () => {
+      opened.removeEventListener('toggle', toggled);
+      slot.removeEventListener('keydown', escaped);
+    };
+  }, []);
+  return (
+    <>
+      <button
+        ref={opener}
+        type="button"
+        class="icon-button settings-button"
+        title={label}
+        aria-label={label}
+        aria-haspopup="dialog"
+        aria-expanded="false"
+        onClick={() => {
+          sheet.current?.togglePopover();
+        }}
+      >
+        <Icon name="gear" />
+      </button>
+      <div ref={sheet} class="settings" role="dialog" popover="auto" aria-label={label}>
+        {children}
+      </div>
+    </>
+  );
+}
+
+export interface Setting {
+  readonly text: string;
+  readonly control: HTMLElement;
+}
+
+/** The same with controls that other code made; a row is gone while its control is hidden. */
+export function settingsButton(label: string, settings: readonly Setting[]): HTMLElement {
+  const slot = element('span', { class: 'settings-slot' });
+  render(
+    <Sheet label={label}>
+      {settings.map(({ text, control }) => (
+        <Placed key={text} text={text} control={control} />
+      ))}
+    </Sheet>,
+    slot,
+  );
+  return slot;
+}
+
+function Placed({ text, control }: Setting): VNode {
+  const root = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    root.current?.append(control);
+  }, [control]);
+  return (
+    <div ref={root} class="setting">
+      <span class="setting-name">{text}</span>
+    </div>
+  );
+}
+
+const MARGIN_PX = 4;
+
+/** Below the button, its end where the button's is, and within the window. */
+function place(sheet: HTMLElement, button: HTMLElement): void {
+  const { right, bottom, top } = button.getBoundingClientRect();
+  const { offsetWidth: width, offsetHeight: height } = sheet;
+  sheet.style.left = `${Math.max(right - width, MARGIN_PX)}px`;
+  const below = bottom + MARGIN_PX + height <= window.innerHeight;
+  sheet.style.top = `${below ? bottom + 2 : Math.max(top - height - 2, MARGIN_PX)}px`;
+}

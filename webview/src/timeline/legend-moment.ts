@@ -1,0 +1,38 @@
+// The moment that a legend, and the names in the picture, give figures of.
+
+import type { Geometry } from '../../../extension/shared/geometry';
+import type { DeviceInfo, MomentAnswer } from '../../../extension/shared/protocol.gen';
+import { count, time } from '../base/format';
+import { t } from '../base/l10n';
+import type { Axis } from '../shell/state';
+import { momentX } from './cursors';
+import type { Plot } from './plot';
+import { columnAt, highestColumn } from './scene/columns';
+
+export interface LegendMoment {
+  /** Of the picture. */
+  readonly column: number;
+  /** "At the peak", "At 1.2 s". */
+  readonly words: string;
+}
+
+/** The moment under the pointer, else of the cursor, else of the highest in view; null where no column is in view. */
+export function legendMoment(
+  plot: Pick<Plot, 'camera' | 'bounds'>,
+  g: Geometry,
+  device: DeviceInfo,
+  axis: Axis,
+  { hovered, picked }: { readonly hovered: number | null; readonly picked: MomentAnswer | null },
+): LegendMoment | null {
+  const column =
+    hovered ??
+    (picked && columnAt(g, momentX(picked, axis, plot.bounds.x0))) ??
+    highestColumn(g, plot.camera);
+  if (column === null) return null;
+  const moment = g.moment[column] ?? 0;
+  // without events there is one moment
+  if (device.events === 0) return { column, words: t('In the snapshot') };
+  if (moment === device.peak_moment) return { column, words: t('At the peak') };
+  const x = g.x0 + ((column + 0.5) / g.columns) * (g.x1 - g.x0);
+  return { column, words: axis === 'time' ? t('At {0}', time(x)) : t('At event {0}', count(moment)) };
+}

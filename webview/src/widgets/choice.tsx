@@ -1,0 +1,141 @@
+// One of a few: states side by side, or a list that drops down; and a button that is pressed or not.
+
+import { render, type VNode } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import { visible } from '../base/text';
+import { element } from './dom';
+
+export interface ChoiceOption<T extends string> {
+  readonly value: T;
+  readonly text: string;
+  readonly title?: string;
+  readonly disabled?: boolean;
+}
+
+interface ChoiceProps<T extends string> {
+  readonly label: string;
+  readonly options: readonly ChoiceOption<T>[];
+  /** Null where none of them holds. */
+  readonly value: T | null;
+  /** Called when another one is chosen. */
+  readonly change: (value: T) => void;
+}
+
+/** A few states side by side, one of which holds. */
+export function Choices<T extends string>(props: ChoiceProps<T>): VNode {
+  const { label } = props;
+  return (
+    <div class="choice" role="group" title={label} aria-label={label}>
+      <Buttons {...props} />
+    </div>
+  );
+}
+
+function Buttons<T extends string>({ options, value, change }: ChoiceProps<T>): VNode {
+  return (
+    <>
+      {options.map((each) => (
+        <button
+          key={each.value}
+          type="button"
+          title={visible(each.title ?? '')}
+          disabled={each.disabled ?? false}
+          aria-pressed={each.value === value}
+          onClick={() => {
+            if (each.value !== value) change(each.value);
+          }}
+        >
+          {visible(each.text)}
+        </button>
+      ))}
+    </>
+  );
+}
+
+/** A list that drops down. */
+export function Dropdown<T extends string>({ label, options, value, change }: ChoiceProps<T>): VNode {
+  const root = useRef<HTMLSelectElement>(null);
+  useLayoutEffect(() => {
+    // an owner that refuses a change draws the same again
+    if (root.current && value !== null) root.current.value = value;
+  });
+  return (
+    <select
+      ref={root}
+      class="dropdown"
+      title={label}
+      aria-label={label}
+      value={value ?? ''}
+      onChange={({ currentTarget }) => {
+        const chosen = options.find((each) => each.value === currentTarget.value);
+        if (chosen) change(chosen.value);
+      }}
+    >
+      {options.map((each) => (
+        <option key={each.value} value={each.value} disabled={each.disabled ?? false}>
+          {visible(each.text)}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+interface ToggleProps {
+  readonly text: string;
+  readonly title: string;
+  readonly on: boolean;
+  readonly change: (on: boolean) => void;
+}
+
+export function Toggle({ text, title, on, change }: ToggleProps): VNode {
+  return (
+    <button
+      type="button"
+      class="toggle"
+      title={title}
+      aria-pressed={on}
+      onClick={() => {
+        change(!on);
+      }}
+    >
+      {text}
+    </button>
+  );
+}
+
+/** Choices among elements that other code made. */
+export class Choice<T extends string> {
+  readonly root: HTMLElement;
+  private value: T | null = null;
+  private readonly disabled = new Set<T>();
+
+  /** `change` is called when another one is pressed; `set` shows the current one. */
+  constructor(
+    private readonly label: string,
+    private readonly options: readonly ChoiceOption<T>[],
+    private readonly change: (value: T) => void,
+  ) {
+    this.root = element('div', {
+      ...{ class: 'choice', role: 'group', title: label, attributes: { 'aria-label': label } },
+    });
+    this.draw();
+  }
+
+  /** Null where none of them holds. */
+  set(value: T | null): void {
+    this.value = value;
+    this.draw();
+  }
+
+  enable(value: T, enabled: boolean): void {
+    if (enabled) this.disabled.delete(value);
+    else this.disabled.add(value);
+    this.draw();
+  }
+
+  private draw(): void {
+    const options = this.options.map((each) => ({ ...each, disabled: this.disabled.has(each.value) }));
+    const { label, value, change } = this;
+    render(<Buttons label={label} options={options} value={value} change={change} />, this.root);
+  }
+}

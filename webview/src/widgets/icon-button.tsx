@@ -1,0 +1,33 @@
+// A button that shows an icon, as a component.
+
+import type { VNode } from 'preact';
+import type { IconName } from './dom';
+import { Icon } from './icon';
+
+interface IconButtonProps {
+  readonly icon: IconName;
+  /** Its name and, with the key, its tooltip. */
+  readonly label: string;
+  readonly press: (event: MouseEvent) => void;
+  /** The key that does the same. */
+  readonly keys?: string;
+  /** A class besides that of such buttons. */
+  readonly class?: string;
+  readonly tabIndex?: number;
+}
+
+export function IconButton({ icon, label, press, keys = '', ...rest }: IconButtonProps): VNode {
+  return (
+    <button
+      type="button"
+      class={rest.class === undefined ? 'icon-button' : `icon-button ${rest.class}`}
+      title={keys === '' ? label : `${label} (${keys})`}
+      aria-label={label}
+      {...(keys === '' ? {} : { 'aria-keyshortcuts': keys })}
+      {...(rest.tabIndex === undefined ? {} : { tabIndex: rest.tabIndex })}
+      onClick={press}
+    >
+      <Icon name={icon} />
+    </button>
+  );
+}
