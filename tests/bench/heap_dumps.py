@@ -5,6 +5,7 @@ aren't: ``MEMLENS_DEVTOOLS`` is the unpacked npm package chrome-devtools-fronten
 org-netbeans-lib-profiler, ``MEMLENS_SHARK`` the jars of LeakCanary's shark, joined as a class path is.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -115,17 +116,30 @@ def heap_dumps(folder: Path, names: Sequence[str] = ()) -> dict[str, Any]:
     return found
 
 
-def answers(path: Path, cache: Path, folder: Path) -> dict[str, list[float]]:
-    """Milliseconds of questions to an archive, in a server that was just started, and of its opening."""
-    rng, took = random.Random(4), {name: list[float]() for name in ANSWERS}
+def busy_ms(process: int) -> float:
+    """Processor milliseconds of all threads that a process has, on Linux; else 0."""
+    total = 0.0
+    for thread in Path(f"/proc/{process}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):
+            total += int(thread.read_text().split()[0]) / 1e6
+    return total
+
+
+def answers(path: Path, cache: Path, folder: Path) -> dict[str, list[tuple[float, float]]]:
+    """Milliseconds of questions to an archive, in a server that was just started, and of its opening.
+
+    Of each question as it is waited for, and of the server's processor time.
+    """
+    rng, took = random.Random(4), {name: list[tuple[float, float]]() for name in ANSWERS}
     whole = {"filter": "", "reverse": False, "offset": 0, "limit": 100}
     with LspClient() as client:
         client.start(folder, {"cache_directory": str(cache)})
 
         def ask(name: str, method: str, params: dict[str, Any]) -> Any:
+            before = busy_ms(client.process.pid)
             pending = client.send(method, params)
             answer = pending.result(600)
-            took[name].append(pending.took_s * 1000)
+            took[name].append((pending.took_s * 1000, busy_ms(client.process.pid) - before))
             return answer
 
         opened = ask("open", "memlens/open", {"path": str(path), "view": "bench"})
@@ -133,7 +147,8 @@ def answers(path: Path, cache: Path, folder: Path) -> dict[str, list[float]]:
         objects = opened["info"]["objects"]
         listed = {**of, **whole, "by": "package", "package": None, "order": "count"}
         types = ask("open", "memlens/heapTypes", listed)["rows"]
-        took["open"] = [sum(took["open"])]
+        first, second = took["open"]
+        took["open"] = [(first[0] + second[0], first[1] + second[1])]
         for _ in range(ROUNDS):
             one = {**of, "object": rng.randrange(objects)}
             page = {"offset": 0, "limit": 100}
@@ -183,8 +198,10 @@ def heap_rows(found: dict[str, Any]) -> list[Row]:
             reached = f"{figures['cpu_s']:.1f} s CPU, memory {peak}, without the peer"
         rows.append((f"{work.what}: to archive, against {work.peer_name}", must, aim, reached))
         for name, (what, least, goal) in ANSWERS.items():
-            values = sorted(figures["answers_ms"][name])
-            rows.append((f"{work.what}: {what}", least, goal, f"{values[int(0.95 * len(values))]:.1f} ms"))
+            waited, busy = (sorted(values) for values in zip(*figures["answers_ms"][name], strict=True))
+            place = int(0.95 * len(waited))
+            reached = f"{waited[place]:.1f} ms, of the processor {busy[place]:.1f} ms"
+            rows.append((f"{work.what}: {what}", least, goal, reached))
     for what, work_of, least, goal in (
         (
             "compact",
@@ -208,6 +225,6 @@ if __name__ == "__main__":
     place = Path(sys.argv[1])
     place.mkdir(parents=True, exist_ok=True)
     measures = heap_dumps(place, sys.argv[2:])
-    print(json.dumps({name: {key: value for key, value in row.items() if key != "runs"}
+    print(json.dumps({name: {key: value for key, value in row.items() if key not in ("runs", "answers_ms")}
                       for name, row in measures.items()}, indent=1))  # fmt: skip
     print("\n".join(" | ".join(row) for row in heap_rows(measures)))

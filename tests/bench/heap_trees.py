@@ -9,6 +9,7 @@ heap's addresses are. A graph has besides a reference from each object to one ne
 """
 
 import json
+import mmap
 import os
 import sys
 import tempfile
@@ -114,8 +115,9 @@ def references(folder: Path, objects: int) -> None:
 
 
 def opened(folder: Path, name: str, kind: Any) -> Rows:
-    """A column for reading."""
-    return np.asarray(np.memmap(folder / name, kind, "r"))
+    """A column for reading, mapped as an archive's are, so that its memory can be given back."""
+    with (folder / name).open("rb") as file:
+        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), kind)
 
 
 def work(what: str, objects: int, folder: Path) -> None:
@@ -123,7 +125,7 @@ def work(what: str, objects: int, folder: Path) -> None:
     from memlens.kernels.graph import dominators as kernel
     from memlens.kernels.graph.walk import referrers
     from memlens.store.objects.compact import Dominated, compact_tree
-    from memlens.store.objects.room import Room
+    from memlens.store.objects.room import Room, let_go
 
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         room = Room(Path(scratch), 0)
@@ -138,16 +140,19 @@ def work(what: str, objects: int, folder: Path) -> None:
             return
         start = opened(folder, "start", np.uint64)
         target = opened(folder, "target", np.uint32)[: int(start[-1])]
-        kind, retains = room(len(target), np.uint8), np.ones(256, np.uint8)
+        kind, retains = np.empty(0, np.uint8), np.ones(256, np.uint8)
         order, idom = room(objects + 1, np.uint32), room(objects + 1, np.uint32)
 
         def turned() -> tuple[Rows, Rows, Rows]:
-            back = room(objects + 1, np.uint64), room(len(target), np.uint32), room(len(target), np.uint8)
+            back = room(objects + 1, np.uint64), room(len(target), np.uint32), kind
             referrers(start, target, kind, *back)
+            # dominators need only these from here on
+            for column in (start, target):
+                let_go(column, 0, len(column))
             return back
 
         found, _, _ = kernel.dominators(
-            start, target, kind[:0], retains, np.zeros(1, np.uint32), -1, False, turned, order, idom, room
+            start, target, kind, retains, np.zeros(1, np.uint32), -1, False, turned, order, idom, room
         )
         retained = room(found, np.uint64)
         kernel.retained_sizes(

@@ -1,15 +1,18 @@
 """Memlens' dump of a Python heap beside guppy3, objgraph and PyHeap, each in a process of its own with equal objects.
 
-``python tests/bench/python_heaps.py [--objects N] [--python PATH] [--pyheap FILE]``: PATH is a Python that has guppy3
-and objgraph, FILE PyHeap's ``dumper_inferior.py``. Prints CPU seconds, how much the process grew at most, and how many
-objects each found. objgraph counts only what the collector knows, and writes nothing, as guppy3.
+``python tests/bench/python_heaps.py [N]`` makes N instances of a class and prints CPU seconds, how much the process
+grew at most, and how many objects each found. Peers are left out where they aren't: ``MEMLENS_PYTHON_PEERS`` is a
+Python that has guppy3 and objgraph, ``MEMLENS_PYHEAP`` PyHeap's ``dumper_inferior.py``. objgraph counts only what the
+collector knows, and writes nothing, as guppy3.
 """
 
-import argparse
+import json
+import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 LIBRARY = Path(__file__).parents[2] / "pyserver"
 
@@ -53,26 +56,40 @@ exec(compile(source, "pyheap", "exec"), given); found["said"] = given["result"].
 }  # fmt: skip
 
 
-def main() -> None:
-    """Run each peer that is there."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--objects", type=int, default=100_000)
-    parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--pyheap", type=Path)
-    options = parser.parse_args()
+def python_heaps(instances: int = 50_000) -> dict[str, dict[str, Any]]:
+    """What each of those that are there took and found, Memlens first."""
+    peers, pyheap = os.environ.get("MEMLENS_PYTHON_PEERS"), os.environ.get("MEMLENS_PYHEAP")
+    there = {"memlens": True, "guppy3": peers, "objgraph": peers, "pyheap": pyheap}
+    found: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, (imports, work) in WORK.items():
-            if name == "pyheap" and options.pyheap is None:
+            if not there[name]:
                 continue
-            names = {"library": str(LIBRARY), "out": str(Path(folder, "out")), "pyheap": str(options.pyheap)}
+            names = {"library": str(LIBRARY), "out": str(Path(folder, "out")), "pyheap": str(pyheap)}
             program = PROGRAM.replace("{imports}", imports.format(**names)).replace(
                 "{work}", work.format(**names)
             )
-            command = [options.python, "-c", program, str(options.objects)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            said = [line for line in done.stdout.splitlines() if line.startswith("FOUND")]
-            sys.stdout.write(f"{name:>10}  {said[0].removeprefix('FOUND') if said else done.stderr[-300:]}\n")
+            # all of them run in one Python, so that objects are the same
+            command = [peers or sys.executable, "-c", program, str(instances)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            (said,) = (line for line in done.stdout.splitlines() if line.startswith("FOUND"))
+            found[name] = json.loads(said.removeprefix("FOUND")) | {"instances": instances}
+    return found
+
+
+def python_rows(found: dict[str, dict[str, Any]]) -> list[tuple[str, str, str, str]]:
+    """Rows of the table of figures: work, must, aim, reached."""
+    rows = []
+    for name, figures in found.items():
+        objects = figures.get("objects")
+        listed = figures.get("said", "") if objects is None else f"{objects:,} objects"
+        reached = f"{figures['cpu_s']:.1f} s CPU, grown by {figures['grown_mib']:.0f} MiB, {listed}"
+        rows.append(
+            (f"a Python program with {figures['instances']:,} instances of a class: {name}", "", "", reached)
+        )
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    for each in python_rows(python_heaps(int(sys.argv[1]) if len(sys.argv) > 1 else 50_000)):
+        print(" | ".join(each))

@@ -27,6 +27,7 @@ from tests.bench.beside import ingest_beside  # noqa: E402
 from tests.bench.generate import generate  # noqa: E402
 from tests.bench.heap_dumps import heap_dumps, heap_rows  # noqa: E402
 from tests.bench.profiles import profile_rows, profiles  # noqa: E402
+from tests.bench.python_heaps import python_heaps, python_rows  # noqa: E402
 from tests.python.lsp_client import LspClient  # noqa: E402
 
 PICKLE_LOAD = (
@@ -292,6 +293,8 @@ def table(results: dict[str, Any]) -> str:
         row(*values)
     for values in heap_rows(results.get("heap_dumps", {})):
         row(*values)
+    for values in python_rows(results.get("python_heaps", {})):
+        row(*values)
     drawn = results.get("webview")
     if drawn:
         row(f"pan and zoom, {drawn['bands']:,} bands, scripting a frame ({drawn['renderer']})", "8 ms", "4 ms",
@@ -341,6 +344,7 @@ def main() -> None:
         if not options.quick:
             results["profiles"] = timed("profiles", partial(profiles, folder, options.rounds))
             results["heap_dumps"] = timed("heap dumps", partial(heap_dumps, folder))
+            results["python_heaps"] = timed("heaps of Python", python_heaps)
     if not options.no_webview:
         results["webview"] = timed("drawing", partial(webview, 20_000))
         results["flame"] = timed("drawing flame graphs", partial(flame_drawing, 100_000))

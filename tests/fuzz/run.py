@@ -1,5 +1,6 @@
-"""``npm run fuzz``: atheris and hypothesis over every target for a bounded time, the kernels under sanitizers where
-clang is there.
+"""``npm run fuzz``: atheris and hypothesis over every target for a bounded time, the kernels under sanitizers.
+
+With clang the kernels also guide the fuzzer to new code; with gcc Python's code alone does.
 
     npm run fuzz -- [--seconds 60] [--target file] [--keep]
     npm run fuzz -- --target file --input FILE
@@ -24,7 +25,7 @@ PYSERVER = ROOT / "pyserver"
 CORPUS = Path(__file__).parent / "corpus"
 PLACE = ROOT / ".cache" / "fuzz"
 ATHERIS = Path(__file__).parent / "requirements.txt"
-SANITIZERS = "address,undefined,fuzzer-no-link"
+SANITIZERS = "address,undefined"
 
 TARGETS = ("file", "archive", "filter", "heaptrack")
 LARGEST = {"file": 65_536, "archive": 800, "filter": 512, "heaptrack": 16_384}
@@ -88,10 +89,10 @@ def _atheris() -> Path:
 
 
 def _kernels() -> Path | None:
-    """A copy of the package with its kernels compiled for the fuzzer; None without clang."""
-    clang = shutil.which("clang")
-    if clang is None:
-        print("no clang: the kernels run as they are, and guide nothing")
+    """A copy of the package with its kernels compiled for the fuzzer; None without a compiler that knows how."""
+    compiler = _compiler()
+    if compiler is None:
+        print("neither clang nor gcc: the kernels run as they are, and guide nothing")
         return None
     copy = PLACE / "pyserver"
     shutil.copytree(
@@ -100,13 +101,35 @@ def _kernels() -> Path | None:
         dirs_exist_ok=True,
         ignore=shutil.ignore_patterns("*.so", "build", "__pycache__", "*.egg-info"),
     )
-    print(f"compiling the kernels with -fsanitize={SANITIZERS}")
+    sanitizers = f"{SANITIZERS},fuzzer-no-link" if _is_clang(compiler) else SANITIZERS
+    left_out = "function,vptr" if _is_clang(compiler) else "vptr"
+    print(f"compiling the kernels with {compiler} -fsanitize={sanitizers}")
     # signed overflow is defined by -fwrapv, with which CPython itself is compiled
-    flags = f"-fsanitize={SANITIZERS} -fno-sanitize=function,vptr -fno-omit-frame-pointer -fwrapv -g1"
-    environment = {**os.environ, "CC": clang, "CFLAGS": flags, "LDSHARED": f"{clang} -shared"}
+    flags = f"-fsanitize={sanitizers} -fno-sanitize={left_out} -fno-omit-frame-pointer -fwrapv -g1"
+    environment = {**os.environ, "CC": compiler, "CFLAGS": flags, "LDSHARED": f"{compiler} -shared"}
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
     subprocess.run(command, cwd=copy, env=environment, check=True)
     return copy
+
+
+def _compiler() -> str | None:
+    return shutil.which("clang") or shutil.which("gcc")
+
+
+def _is_clang(compiler: str) -> bool:
+    return Path(compiler).name == "clang"
+
+
+def _sanitizer(site: Path) -> str:
+    """What must be loaded before Python, which isn't compiled with sanitizers itself."""
+    compiler = _compiler()
+    if compiler is None or _is_clang(compiler):
+        return str(site / "asan_with_fuzzer.so")
+    asked = [
+        subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True)
+        for name in ("libasan.so", "libubsan.so")
+    ]
+    return " ".join(answer.stdout.strip() for answer in asked)
 
 
 def _environment(site: Path, kernels: Path | None) -> dict[str, str]:
@@ -114,7 +137,7 @@ def _environment(site: Path, kernels: Path | None) -> dict[str, str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
     if kernels is not None:
         environment |= {
-            "LD_PRELOAD": str(site / "asan_with_fuzzer.so"),
+            "LD_PRELOAD": _sanitizer(site),
             # Python keeps what it has until it ends; arenas of its own would hide reads after the end of a block
             "ASAN_OPTIONS": "detect_leaks=0:handle_sigbus=0:allocator_may_return_null=1",
             "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",

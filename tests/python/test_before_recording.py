@@ -148,7 +148,7 @@ def test_a_recording_without_its_first_half(opened: Opened, tmp_path: Path, path
             assert as_read(own.freed) == tuple(
                 (frame.file, frame.line, frame.function) for frame in stack(snapshot, row).freed_frames
             )
-    if oracle.frees_tell_their_allocations(whole):
+    if oracle.frees_repeat_their_stacks(whole):
         # frees that repeat stacks provide all of them
         assert known == sum(bool(own.frames) for own in truth.values()) > 0
 

@@ -114,8 +114,8 @@ def test_reports_and_the_command_line_have_them(opened: Opened, sample: Path, ca
     assert "<h2>Bookmarks</h2>" in page
     assert "&lt;b&gt;|`note` *&amp;" in page
     folder = ["--cache-dir", cache.folder]
-    (told,) = json.loads(memlens("bookmarks", sample, "--json", *folder).stdout)["bookmarks"]
-    assert (told["note"], told["at"]["moment"], told["allocation"]["allocation"]) == (NASTY, 3, 2)
+    (shown,) = json.loads(memlens("bookmarks", sample, "--json", *folder).stdout)["bookmarks"]
+    assert (shown["note"], shown["at"]["moment"], shown["allocation"]["allocation"]) == (NASTY, 3, 2)
     said = memlens("bookmarks", sample, *folder).stdout
     assert "event 3: <b>|`note` *&" in said
     assert "\u202e" not in said

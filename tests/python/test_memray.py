@@ -365,7 +365,7 @@ with memray.Tracker(sys.argv[1]):
             for each in high:
                 ctypes.pythonapi.PyMem_RawFree(ctypes.c_void_p(each))
     mmap.mmap(-1, PAGE).close()
-os._exit(0)  # what the objects would unmap now is somebody else's
+os._exit(0)  # the objects must not unmap what others own now
 """
 
 REPLAY = """

@@ -44,6 +44,18 @@ def test_whatever_the_manifest_names_is_shipped() -> None:
         assert any(name.startswith(folder) for folder in folders)
 
 
+def test_snippets_are_offered_by_their_prefix_and_those_of_python_are_python() -> None:
+    snippets = json.loads((ROOT / "package.json").read_text("utf-8"))["contributes"]["snippets"]
+    for language, path in ((each["language"], each["path"]) for each in snippets):
+        for snippet in json.loads((ROOT / path).read_text("utf-8")).values():
+            assert snippet["prefix"].startswith("memlens-")
+            assert snippet["description"]
+            body = re.sub(r"\$\{\d+:([^}]*)\}", r"\1", "\n".join(snippet["body"]))
+            assert "${" not in body.replace("\\${", "")
+            if language == "python":
+                compile(body, path, "exec")
+
+
 def test_readme_has_pictures_and_badges_where_they_can_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     assert readme.count("![") > 10

@@ -110,7 +110,7 @@ def test_the_readme_is_short_and_leads_to_every_page() -> None:
     assert {f"docs/{path.name}" for path in PAGES if path.parent.name == "docs"} <= links
 
 
-def test_terms_are_told_apart() -> None:
+def test_terms_are_distinguished() -> None:
     """No term stands twice in the table."""
     rows = re.findall(r"^\| ([^|]+) \| [^|]+ \| [^|]* \|$", PAGES[ROOT / "docs" / "terms.md"], re.MULTILINE)
     terms = [term for row in rows if row != "term" and set(row) != {"-"} for term in row.split(", ")]

@@ -207,6 +207,41 @@ def test_maps_that_no_bundler_writes(tmp_path: Path) -> None:
     assert SourceMaps().of(str(script)) is None
 
 
+def test_maps_in_sections(tmp_path: Path) -> None:
+    """Two bundles in one script, the second in the middle of its third line."""
+    script, path = tmp_path / "a.js", tmp_path / "a.js.map"
+    script.write_text("code")
+
+    def section(line: int, column: int, *segments_of_lines: str, **more: Any) -> dict[str, Any]:
+        own = json.loads(map_file(";".join(segments_of_lines), "one.ts", "two.ts", **more))
+        return {"offset": {"line": line, "column": column}, "map": own}
+
+    def found(*sections: dict[str, Any], version: int = 3) -> SourceMap | None:
+        path.write_text(json.dumps({"version": version, "sections": sections}))
+        return SourceMaps().of(str(script))
+
+    first = section(0, 0, vlq(0, 0, 6, 0), "", vlq(4, 1, 2, 0))
+    second = section(2, 10, vlq(5, 1, 1, 0), vlq(3, 0, 1, 0), sourceRoot="lib")
+    mapped = found(first, second)
+    assert mapped is not None
+    one, two = str(tmp_path / "one.ts"), str(tmp_path / "two.ts")
+    lib_two = str(tmp_path / "lib" / "two.ts")
+    for place, expected in {
+        (0, 0): (one, 7), (0, 900): (one, 7), (1, 0): None, (2, 3): None, (2, 4): (two, 9), (2, 9): (two, 9),
+        # the section has begun, and nothing of it yet
+        (2, 14): None, (2, 15): (lib_two, 2), (3, 2): None, (3, 3): (lib_two, 3),
+    }.items():  # fmt: skip
+        assert mapped.original(*place) == expected, place
+    wrong = section(2, 0, "!")
+    beyond = section(2**31, 0, "AAAA")
+    url = {"offset": {"line": 0, "column": 0}, "url": "other.map"}
+    for each in (wrong, beyond, section(-1, 0, "AAAA"), section(0, 2**31 - 1, "CAAA"), url):
+        assert found(first, each) is None
+    assert found() is None
+    assert found(first, version=2) is None
+    assert found(*[first] * 10_001) is None
+
+
 def test_paths_of_sources(tmp_path: Path) -> None:
     script = tmp_path / "a.js"
     script.write_text("code")

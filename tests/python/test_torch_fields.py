@@ -244,7 +244,7 @@ def module_paths(snapshot: Snapshot) -> list[str]:
 
 
 def test_modules_that_fx_nodes_record(opened: Opened, tmp_path: Path) -> None:
-    """Every form that ``nn_module_stack`` is written in, and what is none of them."""
+    """Every form that ``nn_module_stack`` is written in, and values in no such form."""
     caller = frame("/v/site-packages/torch/nn/modules/module.py", 1790, "_call_impl")
     outer = [frame("/p/net.py", 8, "forward"), caller, MAIN]
     dynamo = {

@@ -43,7 +43,7 @@ TEXTS = {
 
 
 def fits(field: str, value: Any) -> bool:
-    """Whether a value of ``ODD`` is none that is odd there."""
+    """Whether a value of ``ODD`` is a plain one in that field."""
     if field in TEXTS:
         return isinstance(value, str)
     if field in ("frames", "forward_frames", "blocks", "history"):

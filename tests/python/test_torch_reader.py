@@ -259,7 +259,7 @@ def test_no_number_has_two_notices(opened: Opened, path: Path) -> None:
 
 def test_times_never_run_back_and_two_devices_may_share_a_trace(opened: Opened, tmp_path: Path) -> None:
     chance = random.Random(5)
-    # 0 is an event without a time; more events than are settled at a time
+    # 0 is an event without a time; more events than are put in order at a time
     times = [
         0,
         0,
@@ -617,7 +617,7 @@ def test_small_files_stay_small(name: str, tmp_path: Path) -> None:
 
 
 def test_odd_but_readable(opened: Opened, tmp_path: Path) -> None:
-    """Many unknown actions, a size that is none, a name that is no place, times that start late."""
+    """Many unknown actions, a size below 0, a name without a place, times that start late."""
     trace = [event(f"action {i}", 0, -1) for i in range(300)]
     trace.append(
         event(

@@ -1,4 +1,4 @@
-"""``memlens bookmarks``: the moments of a trace that somebody keeps, with their notes."""
+"""``memlens bookmarks``: the moments of a trace that were bookmarked, with their notes."""
 
 import argparse
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from memlens.formats.containers import Source
 from memlens.formats.gcdump_file import MAGIC, GcDump, read_file
+from memlens.formats.graph_notices import counted_notices
 from memlens.formats.scanning import run_through
 from memlens.kernels.readers import gcdump as kernel
 from memlens.model.graph import (
@@ -209,9 +210,7 @@ def _notices(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> list[Notice]:
                 "broken-nodes", f"Nodes whose record is damaged, which are shown as empty: {nodes.broken:,}."
             )
         )
-    if nodes.dangling:
-        message = f"References to objects that are not in the file, which are left out: {nodes.dangling:,}."
-        notices.append(Notice("dangling", message))
+    notices += counted_notices(dangling=nodes.dangling)
     if not cut and nodes.total_bytes != dump.total_bytes:
         message = (
             f"The objects' sizes add up to {format_bytes(nodes.total_bytes)}, but the file says "

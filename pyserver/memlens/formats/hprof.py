@@ -19,6 +19,7 @@ import numpy as np
 from memlens.errors import BadRequestError
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.graph_notices import counted_notices
 from memlens.formats.hprof_roots import HELD_KINDS, ROOT_KINDS, Roots
 from memlens.formats.hprof_stacks import Stacks
 from memlens.formats.hprof_types import TYPE_KINDS, types_of
@@ -246,25 +247,11 @@ def _notices(references: hprof_references.References) -> list[Notice]:
             f"{format_bytes(objects.alignment)}, as Eclipse MAT has it: the file doesn't have them."
         )
         notices.append(Notice("inferred-sizes", message))
-    for code, count, message in (
-        (
-            "dangling",
-            references.dangling,
-            "References to objects that are not in the file, which are left out: {}.",
-        ),
-        (
-            "duplicate-ids",
-            objects.duplicates,
-            "Objects with the address of an earlier one: {}. References lead to it.",
-        ),
-        (
-            "short-instances",
-            references.short_instances,
-            "Objects that are shorter than their class's fields: {}.",
-        ),
-        ("unknown-classes", references.unknown_classes, "Objects whose class is not in the file: {}."),
-        ("shortened-texts", references.shortened_texts, "Strings that are shown without their end: {}."),
-    ):
-        if count:
-            notices.append(Notice(code, message.format(f"{count:,}")))
+    notices += counted_notices(
+        dangling=references.dangling,
+        duplicate_ids=objects.duplicates,
+        short_instances=references.short_instances,
+        unknown_classes=references.unknown_classes,
+        shortened_texts=references.shortened_texts,
+    )
     return notices

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.graph_notices import counted_notices
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import Numbers
 from memlens.kernels.readers import python_heap as kernel
@@ -132,18 +133,5 @@ def notices_of(objects: kernel.Heap, *, cut: bool) -> list[Notice]:
             "unreachable or retained may not be."
         )
         notices.append(Notice("cut-file", message))
-    for code, count, message in (
-        (
-            "dangling",
-            objects.dangling,
-            "References to objects that are not in the file, which are left out: {}.",
-        ),
-        (
-            "duplicate-ids",
-            objects.duplicates,
-            "Objects with the address of an earlier one: {}. References lead to it.",
-        ),
-    ):
-        if count:
-            notices.append(Notice(code, message.format(f"{count:,}")))
+    notices += counted_notices(dangling=objects.dangling, duplicate_ids=objects.duplicates)
     return notices

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.graph_notices import counted_notices
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import Numbers, distinct_frames
 from memlens.kernels.readers import ruby_json as kernel
@@ -205,22 +206,12 @@ def _notices(lines: kernel.Lines, *, cut: bool, traced: bool) -> list[Notice]:
             "missing, so what seems unreachable or retained may not be."
         )
         notices.append(Notice("cut-file", message))
-    for code, count, message in (
-        ("bad-lines", lines.bad_lines, "Lines that are no objects, which are left out: {}."),
-        (
-            "dangling",
-            lines.dangling,
-            "References to objects that are not in the file, which are left out: {}.",
-        ),
-        (
-            "duplicate-ids",
-            lines.duplicates,
-            "Objects with the address of an earlier one: {}. References lead to it.",
-        ),
-        ("shortened-texts", lines.shortened, "Strings that are shown without their end: {}."),
-    ):
-        if count:
-            notices.append(Notice(code, message.format(f"{count:,}")))
+    notices += counted_notices(
+        bad_lines=lines.bad_lines,
+        dangling=lines.dangling,
+        duplicate_ids=lines.duplicates,
+        shortened_texts=lines.shortened,
+    )
     if not traced:
         message = (
             "The dump does not have where objects were allocated: ObjectSpace.trace_object_allocations_start was not "

@@ -1,9 +1,9 @@
 """Source maps: from a line and column of a bundled script to the line that somebody wrote.
 
-Source of the format: ECMA-426. A script's map is the file that its last ``//# sourceMappingURL=`` names beside it, a
-``data:`` URL there, or else the script's own name with ``.map``. Scripts are looked for where they ran, and by the end
-of their path in the folders of sources that the user has. What is on other machines is never asked for, and a map that
-is too large or not as the standard has it counts as none.
+Source of the format: ECMA-426, also with maps in sections, as bundles of bundles have. A script's map is the file that
+its last ``//# sourceMappingURL=`` names beside it, a ``data:`` URL there, or else the script's own name with ``.map``.
+Scripts are looked for where they ran, and by the end of their path in the folders of sources that the user has. What is
+on other machines is never asked for, and a map that is too large or not as the standard has it counts as none.
 """
 
 import base64
@@ -13,13 +13,13 @@ import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import unquote
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from memlens.kernels.readers.source_map import segments
 
@@ -27,6 +27,9 @@ MOST_BYTES = 32 << 20
 """Of a map, and of a script whose end is looked at for one."""
 _MOST_SOURCES = 100_000
 _MOST_MAPS = 1_000
+_VERSION = 3
+_MOST_SECTIONS = 10_000
+_MOST_OFFSET = 2**31 - 1
 _TAIL_BYTES = 4 << 10
 _MOST_PARTS = 12
 
@@ -42,10 +45,31 @@ Original = tuple[str, int]
 
 
 class _Map(Struct):
-    version: int
+    """A map; one within a section may lack its version."""
+
     sources: list[str | None]
     mappings: str
+    version: int = _VERSION
     source_root: str | None = msgspec.field(name="sourceRoot", default=None)
+
+
+class _Offset(Struct):
+    """Where a section begins in the script, from 0; the column is that of its first line."""
+
+    line: Annotated[int, Meta(ge=0, le=_MOST_OFFSET)]
+    column: Annotated[int, Meta(ge=0, le=_MOST_OFFSET)]
+
+
+class _Section(Struct):
+    offset: _Offset
+    map: _Map
+
+
+class _File(Struct):
+    """A file: a map, or sections that have one each."""
+
+    version: int
+    sections: list[_Section] | None = None
 
 
 class SourceMap:
@@ -120,7 +144,7 @@ def _beside(path: Path, script: str) -> SourceMap | None:
 
 
 def _content(path: Path) -> bytes | None:
-    """A regular file's bytes; None if it is none, or too large."""
+    """The bytes of a regular file; None for anything else, and for one that is too large."""
     try:
         # of what waits for a writer or never ends nothing is opened
         found = path.stat()
@@ -132,7 +156,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _tail(path: Path, count: int) -> bytes:
-    """The end of a regular file, nothing if it is none."""
+    """The end of a regular file; empty for anything else."""
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
@@ -156,20 +180,37 @@ def _url(path: Path) -> bytes:
 
 
 def _parsed(data: bytes, script: str) -> SourceMap | None:
+    text = data.removeprefix(b")]}'\n")
     try:
-        found = msgspec.json.decode(data.removeprefix(b")]}'\n"), type=_Map)
+        file = msgspec.json.decode(text, type=_File)
+        parts = file.sections or [_Section(_Offset(0, 0), msgspec.json.decode(text, type=_Map))]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    if found.version != 3 or len(found.sources) > _MOST_SOURCES:
+    sizes = [len(part.map.sources) for part in parts]
+    if file.version != _VERSION or len(sizes) > _MOST_SECTIONS or sum(sizes) > _MOST_SOURCES:
         return None
-    rows: Any = segments(found.mappings.encode(), len(found.sources))
-    if rows is None:
+    sources: list[str] = []
+    tables = [_table(part, sources, script) for part in parts]
+    known = [table for table in tables if table is not None]
+    if len(known) < len(parts) or sum(map(len, known)) == len(parts):
         return None
-    table = np.asarray(rows).reshape(-1, 4)
-    if not len(table):
-        return None
+    return SourceMap(sources, np.concatenate(known))
+
+
+def _table(part: _Section, sources: list[str], script: str) -> npt.NDArray[np.uint32] | None:
+    """The rows of a section, whose sources are added to ``sources``; None if its mappings are wrong."""
+    found, first = part.map, len(sources)
     root = found.source_root or ""
-    return SourceMap([_source(script, root, source or "") for source in found.sources], table)
+    sources += [_source(script, root, source or "") for source in found.sources]
+    rows: Any = segments(found.mappings.encode(), len(found.sources))
+    if rows is None or found.version != _VERSION:
+        return None
+    # what was mapped before the section ends where it begins
+    table = np.append(np.zeros(4, np.int64), np.asarray(rows)).reshape(-1, 4)
+    table[table[:, 0] == 0, 1] += part.offset.column
+    table[:, 0] += part.offset.line
+    table[table[:, 2] != 0, 2] += first
+    return None if int(table[:, :2].max()) > _MOST_OFFSET else table.astype(np.uint32)
 
 
 def _source(script: str, root: str, source: str) -> str:

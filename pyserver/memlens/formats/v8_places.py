@@ -65,27 +65,29 @@ class _Frames:
         self._texts = texts
         self._maps = maps
         self._numbers: Numbers[SourceFrame] = Numbers()
-        self._paths: dict[int, str] = {}
+        self._scripts: dict[int, tuple[str, SourceMap | None]] = {}
 
     def number(self, name: int, script: int, line: int, column: int = 0) -> int:
         """The number of a frame whose function and script are texts; line and column count from 1.
 
         Where the script has a source map, the frame is on the line that somebody wrote.
         """
-        path, mapped = self._path(script), self.mapped(script)
+        path, mapped = self._script(script)
         if mapped is not None and line > 0:
             path, line = mapped.original(line - 1, max(column - 1, 0)) or (path, line)
         return self._numbers[profiled_frame(path, line, self._texts[name] or _ANONYMOUS)]
 
     def mapped(self, script: int) -> SourceMap | None:
         """The source map of a script that is a text."""
-        return self._maps.of(self._path(script))
+        return self._script(script)[1]
 
-    def _path(self, script: int) -> str:
-        path = self._paths.get(script)
-        if path is None:
-            path = self._paths[script] = path_of(self._texts[script])
-        return path
+    def _script(self, script: int) -> tuple[str, SourceMap | None]:
+        """The path and the source map of a script that is a text."""
+        found = self._scripts.get(script)
+        if found is None:
+            path = path_of(self._texts[script])
+            found = self._scripts[script] = (path, self._maps.of(path))
+        return found
 
     def of(self, functions: Functions) -> list[int | None]:
         """The number of each function's frame; None for the trace's root, which is no function."""

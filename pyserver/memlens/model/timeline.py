@@ -148,14 +148,14 @@ def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: i
         allocations["flags"] &= np.uint8(0xFF ^ kernel.BEFORE_TRACE)
     time_us, origin, far_times = events.time_us, None, 0
     if time_us is not None and count:
-        origin, far_times = _settle(time_us)
+        origin, far_times = _align_times(time_us)
     return DeviceTimeline(
         device, events, allocations, owners, time_us if count else None, origin, reserved_at_end,
         matcher.implicit_frees, matcher.repeating_frees, matcher.differing_frees, far_times, rounded=rounded,
     )  # fmt: skip
 
 
-def _settle(times: npt.NDArray[np.int64]) -> tuple[int, int]:
+def _align_times(times: npt.NDArray[np.int64]) -> tuple[int, int]:
     """Make times relative to the first known one and never decreasing, in place to save memory.
 
     Events without a time have 0, and get that of the event before, or the first known time. So do those whose time is

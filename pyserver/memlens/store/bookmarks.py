@@ -1,4 +1,4 @@
-"""Bookmarks: moments of a trace that somebody keeps, each with a note.
+"""Bookmarks: moments of a trace that were bookmarked, each with a note.
 
 They are what people add, so they are no part of the archive, which is removed and made again: they stand in a file
 beside it, named by the identity of the snapshot's file (path, size, time of its last change) alone. An archive of

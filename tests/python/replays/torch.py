@@ -155,7 +155,7 @@ def _alloc_of(event: dict[str, Any], start: int) -> Alloc:
     )  # fmt: skip
 
 
-def frees_tell_their_allocations(snapshot: Any) -> bool:
+def frees_repeat_their_stacks(snapshot: Any) -> bool:
     """Whether the frees of a file repeat the stacks of what they free: all that can be checked, and at least one."""
     found = [_Matched(trace) for trace in traces_of(snapshot).values()]
     checked = sum(each.checked_frees for each in found)
@@ -165,7 +165,7 @@ def frees_tell_their_allocations(snapshot: Any) -> bool:
 def allocations(snapshot: Any, device: int) -> list[Alloc]:
     """Every allocation of a device."""
     found = _Matched(traces_of(snapshot).get(device, ()))
-    if frees_tell_their_allocations(snapshot):
+    if frees_repeat_their_stacks(snapshot):
         for alloc in found.before + found.during:
             alloc.freed = ()  # what is recorded is the allocation's stack once more
     else:

@@ -301,7 +301,8 @@ def dominators(
         if status < 0:
             raise MemoryError
         back_start, back, back_kind = referrers()
-        if back_start.shape[0] != start.shape[0] or back.shape[0] != target.shape[0]:
+        if (back_start.shape[0] != start.shape[0] or back.shape[0] != target.shape[0]
+                or back_kind.shape[0] < kind.shape[0]):
             raise ValueError("not the same references")
         sources.start = &back_start[0]
         sources.source = &back[0] if back.shape[0] else NULL

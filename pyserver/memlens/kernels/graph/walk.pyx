@@ -33,9 +33,10 @@ def referrers(
     """Turn references around: the sources of those to object ``o`` are at ``back_start[o]`` and on in ``back``.
 
     They ascend, and a source stands as often as it refers to the object, in the order of its references. ``back_kind``
-    gets their kinds.
+    gets their kinds, unless ``kind`` is empty.
     """
     cdef Py_ssize_t objects = start.shape[0] - 1, item
+    cdef bint has_kinds = kind.shape[0] > 0
     cdef uint64_t at, to, total = 0, count = target.shape[0]
     cdef uint64_t *place = &back_start[0]
     with nogil:
@@ -58,11 +59,13 @@ def referrers(
                     prefetch(&place[target[at - FAR_AHEAD]])
                     to = place[target[at - AHEAD]] - 1
                     prefetch(&back[to])
-                    prefetch(&back_kind[to])
+                    if has_kinds:
+                        prefetch(&back_kind[to])
                 place[target[at]] -= 1
                 to = place[target[at]]
                 back[to] = <uint32_t> item
-                back_kind[to] = kind[at]
+                if has_kinds:
+                    back_kind[to] = kind[at]
 
 
 cdef struct Graph:

@@ -12,7 +12,7 @@ Source: ``dhat/dh_main.c`` and ``docs`` of valgrind ("File format"), and the Rus
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from libc.string cimport memcmp, memset
 
-from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
+from memlens.kernels.base.vectors cimport Vector, vector_push
 from memlens.kernels.readers.scan cimport Scan
 
 # statuses of a run; the formats turn them into messages
@@ -63,19 +63,13 @@ cdef class Scanner(Scan):
 
     def __cinit__(self, const uint8_t[::1] data):
         cdef uint64_t zero = 0
-        vector_init(&self.points, sizeof(PointRow))
-        vector_init(&self.starts, 8)
-        vector_init(&self.sequence, 4)
-        vector_init(&self.spans, sizeof(Span))
+        self.own_table("points", &self.points, sizeof(PointRow), POINT_FORMAT)
+        self.own_table("stack_starts", &self.starts, 8, b"Q")
+        self.own_table("stack_frames", &self.sequence, 4, b"I")
+        self.own(&self.spans, sizeof(Span))
         # stack 0 is empty, that of point p is p + 1
         if vector_push(&self.starts, &zero) < 0 or vector_push(&self.starts, &zero) < 0:
             raise MemoryError
-
-    def __dealloc__(self):
-        vector_free(&self.points)
-        vector_free(&self.starts)
-        vector_free(&self.sequence)
-        vector_free(&self.spans)
 
     cdef size_t wrong(self, int error, size_t at, int field=-1) noexcept nogil:
         """Record the first error, and return 0."""
@@ -344,16 +338,6 @@ cdef class Scanner(Scan):
             key = (<char *> self.data)[spans[index].key:spans[index].key_end]
             result[key.decode("utf-8", "replace")] = (spans[index].start, spans[index].end)
         return result
-
-    def take(self, str table):
-        """Move a table out of the scanner, as a buffer of its rows."""
-        if table == "points":
-            return column_of(&self.points, POINT_FORMAT)
-        if table == "stack_starts":
-            return column_of(&self.starts, b"Q")
-        if table == "stack_frames":
-            return column_of(&self.sequence, b"I")
-        raise KeyError(table)
 
 
 cdef bytes POINT_FORMAT = (

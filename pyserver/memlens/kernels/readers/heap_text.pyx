@@ -12,13 +12,11 @@ Source: ``src/heap-profile-table.cc`` of gperftools, ``runtime/pprof/pprof.go`` 
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
-from libc.string cimport memchr, memcmp
+from libc.string cimport memcmp
 
-from memlens.kernels.base.interning cimport (
-    Interner, interner_init, interner_free, interner_count, interner_text, intern_units,
-)
-from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
-from memlens.kernels.readers.scan cimport Scan
+from memlens.kernels.base.interning cimport Interner, interner_count, interner_text, intern_units
+from memlens.kernels.base.vectors cimport Vector, vector_push
+from memlens.kernels.readers.line_scan cimport LineScan, read_decimal, read_hexadecimal
 
 import os
 
@@ -46,7 +44,6 @@ cdef enum:
 cdef uint32_t ALL = 0xFFFFFFFF
 cdef uint32_t NO_NUMBER = 0xFFFFFFFE
 
-cdef int64_t MOST_NUMBER = <int64_t> 1 << 60
 # rows are numbered with 32 bits
 cdef int64_t MOST_ROWS = 0xFFFFFFF0
 
@@ -61,7 +58,7 @@ cdef struct Row:
     uint32_t unused
 
 
-cdef class Scanner(Scan):
+cdef class Scanner(LineScan):
     """Scans the rows from ``start`` on, in steps; then ``take`` the tables. ``layout`` is PLAIN, THREADS or JAVA."""
 
     cdef int layout
@@ -78,21 +75,19 @@ cdef class Scanner(Scan):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
         self.position = start if start < self.length else self.length
         self.layout = layout
-        vector_init(&self.rows, sizeof(Row))
-        if interner_init(&self.addresses, 8, seed) < 0 or interner_init(&self.stacks, 4, seed) < 0:
-            raise MemoryError
-        if interner_init(&self.names, 1, seed) < 0 or interner_init(&self.named, 4, seed) < 0:
-            raise MemoryError
+        self.own_table("rows", &self.rows, sizeof(Row), ROW_FORMAT)
+        self.own_interner(&self.addresses, 8, seed)
+        self.own_interner(&self.stacks, 4, seed)
+        self.own_interner(&self.names, 1, seed)
+        self.own_interner(&self.named, 4, seed)
+        self.name_table("addresses", &self.addresses.units, b"Q")
+        self.name_table("stack_starts", &self.stacks.starts, b"Q")
+        self.name_table("stack_addresses", &self.stacks.units, b"I")
+        self.name_table("named_starts", &self.named.starts, b"Q")
+        self.name_table("named_frames", &self.named.units, b"I")
         # stack 0 is empty
         intern_units(&self.stacks, NULL, 0)
         intern_units(&self.named, NULL, 0)
-
-    def __dealloc__(self):
-        vector_free(&self.rows)
-        interner_free(&self.addresses)
-        interner_free(&self.stacks)
-        interner_free(&self.names)
-        interner_free(&self.named)
 
     # ---- parts of lines; each returns its end, 0 if it is missing ----
 
@@ -102,7 +97,6 @@ cdef class Scanner(Scan):
         return at
 
     cdef size_t number(self, size_t at, size_t end, int64_t *result) noexcept nogil:
-        cdef int64_t value = 0
         cdef bint negative = False
         cdef size_t start
         at = self.blank(at, end)
@@ -110,42 +104,16 @@ cdef class Scanner(Scan):
             negative = True
             at += 1
         start = at
-        while at < end and 0x30 <= self.data[at] <= 0x39:
-            value = value * 10 + (self.data[at] - 0x30)
-            if value > MOST_NUMBER:
-                self.fail(E_BAD_NUMBER, start)
-                return 0
-            at += 1
-        if at == start:
+        if not read_decimal(self.data, &at, end, result):
+            self.fail(E_BAD_NUMBER, start)
             return 0
-        result[0] = -value if negative else value
-        return at
+        if negative:
+            result[0] = -result[0]
+        return at if at > start else 0
 
     cdef size_t sign(self, size_t at, size_t end, uint8_t character) noexcept nogil:
         at = self.blank(at, end)
         return at + 1 if at < end and self.data[at] == character else 0
-
-    cdef size_t hexadecimal(self, size_t at, size_t end, uint64_t *result) noexcept nogil:
-        cdef uint64_t value = 0
-        cdef size_t start
-        cdef uint8_t one
-        if end - at < 3 or self.data[at] != 0x30 or self.data[at + 1] | 0x20 != 0x78:
-            return 0
-        at += 2
-        start = at
-        while at < end and at - start < 16:
-            one = self.data[at] | 0x20
-            if 0x30 <= one <= 0x39:
-                value = value << 4 | (one - 0x30)
-            elif 0x61 <= one <= 0x66:
-                value = value << 4 | (one - 0x57)
-            else:
-                break
-            at += 1
-        if at == start:
-            return 0
-        result[0] = value
-        return at
 
     cdef int four(self, size_t at, size_t end, Row *row, size_t *after) noexcept nogil:
         """Read ``N: BYTES [N: BYTES]``; 1 if it is there, 0 if not, -1 on error."""
@@ -167,7 +135,7 @@ cdef class Scanner(Scan):
         cdef int64_t id
         at = self.blank(at, end)
         while at < end:
-            at = self.hexadecimal(at, end, &address)
+            at = read_hexadecimal(self.data, at, end, &address)
             if at == 0:
                 return self.fail(E_SYNTAX, end)
             if depth >= MAX_DEPTH:
@@ -271,7 +239,7 @@ cdef class Scanner(Scan):
         cdef int64_t id
         if end - at < 4 or self.data[at + 1] != 0x09:
             return 0
-        at = self.hexadecimal(at + 2, end, &address)
+        at = read_hexadecimal(self.data, at + 2, end, &address)
         if at == 0 or at >= end or self.data[at] != 0x09:
             return 0
         if self.rows.count == 0 or self.depth >= MAX_DEPTH:
@@ -302,43 +270,31 @@ cdef class Scanner(Scan):
             end - at >= 15 and memcmp(self.data + at, b"--- Memory map:", 15) == 0
         )
 
-    cdef int run_to(self, size_t limit) noexcept nogil:
-        cdef size_t at = self.position
-        cdef size_t end
-        cdef const uint8_t *line_break
-        while at < self.length:
-            self.position = at
-            if at >= limit:
-                return E_MORE
-            line_break = <const uint8_t *> memchr(self.data + at, 0x0A, self.length - at)
-            end = line_break - self.data if line_break != NULL else self.length
-            if end > at and self.data[at] == 0x23 and self.layout == L_PLAIN:
-                self.comment(at, end)
-            elif self.blank(at, end) == end:
-                pass
-            elif self.is_map(at, end):
-                self.name_row()
-                self.maps = at if self.layout == L_JAVA else end + 1 if end < self.length else self.length
-                break
-            elif self.name_row() == 0:
-                if self.layout == L_THREADS:
-                    self.thread_row(at, end)
-                elif self.layout == L_JAVA:
-                    self.java_row(at, end)
-                else:
-                    self.plain_row(at, end)
-                if line_break == NULL and self.rows.count:
-                    # the file ends within a line: keep what could be read of it
-                    self.cut = True
-                    if self.error in (E_SYNTAX, E_BAD_NUMBER):
-                        self.error = E_OK
-                        break
-            if self.error:
-                return self.error
-            at = end + 1
-        self.position = self.length
-        self.name_row()
-        return self.error
+    cdef int line(self, size_t at, size_t end, bint is_whole) noexcept nogil:
+        if end > at and self.data[at] == 0x23 and self.layout == L_PLAIN:
+            return self.comment(at, end)
+        if self.blank(at, end) == end:
+            return 0
+        if self.is_map(at, end):
+            self.maps = at if self.layout == L_JAVA else end + 1 if is_whole else self.length
+            return 1
+        if self.name_row() < 0:
+            return -1
+        if self.layout == L_THREADS:
+            self.thread_row(at, end)
+        elif self.layout == L_JAVA:
+            self.java_row(at, end)
+        else:
+            self.plain_row(at, end)
+        if not is_whole and self.rows.count:
+            # the file ends within a line: keep what could be read of it
+            self.cut = True
+            if self.error in (E_SYNTAX, E_BAD_NUMBER):
+                self.error = E_OK
+        return -1 if self.error else 0
+
+    cdef int finish(self) noexcept nogil:
+        return self.name_row()
 
     # ---- for formats/heap_text.py ----
 
@@ -346,22 +302,6 @@ cdef class Scanner(Scan):
         """Return the frames in Go's comments, without their addresses."""
         cdef size_t row
         return [interner_text(&self.names, row) for row in range(interner_count(&self.names))]
-
-    def take(self, str table):
-        """Move a table out of the scanner, as a buffer of its rows."""
-        if table == "rows":
-            return column_of(&self.rows, ROW_FORMAT)
-        if table == "addresses":
-            return column_of(&self.addresses.units, b"Q")
-        if table == "stack_starts":
-            return column_of(&self.stacks.starts, b"Q")
-        if table == "stack_addresses":
-            return column_of(&self.stacks.units, b"I")
-        if table == "named_starts":
-            return column_of(&self.named.starts, b"Q")
-        if table == "named_frames":
-            return column_of(&self.named.units, b"I")
-        raise KeyError(table)
 
 
 cdef bytes ROW_FORMAT = b"T{q:count:q:bytes:q:total_count:q:total_bytes:I:stack:I:names:I:thread:I:unused:}"

@@ -15,9 +15,9 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from memlens.kernels.base.interning cimport Interner, intern_units, interner_free, interner_init
-from memlens.kernels.base.vectors cimport Vector, column_of, vector_extend, vector_free, vector_init, vector_push, \
-    vector_reserve
+from memlens.kernels.base.interning cimport Interner, intern_units
+from memlens.kernels.base.owner cimport Owner
+from memlens.kernels.base.vectors cimport Vector, column_of, vector_extend, vector_free, vector_push, vector_reserve
 
 OK, RAW, LONG_LINE, NO_MEMORY, TOO_MUCH, TOO_MANY = range(6)
 
@@ -141,7 +141,7 @@ cdef inline void _store_address(uint32_t *key, uint64_t address) noexcept nogil:
         key[2] = ADDRESS | <uint32_t> (address >> 32)
 
 
-cdef class Reader:
+cdef class Reader(Owner):
     """Reads chunks of text by :meth:`feed`; then the columns can be taken.
 
     Nodes form the prefix tree of all stacks: node 0 is the root, a parent comes before its children, each inlined frame
@@ -173,29 +173,29 @@ cdef class Reader:
     def __cinit__(self):
         cdef uint32_t zero = 0
         cdef uint64_t start = 0
-        vector_init(&self.strings, 1)
-        vector_init(&self.string_starts, 8)
-        vector_init(&self.instructions, sizeof(Instruction))
-        vector_init(&self.instruction_frames, 4)
-        vector_init(&self.traces, sizeof(Trace))
-        vector_init(&self.kinds, sizeof(Kind))
-        vector_init(&self.touched, 4)
-        vector_init(&self.parents, 4)
-        vector_init(&self.node_frames, 4)
-        vector_init(&self.first_children, 4)
-        vector_init(&self.slots, 4)
-        vector_init(&self.edges, sizeof(Edge))
-        vector_init(&self.change_offsets, 8)
-        vector_init(&self.changes, sizeof(Change))
-        vector_init(&self.carry, 1)
-        vector_init(&self.command, 1)
-        vector_init(&self.suppression_text, 1)
-        vector_init(&self.suppression_starts, 8)
-        vector_init(&self.old_kind_numbers, 4)
-        vector_init(&self.pointers, sizeof(Pointer))
+        self.own(&self.strings, 1)
+        self.own(&self.string_starts, 8)
+        self.own(&self.instructions, sizeof(Instruction))
+        self.own(&self.instruction_frames, 4)
+        self.own(&self.traces, sizeof(Trace))
+        self.own(&self.kinds, sizeof(Kind))
+        self.own(&self.touched, 4)
+        self.own(&self.parents, 4)
+        self.own(&self.node_frames, 4)
+        self.own(&self.first_children, 4)
+        self.own(&self.slots, 4)
+        self.own(&self.edges, sizeof(Edge))
+        self.own(&self.change_offsets, 8)
+        self.own(&self.changes, sizeof(Change))
+        self.own(&self.carry, 1)
+        self.own(&self.command, 1)
+        self.own(&self.suppression_text, 1)
+        self.own(&self.suppression_starts, 8)
+        self.own(&self.old_kind_numbers, 4)
+        self.own(&self.pointers, sizeof(Pointer))
         self.seed = int.from_bytes(os.urandom(8), "little") | 1
-        if interner_init(&self.frames, 4, self.seed) < 0 or interner_init(&self.old_kinds, 4, self.seed) < 0:
-            raise MemoryError
+        self.own_interner(&self.frames, 4, self.seed)
+        self.own_interner(&self.old_kinds, 4, self.seed)
         if (vector_push(&self.string_starts, &start) < 0 or vector_push(&self.suppression_starts, &start) < 0
                 or vector_push(&self.parents, &zero) < 0 or vector_push(&self.node_frames, &zero) < 0
                 or vector_push(&self.first_children, &zero) < 0):
@@ -205,30 +205,6 @@ cdef class Reader:
         self.page_bytes = 4096
         if self._begin() < 0:
             raise MemoryError
-
-    def __dealloc__(self):
-        vector_free(&self.strings)
-        vector_free(&self.string_starts)
-        vector_free(&self.instructions)
-        vector_free(&self.instruction_frames)
-        vector_free(&self.traces)
-        vector_free(&self.kinds)
-        vector_free(&self.touched)
-        vector_free(&self.parents)
-        vector_free(&self.node_frames)
-        vector_free(&self.first_children)
-        vector_free(&self.slots)
-        vector_free(&self.edges)
-        vector_free(&self.change_offsets)
-        vector_free(&self.changes)
-        vector_free(&self.carry)
-        vector_free(&self.command)
-        vector_free(&self.suppression_text)
-        vector_free(&self.suppression_starts)
-        vector_free(&self.old_kind_numbers)
-        vector_free(&self.pointers)
-        interner_free(&self.frames)
-        interner_free(&self.old_kinds)
 
     def feed(self, const uint8_t[::1] text) -> int:
         """Read the next chunk, which may end anywhere. A status other than OK is final. Raises MemoryError."""

@@ -8,6 +8,7 @@ from libc.string cimport memset
 
 from memlens.kernels.base.addresses cimport AddressMap
 from memlens.kernels.base.interning cimport Interner
+from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.vectors cimport Vector
 
 
@@ -262,7 +263,7 @@ cdef inline bint is_object(uint8_t tag) noexcept nogil:
     return CLASS_DUMP <= tag <= PRIMITIVE_ARRAY_DUMP or tag == ANDROID_ARRAY_WITHOUT_DATA
 
 
-cdef class Records:
+cdef class Records(Owner):
     cdef const uint8_t[::1] data
     cdef const uint8_t *bytes
     cdef readonly uint64_t length

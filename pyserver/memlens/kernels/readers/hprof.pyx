@@ -11,8 +11,8 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t, int32_t, int64_t
 from libc.string cimport memcpy
 
 from memlens.kernels.base.addresses cimport address_map_build, address_map_free, address_map_init, address_ordinal
-from memlens.kernels.base.interning cimport intern_units, interner_free, interner_init, interner_text
-from memlens.kernels.base.vectors cimport column_of, vector_free, vector_init, vector_push
+from memlens.kernels.base.interning cimport intern_units, interner_text
+from memlens.kernels.base.vectors cimport column_of, vector_push
 
 OK, MORE, NO_MEMORY, TOO_MANY = RUN_OK, RUN_MORE, RUN_NO_MEMORY, RUN_TOO_MANY
 ENDED_WHOLE, ENDED_CUT, ENDED_UNKNOWN_TAG, ENDED_BAD_TYPE = WHOLE, CUT, UNKNOWN_TAG, BAD_TYPE
@@ -44,7 +44,7 @@ cdef enum:
 cdef uint64_t FOUR_GIB = <uint64_t> 1 << 32
 
 
-cdef class Records:
+cdef class Records(Owner):
     """Reads the records of a mapped dump from the byte ``start``, which follows the file's header.
 
     After a run ``ended`` is why reading ended: whole, or at the byte ``offset`` for a reason that is one of the
@@ -62,29 +62,21 @@ cdef class Records:
         self.id_bytes = id_bytes
         self.time_ms = time_ms
         self.ended = WHOLE
-        vector_init(&self.text_ids, 8)
-        vector_init(&self.text_places, sizeof(TextPlace))
-        vector_init(&self.loads, sizeof(Load))
-        vector_init(&self.frame_ids, 8)
-        vector_init(&self.frame_rows, sizeof(FrameRow))
-        vector_init(&self.traces, sizeof(Trace))
-        vector_init(&self.trace_frames, 8)
-        vector_init(&self.segments, sizeof(Segment))
+        self.own(&self.text_ids, 8)
+        self.own(&self.text_places, sizeof(TextPlace))
+        self.own(&self.loads, sizeof(Load))
+        self.own(&self.frame_ids, 8)
+        self.own(&self.frame_rows, sizeof(FrameRow))
+        self.own(&self.traces, sizeof(Trace))
+        self.own(&self.trace_frames, 8)
+        self.own(&self.segments, sizeof(Segment))
         address_map_init(&self.texts_by_id)
-        if interner_init(&self.names, 1, seed) < 0 or intern_units(&self.names, "", 0) < 0:
+        self.own_interner(&self.names, 1, seed)
+        if intern_units(&self.names, "", 0) < 0:
             raise MemoryError
 
     def __dealloc__(self):
-        vector_free(&self.text_ids)
-        vector_free(&self.text_places)
-        vector_free(&self.loads)
-        vector_free(&self.frame_ids)
-        vector_free(&self.frame_rows)
-        vector_free(&self.traces)
-        vector_free(&self.trace_frames)
-        vector_free(&self.segments)
         address_map_free(&self.texts_by_id)
-        interner_free(&self.names)
 
     def run(self, uint64_t limit) -> int:
         """Continue to about the byte ``limit``. At the end the texts can be looked up."""

@@ -3,6 +3,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int32_t, int64_t
 
 from memlens.kernels.base.addresses cimport AddressMap
+from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.vectors cimport Vector
 from memlens.kernels.readers.hprof cimport Record, Records
 
@@ -66,7 +67,7 @@ cdef struct StringFields:
     int32_t value, coder, offset, count
 
 
-cdef class Objects:
+cdef class Objects(Owner):
     cdef readonly Records records
     cdef readonly uint32_t dump
     cdef Vector ids, offsets, classes, fields, roots, spaces

@@ -71,7 +71,7 @@ cdef size_t written_name(const uint8_t *name, size_t count, uint8_t *out) noexce
     return done
 
 
-cdef class Objects:
+cdef class Objects(Owner):
     """Reads one dump of a file whose ``records`` have been read; ``dump`` is its number, from 0."""
 
     def __cinit__(self, Records records, uint32_t dump, bint declares_sizes):
@@ -81,12 +81,12 @@ cdef class Objects:
         self.declares_sizes = declares_sizes
         self.ended = WHOLE
         self.string_class = self.class_class = NO_CLASS
-        vector_init(&self.ids, 8)
-        vector_init(&self.offsets, 8)
-        vector_init(&self.classes, sizeof(ClassRow))
-        vector_init(&self.fields, sizeof(Field))
-        vector_init(&self.roots, sizeof(RootRow))
-        vector_init(&self.spaces, sizeof(SpaceRow))
+        self.own(&self.ids, 8)
+        self.own(&self.offsets, 8)
+        self.own(&self.classes, sizeof(ClassRow))
+        self.own(&self.fields, sizeof(Field))
+        self.own(&self.roots, sizeof(RootRow))
+        self.own(&self.spaces, sizeof(SpaceRow))
         address_map_init(&self.by_address)
         address_map_init(&self.classes_by_id)
         while self.segment < records.segments.count and segments[self.segment].dump != dump:
@@ -95,12 +95,6 @@ cdef class Objects:
             self.offset = segments[self.segment].start
 
     def __dealloc__(self):
-        vector_free(&self.ids)
-        vector_free(&self.offsets)
-        vector_free(&self.classes)
-        vector_free(&self.fields)
-        vector_free(&self.roots)
-        vector_free(&self.spaces)
         address_map_free(&self.by_address)
         address_map_free(&self.classes_by_id)
 

@@ -9,9 +9,9 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, u
 from libc.stdio cimport snprintf
 
 from memlens.kernels.base.addresses cimport address_ordinal
+from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.utf8 cimport write_utf8
-from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push, \
-    vector_push_u32, vector_reserve
+from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_push_u32, vector_reserve
 from memlens.kernels.readers.hprof cimport (
     CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, RUN_MORE, RUN_NO_MEMORY, RUN_OK, TYPE_ARRAY,
     TYPE_BOOLEAN, TYPE_BYTE, TYPE_CHAR, TYPE_DOUBLE, TYPE_FLOAT, TYPE_INT, TYPE_OBJECT, TYPE_SHORT,
@@ -69,7 +69,7 @@ cdef enum:
     T_PRIMITIVE_ARRAYS = 2
 
 
-cdef class References:
+cdef class References(Owner):
     """Reads the objects of ``objects``, which was run to its end, a second time.
 
     ``held`` are references from threads to what their stacks hold, which aren't in the objects' records: rows of
@@ -102,18 +102,18 @@ cdef class References:
         self.held = held
         self.objects = objects
         self.last_class = NO_CLASS
-        vector_init(&self.types, 4)
-        vector_init(&self.shallow, 8)
-        vector_init(&self.texts, 4)
-        vector_init(&self.stacks, 4)
-        vector_init(&self.starts, 8)
-        vector_init(&self.targets, 4)
-        vector_init(&self.kinds, 1)
-        vector_init(&self.names, 4)
-        vector_init(&self.value_starts, 8)
-        vector_init(&self.value_names, 4)
-        vector_init(&self.value_kinds, 1)
-        vector_init(&self.value_bits, 8)
+        self.own(&self.types, 4)
+        self.own(&self.shallow, 8)
+        self.own(&self.texts, 4)
+        self.own(&self.stacks, 4)
+        self.own(&self.starts, 8)
+        self.own(&self.targets, 4)
+        self.own(&self.kinds, 1)
+        self.own(&self.names, 4)
+        self.own(&self.value_starts, 8)
+        self.own(&self.value_names, 4)
+        self.own(&self.value_kinds, 1)
+        self.own(&self.value_bits, 8)
         self.finalizer_name = objects.records.named("java.lang.ref.Finalizer")
         self.unfinalized_name = objects.records.named("unfinalized")
         while self.segment < objects.records.segments.count and segments[self.segment].dump != objects.dump:
@@ -125,20 +125,6 @@ cdef class References:
                 or vector_reserve(&self.starts, count + 1) < 0 or vector_reserve(&self.value_starts, count + 1) < 0
                 or vector_push(&self.starts, &zero) < 0 or vector_push(&self.value_starts, &zero) < 0):
             raise MemoryError
-
-    def __dealloc__(self):
-        vector_free(&self.types)
-        vector_free(&self.shallow)
-        vector_free(&self.texts)
-        vector_free(&self.stacks)
-        vector_free(&self.starts)
-        vector_free(&self.targets)
-        vector_free(&self.kinds)
-        vector_free(&self.names)
-        vector_free(&self.value_starts)
-        vector_free(&self.value_names)
-        vector_free(&self.value_kinds)
-        vector_free(&self.value_bits)
 
     def run(self, uint64_t limit) -> int:
         """Continue to about the byte ``limit``."""

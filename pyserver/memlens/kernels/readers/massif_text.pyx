@@ -11,11 +11,9 @@ Source: ``massif/ms_main.c`` and ``coregrind/m_xtree.c`` (``ms_output_group``) o
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from libc.string cimport memchr, memcmp, memset
 
-from memlens.kernels.base.interning cimport (
-    Interner, interner_init, interner_free, interner_count, interner_text, intern_units,
-)
-from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
-from memlens.kernels.readers.scan cimport Scan
+from memlens.kernels.base.interning cimport Interner, interner_count, interner_text, intern_units
+from memlens.kernels.base.vectors cimport Vector, vector_push
+from memlens.kernels.readers.line_scan cimport LineScan, read_decimal, read_hexadecimal
 
 import os
 
@@ -43,8 +41,6 @@ cdef enum:
     MAX_DEPTH = 2_000
     BELOW = 0           # the frame of what is below the threshold
 
-# more than any number of bytes or instructions
-cdef int64_t MOST_NUMBER = <int64_t> 1 << 60
 # rows are numbered with 32 bits
 cdef int64_t MOST_ROWS = 0xFFFFFFF0
 
@@ -80,7 +76,7 @@ cdef struct OpenNode:
     uint32_t unused
 
 
-cdef class Scanner(Scan):
+cdef class Scanner(LineScan):
     """Scan a whole file in steps, then ``take`` the tables."""
 
     cdef Vector snapshots, leaves
@@ -93,34 +89,22 @@ cdef class Scanner(Scan):
 
     def __cinit__(self, const uint8_t[::1] data):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
-        vector_init(&self.snapshots, sizeof(SnapshotRow))
-        vector_init(&self.leaves, sizeof(LeafRow))
-        if interner_init(&self.texts, 1, seed) < 0 or interner_init(&self.stacks, 4, seed) < 0:
-            raise MemoryError
+        self.own_table("snapshots", &self.snapshots, sizeof(SnapshotRow), SNAPSHOT_FORMAT)
+        self.own_table("leaves", &self.leaves, sizeof(LeafRow), b"T{q:bytes:I:stack:I:snapshot:I:addresses:I:unused:}")
+        self.own_interner(&self.texts, 1, seed)
+        self.own_interner(&self.stacks, 4, seed)
+        self.name_table("stack_starts", &self.stacks.starts, b"Q")
+        self.name_table("stack_frames", &self.stacks.units, b"I")
         intern_units(&self.stacks, NULL, 0)         # stack 0 is empty
         intern_units(&self.texts, b"", 0)           # BELOW
 
-    def __dealloc__(self):
-        vector_free(&self.snapshots)
-        vector_free(&self.leaves)
-        interner_free(&self.texts)
-        interner_free(&self.stacks)
-
     cdef size_t number(self, size_t at, size_t end, int64_t *result) noexcept nogil:
         """Read digits and return the offset after them; 0 if there are none or too many."""
-        cdef int64_t value = 0
         cdef size_t start = at
-        while at < end and 0x30 <= self.data[at] <= 0x39:
-            value = value * 10 + (self.data[at] - 0x30)
-            if value > MOST_NUMBER:
-                self.fail(E_BAD_NUMBER, start)
-                return 0
-            at += 1
-        if at == start:
-            self.fail(E_BAD_NUMBER, start)
-            return 0
-        result[0] = value
-        return at
+        if read_decimal(self.data, &at, end, result) and at > start:
+            return at
+        self.fail(E_BAD_NUMBER, start)
+        return 0
 
     # ---- trees ----
 
@@ -182,27 +166,16 @@ cdef class Scanner(Scan):
         cdef uint64_t address = 0
         cdef size_t start = at
         cdef size_t after
-        cdef uint8_t one
         cdef int64_t id
         node.address = 0
         if end - at > 3 and memcmp(self.data + at, b"in ", 3) == 0 and 0x30 <= self.data[at + 3] <= 0x39:
             node.frame = BELOW
             node.addresses = parent.addresses
             return 0
-        if end - at > 2 and self.data[at] == 0x30 and self.data[at + 1] == 0x78:
-            after = at + 2
-            while after < end:
-                one = self.data[after] | 0x20
-                if 0x30 <= one <= 0x39:
-                    address = address << 4 | (one - 0x30)
-                elif 0x61 <= one <= 0x66:
-                    address = address << 4 | (one - 0x57)
-                else:
-                    break
-                after += 1
-            if end - after > 2 and self.data[after] == 0x3A and self.data[after + 1] == 0x20:
-                at = after + 2
-                node.address = address
+        after = read_hexadecimal(self.data, at, end, &address)
+        if after and end - after > 2 and self.data[after] == 0x3A and self.data[after + 1] == 0x20:
+            at = after + 2
+            node.address = address
         if end - at >= 3 and memcmp(self.data + at, b"???", 3) == 0:
             at = start      # only the address is known
         id = intern_units(&self.texts, self.data + at, end - at)
@@ -239,7 +212,12 @@ cdef class Scanner(Scan):
 
     # ---- lines ----
 
-    cdef int line(self, size_t at, size_t end) noexcept nogil:
+    cdef int line(self, size_t at, size_t end, bint is_whole) noexcept nogil:
+        if end > at and (self.data[at] == 0x20 or (self.data[at] == 0x6E and self.expects_root)):
+            return self.node(at, end)
+        return self.field(at, end - 1 if end > at and self.data[end - 1] == 0x0D else end)
+
+    cdef int field(self, size_t at, size_t end) noexcept nogil:
         """Read a line outside trees."""
         cdef SnapshotRow *row
         cdef SnapshotRow fresh
@@ -292,26 +270,8 @@ cdef class Scanner(Scan):
             return False
         return not (<SnapshotRow *> self.snapshots.data)[self.snapshots.count - 1].has_tree_line
 
-    cdef int run_to(self, size_t limit) noexcept nogil:
-        cdef size_t at = self.position
-        cdef size_t end
-        cdef const uint8_t *line_break
-        while at < self.length:
-            self.position = at
-            if at >= limit:
-                return E_MORE
-            line_break = <const uint8_t *> memchr(self.data + at, 0x0A, self.length - at)
-            end = line_break - self.data if line_break != NULL else self.length
-            if end > at and (self.data[at] == 0x20 or (self.data[at] == 0x6E and self.expects_root)):
-                if self.node(at, end) < 0:
-                    return self.error
-            elif self.line(at, end - 1 if end > at and self.data[end - 1] == 0x0D else end) < 0:
-                return self.error
-            at = end + 1
-        self.position = self.length
-        if self.within():
-            self.fail(E_TRUNCATED, self.length)
-        return self.error
+    cdef int finish(self) noexcept nogil:
+        return self.fail(E_TRUNCATED, self.length) if self.within() else 0
 
     # ---- for formats/massif.py ----
 
@@ -330,18 +290,6 @@ cdef class Scanner(Scan):
         """Return the texts of the frames. The first, which is empty, is that of callers below the threshold."""
         cdef size_t row
         return [interner_text(&self.texts, row) for row in range(interner_count(&self.texts))]
-
-    def take(self, str table):
-        """Move a table out of the scanner, as a buffer of its rows."""
-        if table == "snapshots":
-            return column_of(&self.snapshots, SNAPSHOT_FORMAT)
-        if table == "leaves":
-            return column_of(&self.leaves, b"T{q:bytes:I:stack:I:snapshot:I:addresses:I:unused:}")
-        if table == "stack_starts":
-            return column_of(&self.stacks.starts, b"Q")
-        if table == "stack_frames":
-            return column_of(&self.stacks.units, b"I")
-        raise KeyError(table)
 
 
 cdef bytes SNAPSHOT_FORMAT = (

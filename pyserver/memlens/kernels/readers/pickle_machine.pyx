@@ -13,8 +13,8 @@ Source: the opcodes are those of CPython's ``pickletools``.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from memlens.kernels.base.interning cimport interner_init, interner_free, interner_text, intern_units
-from memlens.kernels.base.vectors cimport vector_init, vector_reserve, vector_push, vector_free
+from memlens.kernels.base.interning cimport interner_text, intern_units
+from memlens.kernels.base.vectors cimport vector_reserve, vector_push, vector_free
 
 import os
 
@@ -46,28 +46,19 @@ cdef class Machine(Scan):
     def __cinit__(self, const uint8_t[::1] data):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
         self.root_kind = NONE
-        vector_init(&self.stack, sizeof(Value))
-        vector_init(&self.marks, sizeof(size_t))
-        vector_init(&self.memo, 4)
-        vector_init(&self.boxes, sizeof(Value))
-        vector_init(&self.list_kinds, 1)
-        vector_init(&self.list_payloads, 4)
-        vector_init(&self.dict_kinds, 1)
-        vector_init(&self.dict_rows, 4)
-        vector_init(&self.pairs, sizeof(PairRow))
-        vector_init(&self.fields, 1)
-        if interner_init(&self.strings, 1, seed) < 0:
-            raise MemoryError
+        self.own(&self.stack, sizeof(Value))
+        self.own(&self.marks, sizeof(size_t))
+        self.own(&self.memo, 4)
+        self.own(&self.boxes, sizeof(Value))
+        self.own(&self.list_kinds, 1)
+        self.own(&self.list_payloads, 4)
+        self.own(&self.dict_kinds, 1)
+        self.own(&self.dict_rows, 4)
+        self.own(&self.pairs, sizeof(PairRow))
+        self.own(&self.fields, 1)
+        self.own_interner(&self.strings, 1, seed)
         # id 0 is the empty string
         self.intern_string(b"", 0)
-
-    def __dealloc__(self):
-        self.forget_scratch()
-        vector_free(&self.list_kinds)
-        vector_free(&self.list_payloads)
-        vector_free(&self.pairs)
-        vector_free(&self.fields)
-        interner_free(&self.strings)
 
     cdef void forget_scratch(self) noexcept nogil:
         """Give back what only the run needed."""

@@ -7,7 +7,8 @@ fields are skipped; repeated numbers may be packed or not. No number from the fi
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 
-from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
+from memlens.kernels.base.owner cimport Owner
+from memlens.kernels.base.vectors cimport Vector, vector_push
 
 OK, TRUNCATED, BAD_TAG, BAD_WIRE, NO_MEMORY, TOO_MANY = range(6)
 """Statuses of a run."""
@@ -245,7 +246,7 @@ def sniff(const uint8_t[::1] head) -> bool:
     return whole > 0 and r.status in (E_OK, E_TRUNCATED)
 
 
-cdef class Scanner:
+cdef class Scanner(Owner):
     """Scans ``data``; then :meth:`take` the columns."""
 
     cdef const uint8_t[::1] bytes
@@ -263,34 +264,20 @@ cdef class Scanner:
         self.reader.end = data.shape[0]
         self.reader.status = E_OK
         self.reader.wrong = 0
-        vector_init(&self.types, sizeof(ValueType))
-        vector_init(&self.starts, 8)
-        vector_init(&self.locations, 8)
-        vector_init(&self.value_starts, 8)
-        vector_init(&self.values, 8)
-        vector_init(&self.labels, sizeof(Label))
-        vector_init(&self.mappings, sizeof(Mapping))
-        vector_init(&self.places, sizeof(Location))
-        vector_init(&self.lines, sizeof(Line))
-        vector_init(&self.functions, sizeof(Function))
-        vector_init(&self.strings, sizeof(Text))
-        vector_init(&self.comments, 8)
+        self.own_table("types", &self.types, sizeof(ValueType), VALUE_TYPE_FORMAT)
+        self.own_table("location_starts", &self.starts, 8, b"Q")
+        self.own_table("sample_locations", &self.locations, 8, b"Q")
+        self.own_table("value_starts", &self.value_starts, 8, b"Q")
+        self.own_table("values", &self.values, 8, b"q")
+        self.own_table("labels", &self.labels, sizeof(Label), LABEL_FORMAT)
+        self.own_table("mappings", &self.mappings, sizeof(Mapping), MAPPING_FORMAT)
+        self.own_table("locations", &self.places, sizeof(Location), LOCATION_FORMAT)
+        self.own_table("lines", &self.lines, sizeof(Line), LINE_FORMAT)
+        self.own_table("functions", &self.functions, sizeof(Function), FUNCTION_FORMAT)
+        self.own_table("strings", &self.strings, sizeof(Text), STRING_FORMAT)
+        self.own_table("comments", &self.comments, 8, b"q")
         if vector_push(&self.starts, &zero) < 0 or vector_push(&self.value_starts, &zero) < 0:
             raise MemoryError
-
-    def __dealloc__(self):
-        vector_free(&self.types)
-        vector_free(&self.starts)
-        vector_free(&self.locations)
-        vector_free(&self.value_starts)
-        vector_free(&self.values)
-        vector_free(&self.labels)
-        vector_free(&self.mappings)
-        vector_free(&self.places)
-        vector_free(&self.lines)
-        vector_free(&self.functions)
-        vector_free(&self.strings)
-        vector_free(&self.comments)
 
     def run(self) -> int:
         """Scan the whole file, and return a status; :attr:`error_offset` is the offset of an error."""
@@ -542,34 +529,6 @@ cdef class Scanner:
             "default_sample_type": self.default_type,
             "doc_url": self.doc_url,
         }
-
-    def take(self, str table):
-        """Move a column out of the scanner. Raises KeyError for an unknown name."""
-        if table == "types":
-            return column_of(&self.types, VALUE_TYPE_FORMAT)
-        if table == "location_starts":
-            return column_of(&self.starts, b"Q")
-        if table == "sample_locations":
-            return column_of(&self.locations, b"Q")
-        if table == "value_starts":
-            return column_of(&self.value_starts, b"Q")
-        if table == "values":
-            return column_of(&self.values, b"q")
-        if table == "labels":
-            return column_of(&self.labels, LABEL_FORMAT)
-        if table == "mappings":
-            return column_of(&self.mappings, MAPPING_FORMAT)
-        if table == "locations":
-            return column_of(&self.places, LOCATION_FORMAT)
-        if table == "lines":
-            return column_of(&self.lines, LINE_FORMAT)
-        if table == "functions":
-            return column_of(&self.functions, FUNCTION_FORMAT)
-        if table == "strings":
-            return column_of(&self.strings, STRING_FORMAT)
-        if table == "comments":
-            return column_of(&self.comments, b"q")
-        raise KeyError(table)
 
 
 def prune(const uint64_t[::1] starts, const uint32_t[::1] locations, const uint8_t[::1] below,

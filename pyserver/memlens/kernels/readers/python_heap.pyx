@@ -81,48 +81,27 @@ cdef class Heap(Scan):
 
     def __cinit__(self, const uint8_t[::1] data, *_):
         cdef uint64_t zero = 0
-        vector_init(&self.address, 8)
-        vector_init(&self.type, 8)
-        vector_init(&self.shallow, 8)
-        vector_init(&self.name, 4)
-        vector_init(&self.stack, 4)
-        vector_init(&self.place, 4)
-        vector_init(&self.starts, 8)
-        vector_init(&self.target, 8)
-        vector_init(&self.kind, 1)
-        vector_init(&self.ref_name, 8)
-        vector_init(&self.texts, 1)
-        vector_init(&self.text_ends, 8)
-        vector_init(&self.linked_target, 4)
-        vector_init(&self.linked_kind, 1)
-        vector_init(&self.linked_name, 4)
-        vector_init(&self.linked_starts, 8)
-        vector_init(&self.label_address, 8)
-        vector_init(&self.label_text, 4)
-        vector_init(&self.root_address, 8)
+        self.own(&self.address, 8)
+        self.own(&self.type, 8)
+        self.own(&self.shallow, 8)
+        self.own(&self.name, 4)
+        self.own(&self.stack, 4)
+        self.own(&self.place, 4)
+        self.own(&self.starts, 8)
+        self.own(&self.target, 8)
+        self.own(&self.kind, 1)
+        self.own(&self.ref_name, 8)
+        self.own(&self.texts, 1)
+        self.own(&self.text_ends, 8)
+        self.own(&self.linked_target, 4)
+        self.own(&self.linked_kind, 1)
+        self.own(&self.linked_name, 4)
+        self.own(&self.linked_starts, 8)
+        self.own(&self.label_address, 8)
+        self.own(&self.label_text, 4)
+        self.own(&self.root_address, 8)
         if vector_push(&self.text_ends, &zero) < 0:
             raise MemoryError
-
-    def __dealloc__(self):
-        vector_free(&self.address)
-        vector_free(&self.type)
-        vector_free(&self.shallow)
-        vector_free(&self.name)
-        vector_free(&self.stack)
-        vector_free(&self.place)
-        vector_free(&self.starts)
-        vector_free(&self.target)
-        vector_free(&self.kind)
-        vector_free(&self.ref_name)
-        vector_free(&self.texts)
-        vector_free(&self.text_ends)
-        vector_free(&self.linked_target)
-        vector_free(&self.linked_kind)
-        vector_free(&self.linked_name)
-        vector_free(&self.linked_starts)
-        vector_free(&self.label_address)
-        vector_free(&self.label_text)
-        vector_free(&self.root_address)
 
     cdef inline size_t left(self) noexcept nogil:
         return self.length - self.position
@@ -271,23 +250,15 @@ cdef class Dump(Heap):
         if start > self.length:
             raise ValueError("no records")
         self.position = start
-        vector_init(&self.frames, 12)
-        vector_init(&self.stacks, 8)
-        vector_init(&self.stack_frames, 4)
-        vector_init(&self.kinds, 16)
-        vector_init(&self.roots, 12)
-        vector_init(&self.notes, 8)
+        self.own(&self.frames, 12)
+        self.own(&self.stacks, 8)
+        self.own(&self.stack_frames, 4)
+        self.own(&self.kinds, 16)
+        self.own(&self.roots, 12)
+        self.own(&self.notes, 8)
         # stack 0 is empty
         if vector_push(&self.stacks, &zero) < 0 or vector_push(&self.stacks, &zero) < 0:
             raise MemoryError
-
-    def __dealloc__(self):
-        vector_free(&self.frames)
-        vector_free(&self.stacks)
-        vector_free(&self.stack_frames)
-        vector_free(&self.kinds)
-        vector_free(&self.roots)
-        vector_free(&self.notes)
 
     cdef int run_to(self, size_t limit) noexcept nogil:
         cdef size_t record
@@ -497,8 +468,8 @@ cdef class PyHeap(Heap):
         self.common = common
         self.has_texts = has_texts
         self.ends_early = ends_early
-        vector_init(&self.attribute_address, 8)
-        vector_init(&self.attribute_name, 4)
+        self.own(&self.attribute_address, 8)
+        self.own(&self.attribute_name, 4)
         numbers = []
         for text in frequent:
             raw = text.encode("utf-8", "replace")
@@ -506,10 +477,6 @@ cdef class PyHeap(Heap):
         # a view needs an item at least
         self.frequent = array("I", [*numbers, 0])[:]
         self.frequent_count = len(numbers)
-
-    def __dealloc__(self):
-        vector_free(&self.attribute_address)
-        vector_free(&self.attribute_name)
 
     cdef int run_to(self, size_t limit) noexcept nogil:
         cdef int status

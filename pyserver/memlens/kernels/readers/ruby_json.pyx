@@ -15,9 +15,7 @@ from libc.string cimport memchr, memcmp
 from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
 )
-from memlens.kernels.base.interning cimport (
-    Interner, intern_units, interner_count, interner_free, interner_init, interner_text,
-)
+from memlens.kernels.base.interning cimport Interner, intern_units, interner_count, interner_text
 from memlens.kernels.base.utf8 cimport hexadecimal_digit, read_escape, write_utf8
 from memlens.kernels.base.vectors cimport (
     Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
@@ -116,33 +114,34 @@ cdef class Lines(Scan):
 
     def __cinit__(self, const uint8_t[::1] data):
         cdef uint64_t zero = 0
-        vector_init(&self.address, 8)
-        vector_init(&self.klass, 8)
-        vector_init(&self.superclass, 8)
-        vector_init(&self.shallow, 8)
-        vector_init(&self.type, 4)
-        vector_init(&self.name, 4)
-        vector_init(&self.flags, 1)
-        vector_init(&self.singleton, 1)
-        vector_init(&self.detail, 4)
-        vector_init(&self.place, 4)
-        vector_init(&self.starts, 8)
-        vector_init(&self.targets, 8)
-        vector_init(&self.field_starts, 8)
-        vector_init(&self.field_names, 1)
-        vector_init(&self.field_values, 8)
-        vector_init(&self.root_category, 4)
-        vector_init(&self.root_address, 8)
-        vector_init(&self.texts, 1)
-        vector_init(&self.text_ends, 8)
-        vector_init(&self.scratch, 1)
-        vector_init(&self.kinds, 1)
+        self.own(&self.address, 8)
+        self.own(&self.klass, 8)
+        self.own(&self.superclass, 8)
+        self.own(&self.shallow, 8)
+        self.own(&self.type, 4)
+        self.own(&self.name, 4)
+        self.own(&self.flags, 1)
+        self.own(&self.singleton, 1)
+        self.own(&self.detail, 4)
+        self.own(&self.place, 4)
+        self.own(&self.starts, 8)
+        self.own(&self.targets, 8)
+        self.own(&self.field_starts, 8)
+        self.own(&self.field_names, 1)
+        self.own(&self.field_values, 8)
+        self.own(&self.root_category, 4)
+        self.own(&self.root_address, 8)
+        self.own(&self.texts, 1)
+        self.own(&self.text_ends, 8)
+        self.own(&self.scratch, 1)
+        self.own(&self.kinds, 1)
         seed = int.from_bytes(os.urandom(8), "little")
-        if (interner_init(&self.types, 1, seed) < 0 or interner_init(&self.details, 1, seed) < 0
-                or interner_init(&self.files, 1, seed) < 0
-                or interner_init(&self.methods, 1, seed) < 0 or interner_init(&self.categories, 1, seed) < 0
-                or interner_init(&self.places, 4, seed) < 0):
-            raise MemoryError
+        self.own_interner(&self.types, 1, seed)
+        self.own_interner(&self.details, 1, seed)
+        self.own_interner(&self.files, 1, seed)
+        self.own_interner(&self.methods, 1, seed)
+        self.own_interner(&self.categories, 1, seed)
+        self.own_interner(&self.places, 4, seed)
         # text 0 stands for no text, place 0 not known, file 0 and method 0 empty
         if (vector_push(&self.text_ends, &zero) < 0 or vector_push(&self.starts, &zero) < 0
                 or vector_push(&self.field_starts, &zero) < 0
@@ -150,35 +149,6 @@ cdef class Lines(Scan):
                 or intern_units(&self.types, NULL, 0) < 0 or intern_units(&self.details, NULL, 0) < 0
                 or self.intern_place(0, 0, 0) != 0):
             raise MemoryError
-
-    def __dealloc__(self):
-        vector_free(&self.address)
-        vector_free(&self.klass)
-        vector_free(&self.superclass)
-        vector_free(&self.shallow)
-        vector_free(&self.type)
-        vector_free(&self.name)
-        vector_free(&self.flags)
-        vector_free(&self.singleton)
-        vector_free(&self.detail)
-        vector_free(&self.place)
-        vector_free(&self.starts)
-        vector_free(&self.targets)
-        vector_free(&self.field_starts)
-        vector_free(&self.field_names)
-        vector_free(&self.field_values)
-        vector_free(&self.root_category)
-        vector_free(&self.root_address)
-        vector_free(&self.texts)
-        vector_free(&self.text_ends)
-        vector_free(&self.scratch)
-        vector_free(&self.kinds)
-        interner_free(&self.types)
-        interner_free(&self.details)
-        interner_free(&self.files)
-        interner_free(&self.methods)
-        interner_free(&self.categories)
-        interner_free(&self.places)
 
     cdef int64_t intern_place(self, uint32_t file, uint32_t line, uint32_t method) noexcept nogil:
         cdef uint32_t units[3]

@@ -3,8 +3,10 @@
 
 from libc.stdint cimport uint8_t
 
+from memlens.kernels.base.owner cimport Owner
 
-cdef class Scan:
+
+cdef class Scan(Owner):
     cdef const uint8_t[::1] bytes
     cdef const uint8_t *data            # of ``bytes``; NULL for an empty file
     cdef size_t length, position

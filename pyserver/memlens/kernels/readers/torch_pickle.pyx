@@ -29,6 +29,22 @@ UNKNOWN_DEVICE = -1
 cdef class Scanner(Events):
     """Scan a whole pickle in steps, then ``take`` the tables."""
 
+    def __cinit__(self, const uint8_t[::1] data):
+        self.name_table("events", &self.events, EVENT_FORMAT)
+        self.name_table("frames", &self.frames, FRAME_FORMAT)
+        self.name_table("blocks", &self.blocks, BLOCK_FORMAT)
+        self.name_table("segments", &self.segments, SEGMENT_FORMAT)
+        self.name_table("annotations", &self.annotations, ANNOTATION_FORMAT)
+        self.name_table("extras", &self.extras, EXTRA_FORMAT)
+        self.name_table("streams", &self.streams, b"Q")
+        self.name_table("actions", &self.actions, b"I")
+        self.name_table("categories", &self.categories, b"I")
+        self.name_table("pools", &self.pools, b"T{q:first:q:second:}")
+        self.name_table("stack_frames", &self.stacks.units, b"I")
+        self.name_table("stack_starts", &self.stacks.starts, b"Q")
+        self.name_table("module_names", &self.module_stacks.units, b"I")
+        self.name_table("module_starts", &self.module_stacks.starts, b"Q")
+
     # ---- for formats/torch.py ----
 
     def root(self):
@@ -152,38 +168,6 @@ cdef class Scanner(Events):
         vector_free(&self.run_stacks)
         interner_free(&self.frame_keys)
         interner_free(&self.runs)
-
-    def take(self, str table):
-        """Move a table out of the scanner, as a buffer of its rows."""
-        if table == "events":
-            return column_of(&self.events, EVENT_FORMAT)
-        if table == "frames":
-            return column_of(&self.frames, FRAME_FORMAT)
-        if table == "blocks":
-            return column_of(&self.blocks, BLOCK_FORMAT)
-        if table == "segments":
-            return column_of(&self.segments, SEGMENT_FORMAT)
-        if table == "annotations":
-            return column_of(&self.annotations, ANNOTATION_FORMAT)
-        if table == "extras":
-            return column_of(&self.extras, EXTRA_FORMAT)
-        if table == "streams":
-            return column_of(&self.streams, b"Q")
-        if table == "actions":
-            return column_of(&self.actions, b"I")
-        if table == "categories":
-            return column_of(&self.categories, b"I")
-        if table == "pools":
-            return column_of(&self.pools, b"T{q:first:q:second:}")
-        if table == "stack_frames":
-            return column_of(&self.stacks.units, b"I")
-        if table == "stack_starts":
-            return column_of(&self.stacks.starts, b"Q")
-        if table == "module_names":
-            return column_of(&self.module_stacks.units, b"I")
-        if table == "module_starts":
-            return column_of(&self.module_stacks.starts, b"Q")
-        raise KeyError(table)
 
 
 RECORDS = {

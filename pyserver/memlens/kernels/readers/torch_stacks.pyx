@@ -5,9 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from libc.string cimport memcpy
 
 from memlens.kernels.base.interning cimport interner_init, interner_free, intern_hashed, intern_units, units_code
-from memlens.kernels.base.vectors cimport (
-    Vector, vector_init, vector_push, vector_push_u32, vector_reserve, vector_free,
-)
+from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_push_u32, vector_reserve
 from memlens.kernels.readers.pickle_machine cimport (
     DICT, EMPTY_DICT, EMPTY_LIST, E_NO_MEMORY, E_TOO_MANY, INT, LIST, MAX_ROWS, ROW_REF, RUN, STRING, Value,
 )
@@ -24,13 +22,8 @@ cdef class Lists(Dicts):
     """What a list holds."""
 
     def __cinit__(self, const uint8_t[::1] data):
-        vector_init(&self.run_stacks, 4)
-        if interner_init(&self.runs, 1, self.stacks.seed) < 0:
-            raise MemoryError
-
-    def __dealloc__(self):
-        interner_free(&self.runs)
-        vector_free(&self.run_stacks)
+        self.own(&self.run_stacks, 4)
+        self.own_interner(&self.runs, 1, self.stacks.seed)
 
     # ---- lists of rows ----
 

@@ -8,8 +8,8 @@ field.
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int32_t, int64_t
 from libc.string cimport memset
 
-from memlens.kernels.base.interning cimport interner_init, interner_free, intern_units
-from memlens.kernels.base.vectors cimport vector_init, vector_reserve, vector_push, vector_free
+from memlens.kernels.base.interning cimport intern_units
+from memlens.kernels.base.vectors cimport vector_reserve, vector_push, vector_free
 from memlens.kernels.readers.pickle_machine cimport (
     EMPTY_DICT, EMPTY_LIST, E_NO_MEMORY, E_TOO_MANY, LIST, MAX_ROWS, NONE, STRING, UINT,
 )
@@ -32,23 +32,22 @@ cdef class Tables(Machine):
     def __cinit__(self, const uint8_t[::1] data):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
         cdef int64_t row
-        vector_init(&self.vectors, sizeof(Vector))
-        vector_init(&self.events, sizeof(EventRow))
-        vector_init(&self.frames, sizeof(FrameRow))
-        vector_init(&self.blocks, sizeof(BlockRow))
-        vector_init(&self.segments, sizeof(SegmentRow))
-        vector_init(&self.annotations, sizeof(AnnotationRow))
-        vector_init(&self.histories, sizeof(HistoryRow))
-        vector_init(&self.extras, sizeof(ExtraRow))
-        vector_init(&self.sequence, 4)
-        vector_init(&self.streams, 8)
-        vector_init(&self.pools, 16)
-        vector_init(&self.actions, 4)
-        vector_init(&self.categories, 4)
-        if interner_init(&self.stacks, 4, seed) < 0 or interner_init(&self.frame_keys, 4, seed) < 0:
-            raise MemoryError
-        if interner_init(&self.module_stacks, 4, seed) < 0:
-            raise MemoryError
+        self.own(&self.vectors, sizeof(Vector))
+        self.own(&self.events, sizeof(EventRow))
+        self.own(&self.frames, sizeof(FrameRow))
+        self.own(&self.blocks, sizeof(BlockRow))
+        self.own(&self.segments, sizeof(SegmentRow))
+        self.own(&self.annotations, sizeof(AnnotationRow))
+        self.own(&self.histories, sizeof(HistoryRow))
+        self.own(&self.extras, sizeof(ExtraRow))
+        self.own(&self.sequence, 4)
+        self.own(&self.streams, 8)
+        self.own(&self.pools, 16)
+        self.own(&self.actions, 4)
+        self.own(&self.categories, 4)
+        self.own_interner(&self.stacks, 4, seed)
+        self.own_interner(&self.frame_keys, 4, seed)
+        self.own_interner(&self.module_stacks, 4, seed)
         # stack 0 is the empty stack, stream 0 the default one, pool 0 and category 0 are "not known"
         self.empty_string = 0
         self.na_string = <uint32_t> self.intern_string(b"N/A", 3)
@@ -69,22 +68,6 @@ cdef class Tables(Machine):
         cdef size_t index
         for index in range(self.vectors.count):
             vector_free(&(<Vector *> self.vectors.data)[index])
-        vector_free(&self.vectors)
-        vector_free(&self.events)
-        vector_free(&self.frames)
-        vector_free(&self.blocks)
-        vector_free(&self.segments)
-        vector_free(&self.annotations)
-        vector_free(&self.histories)
-        vector_free(&self.extras)
-        vector_free(&self.sequence)
-        vector_free(&self.streams)
-        vector_free(&self.pools)
-        vector_free(&self.actions)
-        vector_free(&self.categories)
-        interner_free(&self.stacks)
-        interner_free(&self.module_stacks)
-        interner_free(&self.frame_keys)
 
     # ---- small tables ----
 

@@ -13,12 +13,12 @@ no ``total_nframe``, before 3.6 no ``domain``. A frame is ``(file, line)``, the 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from libc.string cimport memcmp
 
-from memlens.kernels.base.interning cimport Interner, interner_init, interner_free, intern_units
+from memlens.kernels.base.interning cimport Interner, intern_units
 from memlens.kernels.readers.pickle_machine cimport (
     DICT, EMPTY_DICT, EMPTY_LIST, E_BAD_FIELD, E_NO_MEMORY, E_TOO_MANY, E_UNDERFLOW, INT, LIST, MAX_ROWS, OTHER,
     STRING, Machine, Value,
 )
-from memlens.kernels.base.vectors cimport Vector, vector_init, vector_reserve, vector_push, vector_free, column_of
+from memlens.kernels.base.vectors cimport Vector, vector_reserve, vector_push
 
 import os
 
@@ -82,11 +82,14 @@ cdef class Scanner(Machine):
     def __cinit__(self, const uint8_t[::1] data):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
         cdef int64_t row
-        vector_init(&self.traces, sizeof(TraceRow))
-        vector_init(&self.trace_list, 4)
-        vector_init(&self.sequence, 4)
-        if interner_init(&self.frames, sizeof(FrameRow), seed) < 0 or interner_init(&self.stacks, 4, seed) < 0:
-            raise MemoryError
+        self.own_table("traces", &self.traces, sizeof(TraceRow), b"T{q:size:I:domain:I:stack:I:total:I:unused:}")
+        self.own_table("trace_list", &self.trace_list, 4, b"I")
+        self.own(&self.sequence, 4)
+        self.own_interner(&self.frames, sizeof(FrameRow), seed)
+        self.own_interner(&self.stacks, 4, seed)
+        self.name_table("frames", &self.frames.units, b"T{I:file:I:line:}")
+        self.name_table("stack_frames", &self.stacks.units, b"I")
+        self.name_table("stack_starts", &self.stacks.starts, b"Q")
         self.filled_list = self.root_list = self.limit = -1
         intern_units(&self.stacks, NULL, 0)     # stack 0 is empty
         for field in (F_TRACES_LIST, F_TRACES, F_LIMIT):
@@ -96,13 +99,6 @@ cdef class Scanner(Machine):
         self.module = <uint32_t> self.intern_string(b"tracemalloc", 11)
         self.snapshot_name = <uint32_t> self.intern_string(b"Snapshot", 8)
         self.traces_name = <uint32_t> self.intern_string(b"_Traces", 7)
-
-    def __dealloc__(self):
-        vector_free(&self.traces)
-        vector_free(&self.trace_list)
-        vector_free(&self.sequence)
-        interner_free(&self.frames)
-        interner_free(&self.stacks)
 
     # ---- the two classes, as data ----
 
@@ -319,17 +315,3 @@ cdef class Scanner(Machine):
         if self.filled_list >= 0:
             return self.root_list == self.filled_list
         return (<uint8_t *> self.list_kinds.data)[self.root_list] == EMPTY_LIST
-
-    def take(self, str table):
-        """Move a table out of the scanner, as a buffer of its rows."""
-        if table == "traces":
-            return column_of(&self.traces, b"T{q:size:I:domain:I:stack:I:total:I:unused:}")
-        if table == "trace_list":
-            return column_of(&self.trace_list, b"I")
-        if table == "frames":
-            return column_of(&self.frames.units, b"T{I:file:I:line:}")
-        if table == "stack_frames":
-            return column_of(&self.stacks.units, b"I")
-        if table == "stack_starts":
-            return column_of(&self.stacks.starts, b"Q")
-        raise KeyError(table)

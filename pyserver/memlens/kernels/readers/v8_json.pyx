@@ -11,6 +11,7 @@ Source of the format: ``HeapSnapshotJSONSerializer`` in ``src/profiler/heap-snap
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy
 
+from memlens.kernels.base.bits cimport lowest_bit
 from memlens.kernels.base.utf8 cimport read_escape, write_utf8
 from memlens.kernels.base.vectors cimport (
     Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
@@ -35,6 +36,9 @@ cdef uint64_t MOST_NUMBER = <uint64_t> 1 << 63
 
 
 cdef inline bint is_blank(uint8_t one) noexcept nogil:
+    # nearly nothing is
+    if one > 0x20:
+        return False
     return one == 0x20 or one == 0x0A or one == 0x0D or one == 0x09
 
 
@@ -186,6 +190,31 @@ cdef struct Sink:
     bint is_node        # whether values are indexes in the array of nodes; the number of the node is kept
 
 
+cdef inline int short_number(const uint8_t *text, uint64_t *value) noexcept nogil:
+    """Read the digits that 8 bytes begin with, all at once; return how many there are. A ninth may follow.
+
+    The number of digits differs from one to the next at random: here no branch depends on it.
+    Source: Langdale and Lemire, "Parsing Gigabytes of JSON per Second", VLDB Journal 28 (2019), for 8 digits.
+    """
+    cdef uint64_t digits, others
+    cdef int count
+    memcpy(&digits, text, 8)
+    digits ^= <uint64_t> 0x3030303030303030
+    # the top bit of each byte that is no digit; a sum that goes beyond its byte changes only those after that
+    others = ((digits + <uint64_t> 0x7676767676767676) | digits) & <uint64_t> 0x8080808080808080
+    count = 8
+    if others:
+        count = lowest_bit(others) >> 3
+        if count == 0:
+            return 0
+        # zeros before the first digit, which is the lowest byte
+        digits <<= 64 - 8 * count
+    digits = (digits * 10 + (digits >> 8)) & <uint64_t> 0x00FF00FF00FF00FF
+    digits = (digits * 100 + (digits >> 16)) & <uint64_t> 0x0000FFFF0000FFFF
+    value[0] = (digits * 10000 + (digits >> 32)) & <uint64_t> 0xFFFFFFFF
+    return count
+
+
 cdef class Rows(ArrayReader):
     """Reads an array of numbers whose rows have ``fields`` numbers each.
 
@@ -237,18 +266,23 @@ cdef class Rows(ArrayReader):
                 self.position = at
                 return E_MORE
             for field in range(self.fields):
-                while at < end and is_blank(data[at]):
-                    at += 1
                 begin = at
-                value = 0
-                while at < end:
-                    one = data[at] - 0x30
-                    if one > 9:
-                        break
-                    value = value * 10 + one
-                    at += 1
-                if at == begin or at - begin > 18:
-                    return self.fail(E_SYNTAX if at == begin else E_TOO_LARGE, begin)
+                if at + 8 <= end:
+                    at += short_number(data + at, &value)
+                if at == begin or (at == begin + 8 and at < end and <uint8_t> (data[at] - 0x30) <= 9):
+                    at = begin
+                    while at < end and is_blank(data[at]):
+                        at += 1
+                    begin = at
+                    value = 0
+                    while at < end:
+                        one = data[at] - 0x30
+                        if one > 9:
+                            break
+                        value = value * 10 + one
+                        at += 1
+                    if at == begin or at - begin > 18:
+                        return self.fail(E_SYNTAX if at == begin else E_TOO_LARGE, begin)
                 while at < end and is_blank(data[at]):
                     at += 1
                 if at < end:

@@ -13,8 +13,8 @@ def register(server: LanguageServer, registry: Registry) -> None:
     """Answer what the SQL panel asks."""
 
     async def ask(params: SqlParams) -> SqlAnswer:
-        desk = registry.get(params.snapshot).sql
-        return await desk.ask(params.query, params.offset, params.limit, params.sort)
+        queries = registry.get(params.snapshot).sql
+        return await queries.ask(params.query, params.offset, params.limit, params.sort)
 
     async def describe(params: SqlSchemaParams) -> SqlSchema:
         return schema(registry.get(params.snapshot).info)
@@ -24,8 +24,8 @@ def register(server: LanguageServer, registry: Registry) -> None:
         return SqlState(filled=True, fraction=None)
 
     async def state(params: SqlStateParams) -> SqlState:
-        desk = registry.get(params.snapshot).sql
-        return SqlState(desk.filled, desk.fraction)
+        queries = registry.get(params.snapshot).sql
+        return SqlState(queries.filled, queries.fraction)
 
     answer(server, "memlens/sql", ask)
     answer(server, "memlens/sqlSchema", describe)

@@ -26,7 +26,7 @@ from memlens.model.frames import LIBRARY, USER
 from memlens.model.libraries import library_of
 from memlens.model.own_libraries import Libraries
 from memlens.server.sessions.children import ProgressListener, fill_tables, ingest
-from memlens.server.sessions.sql import SqlDesk
+from memlens.server.sessions.sql import SqlQueries
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
 from memlens.store.manifest import ArchiveError, SourceFile
@@ -124,7 +124,7 @@ class OpenSnapshot:
         path: str,
         snapshot: Snapshot,
         thread: ThreadPoolExecutor,
-        sql: SqlDesk,
+        sql: SqlQueries,
         on_damaged: Callable[["OpenSnapshot", ArchiveError], Awaitable[None]],
     ) -> None:
         self.name = name
@@ -530,8 +530,8 @@ class Registry:
         def open_again() -> Snapshot:
             return open_with(archive, libraries)
 
-        desk = SqlDesk(snapshot.origin, PARTS_OF[snapshot.info.model], fill, open_again)
-        opened = OpenSnapshot(uuid.uuid4().hex, path, snapshot, thread, desk, self._give_up)
+        sql = SqlQueries(snapshot.origin, PARTS_OF[snapshot.info.model], fill, open_again)
+        opened = OpenSnapshot(uuid.uuid4().hex, path, snapshot, thread, sql, self._give_up)
         opened.patterns = patterns
         return opened
 

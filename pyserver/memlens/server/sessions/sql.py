@@ -1,4 +1,4 @@
-"""A snapshot's desk for questions in SQL: makes the tables once, and answers each question in a thread of its own.
+"""Questions in SQL about a snapshot: makes the tables once, and answers each question in a thread of its own.
 
 The tables are made in parts, at once, and a question waits for those that it reads. Its names are looked up before.
 """
@@ -50,7 +50,7 @@ class _Filling:
         self.fraction = fraction or 0.0
 
 
-class SqlDesk:
+class SqlQueries:
     """For the event loop's thread only. ``parts`` are those of its model, ``fill`` makes one of them.
 
     ``open_again`` opens the snapshot once more, with the same ``origin``.

@@ -18,10 +18,7 @@ COLUMNS = {
 }  # fmt: skip
 """The columns of nodes, in the order of the kernel's, see :class:`memlens.store.objects.columns.CompactColumns`."""
 
-_READ_AGAIN = ("objects", "first", "last")
-"""Columns that are read or written when a node's turn comes, and not only when it is made."""
-
-_STEP_NODES = 1 << 22
+_STEP_NODES = 1 << 20
 
 
 class Dominated(NamedTuple):
@@ -50,12 +47,9 @@ def compact_tree(
          columns["shallow"], columns["retained"]),
         group, queue,
     )  # fmt: skip
-    done = front = made = 0
+    mapped: tuple[Rows, ...] = (*dominated, type_of, shallow, retained, group, queue, *columns.values())
     while tree.run(_STEP_NODES):
-        # what was read is never looked at again, and what was made only for how many members it has
-        let_go(queue, front, tree.front)
-        for name, column in columns.items():
-            begin, end = (done, tree.done) if name in _READ_AGAIN else (made, tree.nodes)
-            let_go(column, begin, end)
-        done, front, made = tree.done, tree.front, tree.nodes
+        # what is near in a level is near in memory: of what was read and written, little is needed again soon
+        for column in mapped:
+            let_go(column, 0, len(column))
     return {name: column[: tree.nodes] for name, column in columns.items()}, group

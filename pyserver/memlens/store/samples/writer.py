@@ -90,7 +90,7 @@ def _info(profile: Profile, source: SourceFile, stacks: int) -> ProfileInfo:
         samples=len(profile.stacks),
         stacks=stacks,
         has_sizes=profile.sizes is not None,
-        labels=[profile.strings[key] for key in np.unique(profile.labels["key"]).tolist()],
+        labels=_label_names(profile),
         bins=0 if times is None else len(times.time_us) - 1,
         end=0.0 if times is None else float(times.time_us[-1]),
         time_unit="microseconds" if times is None else times.unit,
@@ -134,3 +134,9 @@ def _by_line(profile: Profile, tree: StackTree, nodes: U32, lines: U32, count: i
         calltree.add_by(nodes, np.ascontiguousarray(values[np.newaxis]), sums)
         folder.fold(sums[0], inclusive[number], own[number])
     return inclusive, own
+
+
+def _label_names(profile: Profile) -> list[str]:
+    keys = profile.labels["key"]
+    # few profiles have labels, and without them NumPy's masked arrays needn't be imported, which np.unique does
+    return [profile.strings[key] for key in np.unique(keys).tolist()] if len(keys) else []
