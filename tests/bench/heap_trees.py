@@ -151,7 +151,7 @@ def work(what: str, objects: int, folder: Path) -> None:
                 let_go(column, 0, len(column))
             return back
 
-        found, _ = kernel.dominators(
+        found, _, _ = kernel.dominators(
             start, target, kind, retains, np.zeros(1, np.uint32), -1, False, turned, order, idom, room
         )
         retained = room(found, np.uint64)

@@ -133,6 +133,31 @@ test('a filter narrows the tables and marks the boxes, and says what is wrong wi
   assert.match(await types.innerText(), /^Session\s+4,000\b/);
   await box.fill('size>1');
   await view.locator('.filter-error', { hasText: "there is no 'size'" }).waitFor();
+  // the findings of this dump are offered by their names, and mean their objects
+  await box.fill('');
+  await box.pressSequentially('finding:');
+  const offers = view.locator('.filter-offers li code');
+  const kept = offers.filter({ hasText: 'finding:"Kept by closures"' });
+  await kept.click();
+  assert.equal(await box.inputValue(), 'finding:"Kept by closures"');
+  const { types: about } = await vscode.memlens('types', FILE, '--filter', await box.inputValue());
+  const objects = about.reduce((sum, { count }) => sum + count, 0);
+  await until(
+    async () => (await view.text('.filter-badge')).startsWith(`${objects} of`),
+    'those of the finding',
+  );
+  await box.fill('');
+  await until(async () => view.locator('.filter-badge').isHidden(), 'the filter is gone');
+  // a part of the heap is chosen from a menu, as a filter; what the box offers lies over it
+  await box.press('Escape');
+  await view.locator('.heap-overview button', { hasText: 'Filter by Part' }).click();
+  await vscode.screenshot('heap-parts');
+  const parts = view.locator('.menu [role^=menuitem]');
+  assert.ok((await parts.count()) > 1, 'no parts');
+  await parts.first().click();
+  await until(async () => (await box.inputValue()) !== '', 'the filter is the part');
+  await until(async () => / of /.test(await view.text('.filter-badge')), 'its objects are counted');
+  await view.locator('.dock [role=tab][aria-selected=true]', { hasText: 'Dominators' }).waitFor();
   await box.fill('');
   await until(async () => view.locator('.filter-badge').isHidden(), 'the filter is gone');
 });
@@ -192,6 +217,16 @@ test('an earlier dump beside it: what is new, who holds it and where', async () 
   await view.locator('.series-line.marked').waitFor();
   assert.equal(await view.locator('.series-line.marked circle').count(), 4);
   await vscode.screenshot('heap-series');
+  await vscode.page.waitForTimeout(1000);
+  await vscode.runCommand('View: Close Editor');
+  await open();
+  await view.locator('.dock [role=tab][aria-selected=true]', { hasText: 'Compare' }).waitFor();
+  await view.locator('.series-chart').waitFor();
+  assert.equal(await view.locator('.series-line').first().locator('circle').count(), 4);
+  await view.locator('.choice button', { hasText: 'Types' }).click();
+  const again = view.locator('[id=pane-compare] .grid-row').filter({ hasText: /^Session(?!Store)/ });
+  await again.first().waitFor();
+  assert.match(await again.first().innerText(), /4,000[^]*\+3,000/);
 });
 
 test('the same as rings: the same figures, zoom and selection', async () => {

@@ -49,7 +49,7 @@ def _reached(
     sizes = np.array([shallow.get(each, 0) for each in ids], np.uint64)
     order, idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
     references = graph.references
-    found, reachable = kernel.dominators(
+    found, reachable, _ = kernel.dominators(
         references.start, references.target, references.kind, counts, roots, -1, False,
         lambda: turned(references.start, references.target, references.kind), order, idom, np.empty,
     )  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.python.conftest import ROOT, real_heaps
 from tests.python.gcdump_files import Node, gcdump
@@ -14,10 +15,15 @@ from tests.python.heap_archives import Opened, archived
 from tests.python.heap_files import HeapFile
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 
+from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
+from memlens.views.findings import table
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import TextPart, plain_text
+from memlens.views.findings.filtering import add_finding_term
+from memlens.views.graph import filters
+from memlens.views.graph.reach import entries, followed, holders
 from memlens.views.sql.query import SqlSession
 
 REAL = [
@@ -54,6 +60,89 @@ def check_figures(snapshot: Snapshot) -> int:
     return held
 
 
+def freed_without(snapshot: Snapshot, chosen: set[int], begin: list[int]) -> int:
+    """What some objects don't reach any more without passing through others, found by walking."""
+    stored = snapshot.references
+    start, target = stored.start.tolist(), stored.target.tolist()
+    follows = followed(snapshot)[stored.kind].tolist()
+
+    def reached(without: set[int]) -> set[int]:
+        seen = set(begin) - without
+        waiting = list(seen)
+        while waiting:
+            item = waiting.pop()
+            for at in range(start[item], start[item + 1]):
+                if follows[at] and target[at] not in seen and target[at] not in without:
+                    seen.add(target[at])
+                    waiting.append(target[at])
+        return seen
+
+    shallow = snapshot.objects.shallow.tolist()
+    return sum(shallow[item] for item in reached(set()) - reached(chosen))
+
+
+_OF_PARTS = frozenset(
+    (
+        "group_retains_most",
+        "duplicate_strings",
+        "duplicate_arrays",
+        "oversized_collections",
+        "null_arrays",
+        "finalizers",
+    )
+)
+"""Rules whose figures are of a part of what their objects are, of the sum of what each retains, or of what no root
+reaches."""
+
+
+def check_filters(snapshot: Snapshot) -> int:
+    """Filter by each finding: its objects are those that its figure is of."""
+    add_finding_term()
+    found = table.ranked(snapshot, None)
+    checked = 0
+    for rule in {each.finding.rule for each in found}:
+        own = [each for each in found if each.finding.rule == rule]
+        about = {int(number) for each in own if each.objects is not None for number in each.objects}
+        assert about
+        for text in (rule, own[0].finding.title):
+            chosen = filters.chosen(snapshot, f'finding:"={text}"')
+            assert chosen is not None
+            assert set(np.flatnonzero(chosen.mask(snapshot)).tolist()) == about
+        for each in own:
+            assert each.objects is not None
+            members = set(each.objects.tolist())
+            assert len(members) == len(each.objects)
+            amount, kind = each.finding.figure.amount, each.finding.figure.kind
+            shallow = sum(int(snapshot.objects.shallow[number]) for number in members)
+            if kind == "shallow" and rule not in _OF_PARTS:
+                assert shallow == amount
+            elif kind == "shallow":
+                assert 0 < amount <= shallow
+            elif rule not in _OF_PARTS:
+                # what one object retains is what it dominates, and V8's named roots don't count there
+                begin = holders(snapshot) if rule == "retains_most" else entries(snapshot)
+                assert freed_without(snapshot, members, begin.tolist()) == amount, each.finding.text
+            else:
+                assert 0 < amount <= sum(int(snapshot.objects.retained[number]) for number in members)
+            checked += 1
+    return checked
+
+
+@pytest.mark.parametrize(
+    "path", real_heaps("v8/leak_after*", "hprof/javac_60files*"), ids=lambda path: path.name[:20]
+)
+def test_findings_filter_their_objects(tmp_path: Path, path: Path) -> None:
+    with closing(archived(path, tmp_path)) as snapshot:
+        assert check_filters(snapshot)
+        with pytest.raises(BadRequestError, match="the heap dump has no such finding") as raised:
+            filters.chosen(snapshot, "finding:xyz")
+        assert "etains most" in raised.value.advice
+        # a rule that says nothing about this dump has no objects
+        none = filters.chosen(snapshot, "finding:thread_locals,hash_collisions")
+        assert none is not None
+        assert not none.mask(snapshot).any()
+
+
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name[:40])
 def test_figures_are_those_of_sql(tmp_path: Path, path: Path) -> None:
     with closing(archived(path, tmp_path)) as snapshot:
@@ -84,6 +173,7 @@ def test_a_real_leak(tmp_path: Path) -> None:
 def texts(snapshot: Snapshot) -> dict[str, str]:
     """What the rules say, by rule, that first which matters most, with ids left out; every figure is checked."""
     assert check_figures(snapshot)
+    check_filters(snapshot)
     return {
         each.rule: re.sub(r" @[0-9a-fx]+", "", each.text)
         for each in reversed(findings(snapshot, None, 100).findings)

@@ -38,7 +38,7 @@ class Computed:
         count = len(graph.edges)
         self.order, self.idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
         start, target, kind = graph.columns()
-        self.count, self.reachable = kernel.dominators(
+        self.count, self.reachable, self.alone = kernel.dominators(
             start,
             target,
             kind,
@@ -127,11 +127,21 @@ def test_what_is_unreachable_has_dominators_without_changing_those_of_the_rest()
 
 
 def test_attached_parts_count_as_held_by_the_root() -> None:
+    moved = 0
     for seed in SEEDS:
         graph = random_graph(seed)
-        found = Computed(graph, root=0, attach=True).dominator_of()
+        computed = Computed(graph, root=0, attach=True)
+        found = computed.dominator_of()
         expected = naive_dominators(attached(graph), [0])
         assert found == {item: 0 if above is None and item else above for item, above in expected.items()}
+        reached, order = naive_dominators(graph, [0]), computed.order.tolist()
+        if computed.alone is None:
+            assert all(found[item] == (above or 0) for item, above in reached.items() if item)
+            continue
+        alone = {order[vertex]: order[above] for vertex, above in enumerate(computed.alone.tolist())}
+        assert alone == {item: above or 0 for item, above in reached.items()}
+        moved += sum(found[item] != above for item, above in alone.items() if item)
+    assert moved > 100
 
 
 def test_retained_sizes_are_what_would_be_freed() -> None:
@@ -401,7 +411,7 @@ def test_a_chain_of_ten_million_objects(tmp_path: Path) -> None:
         start, target, kind, RETAINS, np.zeros(1, np.uint32), -1, False, lambda: turned(start, target, kind),
         order, idom, room,
     )  # fmt: skip
-    assert found == (count + 1, count + 1)
+    assert found == (count + 1, count + 1, None)
     assert (idom[1:] == np.arange(count, dtype=np.uint32)).all()
     of_vertex, ones = room(count + 1, np.uint64), np.ones(count, np.uint64)
     kernel.retained_sizes(order, idom, count + 1, ones, of_vertex)
@@ -435,7 +445,7 @@ def test_a_million_roots(tmp_path: Path) -> None:
         start, target, kind[:0], RETAINS, roots, -1, False, lambda: turned(start, target, kind), order, idom,
         np.empty,
     )  # fmt: skip
-    assert found == (2 * count + 2, 2 * count + 2)
+    assert found == (2 * count + 2, 2 * count + 2, None)
     of_vertex, shallow = np.empty(2 * count + 2, np.uint64), np.ones(2 * count + 1, np.uint64)
     kernel.retained_sizes(order, idom, 2 * count + 2, shallow, of_vertex)
     dominator, retained = np.empty(2 * count + 1, np.uint32), np.empty(2 * count + 1, np.uint64)

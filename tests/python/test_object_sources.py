@@ -9,6 +9,8 @@ from tests.python.graph_reading import load, type_names
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import open_view
 
+from memlens.sources.type_finder import below, searched_for
+
 pytest_plugins = ("tests.python.server_fixtures",)
 
 
@@ -29,6 +31,13 @@ def test_the_line_that_allocated_an_object(server: LspClient, tmp_path: Path, wo
     # a class of which nothing is known but its name
     found = source(server, snapshot, object=0)
     assert (found["relation"], found["path"], found["candidates"], found["how"]) == ("type", None, [], "none")
+    assert found["looked_for"] == ""
+    # the same where the folder of the program isn't there any more: what is looked for, and where
+    program.unlink()
+    found = source(server, snapshot, object=3)
+    assert found["path"] is None
+    assert found["looked_for"].startswith("app/cache.rb, and for files called cache.rb below ")
+    assert found["looked_for"].endswith(str(workspace))
     for wrong in ({"object": 99}, {"type": 99}, {}):
         with pytest.raises(RpcError):
             source(server, snapshot, **wrong)
@@ -47,3 +56,44 @@ def test_a_class_of_java_by_its_name(server: LspClient, tmp_path: Path, workspac
     file.write_text(f"package {package};\n\n// the class\npublic class {outer} {{\n}}\n")
     found = source(server, opened, object=item)
     assert (found["relation"], found["path"], found["line"], found["type"]) == ("type", str(file), 4, name)
+    # another type, whose file isn't here
+    item, name = next(
+        (item, name)
+        for item, name in enumerate(names)
+        if "." in name and "[" not in name and not name.startswith(f"{package}.{outer}")
+    )
+    classes = name.rpartition(".")[2].split("$")
+    found = source(server, opened, object=item)
+    assert found["path"] is None
+    assert found["looked_for"].endswith(str(workspace))
+    assert found["looked_for"].startswith(
+        f"{classes[0]}.java, {classes[0]}.kt, {classes[0]}.scala or {classes[0]}.groovy, then for a declaration of "
+        f"{classes[-1]} in *.java, *.kt, *.scala or *.groovy, below "
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "expected"),
+    [
+        ("gcdump", "Shop.Session", "Session.cs, then for a declaration of Session in *.cs, below /a or /b"),
+        (
+            "hprof",
+            "shop.MainKt",
+            (
+                "MainKt.java, MainKt.kt, MainKt.scala, MainKt.groovy, Main.java, Main.kt, Main.scala or Main.groovy, "
+                "then for a declaration of MainKt in *.java, *.kt, *.scala or *.groovy, below /a or /b"
+            ),
+        ),
+        ("hprof", "int[]", ""),
+        ("v8", "(array)", ""),
+        ("ruby", "String", ""),
+        ("python", "dict", ""),
+    ],
+)
+def test_what_is_looked_for_is_said(kind: str, name: str, expected: str) -> None:
+    assert searched_for([Path("/a"), Path("/b")], kind, name) == expected
+
+
+def test_where_is_looked_is_said() -> None:
+    assert below([]) == "but no folder is open"
+    assert below([Path(f"/{each}") for each in "abcd"]) == "below /a, /b, /c or others"

@@ -57,7 +57,7 @@ def _dominators(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     retains = np.zeros(256, np.uint8)
     retains[: len(graph.reference_kinds)] = [kind.retains for kind in graph.reference_kinds]
     order, idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
-    found, _ = kernel.dominators(
+    found, _, _ = kernel.dominators(
         references.start, references.target, references.kind, retains, np.zeros(0, np.uint32), graph.root or 0,
         True, lambda: turned(references.start, references.target, references.kind), order, idom, np.empty,
     )  # fmt: skip

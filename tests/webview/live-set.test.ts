@@ -8,7 +8,14 @@ import type {
   GroupsAnswer,
   MembersAnswer,
 } from '../../extension/shared/protocol.gen';
-import { both, allocationTerms, offersFor, wordAt } from '../../webview/src/shell/filter-terms';
+import {
+  both,
+  allocationTerms,
+  findingTerms,
+  OBJECT_TERMS,
+  offersFor,
+  wordAt,
+} from '../../webview/src/shell/filter-terms';
 import type { Pending } from '../../webview/src/api';
 import { idOf, LiveTree, PAGE, type LiveNodeRow, type LiveRow } from '../../webview/src/live-set/tree';
 
@@ -167,6 +174,13 @@ test('the word that is typed and the terms that begin like it', () => {
     offersFor('category:g', allocationTerms(['gradient (inferred)'])).map(({ text }) => text),
     ['category:gradient'],
   );
+  const findings = findingTerms(['Duplicate strings', 'Listeners', 'Duplicate strings']);
+  const offered = (word: string): string[] =>
+    offersFor(word, [...OBJECT_TERMS, ...findings]).map(({ text }) => text);
+  assert.deepEqual(offered('-finding:'), ['-finding:"Duplicate strings"', '-finding:Listeners']);
+  assert.deepEqual(offered('finding:dup'), ['finding:"Duplicate strings"']);
+  assert.deepEqual(offered('finding:"duplicate s'), ['finding:"Duplicate strings"']);
+  assert.deepEqual(offered('fi'), ['field:', 'finding:']);
   assert.ok(offersFor('', allocationTerms([])).length > 10);
 });
 

@@ -120,6 +120,10 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
     types.add_argument("--since", type=float, metavar="SECONDS",
                        help="only objects allocated once a recording (.heaptimeline) had run that long")  # fmt: skip
     types.add_argument(
+        "--filter", default="", metavar="TEXT",
+        help='count only the objects that match this filter, as in the view: \'finding:"Duplicate strings"\'',
+    )  # fmt: skip
+    types.add_argument(
         "--search", default="", metavar="WORDS", help="print only types that contain all of these words"
     )
     for report in (one, paths):

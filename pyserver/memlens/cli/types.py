@@ -6,6 +6,7 @@ from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
+from memlens.views.findings.filtering import add_finding_term
 from memlens.views.graph.listing import HeapOrder, heap_types
 from memlens.views.graph.rows import MOST_ROWS
 from memlens.views.graph.types import TypesAnswer, types
@@ -13,9 +14,11 @@ from memlens.views.selection.filters import quoted
 
 
 def _answer(snapshot: Snapshot, options: argparse.Namespace, top: int) -> TypesAnswer:
-    if options.since is None:
+    if options.since is None and not options.filter.strip():
         return types(snapshot, options.order, options.search, 0, top)
-    terms = [f"since:{options.since:g}", *(f"type:{quoted(word)}" for word in options.search.split())]
+    terms = [options.filter, *(f"type:{quoted(word)}" for word in options.search.split())]
+    if options.since is not None:
+        terms.append(f"since:{options.since:g}")
     order: HeapOrder = "name" if options.order == "type" else options.order
     found = heap_types(snapshot, " ".join(terms), order, None, "package", 0, top, reverse=False)
     return TypesAnswer(found.rows, found.offset, found.total, found.objects, found.shallow_bytes)
@@ -23,6 +26,7 @@ def _answer(snapshot: Snapshot, options: argparse.Namespace, top: int) -> TypesA
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    add_finding_term()
     top = min(options.top, MOST_ROWS)
     answer = ask(options, lambda snapshot: _answer(snapshot, options, top))
     if options.json:

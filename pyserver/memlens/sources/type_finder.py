@@ -16,6 +16,7 @@ _MOST_S = 3.0
 """How long files whose names say nothing are searched for a type."""
 
 _MOST_FOUND = 20
+_MOST_FOLDERS = 3
 
 
 class FoundType(NamedTuple):
@@ -42,6 +43,28 @@ async def find_type(finder: Finder, kind: str, name: str) -> list[FoundType]:
         for suffix in SUFFIXES[kind]:
             found += await asyncio.to_thread(_declaring, await finder.ending_with(suffix), wanted)
     return _likeliest(found, wanted)
+
+
+def searched_for(folders: list[Path], kind: str, name: str) -> str:
+    """What :func:`find_type` looks for, and where, for a message; empty where no source can declare the type."""
+    wanted = type_name(kind, name)
+    if wanted is None:
+        return ""
+    suffixes = _one_of([f"*{suffix}" for suffix in SUFFIXES[kind]])
+    declared = f"a declaration of {wanted.names[-1]} in {suffixes}"
+    return f"{_one_of(file_names(kind, wanted))}, then for {declared}, {below(folders)}"
+
+
+def below(folders: list[Path]) -> str:
+    """Where files are searched for."""
+    if not folders:
+        return "but no folder is open"
+    shown = [str(folder) for folder in folders[:_MOST_FOLDERS]]
+    return f"below {_one_of([*shown, *(['others'] if len(folders) > _MOST_FOLDERS else [])])}"
+
+
+def _one_of(names: list[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _declaring(paths: list[str], wanted: TypeName) -> list[FoundType]:

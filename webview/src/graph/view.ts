@@ -15,7 +15,7 @@ import { SHARED_COMMANDS } from '../timeline/commands';
 import { Compare, restoreCompare } from '../compare/comparison';
 import { EVERYTHING, type Change } from '../shell/context';
 import { savePicture, type AskedSvg } from '../shell/export';
-import { OBJECT_TERMS } from '../shell/filter-terms';
+import { findingTerms, OBJECT_TERMS } from '../shell/filter-terms';
 import { isWritten } from '../shell/keyboard';
 import { sqlTab } from '../shell/panes';
 import { made, type PaneTab } from '../shell/pane';
@@ -33,6 +33,7 @@ import { FileBar } from '../shell/file-bar';
 import { FilterBox } from '../shell/filter-box';
 import { count, counted } from '../base/format';
 import { graphKeys, Help } from '../shell/help';
+import { t } from '../base/l10n';
 import { baseName } from '../base/paths';
 import { watchTheme, type Theme } from '../canvas/theme';
 import { comparePane, type ComparePane } from './compare';
@@ -120,14 +121,18 @@ export class GraphView implements GraphContext {
         this.sql(),
       ],
     );
-    this.filterBox = new FilterBox(OBJECT_TERMS, {
-      apply: (text) => {
-        this.setFilter(text);
+    this.filterBox = new FilterBox(
+      OBJECT_TERMS,
+      {
+        apply: (text) => {
+          this.setFilter(text);
+        },
+        leave: () => {
+          this.icicle.focus();
+        },
       },
-      leave: () => {
-        this.icicle.focus();
-      },
-    });
+      () => findingTerms((this.summary.findings.value ?? []).map(({ title }) => title)),
+    );
     this.summary = new Summary(api, info.warnings, (error) => {
       this.failed(error);
     });
@@ -249,7 +254,11 @@ export class GraphView implements GraphContext {
         return;
       case 'sourceMissing':
         this.failed(
-          new Error(`${baseName(message.file)} was not found. Memlens looked for ${message.lookedFor}.`),
+          new Error(
+            message.lookedFor === ''
+              ? t('The dump doesn’t say where {0} is defined.', message.file)
+              : t('{0} was not found. Memlens looked for {1}.', baseName(message.file), message.lookedFor),
+          ),
         );
         return;
       case 'other':

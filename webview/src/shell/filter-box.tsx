@@ -51,6 +51,8 @@ export class FilterBox {
   constructor(
     readonly terms: readonly Offer[],
     private readonly events: FilterEvents,
+    /** Terms that come to be known later. */
+    private readonly more: () => readonly Offer[] = () => [],
   ) {
     render(<Box box={this} />, this.root);
   }
@@ -125,7 +127,7 @@ export class FilterBox {
 
   offer(): void {
     const { value, caret } = this.written;
-    const all = offersFor(wordAt(value, caret).word, this.terms);
+    const all = offersFor(wordAt(value, caret).word, [...this.terms, ...this.more()]);
     this.offers.value = { open: all.length > 0, all, active: -1 };
   }
 

@@ -56,12 +56,24 @@ export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'name:', help: t('its own name: name:onTick') },
   { text: 'field:', help: t('it has such a field: field:session') },
   { text: 'held-by:', help: t('what dominates it: held-by:Cache') },
+  { text: 'finding:', help: t('a finding is about it: finding:"Duplicate strings"') },
   { text: 'since:', help: t('allocated once a recording had run that many seconds: since:2.5') },
   { text: 'id:', help: t('the file’s id or address: id:5143, id:0x7f3a20000000') },
   { text: 'is:root', help: t('a root') },
   { text: 'is:unreachable', help: t('no root reaches it') },
   { text: '-', help: t('before a term: all but those') },
 ];
+
+/** The findings of a heap dump, by their titles. */
+export function findingTerms(titles: readonly string[]): readonly Offer[] {
+  return [...new Set(titles)].map((title) => ({
+    text: `finding:${/[\s",]/.test(title) ? `"${title.replace(/["\\]/g, '\\$&')}"` : title}`,
+    help: t('a finding'),
+  }));
+}
+
+/** Values of these terms are offered once the term is typed. */
+const WITH_VALUES = ['category:', 'finding:'];
 
 /** The word that ends at a place of the text, and where it begins; quotes hold blanks together. */
 export function wordAt(text: string, caret: number): { readonly from: number; readonly word: string } {
@@ -79,11 +91,13 @@ export function wordAt(text: string, caret: number): { readonly from: number; re
 /** Terms that begin like a word; all of them for an empty one, but for values of a term. */
 export function offersFor(word: string, terms: readonly Offer[]): readonly Offer[] {
   const not = word.startsWith('-') ? '-' : '';
-  const start = word.slice(not.length).toLowerCase();
+  const plain = (text: string): string => text.toLowerCase().replace(/["\\]/g, '');
+  const typed = word.slice(not.length);
+  const start = plain(typed);
   return terms
-    .filter(({ text }) => text.startsWith(start) && text !== start && !(not && text === '-'))
-    .filter(
-      ({ text }) => !text.startsWith('category:') || text === 'category:' || start.startsWith('category:'),
+    .filter(({ text }) => plain(text).startsWith(start) && text !== typed && !(not && text === '-'))
+    .filter(({ text }) =>
+      WITH_VALUES.every((term) => !text.startsWith(term) || text === term || start.startsWith(term)),
     )
     .map(({ text, help }) => ({ text: not + text, help }));
 }

@@ -18,7 +18,7 @@ def dominators(
     order: npt.NDArray[np.uint32],
     idom: npt.NDArray[np.uint32],
     room: Callable[[int, str], npt.NDArray[Any]],
-) -> tuple[int, int]: ...
+) -> tuple[int, int, npt.NDArray[np.uint32] | None]: ...
 def retained_sizes(
     order: npt.NDArray[np.uint32],
     idom: npt.NDArray[np.uint32],

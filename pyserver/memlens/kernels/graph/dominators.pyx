@@ -235,22 +235,26 @@ def dominators(
     uint32_t[::1] idom,
     room,
 ):
-    """Number vertices and compute dominators; return how many vertices there are and how many of them are reachable.
+    """Number vertices and compute dominators.
+
+    Returns how many vertices there are, how many of them are reachable, and the immediate dominators of the reachable
+    ones without ``attach``, where that may change one, else None.
 
     ``start``, ``target`` and ``kind`` are references by source; those count whose kind ``retains`` (an item for each
     number of a byte), and all of them where ``kind`` is empty. ``referrers()`` returns the same turned around: where
     those of each object begin, their sources, and their kinds (:func:`memlens.kernels.graph.walk.referrers`). It is
     called when vertices are numbered, so that another thread can turn them around meanwhile. ``root`` is the graph's
     own root, or -1, and the search begins at ``roots``. Objects that it doesn't reach follow as vertices: vertex 0
-    holds them; their references to reachable objects count only with ``attach``. ``order`` and ``idom`` have room for
-    one vertex more than objects. ``room(items, type)`` returns a column for the work: 17 bytes an object in all.
+    holds them; their references to reachable objects count only with ``attach``: vertex 0 then holds these as well.
+    ``order`` and ``idom`` have room for one vertex more than objects. ``room(items, type)`` returns a column for the
+    work: 17 bytes an object in all, and 4 for what is returned.
     Targets, sources and roots must be numbers of objects, and kinds below the items of ``retains``. Raises MemoryError.
     """
     cdef uint32_t objects = <uint32_t> (start.shape[0] - 1), vertex, reachable
     cdef size_t space = <size_t> objects + 2
     cdef Search search
     cdef Sources sources
-    cdef Vector path
+    cdef Vector path, crossing
     cdef const uint64_t[::1] back_start
     cdef const uint32_t[::1] back
     cdef const uint8_t[::1] back_kind
@@ -258,10 +262,13 @@ def dominators(
     cdef uint32_t[::1] number = room(space, "u4")
     cdef uint32_t[::1] parent = room(space, "u4")
     cdef uint64_t[::1] links
+    cdef uint32_t[::1] alone
+    cdef object column = None
     cdef int status = 0
     cdef Py_ssize_t each
     vector_init(&search.cursors, sizeof(Cursor))
     vector_init(&path, 4)
+    vector_init(&crossing, 4)
     search.start = &start[0]
     search.target = &target[0] if target.shape[0] else NULL
     search.kind = &kind[0] if kind.shape[0] else NULL
@@ -286,6 +293,10 @@ def dominators(
             reachable = search.count
             if status == 0:
                 status = attach_rest(&search, objects, &held[0])
+            # reachable objects that unreachable ones refer to
+            for vertex in range(objects if attach else 0):
+                if status == 0 and held[vertex] and search.number[vertex] < reachable:
+                    status = vector_push_u32(&crossing, search.number[vertex])
         vector_free(&search.cursors)
         if status < 0:
             raise MemoryError
@@ -296,8 +307,11 @@ def dominators(
         sources.start = &back_start[0]
         sources.source = &back[0] if back.shape[0] else NULL
         sources.kind = &back_kind[0] if kind.shape[0] else NULL
-        sources.apart = 0 if attach else reachable
+        sources.apart = reachable
         links = room(space, "u8")
+        if crossing.count:
+            column = room(reachable, "u4")
+            alone = column
         with nogil:
             # held directly by vertex 0, whatever else refers to them
             memset(&held[0], 0, space)
@@ -307,13 +321,22 @@ def dominators(
             if root < 0:
                 for each in range(roots.shape[0]):
                     held[search.number[roots[each]]] = 1
-            status = semi_nca(&search, &sources, &held[0], <Link *> &links[0], &idom[0], &path)
+            if crossing.count:
+                vertex = search.count
+                search.count = reachable
+                status = semi_nca(&search, &sources, &held[0], <Link *> &links[0], &alone[0], &path)
+                search.count = vertex
+                for each in range(<Py_ssize_t> crossing.count):
+                    held[(<uint32_t *> crossing.data)[each]] = 1
+            if status == 0:
+                status = semi_nca(&search, &sources, &held[0], <Link *> &links[0], &idom[0], &path)
         if status < 0:
             raise MemoryError
-        return search.count, reachable
+        return search.count, reachable, column
     finally:
         vector_free(&search.cursors)
         vector_free(&path)
+        vector_free(&crossing)
 
 
 def retained_sizes(

@@ -3,9 +3,25 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+U8: TypeAlias = npt.NDArray[np.uint8]
 U32: TypeAlias = npt.NDArray[np.uint32]
 U64: TypeAlias = npt.NDArray[np.uint64]
 
 def descending(values: U64, ordered: U32) -> None: ...
 def grouped(group: U32, ordered: U32, begin: U32, member: U32) -> None: ...
 def retained_by_type(begin: U32, child: U32, type_of: U32, retained: U64, sums: U64) -> None: ...
+def below_own_group(first: U32, last: U32, group: U32, groups: int, below: U8) -> None: ...
+def sums_by_group(
+    chosen: U8,
+    type_of: U32,
+    group_of: U32,
+    node_of: U32,
+    below: U8,
+    dominator: U32,
+    shallow: U64,
+    retained: U64,
+    most: int,
+    counts: U64,
+    own: U64,
+    held: U64,
+) -> bool: ...

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What is derived from a dominator tree: children by size, and retained sizes by type."""
+"""What is derived from a dominator tree: children by size, and retained sizes by type or of some objects."""
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
 cdef uint32_t NO_NUMBER = 0xFFFFFFFF
@@ -136,3 +136,95 @@ def retained_by_type(
     free(above)
     free(path)
     free(next_child)
+
+
+def below_own_group(
+    const uint32_t[::1] first, const uint32_t[::1] last, const uint32_t[::1] group, size_t groups, uint8_t[::1] below
+):
+    """Mark in ``below`` those nodes of a tree that have a node of the same group above them.
+
+    A node's children are those from ``first`` up to ``last``, each of a higher number than its own; groups of
+    ``groups`` and more count as none. Raises MemoryError.
+    """
+    cdef size_t count = group.shape[0], depth = 0
+    cdef uint32_t *above = <uint32_t *> calloc(groups + 1, 4)    # how many of the path's nodes are of each group
+    cdef uint32_t *path = <uint32_t *> malloc((count + 1) * 4)
+    cdef uint32_t *next_child = <uint32_t *> malloc((count + 1) * 4)
+    cdef uint32_t node
+    cdef size_t own
+    if not (above and path and next_child):
+        free(above)
+        free(path)
+        free(next_child)
+        raise MemoryError
+    with nogil:
+        path[0] = 0
+        next_child[0] = first[0]
+        below[0] = 0
+        above[group[0] if group[0] < groups else groups] += 1
+        while True:
+            node = path[depth]
+            if next_child[depth] < last[node] and node < next_child[depth] < count:
+                node = next_child[depth]
+                next_child[depth] += 1
+                own = group[node] if group[node] < groups else groups
+                below[node] = own < groups and above[own] > 0
+                above[own] += 1
+                depth += 1
+                path[depth] = node
+                next_child[depth] = first[node]
+                continue
+            above[group[node] if group[node] < groups else groups] -= 1
+            if depth == 0:
+                break
+            depth -= 1
+    free(above)
+    free(path)
+    free(next_child)
+
+
+def sums_by_group(
+    const uint8_t[::1] chosen,
+    const uint32_t[::1] type_of,
+    const uint32_t[::1] group_of,
+    const uint32_t[::1] node_of,
+    const uint8_t[::1] below,
+    const uint32_t[::1] dominator,
+    const uint64_t[::1] shallow,
+    const uint64_t[::1] retained,
+    size_t most,
+    uint64_t[::1] counts,
+    uint64_t[::1] own,
+    uint64_t[::1] held,
+):
+    """Add up the ``chosen`` objects by the groups of their types: how many, their own bytes and what they retain.
+
+    Only what no other chosen one of the group dominates adds to ``held``. Objects are in nodes of the compact tree, and
+    ``below`` says of these which have others of the same group above them (:func:`below_own_group`): only from their
+    objects on the dominators are walked. Returns False where these would be more than ``most`` in all. ``group_of`` has
+    an item per type, ``counts`` and the others one per group.
+    """
+    cdef size_t objects = type_of.shape[0], groups = counts.shape[0], item, looked = 0
+    cdef uint32_t above, group
+    with nogil:
+        for item in range(objects):
+            if not chosen[item]:
+                continue
+            group = group_of[type_of[item]]
+            if group >= groups:
+                continue
+            counts[group] += 1
+            own[group] += shallow[item]
+            if below[node_of[item]]:
+                above = dominator[item]
+                while above != NO_NUMBER and looked <= most:
+                    if chosen[above] and group_of[type_of[above]] == group:
+                        break
+                    looked += 1
+                    above = dominator[above]
+                if above != NO_NUMBER:
+                    if looked > most:
+                        break
+                    continue
+            held[group] += retained[item]
+    return looked <= most

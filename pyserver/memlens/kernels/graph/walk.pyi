@@ -31,6 +31,8 @@ def freed_without(
     retains: U8,
     dominated_start: U32,
     dominated: U32,
+    moved: U32,
+    moved_to: U32,
     distance: U32,
     shallow: U64,
     roots: U32,
@@ -39,6 +41,20 @@ def freed_without(
     holder: int,
     most: int,
 ) -> tuple[int | None, int]: ...
+
+class OtherHolders:
+    def __init__(
+        self,
+        start: U64,
+        target: U32,
+        kind: U8,
+        retains: U8,
+        dominator: U32,
+        moved: U32,
+        moved_to: U32,
+        distance: U32,
+    ) -> None: ...
+    def hold(self, item: int, referrers: U32, without: U32, most: int) -> bool | None: ...
 
 class PathSearch:
     def __init__(

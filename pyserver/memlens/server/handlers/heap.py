@@ -22,6 +22,7 @@ from memlens.server.protocol.heap import (
 )
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
+from memlens.views.findings.filtering import add_finding_term
 from memlens.views.flame import graph as flame
 from memlens.views.graph import dominators, listing, merged_paths, objects, overview, paths, retained, types
 from memlens.views.graph.dominators import GroupAnswer
@@ -32,6 +33,8 @@ from memlens.views.graph.overview import HeapOverviewAnswer
 from memlens.views.graph.paths import PathsAnswer
 from memlens.views.graph.retained import RetainedAnswer
 from memlens.views.graph.types import InstancesAnswer
+
+add_finding_term()
 
 
 def _overview(snapshot: Snapshot, _: HeapOverviewParams) -> HeapOverviewAnswer:

@@ -17,7 +17,7 @@ from memlens.server.sessions.registry import Registry
 from memlens.server.sources import Sources
 from memlens.server.wire import answer
 from memlens.sources.finder import Finder
-from memlens.sources.type_finder import find_type
+from memlens.sources.type_finder import below, find_type, searched_for
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.lines import heap_lines
 from memlens.views.graph.sources import DumpSource, source_of_object, source_of_type
@@ -31,18 +31,22 @@ def register(
     async def object_source(params: ObjectSourceParams) -> ObjectSourceResult:
         opened = registry.get(params.snapshot)
         known = await opened.ask(lambda snapshot: _source_of(snapshot, params))
-        found = await find_type(finder, opened.info.kind, known.type) if known.relation == "type" else []
+        is_type, kind = known.relation == "type", opened.info.kind
+        found = await find_type(finder, kind, known.type) if is_type else []
+        searched = searched_for(finder.folders, kind, known.type) if is_type else ""
         if known.file and not found:
             here = await sources.located(params.snapshot, known.file, known.line)
+            name = known.file.replace("\\", "/").rpartition("/")[2]
+            searched = searched or f"{here.looked_for}, and for files called {name} {below(finder.folders)}"
             return ObjectSourceResult(
                 known.relation, here.path, here.line, here.candidates, known.file, known.function, known.type,
-                here.how, here.looked_for, here.changed,
+                here.how, searched, here.changed,
             )  # fmt: skip
         only = found[0] if len(found) == 1 else None
         return ObjectSourceResult(
             known.relation, only.path if only else None, found[0].line if found else 0,
             [each.path for each in found], "", "", known.type,
-            "none" if not found else "suffix" if only else "ambiguous", known.type, None,
+            "none" if not found else "suffix" if only else "ambiguous", searched, None,
         )  # fmt: skip
 
     async def heap_at(params: HeapAtParams) -> HeapAtResult:

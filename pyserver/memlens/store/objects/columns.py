@@ -8,6 +8,12 @@ import numpy as np
 from memlens.model.graph import PLACE_DTYPE, ROOT_DTYPE, SAMPLE_DTYPE
 from memlens.store.columns import Columns, Stored, StoredIfAny, StoredTable
 
+REACHED_DTYPE = np.dtype([("object", "<u4"), ("dominator", "<u4"), ("retained", "<u8")])
+"""What an object's dominator is and what it retains where objects that no root reaches hold nothing.
+
+The dominator is NEVER for an object that has a distance from the entries, but that the graph's own root doesn't reach.
+"""
+
 
 class ObjectColumns(Columns):
     """An item an object."""
@@ -33,6 +39,9 @@ class ObjectColumns(Columns):
     """Where in ``dominated`` those begin that each object dominates, and after these the ones that no object does."""
     dominated = Stored(np.uint32, "objects", below="objects")
     """Objects by their dominators, and of each the one first that retains most."""
+    reached = StoredTable(REACHED_DTYPE, file="reached")
+    """By object. Only V8's dumps count what unreachable objects hold, and there it rarely makes a difference: these are
+    the objects for which it does."""
     roots = StoredTable(ROOT_DTYPE, file="roots")
     places = StoredTable(PLACE_DTYPE, file="places")
     """By object."""

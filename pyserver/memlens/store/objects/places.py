@@ -11,6 +11,27 @@ from memlens.store.objects.columns import ObjectColumns
 U32 = npt.NDArray[np.uint32]
 
 
+_FEW = 10_000
+
+
+def first_at_least(column: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Where in an ascending column the first item stands that is at least each value.
+
+    NumPy's search copies a column of a table as a whole, which takes longer than looking for a few values.
+    """
+    if len(values) > _FEW or not len(column):
+        return np.searchsorted(column, values).astype(np.int64)
+    low = np.zeros(len(values), np.int64)
+    high = np.full(len(values), len(column), np.int64)
+    for _ in range(len(column).bit_length()):
+        middle = (low + high) >> 1
+        is_open = low < high
+        is_less = is_open & (column[np.minimum(middle, len(column) - 1)] < values)
+        low = np.where(is_less, middle + 1, low)
+        high = np.where(is_open & ~is_less, middle, high)
+    return low
+
+
 def place_frames(objects: ObjectColumns, charged: U32, chosen: npt.NDArray[Any]) -> U32:
     """The frame of each of some objects, NEVER where none is known.
 
@@ -22,7 +43,7 @@ def place_frames(objects: ObjectColumns, charged: U32, chosen: npt.NDArray[Any])
     else:
         found = charged[stacks[chosen]].astype(np.uint32)
     if len(places):
-        at = np.minimum(np.searchsorted(places["object"], chosen), len(places) - 1)
+        at = np.minimum(first_at_least(places["object"], chosen), len(places) - 1)
         known = places["object"][at] == chosen
         found[known] = places["frame"][at[known]]
     return found

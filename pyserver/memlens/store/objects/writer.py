@@ -18,10 +18,12 @@ from memlens.kernels.tree import calltree
 from memlens.model.graph import Graph
 from memlens.model.info import GraphInfo, ProfileInfo, ValueType
 from memlens.model.profile import Profile
+from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.column_files import ColumnFiles
 from memlens.store.manifest import FORMAT_VERSION, GraphNames, Manifest, SourceFile, write_manifest
 from memlens.store.objects.columns import (
+    REACHED_DTYPE,
     CompactColumns,
     FieldColumns,
     ObjectColumns,
@@ -52,6 +54,10 @@ class _Derived:
 
     dominator: U32
     retained: U64
+    reached: Rows
+    """Rows of REACHED_DTYPE."""
+    unreached: U32
+    """Objects that references which retain don't lead to."""
     ordered: U32
     """Objects, the one first that retains most."""
     dominated: Dominated
@@ -75,6 +81,10 @@ def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) 
         # they are let go as soon as they are written and dominators are known
         derived = _derive(graph, retains, Room(folder), lambda: turning.pop().result())
         distance = rest.result()
+    unheld = derived.unreached[distance[derived.unreached] != NEVER]
+    rows = np.zeros(len(unheld), REACHED_DTYPE)
+    rows["object"], rows["dominator"] = unheld, NEVER
+    derived.reached = np.sort(np.concatenate((derived.reached, rows)), order="object")
     report("writing", 0.0)
     _write_objects(columns, graph, derived, distance)
     report("writing", 0.5)
@@ -141,7 +151,8 @@ def _write_references(columns: ColumnFiles, graph: Graph, retains: U8, turning: 
 def _derive(graph: Graph, retains: U8, room: Room, referrers: Callable[[], _Referrers]) -> _Derived:
     count = len(graph.objects)
     dominator, retained = room(count, np.uint32), room(count, np.uint64)
-    reachable_objects, reachable_bytes = _dominators(graph, retains, referrers, dominator, retained, room)
+    items, unreached, reached = _dominators(graph, retains, referrers, dominator, retained, room)
+    reachable_bytes = int(graph.objects.shallow[items].sum())
     ordered, begin, member = room(count, np.uint32), room(count + 2, np.uint32), room(count, np.uint32)
     tree.descending(retained, ordered)
     tree.grouped(dominator, ordered, begin, member)
@@ -150,19 +161,31 @@ def _derive(graph: Graph, retains: U8, room: Room, referrers: Callable[[], _Refe
         dominated, len(graph.types), graph.objects.type, graph.objects.shallow, retained, graph.root, room
     )
     return _Derived(
-        dominator, retained, ordered, dominated, group, compact, reachable_objects, reachable_bytes
+        dominator,
+        retained,
+        reached,
+        unreached,
+        ordered,
+        dominated,
+        group,
+        compact,
+        len(items),
+        reachable_bytes,
     )
 
 
 def _dominators(
     graph: Graph, retains: U8, referrers: Callable[[], _Referrers], dominator: U32, retained: U64, room: Room
-) -> tuple[int, int]:
-    """Fill in each object's dominator and retained bytes; return how many objects roots reach, and their bytes."""
+) -> tuple[U32, U32, Rows]:
+    """Fill in each object's dominator and retained bytes.
+
+    Return the objects that roots reach, the others, and rows of REACHED_DTYPE.
+    """
     references, count = graph.references, len(graph.objects)
     order, idom = room(count + 1, np.uint32), room(count + 1, np.uint32)
     # without kinds all references count
     is_selective = not retains[: len(graph.reference_kinds)].all()
-    found, reachable = kernel.dominators(
+    found, reachable, alone = kernel.dominators(
         references.start, references.target, references.kind if is_selective else references.kind[:0], retains,
         _entries(graph), -1 if graph.root is None else graph.root, graph.facts.unreachable_attached, referrers,
         order, idom, room,
@@ -170,8 +193,17 @@ def _dominators(
     of_vertex = room(found, np.uint64)
     kernel.retained_sizes(order[:found], idom[:found], found, graph.objects.shallow, of_vertex)
     kernel.by_object(order[:found], idom[:found], of_vertex, dominator, retained)
-    reached = order[0 if graph.root is not None else 1 : reachable]
-    return len(reached), int(graph.objects.shallow[reached].sum())
+    items = order[0 if graph.root is not None else 1 : reachable]
+    rows = np.empty(0, REACHED_DTYPE)
+    if alone is not None:
+        sums = room(reachable, np.uint64)
+        kernel.retained_sizes(order[:reachable], alone, reachable, graph.objects.shallow, sums)
+        changed = np.flatnonzero((alone != idom[:reachable]) | (sums != of_vertex[:reachable]))
+        changed = changed[changed > 0]
+        rows = np.empty(len(changed), REACHED_DTYPE)
+        rows["object"], rows["dominator"] = order[changed], order[alone[changed]]
+        rows["retained"] = sums[changed]
+    return items, order[reachable:found].copy(), rows
 
 
 def _write_objects(columns: ColumnFiles, graph: Graph, derived: _Derived, distance: U32) -> None:
@@ -182,7 +214,7 @@ def _write_objects(columns: ColumnFiles, graph: Graph, derived: _Derived, distan
         "type": objects.type, "shallow": objects.shallow, "retained": derived.retained, "id": objects.ids,
         "name": objects.name, "dominator": derived.dominator, "distance": distance, "group": derived.group,
         "flags": objects.flags, "space": objects.space, "dominated_start": dominated.begin,
-        "dominated": dominated.member, "roots": graph.roots, "places": graph.places,
+        "dominated": dominated.member, "roots": graph.roots, "places": graph.places, "reached": derived.reached,
         "moments": graph.samples,
     }  # fmt: skip
     columns.write(ObjectColumns, {name: column for name, column in own.items() if column is not None})

@@ -1,6 +1,6 @@
 """The rules of each model, and what they find in a snapshot, the most important first."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import assert_never
 
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
@@ -40,24 +40,25 @@ PROFILE_RULES: tuple[Callable[[ProfileCase], Iterator[Ranked]], ...] = (
     sites.oversized_buffers,
 )
 
-GRAPH_RULES: tuple[Callable[[GraphCase], Iterator[Ranked]], ...] = (
-    holders.accumulates,
-    leaks.detached_nodes,
-    leaks.listeners,
-    leaks.contexts,
-    runtime.class_loaders,
-    runtime.finalizers,
-    runtime.thread_locals,
-    dotnet.pinned,
-    dotnet.free_blocks,
-    duplicates.strings,
-    duplicates.arrays,
-    collections.empty_collections,
-    collections.oversized_collections,
-    collections.null_arrays,
-    collections.boxed_numbers,
-    buckets.hash_collisions,
-)
+GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
+    holders.accumulates: ("retains_most", "group_retains_most"),
+    leaks.detached_nodes: ("detached_nodes",),
+    leaks.listeners: ("listeners",),
+    leaks.contexts: ("contexts",),
+    runtime.class_loaders: ("class_loaders",),
+    runtime.finalizers: ("finalizers",),
+    runtime.thread_locals: ("thread_locals",),
+    dotnet.pinned: ("pinned",),
+    dotnet.free_blocks: ("free_blocks",),
+    duplicates.strings: ("duplicate_strings",),
+    duplicates.arrays: ("duplicate_arrays",),
+    collections.empty_collections: ("empty_collections",),
+    collections.oversized_collections: ("oversized_collections",),
+    collections.null_arrays: ("null_arrays",),
+    collections.boxed_numbers: ("boxed_numbers",),
+    buckets.hash_collisions: ("hash_collisions",),
+}
+"""With the names that its findings have as their ``rule``."""
 
 Rule = Callable[[Snapshot], list[Ranked]]
 
@@ -90,6 +91,18 @@ def _of_profile(rule: Callable[[ProfileCase], Iterator[Ranked]]) -> Rule:
     return lambda snapshot: snapshot.keep(
         f"findings.{rule.__name__}", lambda: list(rule(ProfileCase(snapshot, snapshot.profile)))
     )
+
+
+def about(snapshot: Snapshot, rules: Collection[str]) -> list[Ranked]:
+    """The findings of a heap dump that some rules made, by their names. Raises :class:`LackingError`."""
+    graph_of(snapshot.info)
+    return [
+        each
+        for rule, names in GRAPH_RULES.items()
+        if not set(names).isdisjoint(rules)
+        for each in _of_graph(rule)(snapshot)
+        if each.finding.rule in rules
+    ]
 
 
 def _of_graph(rule: Callable[[GraphCase], Iterator[Ranked]]) -> Rule:

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
 
 from memlens.units import shortened
 from memlens.views.findings.answers import (
@@ -26,6 +28,8 @@ class Ranked(NamedTuple):
 
     weight: float
     finding: SnapshotFinding
+    objects: npt.NDArray[Any] | None = None
+    """The numbers of the objects that it is about, of a heap dump's: those that its figure is of."""
 
 
 def words(text: str) -> TextPart:

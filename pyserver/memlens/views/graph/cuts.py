@@ -1,33 +1,31 @@
-"""What would be freed if objects no longer referred to others."""
+"""What would be freed if objects no longer referred to others. Objects that no root reaches keep nothing alive."""
 
 import numpy as np
 
-from memlens.kernels.graph.walk import freed_without
+from memlens.kernels.graph.walk import OtherHolders, freed_without
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.reach import entries, followed, is_entry
+from memlens.views.graph.reach import followed, holders
+from memlens.views.graph.reached import reached
 from memlens.views.graph.rows import Numbers
 
 MOST_LOOKED_AT = 200_000
 """Objects that a question passes through at most."""
 
 
-def freed_by_cut(snapshot: Snapshot, source: int, target: int, reference: int | None = None) -> int | None:
-    """Bytes that nothing would reach without the references from ``source`` to ``target``, or without one of them.
+def freed_by_cut(snapshot: Snapshot, source: int, target: int) -> int | None:
+    """Bytes that nothing would reach without the references from ``source`` to ``target``.
 
-    They are what the target retains where every path to it ends with such a reference, and nothing otherwise: where
-    the target can be reached in another way, so can all that it refers to. None where too many objects would have to be
-    looked at.
+    They are what the target retains among what roots reach, where every path to it ends with such a reference, and
+    nothing otherwise: where the target can be reached in another way, so can all that it refers to. None where too many
+    objects would have to be looked at.
     """
-    stored, objects = snapshot.references, snapshot.objects
-    follows = followed(snapshot)
-    if objects.distance[target] == NEVER or is_entry(snapshot)[target]:
+    stored = snapshot.references
+    if snapshot.objects.distance[target] == NEVER or target in holders(snapshot):
         return 0
     first, last = int(stored.start[source]), int(stored.start[source + 1])
-    between = first + np.flatnonzero(stored.target[first:last] == target)
-    between = between[follows[stored.kind[between]] != 0]
-    cut = between if reference is None else between[between == reference]
-    if not len(cut) or len(cut) < len(between):
+    cut = stored.kind[first:last][stored.target[first:last] == target]
+    if target in reached(snapshot).unheld or not followed(snapshot)[cut].any():
         return 0
     return _freed_of(snapshot, np.array([source], np.int64), target)
 
@@ -41,42 +39,50 @@ def freed_by_cuts(
     about ``most`` objects would have to be looked at.
     """
     stored, objects = snapshot.references, snapshot.objects
-    cut = np.unique(targets)
-    cut = cut[(objects.distance[cut] != NEVER) & (is_entry(snapshot)[cut] == 0)]
+    cut = _held(snapshot, np.unique(targets))
     if not len(cut):
         return 0, 0
     if len(cut) == 1:
         return _freed_of(snapshot, np.unique(sources), int(cut[0])), 1
-    holder = _common_dominator(snapshot, np.unique(objects.dominator[cut]), most)
+    alone = reached(snapshot)
+    above = sorted({alone.dominator(number) for number in cut.tolist()})
+    holder = _common_dominator(snapshot, above, most)
     if holder is None:
         return None, most
     return freed_without(
         stored.start, stored.target, stored.kind, followed(snapshot), objects.dominated_start, objects.dominated,
-        objects.distance, objects.shallow, entries(snapshot), np.unique(sources).astype(np.uint32),
-        cut.astype(np.uint32), holder, most,
+        *alone.by_dominator, objects.distance, objects.shallow, holders(snapshot),
+        np.unique(sources).astype(np.uint32), cut.astype(np.uint32), holder, most,
     )  # fmt: skip
 
 
-def _common_dominator(snapshot: Snapshot, numbers: Numbers, most: int) -> int | None:
+def _held(snapshot: Snapshot, numbers: Numbers) -> Numbers:
+    """Those of some objects that references hold: neither what no root reaches nor what holds all others."""
+    not_held = np.concatenate((reached(snapshot).unheld, holders(snapshot)))
+    held: Numbers = numbers[(snapshot.objects.distance[numbers] != NEVER) & ~np.isin(numbers, not_held)]
+    return held
+
+
+def _common_dominator(snapshot: Snapshot, numbers: list[int], most: int) -> int | None:
     """The nearest object that dominates some objects or is one of them; the number of objects where none does.
 
     None where chains of dominators are longer than ``most`` together.
     """
-    dominator, whole = snapshot.objects.dominator, len(snapshot.objects.type)
+    dominator, whole = reached(snapshot).dominator, len(snapshot.objects.type)
     chain: list[int] = []
-    at = int(numbers[0])
+    at = numbers[0]
     while at != NEVER and len(chain) <= most:
         chain.append(at)
-        at = int(dominator[at])
+        at = dominator(at)
     places = {number: place for place, number in enumerate(chain)}
     highest, looked_at = 0, len(chain)
-    for number in numbers.tolist():
+    for number in numbers:
         at = number
         walked = []
         while at != NEVER and at not in places and looked_at <= most:
             walked.append(at)
             looked_at += 1
-            at = int(dominator[at])
+            at = dominator(at)
         place = len(chain) if at == NEVER else places.get(at, len(chain))
         # whoever comes by here joins the chain at the same place
         places.update(dict.fromkeys(walked, place))
@@ -88,37 +94,20 @@ def _common_dominator(snapshot: Snapshot, numbers: Numbers, most: int) -> int | 
 
 def _freed_of(snapshot: Snapshot, sources: Numbers, target: int) -> int | None:
     """What is freed without the references from some objects to one that is reached and at which nothing begins."""
-    stored, objects = snapshot.references, snapshot.objects
+    stored = snapshot.references
     start, end = int(stored.referrer_start[target]), int(stored.referrer_start[target + 1])
     if end - start > MOST_LOOKED_AT:
         return None
-    others = stored.referrer[start:end]
-    # they ascend
-    others = others[np.append(True, others[1:] != others[:-1])[: len(others)]]
-    others = others[~np.isin(others, sources) & (objects.distance[others] != NEVER)]
-    kept = _kept_by(snapshot, others, target, followed(snapshot))
-    return None if kept is None else 0 if kept else int(objects.retained[target])
+    alone = reached(snapshot)
+    others = snapshot.keep("other holders", lambda: _other_holders(snapshot))
+    without = np.sort(np.append(alone.unheld, sources).astype(np.uint32))
+    kept = others.hold(target, stored.referrer[start:end], without, MOST_LOOKED_AT)
+    return None if kept is None else 0 if kept else alone.retained(target)
 
 
-def _kept_by(snapshot: Snapshot, others: Numbers, target: int, follows: Numbers) -> bool | None:
-    """Whether one of some objects refers to another and isn't dominated by it; None where that takes too long."""
-    stored, dominator = snapshot.references, snapshot.objects.dominator
-    below = {target}
-    looked_at = 0
-    for other in others.tolist():
-        walked = []
-        at = other
-        while at != NEVER and at not in below:
-            walked.append(at)
-            at = int(dominator[at])
-        looked_at += len(walked) + 1
-        if looked_at > MOST_LOOKED_AT:
-            return None
-        if at != NEVER:
-            below.update(walked)
-            continue
-        first, last = int(stored.start[other]), int(stored.start[other + 1])
-        kinds = stored.kind[first:last][stored.target[first:last] == target]
-        if bool(follows[kinds].any()):
-            return True
-    return False
+def _other_holders(snapshot: Snapshot) -> OtherHolders:
+    stored, objects, alone = snapshot.references, snapshot.objects, reached(snapshot)
+    return OtherHolders(
+        stored.start, stored.target, stored.kind, followed(snapshot), objects.dominator, alone.moved,
+        alone.moved_to, objects.distance,
+    )  # fmt: skip

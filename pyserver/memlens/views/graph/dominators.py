@@ -105,8 +105,13 @@ class DominatorTree(CallTree):
     def _search(self, text: str) -> Search:
         objects = self.snapshot.objects
         fitting = fitting_by_group(self.snapshot, text)
-        mask = filters.chosen(self.snapshot, text)
-        matched = 0 if mask is None else int(objects.shallow[mask.mask(self.snapshot)].sum())
+        chosen = filters.chosen(self.snapshot, text)
+        if chosen is None:
+            matched = 0
+        elif chosen.objects is None:
+            matched = int(self.snapshot.types.shallow[chosen.types].sum())
+        else:
+            matched = int(objects.shallow[chosen.objects].sum())
         below = fitting[np.newaxis].copy()
         kernel.sum_up(self.parents, below)
         held = ((fitting > 0) | 2 * (below[0] > fitting)).astype(np.uint8)
@@ -120,6 +125,10 @@ def fitting_by_group(snapshot: Snapshot, filter_text: str) -> npt.NDArray[np.int
     chosen = filters.chosen(snapshot, filter_text)
     if chosen is None:
         return np.zeros(groups, np.int64)
+    if chosen.objects is None:
+        # a group's objects are of one type
+        fits = np.append(chosen.types, False)[np.minimum(snapshot.compact.type, len(chosen.types))]
+        return np.where(fits, snapshot.compact.objects, 0).astype(np.int64)
     return snapshot.keep(
         ("fitting by group", filter_text),
         lambda: np.bincount(snapshot.objects.group[chosen.mask(snapshot)], minlength=groups).astype(np.int64),

@@ -12,6 +12,7 @@
 ``distance<5``            the least number of references from a root
 ``unreachable``           no root reaches it; also ``is:unreachable``
 ``is:detached``           it has a flag of the file's: ``is:detached``, ``is:pinned``; ``is:root`` for roots
+``finding:``              a finding is about it, by the finding's name: ``finding:"Duplicate strings"``
 ``since:2.5``             allocated when a recording had run that many seconds, or later (``.heaptimeline``)
 ``id:5143``               the file's own id or address, decimal or as ``0x7f…``
 ========================= ==============================================================================
@@ -38,10 +39,14 @@ Mask = npt.NDArray[np.bool_]
 
 _TYPES = ("type", "package", "kind")
 _AMOUNTS = ("retained", "shallow", "distance")
-_OTHERS = ("string", "name", "field", "held-by", "is", "id", "since")
+_OTHERS = ("string", "name", "field", "held-by", "is", "id", "since", "finding")
 FIELDS = (*_TYPES, *_AMOUNTS, *_OTHERS)
 _MOST_SECONDS = 1e9
 _WORDS = {"unreachable": Term("is", ":", ("unreachable",)), "detached": Term("is", ":", ("detached",))}
+
+
+ABOVE: dict[str, Callable[[Snapshot, Term], Mask]] = {}
+"""Terms that only a layer above this one can answer: that adds them."""
 
 
 class Chosen:
@@ -154,6 +159,8 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
             return _held_by(snapshot, term)
         case "field":
             return _with_field(snapshot, term)
+        case "finding":
+            return ABOVE["finding"](snapshot, term)
         case "string":
             kinds = snapshot.graph_names.type_kinds
             texts = np.array(["string" in kind for kind in kinds], bool)[snapshot.types.kind]

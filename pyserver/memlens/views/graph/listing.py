@@ -3,6 +3,7 @@
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.kernels.graph import tree as kernel
@@ -17,6 +18,9 @@ from memlens.views.graph.types import TypeRow, figures_of, instances_of, type_ro
 ObjectOrder = Literal["retained", "shallow", "distance", "object"]
 HeapOrder = Literal["retained", "shallow", "count", "name"]
 GroupedBy = Literal["package", "kind"]
+
+_MOST_WALKED = 50_000_000
+"""Dominators that are walked to sum up what some objects retain, before all of the tree is."""
 
 
 class ObjectsAnswer(Struct, frozen=True):
@@ -195,26 +199,47 @@ def figures_by_type(snapshot: Snapshot, filter_text: str) -> tuple[dict[str, Num
 
 
 def _narrowed(snapshot: Snapshot, chosen: Chosen) -> dict[str, Numbers]:
-    stored, count = snapshot.objects, len(snapshot.types.name)
-    mask = chosen.mask(snapshot)
-    types = stored.type[mask]
-    shallow = np.zeros(count, np.uint64)
-    np.add.at(shallow, types, stored.shallow[mask])
-    retained = _retained(snapshot, np.where(mask, stored.type, np.uint32(count)), count)
-    return {"count": np.bincount(types, minlength=count), "shallow": shallow, "retained": retained}
+    types = np.arange(len(snapshot.types.name), dtype=np.uint32)
+    return _sums_of(snapshot, chosen.mask(snapshot), types, len(types))
 
 
-def _retained(snapshot: Snapshot, group_of: Numbers, groups: int) -> Numbers:
-    """What the objects of each group retain that no other one of it dominates; number ``groups`` means none."""
-    stored = snapshot.objects
-    sums = np.zeros(groups + 1, np.uint64)
-    kernel.retained_by_type(
-        stored.dominated_start,
-        stored.dominated,
-        np.ascontiguousarray(group_of, np.uint32),
-        stored.retained,
-        sums,
+def _sums_of(
+    snapshot: Snapshot, mask: npt.NDArray[np.bool_], group_of: Numbers, groups: int
+) -> dict[str, Numbers]:
+    """What some objects come to by the groups of their types, and what of it no other one of the group dominates."""
+    stored, compact = snapshot.objects, snapshot.compact
+    below = np.zeros(len(compact.type), np.uint8)
+    kernel.below_own_group(
+        compact.first, compact.last, _groups_of_nodes(snapshot, group_of, groups), groups, below
     )
+    counts, shallow, retained = np.zeros((3, groups), np.uint64)
+    is_whole = kernel.sums_by_group(
+        mask.view(np.uint8), stored.type, group_of, stored.group, below, stored.dominator, stored.shallow,
+        stored.retained, _MOST_WALKED, counts, shallow, retained,
+    )  # fmt: skip
+    if not is_whole:
+        group = np.where(mask, group_of[stored.type], np.uint32(groups))
+        retained = retained_by_groups(
+            stored.dominated_start, stored.dominated, group, stored.retained, groups
+        )
+        counts = np.bincount(group, minlength=groups)[:groups].astype(np.uint64)
+        shallow = np.zeros(groups + 1, np.uint64)
+        np.add.at(shallow, group, stored.shallow)
+        shallow = shallow[:groups]
+    return {"count": counts.astype(np.int64), "shallow": shallow, "retained": retained}
+
+
+def _groups_of_nodes(snapshot: Snapshot, group_of: Numbers, groups: int) -> Numbers:
+    """The group of each node of the compact tree by its type; ``groups`` for a root that is no object."""
+    return np.append(group_of, np.uint32(groups))[np.minimum(snapshot.compact.type, len(group_of))]
+
+
+def retained_by_groups(
+    begin: Numbers, child: Numbers, group_of: Numbers, retained: Numbers, groups: int
+) -> Numbers:
+    """What the objects or nodes of each group retain that no other one of it dominates; ``groups`` is none."""
+    sums = np.zeros(groups + 1, np.uint64)
+    kernel.retained_by_type(begin, child, np.ascontiguousarray(group_of, np.uint32), retained, sums)
     return sums[:groups]
 
 
@@ -233,10 +258,24 @@ def _package_sums(
             "count": np.bincount(own, figures["count"][fits], count).astype(np.int64),
             "shallow": shallow,
         }
-        of_objects = groups.astype(np.uint32)[snapshot.objects.type]
-        chosen = filters.chosen(snapshot, filter_text)
-        if chosen is not None:
-            of_objects = np.where(chosen.mask(snapshot), of_objects, np.uint32(count))
-        return sums | {"retained": _retained(snapshot, of_objects, count)}
+        return sums | {"retained": _retained_by_packages(snapshot, filter_text, groups, count)}
 
     return snapshot.keep(("heap packages", filter_text, by), make), names
+
+
+def _retained_by_packages(snapshot: Snapshot, filter_text: str, groups: Numbers, count: int) -> Numbers:
+    chosen = filters.chosen(snapshot, filter_text)
+    group_of = groups.astype(np.uint32)
+    if chosen is not None:
+        group_of[~chosen.types] = count
+        if chosen.objects is not None:
+            return _sums_of(snapshot, chosen.objects, group_of, count)["retained"]
+    # objects of a node are of one type and have the same types above them: nodes say as much as their objects
+    compact = snapshot.compact
+    nodes = len(compact.type)
+    begin = np.append(np.searchsorted(compact.parent[1:], np.arange(nodes)), (nodes - 1, nodes))
+    child = np.append(np.arange(1, nodes), 0)
+    return retained_by_groups(
+        begin.astype(np.uint32), child.astype(np.uint32), _groups_of_nodes(snapshot, group_of, count),
+        compact.retained, count,
+    )  # fmt: skip

@@ -139,7 +139,11 @@ def dominated(
 def roots_of(snapshot: Snapshot, numbers: Numbers) -> dict[int, list[RootRow]]:
     """What makes some objects roots, by object."""
     rows = snapshot.objects.roots
-    chosen = rows[np.isin(rows["object"], np.asarray(numbers, np.uint32))]
+    if len(numbers) == 1:
+        # isin would copy the column of as many rows as there are roots
+        chosen = rows[rows["object"] == numbers[0]]
+    else:
+        chosen = rows[np.isin(rows["object"], np.asarray(numbers, np.uint32))]
     kinds, frames = snapshot.graph_names.root_kinds, len(snapshot.frames)
     places = snapshot.frames.rows(frame for frame in chosen["frame"].tolist() if frame < frames)
     found: dict[int, list[RootRow]] = {}

@@ -9,6 +9,8 @@ from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.reach import entries
+from memlens.views.graph.reached import reached
 
 
 class ShareRow(Struct, frozen=True):
@@ -37,7 +39,26 @@ class HeapOverviewAnswer(Struct, frozen=True):
 
 def overview(snapshot: Snapshot) -> HeapOverviewAnswer:
     """The overview, made once. Raises :class:`LackingError` for another model."""
-    return snapshot.keep("heap overview", lambda: _overview(snapshot))
+
+    def make() -> HeapOverviewAnswer:
+        snapshot.background.append(lambda: _prepare(snapshot))
+        return _overview(snapshot)
+
+    return snapshot.keep("heap overview", make)
+
+
+def _prepare(snapshot: Snapshot) -> None:
+    """Map and check the columns that questions about objects need, and what they need of all roots.
+
+    This is done after the first answers, so that the first question about an object is as fast as the others.
+    """
+    stored, objects = snapshot.references, snapshot.objects
+    for name in ("start", "target", "kind", "name", "referrer_start", "referrer"):
+        getattr(stored, name)
+    for name in ("dominator", "dominated_start", "dominated", "id", "name", "group"):
+        getattr(objects, name)
+    entries(snapshot)
+    reached(snapshot)
 
 
 def _overview(snapshot: Snapshot) -> HeapOverviewAnswer:
@@ -61,15 +82,12 @@ def _overview(snapshot: Snapshot) -> HeapOverviewAnswer:
             (name, int(each), int(size))
             for name, each, size in zip(labels.spaces, numbers, sums, strict=False)
         ]
-    roots = []
-    for number, name in enumerate(labels.root_kinds):
-        held = np.unique(objects.roots["object"][objects.roots["kind"] == number])
-        roots.append((name, len(held), int(objects.shallow[held].sum())))
     flags = []
     if objects.flags is not None:
+        flagged = np.flatnonzero(objects.flags)
         for bit, name in enumerate(labels.flags):
-            has = (objects.flags >> bit & 1).astype(bool)
-            flags.append((name, int(np.count_nonzero(has)), int(objects.shallow[has].sum())))
+            has = flagged[(objects.flags[flagged] >> bit & 1).astype(bool)]
+            flags.append((name, len(has), int(objects.shallow[has].sum())))
     lost = objects.distance == NEVER
     weak = {kind.strength for kind in labels.reference_kinds} - {"strong"}
     return HeapOverviewAnswer(
@@ -79,10 +97,25 @@ def _overview(snapshot: Snapshot) -> HeapOverviewAnswer:
         unreachable_bytes=int(objects.shallow[lost].sum()),
         kinds=_ranked(kinds),
         spaces=_ranked(spaces),
-        roots=_ranked(roots),
+        roots=_ranked(_roots(snapshot)),
         flags=_ranked(flags),
         strengths=[strength for strength in get_args(Strength) if strength in weak],
     )
+
+
+def _roots(snapshot: Snapshot) -> list[tuple[str, int, int]]:
+    """How many objects are roots of each kind, and their bytes."""
+    objects, names = snapshot.objects, snapshot.graph_names.root_kinds
+    rows = np.sort(objects.roots["kind"].astype(np.uint64) << np.uint64(32) | objects.roots["object"])
+    # NumPy's unique makes a table of hashes, which takes many times as long
+    rows = rows[np.append(True, rows[1:] != rows[:-1])[: len(rows)]]
+    kinds, shallow = (rows >> np.uint64(32)).astype(np.int64), objects.shallow[rows.astype(np.uint32)]
+    ends = np.searchsorted(kinds, np.arange(len(names) + 1))
+    sums = np.append(0, np.cumsum(shallow, dtype=np.uint64))
+    return [
+        (name, int(last - first), int(sums[last] - sums[first]))
+        for name, first, last in zip(names, ends[:-1], ends[1:], strict=True)
+    ]
 
 
 def _ranked(rows: list[tuple[str, int, int]]) -> list[ShareRow]:

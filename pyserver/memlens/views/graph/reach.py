@@ -27,6 +27,16 @@ def entries(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
     return snapshot.keep("graph entries", lambda: np.flatnonzero(is_entry(snapshot)).astype(np.uint32))
 
 
+def holders(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
+    """The objects that hold all others: the graph's own root where it has one, else the entries.
+
+    Below a root of the graph's own there are objects which the file calls roots by references that don't retain: V8's
+    dumps leave out of dominators, as DevTools does, what the engine's stack and handles refer to in a page.
+    """
+    root = snapshot.graph_names.root
+    return entries(snapshot) if root is None else np.array([root], np.uint32)
+
+
 def is_entry(snapshot: Snapshot) -> npt.NDArray[np.uint8]:
     """An item an object: 1 for those at which reachability begins."""
 

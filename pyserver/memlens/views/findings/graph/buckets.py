@@ -71,6 +71,7 @@ def hash_collisions(case: GraphCase) -> Iterator[Ranked]:
     yield Ranked(
         total / case.whole + 0.02,
         made("hash_collisions", "Hash collisions", sentence, shown, None, objects=link, inferred=True),
+        found.entries,
     )
 
 

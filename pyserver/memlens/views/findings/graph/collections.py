@@ -162,7 +162,7 @@ def _wasteful(
     sentence.append(words(f", most of them referred to by {through}{advice}" if through else advice))
     kinds = np.unique(case.snapshot.objects.type[members]).tolist()
     link = chosen(of_types([case.type_names()[kind] for kind in kinds]))
-    yield Ranked(total / case.whole, made(rule, title, sentence, shown, None, objects=link))
+    yield Ranked(total / case.whole, made(rule, title, sentence, shown, None, objects=link), members)
 
 
 def _counted(case: GraphCase, members: Numbers) -> str:
@@ -266,7 +266,9 @@ def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: str) -> Iterator
         words(f" ({percent(unused, case.whole)} of what roots reach)"),
         words(f". Most of them are referred to by {through}." if through else "."),
     ]  # fmt: skip
-    yield Ranked(unused / case.whole, made(rule, title, sentence, shown, None, objects=link, inferred=True))
+    yield Ranked(
+        unused / case.whole, made(rule, title, sentence, shown, None, objects=link, inferred=True), members
+    )
 
 
 def boxed_numbers(case: GraphCase) -> Iterator[Ranked]:
@@ -295,5 +297,7 @@ def boxed_numbers(case: GraphCase) -> Iterator[Ranked]:
         words(". Arrays of numbers, or collections made for them, have no such objects."),
     ]  # fmt: skip
     yield Ranked(
-        0.7 * total / case.whole, made("boxed_numbers", "Boxed numbers", sentence, shown, None, objects=link)
+        0.7 * total / case.whole,
+        made("boxed_numbers", "Boxed numbers", sentence, shown, None, objects=link),
+        members,
     )

@@ -49,7 +49,9 @@ def pinned(case: GraphCase) -> Iterator[Ranked]:
               "that live as long as the process."),
     ]  # fmt: skip
     yield Ranked(
-        total / case.whole + 0.02, made("pinned", "Pinned objects", sentence, shown, None, objects=link)
+        total / case.whole + 0.02,
+        made("pinned", "Pinned objects", sentence, shown, None, objects=link),
+        members,
     )
 
 
@@ -76,5 +78,7 @@ def free_blocks(case: GraphCase) -> Iterator[Ranked]:
               "back, but for those that pinned objects split; large objects are compacted only on request."),
     ]  # fmt: skip
     yield Ranked(
-        0.6 * total / whole, made("free_blocks", "Fragmented heap", sentence, shown, None, objects=link)
+        0.6 * total / whole,
+        made("free_blocks", "Fragmented heap", sentence, shown, None, objects=link),
+        np.flatnonzero(is_free),
     )

@@ -78,6 +78,7 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
     yield Ranked(
         total / case.whole,
         made("duplicate_strings", "Duplicate strings", sentence, shown, None, objects=link),
+        members[copies[groups] > 1],
     )
 
 
@@ -120,7 +121,7 @@ def arrays(case: GraphCase) -> Iterator[Ranked]:
         words(f", most of them referred to by {through}." if through else "."),
     ]  # fmt: skip
     found = made("duplicate_arrays", "Duplicate arrays", sentence, shown, None, objects=chosen(where))
-    yield Ranked(total / case.whole, found)
+    yield Ranked(total / case.whole, found, members[extra])
 
 
 def _first_alike(data: npt.NDArray[np.uint8], begin: U64, end: U64) -> npt.NDArray[np.uint32]:

@@ -168,7 +168,7 @@ def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
         sentence += [words(", most of it in "), *_contents(case, holder, groups[0])]
     sentence += _held(case, holder)
     finding = made("retains_most", "Retains most", sentence, shown, None, case.line(holder), objects=link)
-    return Ranked(total / max(case.whole, 1), finding)
+    return Ranked(total / max(case.whole, 1), finding, np.array([holder]))
 
 
 def _held(case: GraphCase, holder: int) -> list[TextPart]:
@@ -254,4 +254,4 @@ def _of_group(case: GraphCase, holder: int | None, group: _Group) -> Ranked:
         case.line(member),
         objects=link,
     )
-    return Ranked(group.retained / max(case.whole, 1), finding)
+    return Ranked(group.retained / max(case.whole, 1), finding, group.members)

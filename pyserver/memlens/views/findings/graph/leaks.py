@@ -54,6 +54,7 @@ def detached_nodes(case: GraphCase) -> Iterator[Ranked]:
     yield Ranked(
         2 * total / case.whole + 0.05,
         made("detached_nodes", "Detached DOM trees", sentence, shown, None, objects=link),
+        members,
     )
 
 
@@ -147,6 +148,7 @@ def _of_fields(case: GraphCase) -> Iterator[Ranked]:
             made(
                 "listeners", "Listeners", sentence, shown, None, case.line(owner), objects=link, inferred=True
             ),
+            np.array([target]),
         )
 
 
@@ -170,7 +172,7 @@ def _of_listeners(case: GraphCase, emitter: int, array: int, members: Numbers, e
         words(f" ({percent(total, case.whole)} of what roots reach). Remove those that are done."),
     ]  # fmt: skip
     finding = made("listeners", "Listeners", sentence, shown, None, line, objects=link)
-    return Ranked(1.5 * total / case.whole + 0.05, finding)
+    return Ranked(1.5 * total / case.whole + 0.05, finding, np.unique(members))
 
 
 def _common_line(case: GraphCase, members: Numbers) -> LineLink | None:
@@ -231,7 +233,7 @@ def contexts(case: GraphCase) -> Iterator[Ranked]:
             words(f", as {', '.join(variables)}." if variables else "."),
         ]  # fmt: skip
         finding = made("contexts", "Kept by closures", sentence, shown, None, line, objects=link)
-        found.append(Ranked(0.9 * total / case.whole, finding))
+        found.append(Ranked(0.9 * total / case.whole, finding, members))
     yield from found
 
 

@@ -70,6 +70,7 @@ def class_loaders(case: GraphCase) -> Iterator[Ranked]:
         yield Ranked(
             2 * total / case.whole,
             made("class_loaders", "Class loaders", sentence, shown, None, objects=link),
+            own,
         )
 
 
@@ -127,6 +128,7 @@ def _waiting(case: GraphCase, members: Numbers, total: int, sql: str) -> Ranked:
     return Ranked(
         1.5 * total / case.whole + 0.02,
         made("finalizers", "Waiting for finalizers", sentence, shown, None, objects=link),
+        members,
     )
 
 
@@ -157,5 +159,7 @@ def thread_locals(case: GraphCase) -> Iterator[Ranked]:
         *([words(", held by "), *held] if held else []), words(". Remove them when the thread's work is done."),
     ]  # fmt: skip
     yield Ranked(
-        total / case.whole, made("thread_locals", "Thread locals", sentence, shown, None, objects=link)
+        total / case.whole,
+        made("thread_locals", "Thread locals", sentence, shown, None, objects=link),
+        members,
     )

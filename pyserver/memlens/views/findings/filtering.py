@@ -1,0 +1,51 @@
+"""``finding:`` in the filter over a heap dump: the objects that findings are about, by these findings' names.
+
+This is above the filter, as findings ask it as well: :mod:`memlens.views.graph.filters` gets the term from here.
+"""
+
+import numpy as np
+
+from memlens.errors import BadRequestError
+from memlens.store.snapshot import Snapshot
+from memlens.views.findings import table
+from memlens.views.findings.ahead import MOST_FINDINGS, findings
+from memlens.views.graph import filters
+from memlens.views.graph.filters import Mask
+from memlens.views.selection.filters import Term
+from memlens.views.selection.texts import Pattern
+
+
+def objects_of(snapshot: Snapshot, term: Term) -> Mask:
+    """Which objects the findings are about whose title or rule fits one of the term's values.
+
+    Those of a finding are the ones that its figure is of. Raises :class:`BadRequestError` for a name that no rule has
+    and no finding of the dump.
+    """
+    rules = _rules(snapshot, term)
+    mask = np.zeros(len(snapshot.objects.type), np.bool_)
+    for each in table.about(snapshot, rules):
+        if each.objects is not None:
+            mask[each.objects] = True
+    return mask
+
+
+def _rules(snapshot: Snapshot, term: Term) -> set[str]:
+    there = findings(snapshot, None, MOST_FINDINGS).findings
+    chosen: set[str] = set()
+    for value in term.values:
+        pattern = Pattern(value)
+        own = {each.rule for each in there if pattern.matches(each.title) or pattern.matches(each.rule)}
+        known = any(pattern.matches(name) for names in table.GRAPH_RULES.values() for name in names)
+        if not own and not known:
+            titles = dict.fromkeys(each.title for each in there)
+            raise BadRequestError(
+                f"'{term}': the heap dump has no such finding",
+                advice=f"It has: {', '.join(titles)}." if titles else "It has none.",
+            )
+        chosen |= own
+    return chosen
+
+
+def add_finding_term() -> None:
+    """Let filters have the term ``finding:``."""
+    filters.ABOVE["finding"] = objects_of

@@ -1,0 +1,58 @@
+"""Dominators and retained bytes among what roots reach alone.
+
+V8's dumps count what unreachable objects hold as well, as DevTools does: an object that one of them refers to is
+dominated by the root alone, and adds nothing to what reachable objects retain. What would be freed is another question,
+as unreachable objects keep nothing alive.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.timeline import NEVER
+from memlens.store.manifest import InconsistentError
+from memlens.store.snapshot import Snapshot
+
+U32 = npt.NDArray[np.uint32]
+
+
+class Reached:
+    """Objects by number, all of which roots must reach."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        objects, rows = snapshot.objects, snapshot.objects.reached
+        self._rows = rows
+        self._objects = objects
+        known = rows["dominator"][rows["dominator"] != NEVER]
+        if max(rows["object"].max(initial=0), known.max(initial=0)) >= len(objects.type) > 0:
+            raise InconsistentError("An object's number is out of range")
+        self.unheld: U32 = np.ascontiguousarray(rows["object"][rows["dominator"] == NEVER])
+        """Objects with a distance from what the file calls a root, that references which retain don't lead to."""
+        moved = rows[rows["dominator"] != objects.dominator[rows["object"]]]
+        self._dominators: dict[int, int] = dict(
+            zip(moved["object"].tolist(), moved["dominator"].tolist(), strict=True)
+        )
+        self.moved: U32 = np.ascontiguousarray(moved["object"])
+        """Objects whose dominator is another, ascending."""
+        self.moved_to: U32 = np.ascontiguousarray(moved["dominator"])
+        """The dominator of each of these."""
+        order = np.argsort(self.moved_to, kind="stable")
+        self.by_dominator = (self.moved[order], self.moved_to[order])
+        """The same, by dominators."""
+
+    def dominator(self, number: int) -> int:
+        """The immediate dominator, NEVER where there is none."""
+        moved = self._dominators.get(number)
+        return int(self._objects.dominator[number]) if moved is None else moved
+
+    def retained(self, number: int) -> int:
+        """Bytes of all that an object dominates."""
+        at = int(np.searchsorted(self._rows["object"], number))
+        row = self._rows[at] if at < len(self._rows) else None
+        if row is not None and int(row["object"]) == number:
+            return int(row["retained"])
+        return int(self._objects.retained[number])
+
+
+def reached(snapshot: Snapshot) -> Reached:
+    """What an object's dominator is where unreachable objects hold nothing."""
+    return snapshot.keep("reached", lambda: Reached(snapshot))

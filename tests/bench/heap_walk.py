@@ -1,0 +1,135 @@
+"""The walk through a heap dump, answer by answer: what the view asks from the overview to the line that let it.
+
+``python tests/bench/heap_walk.py FILE [CACHE]`` opens the dump in a server, walks from its findings to the objects that
+they are about, why these are alive, types, instances, filters and the search, and prints of each question how often it
+was asked, and the server's processor time and the wall time of the longest answer in milliseconds.
+"""
+
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.python.lsp_client import LspClient  # noqa: E402
+
+WIDTH_PX = 1_200
+LARGEST = 20
+"""So many of the types that retain most are opened, and of each so many of its instances are explained."""
+LIMIT_S = 600.0
+
+
+class Walk:
+    """Questions to a server, and how long their answers took."""
+
+    def __init__(self, client: LspClient) -> None:
+        self.client = client
+        self.took: dict[str, list[tuple[float, float]]] = {}
+        self.of: dict[str, Any] = {}
+
+    def cpu_ms(self) -> float:
+        """Processor time of the server's process so far, all threads."""
+        ns = 0
+        for task in Path(f"/proc/{self.client.pid}/task").iterdir():
+            ns += int((task / "schedstat").read_text().split()[0])
+        return ns / 1e6
+
+    def ask(self, name: str, method: str, **params: Any) -> Any:
+        """The answer to a question."""
+        before, began = self.cpu_ms(), time.perf_counter()
+        answer = self.client.request(f"memlens/{method}", {**self.of, **params}, LIMIT_S)
+        wall = (time.perf_counter() - began) * 1000
+        self.took.setdefault(name, []).append((wall, self.cpu_ms() - before))
+        return answer
+
+
+def walk(path: Path, cache: Path, folder: Path) -> dict[str, list[tuple[float, float]]]:
+    """Milliseconds of each answer, wall and processor time, by question in the order of the walk."""
+    rng = random.Random(16)
+    with LspClient() as client:
+        client.start(folder, {"cache_directory": str(cache)})
+        steps = Walk(client)
+        opened = steps.ask("open", "open", path=str(path), view="bench")
+        steps.of = {"snapshot": opened["snapshot"]}
+        steps.ask("headline", "headline")
+        found = steps.ask("findings", "findings", limit=20)["findings"]
+        steps.ask("overview", "heapOverview")
+        _tables(steps)
+        objects = [each["objects"]["number"] for each in found if each["objects"]["kind"] == "object"]
+        objects += _types(steps)
+        objects += [rng.randrange(opened["info"]["objects"]) for _ in range(3 * LARGEST)]
+        for number in objects:
+            _object(steps, number)
+        _filters(steps)
+    return steps.took
+
+
+def _tables(steps: Walk) -> None:
+    page = {"offset": 0, "limit": 100}
+    listed = {"filter": "", "reverse": False, "by": "package", "order": "retained", **page}
+    picture = {"first_depth": 0, "rows": 40, "width_px": WIDTH_PX}
+    for name in ("first icicle", "icicle"):
+        steps.ask(name, "heapPicture", **picture, x0=0, x1=1, search="")
+    steps.ask("icicle, zoomed", "heapPicture", **picture, x0=0.1, x1=0.3, search="")
+    steps.ask("icicle, searched", "heapPicture", **picture, x0=0, x1=1, search="type:Array")
+    steps.ask("types", "heapTypes", **listed, package=None)
+    steps.ask("packages", "heapPackages", **listed)
+    steps.ask("dominators", "heapDominated", object=None, **page)
+
+
+def _types(steps: Walk) -> list[int]:
+    """The largest types and groups, and some of their instances."""
+    page = {"offset": 0, "limit": 100}
+    rows = steps.ask(
+        "types", "heapTypes", filter="", reverse=False, by="package", package=None, order="retained", **page
+    )["rows"][:LARGEST]
+    some: list[int] = []
+    for row in rows:
+        of = {"kind": row["number"], "group": None, "filter": ""}
+        steps.ask("type", "heapType", kind=row["number"])
+        instances = steps.ask("instances", "heapObjects", **of, order="retained", reverse=False, **page)
+        some += [each["object"] for each in instances["rows"][:: max(1, len(instances["rows"]) // 3)]]
+        steps.ask("merged paths", "heapMergedPaths", **of, through=[], node=0, **page)
+        steps.ask("retained by a type", "heapRetained", **of)
+    for node in range(LARGEST):
+        steps.ask("group", "heapGroup", node=node, filter="")
+    return some
+
+
+def _object(steps: Walk, number: int) -> None:
+    page = {"offset": 0, "limit": 100}
+    steps.ask("object", "heapObject", object=number)
+    for direction in ("outgoing", "incoming"):
+        steps.ask(f"{direction} references", "heapReferences", object=number, direction=direction, **page)
+    steps.ask("dominated", "heapDominated", object=number, **page)
+    steps.ask("path to a root", "heapPaths", object=number, through=[], most=10)
+    steps.ask("path through weak references", "heapPaths", object=number, through=["weak"], most=10)
+
+
+def _filters(steps: Walk) -> None:
+    page = {"offset": 0, "limit": 1}
+    for text in (
+        "type:Array", "retained>1MiB", "shallow>1KiB -type:string", "distance<5", "unreachable", "held-by:Map",
+        "field:map", "name:a", 'string:"error"', "kind:closure", "Array",
+    ):  # fmt: skip
+        for which in ("first", "again"):
+            steps.ask(
+                f"filter {text}, {which}", "heapTypes",
+                filter=text, order="count", reverse=False, by="package", package=None, **page,
+            )  # fmt: skip
+
+
+def main() -> None:
+    """Print the longest answers."""
+    path = Path(sys.argv[1])
+    cache = Path(sys.argv[2]) if len(sys.argv) > 2 else path.parent / "heap-cache"
+    for name, took in walk(path, cache, path.parent).items():
+        walls, cpus = ([each[which] for each in took] for which in (0, 1))
+        print(f"{name:40} {len(took):4}x  wall {max(walls):8.1f} ms  cpu {max(cpus):8.1f} ms")
+
+
+if __name__ == "__main__":
+    main()
