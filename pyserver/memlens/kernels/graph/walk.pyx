@@ -455,8 +455,8 @@ cdef enum:
 cdef class OtherHolders:
     """Says of objects whether something holds them that they don't dominate themselves, for one graph.
 
-    Objects ``moved``, which ascend, are dominated by those of ``moved_to``. Objects without a ``distance`` hold nothing.
-    Not for several threads.
+    Objects ``moved``, in ascending order, are dominated by those of ``moved_to``. Objects without a ``distance`` hold
+    nothing. Not for several threads.
     """
 
     cdef const uint64_t[::1] start
