@@ -275,8 +275,8 @@ def test_the_file_is_read_again_when_its_archive_is_damaged(model: str, cache: C
             assert contents(archive).keys() == whole.keys()
             assert {each: contents(archive)[each] for each in names} == {each: whole[each] for each in names}
             await views.registry.close(again.name, "v")
-        # a heap dump's frames are asked for once it is open
-        assert ("frame_file" in noticed) == (model != "graph")
+        # a heap dump has few frames, of which a flipped bit may name another string that there is
+        assert "frame_file" in noticed or model == "graph"
 
     run(use)
 

@@ -388,7 +388,10 @@ def test_interrupted(tmp_path: Path, sample: Path) -> None:
     assert errors == (
         f"memlens: Interrupted. Finished summaries are in {out}; the same command goes on from there.\n"
     )
-    assert dict(rows(out)) == dict.fromkeys(finished, "ok")
+    # a file may be done whose line didn't come out any more
+    kept = dict(rows(out))
+    assert kept.keys() >= set(finished)
+    assert set(kept.values()) == {"ok"}
     assert {path.name for path in out.iterdir()} == {
         FILE_NAME,
         *(f"{table}.parquet" for table in (SNAPSHOTS, *TABLES)),
@@ -398,8 +401,8 @@ def test_interrupted(tmp_path: Path, sample: Path) -> None:
     wait_until(lambda: not group_lives(process.pid))
 
     lines = fleet(*command[:-2])
-    assert lines[0]["known"] == len(finished)
-    assert len(by_name(lines)) == 12 - len(finished)
+    assert lines[0]["known"] == len(kept) < 12
+    assert len(by_name(lines)) == 12 - len(kept)
     assert lines[-1]["ok"] == 12
 
 

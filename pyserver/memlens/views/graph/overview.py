@@ -41,8 +41,9 @@ def overview(snapshot: Snapshot) -> HeapOverviewAnswer:
     """The overview, made once. Raises :class:`LackingError` for another model."""
 
     def make() -> HeapOverviewAnswer:
+        made = _overview(snapshot)
         snapshot.background.append(lambda: _prepare(snapshot))
-        return _overview(snapshot)
+        return made
 
     return snapshot.keep("heap overview", make)
 
