@@ -242,6 +242,8 @@ async function bandOfAnotherFile() {
 }
 
 test('a folder of ranks is a heat map, and the one that differs is opened from it', async () => {
+  // the map has the whole width
+  await vscode.runCommand('View: Close All Editors');
   await vscode.runCommand('Memlens: Open Folder as Fleet');
   await vscode.choosePath(/^\//, path.join(vscode.folder, 'job') + path.sep);
   await vscode.tab('memlens-fleet.db').waitFor();

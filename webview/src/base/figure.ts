@@ -2,9 +2,10 @@
 
 import { bytes, exactBytes, time } from './format';
 import { count, plural, t } from './l10n';
+import { visible } from './text';
 
 export interface Figures {
-  /** `bytes`, `count`, `nanoseconds` or what else a profile says. */
+  /** `bytes`, `count`, `nanoseconds` or what else a profile says, which is any text. */
   readonly unit: string;
   /** What is counted beside it; null where that isn't known. */
   readonly counts: 'allocation' | 'sample' | null;
@@ -29,7 +30,7 @@ export function figureIn(value: number, unit: string): string {
   if (unit === 'bytes') return value < 0 ? `−${bytes(-value)}` : bytes(value);
   const inUs = IN_US[unit];
   if (inUs !== undefined) return time(value * inUs);
-  return unit === 'count' || unit === '' ? count(value) : `${count(value)} ${unit}`;
+  return unit === 'count' || unit === '' ? count(value) : `${count(value)} ${visible(unit)}`;
 }
 
 /** An amount of what the view is about. */
@@ -39,7 +40,7 @@ export function figure(value: number): string {
 
 export function exactFigure(value: number): string {
   if (inBytes()) return exactBytes(value);
-  return isCount() ? count(value) : `${count(value)} ${shown.unit}`;
+  return isCount() ? count(value) : `${count(value)} ${visible(shown.unit)}`;
 }
 
 export function inBytes(): boolean {
@@ -57,7 +58,7 @@ export function figureHead(): string {
   if (unit === 'bytes') return t('Bytes');
   if (IN_US[unit] !== undefined) return t('Time');
   if (isCount()) return t('Number');
-  return unit === '' ? t('Amount') : unit.charAt(0).toUpperCase() + unit.slice(1);
+  return unit === '' ? t('Amount') : visible(unit.charAt(0).toUpperCase() + unit.slice(1));
 }
 
 /** Whether what is counted beside the figures are samples. */
