@@ -286,6 +286,8 @@ test('names are text in every part of a profile, and in the hover of its line', 
     await onlyText(`a profile by ${kind}`);
   }
   await view.pane('SQL');
+  // an example is there first
+  await view.locator('.sql .cm-content', { hasText: 'SELECT' }).waitFor();
   await view.locator('.sql .cm-content').fill('SELECT * FROM labels');
   await view.locator('.sql .cm-content').press('Escape');
   await view.locator('.sql .cm-content').press('Control+Enter');
