@@ -164,10 +164,7 @@ test('a filter narrows the tables and marks the boxes, and says what is wrong wi
 
 test('SQL leads to objects, and what was looked at comes back after a reload', async () => {
   await view.pane('SQL');
-  const query = view.locator('.sql .cm-content');
-  await query.fill("SELECT object, type, retained_bytes FROM objects WHERE type = 'SessionStore'");
-  await query.press('Escape');
-  await query.press('Control+Enter');
+  await view.runQuery("SELECT object, type, retained_bytes FROM objects WHERE type = 'SessionStore'");
   await view.locator('.sql-body .sql-row', { hasText: 'SessionStore' }).first().click();
   await view.locator('.heap-details .panel-name', { hasText: 'SessionStore' }).waitFor();
   await view.pane('Dominators');

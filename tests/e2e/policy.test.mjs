@@ -216,11 +216,7 @@ test('names are text in the picture, its panel and every pane', async () => {
   await onlyText('the flame graph');
 
   await pane('SQL');
-  await view
-    .locator('.sql .cm-content')
-    .fill('SELECT function, file, \'<evil-tag>\' AS "<evil-tag>" FROM live_at_peak');
-  await view.locator('.sql .cm-content').press('Escape');
-  await view.locator('.sql .cm-content').press('Control+Enter');
+  await view.runQuery('SELECT function, file, \'<evil-tag>\' AS "<evil-tag>" FROM live_at_peak');
   await shows('.sql-body .sql-row');
   await onlyText('the rows of SQL');
 
@@ -286,11 +282,7 @@ test('names are text in every part of a profile, and in the hover of its line', 
     await onlyText(`a profile by ${kind}`);
   }
   await view.pane('SQL');
-  // an example is there first
-  await view.locator('.sql .cm-content', { hasText: 'SELECT' }).waitFor();
-  await view.locator('.sql .cm-content').fill('SELECT * FROM labels');
-  await view.locator('.sql .cm-content').press('Escape');
-  await view.locator('.sql .cm-content').press('Control+Enter');
+  await view.runQuery('SELECT * FROM labels');
   await shows('.sql-body .sql-row');
   await onlyText('the labels of a profile in SQL');
   for (const value of [2, 1, 0]) {

@@ -34,9 +34,7 @@ const status = () => view.text('.sql-status');
 const rows = () => view.locator('.sql-body .sql-row').count();
 
 async function run(sql) {
-  await area().fill(sql);
-  await area().press('Escape');
-  await area().press('Control+Enter');
+  await view.runQuery(sql);
   await until(
     () => area().evaluate(() => !document.querySelector('.sql').hasAttribute('aria-busy')),
     'an answer',

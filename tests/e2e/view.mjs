@@ -94,6 +94,16 @@ export class SnapshotView {
     });
   }
 
+  /** Replaces the query that stands in SQL's editor, an example at first, and runs it. */
+  async runQuery(query) {
+    const content = this.locator('.sql .cm-content');
+    await content.filter({ hasNot: this.frame.locator('.cm-placeholder') }).waitFor();
+    await content.fill(query);
+    // closes what completes a word
+    await content.press('Escape');
+    await content.press('Control+Enter');
+  }
+
   /** Presses a button of a flame graph's settings: "Bottom-up", "Fold recursion". */
   async flame(button, row = '.flame-toolbar') {
     await this.settings(row, (sheet) => sheet.getByRole('button', { name: button }).click());

@@ -118,6 +118,10 @@ export class Editor {
     this.schema = schema;
   }
 
+  get focused(): boolean {
+    return this.view.hasFocus;
+  }
+
   focus(): void {
     this.view.focus();
   }

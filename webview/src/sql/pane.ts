@@ -167,7 +167,8 @@ class SqlPanel {
         for (const { title, query } of schema.examples)
           this.examples.append(element('option', { title: query }, title));
         const first = schema.examples[0];
-        if (this.editor.value === '' && first) this.editor.value = first.query;
+        // nothing is put where somebody is about to write
+        if (this.editor.value === '' && !this.editor.focused && first) this.editor.value = first.query;
       },
       (error: unknown) => {
         this.failed(error);
