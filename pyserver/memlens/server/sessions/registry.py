@@ -57,7 +57,10 @@ _MOST_IN_DOUBT = 200
 
 VERIFY_AFTER_S = 2.0
 """So long after a snapshot was opened its files are held to their checksums: the first picture is out by then."""
-_WAIT_S = 0.02
+
+QUIET_S = 0.05
+"""What is done in the background begins and goes on once nothing was asked for so long: questions come in bursts."""
+
 _ending = threading.Event()
 
 
@@ -145,6 +148,8 @@ class OpenSnapshot:
         self._thread = thread
         self._on_damaged = on_damaged
         self._asked = 0
+        self._answered_s = time.monotonic()
+        self._working: asyncio.Task[None] | None = None
         self._stop_verifying = threading.Event()
         self._verifying: asyncio.Task[None] | None = None
 
@@ -181,19 +186,32 @@ class OpenSnapshot:
             ) from error
         finally:
             self._asked -= 1
+            self._answered_s = time.monotonic()
             # the future has the error, whose traceback has this frame: a circle around the snapshot's maps
             del future
-        if self._snapshot.background:
-            with contextlib.suppress(RuntimeError):
-                self._thread.submit(self._work_in_background)
+        if self._snapshot.background and (self._working is None or self._working.done()):
+            self._working = asyncio.create_task(self._work_in_background())
         return answer
 
-    def _work_in_background(self) -> None:
+    async def _work_in_background(self) -> None:
+        """Do what answers left to be done, one thing at a time, while nothing is asked."""
+        # the thread may be shut down meanwhile
+        with contextlib.suppress(RuntimeError):
+            while self._snapshot.background:
+                await asyncio.sleep(QUIET_S)
+                if self._is_quiet():
+                    await asyncio.wrap_future(self._thread.submit(self._work_once))
+
+    def _work_once(self) -> None:
         try:
-            self._snapshot.ask(Snapshot.work_in_background)
+            self._snapshot.ask(Snapshot.work_once)
         except Exception:
             # nobody waits for it, and whoever asks next gets the same error
             logger.exception("what was left to do for %s failed", self.path)
+
+    def _is_quiet(self) -> bool:
+        """Whether nothing is asked, nor was in the last moments."""
+        return not self._asked and time.monotonic() - self._answered_s >= QUIET_S
 
     def verify_later(self, threads: ThreadPoolExecutor) -> None:
         """Hold all files of the archive to their checksums soon, in ``threads``, while nothing is asked."""
@@ -220,7 +238,7 @@ class OpenSnapshot:
 
     def _must_stop(self) -> bool:
         """Called in the verifying thread before each step: requests go first."""
-        while self._asked and not (_ending.is_set() or self._stop_verifying.wait(_WAIT_S)):
+        while not (self._is_quiet() or _ending.is_set() or self._stop_verifying.wait(QUIET_S)):
             pass
         return _ending.is_set() or self._stop_verifying.is_set()
 
@@ -273,10 +291,11 @@ class OpenSnapshot:
         """Give back maps, files and database; returns when they are given back."""
         self._kept.clear()
         self._stop_verifying.set()
-        # what the verifying found may be why the snapshot is released
-        if self._verifying is not None and self._verifying is not asyncio.current_task():
-            self._verifying.cancel()
-            await asyncio.wait([self._verifying])
+        for task in (self._working, self._verifying):
+            # what the verifying found may be why the snapshot is released
+            if task is not None and task is not asyncio.current_task():
+                task.cancel()
+                await asyncio.wait([task])
         await self.sql.close()
         with contextlib.suppress(RuntimeError):
             closed = self._thread.submit(self._snapshot.close)
