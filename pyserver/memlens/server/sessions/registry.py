@@ -30,7 +30,7 @@ from memlens.server.sessions.sql import SqlQueries
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
 from memlens.store.manifest import ArchiveError, SourceFile
-from memlens.store.relabel import files_in_doubt, open_with
+from memlens.store.relabel import files_in_doubt, open_with, relabel
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import PARTS_OF, Part
 from memlens.store.verify import StoppedError
@@ -522,14 +522,16 @@ class Registry:
 
     async def _opened(self, path: str, archive: Path) -> OpenSnapshot:
         patterns = tuple(self._configuration.settings.libraries)
-        libraries = await self._libraries(path, patterns, archive)
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot")
-        opening = thread.submit(open_with, archive, libraries)
+        opening = thread.submit(_open, archive)
         try:
-            snapshot = await asyncio.wrap_future(opening)
+            snapshot, in_doubt = await asyncio.wrap_future(opening)
+            libraries = await self._libraries(path, patterns, in_doubt)
+            if libraries:
+                await asyncio.wrap_future(thread.submit(relabel, snapshot, libraries))
         except BaseException:
             # When cancelled while the thread was opening it, it must still be closed.
-            opening.add_done_callback(_close_if_opened)
+            thread.submit(_close_if_opened, opening)
             thread.shutdown(wait=False)
             raise
 
@@ -554,10 +556,10 @@ class Registry:
         opened.patterns = patterns
         return opened
 
-    async def _libraries(self, path: str, patterns: tuple[str, ...], archive: Path) -> Libraries:
+    async def _libraries(self, path: str, patterns: tuple[str, ...], in_doubt: list[str]) -> Libraries:
         """The setting's, and that files in doubt are the user's where the workspace has such files of the user's."""
         libraries = Libraries(patterns)
-        names = (await asyncio.to_thread(_files_in_doubt, archive))[:_MOST_IN_DOUBT]
+        names = in_doubt[:_MOST_IN_DOUBT]
         if not names:
             return libraries
         try:
@@ -625,15 +627,20 @@ class Registry:
             listener()
 
 
-def _files_in_doubt(archive: Path) -> list[str]:
-    with contextlib.closing(Snapshot.open(archive)) as snapshot:
-        return snapshot.ask(files_in_doubt)
+def _open(archive: Path) -> tuple[Snapshot, list[str]]:
+    """An archive, and the files in doubt that it names."""
+    snapshot = Snapshot.open(archive)
+    try:
+        return snapshot, snapshot.ask(files_in_doubt)
+    except BaseException:
+        snapshot.close()
+        raise
 
 
 def _result(task: "asyncio.Future[OpenSnapshot]") -> OpenSnapshot | None:
     return None if task.cancelled() or task.exception() is not None else task.result()
 
 
-def _close_if_opened(opening: "Future[Snapshot]") -> None:
+def _close_if_opened(opening: "Future[tuple[Snapshot, list[str]]]") -> None:
     if not opening.cancelled() and opening.exception() is None:
-        opening.result().close()
+        opening.result()[0].close()
