@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """What filters over a heap dump ask of all its objects and references, each in one pass over the columns.
 
-Marks are bytes: 1 for what fits. Columns of archives are checked by whoever maps them, but for names of references,
-which are numbers of texts only where the reference's kind says so.
+Marks are bytes: 1 for what fits. Columns of archives are checked by whoever maps them, but for names of references:
+these are numbers of texts only where the reference's kind says so, and one that is out of range fits nothing.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -67,14 +67,12 @@ def having(
     """Mark the objects from ``first`` up to ``last`` that have a row with a name that ``fits``.
 
     Rows ``start[o]`` to ``start[o + 1]`` are those of object ``o``. They are fields, or references where ``kind`` isn't
-    empty: ``by_text`` has an item for each number of a byte, whether names of that kind are numbers of texts. False
-    where one is out of range. Raises MemoryError.
+    empty: ``by_text`` has an item for each number of a byte, whether names of that kind are numbers of texts. Raises
+    MemoryError.
     """
-    cdef size_t item = first, count = fits.shape[0], checked
+    cdef size_t item = first, count = fits.shape[0], text
     cdef uint64_t row, end
-    cdef uint32_t text
-    cdef uint8_t is_text = 1
-    cdef bint is_outside = False, has_kinds = kind.shape[0] > 0
+    cdef bint has_kinds = kind.shape[0] > 0
     cdef uint8_t *bits
     if marks.shape[0] + 1 != start.shape[0] or last > <size_t> marks.shape[0] or by_text.shape[0] < 256:
         raise ValueError("a mark for each object")
@@ -85,11 +83,8 @@ def having(
         # rows one after the other without a look at whose they are, for few fit
         while row < end:
             text = name[row]
-            if has_kinds:
-                is_text = by_text[kind[row]]
-            checked = text if text < count else count
-            is_outside |= is_text & (text >= count)
-            if bits[checked >> 3] >> (checked & 7) & is_text:
+            text = text if text < count else count
+            if bits[text >> 3] >> (text & 7) & 1 and (not has_kinds or by_text[kind[row]]):
                 while start[item + 1] <= row:
                     item += 1
                 marks[item] = 1
@@ -97,22 +92,15 @@ def having(
             else:
                 row += 1
     free(bits)
-    return not is_outside
 
 
 def rows_named(
     const uint32_t[::1] name, const uint8_t[::1] kind, const uint8_t[::1] by_text, const uint8_t[::1] fits
 ):
-    """The numbers of the references with names that ``fits``, as ``uint64``; see :func:`having`. None likewise.
-
-    Raises MemoryError.
-    """
+    """The numbers of the references with names that ``fits``, as ``uint64``; see :func:`having`. Raises MemoryError."""
     cdef uint64_t row
-    cdef size_t count = fits.shape[0], checked
-    cdef uint32_t text
-    cdef uint8_t is_text
+    cdef size_t count = fits.shape[0], text
     cdef int status = 0
-    cdef bint is_outside = False
     cdef Vector rows
     cdef uint8_t *bits
     if kind.shape[0] != name.shape[0] or by_text.shape[0] < 256:
@@ -122,17 +110,13 @@ def rows_named(
     with nogil:
         for row in range(<uint64_t> name.shape[0]):
             text = name[row]
-            is_text = by_text[kind[row]]
-            checked = text if text < count else count
-            is_outside |= is_text & (text >= count)
-            if bits[checked >> 3] >> (checked & 7) & is_text:
+            text = text if text < count else count
+            if bits[text >> 3] >> (text & 7) & 1 and by_text[kind[row]]:
                 status = vector_push(&rows, &row)
                 if status < 0:
                     break
     free(bits)
-    if status < 0 or is_outside:
+    if status < 0:
         vector_free(&rows)
-        if status < 0:
-            raise MemoryError
-        return None
+        raise MemoryError
     return column_of(&rows, b"Q")

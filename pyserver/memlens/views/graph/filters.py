@@ -29,7 +29,6 @@ import numpy.typing as npt
 from memlens.errors import BadRequestError
 from memlens.kernels.graph import filtering as kernel
 from memlens.model.timeline import NEVER
-from memlens.store.manifest import InconsistentError
 from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.packages import packages_of
@@ -263,8 +262,8 @@ def _with_field(snapshot: Snapshot, term: Term) -> Mask:
                 pool.submit(kernel.having, start, name, kind, by_text, fits, first, last, marks)
                 for first, last in ((0, half), (half, len(found)))
             ]
-            if not all([each.result() for each in halves]):
-                raise InconsistentError("A string's number is out of range")
+            for each in halves:
+                each.result()
     return found
 
 
