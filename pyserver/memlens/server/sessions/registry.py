@@ -25,6 +25,7 @@ from memlens.model.attribution import Attribution
 from memlens.model.frames import LIBRARY, USER
 from memlens.model.libraries import library_of
 from memlens.model.own_libraries import Libraries
+from memlens.server.sessions.aside import Aside
 from memlens.server.sessions.children import ProgressListener, fill_tables, ingest
 from memlens.server.sessions.sql import SqlQueries
 from memlens.server.settings import Configuration
@@ -125,6 +126,7 @@ class OpenSnapshot:
         snapshot: Snapshot,
         thread: ThreadPoolExecutor,
         sql: SqlQueries,
+        open_again: Callable[[], Snapshot],
         on_damaged: Callable[["OpenSnapshot", ArchiveError], Awaitable[None]],
     ) -> None:
         self.name = name
@@ -143,8 +145,10 @@ class OpenSnapshot:
         self._source = snapshot.manifest.source
         self._snapshot = snapshot
         self._thread = thread
+        self._aside = Aside(open_again)
         self._on_damaged = on_damaged
         self._asked = 0
+        self._closed = False
         self._stop_verifying = threading.Event()
         self._verifying: asyncio.Task[None] | None = None
 
@@ -164,13 +168,26 @@ class OpenSnapshot:
         A damaged archive may show itself as late as here. It is given up then: opening the file again makes another.
         What else goes wrong is a bug, and harms nobody but who asked.
         """
-        try:
-            future = self._thread.submit(self._snapshot.ask, question)
-        except RuntimeError as error:
-            raise NotOpenError(f"{self.title} has been closed") from error
+        answer = await self._answered(
+            lambda: asyncio.wrap_future(self._thread.submit(self._snapshot.ask, question))
+        )
+        if self._snapshot.background:
+            with contextlib.suppress(RuntimeError):
+                self._thread.submit(self._work_in_background)
+        return answer
+
+    async def ask_aside(self, question: Callable[[Snapshot], T]) -> T:
+        """Answer a question that takes long while others are answered. Raises DamagedError and NotOpenError."""
+        return await self._answered(lambda: self._aside.ask(question))
+
+    async def _answered(self, asked: Callable[[], Awaitable[T]]) -> T:
         self._asked += 1
         try:
-            answer = await asyncio.wrap_future(future)
+            return await asked()
+        except RuntimeError as error:
+            if not self._closed:
+                raise
+            raise NotOpenError(f"{self.title} has been closed") from error
         except ArchiveError as error:
             await self._on_damaged(self, error)
             raise DamagedError(
@@ -181,12 +198,6 @@ class OpenSnapshot:
             ) from error
         finally:
             self._asked -= 1
-            # the future has the error, whose traceback has this frame: a circle around the snapshot's maps
-            del future
-        if self._snapshot.background:
-            with contextlib.suppress(RuntimeError):
-                self._thread.submit(self._work_in_background)
-        return answer
 
     def _work_in_background(self) -> None:
         try:
@@ -272,12 +283,14 @@ class OpenSnapshot:
     async def release(self) -> None:
         """Give back maps, files and database; returns when they are given back."""
         self._kept.clear()
+        self._closed = True
         self._stop_verifying.set()
         # what the verifying found may be why the snapshot is released
         if self._verifying is not None and self._verifying is not asyncio.current_task():
             self._verifying.cancel()
             await asyncio.wait([self._verifying])
         await self.sql.close()
+        await self._aside.close()
         with contextlib.suppress(RuntimeError):
             closed = self._thread.submit(self._snapshot.close)
             self._thread.shutdown(wait=False)
@@ -531,7 +544,7 @@ class Registry:
             return open_with(archive, libraries)
 
         sql = SqlQueries(snapshot.origin, PARTS_OF[snapshot.info.model], fill, open_again)
-        opened = OpenSnapshot(uuid.uuid4().hex, path, snapshot, thread, sql, self._give_up)
+        opened = OpenSnapshot(uuid.uuid4().hex, path, snapshot, thread, sql, open_again, self._give_up)
         opened.patterns = patterns
         return opened
 
