@@ -18,7 +18,10 @@ const PSEUDO = 'qps-ploc';
 const TRANSLATED = [
   'webview/src/app',
   'webview/src/base',
+  'webview/src/compare',
+  'webview/src/fleet',
   'webview/src/flame',
+  'webview/src/graph',
   'webview/src/live-set',
   'webview/src/profile',
   'webview/src/shell',

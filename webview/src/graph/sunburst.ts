@@ -8,6 +8,7 @@ import { nameText } from '../flame/words';
 import { css, inkOn } from '../canvas/colour';
 import { element } from '../widgets/dom';
 import { bytes } from '../base/format';
+import { t } from '../base/l10n';
 import type { Theme } from '../canvas/theme';
 import { arcOf, arcsOf, ringBoxAt, ringsOf, type Arc, type Rings } from './rings';
 
@@ -59,8 +60,9 @@ export class Sunburst {
       {
         ...{ class: 'sunburst-surface', tabIndex: 0, role: 'application' },
         attributes: {
-          'aria-label':
+          'aria-label': t(
             'Dominators by type as rings, each around what holds it. Arrow keys move, Enter zooms; the tables have the same in words.',
+          ),
         },
       },
       this.canvas,
@@ -215,7 +217,7 @@ export class Sunburst {
     context.fillStyle = ink;
     const line = FONT_CSS_PX * this.ratio;
     const known = plot.names.get(facts.name);
-    const name = facts.node === 0 ? 'all' : known ? nameText(known) : '';
+    const name = facts.node === 0 ? t('all') : known ? nameText(known) : '';
     context.fillText(fitter.fit(name, inner * 1.7), x, y - line * 0.6);
     const size = bytes(facts.value);
     // a size is whole or not there
