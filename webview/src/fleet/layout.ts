@@ -10,6 +10,9 @@ export const NAMED_HEIGHT = 20;
 const LOWEST_HEIGHT = 2;
 /** From this height on a row's name is drawn. */
 export const LEAST_NAMED = 12;
+/** The width of what stands left of the map: names and marks, or marks alone. */
+const NAMES_WIDTH = 190;
+const MARKS_WIDTH = 12;
 export const LEVELS = 64;
 
 export interface Heat {
@@ -63,6 +66,11 @@ export function ordered(heat: Heat, order: FleetState['order']): number[] {
 export function rowHeight(rows: FleetState['rows'], count: number, height: number): number {
   if (rows === 'named') return NAMED_HEIGHT;
   return Math.min(Math.max(Math.floor(height / Math.max(count, 1)), LOWEST_HEIGHT), NAMED_HEIGHT);
+}
+
+/** How wide the names of rows of a height are, with their marks. */
+export function labelsWidth(each: number): number {
+  return each >= LEAST_NAMED ? NAMES_WIDTH : MARKS_WIDTH;
 }
 
 /** The places in the order that are in view: from the first to before the second. */

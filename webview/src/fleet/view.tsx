@@ -9,17 +9,19 @@ import { FrameLoop } from '../canvas/frames';
 import { css } from '../canvas/colour';
 import { bytesOf } from '../base/base64';
 import { element, replace } from '../widgets/dom';
+import { Dropdown } from '../widgets/choice';
 import { Island } from '../widgets/island';
 import { bytes } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten, visible } from '../base/text';
 import { readTheme, watchTheme, type Theme } from '../canvas/theme';
-import { Drawing, LABELS, ramp } from './draw';
+import { Drawing, ramp } from './draw';
 import {
   cellWords,
   heatOf,
   highestColumn,
   inView,
+  labelsWidth,
   momentText,
   ordered,
   rowHeight,
@@ -54,6 +56,7 @@ export class FleetView {
   });
   private readonly tip = element('div', { class: 'tooltip', role: 'tooltip', hidden: true });
   private readonly said = signal('');
+  private readonly labels = signal(0);
   private readonly drawing = new Drawing(this.canvas);
   private readonly frames = new FrameLoop(() => {
     this.draw();
@@ -112,7 +115,7 @@ export class FleetView {
         <Island class="fleet-island" of={this.scroll} />
         <Island class="fleet-island" of={this.tip} />
       </div>
-      <div class="fleet-axis" aria-hidden="true">
+      <div class="fleet-axis" aria-hidden="true" style={{ paddingInlineStart: `${this.labels.value}px` }}>
         {this.heat.value && axisTexts(this.heat.value).map((text, at) => <span key={at}>{text}</span>)}
       </div>
       <div class="sr-only" role="status">
@@ -203,6 +206,7 @@ export class FleetView {
     if (!heat) return;
     this.order = ordered(heat, this.state.value.order);
     this.tip.hidden = true; // something else is under the pointer now
+    this.labels.value = labelsWidth(this.each);
     const { clientHeight: height } = this.scroll;
     this.canvas.style.height = `${height}px`;
     this.canvas.style.width = '100%';
@@ -226,7 +230,8 @@ export class FleetView {
     const place = Math.floor((event.clientY - box.top + this.scroll.scrollTop) / this.each);
     const row = this.order[place];
     if (!heat || row === undefined) return null;
-    const share = (event.clientX - box.left - LABELS) / (this.scroll.clientWidth - LABELS);
+    const labels = labelsWidth(this.each);
+    const share = (event.clientX - box.left - labels) / (this.scroll.clientWidth - labels);
     if (share >= 1) return null; // the scroll bar
     return { place, row, column: share < 0 ? -1 : Math.floor(share * heat.map.columns) };
   }
@@ -363,30 +368,37 @@ function Head({
           />
           {highest}
         </span>
-        <Choice
+        <Labelled<FleetState['align']>
           label={t('Align by')}
           value={align}
-          options={{ start: t('Start'), clock: t('Clock'), step: t('Step') }}
+          options={[
+            ['start', t('Start')],
+            ['clock', t('Clock')],
+            ['step', t('Step')],
+          ]}
           change={(value) => {
             change({ align: value });
           }}
         />
-        <Choice
+        <Labelled<FleetState['order']>
           label={t('Sort by')}
           value={order}
-          options={{
-            peak: t('Peak'),
-            moment: align === 'step' ? t('Step of peak') : t('Time of peak'),
-            name: t('Name'),
-          }}
+          options={[
+            ['peak', t('Peak')],
+            ['moment', align === 'step' ? t('Step of peak') : t('Time of peak')],
+            ['name', t('Name')],
+          ]}
           change={(value) => {
             change({ order: value });
           }}
         />
-        <Choice
+        <Labelled<FleetState['rows']>
           label={t('Rows')}
           value={rows}
-          options={{ named: t('With names'), all: t('As many as fit') }}
+          options={[
+            ['named', t('With names')],
+            ['all', t('As many as fit')],
+          ]}
           change={(value) => {
             change({ rows: value });
           }}
@@ -396,7 +408,8 @@ function Head({
   );
 }
 
-function Choice<T extends string>({
+/** A list that drops down, with its label before it. */
+function Labelled<T extends string>({
   label,
   value,
   options,
@@ -404,26 +417,18 @@ function Choice<T extends string>({
 }: {
   readonly label: string;
   readonly value: T;
-  readonly options: Readonly<Record<T, string>>;
+  readonly options: readonly (readonly [value: T, text: string])[];
   readonly change: (value: T) => void;
 }): VNode {
-  const values = Object.keys(options) as T[];
   return (
     <label>
-      {label}{' '}
-      <select
+      <span class="fleet-label">{label}</span>{' '}
+      <Dropdown
+        label={label}
         value={value}
-        onChange={({ currentTarget }) => {
-          const chosen = values.find((each) => each === currentTarget.value);
-          if (chosen !== undefined) change(chosen);
-        }}
-      >
-        {values.map((each) => (
-          <option key={each} value={each}>
-            {options[each]}
-          </option>
-        ))}
-      </select>
+        options={options.map(([each, text]) => ({ value: each, text }))}
+        change={change}
+      />
     </label>
   );
 }

@@ -38,27 +38,27 @@ export type CompareNode =
   | { readonly is: 'series'; readonly row: SeriesType };
 
 const NAME_PX = 150;
-const FIGURE_PX = 84;
+const FIGURE_PX = 80;
 
 function columnsOf(form: CompareForm, byId: boolean, dumps: number): readonly HeapColumn<Order>[] {
   const figure = (name: string, title: string, order: Order | null = null, width = FIGURE_PX) =>
     figureColumn<Order>(name, title, width, order);
   const growth = (order: Order | null): HeapColumn<Order> =>
-    figure(t('± Retained'), t('{0}: the difference', retainedTitle()), order, 116);
+    figure(t('± Retained'), t('{0}: the difference', retainedTitle()), order, 110);
   const after = figure(t('Retained'), t('{0}, after', retainedTitle()));
   switch (form) {
     case 'types':
       return [
         nameColumn(t('Type'), t('Sort by name'), NAME_PX, 'name'),
-        figure(t('Instances'), t('How many objects after')),
-        figure(t('± Instances'), t('The difference'), 'count', 96),
+        figure(t('Instances'), t('How many objects after'), null, 78),
+        figure(t('± Instances'), t('The difference'), 'count', 98),
         ...(byId
           ? [
-              figure(t('New'), t('Objects that only the later dump has'), 'new', 68),
-              figure(t('Gone'), t('Objects that only the earlier dump has'), 'gone', 68),
+              figure(t('New'), t('Objects that only the later dump has'), 'new', 58),
+              figure(t('Gone'), t('Objects that only the earlier dump has'), 'gone', 58),
             ]
           : []),
-        figure(t('± Shallow'), t('{0}: the difference', shallowTitle()), 'shallow', 96),
+        figure(t('± Shallow'), t('{0}: the difference', shallowTitle()), 'shallow', 104),
         after,
         growth('retained'),
       ];

@@ -25,6 +25,7 @@ const WIDTH = 480;
 /** Room that the name of a dump takes at least, and a letter of it. */
 const NAME_PX = 70;
 const LETTER_PX = 6.5;
+const NAME_SHARE = 0.62;
 /** So many types have a line of their own, and the one that is marked. */
 const LINES = 6;
 
@@ -166,9 +167,10 @@ export class SeriesPart {
     const open = this.dumps.value.filter(({ is }) => is === 'own' || is === 'open');
     const most = Math.max(...lines.flatMap(({ retained_bytes: retained }) => retained), 1);
     const each = (width - LEFT - RIGHT) / Math.max(open.length - 1, 1);
-    // so many names have room side by side
+    const names = withoutSameEnd(open.map(({ name }) => name));
+    // so many names have room side by side, the first and the last of which are turned inwards
     const step = Math.ceil(NAME_PX / each);
-    const letters = Math.max(Math.floor((each * step * 0.9) / LETTER_PX), 8);
+    const letters = Math.max(Math.floor((each * step * NAME_SHARE) / LETTER_PX), 6);
     return (
       <svg
         class="series-chart"
@@ -198,7 +200,7 @@ export class SeriesPart {
             y={HEIGHT - 5}
             text-anchor={at === 0 ? 'start' : at === open.length - 1 ? 'end' : 'middle'}
           >
-            {at % step === 0 && shorten(name, letters)}
+            {at % step === 0 && shorten(names[at] ?? name, letters)}
             <title>{visible(name)}</title>
           </text>
         ))}
@@ -228,6 +230,14 @@ export function pointsOf(values: readonly number[], most: number, width = WIDTH)
   return values
     .map((value, at) => `${(LEFT + at * each).toFixed(1)},${heightOf(value, most).toFixed(1)}`)
     .join(' ');
+}
+
+/** Names of files without the extension, where all have the same. */
+export function withoutSameEnd(names: readonly string[]): readonly string[] {
+  const [end = ''] = /(\.[a-z]\w*)+$/i.exec(names[0] ?? '') ?? [];
+  return end !== '' && names.every((name) => name.endsWith(end) && name.length > end.length)
+    ? names.map((name) => name.slice(0, -end.length))
+    : names;
 }
 
 function heightOf(value: number, most: number): number {
