@@ -14,23 +14,6 @@ const TEXTS = 'package.nls.json';
 const MANIFEST = 'package.json';
 const PSEUDO = 'qps-ploc';
 
-/** Folders and files of the page all of whose texts can be translated. */
-const TRANSLATED = [
-  'webview/src/api',
-  'webview/src/app',
-  'webview/src/base',
-  'webview/src/canvas',
-  'webview/src/flame',
-  'webview/src/live-set',
-  'webview/src/main',
-  'webview/src/profile',
-  'webview/src/shell',
-  'webview/src/sql',
-  'webview/src/timeline',
-  'webview/src/unpacking',
-  'webview/src/widgets',
-];
-
 /** The keys of package.json whose texts people read. */
 const READ_KEYS = new Set(['title', 'description', 'markdownDescription', 'displayName', 'altText']);
 const READ_LISTS = new Set(['enumItemLabels', 'enumDescriptions']);
@@ -128,22 +111,7 @@ function made() {
   };
 }
 
-const pageFiles = (paths) =>
-  filesUnder('webview/src', ['.ts', '.tsx']).filter((file) =>
-    paths.some(
-      (each) => file.replace(/\.tsx?$/, '') === each.replace(/\.tsx?$/, '') || file.startsWith(`${each}/`),
-    ),
-  );
-
 main(async () => {
-  if (process.argv[2] === '--texts') {
-    const paths = process.argv.slice(3);
-    const found = pageFiles(paths.length > 0 ? paths : ['webview/src']).flatMap((file) =>
-      untranslated(file, read(file)),
-    );
-    console.log([...found, `${found.length} texts that can't be translated`].join('\n'));
-    return;
-  }
   const problems = manifestProblems(JSON.parse(read(MANIFEST)), JSON.parse(read(TEXTS)));
   const checking = process.argv.includes('--check');
   for (const [file, content] of Object.entries(made())) {
@@ -156,7 +124,9 @@ main(async () => {
     }
   }
   if (checking)
-    for (const text of pageFiles(TRANSLATED).flatMap((file) => untranslated(file, read(file))))
+    for (const text of filesUnder('webview/src', ['.ts', '.tsx']).flatMap((file) =>
+      untranslated(file, read(file)),
+    ))
       problems.push(`${text} can't be translated: it doesn't come through t or plural.`);
   if (problems.length > 0) throw new UserError(problems.join('\n'));
 });
