@@ -1,7 +1,7 @@
 // Writes what translators start from: l10n/bundle.l10n.json with every text of extension/src and webview/src,
 // and a pseudo-language (qps-ploc) of it and of package.nls.json, in which a text that isn't translated stands out. `--check` compares
 // instead, and looks whether package.json names only texts that package.nls.json has, and all of them, and whether the page
-// has texts that can't be translated; `--texts PATH…` lists those of some files or folders.
+// has texts that can't be translated.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import ts from 'typescript';
