@@ -201,10 +201,13 @@ class OpenSnapshot:
 
     def _work_in_background(self) -> None:
         try:
-            self._snapshot.ask(Snapshot.work_in_background)
+            self._snapshot.ask(Snapshot.work_once)
         except Exception:
             # nobody waits for it, and whoever asks next gets the same error
             logger.exception("what was left to do for %s failed", self.path)
+        if self._snapshot.background:
+            with contextlib.suppress(RuntimeError):
+                self._thread.submit(self._work_in_background)
 
     def verify_later(self, threads: ThreadPoolExecutor) -> None:
         """Hold all files of the archive to their checksums soon, in ``threads``, while nothing is asked."""
