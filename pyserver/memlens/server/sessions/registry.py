@@ -31,7 +31,7 @@ from memlens.server.sessions.sql import SqlQueries
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
 from memlens.store.manifest import ArchiveError, SourceFile
-from memlens.store.relabel import files_in_doubt, open_with
+from memlens.store.relabel import files_in_doubt, open_with, relabel
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import PARTS_OF, Part
 from memlens.store.verify import StoppedError
@@ -58,7 +58,10 @@ _MOST_IN_DOUBT = 200
 
 VERIFY_AFTER_S = 2.0
 """So long after a snapshot was opened its files are held to their checksums: the first picture is out by then."""
-_WAIT_S = 0.02
+
+QUIET_S = 0.05
+"""What is done in the background begins and goes on once nothing was asked for so long: questions come in bursts."""
+
 _ending = threading.Event()
 
 
@@ -148,6 +151,8 @@ class OpenSnapshot:
         self._aside = Aside(open_again)
         self._on_damaged = on_damaged
         self._asked = 0
+        self._answered_s = time.monotonic()
+        self._working: asyncio.Task[None] | None = None
         self._closed = False
         self._stop_verifying = threading.Event()
         self._verifying: asyncio.Task[None] | None = None
@@ -168,12 +173,16 @@ class OpenSnapshot:
         A damaged archive may show itself as late as here. It is given up then: opening the file again makes another.
         What else goes wrong is a bug, and harms nobody but who asked.
         """
-        answer = await self._answered(
-            lambda: asyncio.wrap_future(self._thread.submit(self._snapshot.ask, question))
-        )
-        if self._snapshot.background:
-            with contextlib.suppress(RuntimeError):
-                self._thread.submit(self._work_in_background)
+        self._asked += 1
+        try:
+            answer = await self._answered(
+                lambda: asyncio.wrap_future(self._thread.submit(self._snapshot.ask, question))
+            )
+        finally:
+            self._asked -= 1
+            self._answered_s = time.monotonic()
+        if self._snapshot.background and (self._working is None or self._working.done()):
+            self._working = asyncio.create_task(self._work_in_background())
         return answer
 
     async def ask_aside(self, question: Callable[[Snapshot], T]) -> T:
@@ -181,7 +190,6 @@ class OpenSnapshot:
         return await self._answered(lambda: self._aside.ask(question))
 
     async def _answered(self, asked: Callable[[], Awaitable[T]]) -> T:
-        self._asked += 1
         try:
             return await asked()
         except RuntimeError as error:
@@ -196,18 +204,26 @@ class OpenSnapshot:
                 if self.is_kept_damaged
                 else None,
             ) from error
-        finally:
-            self._asked -= 1
 
-    def _work_in_background(self) -> None:
+    async def _work_in_background(self) -> None:
+        """Do what answers left to be done, one thing at a time, while nothing is asked."""
+        # the thread may be shut down meanwhile
+        with contextlib.suppress(RuntimeError):
+            while self._snapshot.background:
+                await asyncio.sleep(QUIET_S)
+                if self._is_quiet():
+                    await asyncio.wrap_future(self._thread.submit(self._work_once))
+
+    def _work_once(self) -> None:
         try:
             self._snapshot.ask(Snapshot.work_once)
         except Exception:
             # nobody waits for it, and whoever asks next gets the same error
             logger.exception("what was left to do for %s failed", self.path)
-        if self._snapshot.background:
-            with contextlib.suppress(RuntimeError):
-                self._thread.submit(self._work_in_background)
+
+    def _is_quiet(self) -> bool:
+        """Whether nothing is asked, nor was in the last moments."""
+        return not self._asked and time.monotonic() - self._answered_s >= QUIET_S
 
     def verify_later(self, threads: ThreadPoolExecutor) -> None:
         """Hold all files of the archive to their checksums soon, in ``threads``, while nothing is asked."""
@@ -234,7 +250,7 @@ class OpenSnapshot:
 
     def _must_stop(self) -> bool:
         """Called in the verifying thread before each step: requests go first."""
-        while self._asked and not (_ending.is_set() or self._stop_verifying.wait(_WAIT_S)):
+        while not (self._is_quiet() or _ending.is_set() or self._stop_verifying.wait(QUIET_S)):
             pass
         return _ending.is_set() or self._stop_verifying.is_set()
 
@@ -288,10 +304,11 @@ class OpenSnapshot:
         self._kept.clear()
         self._closed = True
         self._stop_verifying.set()
-        # what the verifying found may be why the snapshot is released
-        if self._verifying is not None and self._verifying is not asyncio.current_task():
-            self._verifying.cancel()
-            await asyncio.wait([self._verifying])
+        for task in (self._working, self._verifying):
+            # what the verifying found may be why the snapshot is released
+            if task is not None and task is not asyncio.current_task():
+                task.cancel()
+                await asyncio.wait([task])
         await self.sql.close()
         await self._aside.close()
         with contextlib.suppress(RuntimeError):
@@ -519,14 +536,16 @@ class Registry:
 
     async def _opened(self, path: str, archive: Path) -> OpenSnapshot:
         patterns = tuple(self._configuration.settings.libraries)
-        libraries = await self._libraries(path, patterns, archive)
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot")
-        opening = thread.submit(open_with, archive, libraries)
+        opening = thread.submit(_open, archive)
         try:
-            snapshot = await asyncio.wrap_future(opening)
+            snapshot, in_doubt = await asyncio.wrap_future(opening)
+            libraries = await self._libraries(path, patterns, in_doubt)
+            if libraries:
+                await asyncio.wrap_future(thread.submit(relabel, snapshot, libraries))
         except BaseException:
             # When cancelled while the thread was opening it, it must still be closed.
-            opening.add_done_callback(_close_if_opened)
+            thread.submit(_close_if_opened, opening)
             thread.shutdown(wait=False)
             raise
 
@@ -551,10 +570,10 @@ class Registry:
         opened.patterns = patterns
         return opened
 
-    async def _libraries(self, path: str, patterns: tuple[str, ...], archive: Path) -> Libraries:
+    async def _libraries(self, path: str, patterns: tuple[str, ...], in_doubt: list[str]) -> Libraries:
         """The setting's, and that files in doubt are the user's where the workspace has such files of the user's."""
         libraries = Libraries(patterns)
-        names = (await asyncio.to_thread(_files_in_doubt, archive))[:_MOST_IN_DOUBT]
+        names = in_doubt[:_MOST_IN_DOUBT]
         if not names:
             return libraries
         try:
@@ -622,15 +641,20 @@ class Registry:
             listener()
 
 
-def _files_in_doubt(archive: Path) -> list[str]:
-    with contextlib.closing(Snapshot.open(archive)) as snapshot:
-        return snapshot.ask(files_in_doubt)
+def _open(archive: Path) -> tuple[Snapshot, list[str]]:
+    """An archive, and the files in doubt that it names."""
+    snapshot = Snapshot.open(archive)
+    try:
+        return snapshot, snapshot.ask(files_in_doubt)
+    except BaseException:
+        snapshot.close()
+        raise
 
 
 def _result(task: "asyncio.Future[OpenSnapshot]") -> OpenSnapshot | None:
     return None if task.cancelled() or task.exception() is not None else task.result()
 
 
-def _close_if_opened(opening: "Future[Snapshot]") -> None:
+def _close_if_opened(opening: "Future[tuple[Snapshot, list[str]]]") -> None:
     if not opening.cancelled() and opening.exception() is None:
-        opening.result().close()
+        opening.result()[0].close()
