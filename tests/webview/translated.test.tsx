@@ -230,7 +230,7 @@ test('the allocator’s state', async () => {
       ...{ pool: known ? '1.0' : null, reserved_at_moment: known ? 2 : null, first_block: 0, block_count: 0 },
       known,
     })),
-    ...{ block_count: 0, blocks: '', truncated: true },
+    ...{ block_count: 0, blocks: '', areas: [], truncated: true },
   };
   await assertPane(statePane(contextWith({ 'memlens/allocatorState': answer })), 'segments');
 });
