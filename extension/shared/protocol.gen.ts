@@ -96,7 +96,8 @@ export interface AllocatorStateAnswer {
 /**
  * A page of the segments at a moment: the largest first, or by address, or those with the most free first.
  *
- * With `lit` the blocks say which of them are in that branch of a tree table, with `areas` in which group they are.
+ * With `lit` the blocks say which of them are in that branch of a tree table,
+ * with `areas` in which group they are.
  */
 export interface AllocatorStateParams {
   snapshot: string;
