@@ -1911,6 +1911,7 @@ export interface OomAnswer {
   headline: string;
   findings: Finding[];
   places: FreePlace[];
+  shared_free_bytes: number;
   pinned: PinnedSegment[];
   pinned_count: number;
   pinning: PinningLine[];

@@ -171,6 +171,7 @@ const OOM: OomAnswer = {
   places: (['other_pool', 'other_size_class', 'other_stream', 'rest', 'usable'] as const).map((why) => ({
     ...{ why, bytes: GIB, pieces: 2, segments: 1, largest_bytes: GIB, largest_address: '0x70' },
   })),
+  shared_free_bytes: 4 * GIB,
   pinned: [
     {
       ...{ address: '0x70', size_bytes: GIB, free_bytes: 1, largest_free_bytes: 1, stream: '0', pool: null },
