@@ -73,7 +73,8 @@ def tries(case: TraceCase, answer: OomAnswer) -> list[TextPart]:
         return [
             words(
                 "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: "
-                f"{format_bytes(answer.shared_free_bytes)} was free in segments, but not where the request could use it."
+                f"{format_bytes(answer.shared_free_bytes)} was free in segments, "
+                "but not where the request could use it."
             )
         ]
     if answer.verdict == "limit":
