@@ -11,7 +11,7 @@ import {
   nextActive,
   stateOf,
 } from '../../webview/src/timeline/scene/blocks';
-import { hitTest } from '../../webview/src/timeline/scene/hit';
+import { hitTest, pixelBox } from '../../webview/src/timeline/scene/hit';
 import { groupName, laneAt, laneTicks, laneWords, shownLanes } from '../../webview/src/timeline/scene/lanes';
 
 const LANES: MapLanesAnswer = {
@@ -130,4 +130,12 @@ test('a hit takes the rect on top, and what is reserved is no allocation', () =>
   assert.equal(hitTest(g, camera, plot, 1, 2)?.band, 0);
   const beside = hitTest(g, camera, plot, 3, 2);
   assert.deepEqual([beside?.rect, beside?.band, beside?.merged], [null, null, 0]);
+  // of what begins and ends in the middle of a pixel the pixels answer that are drawn
+  const low = { width: 4, height: 2 };
+  const halves = { ...g, edges: Uint16Array.of(0, 0, 0, 0, 1, 0, 0, 4, 1, 3, 0, 0) };
+  assert.deepEqual(pixelBox(halves, camera, low, 1), { x: 0, y: 0, width: 4, height: 1 });
+  assert.deepEqual(
+    [0, 1].map((y) => hitTest(halves, camera, low, 1, y)?.band ?? null),
+    [0, null],
+  );
 });
