@@ -15,6 +15,7 @@ const QUIET_SETTINGS = {
   'extensions.autoCheckUpdates': false,
   'extensions.autoUpdate': false,
   'extensions.ignoreRecommendations': true,
+  'extensions.webWorker': false,
   'git.enabled': false,
   'github.gitAuthentication': false,
   'security.workspace.trust.enabled': false,

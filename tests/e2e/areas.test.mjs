@@ -119,7 +119,7 @@ test('an area that is picked stays bright; Escape gives it up', async () => {
   const button = view.locator('.area-legend button').first();
   await button.click();
   await until(async () => (await chips())[0].pressed === 'true', 'the area is picked');
-  await vscode.page.keyboard.press('Escape');
+  await view.press('Escape');
   await until(async () => (await chips())[0].pressed === 'false', 'it is given up');
 });
 
@@ -143,7 +143,7 @@ test('a selected allocation is seen in its true share, however thin its stack is
   await view.selected(allocation);
   await view.still();
   await view.locator('.plot-surface').first().focus();
-  await view.moved(() => vscode.page.keyboard.press('0'));
+  await view.moved(() => view.press('0'));
   await toPeak();
   await vscode.page.mouse.move(5, 5);
   const bright = async () =>
@@ -151,8 +151,8 @@ test('a selected allocation is seen in its true share, however thin its stack is
   await until(async () => (await bright()).length > 0, 'something of it is bright');
   const pixels = (await bright()).reduce((sum, [, count]) => sum + count, 0);
   assert.ok(pixels <= 6, `${pixels} pixels are`);
-  await vscode.page.keyboard.press('Escape');
-  await view.moved(() => vscode.page.keyboard.press('0'));
+  await view.press('Escape');
+  await view.moved(() => view.press('0'));
 });
 
 test('by file the areas are of files, and the order of PyTorch’s viewer has none', async () => {
@@ -167,7 +167,7 @@ test('by file the areas are of files, and the order of PyTorch’s viewer has no
   await view.locator('.toolbar').getByRole('button', { name: 'More' }).click();
   const checked = view.locator('.menu [role=menuitemradio][aria-checked=true] .menu-text');
   assert.ok((await checked.allInnerTexts()).includes('Group by file'));
-  await vscode.page.keyboard.press('Escape');
+  await view.press('Escape');
   // in a part of the run too, of which two pictures are needed: its own, and that of the whole run
   await view.moved(() => vscode.runCommand('Memlens: Go to the Peak'));
   await vscode.runCommand('Memlens: Group the Timeline by Function');

@@ -30,7 +30,7 @@ const devices = () => view.locator('.toolbar select[aria-label=Device] option').
 
 /** It answers: a band's stack is shown when the band is clicked. */
 const answers = async () => {
-  await vscode.page.keyboard.press('Escape');
+  await view.press('Escape');
   const allocation = await view.tallestAtTheMiddle();
   await view.click(allocation);
   await view.selected(allocation);
@@ -131,14 +131,14 @@ test('an archive that is cut off under the view is made again by itself', async 
     damageArchives((column) => truncateSync(column, 0));
     // Whatever asks something that is not kept finds out.
     await vscode.runCommand('Memlens: Switch between Time and Events');
-    await vscode.page.keyboard.press('+');
+    await view.press('+');
   });
   await answers();
 });
 
 test('an archive that is removed under the view goes on answering, and is made again when it is wanted', async () => {
   for (const archive of archives()) rmSync(archive, { recursive: true });
-  await view.moved(() => vscode.page.keyboard.press('+'));
+  await view.moved(() => view.press('+'));
   await answers();
   await readAgain(() => vscode.runCommand('Memlens: Reload Snapshot'));
   await answers();

@@ -104,8 +104,8 @@ test('a line that moved is the same line, and a click on it opens it here', asyn
 
 test('the keys lead through the rows, and words leave some of them', async () => {
   await view.locator('.compare-grid').press('Control+Home');
-  await vscode.page.keyboard.press('ArrowDown');
-  await vscode.page.keyboard.press('Enter');
+  await view.press('ArrowDown');
+  await view.press('Enter');
   await rows().nth(1).and(view.locator('[aria-selected=true]')).waitFor();
   const { before: place, after: there } = expected.rows[1];
   await vscode.atLine(path.posix.basename((place ?? there).file), (place ?? there).line);

@@ -65,7 +65,7 @@ test('the warnings and the findings are lists that open and close', async () => 
   if (await findings.count()) {
     await findings.click();
     assert.ok((await view.locator('.headline-list:visible li').count()) > 1);
-    await vscode.page.keyboard.press('Escape');
+    await view.press('Escape');
   }
   await view.locator('.headline-list:visible').waitFor({ state: 'detached' });
   // the evidence of a finding is a click away
@@ -95,16 +95,16 @@ test('the summary can be copied', async () => {
 
 test('the toolbar is one stop of Tab; its menu goes by keys', async () => {
   await view.locator('.toolbar select, .toolbar input').first().focus();
-  await vscode.page.keyboard.press('End');
+  await view.press('End');
   const focused = () => view.frame.evaluate(() => document.activeElement?.getAttribute('aria-label'));
   assert.equal(await focused(), 'More');
-  await vscode.page.keyboard.press('Enter');
+  await view.press('Enter');
   await view.locator('.menu').waitFor();
   await vscode.screenshot('toolbar-menu');
-  await vscode.page.keyboard.press('Escape');
+  await view.press('Escape');
   await view.locator('.menu').waitFor({ state: 'detached' });
   assert.equal(await focused(), 'More');
-  await vscode.page.keyboard.press('Tab');
+  await view.press('Tab');
   assert.equal(
     await view.frame.evaluate(() => document.activeElement?.closest('.toolbar') === null),
     true,

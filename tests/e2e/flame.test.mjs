@@ -115,16 +115,16 @@ test('a double click zooms to a box; the way back stands above', async () => {
 
 test('the keyboard goes to callees, callers and neighbours, and zooms', async () => {
   await view.locator('.flame-surface').focus();
-  await vscode.page.keyboard.press('Escape');
-  await vscode.page.keyboard.press('Escape');
-  await vscode.page.keyboard.press('ArrowDown');
-  await vscode.page.keyboard.press('ArrowDown');
+  await view.press('Escape');
+  await view.press('Escape');
+  await view.press('ArrowDown');
+  await view.press('ArrowDown');
   await view.locator('.flame-details h3', { hasText: '<module>' }).waitFor();
-  await vscode.page.keyboard.press('ArrowDown');
+  await view.press('ArrowDown');
   await view.locator('.flame-details h3', { hasText: 'main' }).waitFor();
-  await vscode.page.keyboard.press('ArrowUp');
+  await view.press('ArrowUp');
   await view.locator('.flame-details h3', { hasText: '<module>' }).waitFor();
-  await vscode.page.keyboard.press('Escape');
+  await view.press('Escape');
   await view.locator('.flame-details').waitFor({ state: 'hidden' });
 });
 
@@ -170,9 +170,9 @@ test('the tree has the same in words; Enter opens the line', async () => {
   // chains of one child open by themselves, so that the first choice is on the screen
   const wanted = view.locator('.flame-tree [role=row][aria-level]', { hasText: row.name.function });
   for (let i = 0; i < 60 && (await wanted.count()) === 0; i++) {
-    await vscode.page.keyboard.press('ArrowRight');
+    await view.press('ArrowRight');
     await vscode.page.waitForTimeout(60);
-    await vscode.page.keyboard.press('ArrowDown');
+    await view.press('ArrowDown');
   }
   await wanted.first().click();
   assert.equal(await wanted.first().getAttribute('aria-selected'), 'true');
@@ -185,7 +185,7 @@ test('the tree has the same in words; Enter opens the line', async () => {
   await view.flame('Whole paths');
   assert.equal((await place.innerText()).split(':')[0], path.posix.basename(line.file));
   await wanted.first().click();
-  await vscode.page.keyboard.press('Enter');
+  await view.press('Enter');
   await vscode.atLine(path.posix.basename(line.file), line.line);
   await vscode.runCommand('View: Close Editor');
   await view.flameForm('icicle');
@@ -233,7 +233,7 @@ test('functions stand by what they allocated themselves; one stands between its 
   await vscode.screenshot('flame-functions');
 
   await view.locator('.flame-functions .grid').focus();
-  await vscode.page.keyboard.press('Enter');
+  await view.press('Enter');
   await vscode.atLine(path.posix.basename(line.file), line.line);
   await vscode.runCommand('View: Close Editor');
   await halves.getByRole('button', { name: 'Close callers and callees' }).click();
@@ -252,10 +252,10 @@ test('a right click in the tables offers what can be done to the function', asyn
   await callers.locator('.grid-row').first().click({ button: 'right' });
   await menu.waitFor();
   await vscode.screenshot('flame-menu');
-  await vscode.page.keyboard.press('ArrowDown');
+  await view.press('ArrowDown');
   const chosen = () => view.frame.evaluate(() => document.activeElement?.textContent ?? '');
   assert.match(await chosen(), /^Callers and Callees/);
-  await vscode.page.keyboard.press('Escape');
+  await view.press('Escape');
   await menu.waitFor({ state: 'detached' });
   assert.equal(await view.frame.evaluate(() => document.activeElement?.getAttribute('role')), 'treegrid');
   // by the keyboard, at the row that the keys are on
@@ -275,7 +275,7 @@ test('a right click in the tables offers what can be done to the function', asyn
 test('a key that comes before the details of what was clicked is about what was clicked', async () => {
   const { box, row } = await ownBox();
   await vscode.page.mouse.click(...(await at(box)));
-  await vscode.page.keyboard.press('h');
+  await view.press('h');
   await view.locator('.flame-chips .chip', { hasText: `Without ${row.name.function}` }).click();
   await view.locator('.flame-chips .chip').waitFor({ state: 'detached' });
   await drawn();
@@ -285,13 +285,13 @@ test('W sandwiches the function of a box; the list of keys has it; hidden and sh
   const { box, row } = await ownBox(0.6);
   await vscode.page.mouse.click(...(await at(box)));
   await factOf('Inclusive');
-  await vscode.page.keyboard.press('?');
+  await view.press('?');
   await view.locator('.help', { hasText: 'Sandwich' }).waitFor();
   await vscode.screenshot('flame-keys');
-  await vscode.page.keyboard.press('Escape');
+  await view.press('Escape');
   await view.locator('.help').waitFor({ state: 'hidden' });
   await view.locator('.flame-surface').focus();
-  await vscode.page.keyboard.press('w');
+  await view.press('w');
   const title = () => view.locator('.flame-halves h3', { hasText: row.name.function });
   await title().waitFor();
   await view.settings('.flame-toolbar', (sheet) =>

@@ -58,9 +58,10 @@ const WORKBENCH_NOISE = [
 
 /**
  * @param {{workspace?: string, settings?: object, theme?: keyof typeof THEMES,
- *   viewport?: {width: number, height: number}, flags?: string[], prepare?: (folder: string) => void}} [options]
- *   workspace: a folder to copy. settings: the workspace's. flags: more of Chromium's. prepare: changes the copy before
- *   it is opened.
+ *   viewport?: {width: number, height: number}, flags?: string[], motion?: boolean,
+ *   prepare?: (folder: string) => void}} [options]
+ *   workspace: a folder to copy. settings: the workspace's. flags: more of Chromium's. motion: pictures glide, where the
+ *   person wants reduced motion otherwise, which costs less to draw. prepare: changes the copy before it is opened.
  */
 export async function openVSCode(options = {}) {
   const { workspace = path.join(ROOT, 'samples'), settings = {}, theme = 'dark', flags = [] } = options;
@@ -85,7 +86,8 @@ export async function openVSCode(options = {}) {
       ...settings,
     });
     host = await hostOf({ settings: { 'memlens.cache.directory': cache }, flags });
-    await vscode.start(host, options.viewport ?? { width: 1400, height: 900 });
+    const { viewport = { width: 1400, height: 900 }, motion = false } = options;
+    await vscode.start(host, viewport, motion);
     return vscode;
   } catch (error) {
     await vscode.close();
@@ -107,9 +109,10 @@ class VSCode {
     this.cache = cache;
   }
 
-  async start(host, viewport) {
+  async start(host, viewport, motion) {
     this.host = host;
     this.page = await host.newPage(viewport);
+    await this.page.emulateMedia({ reducedMotion: motion ? 'no-preference' : 'reduce' });
     this.page.setDefaultTimeout(TIMEOUT_MS);
     this.#listen();
     await this.page.goto(host.server.page({ folder: this.folder }));

@@ -246,11 +246,11 @@ test('the same as rings: the same figures, zoom and selection', async () => {
   await vscode.page.mouse.click(place.x + widest.x, place.y + widest.y);
   await view.locator('.heap-details .panel-name', { hasText: 'Session' }).waitFor();
   await vscode.screenshot('heap-sunburst');
-  await vscode.page.keyboard.press('Enter');
+  await view.press('Enter');
   await until(async () => (await view.frame.evaluate(() => window.memlensFlame.camera())).x1 < 1, 'zoomed');
   await boxesStandStill(boxes);
   await vscode.screenshot('heap-sunburst-zoomed');
-  await vscode.page.keyboard.press('0');
+  await view.press('0');
   await boxesStandStill(boxes);
   await view.locator('.sunburst-toggle').click();
 });

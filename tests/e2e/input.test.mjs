@@ -19,7 +19,7 @@ let device;
 let largest;
 
 before(async () => {
-  vscode = await openVSCode();
+  vscode = await openVSCode({ motion: true });
   mouse = vscode.page.mouse;
   const [info, lines] = await Promise.all([vscode.memlens('info', FILE), vscode.lines(FILE)]);
   [device] = info.devices;
@@ -34,7 +34,7 @@ after(() => vscode?.close());
 
 const holdHeight = () => vscode.runCommand('Memlens: Hold the Timeline’s Height');
 
-const press = (key) => vscode.page.keyboard.press(key);
+const press = (key) => view.press(key);
 const fit = async () => assert.deepEqual(await view.moved(() => press('0')), all);
 
 /** Data under a point of the picture. */

@@ -46,7 +46,7 @@ test('a file of another name is opened by the command; its device, axis, zoom an
   await view.moved(() => vscode.runCommand('Memlens: Next Device'));
   await view.moved(() => vscode.runCommand('Memlens: Switch between Time and Events'));
   for (let times = 0; times < 3; times++) {
-    await view.moved(() => vscode.page.keyboard.press('+'));
+    await view.moved(() => view.press('+'));
   }
   const allocation = await view.tallestAtTheMiddle();
   await view.click(allocation);
@@ -105,7 +105,7 @@ test('of two views of one snapshot, closing one leaves the other answering', asy
     'one of them is closed',
   );
   view = await SnapshotView.visible(vscode);
-  await vscode.page.keyboard.press('Escape');
+  await view.press('Escape');
   const allocation = await view.tallestAtTheMiddle();
   await view.click(allocation);
   await view.selected(allocation);

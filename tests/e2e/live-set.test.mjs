@@ -21,7 +21,7 @@ before(async () => {
 });
 after(() => vscode?.close());
 
-const press = (key) => vscode.page.keyboard.press(key);
+const press = (key) => view.press(key);
 const row = (text) => view.locator('.grid-row', { hasText: text });
 const summary = (pattern) => view.locator('.live-set-summary', { hasText: pattern }).waitFor();
 const figures = async () => {

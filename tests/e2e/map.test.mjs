@@ -135,7 +135,7 @@ test('the allocator’s state at the cursor: bars, figures, events by key, a blo
   await view.selected(OWN);
   await pane.locator('.state-block', { hasText: '30 MiB, allocated' }).waitFor();
   await pane.locator('tr.segment').nth(1).focus();
-  await vscode.page.keyboard.press('ArrowRight');
+  await view.press('ArrowRight');
   await view.selected(FIRST);
   await view.locator('.panel .frames button').first().click();
   await vscode.atLine('model.py', 21);

@@ -118,7 +118,7 @@ test('reserved memory is drawn, and its figures at a moment add up', async () =>
   // The keys move the cursor here, too, and the figures follow.
   await picture.locator('.plot-surface').focus();
   const before = await picture.locator('caption').innerText();
-  await view.page.keyboard.press('.');
+  await view.press('.');
   await until(async () => (await picture.locator('caption').innerText()) !== before, 'the cursor has moved');
 
   // A filter adds what fits it.

@@ -235,7 +235,7 @@ test('names are text in the picture, its panel and every pane', async () => {
 });
 
 test('names are text in the hover of their line: it has no link but those of Memlens itself', async () => {
-  await vscode.page.keyboard.press('Escape');
+  await view.press('Escape');
   const allocation = await view.tallestAtTheMiddle();
   await view.click(allocation);
   await view.selected(allocation);

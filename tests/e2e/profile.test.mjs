@@ -214,7 +214,7 @@ test('hot spots and functions are charged by one rule, my code or any code', asy
 
 test('the server dying keeps the value, the stretch, the zoom and what was chosen', async () => {
   await view.locator('.profile-times-canvas').focus();
-  for (let times = 0; times < 3; times++) await vscode.page.keyboard.press('Shift+ArrowRight');
+  for (let times = 0; times < 3; times++) await view.press('Shift+ArrowRight');
   const stretch = view.locator('.profile-times-head [role=status]', { hasText: /live$/ });
   await stretch.waitFor();
   await drawn();

@@ -43,7 +43,7 @@ const standing = async () => ({
 });
 
 test('what is asked while the server starts is answered late, and nothing is read again', async () => {
-  await view.moved(() => vscode.page.keyboard.press('+'));
+  await view.moved(() => view.press('+'));
   const allocation = await view.tallestAtTheMiddle();
   await view.click(allocation);
   await view.selected(allocation);

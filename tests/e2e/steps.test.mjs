@@ -80,7 +80,7 @@ test('a click on an annotation puts the cursors around it and shows it; noise is
   await until(async () => (await items.count()) >= 2, 'the noise is shown, too');
   await items.first().focus();
   const before = await items.first().getAttribute('aria-label');
-  await view.page.keyboard.press('ArrowRight');
+  await view.press('ArrowRight');
   const focused = view.locator('.lanes .lane-item:focus');
   await focused.waitFor();
   assert.notEqual(await focused.getAttribute('aria-label'), before);

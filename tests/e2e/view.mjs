@@ -137,6 +137,12 @@ export class SnapshotView {
     return await violationsIn(this.frame);
   }
 
+  /** Presses a key in the view, once it has the focus: VS Code gives it back only some time after it closes a palette. */
+  async press(key) {
+    await this.frame.waitForFunction(() => document.hasFocus());
+    await this.page.keyboard.press(key);
+  }
+
   /** Nothing is selected, so there are no details. */
   async cleared() {
     await this.locator('.panel').waitFor({ state: 'hidden' });

@@ -142,7 +142,7 @@ walk('what leaks?', 'heaptrack.pprof', async (view, click) => {
   const { place, bytes } = await topLine('heaptrack.pprof', 'live_at_end_bytes');
   const picker = view.locator('.toolbar select').first();
   await click(picker);
-  await vscode.page.keyboard.press('Escape');
+  await view.press('Escape');
   const leaks = await labelOf(picker, /leak/i);
   await click({ click: () => picker.selectOption({ label: leaks }) });
   const row = view.locator('.live-set .grid-row').first();
@@ -193,7 +193,7 @@ test('a moment is kept with a note: listed, drawn, renamed, gone to, exported, d
   };
   const { x, y, width, height } = await view.surface();
   await page.mouse.click(x + width * 0.3, y + height * 0.5);
-  await page.keyboard.press('k');
+  await view.press('k');
   await note('warm-up ends');
   await page.mouse.click(x + width * 0.7, y + 8, { button: 'right' });
   await view.menuItem('Add Bookmark Here…').click();
@@ -206,9 +206,9 @@ test('a moment is kept with a note: listed, drawn, renamed, gone to, exported, d
 
   // keys in the list, and between bookmarks
   await view.locator('.bookmark-note').first().focus();
-  await page.keyboard.press('ArrowDown');
-  await page.keyboard.press('F2');
-  assert.equal(await input.inputValue(), 'where it <b>hurts</b>');
+  await view.press('ArrowDown');
+  await view.press('F2');
+  await until(async () => (await input.inputValue()) === 'where it <b>hurts</b>', 'its note is offered');
   await note('the second peak');
   await until(async () => (await notes())[1] === 'the second peak', 'it is renamed');
   await vscode.runCommand('Memlens: Go to Previous Bookmark');
@@ -243,7 +243,7 @@ test('a moment is kept with a note: listed, drawn, renamed, gone to, exported, d
   const again = await SnapshotView.visible(vscode);
   await again.pane('Bookmarks');
   await again.locator('.bookmark-note').first().focus();
-  await page.keyboard.press('Delete');
+  await again.press('Delete');
   await until(async () => (await again.locator('.bookmark-note').count()) === 1, 'one is left');
   assert.equal(await again.text('.bookmark-note'), 'the second peak');
 });
