@@ -308,7 +308,9 @@ def test_pages_of_a_state_hold_every_segment_once_with_its_blocks(tmp_path: Path
         for _, _, requested, allocation, _, state, _ in blocks_of(reported):
             assert (state >= 4) == (allocation != NEVER and not 3 * MIB < requested <= most)
         areas = areas_of(snapshot, 0, text, GroupedBy("size"))
-        reported = allocator_state(snapshot, 0, len(allocator.events), order, 0, 500, text, lit, areas)
+        reported = allocator_state(
+            snapshot, 0, len(allocator.events), order, 0, 500, text, lit, (areas.areas, areas.codes)
+        )
         assert reported.areas == areas.areas
         for _, _, requested, allocation, _, _, area in blocks_of(reported):
             fits = allocation != NEVER and requested <= most

@@ -25,7 +25,7 @@ import type {
 } from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
 import { deviceFigures } from '../../webview/src/base/format';
-import type { ViewContext } from '../../webview/src/shell/context';
+import type { TimelineContext } from '../../webview/src/shell/context';
 import { Dock } from '../../webview/src/shell/dock';
 import { FileBar } from '../../webview/src/shell/file-bar';
 import { FilterBox } from '../../webview/src/shell/filter-box';
@@ -112,8 +112,8 @@ const INFO: TimelineInfo = {
 /** A view whose server has one answer for each question. */
 function contextWith(
   answers: Readonly<Record<string, unknown>>,
-  more: Partial<ViewContext> = {},
-): ViewContext {
+  more: Partial<TimelineContext> = {},
+): TimelineContext {
   const said: string[] = [];
   const api = {
     request: (method: string) => ({ answer: Promise.resolve(answers[method]), cancel: nothing }),
@@ -130,7 +130,7 @@ function contextWith(
     say: (text: string) => said.push(text),
     failed: never,
     ...more,
-  } as unknown as ViewContext;
+  } as unknown as TimelineContext;
 }
 
 async function assertPane(pane: Pane, what: string): Promise<void> {

@@ -11,10 +11,10 @@ from memlens.errors import BadRequestError
 from memlens.kernels.trace import allocator as kernel
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
+from memlens.views.answers import Area
 from memlens.views.selection.columns import NEVER, Lit, device_of, time_of_moment
 from memlens.views.trace.allocator.blocks import block_sizes
 from memlens.views.trace.allocator.state import BLOCK, SEGMENT, AllocatorState, state_at
-from memlens.views.trace.picture.areas import Area, Areas
 
 MOST_SEGMENTS = 500
 MOST_BLOCKS = 20_000
@@ -100,12 +100,12 @@ def allocator_state(
     limit: int,
     filter_text: str = "",
     lit: Lit | None = None,
-    areas: Areas | None = None,
+    areas: tuple[list[Area], npt.NDArray[np.uint8]] | None = None,
 ) -> AllocatorStateAnswer:
     """Segments ``offset … offset + limit`` at a moment, fewer when they have very many blocks.
 
     ``lit`` flags the rows of the device, as the filter leaves them, that are lit up; ``areas`` are the groups that they
-    are in. Raises BadRequestError.
+    are in, and by row of the device which one. Raises BadRequestError.
     """
     if offset < 0 or not 0 < limit <= MOST_SEGMENTS:
         raise BadRequestError(f"A page must have 1 to {MOST_SEGMENTS} segments")
@@ -144,8 +144,8 @@ def allocator_state(
             for row, free_bytes, first in zip(page.tolist(), largest, firsts, strict=True)
         ],
         block_count=len(shown),
-        blocks=_packed(own, segments, shown, lit, areas),
-        areas=areas.areas if areas else [],
+        blocks=_packed(own, segments, shown, lit, areas[1] if areas else None),
+        areas=areas[0] if areas else [],
         truncated=bool(len(page)) and int(segments["blocks"][page[0]]) > MOST_BLOCKS,
     )
 
@@ -230,7 +230,11 @@ def _event(snapshot: Snapshot, own: Device, moment: int) -> TraceEvent | None:
 
 
 def _packed(
-    own: Device, segments: npt.NDArray[Any], blocks: npt.NDArray[Any], lit: Lit | None, areas: Areas | None
+    own: Device,
+    segments: npt.NDArray[Any],
+    blocks: npt.NDArray[Any],
+    lit: Lit | None,
+    area_of: npt.NDArray[np.uint8] | None,
 ) -> str:
     whole = own.whole
     active = blocks["row"] != NEVER
@@ -249,9 +253,9 @@ def _packed(
         left_out = np.flatnonzero(active)[~shown[owners]]
         state[left_out] += _LEFT_OUT
     area = np.full(len(blocks), _NO_AREA, np.uint8)
-    if areas is not None:
+    if area_of is not None:
         of_rows = np.full(whole.info.allocations, _NO_AREA, np.uint8)
-        of_rows[slice(None) if own.rows is None else own.rows] = areas.codes
+        of_rows[slice(None) if own.rows is None else own.rows] = area_of
         area[active] = of_rows[owners]
     offset = blocks["address"] - segments["address"][blocks["segment"]]
     columns = (
