@@ -71,7 +71,8 @@ export interface AllocationSummary {
  *
  * `blocks` is base64 of columns, little-endian, `n` items each: `f64` offset in the segment, `f64` size and
  * `f64` requested (bytes), `u32` allocation, `u32` stack (2**32 - 1 for none), `u8` state: 0 inactive,
- * 1 allocated, 2 pending free, and 4 more for one that the filter leaves out or that is not lit up.
+ * 1 allocated, 2 pending free, and 4 more for one that the filter leaves out or that is not lit up, `u8` which of
+ * `areas` it is in (255 for none).
  */
 export interface AllocatorStateAnswer {
   moment: number;
@@ -88,13 +89,15 @@ export interface AllocatorStateAnswer {
   segments: SegmentState[];
   block_count: number;
   blocks: string;
+  areas: Area[];
   truncated: boolean;
 }
 
 /**
  * A page of the segments at a moment: the largest first, or by address, or those with the most free first.
  *
- * With `lit` the blocks say which of them are in that branch of a tree table.
+ * With `lit` the blocks say which of them are in that branch of a tree table,
+ * with `areas` in which group they are.
  */
 export interface AllocatorStateParams {
   snapshot: string;
@@ -105,6 +108,7 @@ export interface AllocatorStateParams {
   limit: number;
   filter?: string;
   lit?: Branch | null;
+  areas?: GroupedBy | null;
 }
 
 /**
@@ -1907,6 +1911,7 @@ export interface OomAnswer {
   headline: string;
   findings: Finding[];
   places: FreePlace[];
+  shared_free_bytes: number;
   pinned: PinnedSegment[];
   pinned_count: number;
   pinning: PinningLine[];

@@ -239,10 +239,13 @@ def test_hits_find_what_is_drawn_and_near_misses_what_is_next(
     assert narrowed.allocation.size_bytes > 3_000_000
 
 
+NO_AREA = 255
+
+
 def blocks_of(answer: AllocatorStateAnswer) -> list[tuple[Any, ...]]:
     data, n = base64.b64decode(answer.blocks), answer.block_count
     columns, at = [], 0
-    for kind in ("<f8", "<f8", "<f8", "<u4", "<u4", "u1"):
+    for kind in ("<f8", "<f8", "<f8", "<u4", "<u4", "u1", "u1"):
         column = np.frombuffer(data, kind, n, at)
         columns.append(column.tolist())
         at += column.nbytes
@@ -292,7 +295,8 @@ def test_pages_of_a_state_hold_every_segment_once_with_its_blocks(tmp_path: Path
     with pytest.raises(MemlensError):
         allocator_state(snapshot, 0, 1, order, 0, 501)
     filtered = allocator_state(snapshot, 0, len(allocator.events), order, 0, 500, f"size>{3 * MIB}")
-    for _, _, requested, allocation, _, state in blocks_of(filtered):
+    for _, _, requested, allocation, _, state, area in blocks_of(filtered):
+        assert area == NO_AREA
         assert (state >= 4) == (allocation != NEVER and requested <= 3 * MIB)
     for text in ("", f"size<={5 * MIB}"):
         branch = Branch(
@@ -301,8 +305,17 @@ def test_pages_of_a_state_hold_every_segment_once_with_its_blocks(tmp_path: Path
         lit = lit_rows(snapshot, branch, device_of(snapshot, 0, text))
         most = 5 * MIB if text else 1 << 60
         reported = allocator_state(snapshot, 0, len(allocator.events), order, 0, 500, text, lit)
-        for _, _, requested, allocation, _, state in blocks_of(reported):
+        for _, _, requested, allocation, _, state, _ in blocks_of(reported):
             assert (state >= 4) == (allocation != NEVER and not 3 * MIB < requested <= most)
+        areas = areas_of(snapshot, 0, text, GroupedBy("size"))
+        reported = allocator_state(
+            snapshot, 0, len(allocator.events), order, 0, 500, text, lit, (areas.areas, areas.codes)
+        )
+        assert reported.areas == areas.areas
+        for _, _, requested, allocation, _, _, area in blocks_of(reported):
+            fits = allocation != NEVER and requested <= most
+            assert (area != NO_AREA) == fits
+            assert not fits or reported.areas[area].key == int(requested).bit_length()
     snapshot.close()
 
 

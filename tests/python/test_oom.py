@@ -22,6 +22,8 @@ from memlens.cli import main
 from memlens.errors import MemlensError
 from memlens.model.frames import USER, source_frame
 from memlens.store.snapshot import Snapshot
+from memlens.units import format_bytes
+from memlens.views.findings.headline import headline
 from memlens.views.trace.oom.answers import Finding, OomAnswer
 from memlens.views.trace.oom.explanation import marks, oom
 from memlens.views.trace.oom.report import report
@@ -186,7 +188,9 @@ def check_words(answer: OomAnswer, expandable: bool) -> None:
         assert (usable.bytes if usable else 0) + free < size <= in_segments + free
     if "expandable-segments" in codes:
         assert not expandable
-        assert size <= free + in_segments
+        assert size <= free + answer.shared_free_bytes <= free + in_segments
+        text = find(answer, "expandable-segments").text
+        assert f"here {format_bytes(answer.shared_free_bytes)} in segments" in text
     for finding in answer.findings:
         assert finding.text.endswith(".")
         assert "-0" not in finding.text
@@ -255,6 +259,8 @@ def test_two_devices_run_out_of_memory_for_two_reasons(tmp_path: Path) -> None:
     (usable,) = [place for place in one.places if place.why == "usable"]
     assert usable.largest_bytes < 60 * MIB <= usable.bytes + (one.device_free_bytes or 0)
     assert "expandable_segments was off" in find(one, "expandable-segments").text
+    said = f"{format_bytes(one.shared_free_bytes)} was free in segments"
+    assert said in headline(snapshot, 1).text
     pin = find(one, "pinning-line")
     assert pin.frame is not None
     assert pin.frame == one.pinning[0].frame

@@ -169,5 +169,7 @@ describe('a name on a box', () => {
       short,
     );
     assert.equal(fitter.fit('forward', 14), '');
+    assert.equal(fitter.fit('go/parser.(*parser).parseStmt', 7 * 20), '(*parser).parseStmt');
+    assert.equal(fitter.fit('go/parser.(*parser).parseStmt', 7 * 20, '▲ '), '▲ parseStmt');
   });
 });

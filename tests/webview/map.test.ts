@@ -11,7 +11,7 @@ import {
   nextActive,
   stateOf,
 } from '../../webview/src/timeline/scene/blocks';
-import { hitTest } from '../../webview/src/timeline/scene/hit';
+import { hitTest, pixelBox } from '../../webview/src/timeline/scene/hit';
 import { groupName, laneAt, laneTicks, laneWords, shownLanes } from '../../webview/src/timeline/scene/lanes';
 
 const LANES: MapLanesAnswer = {
@@ -80,15 +80,15 @@ const SEGMENT: SegmentState = {
   ...{ reserved_at_moment: null, first_block: 1, block_count: 4, known: true },
 };
 const ROWS = [
-  [0, 10, 10, 3, 1, 1],
-  [0, 30, 0, NO_ALLOCATION, NO_ALLOCATION, 0],
-  [30, 40, 35, 8, 2, 1],
-  [70, 10, 0, NO_ALLOCATION, NO_ALLOCATION, 0],
-  [80, 20, 20, 9, 2, 6],
+  [0, 10, 10, 3, 1, 1, 2],
+  [0, 30, 0, NO_ALLOCATION, NO_ALLOCATION, 0, 255],
+  [30, 40, 35, 8, 2, 1, 0],
+  [70, 10, 0, NO_ALLOCATION, NO_ALLOCATION, 0, 255],
+  [80, 20, 20, 9, 2, 6, 1],
 ];
 
 function packed(): { blocks: string; block_count: number } {
-  const buffer = new ArrayBuffer(33 * ROWS.length);
+  const buffer = new ArrayBuffer(34 * ROWS.length);
   const view = new DataView(buffer);
   for (const [i, row] of ROWS.entries()) {
     for (const column of [0, 1, 2]) view.setFloat64(8 * (column * ROWS.length + i), row[column]!, true);
@@ -96,6 +96,7 @@ function packed(): { blocks: string; block_count: number } {
       view.setUint32(24 * ROWS.length + 4 * (column * ROWS.length + i), row[3 + column]!, true);
     }
     view.setUint8(32 * ROWS.length + i, row[5]!);
+    view.setUint8(33 * ROWS.length + i, row[6]!);
   }
   return { blocks: Buffer.from(buffer).toString('base64'), block_count: ROWS.length };
 }
@@ -103,6 +104,7 @@ function packed(): { blocks: string; block_count: number } {
 test('blocks are found by their place on a segment’s bar', () => {
   const blocks = decodeBlocks(packed());
   assert.deepEqual(Array.from(blocks.allocation), [3, NO_ALLOCATION, 8, NO_ALLOCATION, 9]);
+  assert.deepEqual(Array.from(blocks.area), [2, 255, 0, 255, 1]);
   assert.equal(blockAt(blocks, SEGMENT, 0.1), 1);
   assert.equal(blockAt(blocks, SEGMENT, 0.3), 2);
   assert.equal(blockAt(blocks, SEGMENT, 1), null);
@@ -128,4 +130,12 @@ test('a hit takes the rect on top, and what is reserved is no allocation', () =>
   assert.equal(hitTest(g, camera, plot, 1, 2)?.band, 0);
   const beside = hitTest(g, camera, plot, 3, 2);
   assert.deepEqual([beside?.rect, beside?.band, beside?.merged], [null, null, 0]);
+  // of what begins and ends in the middle of a pixel the pixels answer that are drawn
+  const low = { width: 4, height: 2 };
+  const halves = { ...g, edges: Uint16Array.of(0, 0, 0, 0, 1, 0, 0, 4, 1, 3, 0, 0) };
+  assert.deepEqual(pixelBox(halves, camera, low, 1), { x: 0, y: 0, width: 4, height: 1 });
+  assert.deepEqual(
+    [0, 1].map((y) => hitTest(halves, camera, low, 1, y)?.band ?? null),
+    [0, null],
+  );
 });

@@ -25,7 +25,7 @@ import type {
 } from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
 import { deviceFigures } from '../../webview/src/base/format';
-import type { ViewContext } from '../../webview/src/shell/context';
+import type { TimelineContext } from '../../webview/src/shell/context';
 import { Dock } from '../../webview/src/shell/dock';
 import { FileBar } from '../../webview/src/shell/file-bar';
 import { FilterBox } from '../../webview/src/shell/filter-box';
@@ -112,8 +112,8 @@ const INFO: TimelineInfo = {
 /** A view whose server has one answer for each question. */
 function contextWith(
   answers: Readonly<Record<string, unknown>>,
-  more: Partial<ViewContext> = {},
-): ViewContext {
+  more: Partial<TimelineContext> = {},
+): TimelineContext {
   const said: string[] = [];
   const api = {
     request: (method: string) => ({ answer: Promise.resolve(answers[method]), cancel: nothing }),
@@ -130,7 +130,7 @@ function contextWith(
     say: (text: string) => said.push(text),
     failed: never,
     ...more,
-  } as unknown as ViewContext;
+  } as unknown as TimelineContext;
 }
 
 async function assertPane(pane: Pane, what: string): Promise<void> {
@@ -171,6 +171,7 @@ const OOM: OomAnswer = {
   places: (['other_pool', 'other_size_class', 'other_stream', 'rest', 'usable'] as const).map((why) => ({
     ...{ why, bytes: GIB, pieces: 2, segments: 1, largest_bytes: GIB, largest_address: '0x70' },
   })),
+  shared_free_bytes: 4 * GIB,
   pinned: [
     {
       ...{ address: '0x70', size_bytes: GIB, free_bytes: 1, largest_free_bytes: 1, stream: '0', pool: null },
@@ -230,7 +231,7 @@ test('the allocator’s state', async () => {
       ...{ pool: known ? '1.0' : null, reserved_at_moment: known ? 2 : null, first_block: 0, block_count: 0 },
       known,
     })),
-    ...{ block_count: 0, blocks: '', truncated: true },
+    ...{ block_count: 0, blocks: '', areas: [], truncated: true },
   };
   await assertPane(statePane(contextWith({ 'memlens/allocatorState': answer })), 'segments');
 });

@@ -7,6 +7,7 @@ import { actionOf, KEYS } from '../../webview/src/shell/keys';
 import { wheelTurn } from '../../webview/src/timeline/input/wheel';
 import { Names } from '../../webview/src/base/names';
 import { restoreState } from '../../webview/src/shell/state';
+import { shorterNames, shortName } from '../../webview/src/base/symbols';
 import { bandTexts, bytes, exactBytes, time } from '../../webview/src/base/format';
 import { baseName, fileName, learnFileNames } from '../../webview/src/base/paths';
 import { foldFrames, partsOf } from '../../webview/src/widgets/frames-list';
@@ -45,6 +46,42 @@ describe('figures', () => {
       [86400e6 * 11.5, '11.5 d'],
     ];
     for (const [us, text] of times) assert.equal(time(us), text);
+  });
+});
+
+describe('a name with little room', () => {
+  it('loses parameters first, then arguments, then what it begins with', () => {
+    assert.deepEqual(shorterNames('std::vector<Node, std::allocator<Node>>::push_back(Node const&) const'), [
+      'std::vector<Node, std::allocator<Node>>::push_back(Node const&) const',
+      'std::vector<Node, std::allocator<Node>>::push_back',
+      'std::vector<…>::push_back',
+      'vector<…>::push_back',
+      'push_back',
+    ]);
+    assert.deepEqual(shorterNames('go/parser.(*parser).parseStmt'), [
+      'go/parser.(*parser).parseStmt',
+      'parser.(*parser).parseStmt',
+      '(*parser).parseStmt',
+      'parseStmt',
+    ]);
+    assert.deepEqual(shorterNames('<T as alloc::Box>::new'), ['<T as alloc::Box>::new', 'new']);
+    assert.deepEqual(shorterNames('svc::run::{{closure}}'), ['svc::run::{{closure}}', 'run::{{closure}}']);
+    assert.equal(shortName('svc::run::{{closure}}', 12), 'run::{…ure}}');
+  });
+
+  it('is whole where it has no parts', () => {
+    for (const name of [
+      'forward',
+      '<module>',
+      'step (forward)',
+      'model.py:12',
+      '/usr/lib/libc.so.6',
+      'a->b',
+      '',
+    ])
+      assert.deepEqual(shorterNames(name), [name]);
+    assert.deepEqual(shorterNames('operator new(unsigned long)').at(-1), 'operator new');
+    assert.deepEqual(shorterNames('a::operator<(a::b<c> const&)'), ['a::operator<(a::b<c> const&)']);
   });
 });
 

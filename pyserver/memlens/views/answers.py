@@ -199,6 +199,24 @@ class LineAnswer(Struct, frozen=True):
     stacks: list[int]
 
 
+class Area(Struct, frozen=True):
+    """A group with an area of its own.
+
+    ``key`` is that of the group in a tree table that is grouped by the same, -1 for all that is in no other area; then
+    ``groups`` says how many groups that are. ``colour`` numbers colours: a group that is among the largest of the
+    whole device has the same with every filter. ``peak_bytes`` is what it has at the peak of what fits the filter.
+    """
+
+    key: int
+    name: str
+    detail: str
+    place: Frame | None
+    filter: str
+    colour: int
+    groups: int
+    peak_bytes: int
+
+
 class Gap(Struct, frozen=True):
     """What the reserved memory of a moment is made of, in bytes.
 

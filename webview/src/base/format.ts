@@ -4,6 +4,7 @@ import { bytes } from '../../../extension/shared/bytes';
 import type { AllocationSummary, DeviceInfo, FlameName, Frame } from '../../../extension/shared/protocol.gen';
 import { count, plural, t } from './l10n';
 import { fileName } from './paths';
+import { shortName } from './symbols';
 import { shorten } from './text';
 import { peakTime } from '../shell/state';
 
@@ -162,7 +163,7 @@ export function bandTexts(sizeBytes: number, known: AllocationSummary | undefine
   const size = bytes(sizeBytes);
   if (!known) return [size];
   const { title, place } = nameOf(known);
-  const name = shorten(title, 80);
+  const name = shortName(title, 80);
   if (place === null) return [`${name}  ${size}`, name, size];
   const short = shorten(place, 40);
   // the place says how it is known; without it the name does

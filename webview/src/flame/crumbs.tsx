@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import { render, type VNode } from 'preact';
 import { t } from '../base/l10n';
-import { shorten } from '../base/text';
+import { shortName } from '../base/symbols';
 import { element } from '../widgets/dom';
 import { fillingBoxes, type BoxFacts } from './boxes';
 import { WHOLE } from './camera';
@@ -65,7 +65,7 @@ export class FlameCrumbs {
       const facts = plot.facts(box);
       if (!facts || facts.node === 0 || facts.more) return [];
       const name = plot.names.get(facts.name);
-      return [{ facts, text: name ? shorten(nameText(name), 40) : '…' }];
+      return [{ facts, text: name ? shortName(nameText(name), 40) : '…' }];
     });
     const key = JSON.stringify([zoom, crumbs]);
     if (key === this.shown) return;

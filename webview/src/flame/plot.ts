@@ -367,9 +367,9 @@ export class FlamePlot {
         const x1 = pixelOf(left + (g.value[box] ?? 0), g.total, this.camera, plot.width);
         const room = x1 - x0 - 2 * padding;
         if (room < 14 * ratio) continue;
-        const texts = this.textsOf(box);
+        const { texts, mark, name } = this.textsOf(box);
         const whole = texts.find((each) => fitter.width(each) <= room);
-        const text = whole ?? fitter.fit(texts.at(-1) ?? '', room);
+        const text = whole ?? fitter.fit(name, room, mark);
         if (text === '') continue;
         const ink =
           (g.flags[box] ?? 0) & MORE ? this.theme?.foreground : inkOn(unpack(this.colours[box] ?? 0));
@@ -379,10 +379,14 @@ export class FlamePlot {
     }
   }
 
-  /** What may stand on a box, the best first. */
-  private textsOf(box: number): readonly string[] {
+  /** What may stand on a box, the best first; else its name, shortened, after a mark. */
+  private textsOf(box: number): {
+    readonly texts: readonly string[];
+    readonly mark: string;
+    readonly name: string;
+  } {
     const facts = this.facts(box);
-    if (!facts) return [];
+    if (!facts) return { texts: [], mark: '', name: '' };
     const known = facts.more ? undefined : this.names.get(facts.name);
     const name = facts.more
       ? t('{0} more', count(facts.name))
@@ -394,12 +398,16 @@ export class FlamePlot {
     const { colourBy } = this;
     if (!facts.change || typeof colourBy !== 'object' || name === '')
       // only what is one line has one
-      return known && known.line > 0 ? [`${name}  ${this.places.of(known)}`, name] : [name];
+      return {
+        texts: known && known.line > 0 ? [`${name}  ${this.places.of(known)}`] : [],
+        ...{ mark: '', name },
+      };
     const { whole, scale } = colourBy;
-    return [
-      `${changeMark(facts.change, whole, scale)}  ${name}`,
-      `${arrowOf(facts.change, whole, scale)} ${name}`,
-    ];
+    return {
+      texts: [`${changeMark(facts.change, whole, scale)}  ${name}`],
+      mark: `${arrowOf(facts.change, whole, scale)} `,
+      name,
+    };
   }
 
   private drawOverlay(): void {

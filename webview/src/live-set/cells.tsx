@@ -5,6 +5,7 @@ import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
 import { exactFigure, figure } from '../base/figure';
 import { categoryName, codeClass, count, hasSource, nameOf, share, stateName, time } from '../base/format';
 import { t } from '../base/l10n';
+import { shortName } from '../base/symbols';
 import { shorten } from '../base/text';
 import { css, type Rgb } from '../canvas/colour';
 import { categoriesOf } from '../shell/model';
@@ -22,7 +23,7 @@ export class LiveCells {
 
   /** `whole` is what the set comes to; `kind` what groups of the first level are, where this is one. */
   group({ group }: GroupNode, whole: number, kind: GroupKind | null): readonly GridCell[] {
-    const label = shorten(group.name, 90);
+    const label = shortName(group.name, 90);
     // the colour that the picture has for it; none where that isn't grouped by the same
     const colour = kind && this.context.colourOfGroup(group, kind);
     return [
@@ -72,7 +73,7 @@ export class LiveCells {
     return [
       [
         <Swatch colour={this.context.colourOf(allocation)} />,
-        <bdi class={codeClass(allocation)}>{shorten(title, 70)}</bdi>,
+        <bdi class={codeClass(allocation)}>{shortName(title, 70)}</bdi>,
         ...(place === null
           ? []
           : [

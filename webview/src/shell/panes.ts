@@ -2,13 +2,11 @@
 
 import { t } from '../base/l10n';
 import type { SnapshotInfo } from '../../../extension/shared/protocol.gen';
-import type { ViewContext } from './context';
+import type { TimelineContext, ViewContext } from './context';
 import { devicesOf, MODELS, never } from './model';
 import { liveSetPane } from '../live-set/pane';
 import type { MakePane, Pane, PaneTab } from './pane';
 import type { SqlContext } from '../sql/pane';
-
-type Load = (context: ViewContext) => Promise<Pane>;
 
 export const sqlTab = (context: SqlContext): PaneTab => ({
   ...{ id: 'sql', title: 'SQL', usesSet: false },
@@ -28,7 +26,7 @@ const compare = later('compare', t('Compare'), true, always, async (context) =>
   (await import('../compare/pane')).comparePane(context),
 );
 
-export const TIMELINE_PANES: readonly MakePane[] = [
+export const TIMELINE_PANES: readonly MakePane<TimelineContext>[] = [
   liveSet,
   later('flame', t('Flame graph'), true, always, async (context) =>
     (await import('../flame/pane')).flamePane(context),
@@ -39,7 +37,7 @@ export const TIMELINE_PANES: readonly MakePane[] = [
   later('steps', t('Leaks'), false, hasEvents, async (context) =>
     (await import('../timeline/panes/steps')).stepsPane(context),
   ),
-  later('state', t('Segments'), false, always, async (context) =>
+  later('state', t('Segments'), false, always, async (context: TimelineContext) =>
     (await import('../timeline/panes/state')).statePane(context),
   ),
   sizes,
@@ -49,13 +47,13 @@ export const TIMELINE_PANES: readonly MakePane[] = [
 
 export const PROFILE_PANES: readonly MakePane[] = [liveSet, sizes, compare, sqlTab];
 
-function later(
+function later<C extends ViewContext = ViewContext>(
   id: PaneTab['id'],
   title: string,
   usesSet: boolean,
   offered: (info: SnapshotInfo) => boolean,
-  load: Load,
-): MakePane {
+  load: (context: C) => Promise<Pane>,
+): MakePane<C> {
   return (context) => (offered(context.info) ? { id, title, usesSet, make: () => load(context) } : null);
 }
 

@@ -6,7 +6,8 @@ import type { Geometry } from '../../../extension/shared/geometry';
 import type { Area } from '../../../extension/shared/protocol.gen';
 import { bytes } from '../base/format';
 import { t } from '../base/l10n';
-import { shorten, visible } from '../base/text';
+import { shortName } from '../base/symbols';
+import { visible } from '../base/text';
 import { css, inkOn } from '../canvas/colour';
 import { element } from '../widgets/dom';
 import type { LegendMoment } from './legend-moment';
@@ -141,7 +142,7 @@ function Legend({ shown: { value: shown }, figures: { value: figures }, events }
             }}
           >
             <span class="swatch" style={{ background: chip.background }} />
-            <bdi>{shorten(chip.name, 28)}</bdi>
+            <bdi>{shortName(chip.name, 28)}</bdi>
             <span class="area-legend-bytes">{sizeText(figures.bytes[chip.area])}</span>
           </button>
         ))}

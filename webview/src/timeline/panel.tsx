@@ -25,6 +25,7 @@ import {
   type OpenSource,
 } from '../widgets/frames-list';
 import { IconButton } from '../widgets/icon-button';
+import { shortName } from '../base/symbols';
 import { shorten, visible } from '../base/text';
 import type { Action } from '../shell/keys';
 import { AllocationFacts, DeviceFacts, sameStackSentence, TotalFacts } from './panel-facts';
@@ -256,7 +257,7 @@ function Stack({ shown, actions, missing }: StackProps): VNode {
   return (
     <>
       <div class="panel-name">
-        <bdi class={codeClass(allocation)}>{shorten(nameOf(allocation).title, 120)}</bdi>
+        <bdi class={codeClass(allocation)}>{shortName(nameOf(allocation).title, 120)}</bdi>
         {hasSource(label) ? (
           <SourceLink frame={label} open={actions.open} />
         ) : (

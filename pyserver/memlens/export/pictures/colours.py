@@ -8,8 +8,9 @@ import math
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+from memlens.views.answers import Area
 from memlens.views.naming.frame_names import NameKind
-from memlens.views.trace.picture.areas import OTHER, Area, AreaKind
+from memlens.views.trace.picture.areas import OTHER, AreaKind
 
 Theme = Literal["light", "dark", "both"]
 """``both`` follows what the reader's system prefers."""

@@ -9,8 +9,8 @@ from memlens.export.pictures.colours import Colour
 from memlens.export.pictures.svg import Svg, fitting
 from memlens.export.pictures.ticks import byte_ticks, even_ticks
 from memlens.units import format_bytes
-from memlens.views.answers import Axis
-from memlens.views.trace.picture.areas import OTHER, Area
+from memlens.views.answers import Area, Axis
+from memlens.views.trace.picture.areas import OTHER
 
 LEGEND, LEGEND_ROW = 300, 17
 """How wide a legend of areas is, and how high each of its rows."""

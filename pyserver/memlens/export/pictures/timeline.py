@@ -13,10 +13,10 @@ from memlens.model.info import DeviceInfo
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, format_time
-from memlens.views.answers import Axis
+from memlens.views.answers import Area, Axis
 from memlens.views.selection.columns import axis_range, device_of
 from memlens.views.trace.picture.area_layout import sums_over_time
-from memlens.views.trace.picture.areas import OTHER, Area, GroupedBy, areas_of
+from memlens.views.trace.picture.areas import OTHER, GroupedBy, areas_of
 from memlens.views.trace.picture.boxes import Box
 
 WIDTH, HEIGHT = 1160, 420

@@ -37,8 +37,17 @@ def _locate(snapshot: Snapshot, p: MapLocateParams) -> LocateAnswer:
 
 
 def _state(snapshot: Snapshot, p: AllocatorStateParams) -> AllocatorStateAnswer:
+    areas = areas_of(snapshot, p.device, p.filter, p.areas) if p.areas else None
     return allocator_state.allocator_state(
-        snapshot, p.device, p.moment, p.order, p.offset, p.limit, p.filter, lit_of(snapshot, p)
+        snapshot,
+        p.device,
+        p.moment,
+        p.order,
+        p.offset,
+        p.limit,
+        p.filter,
+        lit_of(snapshot, p),
+        (areas.areas, areas.codes) if areas else None,
     )
 
 

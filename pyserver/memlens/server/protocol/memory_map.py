@@ -9,6 +9,7 @@ from memlens.server.protocol.timeline import ViewportParams, ViewportResult
 from memlens.views.answers import Axis, HitAnswer, LocateAnswer
 from memlens.views.tables.groups import Branch
 from memlens.views.trace.allocator.answer import AllocatorStateAnswer, SegmentOrder
+from memlens.views.trace.picture.areas import GroupedBy
 from memlens.views.trace.picture.map_lanes import MapLanesAnswer
 
 
@@ -41,7 +42,8 @@ class MapLocateParams(Struct, frozen=True):
 class AllocatorStateParams(Struct, frozen=True):
     """A page of the segments at a moment: the largest first, or by address, or those with the most free first.
 
-    With ``lit`` the blocks say which of them are in that branch of a tree table.
+    With ``lit`` the blocks say which of them are in that branch of a tree table,
+    with ``areas`` in which group they are.
     """
 
     snapshot: str
@@ -52,6 +54,7 @@ class AllocatorStateParams(Struct, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=500)]
     filter: str = ""
     lit: Branch | None = None
+    areas: GroupedBy | None = None
 
 
 REQUESTS: Requests = {

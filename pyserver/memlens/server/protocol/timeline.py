@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from memlens.server.protocol.base import Count, Line, Pixels, Requests
 from memlens.views.answers import (
     AllocationSummary,
+    Area,
     Axis,
     HitAnswer,
     LineAnswer,
@@ -20,7 +21,7 @@ from memlens.views.answers import (
     StackAnswer,
 )
 from memlens.views.tables.groups import Branch
-from memlens.views.trace.picture.areas import Area, GroupedBy
+from memlens.views.trace.picture.areas import GroupedBy
 from memlens.views.trace.picture.locate import Direction
 
 

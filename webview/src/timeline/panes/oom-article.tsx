@@ -13,6 +13,7 @@ import type {
 } from '../../../../extension/shared/protocol.gen';
 import { bytes, exactBytes, hasSource, nameOf, placeOf } from '../../base/format';
 import { count, plural, t } from '../../base/l10n';
+import { shortName } from '../../base/symbols';
 import { shorten, visible } from '../../base/text';
 import { Phrase } from '../../widgets/phrase';
 import { SizeCell, TableHead } from '../../widgets/table-parts';
@@ -295,7 +296,7 @@ function Block({
       {hasSource(label) ? (
         <FrameLink frame={label} actions={actions} />
       ) : (
-        <bdi class="muted">{shorten(nameOf(block).title, 40)}</bdi>
+        <bdi class="muted">{shortName(nameOf(block).title, 40)}</bdi>
       )}
     </span>
   );
@@ -339,7 +340,7 @@ function FrameLink({ frame, actions, operator = null, stacks = [] }: FrameLinkPr
         actions.open(frame, event.ctrlKey || event.metaKey);
       }}
     >
-      <bdi class="code">{shorten(frame.function, 50)}</bdi>{' '}
+      <bdi class="code">{shortName(frame.function, 50)}</bdi>{' '}
       <bdi class="place">{shorten(placeOf(frame), 60)}</bdi>
     </button>
   );

@@ -14,6 +14,7 @@ export function drawBar(
   segment: SegmentState,
   blocks: Blocks,
   context: ViewContext,
+  look: AreaLook,
   selected: number | null,
 ): void {
   const scale = window.devicePixelRatio || 1;
@@ -40,7 +41,7 @@ export function drawBar(
     const used = Math.max(edge(from + Math.min(blocks.requested[block]!, blocks.size[block]!)), x0 + 1);
     drawing.fillStyle = css(theme.warning);
     drawing.fillRect(x0, 0, x1 - x0, height);
-    drawing.fillStyle = css(colourAt(context, blocks, block));
+    drawing.fillStyle = css(colourAt(context, blocks, block, look));
     drawing.fillRect(x0, 0, used - x0, height);
     if (state === 2) hatch(drawing, x0, used, height, css(theme.background), scale);
     if (x1 - x0 >= 3 * scale) {
@@ -58,19 +59,29 @@ export function drawBar(
   drawing.strokeRect(mark.from, scale, Math.max(mark.to - mark.from, 2 * scale), height - 2 * scale);
 }
 
-function colourAt(context: Coloured, blocks: Blocks, block: number): Rgb {
-  const { palette, names, theme, highlight } = context;
-  const stack = blocks.stack[block]!;
-  const known = names.allocation(blocks.allocation[block]!);
-  const colour =
-    palette.by === 'stack' || !known
-      ? (palette.stacks[stack % palette.stacks.length] ?? palette.none)
-      : context.colourOf(known);
-  const dim = isLeftOut(blocks, block) || (highlight.kind === 'stacks' && !highlight.stacks.has(stack));
+/** The colours of the picture's areas, and which of them are lit up. */
+export interface AreaLook {
+  readonly colours: readonly Rgb[];
+  /** Null for all. */
+  readonly lit: number | null;
+}
+
+function colourAt(
+  { palette, theme, highlight }: Coloured,
+  blocks: Blocks,
+  block: number,
+  look: AreaLook,
+): Rgb {
+  const area = blocks.area[block]!;
+  const colour = look.colours[area] ?? palette.none;
+  const dim =
+    isLeftOut(blocks, block) ||
+    (highlight.kind === 'stacks' && !highlight.stacks.has(blocks.stack[block]!)) ||
+    (look.lit !== null && look.lit !== area);
   return dim ? mix(colour, theme.background, 0.72) : colour;
 }
 
-type Coloured = Pick<ViewContext, 'palette' | 'names' | 'colourOf' | 'theme' | 'highlight'>;
+type Coloured = Pick<ViewContext, 'palette' | 'theme' | 'highlight'>;
 
 function hatch(
   drawing: CanvasRenderingContext2D,

@@ -8,12 +8,13 @@ import { bytes, exactBytes, nameOf, time } from '../../base/format';
 import { count, plural, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';
-import type { Change, ViewContext } from '../../shell/context';
+import type { Change, TimelineContext } from '../../shell/context';
 import type { Pane } from '../../shell/pane';
 import { Choice } from '../../widgets/choice';
 import { element, iconButton } from '../../widgets/dom';
 import { SizeCell, TableHead } from '../../widgets/table-parts';
 import { activeNear, blockAt, decodeBlocks, nextActive, NONE, stateOf, type Blocks } from '../scene/blocks';
+import { areaColours } from '../scene/areas';
 import { drawBar } from './state-bar';
 
 const PAGE = 100;
@@ -21,7 +22,7 @@ const PAGE = 100;
 const NEAR_PX = 3;
 type Order = 'size' | 'free' | 'address';
 
-export function statePane(context: ViewContext): Pane {
+export function statePane(context: TimelineContext): Pane {
   return new StatePane(context);
 }
 
@@ -62,7 +63,7 @@ class StatePane implements Pane {
     this.draw();
   });
 
-  constructor(private readonly context: ViewContext) {
+  constructor(private readonly context: TimelineContext) {
     const step = (by: number): void => {
       const { cursors } = context;
       if (cursors.first) cursors.step(by, false);
@@ -110,10 +111,14 @@ class StatePane implements Pane {
     return highlight.kind === 'group' ? highlight.branch : null;
   }
 
+  /** What the blocks are asked for: another answer if it is another. */
+  private get wanted(): string {
+    const { device, filter, grouping } = this.context;
+    return JSON.stringify([device.device, this.moment, filter, grouping]);
+  }
+
   update(changes: ReadonlySet<Change>): void {
-    const { device, filter } = this.context;
-    if (`${device.device} ${this.moment} ${filter}` !== this.asked || this.branch !== this.lit)
-      this.refresh();
+    if (this.wanted !== this.asked || this.branch !== this.lit) this.refresh();
     else if (changes.has('selection') || changes.has('theme')) this.draw();
   }
 
@@ -146,8 +151,7 @@ class StatePane implements Pane {
   }
 
   private refresh(): void {
-    const { device, filter } = this.context;
-    this.asked = `${device.device} ${this.moment} ${filter}`;
+    this.asked = this.wanted;
     this.lit = this.branch;
     this.fetch(0);
   }
@@ -158,11 +162,11 @@ class StatePane implements Pane {
   }
 
   private fetch(offset: number): void {
-    const { api, device, filter } = this.context;
+    const { api, device, filter, grouping } = this.context;
     const { moment, order } = this;
     const asked = api.request('memlens/allocatorState', {
       ...{ device: device.device, moment, order, offset, limit: PAGE, filter },
-      lit: this.lit,
+      ...{ lit: this.lit, areas: grouping },
     });
     this.latest.ask(
       asked,
@@ -230,8 +234,15 @@ class StatePane implements Pane {
   draw(): void {
     this.selected.value = this.context.selected;
     if (this.root.clientWidth === 0) return;
-    for (const { canvas, segment, blocks } of this.shown.value?.rows ?? [])
-      if (canvas) drawBar(canvas, segment, blocks, this.context, this.context.selected);
+    const { rows = [], answer } = this.shown.value ?? {};
+    const { grouping, palette, highlight, selected } = this.context;
+    const areas = answer?.areas ?? [];
+    const look = {
+      colours: areaColours({ by: grouping, areas }, palette),
+      lit: highlight.kind === 'area' ? areas.findIndex(({ key }) => key === highlight.key) : null,
+    };
+    for (const { canvas, segment, blocks } of rows)
+      if (canvas) drawBar(canvas, segment, blocks, this.context, look, selected);
   }
 }
 

@@ -13,6 +13,7 @@ import { bytes, hasSource, sourceWords, time } from '../../base/format';
 import { count, plural, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { fileName } from '../../base/paths';
+import { shortName } from '../../base/symbols';
 import { messageOf, shorten, visible } from '../../base/text';
 import type { ViewContext } from '../../shell/context';
 import type { Pane } from '../../shell/pane';
@@ -321,7 +322,7 @@ function Growth({ row, steps }: { readonly row: GrowthRow; readonly steps: Steps
       }}
     >
       <td class="wide">
-        <bdi class="code">{frame ? shorten(frame.function, 60) : t('No stack')}</bdi>
+        <bdi class="code">{frame ? shortName(frame.function, 60) : t('No stack')}</bdi>
         {hasSource(frame) && <bdi class="place">{shorten(`${fileName(frame.file)}:${frame.line}`, 60)}</bdi>}
         {words !== '' && <span class="badge">{words}</span>}
       </td>

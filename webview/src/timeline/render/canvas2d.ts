@@ -10,6 +10,8 @@ import { css } from '../../canvas/colour';
 
 /** Pixels made beyond each edge of the view, as a share of it, so that small moves show no empty rim. */
 const RIM = 0.25;
+/** How far pixels that were made may be off those of the plot: what doubles round. */
+const SLACK_PX = 0.01;
 
 interface Layer {
   readonly painted: Painted;
@@ -88,20 +90,12 @@ export class Canvas2dRenderer implements Renderer {
   }
 
   private drawLayer(each: Layer, camera: Camera, resting: boolean, style: PictureStyle): void {
-    const stale =
-      !each.camera ||
-      (resting && !sameScale(each.camera, camera, this.plot)) ||
-      !within(camera, each, resting);
-    if (stale) this.make(each, camera, style);
-    const made = each.camera;
-    if (!made) return;
-    const perX = this.plot.width / (camera.x1 - camera.x0);
-    const perY = this.plot.height / (camera.y1 - camera.y0);
+    if (!each.camera || !within(camera, each, resting) || (resting && !fits(each, camera, this.plot)))
+      this.make(each, camera, style);
+    const box = boxOf(each, camera, this.plot);
+    if (!box) return;
     // Unscaled, the image is put at whole pixels, or it would blur.
-    const x = Math.round((made.x0 - camera.x0) * perX);
-    const right = Math.round((made.x1 - camera.x0) * perX);
-    const y = Math.round(this.plot.height - (made.y1 - camera.y0) * perY);
-    const bottom = Math.round(this.plot.height - (made.y0 - camera.y0) * perY);
+    const [x = 0, right = 0, y = 0, bottom = 0] = box.map(Math.round);
     this.context.drawImage(each.image, x, y, right - x, bottom - y);
   }
 
@@ -142,11 +136,30 @@ function rim(pixels: number): number {
   return Math.round((pixels * RIM) / 24) * 24;
 }
 
-function sameScale(made: Camera, camera: Camera, plot: PlotSize): boolean {
-  const share = (1 + (2 * rim(plot.width)) / plot.width) * (camera.x1 - camera.x0);
-  const shareY = (1 + (2 * rim(plot.height)) / plot.height) * (camera.y1 - camera.y0);
-  return (
-    Math.abs((made.x1 - made.x0) / share - 1) < 2e-3 && Math.abs((made.y1 - made.y0) / shareY - 1) < 2e-3
+/** Where the made pixels lie in the plot: left, right, top and bottom, in pixels; null before there are any. */
+function boxOf({ camera: made }: Layer, camera: Camera, plot: PlotSize): readonly number[] | null {
+  if (!made) return null;
+  const perX = plot.width / (camera.x1 - camera.x0);
+  const perY = plot.height / (camera.y1 - camera.y0);
+  return [
+    (made.x0 - camera.x0) * perX,
+    (made.x1 - camera.x0) * perX,
+    plot.height - (made.y1 - camera.y0) * perY,
+    plot.height - (made.y0 - camera.y0) * perY,
+  ];
+}
+
+/**
+ * Whether each of the made pixels is one of the plot's, so that what is thinner than one is drawn where the pointer
+ * finds it.
+ */
+function fits(each: Layer, camera: Camera, plot: PlotSize): boolean {
+  const box = boxOf(each, camera, plot);
+  if (!box) return false;
+  const [left = 0, right = 0, top = 0, bottom = 0] = box;
+  const { width, height } = each.image;
+  return [left - Math.round(left), right - left - width, top - Math.round(top), bottom - top - height].every(
+    (off) => Math.abs(off) < SLACK_PX,
   );
 }
 

@@ -17,13 +17,15 @@ export interface Blocks {
   readonly allocation: Uint32Array;
   readonly stack: Uint32Array;
   readonly state: Uint8Array;
+  /** Which of the answer's areas it is in. */
+  readonly area: Uint8Array;
 }
 
 /** Decodes an answer's blocks. Throws when they are not as many as it says. */
 export function decodeBlocks(answer: Pick<AllocatorStateAnswer, 'blocks' | 'block_count'>): Blocks {
   const count = answer.block_count;
   const text = atob(answer.blocks);
-  if (text.length !== 33 * count) throw new Error('The blocks of the allocator’s state are not whole.');
+  if (text.length !== 34 * count) throw new Error('The blocks of the allocator’s state are not whole.');
   const data = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) data[i] = text.charCodeAt(i);
   const { buffer } = data;
@@ -34,7 +36,8 @@ export function decodeBlocks(answer: Pick<AllocatorStateAnswer, 'blocks' | 'bloc
     requested: new Float64Array(buffer, 16 * count, count),
     allocation: new Uint32Array(buffer, 24 * count, count),
     stack: new Uint32Array(buffer, 28 * count, count),
-    state: data.subarray(32 * count),
+    state: data.subarray(32 * count, 33 * count),
+    area: data.subarray(33 * count),
   };
 }
 

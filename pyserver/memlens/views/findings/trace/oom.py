@@ -69,12 +69,12 @@ def failed(case: TraceCase, answer: OomAnswer) -> list[TextPart]:
 def tries(case: TraceCase, answer: OomAnswer) -> list[TextPart]:
     """What would have helped, in a sentence; empty where nothing is known to."""
     advice = {finding.code for finding in answer.findings if finding.advice}
-    free = answer.gap.reserved_bytes - answer.gap.active_bytes
     if "expandable-segments" in advice:
         return [
             words(
                 "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: "
-                f"{format_bytes(free)} was free in segments, but not where the request could use it."
+                f"{format_bytes(answer.shared_free_bytes)} was free in segments, "
+                "but not where the request could use it."
             )
         ]
     if answer.verdict == "limit":

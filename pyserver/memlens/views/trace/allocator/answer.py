@@ -11,6 +11,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.trace import allocator as kernel
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
+from memlens.views.answers import Area
 from memlens.views.selection.columns import NEVER, Lit, device_of, time_of_moment
 from memlens.views.trace.allocator.blocks import block_sizes
 from memlens.views.trace.allocator.state import BLOCK, SEGMENT, AllocatorState, state_at
@@ -19,6 +20,7 @@ MOST_SEGMENTS = 500
 MOST_BLOCKS = 20_000
 _PART_GAP = 16 << 20
 _LEFT_OUT = 4
+_NO_AREA = 255
 
 SegmentOrder = Literal["size", "address", "free"]
 
@@ -63,7 +65,8 @@ class AllocatorStateAnswer(Struct, frozen=True):
 
     ``blocks`` is base64 of columns, little-endian, ``n`` items each: ``f64`` offset in the segment, ``f64`` size and
     ``f64`` requested (bytes), ``u32`` allocation, ``u32`` stack (2**32 - 1 for none), ``u8`` state: 0 inactive,
-    1 allocated, 2 pending free, and 4 more for one that the filter leaves out or that is not lit up.
+    1 allocated, 2 pending free, and 4 more for one that the filter leaves out or that is not lit up, ``u8`` which of
+    ``areas`` it is in (255 for none).
     """
 
     moment: int
@@ -82,6 +85,8 @@ class AllocatorStateAnswer(Struct, frozen=True):
     segments: list[SegmentState]
     block_count: int
     blocks: str
+    areas: list[Area]
+    """The groups that were asked for, as the picture of the device has them."""
     truncated: bool
     """A segment has more blocks than fit into an answer; the first ones are here."""
 
@@ -95,10 +100,12 @@ def allocator_state(
     limit: int,
     filter_text: str = "",
     lit: Lit | None = None,
+    areas: tuple[list[Area], npt.NDArray[np.uint8]] | None = None,
 ) -> AllocatorStateAnswer:
     """Segments ``offset … offset + limit`` at a moment, fewer when they have very many blocks.
 
-    ``lit`` flags the rows of the device, as the filter leaves them, that are lit up. Raises BadRequestError.
+    ``lit`` flags the rows of the device, as the filter leaves them, that are lit up; ``areas`` are the groups that they
+    are in, and by row of the device which one. Raises BadRequestError.
     """
     if offset < 0 or not 0 < limit <= MOST_SEGMENTS:
         raise BadRequestError(f"A page must have 1 to {MOST_SEGMENTS} segments")
@@ -137,7 +144,8 @@ def allocator_state(
             for row, free_bytes, first in zip(page.tolist(), largest, firsts, strict=True)
         ],
         block_count=len(shown),
-        blocks=_packed(own, segments, shown, lit),
+        blocks=_packed(own, segments, shown, lit, areas[1] if areas else None),
+        areas=areas[0] if areas else [],
         truncated=bool(len(page)) and int(segments["blocks"][page[0]]) > MOST_BLOCKS,
     )
 
@@ -221,7 +229,13 @@ def _event(snapshot: Snapshot, own: Device, moment: int) -> TraceEvent | None:
     )
 
 
-def _packed(own: Device, segments: npt.NDArray[Any], blocks: npt.NDArray[Any], lit: Lit | None) -> str:
+def _packed(
+    own: Device,
+    segments: npt.NDArray[Any],
+    blocks: npt.NDArray[Any],
+    lit: Lit | None,
+    area_of: npt.NDArray[np.uint8] | None,
+) -> str:
     whole = own.whole
     active = blocks["row"] != NEVER
     allocation = np.full(len(blocks), NEVER, np.uint32)
@@ -238,6 +252,11 @@ def _packed(own: Device, segments: npt.NDArray[Any], blocks: npt.NDArray[Any], l
         shown[slice(None) if own.rows is None else own.rows] = True if lit is None else lit
         left_out = np.flatnonzero(active)[~shown[owners]]
         state[left_out] += _LEFT_OUT
+    area = np.full(len(blocks), _NO_AREA, np.uint8)
+    if area_of is not None:
+        of_rows = np.full(whole.info.allocations, _NO_AREA, np.uint8)
+        of_rows[slice(None) if own.rows is None else own.rows] = area_of
+        area[active] = of_rows[owners]
     offset = blocks["address"] - segments["address"][blocks["segment"]]
     columns = (
         offset.astype("<f8"),
@@ -246,5 +265,6 @@ def _packed(own: Device, segments: npt.NDArray[Any], blocks: npt.NDArray[Any], l
         allocation.astype("<u4"),
         stack.astype("<u4"),
         state,
+        area,
     )
     return base64.b64encode(b"".join(column.tobytes() for column in columns)).decode("ascii")

@@ -143,6 +143,8 @@ class OomAnswer(Struct, frozen=True):
     headline: str
     findings: list[Finding]
     places: list[FreePlace]
+    shared_free_bytes: int
+    """What is free in segments that belong to no private pool."""
     pinned: list[PinnedSegment]
     pinned_count: int
     pinning: list[PinningLine]

@@ -107,7 +107,7 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
         device_free_bytes=free,
         gap=gap,
         places={place.why: place for place in places},
-        private_bytes=case.private_bytes(),
+        shared_free_bytes=case.shared_free_bytes(),
         private_idle_bytes=case.private_idle_bytes(),
         pinned=pinned,
         pinning=pinning,
@@ -143,6 +143,7 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
         headline=oom_words.headline(wording),
         findings=oom_words.findings(wording),
         places=places,
+        shared_free_bytes=wording.shared_free_bytes,
         pinned=pinned[:MOST_SEGMENTS],
         pinned_count=len(pinned),
         pinning=pinning,
@@ -249,10 +250,10 @@ class _Case:
         shared = [0] + [row for row, pool in enumerate(self.snapshot.manifest.pools) if tuple(pool) == (0, 0)]
         return ~np.isin(self.state.segments["pool"], shared)
 
-    def private_bytes(self) -> int:
-        """What is free in private pools."""
-        private = self._private()
-        return int(self.free["size"][private[self.free["segment"]]].sum())
+    def shared_free_bytes(self) -> int:
+        """What is free in segments that belong to no private pool."""
+        shared = ~self._private()
+        return int(self.free["size"][shared[self.free["segment"]]].sum())
 
     def private_idle_bytes(self) -> int:
         """What segments of private pools hold in which there is no block."""

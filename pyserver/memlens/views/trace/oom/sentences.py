@@ -41,10 +41,10 @@ class Case:
     gap: Gap
     segments_known: bool
     places: Mapping[Why, FreePlace]
-    private_bytes: int
-    """What is free in segments of private pools."""
+    shared_free_bytes: int
+    """What is free in segments that belong to no private pool."""
     private_idle_bytes: int
-    """Of that, what lies in segments without a block."""
+    """What lies in segments of private pools that hold no block."""
     event_pool_known: bool
     expandable: bool | None
     """Whether expandable_segments was on; None when the file doesn't say."""
@@ -315,7 +315,7 @@ def _pinning_line(case: Case) -> Finding | None:
 def _expandable(case: Case) -> Finding | None:
     if case.expandable or case.device_free_bytes is None or case.verdict not in ("fragmented", "elsewhere"):
         return None
-    free = case.free_bytes - case.private_bytes
+    free = case.shared_free_bytes
     if case.size_bytes > case.device_free + free:
         return None
     state = "was off" if case.expandable is False else "is not recorded in the file"

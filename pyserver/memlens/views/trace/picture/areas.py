@@ -18,7 +18,7 @@ from memlens.model.attribution import Attribution
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
-from memlens.views.answers import Frame
+from memlens.views.answers import Area
 from memlens.views.selection.columns import device_of, live_rows
 from memlens.views.selection.items import every_allocation
 from memlens.views.selection.sets import AllocationSet
@@ -47,24 +47,6 @@ class GroupedBy(Struct, frozen=True):
 
     by: AreaKind
     attribution: Attribution = "mine"
-
-
-class Area(Struct, frozen=True):
-    """A group with an area of its own.
-
-    ``key`` is that of the group in a tree table that is grouped by the same, -1 for all that is in no other area; then
-    ``groups`` says how many groups that are. ``colour`` numbers colours: a group that is among the largest of the
-    whole device has the same with every filter. ``peak_bytes`` is what it has at the peak of what fits the filter.
-    """
-
-    key: int
-    name: str
-    detail: str
-    place: Frame | None
-    filter: str
-    colour: int
-    groups: int
-    peak_bytes: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

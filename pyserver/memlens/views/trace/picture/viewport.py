@@ -32,10 +32,10 @@ from memlens.store.artefacts import Artefact, content
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
-from memlens.views.answers import Axis
+from memlens.views.answers import Area, Axis
 from memlens.views.selection.columns import Lit, axis_range, device_of, rows_of
 from memlens.views.trace.picture import area_layout
-from memlens.views.trace.picture.areas import Area, GroupedBy, areas_of
+from memlens.views.trace.picture.areas import GroupedBy, areas_of
 from memlens.views.trace.picture.boxes import Box, Coarsening, Drawing, draw
 from memlens.views.trace.picture.packing import MOST_BYTES, RECT_BYTES, Grid
 
