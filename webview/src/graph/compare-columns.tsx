@@ -37,7 +37,7 @@ export type CompareNode =
   | { readonly is: 'path'; readonly row: GrownPath }
   | { readonly is: 'series'; readonly row: SeriesType };
 
-const NAME_PX = 150;
+const NAME_PX = 130;
 const FIGURE_PX = 80;
 
 function columnsOf(form: CompareForm, byId: boolean, dumps: number): readonly HeapColumn<Order>[] {
@@ -54,8 +54,8 @@ function columnsOf(form: CompareForm, byId: boolean, dumps: number): readonly He
         figure(t('± Instances'), t('The difference'), 'count', 98),
         ...(byId
           ? [
-              figure(t('New'), t('Objects that only the later dump has'), 'new', 58),
-              figure(t('Gone'), t('Objects that only the earlier dump has'), 'gone', 58),
+              figure(t('New'), t('Objects that only the later dump has'), 'new', 66),
+              figure(t('Gone'), t('Objects that only the earlier dump has'), 'gone', 66),
             ]
           : []),
         figure(t('± Shallow'), t('{0}: the difference', shallowTitle()), 'shallow', 104),
