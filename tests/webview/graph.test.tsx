@@ -34,6 +34,8 @@ afterEach(() => {
   document.body.replaceChildren();
 });
 
+/** For what must not happen. */
+const never = (): never => assert.fail('It was called.');
 const MIB = 2 ** 20;
 const INFO = {
   ...{ model: 'graph', path: '/δ/σ', file_bytes: 9, objects: 9, types: 2, compact_nodes: 3 },
@@ -146,7 +148,7 @@ test('the overview, and the details of an object', async () => {
   };
   const context = contextWith({ 'memlens/heapObject': found, 'memlens/heapOverview': OVERVIEW });
   const inspector = new Inspector(context, () => undefined);
-  const overview = new Overview(context.api, { choose: assert.fail, failed: assert.fail });
+  const overview = new Overview(context.api, { choose: never, failed: never });
   document.body.append(inspector.root, overview.root);
   inspector.show({ is: 'object', object: 1 });
   await drawn();
@@ -161,7 +163,7 @@ test('a comparison: its rows by type, and a series of dumps as lines with a lege
     ...{ type: 'Σ', before_number: 0, after_number: 1, before_count: 1, after_count: 3, new: 2, gone: 0 },
     ...{ before_shallow_bytes: 1, after_shallow_bytes: 9, before_retained_bytes: MIB },
     after_retained_bytes: 3 * MIB,
-  } as ComparedType;
+  };
   const side = { objects: 1, shallow_bytes: 4, reachable_bytes: 4, only_objects: 1, only_bytes: 4 };
   const series: HeapSeries = {
     ...{ objects: [1, 2], shallow_bytes: [MIB, 2 * MIB], types_total: 1 },

@@ -51,7 +51,7 @@ function columnsOf(form: CompareForm, byId: boolean, dumps: number): readonly He
       return [
         nameColumn(t('Type'), t('Sort by name'), NAME_PX, 'name'),
         figure(t('Instances'), t('How many objects after'), null, 78),
-        figure(t('± Instances'), t('The difference'), 'count', 98),
+        figure(t('± Instances'), t('The difference'), 'count', 108),
         ...(byId
           ? [
               figure(t('New'), t('Objects that only the later dump has'), 'new', 66),
@@ -75,7 +75,7 @@ function columnsOf(form: CompareForm, byId: boolean, dumps: number): readonly He
       return [
         nameColumn(t('Held by › type'), t('The dominator tree by type, from the root down'), NAME_PX),
         figure(t('Objects'), t('How many of them after')),
-        figure(t('± Objects'), t('The difference')),
+        figure(t('± Objects'), t('The difference'), null, 108),
         after,
         growth(null),
       ];
