@@ -16,7 +16,6 @@ const READ_ARGUMENTS = new Map([
   ['setLabel', { from: 1 }],
   ['say', { from: 0 }],
   ['iconButton', { from: 1 }],
-  ['settingsButton', { from: 0 }],
   ['openMenu', { from: 3 }],
   ['openMenuAt', { from: 2 }],
   ['createTextNode', { from: 0 }],
@@ -28,7 +27,7 @@ const READ_ARGUMENTS = new Map([
 
 /** The same in every language: names of products and formats, and of keys. */
 const NAMES =
-  /\b(Arrow|Mac|Unidentified|Memlens|PyTorch|Python|SQL|SVG|PNG|JSON|CSV|HTML|Markdown|GPU|CUDA|Alt|Control|Ctrl|Meta|Shift|Enter|Escape|Space|Tab|Home|End|Delete|Page(Up|Down)|F\d+)\b/g;
+  /\b(Arrow|Mac|Unidentified|Memlens|PyTorch|Python|SQL|NULL|SVG|PNG|JSON|CSV|HTML|Markdown|GPU|CUDA|Alt|Control|Ctrl|Meta|Shift|Enter|Escape|Space|Tab|Home|End|Delete|Page(Up|Down)|F\d+)\b/g;
 /** A sentence or a label, wherever it stands. */
 const SENTENCE = /^[A-Z][a-z’]+([,:]? [\w(“‘–]|…$|$)/;
 /** What isn't read by people although it is a sentence: what a bug reports, and what the console says. */

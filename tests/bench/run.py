@@ -1,6 +1,7 @@
 """What Memlens reaches, beside a peer in the same run. ``npm run bench``, or ``-- --quick`` for a small first look.
 
-``npm run bench -- --faults`` is about long and busy sessions instead, see ``faults.py``.
+``npm run bench -- --faults`` is about long and busy sessions instead, see ``faults.py``; ``-- --against FOLDER`` is
+beside another working tree, question by question, see ``against.py``.
 
 Whole processes are measured in turn, see ``beside.py``. Medians are printed; the JSON file has every run.
 """
@@ -311,6 +312,10 @@ def main() -> None:
         from tests.bench import faults
 
         sys.exit(faults.main([argument for argument in sys.argv[1:] if argument != "--faults"]))
+    if "--against" in sys.argv:
+        from tests.bench import against
+
+        sys.exit(against.main([argument for argument in sys.argv[1:] if argument != "--against"]))
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="200,000 events and few rounds")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each process (default 5)")

@@ -18,7 +18,7 @@ from tests.python.conftest import event, frame, real_files, real_profiles
 from tests.python.replays import torch as oracle
 
 from memlens.model.frames import USER, source_frame
-from memlens.units import format_bytes
+from memlens.units import format_bytes, format_time
 from memlens.views.lines.totals import totals_of_lines
 
 
@@ -36,6 +36,15 @@ def test_sizes_are_formatted_as_in_the_views() -> None:
         int(1.234 * 2**30): "1.23 GiB", int(20.04 * 2**30): "20.0 GiB", 80 << 40: "80 TiB", -(512 << 20): "-512 MiB",
     }  # fmt: skip
     assert {count: format_bytes(count) for count in cases} == cases
+
+
+def test_times_are_formatted_as_in_the_views() -> None:
+    # the same cases as for ``time`` in tests/webview/words.test.ts
+    cases = {
+        0: "0 µs", 17: "17 µs", -0.04: "0 µs", 1500: "1.5 ms", 12_125: "12.13 ms", 545_560: "545.6 ms",
+        120_000: "120 ms", 1_204_000: "1.204 s", 125e6: "2 min 5 s", 7300e6: "2 h 1 min", 86400e6 * 11.5: "11.5 d",
+    }  # fmt: skip
+    assert {us: format_time(us) for us in cases} == cases
 
 
 def test_info(sample: Path) -> None:

@@ -155,9 +155,9 @@ def test_the_command_line(sample: Path, tmp_path: Path, capsys: pytest.CaptureFi
         return capsys.readouterr().out
 
     text, markdown, data = printed(), printed("--markdown"), json.loads(printed("--json", "--top", "1"))
-    assert text.startswith("Peak 79.8 MiB at 546 ms. Held by train.py:46 15 MiB (19%); ")
+    assert text.startswith("Peak 79.8 MiB at 545.6 ms. Held by train.py:46 15 MiB (19%); ")
     assert "\n1. Grows by step (inferred): train.py:46 (remember) keeps more after every step: 15 MiB" in text
-    assert markdown.startswith("**Peak 79.8 MiB at 546 ms.** Held by `train.py:46` 15 MiB (19%); ")
+    assert markdown.startswith("**Peak 79.8 MiB at 545.6 ms.** Held by `train.py:46` 15 MiB (19%); ")
     assert data["headline"]["text"] == text.split("\n")[0]
     assert [finding["rule"] for finding in data["findings"]] == ["grows_by_step"]
 

@@ -23,6 +23,7 @@ from memlens.views.selection.columns import device_of
 from memlens.views.trace.steps.annotations import AnnotationsAnswer, annotations, match_stack
 from memlens.views.trace.steps.finding import find_steps, steps
 from memlens.views.trace.steps.growth import growth
+from memlens.views.trace.steps.layers import Forwards
 
 Opened = Callable[[Path], Snapshot]
 
@@ -306,6 +307,47 @@ def test_layers_are_no_steps(opened: Opened, tmp_path: Path) -> None:
     (leak,) = [row for row in growth(snapshot, 0, 10).rows if row.trend == "every_step"]
     assert leak.frame is not None
     assert (leak.frame.line, leak.slope_bytes, leak.steps_grown) == (8, 2048.0, 4)
+
+
+def test_layers_are_those_of_a_slow_reading(opened: Opened, tmp_path: Path) -> None:
+    """Of some stacks at a time: all below one line of a forward that does other things, on no line of theirs."""
+    rng = np.random.default_rng(3)
+    calls = [("a.py", 1, "forward"), ("a.py", 2, "forward"), ("b.py", 1, "B.forward"), ("a.py", 3, "main")]
+
+    def some(most: int) -> list[tuple[str, int, str]]:
+        return [calls[number] for number in rng.integers(0, len(calls), rng.integers(0, most))]
+
+    outer = [some(4) for _ in range(6)]
+    chains = [[*some(4), *outer[number % len(outer)]] for number in range(60)]
+    trace = [
+        event("alloc", n + 1, 8, *(frame(*call) for call in chain), time_us=ORIGIN + n)
+        for n, chain in enumerate(chains)
+    ]
+    snapshot = made(opened, tmp_path, trace, [])
+    forwards = Forwards.of(snapshot)
+    assert forwards is not None
+    stacks = snapshot.device(0).stack
+
+    def slowly(chosen: list[int]) -> bool:
+        called = [[call for call in reversed(chains[n]) if call[2].endswith("forward")] for n in chosen]
+        seen = set(itertools.chain(*called))
+        for places in zip(*called, strict=False):
+            if len(set(places)) > 1:
+                return False
+            file, line, function = places[0]
+            others = {call for call in calls if (call[0], call[2]) == (file, function) and call[1] != line}
+            if others - seen:
+                return True
+        return False
+
+    counted = Counter[bool]()
+    for _ in range(400):
+        chosen = np.flatnonzero(np.arange(len(chains)) % len(outer) == rng.integers(0, len(outer)))
+        chosen = rng.choice(chosen, rng.integers(1, 5))
+        expected = slowly(chosen.tolist())
+        assert forwards.are_layers(snapshot.stacks.node[stacks[chosen]]) == expected
+        counted[expected] += 1
+    assert min(counted[True], counted[False]) > 20
 
 
 @pytest.mark.parametrize("pattern", ["wedson*_inference_*", "nothanmin*forward_*", "magma27*"])

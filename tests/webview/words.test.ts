@@ -31,15 +31,20 @@ describe('figures', () => {
     for (const [value, text] of cases) assert.equal(bytes(value), text);
     assert.equal(exactBytes(1), '1 byte');
     assert.equal(exactBytes(1234567), '1,234,567 bytes');
-    assert.deepEqual([17, 1500, 120_000, 1_204_000, 125e6, 7300e6, 86400e6 * 11.5].map(time), [
-      '17 µs',
-      '1.5 ms',
-      '120 ms',
-      '1.204 s',
-      '2 min 5 s',
-      '2 h 1 min',
-      '11.5 d',
-    ]);
+    const times: [number, string][] = [
+      [0, '0 µs'],
+      [17, '17 µs'],
+      [-0.04, '0 µs'],
+      [1500, '1.5 ms'],
+      [12_125, '12.13 ms'],
+      [545_560, '545.6 ms'],
+      [120_000, '120 ms'],
+      [1_204_000, '1.204 s'],
+      [125e6, '2 min 5 s'],
+      [7300e6, '2 h 1 min'],
+      [86400e6 * 11.5, '11.5 d'],
+    ];
+    for (const [us, text] of times) assert.equal(time(us), text);
   });
 });
 

@@ -6,6 +6,7 @@ and speaks TLS with a certificate that is made for it, so that no other user of 
 
 import contextlib
 import logging
+import multiprocessing
 import os
 import signal
 import tempfile
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memlens.errors import MemlensError, Problem
+from memlens.fleet import work
 from memlens.fleet.missing import needed
 from memlens.fleet.work import TOPIC, Event, Job, Outcome, read_file
 
@@ -51,8 +53,9 @@ _OWN_CLUSTER = {
     "distributed.admin.tick.interval": "5 s",
     "distributed.admin.system-monitor.interval": "10 s",
     "distributed.worker.profile.enabled": False,
-    # a worker is forked from a process that has imported Dask
     "distributed.worker.multiprocessing-method": "forkserver" if os.name == "posix" else "spawn",
+    # its dask_setup is called in each worker that starts
+    "distributed.worker.preload": [work.__name__],
     "distributed.scheduler.work-stealing": False,
 }
 
@@ -207,14 +210,16 @@ def engine(
 
     Raises :class:`SchedulerError` and :class:`memlens.fleet.missing.MissingPackageError`.
     """
-    with needed("distributed"):
-        import dask
-        import distributed
-    logging.getLogger("distributed").setLevel(_SILENT)
     if scheduler is not None:
         with _named(scheduler) as client:
             yield Engine(client, on_event)
         return
+    with _without_interrupts():
+        _start_forkserver()
+    with needed("distributed"):
+        import dask
+        import distributed
+    logging.getLogger("distributed").setLevel(_SILENT)
     with (
         tempfile.TemporaryDirectory(prefix="memlens-fleet-", ignore_cleanup_errors=True) as folder,
         dask.config.set({**_OWN_CLUSTER, "temporary-directory": folder}),
@@ -237,15 +242,24 @@ def engine(
             )
         )
         client = opened.enter_context(distributed.Client(cluster))
-        client.register_plugin(_ignoring_interrupts(), name="memlens-interrupts")
         with _interruptible():
             yield Engine(client, on_event, lambda: cluster.scale(count))
 
 
+def _start_forkserver() -> None:
+    """Start the process from which workers are forked: it imports what they need while this one does the same."""
+    if os.name == "posix":
+        from multiprocessing import forkserver
+
+        multiprocessing.set_forkserver_preload(["distributed", work.__name__])
+        forkserver.ensure_running()
+
+
 @contextlib.contextmanager
 def _named(scheduler: str) -> Iterator[Any]:
-    import distributed
-
+    with needed("distributed"):
+        import distributed
+    logging.getLogger("distributed").setLevel(_SILENT)
     try:
         client = distributed.Client(scheduler, timeout=_CONNECT_S)
     except (OSError, ValueError, TimeoutError) as error:
@@ -271,14 +285,3 @@ def _interruptible() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _ignoring_interrupts() -> Any:
-    """A plugin by which workers that are started again later ignore Ctrl+C as well."""
-    from distributed import WorkerPlugin
-
-    class IgnoreInterrupts(WorkerPlugin):  # type: ignore[misc]
-        def setup(self, worker: Any) -> None:  # noqa: ARG002 - Dask's
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    return IgnoreInterrupts()

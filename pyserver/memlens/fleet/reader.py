@@ -98,6 +98,11 @@ class Reader:
                     )
                 )
 
+    def start(self) -> None:
+        """Start the process ahead of the first file; what keeps it from starting is the file's to say."""
+        with contextlib.suppress(OSError):
+            self._running()
+
     def close(self) -> None:
         """End the process, with what it started."""
         if self._started is None:

@@ -5,6 +5,7 @@ The process that reads has a limit on its memory and ends with the file, so a wo
 
 import contextlib
 import os
+import signal
 import socket
 import tempfile
 import threading
@@ -69,6 +70,15 @@ class Event(Struct, frozen=True):
     reader: str
     stage: str
     fraction: float | None = None
+
+
+def dask_setup(_worker: Any) -> None:
+    """Prepare a worker of this machine's own cluster, which Dask calls when one starts: start its reader.
+
+    Ctrl+C is for the process that started the cluster, which ends the workers.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _READER.start()
 
 
 def read_file(encoded: bytes) -> bytes:

@@ -25,20 +25,24 @@ U32 = npt.NDArray[np.uint32]
 def open_with(archive: Path, libraries: Libraries) -> Snapshot:
     """Open an archive whose frames have the kinds that ``libraries`` give them. Raises :class:`ArchiveError`."""
     snapshot = Snapshot.open(archive)
-    if libraries:
-        try:
-            snapshot.ask(lambda asked: _relabel(asked, libraries))
-        except BaseException:
-            snapshot.close()
-            raise
+    try:
+        relabel(snapshot, libraries)
+    except BaseException:
+        snapshot.close()
+        raise
     return snapshot
 
 
-def _relabel(snapshot: Snapshot, libraries: Libraries) -> None:
+def relabel(snapshot: Snapshot, libraries: Libraries) -> None:
     """Put the kinds that ``libraries`` give to frames, and what follows from them, in the place of the archive's.
 
-    Where no kind changes, nothing does, and :attr:`Snapshot.relabelled` stays 0.
+    Where no kind changes, nothing does, and :attr:`Snapshot.relabelled` stays 0. Raises :class:`ArchiveError`.
     """
+    if libraries:
+        snapshot.ask(lambda asked: _relabel(asked, libraries))
+
+
+def _relabel(snapshot: Snapshot, libraries: Libraries) -> None:
     frames = snapshot.frames
     # native code, and what has no file, stays what it is
     others = np.flatnonzero((frames.kind != NATIVE) & (frames.file != 0))

@@ -147,6 +147,11 @@ class Snapshot(Apart):
     def work_in_background(self) -> None:
         """Do what answers have left to be done."""
         while self.background:
+            self.work_once()
+
+    def work_once(self) -> None:
+        """Do one thing of that."""
+        if self.background:
             self.background.pop()()
 
     @property

@@ -1,5 +1,6 @@
 // Questions of which only the latest matters.
 
+import { signal } from '@preact/signals';
 import { RequestError, type Pending } from '../api';
 
 export function isCancelled(error: unknown): boolean {
@@ -8,18 +9,19 @@ export function isCancelled(error: unknown): boolean {
 
 /** Keeps the answer to the latest question: those before it are cancelled, and what becomes of them isn't reported. */
 export class Latest {
-  private pending: Pending<unknown> | null = null;
+  private readonly pending = signal<Pending<unknown> | null>(null);
 
+  /** Components and effects that read it follow it. */
   get asking(): boolean {
-    return this.pending !== null;
+    return this.pending.value !== null;
   }
 
   ask<T>(pending: Pending<T>, use: (answer: T) => void, failed: (error: unknown) => void): void {
-    this.cancel();
-    this.pending = pending;
+    this.pending.peek()?.cancel();
+    this.pending.value = pending;
     const isLatest = (): boolean => {
-      if (this.pending !== pending) return false;
-      this.pending = null;
+      if (this.pending.peek() !== pending) return false;
+      this.pending.value = null;
       return true;
     };
     pending.answer.then(
@@ -33,8 +35,8 @@ export class Latest {
   }
 
   cancel(): void {
-    this.pending?.cancel();
-    this.pending = null;
+    this.pending.peek()?.cancel();
+    this.pending.value = null;
   }
 }
 

@@ -4,6 +4,7 @@ import { render, type VNode } from 'preact';
 import type { FlameName } from '../../../extension/shared/protocol.gen';
 import { plural, t } from '../base/l10n';
 import { shorten } from '../base/text';
+import { showBeside } from '../widgets/beside';
 import { element } from '../widgets/dom';
 import type { BoxFacts } from './boxes';
 import { kindOf, nameText, type Places } from './words';
@@ -38,11 +39,7 @@ export class FlameTip {
       <Tip facts={facts} name={name} figures={figures} colour={colour} places={this.places} />,
       this.root,
     );
-    this.root.hidden = false;
-    const { offsetWidth: width, offsetHeight: height } = this.root;
-    const left = at.x + 16 + width > at.width ? at.x - 14 - width : at.x + 16;
-    const top = Math.min(at.y + 14, at.height - height - 4);
-    this.root.style.transform = `translate(${Math.max(left, 4)}px, ${Math.max(top, 4)}px)`;
+    showBeside(this.root, at, at);
   }
 
   hide(): void {

@@ -1,23 +1,13 @@
 // The settings of a pane, in a sheet that a button with a gear opens.
 
-import { render, type ComponentChild, type ComponentChildren, type VNode } from 'preact';
+import type { ComponentChild, ComponentChildren, VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { element } from '../widgets/dom';
 import { Icon } from '../widgets/icon';
 
 interface SettingsProps {
   readonly label: string;
   /** A `SettingRow` for each setting. */
   readonly children: ComponentChildren;
-}
-
-/** A button, and the sheet that it opens. */
-export function Settings(props: SettingsProps): VNode {
-  return (
-    <span class="settings-slot">
-      <Sheet {...props} />
-    </span>
-  );
 }
 
 interface SettingProps {
@@ -34,7 +24,8 @@ export function SettingRow({ text, children }: SettingProps): VNode {
   );
 }
 
-function Sheet({ label, children }: SettingsProps): VNode {
+/** A button, and the sheet that it opens. */
+export function Settings({ label, children }: SettingsProps): VNode {
   const opener = useRef<HTMLButtonElement>(null);
   const sheet = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
@@ -66,7 +57,7 @@ function Sheet({ label, children }: SettingsProps): VNode {
     };
   }, []);
   return (
-    <>
+    <span class="settings-slot">
       <button
         ref={opener}
         type="button"
@@ -84,38 +75,7 @@ function Sheet({ label, children }: SettingsProps): VNode {
       <div ref={sheet} class="settings" role="dialog" popover="auto" aria-label={label}>
         {children}
       </div>
-    </>
-  );
-}
-
-export interface Setting {
-  readonly text: string;
-  readonly control: HTMLElement;
-}
-
-/** The same with controls that other code made; a row is gone while its control is hidden. */
-export function settingsButton(label: string, settings: readonly Setting[]): HTMLElement {
-  const slot = element('span', { class: 'settings-slot' });
-  render(
-    <Sheet label={label}>
-      {settings.map(({ text, control }) => (
-        <Placed key={text} text={text} control={control} />
-      ))}
-    </Sheet>,
-    slot,
-  );
-  return slot;
-}
-
-function Placed({ text, control }: Setting): VNode {
-  const root = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => {
-    root.current?.append(control);
-  }, [control]);
-  return (
-    <div ref={root} class="setting">
-      <span class="setting-name">{text}</span>
-    </div>
+    </span>
   );
 }
 

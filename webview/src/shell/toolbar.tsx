@@ -4,6 +4,7 @@ import type { ReadonlySignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Api } from '../api';
+import { Dropdown, type ChoiceOption } from '../widgets/choice';
 import { Icon } from '../widgets/icon';
 import { Island } from '../widgets/island';
 import { openMenuAt, type MenuEntry } from '../widgets/menu';
@@ -17,12 +18,7 @@ export interface Picker {
   /** The key that chooses the next one; empty for none. */
   readonly key: string;
   readonly value: string;
-  readonly options: readonly {
-    readonly value: string;
-    readonly text: string;
-    readonly title?: string;
-    readonly disabled?: boolean;
-  }[];
+  readonly options: readonly ChoiceOption<string>[];
   pick(value: string): void;
 }
 
@@ -71,7 +67,16 @@ export function Toolbar(props: ToolbarProps): VNode {
   return (
     <div class="toolbar" role="toolbar" aria-label={props.label} ref={root}>
       {props.pickers.value.map((picker) => (
-        <Dropdown key={picker.label} picker={picker} />
+        <Dropdown
+          key={picker.label}
+          label={picker.label}
+          shortcut={picker.key}
+          value={picker.value}
+          options={picker.options}
+          change={(value) => {
+            picker.pick(value);
+          }}
+        />
       ))}
       <Island class="filter-slot" of={props.filter} />
       <div class="toolbar-gap" />
@@ -101,32 +106,5 @@ export function Toolbar(props: ToolbarProps): VNode {
         <Icon name="more" />
       </button>
     </div>
-  );
-}
-
-function Dropdown({ picker }: { readonly picker: Picker }): VNode {
-  const { label, key, value, options } = picker;
-  return (
-    <select
-      class="dropdown"
-      aria-label={label}
-      title={key === '' ? label : `${label} (${key})`}
-      {...(key === '' ? {} : { 'aria-keyshortcuts': key })}
-      value={value}
-      onChange={({ currentTarget }) => {
-        picker.pick(currentTarget.value);
-      }}
-    >
-      {options.map((option) => (
-        <option
-          key={option.value}
-          value={option.value}
-          title={visible(option.title ?? '')}
-          disabled={option.disabled ?? false}
-        >
-          {visible(option.text)}
-        </option>
-      ))}
-    </select>
   );
 }

@@ -23,7 +23,6 @@ import {
 } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import type { SqlSchema } from '../../../extension/shared/protocol.gen';
-import { element } from '../widgets/dom';
 import { complete } from './complete';
 
 const MOST_CHARACTERS = 100_000;
@@ -102,7 +101,7 @@ export class Editor {
         THEME,
       ],
     });
-    this.root = element('div', { class: 'sql-editor' }, this.view.dom);
+    this.root = this.view.dom;
   }
 
   get value(): string {

@@ -1,12 +1,12 @@
 // The rows of an answer, and what its columns lead to.
 
 import { signal } from '@preact/signals';
-import { createRef, render } from 'preact';
+import { createRef, type VNode } from 'preact';
+import type { FromWebviewMessage } from '../../../extension/shared/messages';
 import type { SqlColumn } from '../../../extension/shared/protocol.gen';
-import type { Api } from '../api';
+
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
-import { element } from '../widgets/dom';
 import { Table, type TableColumn, type TableRows } from '../widgets/table';
 import { placeIn, rolesOf, shownCell, type Roles, type Row } from './rows';
 
@@ -18,49 +18,22 @@ export interface GridSort {
   readonly descending: boolean;
 }
 
-export interface GridActions extends Pick<Api, 'post'> {
+export interface GridActions {
+  readonly post: (message: FromWebviewMessage) => void;
   /** A row was picked, by a click or the space bar. */
   readonly pick: (row: Row, roles: Roles) => void;
   /** A row's line is to be opened. */
   readonly open: (row: Row, roles: Roles, beside: boolean) => void;
-  readonly sort: (sort: GridSort) => void;
+  readonly sortBy: (sort: GridSort) => void;
 }
 
+/** The rows that are shown. */
 export class Grid {
-  readonly root = element('div', { class: 'sql-result' });
-  private readonly scroller = createRef<HTMLDivElement>();
-  private readonly shown = signal<TableRows<Row>>({
+  readonly scroller = createRef<HTMLDivElement>();
+  readonly shown = signal<TableRows<Row>>({
     ...{ columns: [], rows: [], total: 0, sort: null, answer: null },
   });
-  private roles: Roles = rolesOf([]);
-
-  constructor(actions: GridActions) {
-    render(
-      <Table<Row>
-        name="sql"
-        label={t('Result')}
-        shown={this.shown}
-        scroller={this.scroller}
-        actions={{
-          pick: (row) => {
-            actions.pick(row, this.roles);
-          },
-          open: (row, beside) => {
-            actions.open(row, this.roles, beside);
-          },
-          sort: ({ column, descending }) => {
-            actions.sort({ column: Number(column), descending });
-          },
-          more: null,
-          post: (message) => {
-            actions.post(message);
-          },
-        }}
-        about={(row) => ({ place: placeIn(row, this.roles) })}
-      />,
-      this.root,
-    );
-  }
+  roles: Roles = rolesOf([]);
 
   /** Another answer, or the same one in another order or longer; `keep` leaves the place where it is. */
   show(columns: readonly SqlColumn[], rows: readonly Row[], sort: GridSort | null, keep: boolean): void {
@@ -77,10 +50,33 @@ export class Grid {
   focus(): void {
     this.scroller.current?.focus({ preventScroll: true });
   }
+}
 
-  dispose(): void {
-    render(null, this.root);
-  }
+export function ResultGrid({ grid, actions }: { readonly grid: Grid; readonly actions: GridActions }): VNode {
+  return (
+    <div class="sql-result">
+      <Table<Row>
+        name="sql"
+        label={t('Result')}
+        shown={grid.shown}
+        scroller={grid.scroller}
+        actions={{
+          pick: (row) => {
+            actions.pick(row, grid.roles);
+          },
+          open: (row, beside) => {
+            actions.open(row, grid.roles, beside);
+          },
+          sort: ({ column, descending }) => {
+            actions.sortBy({ column: Number(column), descending });
+          },
+          more: null,
+          post: actions.post,
+        }}
+        about={(row) => ({ place: placeIn(row, grid.roles) })}
+      />
+    </div>
+  );
 }
 
 function columnOf(

@@ -4,6 +4,7 @@ import type { AllocationSet, MomentAnswer } from '../../../extension/shared/prot
 import type { Api } from '../api';
 import { Latest } from '../base/latest';
 import type { Axis } from '../shell/state';
+import type { PickedMoment } from './render/overlay';
 import { time } from '../base/format';
 import { count, t } from '../base/l10n';
 
@@ -16,6 +17,8 @@ export interface CursorState {
   readonly first: number | null;
   readonly second: number | null;
 }
+
+type Moment = Pick<MomentAnswer, 'moment' | 'time_us'>;
 
 export interface CursorEvents {
   changed(): void;
@@ -158,6 +161,13 @@ export class Cursors {
     };
   }
 
+  /** Where the cursors stand on an axis, which begins at `start`, and their names. */
+  marks(axis: Axis, start: number): PickedMoment[] {
+    return [this.first, this.second].flatMap((moment) =>
+      moment ? [{ x: momentX(moment, axis, start), text: momentName(moment, axis) }] : [],
+    );
+  }
+
   name(axis: Axis): string {
     const { scope, first, second } = this;
     if (scope === 'between' && first && second) {
@@ -200,13 +210,13 @@ function between(kind: SetKind, from: string, to: string): string {
 }
 
 /** "1.204 s" on the time axis, "event 1,204" on the other. */
-export function momentName(moment: MomentAnswer, axis: Axis): string {
+export function momentName(moment: Moment, axis: Axis): string {
   return axis === 'time' && moment.time_us !== null
     ? time(moment.time_us)
     : t('event {0}', count(moment.moment));
 }
 
 /** Where a moment begins on an axis; `start` is the axis' own. */
-export function momentX(moment: MomentAnswer, axis: Axis, start: number): number {
+export function momentX(moment: Moment, axis: Axis, start: number): number {
   return axis === 'event' ? moment.moment : (moment.time_us ?? start);
 }

@@ -3,7 +3,7 @@
 import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
 import type { PointerActions } from './input/pointer';
 import type { Plot } from './plot';
-import { fitBox, zoomAt } from '../canvas/camera';
+import { fitBox, zoomAt, type Camera, type Extent, type PlotSize } from '../canvas/camera';
 import type { Selection } from './selection';
 
 /** The part of the view that gestures need. */
@@ -25,6 +25,9 @@ const THIN_BOX = 8;
 
 export function gestures(view: Gestured): PointerActions {
   const { plot } = view;
+  const moves = movements(plot, (from, to) => {
+    view.spanned(from, to);
+  });
   return {
     hover: (at) => {
       view.hoverAt(at);
@@ -52,6 +55,35 @@ export function gestures(view: Gestured): PointerActions {
       // The first click of the two selected it; a panel that it opened may have moved the picture since.
       view.selection.zoomTo();
     },
+    ...moves,
+    boxDone: (from, to) => {
+      moves.boxDone(from, to);
+      view.boxUsed();
+    },
+  };
+}
+
+/** A picture of a part of the run, in which one can move about. */
+export interface Movable {
+  readonly camera: Camera;
+  readonly bounds: Extent;
+  readonly plotSize: PlotSize;
+  readonly pixelRatio: number;
+  /** Its height isn't the user's to move. */
+  readonly followsHeight: boolean;
+  /** Data coordinates of a point of the surface, in CSS pixels. */
+  dataAt(x: number, y: number): { x: number; y: number };
+  momentAt(x: number): number | null;
+  moveTo(camera: Camera, glide: boolean): void;
+  setBox(box: { x0: number; y0: number; x1: number; y1: number } | null): void;
+}
+
+/** What moves the picture, whatever it shows; `spanned` gets the moments that were marked. */
+export function movements(
+  plot: Movable,
+  spanned: (from: number, to: number) => void,
+): Pick<PointerActions, 'drag' | 'wheel' | 'pinch' | 'box' | 'span' | 'boxDone'> {
+  return {
     drag: (dx, dy) => {
       const c = plot.camera;
       const x = (-dx * plot.pixelRatio * (c.x1 - c.x0)) / plot.plotSize.width;
@@ -76,7 +108,7 @@ export function gestures(view: Gestured): PointerActions {
       plot.setBox(done ? null : { x0: from.x, y0: -1, x1: to.x, y1: height + 1 });
       if (!done) return;
       const [a, b] = [plot.momentAt(plot.dataAt(from.x, 0).x), plot.momentAt(plot.dataAt(to.x, 0).x)];
-      view.spanned(Math.min(a, b), Math.max(a, b));
+      if (a !== null && b !== null) spanned(Math.min(a, b), Math.max(a, b));
     },
     boxDone: (from, to) => {
       plot.setBox(null);
@@ -86,7 +118,6 @@ export function gestures(view: Gestured): PointerActions {
       const x = Math.abs(to.x - from.x) < THIN_BOX ? { x0: c.x0, x1: c.x1 } : { x0: a.x, x1: b.x };
       const y = Math.abs(to.y - from.y) < THIN_BOX ? { y0: c.y0, y1: c.y1 } : { y0: a.y, y1: b.y };
       plot.moveTo(fitBox({ ...x, ...y }, plot.bounds, 0), true);
-      view.boxUsed();
     },
   };
 }

@@ -23,7 +23,7 @@ import { runAction, SHARED_COMMANDS, type Commanded } from './commands';
 import { bookmarkAt, bookmarkX, type Bookmarks, type PlacedBookmark } from './bookmarks';
 import { Compare } from '../compare/comparison';
 import type { Change } from '../shell/context';
-import { momentName, momentX, type Cursors, type CursorState } from './cursors';
+import { momentName, type Cursors, type CursorState } from './cursors';
 import { KeptAttribution } from '../shell/attribution';
 import { svgTheme, type AskedSvg } from '../shell/export';
 import { KeptFlame } from '../flame/settings';
@@ -370,12 +370,7 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   cursorsChanged(): void {
     const { cursors } = this.parts;
-    const marks = [cursors.first, cursors.second].flatMap((moment) =>
-      moment
-        ? [{ x: momentX(moment, this.axis, this.plot.bounds.x0), text: momentName(moment, this.axis) }]
-        : [],
-    );
-    this.plot.setMarks(marks);
+    this.plot.setMarks(cursors.marks(this.axis, this.plot.bounds.x0));
     this.columnShown();
     this.changed('cursors');
     this.saveSoon();

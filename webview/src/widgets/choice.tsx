@@ -52,8 +52,19 @@ function Buttons<T extends string>({ options, value, change }: ChoiceProps<T>): 
   );
 }
 
+interface DropdownProps<T extends string> extends ChoiceProps<T> {
+  /** The key that chooses the next one; empty for none. */
+  readonly shortcut?: string;
+}
+
 /** A list that drops down. */
-export function Dropdown<T extends string>({ label, options, value, change }: ChoiceProps<T>): VNode {
+export function Dropdown<T extends string>({
+  label,
+  shortcut = '',
+  options,
+  value,
+  change,
+}: DropdownProps<T>): VNode {
   const root = useRef<HTMLSelectElement>(null);
   useLayoutEffect(() => {
     // an owner that refuses a change draws the same again
@@ -63,8 +74,9 @@ export function Dropdown<T extends string>({ label, options, value, change }: Ch
     <select
       ref={root}
       class="dropdown"
-      title={label}
+      title={shortcut === '' ? label : `${label} (${shortcut})`}
       aria-label={label}
+      {...(shortcut === '' ? {} : { 'aria-keyshortcuts': shortcut })}
       value={value ?? ''}
       onChange={({ currentTarget }) => {
         const chosen = options.find((each) => each.value === currentTarget.value);
@@ -72,7 +84,12 @@ export function Dropdown<T extends string>({ label, options, value, change }: Ch
       }}
     >
       {options.map((each) => (
-        <option key={each.value} value={each.value} disabled={each.disabled ?? false}>
+        <option
+          key={each.value}
+          value={each.value}
+          title={visible(each.title ?? '')}
+          disabled={each.disabled ?? false}
+        >
           {visible(each.text)}
         </option>
       ))}

@@ -4,6 +4,7 @@ import { count, plural, t } from '../base/l10n';
 import { render, type VNode } from 'preact';
 import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
 import { css, type Rgb } from '../canvas/colour';
+import { showBeside } from './beside';
 import { element } from './dom';
 import { bytes, categoryName, codeClass, nameOf, stateName, time } from '../base/format';
 import { shorten, visible } from '../base/text';
@@ -47,12 +48,7 @@ export class Tooltip {
 
   show(model: TooltipModel, x: number, y: number, within: { width: number; height: number }): void {
     render(<Card {...model} />, this.root);
-    this.root.hidden = false;
-    const { offsetWidth: width, offsetHeight: height } = this.root;
-    // Beside the pointer, on the side that has room.
-    const left = x + 16 + width > within.width ? x - 14 - width : x + 16;
-    const top = Math.min(y + 14, within.height - height - 4);
-    this.root.style.transform = `translate(${Math.max(left, 4)}px, ${Math.max(top, 4)}px)`;
+    showBeside(this.root, { x, y }, within);
   }
 
   hide(): void {

@@ -25,12 +25,13 @@ from memlens.model.attribution import Attribution
 from memlens.model.frames import LIBRARY, USER
 from memlens.model.libraries import library_of
 from memlens.model.own_libraries import Libraries
+from memlens.server.sessions.aside import Aside
 from memlens.server.sessions.children import ProgressListener, fill_tables, ingest
 from memlens.server.sessions.sql import SqlQueries
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
 from memlens.store.manifest import ArchiveError, SourceFile
-from memlens.store.relabel import files_in_doubt, open_with
+from memlens.store.relabel import files_in_doubt, open_with, relabel
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import PARTS_OF, Part
 from memlens.store.verify import StoppedError
@@ -57,7 +58,10 @@ _MOST_IN_DOUBT = 200
 
 VERIFY_AFTER_S = 2.0
 """So long after a snapshot was opened its files are held to their checksums: the first picture is out by then."""
-_WAIT_S = 0.02
+
+QUIET_S = 0.05
+"""What is done in the background begins and goes on once nothing was asked for so long: questions come in bursts."""
+
 _ending = threading.Event()
 
 
@@ -125,6 +129,7 @@ class OpenSnapshot:
         snapshot: Snapshot,
         thread: ThreadPoolExecutor,
         sql: SqlQueries,
+        open_again: Callable[[], Snapshot],
         on_damaged: Callable[["OpenSnapshot", ArchiveError], Awaitable[None]],
     ) -> None:
         self.name = name
@@ -143,8 +148,12 @@ class OpenSnapshot:
         self._source = snapshot.manifest.source
         self._snapshot = snapshot
         self._thread = thread
+        self._aside = Aside(open_again)
         self._on_damaged = on_damaged
         self._asked = 0
+        self._answered_s = time.monotonic()
+        self._working: asyncio.Task[None] | None = None
+        self._closed = False
         self._stop_verifying = threading.Event()
         self._verifying: asyncio.Task[None] | None = None
 
@@ -164,13 +173,25 @@ class OpenSnapshot:
         A damaged archive may show itself as late as here. It is given up then: opening the file again makes another.
         What else goes wrong is a bug, and harms nobody but who asked.
         """
-        try:
-            future = self._thread.submit(self._snapshot.ask, question)
-        except RuntimeError as error:
-            raise NotOpenError(f"{self.title} has been closed") from error
+        answer = await self._answered(
+            lambda: asyncio.wrap_future(self._thread.submit(self._snapshot.ask, question))
+        )
+        if self._snapshot.background and (self._working is None or self._working.done()):
+            self._working = asyncio.create_task(self._work_in_background())
+        return answer
+
+    async def ask_aside(self, question: Callable[[Snapshot], T]) -> T:
+        """Answer a question that takes long while others are answered. Raises DamagedError and NotOpenError."""
+        return await self._answered(lambda: self._aside.ask(question))
+
+    async def _answered(self, asked: Callable[[], Awaitable[T]]) -> T:
         self._asked += 1
         try:
-            answer = await asyncio.wrap_future(future)
+            return await asked()
+        except RuntimeError as error:
+            if not self._closed:
+                raise
+            raise NotOpenError(f"{self.title} has been closed") from error
         except ArchiveError as error:
             await self._on_damaged(self, error)
             raise DamagedError(
@@ -181,19 +202,27 @@ class OpenSnapshot:
             ) from error
         finally:
             self._asked -= 1
-            # the future has the error, whose traceback has this frame: a circle around the snapshot's maps
-            del future
-        if self._snapshot.background:
-            with contextlib.suppress(RuntimeError):
-                self._thread.submit(self._work_in_background)
-        return answer
+            self._answered_s = time.monotonic()
 
-    def _work_in_background(self) -> None:
+    async def _work_in_background(self) -> None:
+        """Do what answers left to be done, one thing at a time, while nothing is asked."""
+        # the thread may be shut down meanwhile
+        with contextlib.suppress(RuntimeError):
+            while self._snapshot.background:
+                await asyncio.sleep(QUIET_S)
+                if self._is_quiet():
+                    await asyncio.wrap_future(self._thread.submit(self._work_once))
+
+    def _work_once(self) -> None:
         try:
-            self._snapshot.ask(Snapshot.work_in_background)
+            self._snapshot.ask(Snapshot.work_once)
         except Exception:
             # nobody waits for it, and whoever asks next gets the same error
             logger.exception("what was left to do for %s failed", self.path)
+
+    def _is_quiet(self) -> bool:
+        """Whether nothing is asked, nor was in the last moments."""
+        return not self._asked and time.monotonic() - self._answered_s >= QUIET_S
 
     def verify_later(self, threads: ThreadPoolExecutor) -> None:
         """Hold all files of the archive to their checksums soon, in ``threads``, while nothing is asked."""
@@ -220,7 +249,7 @@ class OpenSnapshot:
 
     def _must_stop(self) -> bool:
         """Called in the verifying thread before each step: requests go first."""
-        while self._asked and not (_ending.is_set() or self._stop_verifying.wait(_WAIT_S)):
+        while not (self._is_quiet() or _ending.is_set() or self._stop_verifying.wait(QUIET_S)):
             pass
         return _ending.is_set() or self._stop_verifying.is_set()
 
@@ -272,12 +301,15 @@ class OpenSnapshot:
     async def release(self) -> None:
         """Give back maps, files and database; returns when they are given back."""
         self._kept.clear()
+        self._closed = True
         self._stop_verifying.set()
-        # what the verifying found may be why the snapshot is released
-        if self._verifying is not None and self._verifying is not asyncio.current_task():
-            self._verifying.cancel()
-            await asyncio.wait([self._verifying])
+        for task in (self._working, self._verifying):
+            # what the verifying found may be why the snapshot is released
+            if task is not None and task is not asyncio.current_task():
+                task.cancel()
+                await asyncio.wait([task])
         await self.sql.close()
+        await self._aside.close()
         with contextlib.suppress(RuntimeError):
             closed = self._thread.submit(self._snapshot.close)
             self._thread.shutdown(wait=False)
@@ -503,14 +535,16 @@ class Registry:
 
     async def _opened(self, path: str, archive: Path) -> OpenSnapshot:
         patterns = tuple(self._configuration.settings.libraries)
-        libraries = await self._libraries(path, patterns, archive)
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot")
-        opening = thread.submit(open_with, archive, libraries)
+        opening = thread.submit(_open, archive)
         try:
-            snapshot = await asyncio.wrap_future(opening)
+            snapshot, in_doubt = await asyncio.wrap_future(opening)
+            libraries = await self._libraries(path, patterns, in_doubt)
+            if libraries:
+                await asyncio.wrap_future(thread.submit(relabel, snapshot, libraries))
         except BaseException:
             # When cancelled while the thread was opening it, it must still be closed.
-            opening.add_done_callback(_close_if_opened)
+            thread.submit(_close_if_opened, opening)
             thread.shutdown(wait=False)
             raise
 
@@ -531,14 +565,14 @@ class Registry:
             return open_with(archive, libraries)
 
         sql = SqlQueries(snapshot.origin, PARTS_OF[snapshot.info.model], fill, open_again)
-        opened = OpenSnapshot(uuid.uuid4().hex, path, snapshot, thread, sql, self._give_up)
+        opened = OpenSnapshot(uuid.uuid4().hex, path, snapshot, thread, sql, open_again, self._give_up)
         opened.patterns = patterns
         return opened
 
-    async def _libraries(self, path: str, patterns: tuple[str, ...], archive: Path) -> Libraries:
+    async def _libraries(self, path: str, patterns: tuple[str, ...], in_doubt: list[str]) -> Libraries:
         """The setting's, and that files in doubt are the user's where the workspace has such files of the user's."""
         libraries = Libraries(patterns)
-        names = (await asyncio.to_thread(_files_in_doubt, archive))[:_MOST_IN_DOUBT]
+        names = in_doubt[:_MOST_IN_DOUBT]
         if not names:
             return libraries
         try:
@@ -606,15 +640,20 @@ class Registry:
             listener()
 
 
-def _files_in_doubt(archive: Path) -> list[str]:
-    with contextlib.closing(Snapshot.open(archive)) as snapshot:
-        return snapshot.ask(files_in_doubt)
+def _open(archive: Path) -> tuple[Snapshot, list[str]]:
+    """An archive, and the files in doubt that it names."""
+    snapshot = Snapshot.open(archive)
+    try:
+        return snapshot, snapshot.ask(files_in_doubt)
+    except BaseException:
+        snapshot.close()
+        raise
 
 
 def _result(task: "asyncio.Future[OpenSnapshot]") -> OpenSnapshot | None:
     return None if task.cancelled() or task.exception() is not None else task.result()
 
 
-def _close_if_opened(opening: "Future[Snapshot]") -> None:
+def _close_if_opened(opening: "Future[tuple[Snapshot, list[str]]]") -> None:
     if not opening.cancelled() and opening.exception() is None:
-        opening.result().close()
+        opening.result()[0].close()

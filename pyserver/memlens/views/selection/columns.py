@@ -174,9 +174,9 @@ def summaries(snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32]) 
 
 def operator_of_stack(snapshot: Snapshot, stack: int) -> str | None:
     """The operator that a stack's native frames name, those above its first line of Python."""
-    ids = snapshot.stack_frame_ids(stack)
-    frames = snapshot.frames.rows(ids)
-    on_top = itertools.takewhile(lambda row: frames[row][3] == NATIVE, ids)
+    kinds = snapshot.frames.kind
+    on_top = list(itertools.takewhile(lambda row: kinds[row] == NATIVE, snapshot.stack_frame_ids(stack)))
+    frames = snapshot.frames.rows(on_top)
     return operator_of([frames[row][2] for row in on_top])
 
 

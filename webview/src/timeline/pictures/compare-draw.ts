@@ -20,10 +20,12 @@ export interface CompareScene {
   readonly marks: readonly { readonly x: number; readonly text: string }[];
   /** Where the pointer is on the axis. */
   readonly pointer: number | null;
+  /** A part of the axis that is being marked, in CSS pixels. */
+  readonly box: { readonly x0: number; readonly x1: number } | null;
 }
 
-/** Room for the axes' labels, in CSS pixels. */
-export const GUTTERS = { left: 62, right: 10, top: 8, bottom: 22 };
+/** Room for the axes' labels, in CSS pixels: at the sides that of the strip above, which shows the same part of the run. */
+export const GUTTERS = { left: 78, right: 0, top: 8, bottom: 22 };
 
 const HATCH_PX = 7;
 
@@ -69,6 +71,10 @@ export function drawCompare(
     context.fillStyle = css(theme.foreground);
     context.textAlign = 'left';
     context.fillText(mark.text, x + 4, GUTTERS.top + 10);
+  }
+  if (scene.box) {
+    context.fillStyle = css(theme.focus, 0.2);
+    context.fillRect(scene.box.x0, 0, scene.box.x1 - scene.box.x0, bottom);
   }
   if (scene.pointer !== null) {
     const x = Math.round(toX(scene.pointer)) + 0.5;

@@ -7,7 +7,6 @@ import type { Pending } from '../../api';
 import { isCancelled, Latest } from '../../base/latest';
 import { moveCamera } from '../commands';
 import type { TimelineContext } from '../../shell/context';
-import { momentName, momentX } from '../cursors';
 import { gestures } from '../gestures';
 import { Hover } from '../hover';
 import type { Action } from '../../shell/keys';
@@ -326,11 +325,7 @@ class MemoryMap {
   private showMarks(): void {
     const { cursors, axis, bounds, flags, device } = this.context;
     this.plot.setFlags(flags.of(device.device, axis));
-    this.plot.setMarks(
-      [cursors.first, cursors.second].flatMap((moment) =>
-        moment ? [{ x: momentX(moment, axis, bounds.x0), text: momentName(moment, axis) }] : [],
-      ),
-    );
+    this.plot.setMarks(cursors.marks(axis, bounds.x0));
   }
 
   private select(allocation: number, moment: number | null, then: Then): void {

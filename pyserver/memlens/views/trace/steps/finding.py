@@ -31,6 +31,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.selection.columns import device_of, time_of_moment
 from memlens.views.trace.steps.annotations import NO_END, NO_START, Intervals, noise_of, stretches
+from memlens.views.trace.steps.layers import Forwards, are_layers
 
 StepSource = Literal["annotations", "period", "none"]
 
@@ -42,7 +43,6 @@ _LEAST_SURE = 0.6
 _EVEN = 1 / 6
 _VOTES = 0.2
 _MOST_CANDIDATES = 8
-_WINDOWS = 7
 
 
 class Steps(NamedTuple):
@@ -240,6 +240,7 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
     many = votes >= votes.sum() * _VOTES
     # what repeats within a step repeats more often, so the lowest first; without any, those with fewer votes
     candidates = [*numbers[many].tolist(), *numbers[~many][np.argsort(-votes[~many], kind="stable")].tolist()]
+    forwards = Forwards.of(snapshot)
     layers, unlike = 0, 0.0
     for number in candidates[:_MOST_CANDIDATES]:
         chosen = np.flatnonzero(even & (counts == number))
@@ -247,7 +248,7 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
         at = start[order[groups[chosen][:, None] + np.arange(number)]] - 1
         first = at[int(np.argmin(device.live[at].mean(axis=1)))]
         last = np.append(first[1:], _last_end(first, device.info.events))
-        if _are_layers(snapshot, stacks, start, first, last):
+        if are_layers(snapshot, forwards, stacks, start, first, last):
             layers = max(layers, number)
             continue
         sure = _likeness(stacks, start, first, last)
@@ -286,44 +287,6 @@ def _last_end(first: npt.NDArray[np.int64], events: int) -> int:
     return min(events, int(first[-1] + np.median(np.diff(first))))
 
 
-def _are_layers(
-    snapshot: Snapshot,
-    stacks: npt.NDArray[np.int64],
-    start: npt.NDArray[np.int64],
-    first: npt.NDArray[np.int64],
-    last: npt.NDArray[np.int64],
-) -> bool:
-    """Whether what repeats is the layers of a model.
-
-    That is so where, in most of some windows, all stands below one line of a ``forward`` that does other things on
-    other lines, outside of the window. (A module that only wraps another one has no other lines.)
-    """
-    found = snapshot.frames.in_function(lambda name: name.rpartition(".")[2] == "forward")
-    rows = snapshot.frames.rows(np.flatnonzero(found).tolist())
-    forwards = {number: row[:3] for number, row in rows.items()}
-    lines: dict[tuple[str, str], set[int]] = {}
-    for file, line, function in forwards.values():
-        lines.setdefault((file, function), set()).add(line)
-    windows = np.unique(np.linspace(0, len(first) - 1, _WINDOWS).astype(np.int64)).tolist()
-    layers = 0
-    for window in windows:
-        ends = np.searchsorted(start, [first[window], last[window]], "right")
-        inside = np.unique(stacks[ends[0] : ends[1]]).tolist()
-        chains = [
-            [forwards[frame] for frame in reversed(snapshot.stack_frame_ids(stack)) if frame in forwards]
-            for stack in inside
-        ]
-        seen = {place for chain in chains for place in chain}
-        for places in zip(*chains, strict=False):
-            file, line, function = places[0]
-            if any(place != places[0] for place in places):
-                break
-            if any((file, other, function) not in seen for other in lines[file, function] - {line}):
-                layers += 1
-                break
-    return 2 * layers > len(windows)
-
-
 def _likeness(
     stacks: npt.NDArray[np.int64],
     start: npt.NDArray[np.int64],
@@ -333,10 +296,13 @@ def _likeness(
     """The share of a step's allocations, compared by their stacks, that comes again in the next step."""
     step = np.searchsorted(first, start, "left") - 1
     inside = (step >= 0) & (start <= last[np.maximum(step, 0)])
-    pairs, counts = np.unique(np.stack((stacks[inside], step[inside])), axis=1, return_counts=True)
-    following = (pairs[0, 1:] == pairs[0, :-1]) & (pairs[1, 1:] == pairs[1, :-1] + 1)
+    # a number more than there are steps: the last step of a stack is not followed by the first of the next one
+    pairs, counts = np.unique(stacks[inside] * (len(first) + 1) + step[inside], return_counts=True)
+    following = pairs[1:] == pairs[:-1] + 1
     shared = np.zeros(len(first), np.int64)
-    np.add.at(shared, pairs[1, :-1][following], np.minimum(counts[:-1], counts[1:])[following])
+    np.add.at(
+        shared, pairs[:-1][following] % (len(first) + 1), np.minimum(counts[:-1], counts[1:])[following]
+    )
     lengths = np.bincount(step[inside], minlength=len(first))
     longer = np.maximum(lengths[:-1], lengths[1:])
     # the last step may be cut off, so of many the middle one speaks

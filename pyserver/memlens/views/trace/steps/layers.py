@@ -1,0 +1,101 @@
+"""Whether what repeats in a trace is the layers of a model, which look like steps: as regular, but within one pass."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.store.snapshot import Snapshot
+
+_WINDOWS = 7
+
+
+class Forwards(NamedTuple):
+    """The calls of a ``forward`` that stacks have, as places: a file, a line and a function."""
+
+    place: npt.NDArray[np.int64]
+    """A node's place, -1 for a node that is no call of a ``forward``."""
+    nearest: npt.NDArray[np.int64]
+    """The next node at or above a node that has a place, 0 for none."""
+    above: npt.NDArray[np.int64]
+    """The same without the node itself."""
+    other_lines: list[set[int]]
+    """For each place those of the same function on other lines."""
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Self | None:
+        """Those of all stacks, None without any."""
+        found = snapshot.frames.in_function(lambda name: name.rpartition(".")[2] == "forward")
+        rows = snapshot.frames.rows(np.flatnonzero(found).tolist())
+        if not rows:
+            return None
+        places: dict[tuple[str, int, str], int] = {}
+        of_frame = np.full(len(snapshot.frames), -1, np.int64)
+        for frame, row in rows.items():
+            of_frame[frame] = places.setdefault(row[:3], len(places))
+        functions: dict[tuple[str, str], set[int]] = {}
+        for (file, _, function), number in places.items():
+            functions.setdefault((file, function), set()).add(number)
+        others = [functions[file, function] - {number} for (file, _, function), number in places.items()]
+
+        parent = snapshot.tree.parent.astype(np.int64)
+        # the root has neither
+        parent[:1] = 0
+        place = np.append(-1, of_frame[snapshot.tree.frame[1:]])
+        nearest = np.where(place >= 0, np.arange(len(parent)), parent)
+        while True:
+            # twice as far up with each round, and no further than the first place
+            further = nearest[nearest]
+            if np.array_equal(further, nearest):
+                break
+            nearest = further
+        return cls(place, nearest, nearest[parent], others)
+
+    def are_layers(self, nodes: npt.NDArray[np.integer]) -> bool:
+        """Whether all stacks that end in these nodes stand below one line of a ``forward``, with others elsewhere.
+
+        Elsewhere is on another line of that ``forward``, none of which is in any of these stacks. (A module that only
+        wraps another one has no other lines.)
+        """
+        at = np.unique(self.nearest[nodes])
+        if not len(at) or not at[0]:
+            # a stack that is in no forward
+            return False
+        # a row of places for each way up, which ends at the root: its columns are counted from the outermost call
+        ways = []
+        while at.any():
+            ways.append(np.where(at > 0, self.place[at], -1))
+            at = self.above[at]
+        levels = np.stack(ways)
+        lengths = (levels >= 0).sum(axis=0)
+        seen = set(np.unique(levels).tolist())
+        for outer in range(int(lengths.min())):
+            called = levels[lengths - 1 - outer, np.arange(len(lengths))]
+            place = int(called[0])
+            if (called != place).any():
+                return False
+            if self.other_lines[place] - seen:
+                return True
+        return False
+
+
+def are_layers(
+    snapshot: Snapshot,
+    forwards: Forwards | None,
+    stacks: npt.NDArray[np.int64],
+    start: npt.NDArray[np.int64],
+    first: npt.NDArray[np.int64],
+    last: npt.NDArray[np.int64],
+) -> bool:
+    """Whether what repeats is the layers of a model: whether most of some windows are.
+
+    ``stacks`` and ``start`` are of allocations in order of time; a window is the events after ``first`` up to ``last``.
+    """
+    if forwards is None:
+        return False
+    windows = np.unique(np.linspace(0, len(first) - 1, _WINDOWS).astype(np.int64)).tolist()
+    layers = 0
+    for window in windows:
+        begin, end = np.searchsorted(start, [first[window], last[window]], "right")
+        layers += forwards.are_layers(snapshot.stacks.node[stacks[begin:end]])
+    return 2 * layers > len(windows)

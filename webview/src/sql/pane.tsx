@@ -1,0 +1,208 @@
+// Questions in SQL about the snapshot's tables, which are made when this is first shown.
+
+import { effect } from '@preact/signals';
+import { render, type VNode } from 'preact';
+import { time } from '../base/format';
+import { count, t } from '../base/l10n';
+import { shorten, visible } from '../base/text';
+import type { Pane } from '../shell/pane';
+import { element } from '../widgets/dom';
+import { Island } from '../widgets/island';
+import { ResultGrid } from './grid';
+import { PAGE_ROWS, Queries, type SqlContext } from './queries';
+import { Tables } from './tables';
+
+export type { SqlContext } from './queries';
+
+export const sqlPane = (context: SqlContext): Pane => {
+  const root = element('section', { class: 'sql' });
+  const queries = new Queries(context);
+  const tables = new Tables(context.api);
+  render(<Sql queries={queries} tables={tables} />, root);
+  const follow = effect(() => {
+    if (queries.latest.asking) root.setAttribute('aria-busy', 'true');
+    else root.removeAttribute('aria-busy');
+  });
+  let begun = false;
+  return {
+    ...{ id: 'sql', title: 'SQL', usesSet: false, root },
+    update: () => {
+      if (begun) return;
+      begun = true;
+      // now the tables are worth their making
+      queries.begin();
+      tables.make();
+    },
+    reveal: ({ query }) => {
+      if (query !== undefined) queries.take(query);
+    },
+    dispose: () => {
+      follow();
+      queries.dispose();
+      tables.dispose();
+      render(null, root);
+    },
+  };
+};
+
+function Sql({ queries, tables }: { readonly queries: Queries; readonly tables: Tables }): VNode {
+  return (
+    <div class="sql-split">
+      <div class="sql-left">
+        <QueryBar queries={queries} />
+        <Island class="sql-editor" of={queries.editor.root} />
+      </div>
+      <div class="sql-right">
+        <FillingBar tables={tables} />
+        <ResultBar queries={queries} />
+        <ResultGrid grid={queries.grid} actions={queries} />
+      </div>
+    </div>
+  );
+}
+
+function QueryBar({ queries }: { readonly queries: Queries }): VNode {
+  const running = queries.latest.asking;
+  const history = queries.history.value;
+  return (
+    <div class="sql-bar">
+      <Button
+        text={t('Run')}
+        title={t('Run the query (Ctrl+Enter)')}
+        disabled={running}
+        press={queries.run}
+      />
+      <Button
+        text={t('Cancel')}
+        title={t('End the query (Escape)')}
+        hidden={!running}
+        press={queries.cancel}
+      />
+      <Picker
+        name={t('Examples')}
+        title={t('Queries to begin with')}
+        options={queries.examples.value}
+        pick={queries.take}
+      />
+      <Picker
+        name={t('History')}
+        title={t('Queries that were run')}
+        options={history.map((query) => ({
+          query,
+          title: shorten(query.replace(/\s+/g, ' ').trim(), 100),
+        }))}
+        disabled={history.length === 0}
+        pick={queries.take}
+      />
+    </div>
+  );
+}
+
+function ResultBar({ queries }: { readonly queries: Queries }): VNode {
+  const running = queries.running.value;
+  const { text, error } = queries.status.value;
+  const result = queries.result.value;
+  const nothing = !result || result.columns.length === 0;
+  const failed = error && running === null;
+  return (
+    <div class="sql-bar">
+      <span class={failed ? 'sql-status error' : 'sql-status'} role="status" title={failed ? text : ''}>
+        {running === null ? text : t('Running… {0}', time(running))}
+      </span>
+      <span class="sql-gap" />
+      <Button
+        text={t('{0} more', count(PAGE_ROWS))}
+        title={t('The rows that follow')}
+        hidden={result?.complete ?? true}
+        press={queries.fetchMore}
+      />
+      <Button
+        text="CSV"
+        title={t('Save all rows as comma-separated values')}
+        disabled={nothing}
+        press={() => {
+          queries.save('csv');
+        }}
+      />
+      <Button
+        text="JSON"
+        title={t('Save all rows as JSON')}
+        disabled={nothing}
+        press={() => {
+          queries.save('json');
+        }}
+      />
+    </div>
+  );
+}
+
+function FillingBar({ tables }: { readonly tables: Tables }): VNode {
+  const filling = tables.filling.value;
+  return (
+    <div class="sql-filling" hidden={!filling}>
+      {filling && 'fraction' in filling && (
+        <>
+          <span>{t('Making the tables…')}</span>
+          <progress max={1} value={filling.fraction} aria-label={t('Making the tables')} />
+          <Button text={t('Stop')} title={t('Do not make the tables now')} press={tables.stop} />
+        </>
+      )}
+      {filling && 'why' in filling && (
+        <>
+          <span>{visible(filling.why)}</span>
+          <Button text={t('Make them')} title={t('Make the tables now')} press={tables.make} />
+        </>
+      )}
+    </div>
+  );
+}
+
+interface ButtonProps {
+  readonly text: string;
+  readonly title: string;
+  readonly disabled?: boolean;
+  readonly hidden?: boolean;
+  readonly press: () => void;
+}
+
+function Button({ text, title, disabled, hidden, press }: ButtonProps): VNode {
+  return (
+    <button
+      {...{ type: 'button', class: 'button secondary', title, onClick: press }}
+      {...{ disabled: disabled ?? false, hidden: hidden ?? false }}
+    >
+      {text}
+    </button>
+  );
+}
+
+interface PickerProps {
+  readonly name: string;
+  readonly title: string;
+  readonly options: readonly { readonly query: string; readonly title: string }[];
+  readonly disabled?: boolean;
+  readonly pick: (query: string) => void;
+}
+
+/** A list of queries, of which none stays chosen. */
+function Picker({ name, title, options, disabled, pick }: PickerProps): VNode {
+  return (
+    <select
+      title={title}
+      aria-label={title}
+      disabled={disabled ?? false}
+      onChange={({ currentTarget }) => {
+        const option = options[currentTarget.selectedIndex - 1];
+        currentTarget.selectedIndex = 0;
+        if (option) pick(option.query);
+      }}
+    >
+      <option>{name}</option>
+      {options.map((option) => (
+        <option key={option.query} title={shorten(option.query, 2000)}>
+          {visible(option.title)}
+        </option>
+      ))}
+    </select>
+  );
+}

@@ -1,0 +1,248 @@
+// Queries: what was run and when, the rows so far, and their order.
+
+import { effect, signal } from '@preact/signals';
+import type { FromWebviewMessage } from '../../../extension/shared/messages';
+import type { SqlAnswer, SqlColumn, SqlSchema } from '../../../extension/shared/protocol.gen';
+import { RequestError } from '../api';
+import { count, plural, t } from '../base/l10n';
+import { Latest } from '../base/latest';
+import { messageOf, shorten } from '../base/text';
+import { time } from '../base/format';
+import type { ViewContext } from '../shell/context';
+import { Editor } from './editor';
+import { Grid, type GridSort } from './grid';
+import { numberIn, placeIn, sortedRows, toCsv, toJson, type Roles, type Row } from './rows';
+
+export const PAGE_ROWS = 1000;
+const EXPORT_PAGE_ROWS = 10_000;
+const MOST_EXPORTED = 200_000;
+const CLOCK_MS = 100;
+const KEPT_QUERIES = 50;
+const LONGEST_STATUS = 500;
+
+/** What it needs of its view, of any model. */
+export interface SqlContext extends Pick<ViewContext, 'api' | 'say' | 'openFrame'> {
+  select(allocation: number, moment: number | null): void;
+  lightStacks(stacks: ReadonlySet<number>): void;
+  /** Shows an object of a heap dump. */
+  showObject?(object: number): void;
+}
+
+interface Result {
+  readonly query: string;
+  readonly columns: readonly SqlColumn[];
+  readonly rows: readonly Row[];
+  /** The rows in the order in which they came. */
+  readonly unsorted: readonly Row[];
+  readonly sort: GridSort | null;
+  readonly complete: boolean;
+}
+
+interface Status {
+  readonly text: string;
+  readonly error: boolean;
+}
+
+export class Queries {
+  readonly editor: Editor;
+  readonly grid = new Grid();
+  readonly result = signal<Result | null>(null);
+  readonly status = signal<Status>({ text: '', error: false });
+  readonly examples = signal<SqlSchema['examples']>([]);
+  readonly history = signal<readonly string[]>([]);
+  readonly latest = new Latest();
+  /** How long a query has been running, in microseconds; null for none, or for one that has only begun. */
+  readonly running = signal<number | null>(null);
+  private place = -1;
+  private readonly stopClock: () => void;
+
+  constructor(private readonly context: SqlContext) {
+    const saved = context.api.saved()?.kept?.sql;
+    this.history.value = saved?.history ?? [];
+    const { run, keep: changed, goBack: past, cancel: giveUp } = this;
+    this.editor = new Editor(saved?.query ?? '', { run, changed, past, giveUp });
+    // A quick answer needs no clock.
+    this.stopClock = effect(() => {
+      this.running.value = null;
+      if (!this.latest.asking) return undefined;
+      const start = performance.now();
+      const clock = setInterval(() => {
+        this.running.value = (performance.now() - start) * 1000;
+      }, CLOCK_MS);
+      return () => {
+        clearInterval(clock);
+      };
+    });
+  }
+
+  /** Fetches the examples; the first is where a query will be written. */
+  begin(): void {
+    this.context.api.request('memlens/sqlSchema', {}).answer.then((schema) => {
+      this.editor.learn(schema);
+      this.examples.value = schema.examples;
+      const first = schema.examples[0];
+      // nothing is put where somebody is about to write
+      if (this.editor.value === '' && !this.editor.focused && first) this.editor.value = first.query;
+    }, this.failed);
+  }
+
+  dispose(): void {
+    this.latest.cancel();
+    this.stopClock();
+    this.editor.dispose();
+  }
+
+  readonly post = (message: FromWebviewMessage): void => {
+    this.context.api.post(message);
+  };
+
+  readonly take = (query: string): void => {
+    this.editor.value = query;
+    this.run();
+    this.editor.focus();
+  };
+
+  readonly run = (): void => {
+    const query = this.editor.value;
+    if (query.trim() === '') return;
+    this.history.value = [query, ...this.history.value.filter((each) => each !== query)].slice(
+      0,
+      KEPT_QUERIES,
+    );
+    this.place = 0;
+    this.keep();
+    this.ask(query, 0, null, ({ columns, rows, more }) => {
+      this.show({ query, columns, rows, unsorted: rows, sort: null, complete: !more }, false);
+    });
+  };
+
+  readonly cancel = (): void => {
+    if (!this.latest.asking) return;
+    this.latest.cancel();
+    this.status.value = { text: t('Cancelled'), error: false };
+    this.context.say(t('Query cancelled'));
+  };
+
+  readonly fetchMore = (): void => {
+    const before = this.result.value;
+    if (!before) return;
+    this.ask(before.query, before.rows.length, before.sort, (answer) => {
+      const rows = [...before.rows, ...answer.rows];
+      this.show({ ...before, rows, unsorted: rows, complete: !answer.more }, true);
+    });
+  };
+
+  readonly sortBy = (sort: GridSort): void => {
+    const before = this.result.value;
+    if (!before) return;
+    if (before.complete) {
+      this.show({ ...before, rows: sortedRows(before.unsorted, sort.column, sort.descending), sort }, false);
+      this.grid.focus();
+    } else
+      this.ask(before.query, 0, sort, ({ rows, more }) => {
+        this.show({ ...before, rows, unsorted: rows, sort, complete: !more }, false);
+        this.grid.focus();
+      });
+  };
+
+  /** Shows the rows; `keep` leaves the place where it is. */
+  private show(result: Result, keep: boolean): void {
+    this.result.value = result;
+    this.grid.show(result.columns, result.rows, result.sort, keep);
+  }
+
+  private ask(query: string, offset: number, sort: GridSort | null, use: (answer: SqlAnswer) => void): void {
+    this.latest.ask(
+      this.context.api.request('memlens/sql', { query, offset, limit: PAGE_ROWS, sort }),
+      (answer) => {
+        use(answer);
+        this.reportRows(answer.took_ms * 1000);
+      },
+      this.failed,
+    );
+  }
+
+  private readonly failed = (error: unknown): void => {
+    const problem = error instanceof RequestError ? error.problem : null;
+    const text = `${messageOf(error)} ${problem?.advice ?? ''}`.trim();
+    this.status.value = { text: shorten(text, LONGEST_STATUS), error: true };
+    if (problem?.code === 'sql' && problem.offset !== null) this.editor.pointAt(problem.offset);
+  };
+
+  /** How many rows there are and, where the server was asked for them, how long it took, in microseconds. */
+  private reportRows(took: number | null): void {
+    const result = this.result.value;
+    if (!result || result.columns.length === 0) return;
+    const { length: rows } = result.rows;
+    let text;
+    if (result.complete)
+      text =
+        took === null
+          ? plural(rows, '{0} row', '{0} rows')
+          : plural(rows, '{0} row in {1}', '{0} rows in {1}', time(took));
+    else
+      text =
+        took === null
+          ? t('The first {0} rows', count(rows))
+          : t('The first {0} rows in {1}', count(rows), time(took));
+    this.status.value = { text, error: false };
+  }
+
+  readonly pick = (row: Row, roles: Roles): void => {
+    const allocation = numberIn(row, roles.allocation);
+    const stack = numberIn(row, roles.stack);
+    const object = numberIn(row, roles.object);
+    if (object !== null && this.context.showObject) this.context.showObject(object);
+    else if (allocation !== null) this.context.select(allocation, null);
+    else if (stack !== null) this.context.lightStacks(new Set([stack]));
+  };
+
+  readonly open = (row: Row, roles: Roles, beside: boolean): void => {
+    const place = placeIn(row, roles);
+    if (place) this.context.openFrame({ ...place, kind: 'user', source: 'recorded' }, beside);
+    else this.pick(row, roles);
+  };
+
+  /** Saves all rows of what is shown, those that aren't here fetched page by page. */
+  readonly save = (form: 'csv' | 'json'): void => {
+    const result = this.result.value;
+    if (!result) return;
+    if (result.complete) this.write(form, result.columns, result.rows);
+    else this.collect(form, result, []);
+  };
+
+  private collect(form: 'csv' | 'json', result: Result, before: readonly Row[]): void {
+    const { query, sort, columns } = result;
+    const params = { query, offset: before.length, limit: EXPORT_PAGE_ROWS, sort };
+    this.latest.ask(
+      this.context.api.request('memlens/sql', params),
+      (answer) => {
+        const rows = [...before, ...answer.rows];
+        if (answer.more && rows.length < MOST_EXPORTED) {
+          this.collect(form, result, rows);
+          return;
+        }
+        if (answer.more) this.context.say(t('Only the first {0} rows are saved', count(rows.length)));
+        this.reportRows(null);
+        this.write(form, columns, rows);
+      },
+      this.failed,
+    );
+  }
+
+  private write(form: 'csv' | 'json', columns: readonly SqlColumn[], rows: readonly Row[]): void {
+    const text = form === 'csv' ? toCsv(columns, rows) : toJson(columns, rows);
+    this.context.api.post({ type: 'saveText', form, text });
+  }
+
+  private readonly goBack = (step: -1 | 1): void => {
+    const query = this.history.value[this.place - step];
+    if (query === undefined) return;
+    this.editor.value = query;
+    this.place -= step;
+  };
+
+  private readonly keep = (): void => {
+    this.context.api.keep({ sql: { query: this.editor.value, history: [...this.history.value] } });
+  };
+}

@@ -1,0 +1,413 @@
+// Reserved memory over time, with what was active, allocated and requested under it and the gap in figures beside it.
+
+import { render } from 'preact';
+import type { GapAnswer } from '../../../../extension/shared/protocol.gen';
+import type { TimelineContext } from '../../shell/context';
+import { momentName, momentX } from '../cursors';
+import { gapSentence } from '../gap';
+import { movements, type Movable } from '../gestures';
+import type { Action } from '../../shell/keys';
+import { PointerInput } from '../input/pointer';
+import { drawOverlay } from '../render/overlay';
+import { overlayModel } from '../render/overlay-model';
+import {
+  fromPixelX,
+  fromPixelY,
+  panBy,
+  zoomAt,
+  type Camera,
+  type Extent,
+  type PlotSize,
+} from '../../canvas/camera';
+import { FrameLoop } from '../../canvas/frames';
+import { NO_BACKDROP } from '../scene/backdrop';
+import { showBeside } from '../../widgets/beside';
+import { debounce, element, setLabel } from '../../widgets/dom';
+import { Island } from '../../widgets/island';
+import { bytes } from '../../base/format';
+import { t } from '../../base/l10n';
+import { Latest } from '../../base/latest';
+import type { MakePicture, Picture } from './picture';
+import { columnAt, momentIn, unpackReserved, type ReservedColumns } from './reserved-data';
+import { drawReserved } from './reserved-draw';
+import { Card, Facts, Legend } from './reserved-facts';
+
+const GUTTER = { left: 78, bottom: 22 };
+const AIR = 1.08;
+const STRETCH = 1.5;
+const HOVER_REST_MS = 60;
+const MOST_COLUMNS = 8192;
+
+export const reservedPicture: MakePicture = (context) =>
+  context.info.devices.some(({ events }) => events > 0) ? new ReservedPicture(context) : null;
+
+class ReservedPicture implements Picture, Movable {
+  readonly id = 'reserved';
+  readonly title = t('Reserved');
+  readonly root = element('div', { class: 'reserved' });
+  plotSize: PlotSize = { width: 0, height: 0 };
+  pixelRatio = 1;
+  readonly followsHeight = true;
+  private readonly canvas = element('canvas', { attributes: { 'aria-hidden': 'true' } });
+  private readonly surface = element(
+    'div',
+    {
+      ...{ class: 'plot-surface', tabIndex: 0, role: 'application' },
+      attributes: { 'aria-roledescription': t('reserved memory over time') },
+    },
+    this.canvas,
+  );
+  private readonly overlay = element('canvas', {
+    ...{ class: 'plot-overlay', attributes: { 'aria-hidden': 'true' } },
+  });
+  private readonly tip = element('div', { class: 'tooltip', role: 'tooltip', hidden: true });
+  private readonly area = element(
+    'div',
+    { class: 'plot reserved-plot' },
+    ...[this.surface, this.overlay, this.tip],
+  );
+  private readonly frames = new FrameLoop(() => {
+    this.draw();
+  });
+  private readonly resized = new ResizeObserver(() => {
+    this.measure();
+  });
+  private shown = false;
+  private height: { y0: number; y1: number } = { y0: 0, y1: 1 };
+  /** Where the most was reserved, and the moment that the panes answer for. */
+  private most: GapAnswer | null = null;
+  private at: GapAnswer | null = null;
+  private data: ReservedColumns | null = null;
+  private readonly asked = {
+    columns: new Latest(),
+    most: new Latest(),
+    at: new Latest(),
+    hover: new Latest(),
+  };
+  private drawnKey = '';
+  private cursor: { x: number; y: number } | null = null;
+  private box: { x0: number; y0: number; x1: number; y1: number } | null = null;
+  private readonly askHover = debounce(HOVER_REST_MS, () => {
+    this.fetchHover();
+  });
+
+  constructor(private readonly context: TimelineContext) {
+    this.show();
+    new PointerInput(this.surface, {
+      ...movements(this, (from, to) => {
+        context.cursors.span(from, to);
+      }),
+      hover: (at) => {
+        this.hover(at);
+      },
+      click: ({ x }, { extend }) => {
+        const moment = this.momentAt(this.dataAt(x, 0).x);
+        if (moment === null) return;
+        if (extend) context.cursors.extendTo(moment);
+        else context.cursors.place(moment);
+      },
+      doubleClick: () => undefined,
+    });
+    this.resized.observe(this.area, { box: 'device-pixel-content-box' });
+  }
+
+  update(changes: ReadonlySet<string>): void {
+    this.shown = true;
+    if (changes.has('device')) this.turnTo();
+    else if (changes.has('filter')) this.fetchMost(() => undefined);
+    if (changes.has('cursors') || changes.has('device') || changes.has('filter')) this.fetchAt();
+    if (changes.has('theme')) this.show();
+    this.fetch();
+    this.frames.request();
+  }
+
+  hide(): void {
+    this.shown = false;
+    this.asked.columns.cancel();
+    this.hover(null);
+  }
+
+  focus(): void {
+    this.surface.focus({ preventScroll: true });
+  }
+
+  dispose(): void {
+    this.hide();
+    this.frames.stop();
+    this.resized.disconnect();
+    for (const latest of Object.values(this.asked)) latest.cancel();
+    render(null, this.root);
+  }
+
+  /** What concerns the height, and moments, which only this picture knows while it is shown. */
+  run(action: Action): boolean {
+    const { camera, bounds, context } = this;
+    const middle = { x: (camera.x0 + camera.x1) / 2, y: camera.y0 };
+    const moment = this.momentAt(middle.x);
+    switch (action) {
+      case 'zoomInHeight':
+        this.setHeight(zoomAt(camera, bounds, middle, 1, 1 / STRETCH));
+        return true;
+      case 'zoomOutHeight':
+        this.setHeight(zoomAt(camera, bounds, middle, 1, STRETCH));
+        return true;
+      case 'up':
+        this.setHeight(panBy(camera, bounds, 0, 0.15));
+        return true;
+      case 'down':
+        this.setHeight(panBy(camera, bounds, 0, -0.15));
+        return true;
+      case 'fit':
+        this.setHeight({ y0: 0, y1: bounds.top });
+        return false;
+      case 'cursorHere':
+        if (moment !== null) context.cursors.place(moment);
+        return true;
+      case 'secondCursorHere':
+        if (moment !== null) context.cursors.extendTo(moment);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  // --- where it looks ----------------------------------------------------------------------------------------------
+
+  get camera(): Camera {
+    const { x0, x1 } = this.context.camera;
+    return { x0, x1, ...this.height };
+  }
+
+  get bounds(): Extent {
+    const { bounds } = this.context;
+    const top = Math.max(this.most?.gap.reserved_bytes ?? 1, 1) * AIR;
+    return { ...bounds, top, minHeight: Math.min(bounds.minHeight, top) };
+  }
+
+  dataAt(x: number, y: number): { x: number; y: number } {
+    const { camera, plotSize, pixelRatio } = this;
+    return {
+      x: fromPixelX(camera, plotSize, x * pixelRatio),
+      y: fromPixelY(camera, plotSize, y * pixelRatio),
+    };
+  }
+
+  momentAt(x: number): number | null {
+    return this.data && momentIn(this.data, x);
+  }
+
+  moveTo({ x0, x1, y0, y1 }: Camera, glide: boolean): void {
+    if (y0 !== this.height.y0 || y1 !== this.height.y1) this.setHeight({ y0, y1 });
+    this.context.moveTo(x0, x1, glide);
+  }
+
+  setBox(box: { x0: number; y0: number; x1: number; y1: number } | null): void {
+    this.box = box;
+    this.frames.request();
+  }
+
+  private setHeight({ y0, y1 }: { y0: number; y1: number }): void {
+    this.height = { y0, y1 };
+    this.frames.request();
+  }
+
+  // --- what it asks ------------------------------------------------------------------------------------------------
+
+  private turnTo(): void {
+    this.asked.columns.cancel();
+    this.data = null;
+    this.drawnKey = '';
+    this.most = null;
+    this.fetchMost(() => {
+      this.height = { y0: 0, y1: this.bounds.top };
+      this.frames.request();
+    });
+  }
+
+  private ask(of: 'most' | 'at' | 'hover', moment: number | null, use: (answer: GapAnswer) => void): void {
+    const { api, device, filter } = this.context;
+    this.asked[of].ask(
+      api.request('memlens/gap', { device: device.device, moment, filter }),
+      use,
+      (error) => {
+        this.context.failed(error);
+      },
+    );
+  }
+
+  private fetchMost(known: () => void): void {
+    this.ask('most', null, (answer) => {
+      this.most = answer;
+      known();
+      this.show();
+    });
+  }
+
+  /** The gap at the moment that the panes answer for. */
+  private fetchAt(): void {
+    const { cursors, device, axis } = this.context;
+    const { moment } = cursors;
+    this.ask('at', moment ?? device.peak_moment, (answer) => {
+      this.at = answer;
+      this.show();
+      if (moment !== null)
+        this.context.say(`${t('At {0}.', momentName(answer, axis))} ${gapSentence(answer.gap, this.known)}`);
+    });
+  }
+
+  /** The columns in view; one request at a time, and when it is answered the next if the view has moved on. */
+  private fetch(): void {
+    const { context, plotSize } = this;
+    if (!this.shown || plotSize.width === 0 || context.device.events === 0) return;
+    const { x0, x1 } = context.camera;
+    const params = {
+      device: context.device.device,
+      axis: context.axis,
+      ...{ x0, x1, columns: Math.min(plotSize.width, MOST_COLUMNS), filter: context.filter },
+    };
+    const key = JSON.stringify(params);
+    if (this.asked.columns.asking || key === this.drawnKey) return;
+    this.asked.columns.ask(
+      context.api.request('memlens/reserved', params),
+      (answer) => {
+        this.drawnKey = key;
+        this.data = unpackReserved(answer, params.filter);
+        this.root.dataset['state'] = 'ready';
+        this.show();
+        this.fetch();
+      },
+      (error) => {
+        this.drawnKey = key;
+        context.failed(error);
+      },
+    );
+  }
+
+  /** The file has segments, so what was reserved is known. */
+  private get known(): boolean {
+    return this.data?.known !== false;
+  }
+
+  // --- what it shows -----------------------------------------------------------------------------------------------
+
+  private show(): void {
+    const { at, most, known, context } = this;
+    render(
+      <>
+        <div class="reserved-main">
+          <Legend theme={context.theme} filter={context.filter} known={known} />
+          <Island class="reserved-area" of={this.area} />
+        </div>
+        <aside aria-label={t('What is reserved')}>
+          <div class="reserved-facts">
+            {at && (
+              <Facts
+                answer={at}
+                when={
+                  context.cursors.moment === null
+                    ? t('At the peak')
+                    : t('At {0}', momentName(at, context.axis))
+                }
+                most={most && this.mostText(most)}
+                known={known}
+              />
+            )}
+          </div>
+        </aside>
+      </>,
+      this.root,
+    );
+    setLabel(
+      this.surface,
+      [
+        t('Reserved memory of {0} over time.', context.device.name.toLowerCase()),
+        ...(most ? [t('At most: {0}', gapSentence(most.gap, known))] : []),
+        t('Press m for a cursor, ? for the keys.'),
+      ].join(' '),
+    );
+    this.frames.request();
+  }
+
+  private mostText({ gap }: GapAnswer): string {
+    return this.known
+      ? t('Most reserved {0}', bytes(gap.reserved_bytes))
+      : t('Most active {0}', bytes(gap.reserved_bytes));
+  }
+
+  private measure(): void {
+    const scale = window.devicePixelRatio || 1;
+    const { clientWidth, clientHeight } = this.area;
+    const width = Math.floor((clientWidth - GUTTER.left) * scale);
+    const height = Math.floor((clientHeight - GUTTER.bottom) * scale);
+    if (width < 1 || height < 1) return;
+    this.pixelRatio = scale;
+    this.plotSize = { width, height };
+    for (const [canvas, w, h] of [
+      [this.canvas, width, height],
+      [this.overlay, width + Math.round(GUTTER.left * scale), height + Math.round(GUTTER.bottom * scale)],
+    ] as const) {
+      canvas.width = w;
+      canvas.height = h;
+      canvas.style.width = `${w / scale}px`;
+      canvas.style.height = `${h / scale}px`;
+    }
+    this.surface.style.left = `${GUTTER.left}px`;
+    this.surface.style.width = `${width / scale}px`;
+    this.surface.style.height = `${height / scale}px`;
+    this.fetch();
+    this.frames.request();
+  }
+
+  private draw(): void {
+    const { context, plotSize: plot, camera, most, cursor, box } = this;
+    const picture = this.canvas.getContext('2d');
+    const lines = this.overlay.getContext('2d');
+    if (!this.shown || !picture || !lines || plot.width === 0) return;
+    const { theme, device, axis, bounds } = context;
+    if (this.data) drawReserved(picture, { data: this.data, camera, plot, theme });
+    else picture.clearRect(0, 0, plot.width, plot.height);
+    const model = overlayModel(
+      {
+        ...{ camera, plot, scale: this.pixelRatio, gutter: GUTTER, device, axis, theme, cursor, box },
+        ...{ palette: context.palette, highlight: context.highlight, picture: null, labels: [] },
+        ...{ stacked: false, figures: null, selectedRects: [], selectedLife: null },
+        ...{ flags: context.flags.of(device.device, axis), backdrop: NO_BACKDROP },
+        marks: context.cursors.marks(axis, bounds.x0),
+      },
+      () => [],
+    );
+    const peak = most && {
+      x: momentX(most, axis, bounds.x0),
+      bytes: most.gap.reserved_bytes,
+      text: this.mostText(most),
+    };
+    drawOverlay(lines, { ...model, peak });
+  }
+
+  // --- the pointer -------------------------------------------------------------------------------------------------
+
+  private hover(at: { x: number; y: number } | null): void {
+    this.cursor = at;
+    this.frames.request();
+    if (at && this.data) {
+      this.askHover();
+      return;
+    }
+    this.askHover.cancel();
+    this.asked.hover.cancel();
+    this.tip.hidden = true;
+  }
+
+  private fetchHover(): void {
+    const { cursor, data } = this;
+    if (!cursor || !data || !this.shown) return;
+    const column = columnAt(data, this.dataAt(cursor.x, 0).x);
+    this.ask('hover', data.last[column] ?? 0, (answer) => {
+      if (this.cursor !== cursor) return;
+      const at = momentName(answer, this.context.axis);
+      render(<Card answer={answer} at={at} data={data} column={column} />, this.tip);
+      const { clientWidth: width, clientHeight: height } = this.area;
+      showBeside(this.tip, { x: cursor.x + GUTTER.left, y: cursor.y }, { width, height });
+    });
+  }
+}
