@@ -4,6 +4,7 @@ import { drawn } from './support/dom';
 import { assertTranslated } from './support/pseudo';
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
+import { signal } from '@preact/signals';
 import { render } from 'preact';
 import type { HeapSelection } from '../../extension/shared/messages';
 import type {
@@ -148,7 +149,7 @@ test('the overview, and the details of an object', async () => {
   };
   const context = contextWith({ 'memlens/heapObject': found, 'memlens/heapOverview': OVERVIEW });
   const inspector = new Inspector(context, () => undefined);
-  const overview = new Overview(context.api, { choose: never, failed: never });
+  const overview = new Overview(context.api, signal(null), { choose: never, failed: never });
   document.body.append(inspector.root, overview.root);
   inspector.show({ is: 'object', object: 1 });
   await drawn();

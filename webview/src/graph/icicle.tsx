@@ -1,11 +1,10 @@
 // The dominator tree grouped by type, drawn: a box for each group, below what holds it and as wide as what it retains.
 
-import { signal, type ReadonlySignal } from '@preact/signals';
+import { signal } from '@preact/signals';
 import { render, type VNode } from 'preact';
 import type { FlameName } from '../../../extension/shared/protocol.gen';
 import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from '../flame/boxes';
 import { WHOLE, zoomed, type FlameCamera } from '../flame/camera';
-import { sampleColours } from '../flame/colours';
 import { FlameCrumbs } from '../flame/crumbs';
 import { FlameHover, type Hovered } from '../flame/hover';
 import { listenToPointer } from '../flame/input';
@@ -17,7 +16,6 @@ import { MORE } from '../../../extension/shared/flame-geometry';
 import { svgTheme, type AskedSvg } from '../shell/export';
 import { copyItems } from '../widgets/copy';
 import { openMenu } from '../widgets/menu';
-import { css } from '../canvas/colour';
 import type { Theme } from '../canvas/theme';
 import { Sunburst } from './sunburst';
 import { element } from '../widgets/dom';
@@ -40,7 +38,8 @@ export class Icicle {
   private readonly crumbs: FlameCrumbs;
 
   private readonly rings = signal(false);
-  private readonly theme = signal<Theme | null>(null);
+  /** How it is drawn; null until it is. */
+  readonly look = signal<Theme | null>(null);
 
   constructor(private readonly context: GraphContext) {
     const places = new Places(() => false);
@@ -161,25 +160,22 @@ export class Icicle {
         <Island class="flame-part" of={this.plot.root} />
         <Island class="flame-part" of={this.sunburst.root} />
       </div>
-      <div class="icicle-corner">
-        <Colours theme={this.theme} />
-        <button
-          type="button"
-          class={`text-button sunburst-toggle${this.rings.value ? ' on' : ''}`}
-          title={t('Show the boxes as rings, too')}
-          aria-pressed={this.rings.value}
-          onClick={() => {
-            this.showSunburst(!this.rings.value);
-          }}
-        >
-          {t('Sunburst')}
-        </button>
-      </div>
+      <button
+        type="button"
+        class={`text-button sunburst-toggle${this.rings.value ? ' on' : ''}`}
+        title={t('Show the boxes as rings, too')}
+        aria-pressed={this.rings.value}
+        onClick={() => {
+          this.showSunburst(!this.rings.value);
+        }}
+      >
+        {t('Sunburst')}
+      </button>
     </>
   );
 
   setTheme(): void {
-    this.theme.value = this.context.theme;
+    this.look.value = this.context.theme;
     this.plot.setTheme(this.context.theme);
     this.sunburst.setTheme(this.context.theme);
   }
@@ -362,28 +358,6 @@ export class Icicle {
     const name = facts.node === 0 ? t('All') : known ? shorten(nameText(known), 100) : '';
     if (!facts.more) this.context.say(t('{0}: {1} retained', name, bytes(facts.value)));
   }
-}
-
-/** What the colours of the boxes and the rings mean. */
-function Colours({ theme }: { readonly theme: ReadonlySignal<Theme | null> }): VNode | null {
-  const look = theme.value;
-  if (!look) return null;
-  const parts = [
-    ['user', t('Program')],
-    ['library', t('Platform, by package')],
-  ] as const;
-  return (
-    <ul class="icicle-colours" aria-label={t('Colours')}>
-      {parts.map(([of, text]) => (
-        <li key={of}>
-          {sampleColours(of, look).map((colour, i) => (
-            <span key={i} class="swatch" aria-hidden="true" style={{ background: css(colour) }} />
-          ))}
-          {text}
-        </li>
-      ))}
-    </ul>
-  );
 }
 
 function rootName(type: string): FlameName {
