@@ -81,6 +81,7 @@ function Strip({
           {t('{0} unreachable', share(lost, whole))}
         </span>
       )}
+      <Colours theme={look} />
       <Parts label={t('Kinds')} rows={found.kinds} whole={whole} />
       {found.spaces.length > 0 && <Parts label={t('Heaps')} rows={found.spaces} whole={whole} />}
       {found.flags.map(({ name, objects, shallow_bytes: shallow }) => (
@@ -92,7 +93,6 @@ function Strip({
           {visible(`${name} ${bytes(shallow)}`)}
         </span>
       ))}
-      <Colours theme={look} />
     </>
   );
 }
