@@ -2,8 +2,10 @@
 
 import itertools
 import random
+import re
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from tests.python.heap_files import heap_of, small_heap
 from tests.python.lsp_client import LspClient, RpcError
 
 from memlens.errors import BadRequestError
+from memlens.export.pictures.sunburst import sunburst
 from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
@@ -33,6 +36,7 @@ from memlens.views.graph.rows import type_names
 pytest_plugins = ("tests.python.server_fixtures",)
 
 JAVA = DATA / "heap" / "hprof" / "mat_oracle_jdk8_05_x64.hprof.zst"
+SVG = "{http://www.w3.org/2000/svg}"
 has_java = pytest.mark.skipif(not JAVA.is_file(), reason="needs a real heap dump")
 
 Opened = Callable[[Path], Snapshot]
@@ -233,6 +237,24 @@ def _without(graph: SmallGraph, sources: Collection[int], targets: Collection[in
         for source, each in enumerate(graph.edges)
     ]
     return sum(graph.shallow[item] for item in graph.reached([0]) - graph._replace(edges=edges).reached([0]))
+
+
+def test_rings_in_a_file_have_their_names_along_them(opened: Opened, tmp_path: Path) -> None:
+    heap = small_heap()
+    for number in range(2):
+        large = heap.node("object", "Map<a & b>", 900)
+        heap.edge(3, "property", f"large{number}", large)
+    path = tmp_path / "rings.heapsnapshot"
+    path.write_bytes(heap.data())
+    picture = ET.fromstring(sunburst(dominator_tree(opened(path)), "Rings").document("light"))
+    lines = {each.get("id"): each.get("d", "") for each in picture.iter(f"{SVG}path") if each.get("id")}
+    named = {each.text: lines[each.get("href", "")[1:]] for each in picture.iter(f"{SVG}textPath")}
+    assert {"Map<a & b>", "Value"} <= set(named)
+    assert "onTick" not in named, "its arc is shorter than its name"
+    for line in named.values():
+        numbers = [float(number) for number in re.findall(r"[\d.]+", line)]
+        start, is_large, end = numbers[0], numbers[5], numbers[7]
+        assert is_large or start < end + 0.01, "no name is upside down"
 
 
 @pytest.mark.parametrize("seed", range(12))

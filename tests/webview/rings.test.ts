@@ -6,7 +6,7 @@ import { WHOLE, type FlameCamera } from '../../webview/src/flame/camera';
 import { angleOf, arcOf, arcsOf, ringBoxAt, ringsOf } from '../../webview/src/graph/rings';
 import { restoreGraph } from '../../webview/src/graph/state';
 import { pointsOf } from '../../webview/src/graph/series';
-import { shortType } from '../../webview/src/graph/words';
+import { idText, setIds, shortType } from '../../webview/src/graph/words';
 
 const TURN = 2 * Math.PI;
 
@@ -74,6 +74,12 @@ test('the middle is what fills the view, and the first ring what that holds', ()
   assert.equal(zoomed.centre, 6);
 });
 
+test('there are as many rings as have something in view', () => {
+  const g = tree();
+  const rings = (x0: number, x1: number): number => ringsOf(g, { x0, x1, top: 0 }, 400, 300).rings;
+  assert.deepEqual([rings(0, 1), rings(0, 0.5), rings(0, 0.2), rings(0.5, 1)], [3, 2, 1, 1]);
+});
+
 test('a point is on the arc that is drawn there', () => {
   const g = tree();
   for (const camera of ZOOMS) {
@@ -122,4 +128,13 @@ test('types are short where there is no room', () => {
   assert.equal(shortType('java.util.HashMap$Node[]'), 'HashMap$Node[]');
   assert.equal(shortType('(array)'), '(array)');
   assert.equal(shortType('Shop.Session (App.dll)'), 'Session');
+});
+
+test('ids are written as those of the findings are: numbers of V8, addresses of others', () => {
+  const texts = ['v8', 'hprof'].map((kind) => {
+    setIds({ kind });
+    return idText({ id: 0xd6000b00, object: 3 });
+  });
+  assert.deepEqual(texts, ['@3590327040', '@0xd6000b00']);
+  assert.equal(idText({ id: 2 ** 60, object: 3 }), '#3');
 });

@@ -47,6 +47,12 @@ function colourOfBox(kind: number, packageNumber: number, name: number, theme: T
   return mix(theme.background, theme.foreground, 0.3);
 }
 
+/** Colours of the user's code, or of libraries, as they are drawn: a few of them. */
+export function sampleColours(of: 'user' | 'library', theme: Theme): readonly Rgb[] {
+  const kind = of === 'user' ? KIND_USER : KIND_LIBRARY;
+  return [0, 1, 2, 3].map((number) => colourOfBox(kind, number, number, theme));
+}
+
 /** From little (near the background) to all of it. */
 function colourOfShare(share: number, theme: Theme): Rgb {
   const [most] = LIGHTNESS[theme.kind];

@@ -37,7 +37,7 @@ export type CompareNode =
   | { readonly is: 'path'; readonly row: GrownPath }
   | { readonly is: 'series'; readonly row: SeriesType };
 
-const NAME_PX = 150;
+const NAME_PX = 130;
 const FIGURE_PX = 80;
 
 function columnsOf(form: CompareForm, byId: boolean, dumps: number): readonly HeapColumn<Order>[] {
@@ -51,11 +51,11 @@ function columnsOf(form: CompareForm, byId: boolean, dumps: number): readonly He
       return [
         nameColumn(t('Type'), t('Sort by name'), NAME_PX, 'name'),
         figure(t('Instances'), t('How many objects after'), null, 78),
-        figure(t('± Instances'), t('The difference'), 'count', 98),
+        figure(t('± Instances'), t('The difference'), 'count', 108),
         ...(byId
           ? [
-              figure(t('New'), t('Objects that only the later dump has'), 'new', 58),
-              figure(t('Gone'), t('Objects that only the earlier dump has'), 'gone', 58),
+              figure(t('New'), t('Objects that only the later dump has'), 'new', 66),
+              figure(t('Gone'), t('Objects that only the earlier dump has'), 'gone', 66),
             ]
           : []),
         figure(t('± Shallow'), t('{0}: the difference', shallowTitle()), 'shallow', 104),
@@ -75,7 +75,7 @@ function columnsOf(form: CompareForm, byId: boolean, dumps: number): readonly He
       return [
         nameColumn(t('Held by › type'), t('The dominator tree by type, from the root down'), NAME_PX),
         figure(t('Objects'), t('How many of them after')),
-        figure(t('± Objects'), t('The difference')),
+        figure(t('± Objects'), t('The difference'), null, 108),
         after,
         growth(null),
       ];

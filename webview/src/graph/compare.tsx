@@ -36,7 +36,7 @@ export class ComparePane implements Pane {
   readonly usesSet = false;
   readonly root = element('section', { class: 'compare heap-compare' });
   readonly bar = element('div', {
-    ...{ class: 'compare-controls', role: 'toolbar' },
+    ...{ class: 'compare-controls heap-compare-controls', role: 'toolbar' },
     attributes: { 'aria-label': t('Comparison') },
   });
   readonly series: SeriesPart;
@@ -374,7 +374,9 @@ function emptyWords(form: CompareForm, byId: boolean): string {
       return byId
         ? t('Nothing that both dumps have holds new objects.')
         : t('Which objects are new isn’t known, as ids don’t last in these dumps: see the paths.');
-    default:
+    case 'paths':
+      return t('Nothing grew here.');
+    case 'types':
       return t('Nothing differs here.');
   }
 }

@@ -16,6 +16,7 @@ import { MORE } from '../../../extension/shared/flame-geometry';
 import { svgTheme, type AskedSvg } from '../shell/export';
 import { copyItems } from '../widgets/copy';
 import { openMenu } from '../widgets/menu';
+import type { Theme } from '../canvas/theme';
 import { Sunburst } from './sunburst';
 import { element } from '../widgets/dom';
 import { Island } from '../widgets/island';
@@ -37,6 +38,8 @@ export class Icicle {
   private readonly crumbs: FlameCrumbs;
 
   private readonly rings = signal(false);
+  /** How it is drawn; null until it is. */
+  readonly look = signal<Theme | null>(null);
 
   constructor(private readonly context: GraphContext) {
     const places = new Places(() => false);
@@ -172,6 +175,7 @@ export class Icicle {
   );
 
   setTheme(): void {
+    this.look.value = this.context.theme;
     this.plot.setTheme(this.context.theme);
     this.sunburst.setTheme(this.context.theme);
   }

@@ -1,9 +1,12 @@
 // The heap as a whole in one row: how much, what no root reaches, and what it consists of.
 
-import { signal } from '@preact/signals';
+import { signal, type ReadonlySignal } from '@preact/signals';
 import { render, type VNode } from 'preact';
 import type { HeapOverviewAnswer, ShareRow } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
+import { css } from '../canvas/colour';
+import type { Theme } from '../canvas/theme';
+import { sampleColours } from '../flame/colours';
 import { exactly } from '../shell/filter-terms';
 import { openMenuAt, type MenuEntry } from '../widgets/menu';
 import { Phrase } from '../widgets/phrase';
@@ -24,10 +27,11 @@ export class Overview {
   readonly root = document.createElement('section');
   private readonly answer = signal<HeapOverviewAnswer | null>(null);
 
-  constructor(api: Api, events: OverviewEvents) {
+  /** `look` is how the picture below is drawn, whose colours are explained. */
+  constructor(api: Api, look: ReadonlySignal<Theme | null>, events: OverviewEvents) {
     this.root.className = 'heap-overview';
     this.root.setAttribute('aria-label', t('The heap as a whole'));
-    render(<Strip answer={this.answer} choose={events.choose} />, this.root);
+    render(<Strip answer={this.answer} look={look} choose={events.choose} />, this.root);
     api.request('memlens/heapOverview', {}).answer.then((found) => {
       this.answer.value = found;
     }, events.failed);
@@ -40,9 +44,11 @@ export class Overview {
 
 function Strip({
   answer,
+  look,
   choose,
 }: {
   readonly answer: { readonly value: HeapOverviewAnswer | null };
+  readonly look: ReadonlySignal<Theme | null>;
   readonly choose: (filter: string) => void;
 }): VNode {
   const found = answer.value;
@@ -75,6 +81,7 @@ function Strip({
           {t('{0} unreachable', share(lost, whole))}
         </span>
       )}
+      <Colours theme={look} />
       <Parts label={t('Kinds')} rows={found.kinds} whole={whole} />
       {found.spaces.length > 0 && <Parts label={t('Heaps')} rows={found.spaces} whole={whole} />}
       {found.flags.map(({ name, objects, shallow_bytes: shallow }) => (
@@ -106,6 +113,28 @@ function entriesOf(found: HeapOverviewAnswer, choose: (filter: string) => void):
     ...found.kinds.map(({ name, shallow_bytes: shallow }) => entry(name, shallow, `kind:${exactly(name)}`)),
     ...(states.length > 0 ? [null, ...states] : []),
   ];
+}
+
+/** What the colours of the boxes and the rings mean. */
+function Colours({ theme }: { readonly theme: ReadonlySignal<Theme | null> }): VNode | null {
+  const look = theme.value;
+  if (!look) return null;
+  const parts = [
+    ['user', t('Program')],
+    ['library', t('Platform, by package')],
+  ] as const;
+  return (
+    <ul class="heap-colours" aria-label={t('Colours')}>
+      {parts.map(([of, text]) => (
+        <li key={of}>
+          {sampleColours(of, look).map((colour, i) => (
+            <span key={i} class="swatch" aria-hidden="true" style={{ background: css(colour) }} />
+          ))}
+          {text}
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 function Parts({

@@ -67,7 +67,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
     frame.set({ panelOpen: false });
     icicle.focus();
   });
-  const overview = new Overview(api, {
+  const overview = new Overview(api, icicle.look, {
     choose: (text) => {
       owner.list(text);
     },

@@ -28,7 +28,7 @@ import type { MenuEntry } from '../widgets/menu';
 import { sameSelection } from './context';
 import { makeParts, type GraphParts, type PartsOwner } from './parts';
 import { restoreGraph } from './state';
-import { objectsText, referencesText } from './words';
+import { objectsText, referencesText, setIds } from './words';
 
 export class GraphView implements PartsOwner {
   filter = '';
@@ -54,6 +54,7 @@ export class GraphView implements PartsOwner {
   ) {
     const saved = api.saved();
     const state = hostState ?? saved?.view ?? null;
+    setIds(info);
     this.state = restoreGraph(info, state?.graph ?? null);
     this.compare = new Compare(
       api,

@@ -1,7 +1,7 @@
 // Objects of a heap dump in words, and as cells of its tables.
 
 import type { VNode } from 'preact';
-import type { ObjectRow, TypeRow } from '../../../extension/shared/protocol.gen';
+import type { GraphInfo, ObjectRow, TypeRow } from '../../../extension/shared/protocol.gen';
 import type { CopiedCell, CopiedPlace } from '../widgets/copy';
 import type { GridCell } from '../widgets/tree-grid';
 import { bytes, count, exactBytes } from '../base/format';
@@ -32,10 +32,18 @@ export function objectText(row: Pick<ObjectRow, 'type' | 'name' | 'id' | 'object
   return visible(name === '' ? text : `${text} ${JSON.stringify(name)}`);
 }
 
+/** Whether the ids of the dump that is shown are addresses. */
+let addresses = false;
+
+/** Says which kind of dump is shown: V8's ids are numbers, those of all others are addresses. */
+export function setIds({ kind }: Pick<GraphInfo, 'kind'>): void {
+  addresses = kind !== 'v8';
+}
+
 /** The file's own id, as it writes it; of what a number here can't hold the object's place in the file. */
 export function idText({ id, object }: Pick<ObjectRow, 'id' | 'object'>): string {
   if (!Number.isSafeInteger(id)) return `#${object}`;
-  return id > 0xffff_ffff ? `@0x${id.toString(16)}` : `@${id}`;
+  return addresses ? `@0x${id.toString(16)}` : `@${id}`;
 }
 
 export function objectsText(objects: number): string {

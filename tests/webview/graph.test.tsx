@@ -1,0 +1,207 @@
+// A heap dump's tables, details and chart, and a fleet's words: no text is left in English, and what is copied is exact.
+
+import { drawn } from './support/dom';
+import { assertTranslated } from './support/pseudo';
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+import { signal } from '@preact/signals';
+import { render } from 'preact';
+import type { HeapSelection } from '../../extension/shared/messages';
+import type {
+  ComparedType,
+  GraphInfo,
+  HeapOverviewAnswer,
+  HeapSeries,
+  ObjectAnswer,
+  ObjectRow,
+  PathsAnswer,
+  TypeRow,
+} from '../../extension/shared/protocol.gen';
+import type { Api } from '../../webview/src/api';
+import type { Compare } from '../../webview/src/compare/comparison';
+import { ComparePane } from '../../webview/src/graph/compare';
+import type { GraphContext } from '../../webview/src/graph/context';
+import { dominatorsPane } from '../../webview/src/graph/dominators';
+import { Inspector } from '../../webview/src/graph/inspector';
+import { Overview } from '../../webview/src/graph/overview';
+import { withoutSameEnd } from '../../webview/src/graph/series';
+import { restoreGraph } from '../../webview/src/graph/state';
+import { typesPane } from '../../webview/src/graph/types';
+import { whyPane } from '../../webview/src/graph/why';
+import { EVERYTHING } from '../../webview/src/shell/context';
+import type { Pane } from '../../webview/src/shell/pane';
+
+afterEach(() => {
+  document.body.replaceChildren();
+});
+
+/** For what must not happen. */
+const never = (): never => assert.fail('It was called.');
+const MIB = 2 ** 20;
+const INFO = {
+  ...{ model: 'graph', path: '/δ/σ', file_bytes: 9, objects: 9, types: 2, compact_nodes: 3 },
+  shallow_bytes: 4 * MIB,
+} as GraphInfo;
+
+const row = (object: number, more: Partial<ObjectRow> = {}): ObjectRow => ({
+  ...{ object, id: object, type: 'Σ.Δ', name: 'Ω', shallow_bytes: 40, retained_bytes: MIB + 1 },
+  ...{ dominator: 0, distance: 3, flags: ['φ'], space: 'χ', file: '/σ/μ.π', line: 8, ...more },
+});
+const TYPE: TypeRow = {
+  ...{ number: 1, type: 'Σ.Δ', kind: 'κ', count: 1234, shallow_bytes: 40, retained_bytes: MIB + 1 },
+  ...{ file: null, line: null, estimated_count: null, estimated_shallow_bytes: null },
+};
+
+/** A view whose server has one answer for each question; `did` is what it was asked to copy or to select. */
+function contextWith(
+  answers: Readonly<Record<string, unknown>>,
+  selection: HeapSelection | null = null,
+): GraphContext & { readonly did: unknown[] } {
+  const did: unknown[] = [];
+  const api = {
+    request: (method: string) => ({
+      answer: method in answers ? Promise.resolve(answers[method]) : assert.fail(method),
+      cancel: () => undefined,
+    }),
+    post: () => undefined,
+  } as unknown as Api;
+  return {
+    ...{ api, info: INFO, filter: '', did },
+    state: { ...restoreGraph(INFO, null), selection },
+    copy: (text: string) => did.push(text),
+    select: (selected: unknown) => did.push(selected),
+    say: () => undefined,
+    failed: (error: unknown) => {
+      throw error;
+    },
+  } as unknown as GraphContext & { readonly did: unknown[] };
+}
+
+async function shown(pane: Pane): Promise<HTMLElement> {
+  const host = document.createElement('div');
+  host.append(pane.root, pane.bar ?? '');
+  document.body.append(host);
+  // a DOM without layout has no height to draw rows in
+  for (const grid of host.querySelectorAll('.grid'))
+    Object.defineProperty(grid, 'clientHeight', { value: 220 });
+  pane.update(new Set(EVERYTHING));
+  await drawn();
+  assertTranslated(host, pane.id);
+  return host;
+}
+
+const OVERVIEW: HeapOverviewAnswer = {
+  ...{ objects: 9, shallow_bytes: 4 * MIB, unreachable_objects: 1, unreachable_bytes: MIB },
+  ...{ kinds: [{ name: 'κ', objects: 2, shallow_bytes: MIB }], spaces: [], roots: [], flags: [] },
+  strengths: ['strong', 'weak', 'ephemeron'],
+};
+
+test('types: what is copied of the table has exact figures, and a row leads to its type', async () => {
+  const context = contextWith({ 'memlens/heapTypes': { rows: [TYPE, { ...TYPE, number: 2 }], total: 2 } });
+  const pane = typesPane(context);
+  const host = await shown(pane);
+  host.querySelector<HTMLElement>('.grid-row')?.click();
+  assert.deepEqual(context.did.pop(), { is: 'type', kind: 1 });
+  host.querySelector<HTMLElement>('.heap-bar .icon-button')?.click();
+  const lines = String(context.did.pop()).split('\n');
+  assert.deepEqual(lines[1]?.split('\t'), ['Σ.Δ', '1,234', '40 B', '1.00 MiB', '25.0%']);
+  pane.dispose?.();
+});
+
+test('a table without rows says so, and dominators are words of any language', async () => {
+  const none = contextWith({ 'memlens/heapDominated': { rows: [], total: 0 } });
+  const empty = await shown(dominatorsPane(none));
+  assert.equal(empty.querySelector<HTMLElement>('.heap-none')?.hidden, false);
+  const lost = row(1, { distance: null });
+  const host = await shown(
+    dominatorsPane(contextWith({ 'memlens/heapDominated': { rows: [lost], total: 2 } })),
+  );
+  assert.equal(host.querySelectorAll('.grid-row').length, 2, 'one, and one more to be fetched');
+});
+
+test('why something is alive: the chain of an object, and the switches that its dump has', async () => {
+  const paths: PathsAnswer = {
+    object: row(2),
+    paths: [
+      {
+        ...{ root: row(1), length: 1, left_out: 0 },
+        roots: [{ kind: 'ρ', detail: 'τ', file: null, line: null }],
+        steps: [{ kind: 'κ', name: 'ν', object: row(2), strength: 'strong', freed_bytes: MIB }],
+      },
+    ],
+    complete: false,
+  };
+  const answers = { 'memlens/heapPaths': paths, 'memlens/heapOverview': OVERVIEW };
+  const host = await shown(whyPane(contextWith(answers, { is: 'object', object: 2 })));
+  assert.equal(host.querySelectorAll('.heap-chain li').length, 2);
+  assert.equal(host.querySelectorAll('.heap-switch').length, 2);
+  const nothing = await shown(whyPane(contextWith(answers)));
+  assert.equal(nothing.querySelectorAll('.heap-switch').length, 0, 'nothing is explained');
+});
+
+test('the overview, and the details of an object', async () => {
+  const found: ObjectAnswer = {
+    ...{ object: row(1), dominator: null, dominated: [row(2)], dominated_total: 3 },
+    roots: [{ kind: 'ρ', detail: '', file: '/σ/μ.π', line: 2 }],
+    fields: [{ name: 'ν', kind: 'κ', value: 'υ' }],
+    references: [{ kind: 'κ', name: 'ν', object: row(1), strength: 'strong' }],
+    ...{ references_total: 1, referrers: [], referrers_total: 0, allocated: [] },
+  };
+  const context = contextWith({ 'memlens/heapObject': found, 'memlens/heapOverview': OVERVIEW });
+  const inspector = new Inspector(context, () => undefined);
+  const overview = new Overview(context.api, signal(null), { choose: never, failed: never });
+  document.body.append(inspector.root, overview.root);
+  inspector.show({ is: 'object', object: 1 });
+  await drawn();
+  assertTranslated(inspector.root, 'details');
+  assertTranslated(overview.root, 'overview');
+  inspector.dispose();
+  overview.dispose();
+});
+
+test('a comparison: its rows by type, and a series of dumps as lines with a legend', async () => {
+  const compared: ComparedType = {
+    ...{ type: 'Σ', before_number: 0, after_number: 1, before_count: 1, after_count: 3, new: 2, gone: 0 },
+    ...{ before_shallow_bytes: 1, after_shallow_bytes: 9, before_retained_bytes: MIB },
+    after_retained_bytes: 3 * MIB,
+  };
+  const side = { objects: 1, shallow_bytes: 4, reachable_bytes: 4, only_objects: 1, only_bytes: 4 };
+  const series: HeapSeries = {
+    ...{ objects: [1, 2], shallow_bytes: [MIB, 2 * MIB], types_total: 1 },
+    types: [
+      { type: 'Σ', counts: [1, 2], shallow_bytes: [1, 2], retained_bytes: [MIB, 2 * MIB], grows: true },
+    ],
+  };
+  const context = contextWith({
+    'memlens/compareHeaps': { before: side, after: side, matched: 'id', holders: [], paths: [] },
+    'memlens/compareHeapTypes': { rows: [compared, { ...compared, type: 'Δ' }], total: 2 },
+    'memlens/heapSeries': series,
+  });
+  const compare = {
+    ...{ ownName: 'α', unlike: null, settings: { otherFirst: true }, open: null },
+    other: { is: 'open', uri: 'file:///β', name: 'β', orderedBy: 'modified', older: true, itself: false },
+  } as unknown as Compare;
+  const pane = new ComparePane(context, compare);
+  const host = await shown(pane);
+  assert.match(host.querySelector('.grid-row')?.textContent ?? '', /Σ3▲ \+220/);
+  pane.series.receive(
+    (['α.δ', 'β.δ'] as const).map((name, at) => ({
+      ...{ is: at === 0 ? 'own' : 'open', uri: name, name, writtenMs: at, message: '' },
+    })),
+  );
+  await drawn();
+  assertTranslated(host, 'series');
+  assert.equal(host.querySelectorAll('.series-line circle').length, 2);
+  assert.equal(host.querySelectorAll('.series-legend li').length, 1);
+  host.querySelector<HTMLElement>('.grid-row')?.click();
+  await drawn();
+  assert.ok(host.querySelector('.series-line.marked'));
+  pane.dispose();
+  render(null, document.body);
+});
+
+test('dumps are called without the extension that all of them have', () => {
+  assert.deepEqual(withoutSameEnd(['a.hprof.zst', 'b.2.hprof.zst']), ['a', 'b.2']);
+  assert.deepEqual(withoutSameEnd(['a.1', 'b.1']), ['a.1', 'b.1']);
+  assert.deepEqual(withoutSameEnd(['a.hprof', 'b.gcdump']), ['a.hprof', 'b.gcdump']);
+});
