@@ -1,7 +1,7 @@
 // Writes what translators start from: l10n/bundle.l10n.json with every text of extension/src and webview/src,
 // and a pseudo-language (qps-ploc) of it and of package.nls.json, in which a text that isn't translated stands out. `--check` compares
 // instead, and looks whether package.json names only texts that package.nls.json has, and all of them, and whether the page
-// has texts that can't be translated; `--texts PATH…` lists those of some files or folders.
+// has texts that can't be translated.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import ts from 'typescript';
@@ -13,23 +13,6 @@ const BUNDLE = 'l10n/bundle.l10n.json';
 const TEXTS = 'package.nls.json';
 const MANIFEST = 'package.json';
 const PSEUDO = 'qps-ploc';
-
-/** Folders and files of the page all of whose texts can be translated. */
-const TRANSLATED = [
-  'webview/src/api',
-  'webview/src/app',
-  'webview/src/base',
-  'webview/src/canvas',
-  'webview/src/flame',
-  'webview/src/live-set',
-  'webview/src/main',
-  'webview/src/profile',
-  'webview/src/shell',
-  'webview/src/sql',
-  'webview/src/timeline',
-  'webview/src/unpacking',
-  'webview/src/widgets',
-];
 
 /** The keys of package.json whose texts people read. */
 const READ_KEYS = new Set(['title', 'description', 'markdownDescription', 'displayName', 'altText']);
@@ -128,22 +111,7 @@ function made() {
   };
 }
 
-const pageFiles = (paths) =>
-  filesUnder('webview/src', ['.ts', '.tsx']).filter((file) =>
-    paths.some(
-      (each) => file.replace(/\.tsx?$/, '') === each.replace(/\.tsx?$/, '') || file.startsWith(`${each}/`),
-    ),
-  );
-
 main(async () => {
-  if (process.argv[2] === '--texts') {
-    const paths = process.argv.slice(3);
-    const found = pageFiles(paths.length > 0 ? paths : ['webview/src']).flatMap((file) =>
-      untranslated(file, read(file)),
-    );
-    console.log([...found, `${found.length} texts that can't be translated`].join('\n'));
-    return;
-  }
   const problems = manifestProblems(JSON.parse(read(MANIFEST)), JSON.parse(read(TEXTS)));
   const checking = process.argv.includes('--check');
   for (const [file, content] of Object.entries(made())) {
@@ -156,7 +124,9 @@ main(async () => {
     }
   }
   if (checking)
-    for (const text of pageFiles(TRANSLATED).flatMap((file) => untranslated(file, read(file))))
+    for (const text of filesUnder('webview/src', ['.ts', '.tsx']).flatMap((file) =>
+      untranslated(file, read(file)),
+    ))
       problems.push(`${text} can't be translated: it doesn't come through t or plural.`);
   if (problems.length > 0) throw new UserError(problems.join('\n'));
 });

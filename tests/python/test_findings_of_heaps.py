@@ -23,7 +23,7 @@ from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import TextPart, plain_text
 from memlens.views.findings.filtering import add_finding_term
 from memlens.views.graph import filters
-from memlens.views.graph.reach import entries, followed, holders
+from memlens.views.graph.reach import followed, holders
 from memlens.views.sql.query import SqlSession
 
 REAL = [
@@ -119,9 +119,9 @@ def check_filters(snapshot: Snapshot) -> int:
             elif kind == "shallow":
                 assert 0 < amount <= shallow
             elif rule not in _OF_PARTS:
-                # what one object retains is what it dominates, and V8's named roots don't count there
-                begin = holders(snapshot) if rule == "retains_most" else entries(snapshot)
-                assert freed_without(snapshot, members, begin.tolist()) == amount, each.finding.text
+                # V8's named roots hold nothing, neither for an object nor for a set
+                begin = holders(snapshot).tolist()
+                assert freed_without(snapshot, members, begin) == amount, each.finding.text
             else:
                 assert 0 < amount <= sum(int(snapshot.objects.retained[number]) for number in members)
             checked += 1

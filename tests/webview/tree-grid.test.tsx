@@ -1,9 +1,8 @@
-// The tree table: what has the focus keeps it, keys walk through it, and cells are components, names or elements.
+// The tree table: what has the focus keeps it, keys walk through it.
 
 import { drawn, press } from './support/dom';
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { element } from '../../webview/src/widgets/dom';
 import { TreeGrid, type GridColumn, type GridRow } from '../../webview/src/widgets/tree-grid';
 
 afterEach(() => {
@@ -34,7 +33,7 @@ function made(items: Item[]): { grid: TreeGrid; did: string[] } {
         ...{ id: name, level, open, place: index + 1, of: items.length, selected: false, class: 'thing' },
         cells: [
           [<bdi class="code">{name}</bdi>, 'a\u202eb'],
-          index === 1 ? [element('span', { class: 'made' }, '2 B')] : ['1 B'],
+          index === 1 ? [<span class="made">2 B</span>] : ['1 B'],
         ],
       };
     },

@@ -159,16 +159,26 @@ class _File:
             raise DamagedSnapshotError(f"The snapshot has no {section}")
         return span
 
-    def _run(self, scanner: kernel.Rows | kernel.Strings, start: int) -> None:
+    def _run(self, scanner: kernel.Strings, start: int) -> None:
         status = run_through(scanner, self._source, self._report, start)
         if status != kernel.OK:
             self._check(status, scanner.error_offset)
 
-    def _rows(self, section: str, fields: list[str], kept: dict[str, _Column]) -> dict[str, npt.NDArray[Any]]:
-        """Read rows of numbers; only fields that are ``kept`` and that the file has."""
+    def _rows(
+        self, section: str, fields: list[str], kept: dict[str, _Column], expected: int | None = None
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Read rows of numbers; only fields that are ``kept`` and that the file has.
+
+        Rows are counted first, unless there are as many as ``expected``.
+        """
         start, end = self._span(section)
         if not fields or self._data[start] != ord("["):
             raise DamagedSnapshotError(f"The snapshot's {section} are no rows of numbers", offset=start)
+        # a number and a comma are two bytes
+        if expected is not None and 0 < expected <= min(MOST_OBJECTS, (end - start) // (2 * len(fields))):
+            columns, status, _ = self._read(start, end, fields, kept, expected)
+            if status == kernel.OK:
+                return columns
         items = kernel.count_items(self._data, start, end)
         rows, rest = divmod(items, len(fields))
         if rest:
@@ -177,6 +187,14 @@ class _File:
             )
         if rows > MOST_OBJECTS:
             raise DamagedSnapshotError(f"The snapshot has more {section} than can be numbered", offset=start)
+        columns, status, offset = self._read(start, end, fields, kept, rows)
+        self._check(status, offset)
+        return columns
+
+    def _read(
+        self, start: int, end: int, fields: list[str], kept: dict[str, _Column], rows: int
+    ) -> tuple[dict[str, npt.NDArray[Any]], int, int]:
+        """Read so many rows; return the columns, the scanner's status, and the offset of an error."""
         columns: dict[str, npt.NDArray[Any]] = {}
         sinks: list[kernel.Sink | None] = []
         for field in fields:
@@ -188,8 +206,9 @@ class _File:
             sinks.append(
                 (columns[field].view(np.uint8), columns[field].itemsize, column.most, column.node_fields)
             )
-        self._run(kernel.Rows(self._data, start, end, rows, sinks), start)
-        return columns
+        scanner = kernel.Rows(self._data, start, end, rows, sinks)
+        status = run_through(scanner, self._source, self._report, start)
+        return columns, status, scanner.error_offset if status != kernel.OK else 0
 
     def _nodes(self, types: int, texts: int) -> dict[str, npt.NDArray[Any]]:
         kept = {
@@ -201,7 +220,7 @@ class _File:
             "trace_node_id": _Column(np.uint64, _MOST_U64),
             "detachedness": _Column(np.uint8, _MOST_U8),
         }
-        nodes = self._rows("nodes", self._meta.node_fields, kept)
+        nodes = self._rows("nodes", self._meta.node_fields, kept, self._header.node_count)
         _require(nodes, "node", "type", "name", "id", "self_size", "edge_count")
         count = len(nodes["id"])
         if not count:
@@ -218,7 +237,7 @@ class _File:
             "name_or_index": _Column(np.uint32, _MOST_U32),
             "to_node": _Column(np.uint32, nodes - 1, len(self._meta.node_fields)),
         }
-        edges = self._rows("edges", self._meta.edge_fields, kept)
+        edges = self._rows("edges", self._meta.edge_fields, kept, count)
         _require(edges, "edge", *kept)
         if len(edges["type"]) != count or self._header.edge_count not in (None, count):
             raise DamagedSnapshotError(

@@ -66,6 +66,7 @@ class _Frames:
         self._maps = maps
         self._numbers: Numbers[SourceFrame] = Numbers()
         self._scripts: dict[int, tuple[str, SourceMap | None]] = {}
+        self._names: dict[int, str] = {}
 
     def number(self, name: int, script: int, line: int, column: int = 0) -> int:
         """The number of a frame whose function and script are texts; line and column count from 1.
@@ -75,7 +76,14 @@ class _Frames:
         path, mapped = self._script(script)
         if mapped is not None and line > 0:
             path, line = mapped.original(line - 1, max(column - 1, 0)) or (path, line)
-        return self._numbers[profiled_frame(path, line, self._texts[name] or _ANONYMOUS)]
+        function = self._names.get(name)
+        if function is None:
+            function = self._names[name] = self._texts[name] or _ANONYMOUS
+        return self._numbers[profiled_frame(path, line, function)]
+
+    def know(self, names: list[int]) -> None:
+        """Read some texts that are names of functions at once."""
+        self._names.update((number, text or _ANONYMOUS) for number, text in self._texts.some(names).items())
 
     def mapped(self, script: int) -> SourceMap | None:
         """The source map of a script that is a text."""
@@ -212,6 +220,9 @@ def _definitions(
     first = _first_equal(keys)
     distinct = np.flatnonzero(first == np.arange(len(first), dtype=np.uint32))
     frame_of = np.zeros(len(first), np.uint32)
+    used = np.zeros(len(texts), np.bool_)
+    used[keys[distinct, 0]] = True
+    frames.know(np.flatnonzero(used).tolist())
     frame_of[distinct] = [frames.number(*key) for key in keys[distinct].tolist()]
     rows["frame"] = frame_of[first]
     return rows

@@ -41,8 +41,7 @@ _NO_FILE = frozenset(("", "??", "none", "<unknown>"))
 _PROFILER_NAME = re.compile(r"^(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.+)$", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFrame:
+class SourceFrame(NamedTuple):
     """One frame. ``line`` is 0 and ``file`` is empty if unknown."""
 
     file: str
@@ -88,7 +87,8 @@ def profiled_frame(file: str, line: int, function: str, module: str = "") -> Sou
     A frame without a line that could be opened is native; its file is then ``module`` (the binary or shared library)
     if the profile has none. Code in a module of the system is library code.
     """
-    file, function = _shortened(file, MOST_PATH), _shortened(function, MOST_NAME)
+    if len(file) > MOST_PATH or len(function) > MOST_NAME:
+        file, function = _shortened(file, MOST_PATH), _shortened(function, MOST_NAME)
     if file in _NO_FILE or line <= 0 or line > MOST_LINE:
         return SourceFrame(_shortened(module, MOST_PATH) if file in _NO_FILE else file, 0, function, NATIVE)
     return SourceFrame(file, line, function, LIBRARY if library_of(file, function, module) else USER)

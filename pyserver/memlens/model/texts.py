@@ -47,6 +47,15 @@ class Texts:
         start = ends[number - 1] if number else 0
         return bytes(self.utf8.data[start : ends[number]])
 
+    def some(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Some texts by number, which must be those of texts; sooner than one by one."""
+        # memoryviews read single items much sooner than arrays do
+        ends, utf8 = self.end.data, self.utf8.data
+        return {
+            number: str(utf8[ends[number - 1] if number else 0 : ends[number]], "utf-8", "replace")
+            for number in numbers
+        }
+
     def find(self, text: str) -> npt.NDArray[np.intp]:
         """The numbers of a text, which may occur more than once. Only texts of its length are read."""
         wanted = text.encode()

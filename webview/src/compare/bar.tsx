@@ -19,7 +19,7 @@ export interface ComparedView {
   readonly info: { readonly model: Model };
 }
 
-interface NoticeText {
+export interface NoticeText {
   readonly text: string;
   readonly buttons: readonly {
     readonly text: string;
@@ -28,16 +28,26 @@ interface NoticeText {
   }[];
 }
 
-/** Says in place what is being opened, what went wrong, or how to begin; null when there is something to compare. */
+/** The same as an element. */
 export function compareNotice(context: ComparedView): HTMLElement | null {
   const notice = noticeOf(context);
   if (!notice) return null;
-  const root = element('div', { class: 'compare-notice', role: 'status' });
-  render(<Notice {...notice} />, root);
+  const root = element('div', NOTICE);
+  render(<NoticeParts {...notice} />, root);
   return root;
 }
 
-function Notice({ text, buttons }: NoticeText): VNode {
+const NOTICE = { class: 'compare-notice', role: 'status' } as const;
+
+export function Notice(notice: NoticeText): VNode {
+  return (
+    <div {...NOTICE}>
+      <NoticeParts {...notice} />
+    </div>
+  );
+}
+
+function NoticeParts({ text, buttons }: NoticeText): VNode {
   return (
     <>
       <p>
@@ -59,7 +69,8 @@ function Notice({ text, buttons }: NoticeText): VNode {
   );
 }
 
-function noticeOf(context: ComparedView): NoticeText | null {
+/** What is being opened, what went wrong, or how to begin; null when there is something to compare. */
+export function noticeOf(context: ComparedView): NoticeText | null {
   const { other, unlike } = context.compare;
   const post = (type: 'chooseOther' | 'closeOther' | 'retryOther') => (): void => {
     context.api.post({ type });
@@ -100,17 +111,6 @@ function openingText(name: string, { stage, fraction }: OtherSnapshot & { is: 'o
     : t('Opening {0}: {1} {2}%', name, doing, Math.round(fraction * 100));
 }
 
-/** The two names, in the order before, after. */
-export class CompareSides {
-  readonly root = element('div', { class: 'compare-sides' });
-
-  constructor(private readonly context: ComparedView) {}
-
-  update(): void {
-    render(<Sides context={this.context} />, this.root);
-  }
-}
-
 function orderWords(by: OrderedBy): string {
   switch (by) {
     case 'recorded':
@@ -122,6 +122,7 @@ function orderWords(by: OrderedBy): string {
   }
 }
 
+/** The two names, in the order before, after. */
 export function Sides({ context }: { readonly context: ComparedView }): VNode | null {
   const { other } = context.compare;
   if (other?.is !== 'open') return null;

@@ -2,10 +2,7 @@
 
 import { css, mix, type Rgb } from '../canvas/colour';
 import type { Theme } from '../canvas/theme';
-import { LEAST_NAMED, LEVELS, level, type Heat } from './layout';
-
-/** The width of what stands left of the map. */
-export const LABELS = 190;
+import { labelsWidth, LEAST_NAMED, LEVELS, level, type Heat } from './layout';
 
 export function ramp(theme: Theme): readonly Rgb[] {
   const low = mix(theme.background, theme.foreground, 0.08);
@@ -52,10 +49,11 @@ export class Drawing {
     context.fillRect(0, 0, width, height);
     if (to <= from) return;
     const y0 = from * each - top;
+    const labels = labelsWidth(each);
     if (heat.map.columns > 0) {
       this.fill(scene, ramp(theme));
       context.imageSmoothingEnabled = false;
-      context.drawImage(this.cells, LABELS, y0, width - LABELS, (to - from) * each);
+      context.drawImage(this.cells, labels, y0, width - labels, (to - from) * each);
     }
     context.font = `11px ${theme.font}`;
     context.textBaseline = 'middle';
@@ -66,16 +64,16 @@ export class Drawing {
       if (each >= 8) {
         // a gap between rows, so that each can be followed
         context.fillStyle = css(theme.background);
-        context.fillRect(LABELS, y + each - 1, width - LABELS, 1);
+        context.fillRect(labels, y + each - 1, width - labels, 1);
       }
       const flagged = row.outlier || row.ooms > 0 || row.status !== 'ok';
       if (flagged) {
         context.fillStyle = css(theme.warning);
-        context.fillRect(LABELS - 6, y, 4, Math.max(each - 1, 1));
+        context.fillRect(labels - 6, y, 4, Math.max(each - 1, 1));
       }
       if (each >= LEAST_NAMED) {
         context.fillStyle = css(row.status === 'ok' ? theme.foreground : theme.muted);
-        context.fillText(fitted(context, row.name, LABELS - 22), 10, y + each / 2);
+        context.fillText(fitted(context, row.name, labels - 22), 10, y + each / 2);
       }
     }
     this.mark(context, scene, theme);
@@ -89,9 +87,10 @@ export class Drawing {
     context.lineWidth = 2;
     context.strokeRect(1, y, width - 2, Math.max(each - 1, 2));
     if (column < 0 || heat.map.columns === 0) return;
-    const one = (width - LABELS) / heat.map.columns;
+    const labels = labelsWidth(each);
+    const one = (width - labels) / heat.map.columns;
     context.strokeStyle = css(theme.foreground);
-    context.strokeRect(LABELS + column * one, y - 1, Math.max(one, 3), Math.max(each + 1, 4));
+    context.strokeRect(labels + column * one, y - 1, Math.max(one, 3), Math.max(each + 1, 4));
   }
 
   private fill({ heat, order, from, to }: Scene, colours: readonly Rgb[]): void {

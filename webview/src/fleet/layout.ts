@@ -2,13 +2,17 @@
 
 import type { FleetState } from '../../../extension/shared/messages';
 import type { HeatMap, HeatRow } from '../../../extension/shared/protocol.gen';
-import { bytes, count, counted, time } from '../base/format';
+import { bytes, count, time } from '../base/format';
+import { plural, t } from '../base/l10n';
 
 /** The height of a row that has a name. */
 export const NAMED_HEIGHT = 20;
 const LOWEST_HEIGHT = 2;
 /** From this height on a row's name is drawn. */
 export const LEAST_NAMED = 12;
+/** The width of what stands left of the map: names and marks, or marks alone. */
+const NAMES_WIDTH = 190;
+const MARKS_WIDTH = 12;
 export const LEVELS = 64;
 
 export interface Heat {
@@ -64,6 +68,11 @@ export function rowHeight(rows: FleetState['rows'], count: number, height: numbe
   return Math.min(Math.max(Math.floor(height / Math.max(count, 1)), LOWEST_HEIGHT), NAMED_HEIGHT);
 }
 
+/** How wide the names of rows of a height are, with their marks. */
+export function labelsWidth(each: number): number {
+  return each >= LEAST_NAMED ? NAMES_WIDTH : MARKS_WIDTH;
+}
+
 /** The places in the order that are in view: from the first to before the second. */
 export function inView(top: number, height: number, each: number, count: number): [number, number] {
   const first = Math.min(Math.max(Math.floor(top / each), 0), count);
@@ -78,51 +87,64 @@ export function level(value: number, highest: number): number {
 /** Where a column begins on the axis, in words. */
 export function momentText({ map }: Heat, column: number): string {
   const x = map.x0 + ((map.x1 - map.x0) * column) / Math.max(map.columns, 1);
-  if (map.unit === 'steps') return `step ${count(Math.round(x))}`;
+  if (map.unit === 'steps') return t('step {0}', count(Math.round(x)));
   if (map.unit !== 'microseconds') return `${count(Math.round(x))} ${map.unit}`;
   // by the clock, these are microseconds of our era
   return map.x0 > 1e14 ? `${new Date(x / 1000).toISOString().slice(0, 19).replace('T', ' ')} UTC` : time(x);
 }
 
-const STATUSES: Record<HeatRow['status'], string> = {
-  ok: '',
-  damaged: 'damaged',
-  other: 'not a snapshot',
-  failed: 'not read',
-};
+function problemOf({ status, problem }: HeatRow): string | null {
+  switch (status) {
+    case 'ok':
+      return null;
+    case 'damaged':
+      return t('damaged: {0}', problem ?? '');
+    case 'other':
+      return t('not a snapshot: {0}', problem ?? '');
+    case 'failed':
+      return t('not read: {0}', problem ?? '');
+  }
+}
 
 /** A row's own figures, one a line. */
 export function rowWords(row: HeatRow): string[] {
-  if (row.status !== 'ok') return [`${STATUSES[row.status]}: ${row.problem ?? ''}`];
+  const problem = problemOf(row);
+  if (problem !== null) return [problem];
   const words = [];
   if (row.peak_bytes !== null) {
-    const by = row.from_median_bytes;
-    const median =
-      by === 0 ? 'the median' : `${bytes(Math.abs(by))} ${by > 0 ? 'above' : 'below'} the median`;
-    words.push(`peak ${bytes(row.peak_bytes)}, ${median}${row.outlier ? ': an outlier' : ''}`);
+    const peak = peakWords(row.peak_bytes, row.from_median_bytes);
+    words.push(row.outlier ? t('{0}: an outlier', peak) : peak);
   }
-  if (row.end_bytes !== null) words.push(`${bytes(row.end_bytes)} at the end`);
-  if (row.ooms > 0) words.push(counted(row.ooms, 'out-of-memory event'));
+  if (row.end_bytes !== null) words.push(t('{0} at the end', bytes(row.end_bytes)));
+  if (row.ooms > 0) words.push(plural(row.ooms, '{0} out-of-memory event', '{0} out-of-memory events'));
   return words;
+}
+
+function peakWords(peak: number, fromMedian: number): string {
+  if (fromMedian === 0) return t('peak {0}, the median', bytes(peak));
+  const by = bytes(Math.abs(fromMedian));
+  return fromMedian > 0
+    ? t('peak {0}, {1} above the median', bytes(peak), by)
+    : t('peak {0}, {1} below the median', bytes(peak), by);
 }
 
 /** What is at a place of the map. */
 export function cellWords(heat: Heat, row: number, column: number): string {
   const value = valueAt(heat, row, column);
   const at = momentText(heat, column);
-  return value === null ? `nothing recorded at ${at}` : `at most ${bytes(value)} live at ${at}`;
+  return value === null ? t('nothing recorded at {0}', at) : t('at most {0} live at {1}', bytes(value), at);
 }
 
 export function summaryWords({ map }: Heat): string {
   const unread = map.rows.filter(({ status }) => status !== 'ok').length;
   const ooms = map.rows.filter((row) => row.ooms > 0).length;
   return [
-    counted(map.rows.length, 'snapshot'),
-    `median peak ${bytes(map.median_bytes)}`,
-    counted(map.outliers, 'outlier'),
-    ...(ooms > 0 ? [`${count(ooms)} out of memory`] : []),
-    ...(unread > 0 ? [`${count(unread)} not read`] : []),
-    ...(map.left_out > 0 ? [`${count(map.left_out)} not on this axis`] : []),
+    plural(map.rows.length, '{0} snapshot', '{0} snapshots'),
+    t('median peak {0}', bytes(map.median_bytes)),
+    plural(map.outliers, '{0} outlier', '{0} outliers'),
+    ...(ooms > 0 ? [t('{0} out of memory', count(ooms))] : []),
+    ...(unread > 0 ? [t('{0} not read', count(unread))] : []),
+    ...(map.left_out > 0 ? [t('{0} not on this axis', count(map.left_out))] : []),
   ].join(' · ');
 }
 

@@ -8,16 +8,20 @@ import type { AskedSvg } from '../shell/export';
 import { FrameLoop } from '../canvas/frames';
 import { css } from '../canvas/colour';
 import { bytesOf } from '../base/base64';
-import { element, replace, setText } from '../widgets/dom';
+import { element, replace } from '../widgets/dom';
+import { Dropdown } from '../widgets/choice';
+import { Island } from '../widgets/island';
 import { bytes } from '../base/format';
-import { visible } from '../base/text';
-import { readTheme, watchTheme } from '../canvas/theme';
-import { Drawing, LABELS, ramp } from './draw';
+import { t } from '../base/l10n';
+import { shorten, visible } from '../base/text';
+import { readTheme, watchTheme, type Theme } from '../canvas/theme';
+import { Drawing, ramp } from './draw';
 import {
   cellWords,
   heatOf,
   highestColumn,
   inView,
+  labelsWidth,
   momentText,
   ordered,
   rowHeight,
@@ -30,26 +34,29 @@ import {
 type FleetMessage = Extract<HostMessage, { type: 'fleet' }>;
 
 const FIRST: FleetState = { align: 'start', order: 'peak', rows: 'named', snapshot: null };
-const LABEL =
-  'Heat map of memory, a row for each snapshot. Up and down choose a snapshot, left and right a moment, Enter opens it.';
+/** The longest text that is said at once. */
+const LONGEST_TEXT = 2000;
 
 export class FleetView {
   readonly commands: readonly ViewCommand[] = [];
   readonly reported = null;
   private readonly stop = new AbortController();
-  private readonly head = element('div', { class: 'fleet-head' });
-  private readonly axis = element('div', { class: 'fleet-axis', attributes: { 'aria-hidden': true } });
+  private readonly root = element('div', { class: 'fleet' });
   private readonly canvas = element('canvas', {
-    class: 'fleet-surface',
-    attributes: { 'aria-hidden': true },
+    ...{ class: 'fleet-surface', attributes: { 'aria-hidden': true } },
   });
   private readonly space = element('div');
   private readonly scroll = element('div', {
     ...{ class: 'fleet-scroll', tabIndex: 0, role: 'application' },
-    attributes: { 'aria-label': LABEL },
+    attributes: {
+      'aria-label': t(
+        'Heat map of memory, a row for each snapshot. Up and down choose a snapshot, left and right a moment, Enter opens it.',
+      ),
+    },
   });
   private readonly tip = element('div', { class: 'tooltip', role: 'tooltip', hidden: true });
-  private readonly status = element('div', { class: 'sr-only', role: 'status' });
+  private readonly said = signal('');
+  private readonly labels = signal(0);
   private readonly drawing = new Drawing(this.canvas);
   private readonly frames = new FrameLoop(() => {
     this.draw();
@@ -58,7 +65,7 @@ export class FleetView {
   private readonly heat = signal<Heat | null>(null);
   private order: readonly number[] = [];
   private column = -1;
-  private theme = readTheme();
+  private readonly theme = signal(readTheme());
 
   constructor(
     private readonly api: Api,
@@ -66,24 +73,14 @@ export class FleetView {
     message: FleetMessage,
   ) {
     this.scroll.append(this.canvas, this.space);
-    const body = element('div', { class: 'fleet-body' }, this.scroll, this.tip);
-    replace(root, element('div', { class: 'fleet' }, this.head, body, this.axis, this.status));
+    this.state.value = message.state ?? FIRST;
+    this.receive(message);
+    render(<this.Parts />, this.root);
+    replace(root, this.root);
     root.dataset['state'] = 'ready';
     root.dataset['model'] = 'fleet';
     this.listen();
-    this.state.value = message.state ?? FIRST;
-    this.receive(message);
-    render(
-      <Head
-        heat={this.heat}
-        state={this.state}
-        change={(part) => {
-          this.change(part);
-        }}
-      />,
-      this.head,
-    );
-    this.scale();
+    this.arrange();
     this.reveal();
     this.scroll.focus({ preventScroll: true });
   }
@@ -96,14 +93,36 @@ export class FleetView {
     const grown = former?.unit === heat.map.unit && former.columns === heat.map.columns;
     this.heat.value = heat;
     if (!grown) this.column = -1;
-    const at = [0, 0.25, 0.5, 0.75, 1].map((part) => momentText(heat, part * heat.map.columns));
-    replace(
-      this.axis,
-      ...(heat.map.columns > 0 ? at : ['No snapshot has this axis']).map((text) => element('span', {}, text)),
-    );
     this.arrange();
     if (!grown) this.say(summaryWords(heat));
   }
+
+  private readonly Parts = (): VNode => (
+    <>
+      <div class="fleet-head">
+        {this.heat.value && (
+          <Head
+            heat={this.heat.value}
+            state={this.state.value}
+            theme={this.theme.value}
+            change={(part) => {
+              this.change(part);
+            }}
+          />
+        )}
+      </div>
+      <div class="fleet-body">
+        <Island class="fleet-island" of={this.scroll} />
+        <Island class="fleet-island" of={this.tip} />
+      </div>
+      <div class="fleet-axis" aria-hidden="true" style={{ paddingInlineStart: `${this.labels.value}px` }}>
+        {this.heat.value && axisTexts(this.heat.value).map((text, at) => <span key={at}>{text}</span>)}
+      </div>
+      <div class="sr-only" role="status">
+        {this.said}
+      </div>
+    </>
+  );
 
   goTo(): void {
     // links lead to snapshots
@@ -124,7 +143,8 @@ export class FleetView {
   dispose(): void {
     this.stop.abort();
     this.frames.stop();
-    render(null, this.head);
+    render(null, this.tip);
+    render(null, this.root);
   }
 
   private listen(): void {
@@ -133,8 +153,7 @@ export class FleetView {
       this.frames.request();
     };
     watchTheme(stop, () => {
-      this.theme = readTheme();
-      this.scale();
+      this.theme.value = readTheme();
       draw();
     });
     const resized = new ResizeObserver(() => {
@@ -187,6 +206,7 @@ export class FleetView {
     if (!heat) return;
     this.order = ordered(heat, this.state.value.order);
     this.tip.hidden = true; // something else is under the pointer now
+    this.labels.value = labelsWidth(this.each);
     const { clientHeight: height } = this.scroll;
     this.canvas.style.height = `${height}px`;
     this.canvas.style.width = '100%';
@@ -200,18 +220,8 @@ export class FleetView {
     const { scrollTop: top, clientHeight: height, clientWidth: width } = this.scroll;
     const { each, order, marked, column } = this;
     const [from, to] = inView(top, height, each, order.length);
-    this.drawing.draw({ heat, order, from, to, each, top, width, height, marked, column }, this.theme);
+    this.drawing.draw({ heat, order, from, to, each, top, width, height, marked, column }, this.theme.value);
     this.scroll.dataset['drawn'] = `${from}-${to}`;
-  }
-
-  private scale(): void {
-    const canvas = this.head.querySelector('canvas');
-    const context = canvas?.getContext('2d');
-    if (!canvas || !context) return;
-    for (const [step, colour] of ramp(this.theme).entries()) {
-      context.fillStyle = css(colour);
-      context.fillRect(step, 0, 1, canvas.height);
-    }
   }
 
   private placeAt(event: MouseEvent): { place: number; row: number; column: number } | null {
@@ -220,7 +230,8 @@ export class FleetView {
     const place = Math.floor((event.clientY - box.top + this.scroll.scrollTop) / this.each);
     const row = this.order[place];
     if (!heat || row === undefined) return null;
-    const share = (event.clientX - box.left - LABELS) / (this.scroll.clientWidth - LABELS);
+    const labels = labelsWidth(this.each);
+    const share = (event.clientX - box.left - labels) / (this.scroll.clientWidth - labels);
     if (share >= 1) return null; // the scroll bar
     return { place, row, column: share < 0 ? -1 : Math.floor(share * heat.map.columns) };
   }
@@ -232,11 +243,23 @@ export class FleetView {
     this.tip.hidden = !row;
     if (!found || !heat || !row) return;
     const cell = row.status === 'ok' && found.column >= 0 ? [cellWords(heat, found.row, found.column)] : [];
-    replace(
+    render(
+      <>
+        <div class="tooltip-head">
+          <strong>
+            <bdi>{visible(row.name)}</bdi>
+          </strong>
+        </div>
+        {cell.map((text, i) => (
+          <div key={i}>{text}</div>
+        ))}
+        {rowWords(row).map((text, i) => (
+          <div key={i} class="muted">
+            <bdi>{visible(text)}</bdi>
+          </div>
+        ))}
+      </>,
       this.tip,
-      element('div', { class: 'tooltip-head' }, element('strong', {}, element('bdi', {}, row.name))),
-      ...cell.map((text) => element('div', {}, text)),
-      ...rowWords(row).map((text) => element('div', { class: 'muted' }, element('bdi', {}, text))),
     );
     const box = this.scroll.getBoundingClientRect();
     const { offsetWidth: width, offsetHeight: height } = this.tip;
@@ -297,66 +320,85 @@ export class FleetView {
     const { snapshot } = this.state.value;
     const row = this.heat.value?.map.rows.find((each) => each.snapshot === snapshot);
     if (!row) return;
-    this.say(`Opening ${row.name}`);
+    this.say(t('Opening {0}', row.name));
     this.api.post({ type: 'openRank', snapshot: row.snapshot });
   }
 
   private say(text: string): void {
-    setText(this.status, text);
+    this.said.value = shorten(text, LONGEST_TEXT);
   }
+}
+
+/** What stands below the columns: moments, evenly apart. */
+function axisTexts(heat: Heat): readonly string[] {
+  const { columns } = heat.map;
+  return columns > 0
+    ? [0, 0.25, 0.5, 0.75, 1].map((part) => momentText(heat, part * columns))
+    : [t('No snapshot has this axis')];
 }
 
 function Head({
   heat,
-  state,
+  state: { align, order, rows },
+  theme,
   change,
 }: {
-  readonly heat: { readonly value: Heat | null };
-  readonly state: { readonly value: FleetState };
+  readonly heat: Heat;
+  readonly state: FleetState;
+  readonly theme: Theme;
   readonly change: (part: Partial<FleetState>) => void;
 }): VNode {
-  const found = heat.value;
-  if (!found) return <></>;
-  const { align, order, rows } = state.value;
+  const highest = bytes(heat.highest);
   return (
     <>
-      <h1 title={visible(found.map.place)}>
-        <bdi>{visible(placeName(found.map.place))}</bdi>
+      <h1 title={visible(heat.map.place)}>
+        <bdi>{visible(placeName(heat.map.place))}</bdi>
       </h1>
-      <span class="fleet-summary" title={summaryWords(found)}>
-        {summaryWords(found)}
+      <span class="fleet-summary" title={summaryWords(heat)}>
+        {summaryWords(heat)}
       </span>
       <div class="fleet-controls">
-        <span class="fleet-scale" title="The most that was live in a column">
-          0 B
-          <canvas
-            width={64}
-            height={10}
+        <span class="fleet-scale" title={t('The most that was live in a column')}>
+          {bytes(0)}
+          <span
+            class="fleet-ramp"
             role="img"
-            aria-label={`Colours from 0 to ${bytes(found.highest)}`}
+            aria-label={t('Colours from 0 to {0}', highest)}
+            style={{ background: `linear-gradient(to right, ${ramp(theme).map(css).join(', ')})` }}
           />
-          {bytes(found.highest)}
+          {highest}
         </span>
-        <Choice
-          label="Align by"
+        <Labelled<FleetState['align']>
+          label={t('Align by')}
           value={align}
-          options={{ start: 'Start', clock: 'Clock', step: 'Step' }}
+          options={[
+            ['start', t('Start')],
+            ['clock', t('Clock')],
+            ['step', t('Step')],
+          ]}
           change={(value) => {
             change({ align: value });
           }}
         />
-        <Choice
-          label="Sort by"
+        <Labelled<FleetState['order']>
+          label={t('Sort by')}
           value={order}
-          options={{ peak: 'Peak', moment: align === 'step' ? 'Step of peak' : 'Time of peak', name: 'Name' }}
+          options={[
+            ['peak', t('Peak')],
+            ['moment', align === 'step' ? t('Step of peak') : t('Time of peak')],
+            ['name', t('Name')],
+          ]}
           change={(value) => {
             change({ order: value });
           }}
         />
-        <Choice
-          label="Rows"
+        <Labelled<FleetState['rows']>
+          label={t('Rows')}
           value={rows}
-          options={{ named: 'With names', all: 'As many as fit' }}
+          options={[
+            ['named', t('With names')],
+            ['all', t('As many as fit')],
+          ]}
           change={(value) => {
             change({ rows: value });
           }}
@@ -366,7 +408,8 @@ function Head({
   );
 }
 
-function Choice<T extends string>({
+/** A list that drops down, with its label before it. */
+function Labelled<T extends string>({
   label,
   value,
   options,
@@ -374,26 +417,18 @@ function Choice<T extends string>({
 }: {
   readonly label: string;
   readonly value: T;
-  readonly options: Readonly<Record<T, string>>;
+  readonly options: readonly (readonly [value: T, text: string])[];
   readonly change: (value: T) => void;
 }): VNode {
-  const values = Object.keys(options) as T[];
   return (
     <label>
-      {label}{' '}
-      <select
+      <span class="fleet-label">{label}</span>{' '}
+      <Dropdown
+        label={label}
         value={value}
-        onChange={({ currentTarget }) => {
-          const chosen = values.find((each) => each === currentTarget.value);
-          if (chosen !== undefined) change(chosen);
-        }}
-      >
-        {values.map((each) => (
-          <option key={each} value={each}>
-            {options[each]}
-          </option>
-        ))}
-      </select>
+        options={options.map(([each, text]) => ({ value: each, text }))}
+        change={change}
+      />
     </label>
   );
 }

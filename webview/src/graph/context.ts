@@ -2,8 +2,7 @@
 
 import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
 import type { GraphInfo } from '../../../extension/shared/protocol.gen';
-import type { Api, Pending } from '../api';
-import type { MenuEntry } from '../widgets/menu';
+import type { Api } from '../api';
 import type { Theme } from '../canvas/theme';
 
 export interface GraphContext {
@@ -25,20 +24,9 @@ export interface GraphContext {
   openPlace(file: string, line: number, beside: boolean): void;
   /** Opens the source of what is selected, or says that the file has none of it. */
   openSource(selection: HeapSelection, beside: boolean): void;
-  menu(selection: HeapSelection, text: string): readonly MenuEntry[];
   copy(text: string): void;
   say(text: string): void;
   failed(error: unknown): void;
-}
-
-/** An answer turned into another. */
-export function mapped<T, U>(pending: Pending<T>, turn: (answer: T) => U): Pending<U> {
-  return {
-    answer: pending.answer.then(turn),
-    cancel: () => {
-      pending.cancel();
-    },
-  };
 }
 
 export function sameSelection(a: HeapSelection | null, b: HeapSelection | null): boolean {

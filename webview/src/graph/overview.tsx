@@ -6,8 +6,11 @@ import type { HeapOverviewAnswer, ShareRow } from '../../../extension/shared/pro
 import type { Api } from '../api';
 import { exactly } from '../shell/filter-terms';
 import { openMenuAt, type MenuEntry } from '../widgets/menu';
-import { bytes, counted, exactBytes, share } from '../base/format';
+import { Phrase } from '../widgets/phrase';
+import { bytes, exactBytes, share } from '../base/format';
+import { t } from '../base/l10n';
 import { visible } from '../base/text';
+import { objectsText } from './words';
 
 const MOST_PARTS = 6;
 
@@ -23,7 +26,7 @@ export class Overview {
 
   constructor(api: Api, events: OverviewEvents) {
     this.root.className = 'heap-overview';
-    this.root.setAttribute('aria-label', 'The heap as a whole');
+    this.root.setAttribute('aria-label', t('The heap as a whole'));
     render(<Strip answer={this.answer} choose={events.choose} />, this.root);
     api.request('memlens/heapOverview', {}).answer.then((found) => {
       this.answer.value = found;
@@ -48,33 +51,37 @@ function Strip({
   return (
     <>
       <div class="heap-figure" title={exactBytes(whole)}>
-        <strong>{bytes(whole)}</strong>
-        <span class="muted"> in {counted(found.objects, 'object')}</span>
+        <Phrase
+          text={t('{0} in {1}')}
+          parts={[<strong>{bytes(whole)}</strong>, <span class="muted">{objectsText(found.objects)}</span>]}
+        />
       </div>
       <button
         type="button"
         class="link heap-part"
         aria-haspopup="menu"
-        title="Filter by a kind or a state of objects"
+        title={t('Filter by a kind or a state of objects')}
         onClick={({ currentTarget }) => {
-          openMenuAt(currentTarget, entriesOf(found, choose), 'Parts of the heap');
+          openMenuAt(currentTarget, entriesOf(found, choose), t('Parts of the heap'));
         }}
       >
-        Filter by Part…
+        {t('Filter by Part…')}
       </button>
       {lost > 0 && (
         <span
           class="heap-part"
-          title={`${exactBytes(lost)} in ${counted(lostObjects, 'object')} that no root reaches`}
-        >{`${share(lost, whole)} unreachable`}</span>
+          title={t('{0} in {1} that no root reaches', exactBytes(lost), objectsText(lostObjects))}
+        >
+          {t('{0} unreachable', share(lost, whole))}
+        </span>
       )}
-      <Parts label="Kinds" rows={found.kinds} whole={whole} />
-      {found.spaces.length > 0 && <Parts label="Heaps" rows={found.spaces} whole={whole} />}
+      <Parts label={t('Kinds')} rows={found.kinds} whole={whole} />
+      {found.spaces.length > 0 && <Parts label={t('Heaps')} rows={found.spaces} whole={whole} />}
       {found.flags.map(({ name, objects, shallow_bytes: shallow }) => (
         <span
           key={name}
           class="heap-part"
-          title={`${counted(objects, 'object')}, ${exactBytes(shallow)} shallow`}
+          title={t('{0}, {1} shallow', objectsText(objects), exactBytes(shallow))}
         >
           {visible(`${name} ${bytes(shallow)}`)}
         </span>
@@ -86,7 +93,7 @@ function Strip({
 /** The kinds of objects, then their states. */
 function entriesOf(found: HeapOverviewAnswer, choose: (filter: string) => void): readonly MenuEntry[] {
   const entry = (name: string, shallow: number, filter: string): MenuEntry => ({
-    text: `${visible(name)}: ${share(shallow, found.shallow_bytes)}, ${bytes(shallow)}`,
+    text: t('{0}: {1}, {2}', name, share(shallow, found.shallow_bytes), bytes(shallow)),
     key: '',
     run: () => {
       choose(filter);
@@ -94,7 +101,7 @@ function entriesOf(found: HeapOverviewAnswer, choose: (filter: string) => void):
   });
   const states = found.flags.map(({ name, shallow_bytes: shallow }) => entry(name, shallow, `is:${name}`));
   if (found.unreachable_bytes > 0)
-    states.unshift(entry('unreachable', found.unreachable_bytes, 'is:unreachable'));
+    states.unshift(entry(t('unreachable'), found.unreachable_bytes, 'is:unreachable'));
   return [
     ...found.kinds.map(({ name, shallow_bytes: shallow }) => entry(name, shallow, `kind:${exactly(name)}`)),
     ...(states.length > 0 ? [null, ...states] : []),
@@ -116,7 +123,7 @@ function Parts({
         <li
           key={name}
           class="heap-part"
-          title={`${exactBytes(shallow)} shallow in ${counted(objects, 'object')}`}
+          title={t('{0} shallow in {1}', exactBytes(shallow), objectsText(objects))}
         >
           {visible(`${name} ${share(shallow, whole)}`)}
         </li>

@@ -1,6 +1,7 @@
 // The button that opens a line of source, wherever a heap dump's view names one.
 
 import type { VNode } from 'preact';
+import { t } from '../base/l10n';
 import { fileName } from '../base/paths';
 import { shorten, visible } from '../base/text';
 import type { GraphContext } from './context';
@@ -18,7 +19,7 @@ export function PlaceButton({
     <button
       type="button"
       class="link place"
-      title={visible(`Open ${file}:${line}`)}
+      title={t('Open {0}', visible(`${file}:${line}`))}
       onClick={(event) => {
         context.openPlace(file, line, event.ctrlKey || event.metaKey);
       }}

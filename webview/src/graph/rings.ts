@@ -29,11 +29,25 @@ export function ringsOf(g: FlameGeometry, camera: FlameCamera, width: number, he
   const first =
     centre < 0 ? Math.max(Math.floor(camera.top), g.firstDepth) : g.row[centre]! + g.firstDepth + 1;
   const outer = Math.max(Math.min(width, height) / 2 - MARGIN, 1);
-  const below = Math.min(g.deepest, g.firstDepth + g.rows - 1) - first + 1;
   return {
     ...{ centreX: width / 2, centreY: height / 2, inner: outer * INNER_SHARE, outer, centre, first },
-    rings: Math.min(Math.max(below, 1), MOST_RINGS),
+    rings: Math.max(rowsInView(g, first - g.firstDepth, camera), 1),
   };
+}
+
+/** How many rows from one on have something in view, as far as there are rings for them. */
+function rowsInView(g: FlameGeometry, from: number, camera: FlameCamera): number {
+  let rows = 0;
+  while (rows < MOST_RINGS && hasBoxInView(g, from + rows, camera)) rows++;
+  return rows;
+}
+
+function hasBoxInView(g: FlameGeometry, row: number, { x0, x1 }: FlameCamera): boolean {
+  if (row < 0 || row >= g.rows) return false;
+  // what only touches an edge, but for the rounding, has no angle
+  const slack = g.total * 1e-9;
+  const box = firstBeyond(g, row, x0 * g.total + slack);
+  return box < g.rowStart[row + 1]! && g.left[box]! < x1 * g.total - slack;
 }
 
 /** Where a value lies around the circle, clockwise from the top; what ends there and what begins there share it. */

@@ -1,54 +1,72 @@
 // A series of heap dumps: what the types retain in each, as lines over time.
 
-import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import { computed, signal, useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { SeriesDump } from '../../../extension/shared/messages';
 import type { HeapSeries } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
-import { element } from '../widgets/dom';
-import { bytes, counted } from '../base/format';
+import { bytes } from '../base/format';
+import { plural, t } from '../base/l10n';
+import { turned } from '../base/latest';
 import { shorten, visible } from '../base/text';
+import type { NoticeText } from '../compare/bar';
 import type { GraphContext } from './context';
 import { shortType } from './words';
 
-const WIDTH = 720;
-const HEIGHT = 150;
-const LEFT = 64;
+/** In CSS pixels, as is all of the chart. */
+const HEIGHT = 128;
+const LEFT = 66;
 const RIGHT = 10;
-const TOP = 8;
+const TOP = 10;
 const BOTTOM = 20;
+/** Until the width is known. */
+const WIDTH = 480;
+/** Room that the name of a dump takes at least, and a letter of it. */
+const NAME_PX = 70;
+const LETTER_PX = 6.5;
+const NAME_SHARE = 0.62;
 /** So many types have a line of their own, and the one that is marked. */
 const LINES = 6;
 
 export class SeriesPart {
-  readonly root = element('div', { class: 'heap-series' });
   /** The type whose line is marked. */
-  marked: string | null = null;
+  readonly marked = signal<string | null>(null);
   private readonly dumps = signal<readonly SeriesDump[]>([]);
   private readonly answer = signal<HeapSeries | null>(null);
-  private readonly chosen = signal<string | null>(null);
 
   constructor(
     private readonly context: GraphContext,
     private readonly changed: () => void,
-  ) {
-    render(<Chart dumps={this.dumps} answer={this.answer} marked={this.chosen} />, this.root);
-  }
+  ) {}
 
   get count(): number {
     return this.dumps.value.length;
   }
 
+  /** What the series comes to in a sentence; empty until it is known. */
   get words(): string {
     const found = this.answer.value;
     if (!found) return '';
-    const [first = 0, last = 0] = [found.shallow_bytes[0], found.shallow_bytes.at(-1)];
-    const growing = found.types.filter(({ grows }) => grows).length;
+    const { shallow_bytes: whole, objects, types } = found;
     const failed = this.dumps.value.filter(({ is }) => is === 'failed').map(({ name }) => name);
-    const missing = failed.length > 0 ? ` Left out: ${failed.join(', ')}.` : '';
-    return `${counted(found.objects.length, 'dump')}, from ${bytes(first)} to ${bytes(last)} in all; ${
-      growing === 0 ? 'no type grows' : `${counted(growing, 'type')} of those listed grow`
-    } throughout.${missing}`;
+    const growing = types.filter(({ grows }) => grows).length;
+    const sums = plural(
+      objects.length,
+      '{0} dump, from {1} to {2} in all.',
+      '{0} dumps, from {1} to {2} in all.',
+      bytes(whole[0] ?? 0),
+      bytes(whole.at(-1) ?? 0),
+    );
+    const grows =
+      growing === 0
+        ? t('No type grows throughout.')
+        : plural(
+            growing,
+            '{0} type of those listed grows throughout.',
+            '{0} types of those listed grow throughout.',
+          );
+    return [sums, grows, ...(failed.length > 0 ? [t('Left out: {0}.', failed.join(', '))] : [])].join(' ');
   }
 
   receive(dumps: readonly SeriesDump[]): void {
@@ -58,8 +76,7 @@ export class SeriesPart {
   }
 
   mark(type: string): void {
-    this.marked = this.marked === type ? null : type;
-    this.chosen.value = this.marked;
+    this.marked.value = this.marked.value === type ? null : type;
   }
 
   /** Another filter holds: the lines are of other objects. */
@@ -69,109 +86,104 @@ export class SeriesPart {
 
   ask(search: string, limit: number): Pending<HeapSeries> {
     const { api, filter } = this.context;
-    const pending = api.request('memlens/heapSeries', { filter, search, limit: Math.min(limit, 1000) });
-    return {
-      answer: pending.answer.then((found) => {
-        const isFirst = this.answer.value === null;
-        this.answer.value = found;
-        if (isFirst) this.context.say(this.words);
-        return found;
-      }),
-      cancel: () => {
-        pending.cancel();
-      },
-    };
+    const most = Math.min(limit, 1000);
+    return turned(api.request('memlens/heapSeries', { filter, search, limit: most }), (found) => {
+      const isFirst = this.answer.value === null;
+      this.answer.value = found;
+      if (isFirst) this.context.say(this.words);
+      return found;
+    });
   }
 
   /** How to begin, or what is being opened; null when there are dumps to show. */
-  notice(): HTMLElement | null {
-    const { api } = this.context;
-    const press = (text: string, type: 'chooseSeries' | 'clearSeries'): HTMLElement =>
-      element(
-        'button',
-        {
-          ...{ class: type === 'clearSeries' ? 'button secondary' : 'button', type: 'button' },
-          on: {
-            click: () => {
-              api.post({ type });
-            },
-          },
-        },
-        text,
-      );
-    const box = (text: string, ...buttons: HTMLElement[]): HTMLElement =>
-      element(
-        'div',
-        { class: 'compare-notice', role: 'status' },
-        element('p', {}, element('bdi', {}, text)),
-        element('div', { class: 'compare-buttons' }, ...buttons),
-      );
+  get notice(): NoticeText | null {
+    const post = (type: 'chooseSeries' | 'clearSeries') => (): void => {
+      this.context.api.post({ type });
+    };
+    const choose = { text: t('Choose Dumps…'), press: post('chooseSeries') };
     const dumps = this.dumps.value;
     if (dumps.length === 0)
-      return box(
-        'Several dumps of one program, one line a type: what never stops growing is what leaks.',
-        press('Choose Dumps…', 'chooseSeries'),
-      );
+      return {
+        text: t('Several dumps of one program, one line a type: what never stops growing is what leaks.'),
+        buttons: [choose],
+      };
     const opening = dumps.filter(({ is }) => is === 'opening').length;
     if (opening > 0)
-      return box(
-        `Opening ${counted(dumps.length - 1, 'dump')}: ${opening} to go`,
-        press('Cancel', 'clearSeries'),
-      );
-    const open = dumps.filter(({ is }) => is === 'open').length;
-    if (open > 0) return null;
-    const why = dumps.find(({ is }) => is === 'failed');
-    return box(
-      `${shorten(why?.name ?? '', 60)}: ${why?.message ?? ''}`,
-      press('Choose Dumps…', 'chooseSeries'),
-      press('Close', 'clearSeries'),
+      return {
+        text: plural(
+          dumps.length - 1,
+          'Opening {0} dump: {1} to go',
+          'Opening {0} dumps: {1} to go',
+          opening,
+        ),
+        buttons: [{ text: t('Cancel'), press: post('clearSeries'), second: true }],
+      };
+    if (dumps.some(({ is }) => is === 'open')) return null;
+    const failed = dumps.find(({ is }) => is === 'failed');
+    return {
+      text: `${shorten(failed?.name ?? '', 60)}: ${visible(failed?.message ?? '')}`,
+      buttons: [choose, { text: t('Close'), press: post('clearSeries'), second: true }],
+    };
+  }
+
+  /** The types that have a line. */
+  private readonly lines = computed(() =>
+    (this.answer.value?.types ?? []).filter(({ type }, at) => at < LINES || type === this.marked.value),
+  );
+
+  readonly Chart = (): VNode => {
+    const room = useRef<HTMLDivElement>(null);
+    const width = useSignal(WIDTH);
+    useLayoutEffect(() => {
+      const box = room.current;
+      if (!box) return;
+      const resized = new ResizeObserver(() => {
+        if (box.clientWidth > 0) width.value = box.clientWidth;
+      });
+      resized.observe(box);
+      return () => {
+        resized.disconnect();
+      };
+    }, []);
+    return (
+      <div class="heap-series">
+        <div class="series-room" ref={room}>
+          {this.lines.value.length > 0 && this.drawChart(width.value)}
+        </div>
+        <ul class="series-legend">
+          {this.lines.value.map(({ type }, at) => (
+            <li key={type} class={this.lineClass(type, at)} title={visible(type)}>
+              <span class="series-key" aria-hidden="true" />
+              <bdi class="code">{shorten(shortType(type), 48)}</bdi>
+            </li>
+          ))}
+        </ul>
+      </div>
     );
-  }
+  };
 
-  dispose(): void {
-    render(null, this.root);
-  }
-}
-
-interface ChartProps {
-  readonly dumps: { readonly value: readonly SeriesDump[] };
-  readonly answer: { readonly value: HeapSeries | null };
-  readonly marked: { readonly value: string | null };
-}
-
-/** The points of a line, evenly apart, and 0 at the bottom. */
-export function pointsOf(values: readonly number[], most: number): string {
-  const each = (WIDTH - LEFT - RIGHT) / Math.max(values.length - 1, 1);
-  return values
-    .map((value, at) => `${(LEFT + at * each).toFixed(1)},${heightOf(value, most).toFixed(1)}`)
-    .join(' ');
-}
-
-function heightOf(value: number, most: number): number {
-  return HEIGHT - BOTTOM - (value / Math.max(most, 1)) * (HEIGHT - TOP - BOTTOM);
-}
-
-function Chart({ dumps, answer, marked }: ChartProps): VNode {
-  const found = answer.value;
-  if (!found) return <></>;
-  const open = dumps.value.filter(({ is }) => is === 'own' || is === 'open');
-  const chosen = found.types.filter(({ type }, at) => at < LINES || type === marked.value);
-  const most = Math.max(...chosen.flatMap(({ retained_bytes: retained }) => retained), 1);
-  const each = (WIDTH - LEFT - RIGHT) / Math.max(open.length - 1, 1);
-  return (
-    <>
+  private drawChart(width: number): VNode {
+    const lines = this.lines.value;
+    const open = this.dumps.value.filter(({ is }) => is === 'own' || is === 'open');
+    const most = Math.max(...lines.flatMap(({ retained_bytes: retained }) => retained), 1);
+    const each = (width - LEFT - RIGHT) / Math.max(open.length - 1, 1);
+    const names = withoutSameEnd(open.map(({ name }) => name));
+    // so many names have room side by side, the first and the last of which are turned inwards
+    const step = Math.ceil(NAME_PX / each);
+    const letters = Math.max(Math.floor((each * step * NAME_SHARE) / LETTER_PX), 6);
+    return (
       <svg
         class="series-chart"
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        viewBox={`0 0 ${width} ${HEIGHT}`}
         role="img"
-        aria-label="What the types retain in each dump; the table has the same in figures"
+        aria-label={t('What the types retain in each dump; the table has the same in figures')}
       >
         {[0, 0.5, 1].map((part) => (
           <g key={part}>
             <line
               class="series-rule"
               x1={LEFT}
-              x2={WIDTH - RIGHT}
+              x2={width - RIGHT}
               y1={heightOf(part, 1)}
               y2={heightOf(part, 1)}
             />
@@ -188,17 +200,14 @@ function Chart({ dumps, answer, marked }: ChartProps): VNode {
             y={HEIGHT - 5}
             text-anchor={at === 0 ? 'start' : at === open.length - 1 ? 'end' : 'middle'}
           >
-            {visible(shorten(name, Math.max(Math.floor(90 / open.length), 8)))}
+            {at % step === 0 && shorten(names[at] ?? name, letters)}
             <title>{visible(name)}</title>
           </text>
         ))}
-        {chosen.map(({ type, retained_bytes: retained }, at) => (
-          <g
-            key={type}
-            class={`series-line line-${Math.min(at, LINES)}${type === marked.value ? ' marked' : ''}`}
-          >
+        {lines.map(({ type, retained_bytes: retained }, at) => (
+          <g key={type} class={`series-line ${this.lineClass(type, at)}`}>
             <title>{visible(type)}</title>
-            <polyline points={pointsOf(retained, most)} />
+            <polyline points={pointsOf(retained, most, width)} />
             {retained.map((value, dump) => (
               <circle key={dump} cx={LEFT + dump * each} cy={heightOf(value, most)} r={2.5}>
                 <title>{`${visible(type)}: ${bytes(value)}`}</title>
@@ -207,14 +216,30 @@ function Chart({ dumps, answer, marked }: ChartProps): VNode {
           </g>
         ))}
       </svg>
-      <ul class="series-legend">
-        {chosen.map(({ type }, at) => (
-          <li key={type} class={`line-${Math.min(at, LINES)}${type === marked.value ? ' marked' : ''}`}>
-            <span class="series-key" aria-hidden="true" />
-            <bdi class="code">{visible(shorten(shortType(type), 48))}</bdi>
-          </li>
-        ))}
-      </ul>
-    </>
-  );
+    );
+  }
+
+  private lineClass(type: string, at: number): string {
+    return `line-${Math.min(at, LINES)}${type === this.marked.value ? ' marked' : ''}`;
+  }
+}
+
+/** The points of a line, evenly apart, and 0 at the bottom. */
+export function pointsOf(values: readonly number[], most: number, width = WIDTH): string {
+  const each = (width - LEFT - RIGHT) / Math.max(values.length - 1, 1);
+  return values
+    .map((value, at) => `${(LEFT + at * each).toFixed(1)},${heightOf(value, most).toFixed(1)}`)
+    .join(' ');
+}
+
+/** Names of files without the extension, where all have the same. */
+export function withoutSameEnd(names: readonly string[]): readonly string[] {
+  const [end = ''] = /(\.[a-z]\w*)+$/i.exec(names[0] ?? '') ?? [];
+  return end !== '' && names.every((name) => name.endsWith(end) && name.length > end.length)
+    ? names.map((name) => name.slice(0, -end.length))
+    : names;
+}
+
+function heightOf(value: number, most: number): number {
+  return HEIGHT - BOTTOM - (value / Math.max(most, 1)) * (HEIGHT - TOP - BOTTOM);
 }

@@ -8,6 +8,7 @@ import { nameText } from '../flame/words';
 import { css, inkOn } from '../canvas/colour';
 import { element } from '../widgets/dom';
 import { bytes } from '../base/format';
+import { t } from '../base/l10n';
 import type { Theme } from '../canvas/theme';
 import { arcOf, arcsOf, ringBoxAt, ringsOf, type Arc, type Rings } from './rings';
 
@@ -59,8 +60,9 @@ export class Sunburst {
       {
         ...{ class: 'sunburst-surface', tabIndex: 0, role: 'application' },
         attributes: {
-          'aria-label':
+          'aria-label': t(
             'Dominators by type as rings, each around what holds it. Arrow keys move, Enter zooms; the tables have the same in words.',
+          ),
         },
       },
       this.canvas,
@@ -215,7 +217,7 @@ export class Sunburst {
     context.fillStyle = ink;
     const line = FONT_CSS_PX * this.ratio;
     const known = plot.names.get(facts.name);
-    const name = facts.node === 0 ? 'all' : known ? nameText(known) : '';
+    const name = facts.node === 0 ? t('all') : known ? nameText(known) : '';
     context.fillText(fitter.fit(name, inner * 1.7), x, y - line * 0.6);
     const size = bytes(facts.value);
     // a size is whole or not there
@@ -229,27 +231,58 @@ export class Sunburst {
     const known = facts && plot.names.get(facts.name);
     if (!known || !fitter) return;
     const radius = (arc.inner + arc.outer) / 2;
-    const middle = (arc.from + arc.to) / 2;
-    const length = Math.min(arc.to - arc.from, QUARTER) * radius;
-    const along = length > arc.outer - arc.inner;
-    const high = along ? arc.outer - arc.inner : length;
-    if (high < (FONT_CSS_PX + 2) * ratio) return;
-    const text = fitter.fit(nameText(known), (along ? length * 0.9 : arc.outer - arc.inner) - 6 * ratio);
+    const length = (arc.to - arc.from) * radius;
+    const thick = arc.outer - arc.inner;
+    const along = length > thick;
+    if ((along ? thick : length) < (FONT_CSS_PX + 0.5) * ratio) return;
+    const text = fitter.fit(nameText(known), (along ? length : thick) - 6 * ratio);
     if (text === '') return;
-    context.save();
-    context.translate(rings.centreX + radius * Math.sin(middle), rings.centreY - radius * Math.cos(middle));
-    // never upside down
-    const turned = along ? middle : middle - QUARTER;
-    const upside = Math.cos(turned) < 0;
-    context.rotate(upside ? turned + 2 * QUARTER : turned);
     context.fillStyle = this.inkOf(box);
-    context.fillText(text, 0, 0);
-    context.restore();
+    const middle = (arc.from + arc.to) / 2;
+    if (along) this.writeAlong(context, rings, text, middle, radius);
+    else write(context, rings, text, middle, radius, Math.sin(middle) < 0 ? QUARTER : -QUARTER);
+  }
+
+  /** A text bent along a circle with its middle at an angle; on the lower half the other way round, to be read. */
+  private writeAlong(
+    context: CanvasRenderingContext2D,
+    rings: Rings,
+    text: string,
+    middle: number,
+    radius: number,
+  ): void {
+    const below = Math.cos(middle) < 0;
+    const letters = Array.from(text);
+    const widths = letters.map((letter) => this.fitter?.width(letter) ?? 0);
+    const whole = widths.reduce((sum, width) => sum + width, 0);
+    const way = below ? -1 : 1;
+    let angle = middle - (way * whole) / 2 / radius;
+    for (const [at, letter] of letters.entries()) {
+      const half = (way * (widths[at] ?? 0)) / 2 / radius;
+      write(context, rings, letter, angle + half, radius, below ? 2 * QUARTER : 0);
+      angle += 2 * half;
+    }
   }
 
   private inkOf(box: number): string {
     return css(inkOn(this.plot.rgbOf(box)));
   }
+}
+
+/** A text with its middle at a place of a circle, upright at the top but for a `turn`. */
+function write(
+  context: CanvasRenderingContext2D,
+  { centreX, centreY }: Rings,
+  text: string,
+  angle: number,
+  radius: number,
+  turn: number,
+): void {
+  context.save();
+  context.translate(centreX + radius * Math.sin(angle), centreY - radius * Math.cos(angle));
+  context.rotate(angle + turn);
+  context.fillText(text, 0, 0);
+  context.restore();
 }
 
 function trace(context: CanvasRenderingContext2D, rings: Rings, { from, to, inner, outer }: Arc): void {

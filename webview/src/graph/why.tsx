@@ -1,6 +1,6 @@
 // Why something is alive: an object's shortest paths to roots; of a type or group the paths to all of them, merged.
 
-import { signal } from '@preact/signals';
+import { signal, type Signal } from '@preact/signals';
 import { render, type VNode } from 'preact';
 import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
 import type {
@@ -10,197 +10,204 @@ import type {
   PathsAnswer,
   PathStep,
 } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../api';
-import type { Pane } from '../shell/pane';
-import { Icon } from '../widgets/icon';
-import { element } from '../widgets/dom';
-import { bytes, counted, exactBytes } from '../base/format';
+import { bytes, exactBytes } from '../base/format';
+import { plural, t } from '../base/l10n';
+import { Latest, turned } from '../base/latest';
 import { shorten, visible } from '../base/text';
-import { gridColumns, RETAINED_TITLE, retainedCells, type HeapColumn } from './columns';
-import { mapped, type GraphContext } from './context';
+import type { Pane } from '../shell/pane';
+import { element } from '../widgets/dom';
+import { IconButton } from '../widgets/icon-button';
+import {
+  figureColumn,
+  gridColumns,
+  nameColumn,
+  retainedCells,
+  retainedTitle,
+  type HeapColumn,
+} from './columns';
+import type { GraphContext } from './context';
+import { selectionMenu } from './menu';
 import { PlaceButton } from './place';
-import { HeapTree } from './tree';
-import { bytesCell, countCell, objectText, shortType } from './words';
+import { HeapTree, heapBar } from './tree';
+import {
+  Badge,
+  bytesCell,
+  countCell,
+  objectsText,
+  objectText,
+  referencesText,
+  shortType,
+  textCell,
+  TypeName,
+} from './words';
 
 const MOST_PATHS = 5;
 
-const COLUMNS: readonly HeapColumn<'objects'>[] = [
-  {
-    name: 'From the roots',
-    title: 'References, and the types they lead to',
-    width: 'minmax(170px, 1fr)',
-    order: null,
-    number: false,
-  },
-  {
-    name: 'Objects',
-    title: 'Objects explained whose paths lead through here',
-    width: '92px',
-    order: null,
-    number: true,
-  },
-  {
-    name: 'Retained',
-    title: `${RETAINED_TITLE}, of the objects explained`,
-    width: '88px',
-    order: null,
-    number: true,
-  },
-  { name: 'Share', title: 'Of what all of them retain', width: '112px', order: null, number: true },
-  {
-    name: 'Cut frees',
-    title: 'What would be freed without these references; – where that isn’t known',
-    width: '92px',
-    order: null,
-    number: true,
-  },
-];
+type Strength = GraphState['through'][number];
 
-const STRENGTHS: readonly { readonly value: GraphState['through'][number]; readonly text: string }[] = [
-  { value: 'weak', text: 'Weak' },
-  { value: 'soft', text: 'Soft' },
-  { value: 'phantom', text: 'Phantom' },
-  { value: 'finalizer', text: 'Finalizer' },
-  { value: 'ephemeron', text: 'Ephemeron' },
+function columnsOf(): readonly HeapColumn<never>[] {
+  return [
+    nameColumn(t('From the roots'), t('References, and the types they lead to'), 170),
+    figureColumn(t('Objects'), t('Objects explained whose paths lead through here'), 92),
+    figureColumn(t('Retained'), t('{0}, of the objects explained', retainedTitle())),
+    figureColumn(t('Share'), t('Of what all of them retain'), 112),
+    figureColumn(
+      t('Cut frees'),
+      t('What would be freed without these references; – where that isn’t known'),
+      92,
+    ),
+  ];
+}
+
+const STRENGTHS: readonly { readonly value: Strength; readonly text: string; readonly title: string }[] = [
+  { value: 'weak', text: t('Weak'), title: t('Follow weak references, too') },
+  { value: 'soft', text: t('Soft'), title: t('Follow soft references, too') },
+  { value: 'phantom', text: t('Phantom'), title: t('Follow phantom references, too') },
+  { value: 'finalizer', text: t('Finalizer'), title: t('Follow finalizer references, too') },
+  { value: 'ephemeron', text: t('Ephemeron'), title: t('Follow ephemeron references, too') },
 ];
 
 /** What is explained: the latest object, type or group; that is all there is when the pane is shown. */
 export function whyPane(context: GraphContext): Pane {
+  const title = t('Why alive');
+  const root = element('section', { class: 'heap-why' });
+  const bar = heapBar(t('Paths'));
+  const explained = signal<HeapSelection | null>(null);
   const answer = signal<PathsAnswer | null>(null);
-  const words = signal('');
-  let asking: Pending<PathsAnswer> | null = null;
+  const merged = signal<PathNodesAnswer | null>(null);
+  const through = signal(context.state.through);
+  const offered = signal<readonly Strength[]>([]);
+  const asking = new Latest();
   let shown = '';
-  let merged: PathNodesAnswer | null = null;
-  const tree = new HeapTree<PathNode>('Merged paths', {
-    ask: (node, offset, limit) =>
-      mapped(
-        context.api.request('memlens/heapMergedPaths', {
-          ...ofSelection(context.state.selection),
-          ...{ filter: context.filter, through: [...context.state.through] },
-          ...{ node: node?.node ?? 0, offset, limit },
-        }),
-        (found) => {
-          merged = found;
-          words.value = mergedWords(found);
-          return found;
-        },
-      ),
-    hasChildren: ({ children }) => children > 0,
-    id: ({ node }) => String(node),
-    cells: (row) => [
-      [
-        element('bdi', { class: 'heap-reference' }, shorten(row.name, 80)),
-        ' ',
-        element('bdi', { class: 'code', title: row.type }, shortType(row.type)),
-        row.ends > 0 && row.children > 0
-          ? element('span', { class: 'badge' }, counted(row.ends, 'ends', 'end'))
-          : '',
-      ],
-      countCell(row.objects),
-      ...retainedCells(row.bytes, merged?.bytes ?? 0),
-      row.freed_bytes === null ? [element('span', { class: 'muted' }, '–')] : bytesCell(row.freed_bytes),
-    ],
-    isSelected: () => false,
-    pick: ({ example }, opened, beside) => {
-      if (opened) context.openSource({ is: 'object', object: example.object }, beside);
-      else context.say(`One of them: ${objectText(example)}`);
-    },
-    menu: ({ example }) => context.menu({ is: 'object', object: example.object }, objectText(example)),
-    sort: () => undefined,
-    empty: () => 'No root reaches any of them.',
-    failed: (error) => {
-      context.failed(error);
-    },
-  });
-  const host = element('div', { class: 'heap-paths' });
-  const switches = element('div', {
-    class: 'heap-bar',
-    role: 'toolbar',
-    attributes: { 'aria-label': 'Paths' },
-  });
-  render(<Paths answer={answer} context={context} />, host);
-  const note = element('p', { class: 'heap-note muted', role: 'status' });
-  const stop = words.subscribe((text) => {
-    note.textContent = text;
-    note.hidden = text === '';
-  });
+  const tree = mergedTree(context, merged);
   const show = (): void => {
-    const { selection, through } = context.state;
-    const key = JSON.stringify([selection, through, selection?.is === 'object' ? '' : context.filter]);
+    const { selection } = context.state;
+    through.value = context.state.through;
+    const key = JSON.stringify([selection, through.value, selection?.is === 'object' ? '' : context.filter]);
     if (key === shown) return;
     shown = key;
-    asking?.cancel();
-    asking = null;
+    asking.cancel();
     answer.value = null;
-    merged = null;
-    const ofObject = selection?.is === 'object';
-    host.hidden = !ofObject;
-    tree.root.hidden = ofObject || selection === null;
-    words.value = selection === null ? 'Select an object, a type or a box to see what keeps it alive.' : '';
+    merged.value = null;
+    explained.value = selection;
     if (selection === null) return;
-    if (!ofObject) {
-      tree.show('Paths from roots, merged', gridColumns(COLUMNS, null));
+    if (selection.is !== 'object') {
+      tree.show(t('Paths from roots, merged'), gridColumns(columnsOf(), null));
       return;
     }
-    const pending = context.api.request('memlens/heapPaths', {
-      ...{ object: selection.object, through: [...through], most: MOST_PATHS },
-    });
-    asking = pending;
-    pending.answer.then(
+    asking.ask(
+      context.api.request('memlens/heapPaths', {
+        ...{ object: selection.object, through: [...through.value], most: MOST_PATHS },
+      }),
       (found) => {
-        if (asking === pending) answer.value = found;
+        answer.value = found;
       },
-      (error: unknown) => {
-        if (asking === pending) context.failed(error);
+      (error) => {
+        context.failed(error);
       },
     );
   };
-  const offer = ({ value, text }: (typeof STRENGTHS)[number]): void => {
-    const box = element('input', {
-      type: 'checkbox',
-      on: {
-        change: () => {
-          const others = context.state.through.filter((each) => each !== value);
-          context.keep({ through: box.checked ? [...others, value] : others });
-          show();
-        },
-      },
-    });
-    box.checked = context.state.through.includes(value);
-    switches.append(
-      element(
-        'label',
-        { class: 'heap-switch', title: `Follow ${text.toLowerCase()} references, too` },
-        box,
-        text,
-      ),
+  const Content = (): VNode => {
+    const is = explained.value?.is ?? null;
+    const words =
+      is === null
+        ? t('Select an object, a type or a box to see what keeps it alive.')
+        : merged.value && mergedWords(merged.value);
+    return (
+      <>
+        <p class="heap-note muted" role="status" hidden={words === null}>
+          {words}
+        </p>
+        <div class="heap-paths" hidden={is !== 'object'}>
+          {answer.value && <Paths found={answer.value} context={context} />}
+        </div>
+        <tree.View hidden={is === 'object' || is === null} />
+      </>
     );
   };
+  const Switches = (): VNode => (
+    <>
+      {STRENGTHS.filter(({ value }) => explained.value !== null && offered.value.includes(value)).map(
+        ({ value, text, title: titled }) => (
+          <label key={value} class="heap-switch" title={titled}>
+            <input
+              type="checkbox"
+              checked={through.value.includes(value)}
+              onChange={({ currentTarget }) => {
+                const others = context.state.through.filter((each) => each !== value);
+                context.keep({ through: currentTarget.checked ? [...others, value] : others });
+                show();
+              }}
+            />
+            {text}
+          </label>
+        ),
+      )}
+    </>
+  );
+  render(<Content />, root);
+  render(<Switches />, bar);
   context.api.request('memlens/heapOverview', {}).answer.then(
     ({ strengths }) => {
-      for (const each of STRENGTHS) if (strengths.includes(each.value)) offer(each);
+      offered.value = STRENGTHS.map(({ value }) => value).filter((value) => strengths.includes(value));
     },
     (error: unknown) => {
       context.failed(error);
     },
   );
   return {
-    id: 'why',
-    title: 'Why alive',
-    usesSet: false,
-    root: element('section', { class: 'heap-why' }, note, host, tree.root),
-    bar: switches,
-    update: () => {
-      switches.classList.toggle('off', context.state.selection === null);
-      show();
-    },
+    ...{ id: 'why', title, usesSet: false, root, bar },
+    update: show,
     dispose: () => {
-      asking?.cancel();
+      asking.cancel();
       tree.dispose();
-      stop();
-      render(null, host);
+      render(null, root);
+      render(null, bar);
     },
   };
+}
+
+/** The paths to all objects of a type or group, merged; what is known of them goes into `merged`. */
+function mergedTree(context: GraphContext, merged: Signal<PathNodesAnswer | null>): HeapTree<PathNode> {
+  return new HeapTree<PathNode>(t('Merged paths'), context, {
+    ask: (node, offset, limit) =>
+      turned(
+        context.api.request('memlens/heapMergedPaths', {
+          ...ofSelection(context.state.selection),
+          ...{ filter: context.filter, through: [...context.state.through] },
+          ...{ node: node?.node ?? 0, offset, limit },
+        }),
+        (found) => {
+          merged.value = found;
+          return found;
+        },
+      ),
+    hasChildren: ({ children }) => children > 0,
+    id: ({ node }) => String(node),
+    cells: (row) => [
+      {
+        parts: [
+          <>
+            <bdi class="heap-reference">{shorten(row.name, 80)}</bdi>{' '}
+            <TypeName type={row.type} text={shortType(row.type)} />
+            {row.ends > 0 && row.children > 0 && <Badge text={plural(row.ends, '{0} ends', '{0} end')} />}
+          </>,
+        ],
+        copied: visible(`${row.name} ${row.type}`),
+      },
+      countCell(row.objects),
+      ...retainedCells(row.bytes, merged.value?.bytes ?? 0),
+      row.freed_bytes === null ? textCell('–') : bytesCell(row.freed_bytes),
+    ],
+    isSelected: () => false,
+    pick: ({ example }, opened, beside) => {
+      if (opened) context.openSource({ is: 'object', object: example.object }, beside);
+      else context.say(t('One of them: {0}', objectText(example)));
+    },
+    menu: ({ example }) => selectionMenu(context, { is: 'object', object: example.object }),
+    copied: ({ example }) => ({ name: objectText(example), place: null }),
+    empty: () => t('No root reaches any of them.'),
+  });
 }
 
 function ofSelection(selection: HeapSelection | null): { kind: number | null; group: number | null } {
@@ -211,40 +218,45 @@ function ofSelection(selection: HeapSelection | null): { kind: number | null; gr
 }
 
 function mergedWords({ explained, left_out: left, unreachable }: PathNodesAnswer): string {
-  const parts = [`Shortest paths to ${counted(explained, 'object')}`];
-  if (left > 0) parts.push(`the largest; ${counted(left, 'other')} left out`);
-  if (unreachable > 0) parts.push(`${counted(unreachable, 'object')} that no root reaches`);
-  return `${parts.join(', ')}.`;
+  const objects = objectsText(explained);
+  return [
+    left > 0
+      ? plural(
+          left,
+          'Shortest paths to {1}, the largest; {0} other left out.',
+          'Shortest paths to {1}, the largest; {0} others left out.',
+          objects,
+        )
+      : t('Shortest paths to {0}.', objects),
+    ...(unreachable > 0
+      ? [plural(unreachable, 'No root reaches {0} object.', 'No root reaches {0} objects.')]
+      : []),
+  ].join(' ');
 }
 
 function Paths({
-  answer,
+  found: { paths, complete, object },
   context,
 }: {
-  readonly answer: { readonly value: PathsAnswer | null };
+  readonly found: PathsAnswer;
   readonly context: GraphContext;
 }): VNode {
-  const found = answer.value;
-  if (!found) return <></>;
-  const { paths, complete, object } = found;
-  if (paths.length === 0) return <p class="heap-note">No root reaches {objectText(object)}.</p>;
+  if (paths.length === 0) return <p class="heap-note">{t('No root reaches {0}.', objectText(object))}</p>;
   return (
     <>
       {paths.map((path, index) => (
-        <section key={index} aria-label={`Path ${index + 1}`}>
+        <section key={index} aria-label={t('Path {0}', index + 1)}>
           <h3>
-            {index === 0 ? 'Shortest path' : `From another root`}: {counted(path.length, 'reference')}{' '}
-            <button
-              type="button"
-              class="icon-button"
-              title="Copy Path"
-              aria-label="Copy Path"
-              onClick={() => {
+            {index === 0
+              ? t('Shortest path: {0}', referencesText(path.length))
+              : t('From another root: {0}', referencesText(path.length))}{' '}
+            <IconButton
+              icon="copy"
+              label={t('Copy Path')}
+              press={() => {
                 context.copy(pathText(path));
               }}
-            >
-              <Icon name="copy" />
-            </button>
+            />
           </h3>
           <ol class="heap-chain">
             <li>
@@ -262,7 +274,7 @@ function Paths({
           </ol>
         </section>
       ))}
-      {!complete && <p class="heap-note muted">There are paths from other roots, too.</p>}
+      {!complete && <p class="heap-note muted">{t('There are paths from other roots, too.')}</p>}
     </>
   );
 }
@@ -279,19 +291,19 @@ function Step({
   const { freed_bytes: freed } = step;
   return (
     <>
-      {gap > 0 && <li class="muted">… {counted(gap, 'reference')} …</li>}
+      {gap > 0 && <li class="muted">… {referencesText(gap)} …</li>}
       <li>
         <bdi class="heap-reference">{referenceWords(step)}</bdi>{' '}
         <ObjectButton row={step.object} context={context} />
-        <span class="heap-figures" title={`Retained: ${exactBytes(step.object.retained_bytes)}`}>
+        <span class="heap-figures" title={t('Retained: {0}', exactBytes(step.object.retained_bytes))}>
           {bytes(step.object.retained_bytes)}
         </span>
         {freed !== null && (
           <span
             class={freed > 0 ? 'heap-cut' : 'heap-cut muted'}
-            title="What would be freed without this reference"
+            title={t('What would be freed without this reference')}
           >
-            {freed > 0 ? `cut frees ${bytes(freed)}` : 'cut frees nothing'}
+            {freed > 0 ? t('cut frees {0}', bytes(freed)) : t('cut frees nothing')}
           </span>
         )}
       </li>
@@ -337,7 +349,7 @@ export function referenceWords({
 
 function rootWords({ roots }: Path): string {
   const kinds = [...new Set(roots.map(({ kind, detail }) => (detail === '' ? kind : `${kind} ${detail}`)))];
-  return visible(shorten(kinds.join(', ') || 'root', 200));
+  return visible(shorten(kinds.join(', ') || t('root'), 200));
 }
 
 function pathText(path: Path): string {

@@ -18,7 +18,7 @@ export interface CopiedTable {
 const shown = (cell: CopiedCell): string => visible(typeof cell === 'string' ? cell : cell.shown);
 
 /** Columns with a tab between them, as spreadsheets take them. */
-function asText({ heads, rows }: CopiedTable): string {
+export function copyTable({ heads, rows }: CopiedTable): string {
   return [heads, ...rows.map((row) => row.map((cell) => shown(cell).replaceAll('\t', ' ')))]
     .map((row) => row.join('\t'))
     .join('\n');
@@ -41,15 +41,18 @@ function asCsv({ heads, rows }: CopiedTable): string {
   return [heads, ...exact].map(csvLine).join('');
 }
 
+/** Where what a row is about stands in the source, if it does. */
+export type CopiedPlace = Pick<Frame, 'file' | 'line'> | null;
+
 /** A row alone. */
 export function copyRow(row: readonly CopiedCell[]): string {
-  return asText({ heads: [], rows: [row] }).trimStart();
+  return copyTable({ heads: [], rows: [row] }).trimStart();
 }
 
 /** What a row's menu offers to copy; `table` makes the whole table when it is asked for. */
 export function copyItems(
   api: Pick<Api, 'post'>,
-  row: { readonly name: string; readonly place: Pick<Frame, 'file' | 'line'> | null },
+  row: { readonly name: string; readonly place: CopiedPlace },
   table: { readonly one: () => CopiedTable; readonly all: () => CopiedTable } | null,
 ): readonly MenuEntry[] {
   const item = (text: string, make: () => string): MenuEntry => ({
@@ -68,7 +71,7 @@ export function copyItems(
     ...(table
       ? [
           item(t('Copy Row'), () => copyRow(table.one().rows[0] ?? [])),
-          item(t('Copy Table'), () => asText(table.all())),
+          item(t('Copy Table'), () => copyTable(table.all())),
           item(t('Copy Table as Markdown'), () => asMarkdown(table.all())),
           item(t('Copy Table as CSV'), () => asCsv(table.all())),
         ]

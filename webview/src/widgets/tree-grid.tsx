@@ -1,14 +1,13 @@
 // A tree of rows in columns, of which only those in view are elements: ARIA's treegrid, walked by keys.
 
-import { render, type ComponentChild, type VNode } from 'preact';
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { render, type VNode } from 'preact';
 import { visible } from '../base/text';
-import { element, icon } from './dom';
+import { element } from './dom';
 import { Icon } from './icon';
 import { openMenu, type MenuEntry } from './menu';
 
-/** What stands in a cell: names as they are, which are shown with what can't be seen in them; components; elements. */
-export type GridCell = readonly (VNode | Node | string)[];
+/** What stands in a cell: names as they are, which are shown with what can't be seen in them; components. */
+export type GridCell = readonly (VNode | string)[];
 
 export interface GridRow {
   readonly id: string;
@@ -324,48 +323,17 @@ function Row({ id, index, row, columns, active }: RowProps): VNode {
             },
           }),
         };
-        const twistie = i === 0 && `twistie${row.open === null ? ' none' : ''}`;
-        return cell.some((part) => part instanceof Node) ? (
-          <Placed key={i} cell={cell} twistie={twistie} attributes={common} />
-        ) : (
+        return (
           <div key={i} {...common}>
-            {twistie !== false && (
-              <span class={twistie}>
+            {i === 0 && (
+              <span class={`twistie${row.open === null ? ' none' : ''}`}>
                 <Icon name="chevron" />
               </span>
             )}
-            {cell.map(shownPart)}
+            {cell.map((part) => (typeof part === 'string' ? visible(part) : part))}
           </div>
         );
       })}
     </div>
   );
-}
-
-function shownPart(part: VNode | Node | string): ComponentChild {
-  if (part instanceof Node) throw new TypeError('Elements are placed.');
-  return typeof part === 'string' ? visible(part) : part;
-}
-
-interface PlacedProps {
-  readonly cell: GridCell;
-  readonly twistie: string | false;
-  readonly attributes: object;
-}
-
-/** A cell of elements that other code made. */
-function Placed({ cell, twistie, attributes }: PlacedProps): VNode {
-  const root = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => {
-    const parts = cell.map((part) => {
-      if (typeof part === 'string') return visible(part);
-      if (part instanceof Node) return part;
-      throw new TypeError('A cell has elements or components.');
-    });
-    root.current?.replaceChildren(
-      ...(twistie === false ? [] : [element('span', { class: twistie }, icon('chevron'))]),
-      ...parts,
-    );
-  });
-  return <div ref={root} {...attributes} />;
 }

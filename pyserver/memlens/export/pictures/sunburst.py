@@ -1,10 +1,10 @@
-"""A tree as rings that stand still: each box around what holds it, with the rest as titles to hover."""
+"""A tree as rings that stand still: each box around what holds it, with its name, and the rest as titles to hover."""
 
 from math import cos, pi, sin
 
 from memlens.errors import BadRequestError
 from memlens.export.pictures.colours import MORE_BOXES, of_box
-from memlens.export.pictures.svg import Svg, fitting
+from memlens.export.pictures.svg import FONT_PX, Svg, fitting
 from memlens.kernels.tree.flame import MORE
 from memlens.units import counted, format_share, format_value
 from memlens.views.flame.calltree import CallTree
@@ -15,6 +15,9 @@ SIZE = 860
 MOST_RINGS = 12
 _TOP, _MARGIN, _INNER = 34, 6, 74.0
 _LEAST_PX = 0.5
+_PADDING = 4.0
+_RISE = 0.35 * FONT_PX
+"""From the middle of small letters to their base line."""
 _KINDS: tuple[NameKind, ...] = ("user", "library", "native", "none")
 
 
@@ -68,11 +71,27 @@ def sunburst(tree: CallTree, title: str, x0: float = 0.0, x1: float = 1.0) -> Sv
             continue
         colour = of_box(_KINDS[int(kinds[number])], int(packages[number]), number)
         svg.path(data, colour, f"{name.text}: {amount}" if name else amount)
+        if name and ring_px > FONT_PX:
+            _label(svg, name.text, start, end, inner + ring_px / 2)
     if deepest - middle > rings:
         svg.text(
             2, _TOP + SIZE + 6, f"{counted(deepest - middle - rings, 'ring')} further out not shown", "faint"
         )
     return svg
+
+
+def _label(svg: Svg, name: str, start: float, end: float, radius: float) -> None:
+    """A name along the middle of an arc, never upside down."""
+    text = fitting(name, (end - start) * radius - 2 * _PADDING)
+    if not text:
+        return
+    # on the lower half from its end to its start; half of the letters' height is on either side of the middle
+    below = pi / 2 < (start + end) / 2 < 3 * pi / 2
+    base = radius + _RISE * (1 if below else -1)
+    first, last = (end, start) if below else (start, end)
+    large = 1 if end - start > pi else 0
+    line = f"M{_at(first, base)}A{base:.1f} {base:.1f} 0 {large} {0 if below else 1} {_at(last, base)}"
+    svg.text_along(line, text)
 
 
 def _arc(start: float, end: float, inner: float, outer: float) -> str:

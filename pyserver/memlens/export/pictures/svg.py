@@ -29,6 +29,7 @@ class Svg:
         self.colours: set[Colour] = set()
         self._label = label
         self._parts: list[str] = []
+        self._along = 0
 
     def rect(
         self, x: float, y: float, width: float, height: float, colour: Colour | str, title: str = ""
@@ -51,6 +52,15 @@ class Svg:
         """Text on a base line."""
         at = "" if anchor == "start" else f' text-anchor="{anchor}"'
         self._parts.append(f'<text x="{_short(x)}" y="{_short(y)}" class="{kind}"{at}>{escaped(text)}</text>')
+
+    def text_along(self, data: str, text: str, kind: str = "on") -> None:
+        """Text in the middle of a path, which isn't drawn: as :meth:`path`, its data is made of numbers."""
+        self._along += 1
+        name = f"along{self._along}"
+        self._parts.append(
+            f'<path id="{name}" d="{data}" class="along"/><text class="{kind}" text-anchor="middle">'
+            f'<textPath href="#{name}" startOffset="50%">{escaped(text)}</textPath></text>'
+        )
 
     def inline(self) -> str:
         """The picture as a part of a page that has the :func:`style` of its colours."""
@@ -99,6 +109,7 @@ def style(colours: set[Colour], theme: Theme) -> str:
     """The style sheet of pictures that use these colours."""
     shared = (
         f".picture text{{font:{FONT_PX}px system-ui,'Segoe UI',sans-serif;white-space:pre}}"
+        ".picture .along{fill:none}"
         ".picture .grid,.picture .mark{fill:none;stroke-width:1;shape-rendering:crispEdges}"
         ".picture .mark{stroke-dasharray:4 3}"
     )

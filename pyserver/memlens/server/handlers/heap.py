@@ -113,3 +113,6 @@ QUESTIONS: Questions = {
     "memlens/heapMergedPaths": _merged_paths,
     "memlens/heapRetained": _retained,
 }
+
+LONG_QUESTIONS = frozenset(("memlens/heapRetained",))
+"""Those that look at much of the graph; nothing else waits for them."""

@@ -50,10 +50,15 @@ def register(server: LanguageServer, registry: Registry) -> None:
     def question(method: str, ask: Callable[[Snapshot, Any], R]) -> None:
         async def handler(params: Any) -> R:
             opened = registry.get(params.snapshot)
+            takes_long = method in heap.LONG_QUESTIONS
             if method in findings.QUESTIONS:
-                for part in await opened.ask(lambda snapshot: findings.parts(snapshot, params)):
-                    await opened.ask(part)
-            return await opened.ask(lambda snapshot: ask(snapshot, params))
+                parts = await opened.ask(lambda snapshot: findings.parts(snapshot, params))
+                # those of a heap dump look at all objects and references
+                takes_long = bool(parts) and opened.info.model == "graph"
+                for part in parts:
+                    await (opened.ask_aside if takes_long else opened.ask)(part)
+            chosen = opened.ask_aside if takes_long else opened.ask
+            return await chosen(lambda snapshot: ask(snapshot, params))
 
         answer(server, method, handler)
 

@@ -25,6 +25,7 @@ from memlens.model.attribution import Attribution
 from memlens.model.frames import LIBRARY, USER
 from memlens.model.libraries import library_of
 from memlens.model.own_libraries import Libraries
+from memlens.server.sessions.aside import Aside
 from memlens.server.sessions.children import ProgressListener, fill_tables, ingest
 from memlens.server.sessions.sql import SqlQueries
 from memlens.server.settings import Configuration
@@ -128,6 +129,7 @@ class OpenSnapshot:
         snapshot: Snapshot,
         thread: ThreadPoolExecutor,
         sql: SqlQueries,
+        open_again: Callable[[], Snapshot],
         on_damaged: Callable[["OpenSnapshot", ArchiveError], Awaitable[None]],
     ) -> None:
         self.name = name
@@ -146,10 +148,12 @@ class OpenSnapshot:
         self._source = snapshot.manifest.source
         self._snapshot = snapshot
         self._thread = thread
+        self._aside = Aside(open_again)
         self._on_damaged = on_damaged
         self._asked = 0
         self._answered_s = time.monotonic()
         self._working: asyncio.Task[None] | None = None
+        self._closed = False
         self._stop_verifying = threading.Event()
         self._verifying: asyncio.Task[None] | None = None
 
@@ -169,13 +173,25 @@ class OpenSnapshot:
         A damaged archive may show itself as late as here. It is given up then: opening the file again makes another.
         What else goes wrong is a bug, and harms nobody but who asked.
         """
-        try:
-            future = self._thread.submit(self._snapshot.ask, question)
-        except RuntimeError as error:
-            raise NotOpenError(f"{self.title} has been closed") from error
+        answer = await self._answered(
+            lambda: asyncio.wrap_future(self._thread.submit(self._snapshot.ask, question))
+        )
+        if self._snapshot.background and (self._working is None or self._working.done()):
+            self._working = asyncio.create_task(self._work_in_background())
+        return answer
+
+    async def ask_aside(self, question: Callable[[Snapshot], T]) -> T:
+        """Answer a question that takes long while others are answered. Raises DamagedError and NotOpenError."""
+        return await self._answered(lambda: self._aside.ask(question))
+
+    async def _answered(self, asked: Callable[[], Awaitable[T]]) -> T:
         self._asked += 1
         try:
-            answer = await asyncio.wrap_future(future)
+            return await asked()
+        except RuntimeError as error:
+            if not self._closed:
+                raise
+            raise NotOpenError(f"{self.title} has been closed") from error
         except ArchiveError as error:
             await self._on_damaged(self, error)
             raise DamagedError(
@@ -187,11 +203,6 @@ class OpenSnapshot:
         finally:
             self._asked -= 1
             self._answered_s = time.monotonic()
-            # the future has the error, whose traceback has this frame: a circle around the snapshot's maps
-            del future
-        if self._snapshot.background and (self._working is None or self._working.done()):
-            self._working = asyncio.create_task(self._work_in_background())
-        return answer
 
     async def _work_in_background(self) -> None:
         """Do what answers left to be done, one thing at a time, while nothing is asked."""
@@ -290,6 +301,7 @@ class OpenSnapshot:
     async def release(self) -> None:
         """Give back maps, files and database; returns when they are given back."""
         self._kept.clear()
+        self._closed = True
         self._stop_verifying.set()
         for task in (self._working, self._verifying):
             # what the verifying found may be why the snapshot is released
@@ -297,6 +309,7 @@ class OpenSnapshot:
                 task.cancel()
                 await asyncio.wait([task])
         await self.sql.close()
+        await self._aside.close()
         with contextlib.suppress(RuntimeError):
             closed = self._thread.submit(self._snapshot.close)
             self._thread.shutdown(wait=False)
@@ -552,7 +565,7 @@ class Registry:
             return open_with(archive, libraries)
 
         sql = SqlQueries(snapshot.origin, PARTS_OF[snapshot.info.model], fill, open_again)
-        opened = OpenSnapshot(uuid.uuid4().hex, path, snapshot, thread, sql, self._give_up)
+        opened = OpenSnapshot(uuid.uuid4().hex, path, snapshot, thread, sql, open_again, self._give_up)
         opened.patterns = patterns
         return opened
 

@@ -208,8 +208,7 @@ def _dominators(
 
 def _write_objects(columns: ColumnFiles, graph: Graph, derived: _Derived, distance: U32) -> None:
     objects, types, dominated = graph.objects, graph.types, derived.dominated
-    retained = np.zeros(len(types), np.uint64)
-    tree.retained_by_type(dominated.begin, dominated.member, objects.type, derived.retained, retained)
+    retained = _retained_by_type(derived.compact, len(types))
     own: dict[str, Rows | None] = {
         "type": objects.type, "shallow": objects.shallow, "retained": derived.retained, "id": objects.ids,
         "name": objects.name, "dominator": derived.dominator, "distance": distance, "group": derived.group,
@@ -228,6 +227,20 @@ def _write_objects(columns: ColumnFiles, graph: Graph, derived: _Derived, distan
         "instance_start": instance_start, "instance": instance,
     }  # fmt: skip
     columns.write(TypeColumns, {name: column for name, column in of_types.items() if column is not None})
+
+
+def _retained_by_type(compact: dict[str, Rows], types: int) -> U64:
+    """What the instances of each type retain that no other instance dominates.
+
+    What dominates the objects of a node of the compact tree is in the nodes above it.
+    """
+    below = np.empty(len(compact["type"]), np.uint8)
+    tree.below_own_group(compact["first"], compact["last"], compact["type"], types, below)
+    sums = np.zeros((1, types), np.int64)
+    to = np.where(below != 0, np.uint32(NEVER), compact["type"])
+    calltree.add_by(to, compact["retained"].view(np.int64)[np.newaxis], sums)
+    retained: U64 = sums[0].view(np.uint64)
+    return retained
 
 
 def _write_fields(columns: ColumnFiles, graph: Graph) -> None:

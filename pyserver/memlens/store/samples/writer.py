@@ -102,13 +102,21 @@ def _info(profile: Profile, source: SourceFile, stacks: int) -> ProfileInfo:
 
 def _labels(tree: StackTree, frames: Frames, nodes: U32) -> U32:
     """The frame to show first of each stack, which is charged as the user's own code; NEVER for none."""
-    passed = passed_over(((frame.file, frame.function, frame.kind) for frame in frames.frames), "profile")
+    # a heap dump has frames of which no stack consists: the places where its functions are defined
+    used = np.zeros(len(frames.frames), np.bool_)
+    used[tree.frames[1:]] = True
+    own = [frames.frames[number] for number in np.flatnonzero(used).tolist()]
+    passed = np.zeros(len(used), np.bool_)
+    passed[used] = passed_over(((frame.file, frame.function, frame.kind) for frame in own), "profile")
     return charged(tree.parents, tree.frames, nodes, ranks(frames.kinds, passed, "mine", "profile"))
 
 
 def _write_lines(columns: ColumnFiles, profile: Profile, tree: StackTree, nodes: U32) -> None:
     """Write what lines come to that have anything."""
-    first_frames, lines = lines_of_frames(profile.frames)
+    first_frames, lines = np.empty(0, np.uint32), np.empty(0, np.uint32)
+    if len(nodes):
+        # without stacks no line has anything
+        first_frames, lines = lines_of_frames(profile.frames)
     inclusive, own = _by_line(profile, tree, nodes, lines, len(first_frames))
     known = (inclusive != 0).any(axis=0) | (own != 0).any(axis=0)
     columns.write(LineColumns, {"frame": first_frames[known]})

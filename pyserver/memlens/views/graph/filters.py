@@ -21,19 +21,20 @@ Terms are separated, turned round and quoted as in :mod:`memlens.views.selection
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
+from memlens.kernels.graph import filtering as kernel
 from memlens.model.timeline import NEVER
-from memlens.store.manifest import InconsistentError
 from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.rows import Numbers, type_names
 from memlens.views.selection.filters import Term, bytes_of, compared, number_of, terms_of
-from memlens.views.selection.texts import Pattern
+from memlens.views.selection.texts import Pattern, fitting
 
 Mask = npt.NDArray[np.bool_]
 
@@ -50,7 +51,10 @@ ABOVE: dict[str, Callable[[Snapshot, Term], Mask]] = {}
 
 
 class Chosen:
-    """The objects that fit a filter. ``types`` alone say it where all terms are about types; else ``objects`` do."""
+    """The objects that fit a filter: all of ``types`` where all terms are about types, else ``objects``.
+
+    Those are then of ``types``, but not each of these has such objects.
+    """
 
     def __init__(self, types: Mask, objects: Mask | None) -> None:
         self.types = types
@@ -64,7 +68,14 @@ class Chosen:
 
     def mask(self, snapshot: Snapshot) -> Mask:
         """An item an object."""
-        return self.types[snapshot.objects.type] if self.objects is None else self.objects
+        return of_each(snapshot.objects.type, self.types) if self.objects is None else self.objects
+
+
+def of_each(numbers: Numbers, fits: Mask) -> Mask:
+    """Whether what each of a column's numbers names fits."""
+    found = np.empty(len(numbers), np.bool_)
+    kernel.marked(numbers, fits.view(np.uint8), found.view(np.uint8))
+    return found
 
 
 def chosen(snapshot: Snapshot, text: str) -> Chosen | None:
@@ -111,11 +122,13 @@ def _chosen(snapshot: Snapshot, terms: list[Term]) -> Chosen:
     others = [term for term in terms if term.field not in _TYPES]
     if not others:
         return Chosen(types, None)
-    mask: Mask = types[snapshot.objects.type]
+    mask = None if types.all() else of_each(snapshot.objects.type, types)
     for term in others:
         found = _of_objects(snapshot, term)
-        mask &= ~found if term.negated else found
-    return Chosen(np.bincount(snapshot.objects.type[mask], minlength=len(types)) > 0, mask)
+        if term.negated:
+            np.logical_not(found, out=found)
+        mask = found if mask is None else np.logical_and(mask, found, out=mask)
+    return Chosen(types, mask)
 
 
 def _of_types(snapshot: Snapshot, term: Term) -> Mask:
@@ -143,7 +156,7 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
         case "shallow":
             return compared(objects.shallow.view(np.int64), term, _amounts(term))
         case "distance":
-            found = compared(objects.distance.astype(np.int64), term, _amounts(term))
+            found = _nearer(objects.distance, term)
             found &= objects.distance != NEVER
             return found
         case "id":
@@ -167,26 +180,46 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
             named = np.array(
                 [name.endswith(("java.lang.String", "System.String")) for name in type_names(snapshot)]
             )
-            found = (texts | named)[objects.type]
-            found[found] = _named(snapshot, objects.name[found], term)
+            found = of_each(objects.type, texts | named)
+            found &= _named(snapshot, objects.name, term)
             return found
         case "name":
             return _named(snapshot, objects.name, term)
-    found = _of_types(snapshot, term)[objects.type]
-    return found | _named(snapshot, objects.name, term)
+    found = of_each(objects.type, _of_types(snapshot, term))
+    found |= _named(snapshot, objects.name, term)
+    return found
+
+
+def _nearer(distance: Numbers, term: Term) -> Mask:
+    """Which distances are in the relation to some whole numbers that a term states, without a copy of the column."""
+    amounts = [int(amount) for amount in _amounts(term)]
+    found: Mask
+    match term.comparison:
+        case "<":
+            found = distance < amounts[0]
+        case "<=":
+            found = distance <= amounts[0]
+        case ">":
+            found = distance > amounts[0]
+        case ">=":
+            found = distance >= amounts[0]
+        case _:
+            found = np.zeros(len(distance), np.bool_)
+            for amount in amounts:
+                found |= distance == amount
+    return found
 
 
 def _named(snapshot: Snapshot, column: Numbers, term: Term) -> Mask:
-    return snapshot.strings.where(column, _matcher(term))
+    return of_each(column, _texts(snapshot, term))
 
 
-def _matcher(term: Term) -> Callable[[str], bool]:
-    """Whether a text fits one of a term's values."""
-    patterns = [Pattern(value) for value in term.values]
-    if len(patterns) == 1:
-        # asked of each of very many texts
-        return patterns[0].matches
-    return lambda text: any(pattern.matches(text) for pattern in patterns)
+def _texts(snapshot: Snapshot, term: Term) -> Mask:
+    """Which strings fit one of a term's values."""
+    return snapshot.keep(
+        ("strings that fit", term.values),
+        lambda: fitting(snapshot.strings, [Pattern(value) for value in term.values]),
+    )
 
 
 def _in_state(snapshot: Snapshot, term: Term) -> Mask:
@@ -204,51 +237,42 @@ def _in_state(snapshot: Snapshot, term: Term) -> Mask:
 
 def _held_by(snapshot: Snapshot, term: Term) -> Mask:
     """Groups of the compact tree have the same types above them as each of their objects has dominators."""
-    compact, objects = snapshot.compact, snapshot.objects
+    compact = snapshot.compact
     wanted = np.append(_of_types(snapshot, Term("type", ":", term.values)), False)
     own = wanted[np.minimum(compact.type, len(wanted) - 1)]
-    below = np.zeros(len(own), bool)
-    parents, own_list = compact.parent.tolist(), own.tolist()
-    for node in range(1, len(parents)):
-        below[node] = below[parents[node]] or own_list[parents[node]]
-    found: Mask = below[objects.group]
-    return found
+    below = np.empty(len(own), np.bool_)
+    kernel.handed_down(compact.parent, own.view(np.uint8), below.view(np.uint8))
+    return of_each(snapshot.objects.group, below)
 
 
 def _with_field(snapshot: Snapshot, term: Term) -> Mask:
+    """References and fields are looked through by a thread for each half of the objects."""
     stored, fields = snapshot.references, snapshot.fields
-    fits = _matcher(term)
-    found = np.zeros(len(snapshot.objects.type), bool)
-    names = snapshot.keep("names of references", lambda: _reference_names(snapshot))
-    fitting = np.zeros(len(snapshot.strings.end), bool)
-    fitting[names[snapshot.strings.where(names, fits)]] = True
-    by_text = _named_by_text(snapshot)
-    # names that are indexes may be higher than any text's number
-    rows = np.flatnonzero(fitting[np.minimum(stored.name, np.uint32(len(fitting) - 1))])
-    rows = rows[(stored.name[rows] < len(fitting)) & by_text[stored.kind[rows]]]
-    found[np.searchsorted(stored.start, rows, "right") - 1] = True
+    fits = _texts(snapshot, term).view(np.uint8)
+    found = np.zeros(len(snapshot.objects.type), np.bool_)
+    marks, by_text = found.view(np.uint8), named_by_text(snapshot).view(np.uint8)
+    rows = [(stored.start, stored.name, stored.kind)]
     if fields is not None:
-        rows = np.flatnonzero(snapshot.strings.where(fields.name, fits))
-        found[np.searchsorted(fields.start, rows, "right") - 1] = True
+        rows.append((fields.start, fields.name, np.empty(0, np.uint8)))
+    with ThreadPoolExecutor(2) as pool:
+        for start, name, kind in rows:
+            # so that both have about as many rows
+            half = int(np.searchsorted(start, int(start[-1]) // 2))
+            halves = [
+                pool.submit(kernel.having, start, name, kind, by_text, fits, first, last, marks)
+                for first, last in ((0, half), (half, len(found)))
+            ]
+            for each in halves:
+                each.result()
     return found
 
 
-def _named_by_text(snapshot: Snapshot) -> Mask:
+def named_by_text(snapshot: Snapshot) -> Mask:
+    """An item for each number of a byte: whether references of that kind have texts as names."""
     found = np.zeros(256, bool)
     for number, kind in enumerate(snapshot.graph_names.reference_kinds):
         found[number] = kind.naming == "text"
     return found
-
-
-def _reference_names(snapshot: Snapshot) -> Numbers:
-    """The distinct texts that references are named by, as numbers."""
-    stored = snapshot.references
-    seen = np.zeros(len(snapshot.strings.end), bool)
-    names = stored.name[_named_by_text(snapshot)[stored.kind]]
-    if len(names) and int(names.max()) >= len(seen):
-        raise InconsistentError("A string's number is out of range")
-    seen[names] = True
-    return np.flatnonzero(seen)
 
 
 def _seconds(snapshot: Snapshot, term: Term) -> float:

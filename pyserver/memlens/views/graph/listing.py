@@ -195,7 +195,8 @@ def figures_by_type(snapshot: Snapshot, filter_text: str) -> tuple[dict[str, Num
         return whole, np.ones(len(whole["count"]), bool)
     if chosen.objects is None:
         return whole, chosen.types
-    return snapshot.keep(("heap figures", filter_text), lambda: _narrowed(snapshot, chosen)), chosen.types
+    figures = snapshot.keep(("heap figures", filter_text), lambda: _narrowed(snapshot, chosen))
+    return figures, figures["count"] > 0
 
 
 def _narrowed(snapshot: Snapshot, chosen: Chosen) -> dict[str, Numbers]:
@@ -267,9 +268,9 @@ def _retained_by_packages(snapshot: Snapshot, filter_text: str, groups: Numbers,
     chosen = filters.chosen(snapshot, filter_text)
     group_of = groups.astype(np.uint32)
     if chosen is not None:
-        group_of[~chosen.types] = count
         if chosen.objects is not None:
             return _sums_of(snapshot, chosen.objects, group_of, count)["retained"]
+        group_of[~chosen.types] = count
     # objects of a node are of one type and have the same types above them: nodes say as much as their objects
     compact = snapshot.compact
     nodes = len(compact.type)

@@ -8,8 +8,10 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
+from memlens.kernels.graph.steps import one_up
 from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.cuts import MOST_LOOKED_AT as _MOST_LOOKED_AT
 from memlens.views.graph.cuts import freed_by_cuts
@@ -282,29 +284,19 @@ def _chains(snapshot: Snapshot, chosen: Numbers, distance: Numbers, follows: Num
 def _step(snapshot: Snapshot, at: Numbers, distance: Numbers, follows: Numbers) -> tuple[Numbers, Numbers]:
     """What refers to each of some objects and is nearer to a root, and the label of the reference."""
     stored = snapshot.references
-    begins, counts = _ranges(stored.referrer_start, at)
-    sources = stored.referrer[_ragged(begins, counts)].astype(np.int64)
-    of = np.repeat(at, counts)
-    # what refers to one of them by a weak reference only is tried with the others, and has no reference that fits
-    # NumPy's unique makes a table of hashes, which takes many times as long
-    sources = np.sort(sources[distance[sources] == distance[of] - 1])
-    sources = sources[np.append(True, sources[1:] != sources[:-1])[: len(sources)]]
-    begins, counts = _ranges(stored.start, sources)
-    rows = _ragged(begins, counts)
-    origin = np.repeat(sources, counts)
-    wanted = np.zeros(len(distance), bool)
-    wanted[at] = True
-    fits = (follows[stored.kind[rows]] != 0) & wanted[stored.target[rows]]
-    rows, origin = rows[fits], origin[fits]
-    target = stored.target[rows].astype(np.int64)
-    fits = distance[origin] == distance[target] - 1
-    rows, origin, target = rows[fits], origin[fits], target[fits]
-    order = np.lexsort((rows, origin, target))
-    first = order[np.unique(target[order], return_index=True)[1]]
-    place = np.searchsorted(target[first], at)
-    place = np.minimum(place, max(len(first) - 1, 0))
-    chosen = first[place]
-    return origin[chosen], _labels(snapshot, rows[chosen])
+    above, rows = np.empty(len(at), np.uint32), np.empty(len(at), np.uint64)
+    looked_at = one_up(
+        stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, stored.referrer_kind,
+        follows, distance, at.astype(np.uint32), above, rows, _MOST_REFERENCES,
+    )  # fmt: skip
+    if looked_at is None:
+        raise InconsistentError("An object has a distance, but nothing nearer to a root refers to it")
+    if looked_at > _MOST_REFERENCES:
+        raise BadRequestError(
+            "Too many references lead to these objects for their paths to be merged",
+            advice="Narrow them with a filter, or look at the paths of one object.",
+        )
+    return above.astype(np.int64), _labels(snapshot, rows.astype(np.int64))
 
 
 def _labels(snapshot: Snapshot, rows: Numbers) -> Numbers:
@@ -318,25 +310,6 @@ def _labels(snapshot: Snapshot, rows: Numbers) -> Numbers:
     labels = np.where(by_text, names.astype(np.int64), _NO_NAME)
     labels[by_index] = _ANY_INDEX
     return labels
-
-
-def _ranges(start: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
-    begins = start[numbers].astype(np.int64)
-    counts = start[numbers + 1].astype(np.int64) - begins
-    if int(counts.sum()) > _MOST_REFERENCES:
-        raise BadRequestError(
-            "Too many references lead to these objects for their paths to be merged",
-            advice="Narrow them with a filter, or look at the paths of one object.",
-        )
-    return begins, counts
-
-
-def _ragged(begins: Numbers, counts: Numbers) -> Numbers:
-    """The numbers of several ranges, one after the other."""
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    found: Numbers = np.arange(total, dtype=np.int64) + np.repeat(begins - (ends - counts), counts)
-    return found
 
 
 def _root_kinds(snapshot: Snapshot) -> Numbers:

@@ -37,6 +37,23 @@ def holders(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
     return entries(snapshot) if root is None else np.array([root], np.uint32)
 
 
+def held_distances(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
+    """The least number of references that retain from what holds all others to each object; NEVER for what it doesn't.
+
+    Where the graph has no root of its own these are the distances that are stored.
+    """
+    if snapshot.graph_names.root is None:
+        return snapshot.objects.distance
+
+    def make() -> npt.NDArray[np.uint32]:
+        stored = snapshot.references
+        distance = np.empty(len(snapshot.objects.type), np.uint32)
+        distances(stored.start, stored.target, stored.kind, followed(snapshot), holders(snapshot), distance)
+        return distance
+
+    return snapshot.keep("distances from holders", make)
+
+
 def is_entry(snapshot: Snapshot) -> npt.NDArray[np.uint8]:
     """An item an object: 1 for those at which reachability begins."""
 

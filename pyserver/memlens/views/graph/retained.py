@@ -10,7 +10,7 @@ from memlens.kernels.graph import walk
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.reach import followed
+from memlens.views.graph.reach import followed, held_distances
 from memlens.views.graph.rows import Numbers, check_object, type_names
 
 
@@ -54,21 +54,23 @@ def compact_nodes(snapshot: Snapshot, numbers: Numbers) -> list[CompactNode]:
 
 
 def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> RetainedAnswer:
-    """What would be freed without some objects: what roots reach, less what they reach without passing through these.
+    """What would be freed without some objects: what is held, less what is held without passing through these.
 
-    Objects that no root reaches are retained by nothing, and so are left out. Raises :class:`BadRequestError`.
+    What holds is as in :func:`memlens.views.graph.reach.holders`, for sets as for cuts. Objects that nothing holds are
+    retained by nothing, and so are left out. Raises :class:`BadRequestError`.
     """
     chosen = np.unique(np.asarray(numbers, np.int64))
     for number in (chosen[0], chosen[-1]) if len(chosen) else ():
         check_object(snapshot, int(number))
     stored, objects = snapshot.references, snapshot.objects
-    distances = objects.distance[chosen]
-    order = np.argsort(distances, kind="stable")
-    reached = chosen[order[distances[order] != NEVER]].astype(np.uint32)
+    distance = held_distances(snapshot)
+    of_chosen = distance[chosen]
+    order = np.argsort(of_chosen, kind="stable")
+    held = chosen[order[of_chosen[order] != NEVER]].astype(np.uint32)
     freed = np.asarray(
         walk.retained_by(
             stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer,
-            stored.referrer_kind, followed(snapshot), objects.distance, reached,
+            stored.referrer_kind, followed(snapshot), distance, held,
         )
     )  # fmt: skip
     return RetainedAnswer(len(chosen), len(freed), int(objects.shallow[freed].sum()))

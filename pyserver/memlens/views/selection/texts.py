@@ -1,5 +1,18 @@
 """Patterns of filters and searches: a part of a text, or with ``*`` all of it, whatever the case."""
 
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.base import texts as kernel
+from memlens.store.manifest import InconsistentError
+from memlens.store.strings import Strings
+
+Mask = npt.NDArray[np.bool_]
+
+_HAS_PART, _NOT_ASCII = 1, 2
+
 
 class Pattern:
     """What a text is held to.
@@ -15,6 +28,20 @@ class Pattern:
             text = text.replace("\\", "/")
         self._text = text[1:] if self._exact else text.casefold()
         self._parts = self._text.split("*") if "*" in text and not self._exact else None
+
+    @property
+    def part(self) -> str:
+        """What every text that fits has in it when its case is folded; empty where that isn't known."""
+        if self._path:
+            return ""
+        if self._exact:
+            return self._text.casefold()
+        return self._text if self._parts is None else max(self._parts, key=len)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether all texts fit that have that part."""
+        return not self._path and not self._exact and self._parts is None
 
     def matches(self, text: str) -> bool:
         """Whether a text fits. A path fits a pattern with ``*`` also from after one of its slashes on."""
@@ -41,3 +68,26 @@ class Pattern:
                 return False
             at += len(part)
         return True
+
+
+def fitting(strings: Strings, patterns: Sequence[Pattern]) -> Mask:
+    """Which of all strings fit one of some patterns. Raises :class:`InconsistentError`.
+
+    Most strings are ASCII, where case is plain and few have the pattern's part: a kernel finds these.
+    """
+    count = len(strings.end)
+    found, marks = np.zeros(count, np.bool_), np.empty(count, np.uint8)
+    for pattern in patterns:
+        part = pattern.part
+        # what has a part that isn't ASCII isn't ASCII either; any byte finds out which strings aren't
+        known = part.isascii() and bool(part)
+        if not kernel.texts_with(strings.utf8, strings.end, part.encode() if known else b"\0", marks):
+            raise InconsistentError("A string ends before it begins, or after the last one")
+        if known and pattern.is_part:
+            found |= marks == _HAS_PART
+        if not known and part:
+            marks[marks != _NOT_ASCII] = 0
+        in_doubt = np.flatnonzero(~found if not part else ~found & (marks != 0))
+        texts = strings.some(in_doubt)
+        found[in_doubt] = [pattern.matches(texts[number]) for number in in_doubt.tolist()]
+    return found

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from memlens.kernels.graph.filtering import rows_named
 from memlens.model.graph import NONE
 from memlens.model.info import GraphInfo
 from memlens.model.timeline import NEVER
@@ -13,6 +14,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import Figure, FigureKind, LineLink, ObjectsLink, TextPart
 from memlens.views.findings.writing import text_in_sql, words
+from memlens.views.graph.filters import named_by_text
 from memlens.views.graph.objects import references_between
 from memlens.views.graph.paths import Path, paths
 from memlens.views.graph.retained import retained_by
@@ -93,14 +95,11 @@ class GraphCase:
     def named(self, *names: str) -> Numbers:
         """The numbers of references that have one of some names."""
         stored, strings = self.snapshot.references, self.snapshot.strings
-        by_text = np.zeros(256, np.bool_)
-        for number, kind in enumerate(self.snapshot.graph_names.reference_kinds):
-            by_text[number] = kind.naming == "text"
-        numbers = self.snapshot.keep(
-            "findings.reference names", lambda: np.unique(stored.name[by_text[stored.kind]])
-        )
-        chosen = [number for number in (strings.find(numbers, name) for name in names) if number >= 0]
-        return np.flatnonzero(np.isin(stored.name, np.array(chosen, np.uint32)) & by_text[stored.kind])
+        fits = np.zeros(len(strings.end), np.uint8)
+        everything = np.arange(len(fits))
+        fits[[number for number in (strings.find(everything, name) for name in names) if number >= 0]] = 1
+        by_text = named_by_text(self.snapshot).view(np.uint8)
+        return np.asarray(rows_named(stored.name, stored.kind, by_text, fits)).astype(np.int64)
 
     def sources(self, references: Numbers) -> Numbers:
         """The objects that have some references."""

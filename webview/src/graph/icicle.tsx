@@ -1,5 +1,7 @@
 // The dominator tree grouped by type, drawn: a box for each group, below what holds it and as wide as what it retains.
 
+import { signal } from '@preact/signals';
+import { render, type VNode } from 'preact';
 import type { FlameName } from '../../../extension/shared/protocol.gen';
 import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from '../flame/boxes';
 import { WHOLE, zoomed, type FlameCamera } from '../flame/camera';
@@ -12,23 +14,29 @@ import { exposeFlameForTests } from '../flame/test-hook';
 import { nameText, Places } from '../flame/words';
 import { MORE } from '../../../extension/shared/flame-geometry';
 import { svgTheme, type AskedSvg } from '../shell/export';
+import { copyItems } from '../widgets/copy';
 import { openMenu } from '../widgets/menu';
 import { Sunburst } from './sunburst';
 import { element } from '../widgets/dom';
+import { Island } from '../widgets/island';
 import { bytes, share } from '../base/format';
+import { plural, t } from '../base/l10n';
+import { turned } from '../base/latest';
 import { shorten } from '../base/text';
-import { mapped, type GraphContext } from './context';
+import type { GraphContext } from './context';
+import { selectionMenu } from './menu';
 
 const ZOOM_STEP = 1.5;
 
 export class Icicle {
-  readonly root: HTMLElement;
+  readonly root = element('div', { class: 'flame pane main-flame heap-icicle' });
   private readonly plot: FlamePlot;
   private readonly hover: FlameHover;
   private readonly sunburst: Sunburst;
   private readonly ringHover: FlameHover;
-  private readonly toggle: HTMLButtonElement;
   private readonly crumbs: FlameCrumbs;
+
+  private readonly rings = signal(false);
 
   constructor(private readonly context: GraphContext) {
     const places = new Places(() => false);
@@ -49,7 +57,9 @@ export class Icicle {
         },
       },
       places,
-      'Dominators by type. Arrow keys move through the boxes, Enter zooms; the tables have the same in words.',
+      t(
+        'Dominators by type. Arrow keys move through the boxes, Enter zooms; the tables have the same in words.',
+      ),
     );
     this.crumbs = new FlameCrumbs(this.plot, (facts) => {
       this.zoomTo(facts);
@@ -59,9 +69,9 @@ export class Icicle {
         over,
         (node) => {
           const asked = context.api.request('memlens/heapGroup', { node, filter: '' });
-          return mapped(asked, ({ name, node: { type } }) => ({ node: { name: name ?? rootName(type) } }));
+          return turned(asked, ({ name, node: { type } }) => ({ node: { name: name ?? rootName(type) } }));
         },
-        ({ value }, total) => ({ large: bytes(value), small: `retained · ${share(value, total)}` }),
+        ({ value }, total) => ({ large: bytes(value), small: t('retained · {0}', share(value, total)) }),
         places,
       );
     this.hover = hoverOf(this.plot);
@@ -125,27 +135,9 @@ export class Icicle {
         this.openMenu(box, x, y);
       },
     });
-    this.plot.setEmpty('The objects of this dump have no size.');
+    this.plot.setEmpty(t('The objects of this dump have no size.'));
     this.plot.setStyle(false, 'package');
-    this.toggle = element(
-      'button',
-      {
-        ...{ class: 'text-button sunburst-toggle', type: 'button', title: 'Show the boxes as rings, too' },
-        on: {
-          click: () => {
-            this.showSunburst(!context.state.sunburst);
-          },
-        },
-      },
-      'Sunburst',
-    );
-    this.root = element(
-      'div',
-      { class: 'flame pane main-flame heap-icicle' },
-      this.crumbs.root,
-      element('div', { class: 'flame-body' }, this.plot.root, this.sunburst.root),
-      this.toggle,
-    );
+    render(<this.Parts />, this.root);
     this.root.addEventListener('keydown', (event) => {
       const isPicture = event.target === this.plot.surface || event.target === this.sunburst.surface;
       if (!isPicture || event.defaultPrevented) return;
@@ -157,6 +149,27 @@ export class Icicle {
     exposeFlameForTests(this.plot, 'memlensFlame');
     this.showSunburst(context.state.sunburst);
   }
+
+  private readonly Parts = (): VNode => (
+    <>
+      <Island class="flame-part" of={this.crumbs.root} />
+      <div class="flame-body">
+        <Island class="flame-part" of={this.plot.root} />
+        <Island class="flame-part" of={this.sunburst.root} />
+      </div>
+      <button
+        type="button"
+        class={`text-button sunburst-toggle${this.rings.value ? ' on' : ''}`}
+        title={t('Show the boxes as rings, too')}
+        aria-pressed={this.rings.value}
+        onClick={() => {
+          this.showSunburst(!this.rings.value);
+        }}
+      >
+        {t('Sunburst')}
+      </button>
+    </>
+  );
 
   setTheme(): void {
     this.plot.setTheme(this.context.theme);
@@ -195,6 +208,7 @@ export class Icicle {
     this.ringHover.hide();
     this.sunburst.dispose();
     this.plot.dispose();
+    render(null, this.root);
   }
 
   /** The part that is in view, as a picture for a file. */
@@ -205,8 +219,7 @@ export class Icicle {
 
   private showSunburst(is: boolean): void {
     this.sunburst.root.hidden = !is;
-    this.toggle.setAttribute('aria-pressed', String(is));
-    this.toggle.classList.toggle('on', is);
+    this.rings.value = is;
     if (is !== this.context.state.sunburst) this.context.keep({ sunburst: is });
     this.sunburst.draw();
   }
@@ -223,7 +236,9 @@ export class Icicle {
     if (!selected || selected.more) return;
     const name = this.plot.facts(this.plot.selectedBox())?.name;
     const known = name === undefined ? undefined : this.plot.names.get(name);
-    openMenu(this.context.menu({ is: 'group', group: selected.node }, known ? nameText(known) : ''), x, y);
+    const own = selectionMenu(this.context, { is: 'group', group: selected.node });
+    const copied = known ? { name: nameText(known), place: known.line > 0 ? known : null } : null;
+    openMenu([...own, ...(copied ? copyItems(this.context.api, copied, null) : [])], x, y);
   }
 
   /** To what holds the innermost box that fills the view. */
@@ -241,7 +256,12 @@ export class Icicle {
     if (facts?.more) {
       const { name, value } = facts;
       this.context.say(
-        `${name.toLocaleString('en-US')} boxes, ${bytes(value)} retained: zoom in to see them`,
+        plural(
+          name,
+          '{0} box, {1} retained: zoom in to see it',
+          '{0} boxes, {1} retained: zoom in to see them',
+          bytes(value),
+        ),
       );
     } else this.context.select(facts && { is: 'group', group: facts.node });
   }
@@ -322,7 +342,7 @@ export class Icicle {
         return;
       }
     }
-    this.context.say('Nothing in view fits the filter.');
+    this.context.say(t('Nothing in view fits the filter.'));
   }
 
   private go(box: number): void {
@@ -331,8 +351,8 @@ export class Icicle {
     this.select(facts);
     this.plot.reveal(facts);
     const known = facts.more ? undefined : this.plot.names.get(facts.name);
-    const name = facts.node === 0 ? 'All' : known ? shorten(nameText(known), 100) : '';
-    if (!facts.more) this.context.say(`${name}: ${bytes(facts.value)} retained`);
+    const name = facts.node === 0 ? t('All') : known ? shorten(nameText(known), 100) : '';
+    if (!facts.more) this.context.say(t('{0}: {1} retained', name, bytes(facts.value)));
   }
 }
 

@@ -1,7 +1,8 @@
 // The columns of a heap dump's tables.
 
-import { share } from '../flame/words';
-import { shareBar } from '../widgets/share-bar';
+import { share } from '../base/format';
+import { t } from '../base/l10n';
+import { ShareBar } from '../widgets/share-bar';
 import type { GridColumn } from '../widgets/tree-grid';
 import { bytesCell, type Cell } from './words';
 
@@ -14,9 +15,36 @@ export interface HeapColumn<O extends string> {
   readonly number: boolean;
 }
 
-export const RETAINED_TITLE =
-  'Bytes that would be freed with it: its own and those of all that only it keeps alive';
-export const SHALLOW_TITLE = 'Its own bytes, without what it refers to';
+export function retainedTitle(): string {
+  return t('Bytes that would be freed with it: its own and those of all that only it keeps alive');
+}
+
+export function shallowTitle(): string {
+  return t('Its own bytes, without what it refers to');
+}
+
+export function shareTitle(): string {
+  return t('Retained, of all bytes in the dump');
+}
+
+/** A column of names, as wide as there is room. */
+export function nameColumn<O extends string>(
+  name: string,
+  title: string,
+  least: number,
+  order: O | null = null,
+): HeapColumn<O> {
+  return { name, title, width: `minmax(${least}px, 1fr)`, order, number: false };
+}
+
+export function figureColumn<O extends string>(
+  name: string,
+  title: string,
+  width = 88,
+  order: O | null = null,
+): HeapColumn<O> {
+  return { name, title, width: `${width}px`, order, number: true };
+}
 
 /** Columns of a table that is sorted by `order`, the largest first or, of names, in the order of letters. */
 export function gridColumns<O extends string>(
@@ -33,5 +61,6 @@ export function gridColumns<O extends string>(
 
 /** Retained bytes, and their share of the whole with a bar. */
 export function retainedCells(retained: number, whole: number): readonly Cell[] {
-  return [bytesCell(retained), [shareBar(retained, whole), share(retained, whole)]];
+  const part = share(retained, whole);
+  return [bytesCell(retained), { parts: [<ShareBar part={retained} whole={whole} />, part], copied: part }];
 }

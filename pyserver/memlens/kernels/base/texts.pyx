@@ -1,0 +1,57 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Which of many texts have a part in them, for texts that stand one after the other in UTF-8."""
+
+from libc.stdint cimport uint8_t, uint64_t
+
+cdef enum:
+    FITS = 1
+    OTHER = 2           # a text that isn't ASCII
+
+
+cdef inline uint8_t lower(uint8_t byte) noexcept nogil:
+    return byte | 0x20 if 65 <= byte <= 90 else byte
+
+
+def texts_with(const uint8_t[::1] utf8, const uint64_t[::1] ends, const uint8_t[::1] part, uint8_t[::1] marks):
+    """Mark in ``marks`` the ASCII texts that have ``part`` in them, whatever the case, with 1, and others with 2.
+
+    Text ``i`` is ``utf8[ends[i - 1]:ends[i]]``, and ``part`` is ASCII in lower case and not empty. False where a text
+    ends before it begins, or after the last one.
+    """
+    cdef size_t count = ends.shape[0], size = utf8.shape[0], length = part.shape[0], text, at, last, place
+    cdef uint64_t begin = 0, end
+    cdef uint8_t every, first
+    cdef const uint8_t *data = &utf8[0] if size else NULL
+    cdef uint8_t[256] lowered
+    cdef bint is_whole = True
+    if marks.shape[0] != ends.shape[0] or length == 0:
+        raise ValueError("a mark for each text, and a part that isn't empty")
+    for place in range(256):
+        lowered[place] = lower(<uint8_t> place)
+    first = part[0]
+    with nogil:
+        for text in range(count):
+            end = ends[text]
+            if end < begin or end > size:
+                is_whole = False
+                break
+            every = 0
+            for at in range(begin, end):
+                every |= data[at]
+            marks[text] = 0
+            if every & 0x80:
+                marks[text] = OTHER
+            elif end - begin >= length:
+                last = end - length
+                at = begin
+                while at <= last:
+                    if lowered[data[at]] == first:
+                        place = 1
+                        while place < length and lowered[data[at + place]] == part[place]:
+                            place += 1
+                        if place == length:
+                            marks[text] = FITS
+                            break
+                    at += 1
+            begin = end
+    return is_whole

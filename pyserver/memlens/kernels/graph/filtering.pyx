@@ -1,0 +1,122 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What filters over a heap dump ask of all its objects and references, each in one pass over the columns.
+
+Marks are bytes: 1 for what fits. Columns of archives are checked by whoever maps them, but for names of references:
+these are numbers of texts only where the reference's kind says so, and one that is out of range fits nothing.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+
+from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push
+
+def marked(const uint32_t[::1] numbers, const uint8_t[::1] table, uint8_t[::1] marks):
+    """Fill ``marks`` with the item of ``table`` that each of some numbers names; all of these are in range."""
+    cdef size_t item
+    if marks.shape[0] != numbers.shape[0]:
+        raise ValueError("a mark for each number")
+    with nogil:
+        for item in range(<size_t> numbers.shape[0]):
+            marks[item] = table[numbers[item]]
+
+
+def groups_of(const uint8_t[::1] chosen, const uint32_t[::1] group, uint8_t[::1] found):
+    """Mark in ``found`` the groups of the chosen items."""
+    cdef size_t item
+    with nogil:
+        for item in range(<size_t> chosen.shape[0]):
+            if chosen[item]:
+                found[group[item]] = 1
+
+
+def handed_down(const uint32_t[::1] parent, const uint8_t[::1] own, uint8_t[::1] below):
+    """Mark in ``below`` the nodes of a tree that have one of ``own`` above them; a parent stands before its children.
+
+    Node 0 is the root.
+    """
+    cdef size_t node
+    with nogil:
+        if below.shape[0]:
+            below[0] = 0
+        for node in range(1, <size_t> parent.shape[0]):
+            below[node] = below[parent[node]] | own[parent[node]]
+
+
+cdef uint8_t *bits_of(const uint8_t[::1] table):
+    """The same table with a bit an item, small enough for the processor's nearest cache, and a 0 after the last."""
+    cdef size_t item
+    cdef uint8_t *bits = <uint8_t *> calloc(table.shape[0] // 8 + 2, 1)
+    if bits == NULL:
+        raise MemoryError
+    for item in range(<size_t> table.shape[0]):
+        if table[item]:
+            bits[item >> 3] |= <uint8_t> (1 << (item & 7))
+    return bits
+
+
+def having(
+    const uint64_t[::1] start,
+    const uint32_t[::1] name,
+    const uint8_t[::1] kind,
+    const uint8_t[::1] by_text,
+    const uint8_t[::1] fits,
+    size_t first,
+    size_t last,
+    uint8_t[::1] marks,
+):
+    """Mark the objects from ``first`` up to ``last`` that have a row with a name that ``fits``.
+
+    Rows ``start[o]`` to ``start[o + 1]`` are those of object ``o``. They are fields, or references where ``kind`` isn't
+    empty: ``by_text`` has an item for each number of a byte, whether names of that kind are numbers of texts. Raises
+    MemoryError.
+    """
+    cdef size_t item = first, count = fits.shape[0], text
+    cdef uint64_t row, end
+    cdef bint has_kinds = kind.shape[0] > 0
+    cdef uint8_t *bits
+    if marks.shape[0] + 1 != start.shape[0] or last > <size_t> marks.shape[0] or by_text.shape[0] < 256:
+        raise ValueError("a mark for each object")
+    bits = bits_of(fits)
+    with nogil:
+        row = start[first]
+        end = start[last]
+        # rows one after the other without a look at whose they are, for few fit
+        while row < end:
+            text = name[row]
+            text = text if text < count else count
+            if bits[text >> 3] >> (text & 7) & 1 and (not has_kinds or by_text[kind[row]]):
+                while start[item + 1] <= row:
+                    item += 1
+                marks[item] = 1
+                row = start[item + 1]
+            else:
+                row += 1
+    free(bits)
+
+
+def rows_named(
+    const uint32_t[::1] name, const uint8_t[::1] kind, const uint8_t[::1] by_text, const uint8_t[::1] fits
+):
+    """The numbers of the references with names that ``fits``, as ``uint64``; see :func:`having`. Raises MemoryError."""
+    cdef uint64_t row
+    cdef size_t count = fits.shape[0], text
+    cdef int status = 0
+    cdef Vector rows
+    cdef uint8_t *bits
+    if kind.shape[0] != name.shape[0] or by_text.shape[0] < 256:
+        raise ValueError("a kind for each name")
+    bits = bits_of(fits)
+    vector_init(&rows, 8)
+    with nogil:
+        for row in range(<uint64_t> name.shape[0]):
+            text = name[row]
+            text = text if text < count else count
+            if bits[text >> 3] >> (text & 7) & 1 and by_text[kind[row]]:
+                status = vector_push(&rows, &row)
+                if status < 0:
+                    break
+    free(bits)
+    if status < 0:
+        vector_free(&rows)
+        raise MemoryError
+    return column_of(&rows, b"Q")

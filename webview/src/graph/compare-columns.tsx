@@ -1,0 +1,199 @@
+// The tables of a comparison of heap dumps: their columns, and how their rows and a difference are written.
+
+import type {
+  ComparedType,
+  CompareHeapTypesParams,
+  GrowingHolder,
+  GrownPath,
+  ObjectRow,
+  SeriesType,
+} from '../../../extension/shared/protocol.gen';
+import { bytes, count } from '../base/format';
+import { plural, t } from '../base/l10n';
+import { visible } from '../base/text';
+import { arrow, direction } from '../compare/comparison';
+import type { GridColumn } from '../widgets/tree-grid';
+import {
+  figureColumn,
+  gridColumns,
+  nameColumn,
+  retainedTitle,
+  shallowTitle,
+  type HeapColumn,
+} from './columns';
+import { bytesCell, countCell, EMPTY, objectCell, shortType, typeCell, type Cell } from './words';
+
+export type CompareForm = 'types' | 'holders' | 'paths' | 'series';
+type Order = CompareHeapTypesParams['order'];
+export interface CompareSort {
+  readonly order: Order;
+  readonly reverse: boolean;
+}
+
+export type CompareNode =
+  | { readonly is: 'type'; readonly row: ComparedType }
+  | { readonly is: 'object'; readonly row: ObjectRow; readonly of: string }
+  | { readonly is: 'holder'; readonly row: GrowingHolder }
+  | { readonly is: 'path'; readonly row: GrownPath }
+  | { readonly is: 'series'; readonly row: SeriesType };
+
+const NAME_PX = 150;
+const FIGURE_PX = 80;
+
+function columnsOf(form: CompareForm, byId: boolean, dumps: number): readonly HeapColumn<Order>[] {
+  const figure = (name: string, title: string, order: Order | null = null, width = FIGURE_PX) =>
+    figureColumn<Order>(name, title, width, order);
+  const growth = (order: Order | null): HeapColumn<Order> =>
+    figure(t('± Retained'), t('{0}: the difference', retainedTitle()), order, 110);
+  const after = figure(t('Retained'), t('{0}, after', retainedTitle()));
+  switch (form) {
+    case 'types':
+      return [
+        nameColumn(t('Type'), t('Sort by name'), NAME_PX, 'name'),
+        figure(t('Instances'), t('How many objects after'), null, 78),
+        figure(t('± Instances'), t('The difference'), 'count', 98),
+        ...(byId
+          ? [
+              figure(t('New'), t('Objects that only the later dump has'), 'new', 58),
+              figure(t('Gone'), t('Objects that only the earlier dump has'), 'gone', 58),
+            ]
+          : []),
+        figure(t('± Shallow'), t('{0}: the difference', shallowTitle()), 'shallow', 104),
+        after,
+        growth('retained'),
+      ];
+    case 'holders':
+      return [
+        nameColumn(t('Held by'), t('Objects of both dumps'), NAME_PX),
+        figure(t('New'), t('New objects that it dominates and no other object of both in between')),
+        figure(t('New bytes'), t('Their own bytes')),
+        figure(t('Before'), t('{0}, before', retainedTitle())),
+        after,
+        growth(null),
+      ];
+    case 'paths':
+      return [
+        nameColumn(t('Held by › type'), t('The dominator tree by type, from the root down'), NAME_PX),
+        figure(t('Objects'), t('How many of them after')),
+        figure(t('± Objects'), t('The difference')),
+        after,
+        growth(null),
+      ];
+    case 'series':
+      return [
+        nameColumn(
+          t('Type'),
+          plural(
+            dumps,
+            'In {0} dump; those first that grow throughout',
+            'In {0} dumps; those first that grow throughout',
+          ),
+          NAME_PX,
+        ),
+        figure(t('Instances'), t('In the last dump')),
+        figure(t('First'), t('{0}, in the first dump', retainedTitle())),
+        figure(t('Last'), t('{0}, in the last dump', retainedTitle())),
+        growth(null),
+      ];
+  }
+}
+
+export function compareColumns(
+  form: CompareForm,
+  byId: boolean,
+  sort: CompareSort,
+  dumps: number,
+): readonly GridColumn[] {
+  return gridColumns(columnsOf(form, byId, dumps), form === 'types' ? sort : null);
+}
+
+/** What a column is sorted by; null where it can't be. */
+export function sortOf(form: CompareForm, byId: boolean, index: number): Order | null {
+  return columnsOf(form, byId, 0)[index]?.order ?? null;
+}
+
+/** "▲ +1.2 GiB", "▼ −3 MiB": shape, sign and words, so that colour is never alone. */
+function changeCell(difference: number, text: (value: number) => string): Cell {
+  const size = text(Math.abs(difference));
+  const shown = difference > 0 ? `+${size}` : difference < 0 ? `−${size}` : size;
+  return {
+    parts: [
+      <span class={`compare-difference ${direction(difference)}`}>
+        <span class="compare-arrow" aria-hidden="true">
+          {arrow(difference)}
+        </span>{' '}
+        {shown}
+      </span>,
+    ],
+    copied: { shown, exact: difference },
+  };
+}
+
+/** `byId`: which objects are new is known. */
+export function compareCells(node: CompareNode, byId: boolean): readonly Cell[] {
+  const change = (before: number, after: number): Cell => changeCell(after - before, bytes);
+  switch (node.is) {
+    case 'type': {
+      const { row } = node;
+      return [
+        typeCell(row),
+        countCell(row.after_count),
+        changeCell(row.after_count - row.before_count, count),
+        ...(byId ? [countCell(row.new ?? 0), countCell(row.gone ?? 0)] : []),
+        change(row.before_shallow_bytes, row.after_shallow_bytes),
+        bytesCell(row.after_retained_bytes),
+        change(row.before_retained_bytes, row.after_retained_bytes),
+      ];
+    }
+    case 'object':
+      return [
+        objectCell(node.row),
+        ...Array.from({ length: byId ? 4 : 2 }, () => EMPTY),
+        bytesCell(node.row.shallow_bytes),
+        bytesCell(node.row.retained_bytes),
+        EMPTY,
+      ];
+    case 'holder': {
+      const { object, before_retained_bytes: before, new_objects: objects, new_bytes: held } = node.row;
+      return [
+        objectCell(object),
+        countCell(objects),
+        bytesCell(held),
+        bytesCell(before),
+        bytesCell(object.retained_bytes),
+        change(before, object.retained_bytes),
+      ];
+    }
+    case 'path': {
+      const { row } = node;
+      const [above, own] = [row.path.slice(0, -1), row.path.at(-1) ?? ''];
+      const cell: Cell = {
+        parts: [
+          <bdi class="muted" title={visible(row.path.join(' › '))}>
+            {visible(above.map((each) => `${shortType(each)} › `).join(''))}
+          </bdi>,
+          <bdi class="code">{visible(shortType(own))}</bdi>,
+        ],
+        copied: row.path.join(' › '),
+      };
+      return [
+        cell,
+        countCell(row.after_objects),
+        changeCell(row.after_objects - row.before_objects, count),
+        bytesCell(row.after_retained_bytes),
+        change(row.before_retained_bytes, row.after_retained_bytes),
+      ];
+    }
+    case 'series': {
+      const { counts, retained_bytes: retained, grows } = node.row;
+      const [first = 0, last = 0] = [retained[0], retained.at(-1)];
+      return [
+        typeCell(node.row, grows ? t('grows throughout') : ''),
+        countCell(counts.at(-1) ?? 0),
+        bytesCell(first),
+        bytesCell(last),
+        change(first, last),
+      ];
+    }
+  }
+}

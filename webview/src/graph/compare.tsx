@@ -1,0 +1,380 @@
+// Two heap dumps side by side: what grew, by type, by who holds it and by where it is; and a series of dumps over time.
+
+import { signal } from '@preact/signals';
+import { render, type VNode } from 'preact';
+import type { ComparedType, CompareHeapsResult } from '../../../extension/shared/protocol.gen';
+import type { HeapSelection } from '../../../extension/shared/messages';
+import type { Pending } from '../api';
+import { bytes } from '../base/format';
+import { t } from '../base/l10n';
+import { Latest, turned } from '../base/latest';
+import { Notice, noticeOf, Sides } from '../compare/bar';
+import type { Compare } from '../compare/comparison';
+import type { Pane } from '../shell/pane';
+import { Choices } from '../widgets/choice';
+import { debounce, element } from '../widgets/dom';
+import type { LazyAnswer } from '../widgets/lazy-rows';
+import {
+  compareCells,
+  compareColumns,
+  sortOf,
+  type CompareForm,
+  type CompareNode,
+  type CompareSort,
+} from './compare-columns';
+import { sameSelection, type GraphContext } from './context';
+import { selectionMenu } from './menu';
+import { SeriesPart } from './series';
+import { HeapTree } from './tree';
+import { copiedObject, objectsText } from './words';
+
+const SEARCH_AFTER_MS = 150;
+
+export class ComparePane implements Pane {
+  readonly id = 'compare';
+  readonly title = t('Compare');
+  readonly usesSet = false;
+  readonly root = element('section', { class: 'compare heap-compare' });
+  readonly bar = element('div', {
+    ...{ class: 'compare-controls', role: 'toolbar' },
+    attributes: { 'aria-label': t('Comparison') },
+  });
+  readonly series: SeriesPart;
+  private readonly tree: HeapTree<CompareNode>;
+  private readonly form = signal<CompareForm>('types');
+  private readonly found = signal<CompareHeapsResult | null>(null);
+  /** Counts up when what is compared with what is another. */
+  private readonly version = signal(0);
+  private sort: CompareSort = { order: 'retained', reverse: false };
+  private search = '';
+  /** Which comparison is shown or asked for. */
+  private of = '';
+  private readonly asking = new Latest();
+  private readonly searchSoon = debounce(SEARCH_AFTER_MS, () => {
+    this.show();
+  });
+
+  /** `compare` has what is compared with, which the host reports. */
+  constructor(
+    private readonly context: GraphContext,
+    private readonly compare: Compare,
+  ) {
+    this.series = new SeriesPart(context, () => {
+      if (this.series.count > 0) this.form.value = 'series';
+      this.renew();
+    });
+    this.tree = this.makeTree();
+    const [Bar, Content] = [(): VNode => this.drawBar(), (): VNode => this.drawContent()];
+    render(<Bar />, this.bar);
+    render(<Content />, this.root);
+  }
+
+  update(changes: Parameters<Pane['update']>[0]): void {
+    if (changes.has('filter')) this.series.forget();
+    if (changes.has('compare') || changes.has('filter') || changes.has('device')) this.renew();
+    else this.tree.redraw();
+  }
+
+  dispose(): void {
+    this.asking.cancel();
+    this.searchSoon.cancel();
+    this.tree.dispose();
+    render(null, this.bar);
+    render(null, this.root);
+  }
+
+  private get owner(): Parameters<typeof noticeOf>[0] {
+    const { context, compare } = this;
+    return { api: context.api, info: context.info, compare };
+  }
+
+  /** How to begin, or why there is nothing to show; null where there is. */
+  private get notice(): ReturnType<typeof noticeOf> {
+    return this.form.value === 'series' ? this.series.notice : noticeOf(this.owner);
+  }
+
+  private get params(): { readonly other_first: boolean; readonly filter: string } {
+    return { other_first: this.compare.settings.otherFirst, filter: this.context.filter };
+  }
+
+  /** Whether which objects are new is known. */
+  private get byId(): boolean {
+    return this.found.value?.matched === 'id';
+  }
+
+  private drawBar(): VNode {
+    const { form, version, tree, owner } = this;
+    const isSeries = form.value === 'series';
+    const hidden = this.notice !== null;
+    return (
+      <>
+        <Choices<CompareForm>
+          label={t('Show')}
+          value={form.value}
+          options={[
+            { value: 'types', text: t('Types'), title: t('What is more or less of each type') },
+            { value: 'holders', text: t('Holders'), title: t('Objects of both dumps that hold new ones') },
+            { value: 'paths', text: t('Paths'), title: t('Where in the dominator tree it grew') },
+            {
+              ...{ value: 'series', text: t('Over time') },
+              title: t('Two dumps or more in the order in which they were written'),
+            },
+          ]}
+          change={(next) => {
+            form.value = next;
+            this.renew();
+          }}
+        />
+        <div class="compare-sides" data-version={version.value} hidden={isSeries}>
+          <Sides context={owner} />
+        </div>
+        <input
+          class="compare-search"
+          type="search"
+          hidden={hidden}
+          placeholder={t('Type')}
+          aria-label={t('Only rows with these words')}
+          spellcheck={false}
+          onInput={({ currentTarget }) => {
+            this.search = currentTarget.value;
+            this.searchSoon();
+          }}
+          onKeyDown={(event) => {
+            // The view's keys are letters: they are text here.
+            event.stopPropagation();
+          }}
+        />
+        <tree.CopyButton hidden={hidden} />
+      </>
+    );
+  }
+
+  private drawContent(): VNode {
+    const { form, version, found, series, tree, notice } = this;
+    const isSeries = form.value === 'series';
+    const summary = isSeries ? series.words : found.value ? summaryOf(found.value) : t('Comparing…');
+    return (
+      <>
+        {notice ? (
+          <Notice {...notice} />
+        ) : (
+          <p class="heap-note muted" role="status" data-version={version.value}>
+            {summary}
+          </p>
+        )}
+        {isSeries && !notice && <series.Chart />}
+        <tree.View hidden={notice !== null} />
+      </>
+    );
+  }
+
+  /** Something else is to be shown. */
+  private renew(): void {
+    this.version.value++;
+    const { compare, context, found } = this;
+    if (this.notice !== null) {
+      this.of = '';
+      this.asking.cancel();
+      return;
+    }
+    if (this.form.value === 'series') {
+      this.show();
+      return;
+    }
+    const of = JSON.stringify([compare.other?.uri, this.params]);
+    if (of === this.of) {
+      if (found.value) this.show();
+      return;
+    }
+    this.of = of;
+    found.value = null;
+    this.asking.ask(
+      context.api.request('memlens/compareHeaps', this.params),
+      (answer) => {
+        found.value = answer;
+        this.show();
+      },
+      (error) => {
+        this.of = '';
+        context.failed(error);
+      },
+    );
+  }
+
+  private show(): void {
+    const { form, sort, series, tree, byId } = this;
+    tree.show(t('Comparison'), compareColumns(form.value, byId, sort, series.count));
+  }
+
+  private makeTree(): HeapTree<CompareNode> {
+    const { context, compare, series } = this;
+    const tree = new HeapTree<CompareNode>(t('Comparison'), context, {
+      ask: (node, offset, limit) => this.ask(node, offset, limit),
+      hasChildren: (node) => node.is === 'type' && hasOwn(node.row, compare.settings.otherFirst),
+      id: idOf,
+      cells: (node) => compareCells(node, this.byId),
+      isSelected: (node) => {
+        const selection = this.selectionOf(node);
+        return node.is === 'series'
+          ? node.row.type === series.marked.value
+          : selection !== null && sameSelection(context.state.selection, selection);
+      },
+      pick: (node, opened, beside) => {
+        if (node.is === 'series') {
+          series.mark(node.row.type);
+          tree.redraw();
+          return;
+        }
+        const selection = this.selectionOf(node);
+        if (selection === null) {
+          context.say(t('{0} has no such objects.', compare.ownName));
+          return;
+        }
+        if (opened) context.openSource(selection, beside);
+        context.select(selection);
+      },
+      menu: (node) => {
+        const selection = this.selectionOf(node);
+        return selection ? selectionMenu(context, selection, copiedOf(node).name) : [];
+      },
+      copied: copiedOf,
+      sort: (column) => {
+        const order = sortOf(this.form.value, this.byId, column);
+        if (order === null) return;
+        this.sort = { order, reverse: order === this.sort.order && !this.sort.reverse };
+        this.show();
+      },
+      empty: () => emptyWords(this.form.value, this.byId),
+    });
+    return tree;
+  }
+
+  /** Of the view's own dump; null for what it hasn't. */
+  private selectionOf(node: CompareNode): HeapSelection | null {
+    const { otherFirst: isAfter } = this.compare.settings;
+    switch (node.is) {
+      case 'type': {
+        const kind = isAfter ? node.row.after_number : node.row.before_number;
+        return kind === null ? null : { is: 'type', kind };
+      }
+      case 'object':
+        return { is: 'object', object: node.row.object };
+      case 'holder':
+        return { is: 'object', object: isAfter ? node.row.object.object : node.row.before_object };
+      case 'path': {
+        const group = isAfter ? node.row.group : node.row.before_group;
+        return group === null ? null : { is: 'group', group };
+      }
+      case 'series':
+        return null;
+    }
+  }
+
+  private ask(node: CompareNode | null, offset: number, limit: number): Pending<LazyAnswer<CompareNode>> {
+    const { context, params, form, found, search, series, sort } = this;
+    const { api } = context;
+    if (node?.is === 'type') {
+      const { type } = node.row;
+      return turned(
+        api.request('memlens/compareHeapObjects', { ...params, type, offset, limit }),
+        ({ rows, total }) => ({
+          ...{ rows: rows.map((row) => ({ is: 'object', row, of: type })), offset, children: total },
+        }),
+      );
+    }
+    switch (form.value) {
+      case 'series':
+        return turned(series.ask(search, offset + limit), ({ types, types_total: children }) => ({
+          ...{ rows: types.slice(offset).map((row) => ({ is: 'series', row })), offset, children },
+        }));
+      case 'types':
+        return turned(
+          api.request('memlens/compareHeapTypes', { ...params, search, ...sort, offset, limit }),
+          ({ rows, total }) => ({
+            ...{ rows: rows.map((row) => ({ is: 'type', row })), offset, children: total },
+          }),
+        );
+      case 'holders':
+      case 'paths': {
+        const words = search.toLowerCase().split(/\s+/);
+        const has = (text: string): boolean => words.every((word) => text.toLowerCase().includes(word));
+        const { holders = [], paths = [] } = found.value ?? {};
+        const all: readonly CompareNode[] =
+          form.value === 'holders'
+            ? holders
+                .filter(({ object }) => has(`${object.type} ${object.name}`))
+                .map((row) => ({ is: 'holder', row }))
+            : paths.filter(({ path }) => has(path.join(' '))).map((row) => ({ is: 'path', row }));
+        const rows = all.slice(offset, offset + limit);
+        return { answer: Promise.resolve({ rows, offset, children: all.length }), cancel: () => undefined };
+      }
+    }
+  }
+}
+
+/** Whether the view's own dump has objects of the type that are to be listed. */
+function hasOwn(row: ComparedType, isAfter: boolean): boolean {
+  const only = isAfter ? row.new : row.gone;
+  return (only ?? (isAfter ? row.after_count : row.before_count)) > 0;
+}
+
+function idOf(node: CompareNode): string {
+  switch (node.is) {
+    case 'type':
+    case 'series':
+      return `type:${node.row.type}`;
+    case 'object':
+      return `object:${node.row.object}`;
+    case 'holder':
+      return `holder:${node.row.object.object}`;
+    case 'path':
+      return `path:${node.row.group}`;
+  }
+}
+
+function copiedOf(node: CompareNode): ReturnType<typeof copiedObject> {
+  switch (node.is) {
+    case 'type':
+    case 'series':
+      return { name: node.row.type, place: null };
+    case 'object':
+      return copiedObject(node.row);
+    case 'holder':
+      return copiedObject(node.row.object);
+    case 'path':
+      return { name: node.row.path.at(-1) ?? '', place: null };
+  }
+}
+
+function summaryOf({ before, after, matched }: CompareHeapsResult): string {
+  const sum = t(
+    '{0} in {1} before, {2} in {3} after.',
+    bytes(before.shallow_bytes),
+    objectsText(before.objects),
+    bytes(after.shallow_bytes),
+    objectsText(after.objects),
+  );
+  if (matched === 'type')
+    return t('{0} Matched by type: the ids of objects don’t last from one of these dumps to the other.', sum);
+  return t(
+    '{0} New: {1}, {2}. Gone: {3}, {4}.',
+    sum,
+    objectsText(after.only_objects ?? 0),
+    bytes(after.only_bytes ?? 0),
+    objectsText(before.only_objects ?? 0),
+    bytes(before.only_bytes ?? 0),
+  );
+}
+
+function emptyWords(form: CompareForm, byId: boolean): string {
+  switch (form) {
+    case 'series':
+      return t('No type fits.');
+    case 'holders':
+      return byId
+        ? t('Nothing that both dumps have holds new objects.')
+        : t('Which objects are new isn’t known, as ids don’t last in these dumps: see the paths.');
+    default:
+      return t('Nothing differs here.');
+  }
+}

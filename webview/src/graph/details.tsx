@@ -1,0 +1,331 @@
+// What is known of an object, a type or a group.
+
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import type { HeapSelection } from '../../../extension/shared/messages';
+import type {
+  GroupAnswer,
+  InstancesAnswer,
+  ObjectAnswer,
+  ObjectRow,
+  ReferenceRow,
+  RetainedAnswer,
+} from '../../../extension/shared/protocol.gen';
+import { bytes, count, exactBytes, share } from '../base/format';
+import { t } from '../base/l10n';
+import { shorten, visible } from '../base/text';
+import type { GraphContext } from './context';
+import { Actions, Figures, MoreButton, Name, Section, usePages } from './details-parts';
+import { PlaceButton } from './place';
+import { ObjectButton, referenceWords } from './why';
+import { idText, objectsText, ownName, referencesText, shortType } from './words';
+
+const PAGE = 100;
+
+export function ObjectDetails({
+  found,
+  context,
+}: {
+  readonly found: ObjectAnswer;
+  readonly context: GraphContext;
+}): VNode {
+  const { object: row, roots, fields, dominator, allocated } = found;
+  const name = ownName(row);
+  const selection: HeapSelection = { is: 'object', object: row.object };
+  return (
+    <>
+      <Name type={row.type}>
+        <span class="muted"> {idText(row)}</span>
+      </Name>
+      {name !== '' && <pre class="heap-text">{visible(shorten(row.name, 1000))}</pre>}
+      <Actions selection={selection} context={context} place={row} />
+      <Figures
+        rows={[
+          [t('Retained'), bytes(row.retained_bytes), exactBytes(row.retained_bytes)],
+          [t('Shallow'), bytes(row.shallow_bytes), exactBytes(row.shallow_bytes)],
+          [
+            t('Of the dump'),
+            share(row.retained_bytes, context.info.shallow_bytes),
+            t('Retained, of all bytes'),
+          ],
+          [t('From a root'), row.distance === null ? t('not reachable') : referencesText(row.distance), ''],
+          ...(row.space === null ? [] : ([[t('Heap'), row.space, '']] as const)),
+          ...(row.flags.length === 0 ? [] : ([[t('Flags'), row.flags.join(', '), '']] as const)),
+        ]}
+      />
+      {roots.length > 0 && (
+        <Section title={t('Root')}>
+          <ul>
+            {roots.map(({ kind, detail, file, line }, index) => (
+              <li key={index}>
+                <bdi>{visible(detail === '' ? kind : `${kind}: ${shorten(detail, 200)}`)}</bdi>{' '}
+                {file !== null && line !== null && <PlaceButton file={file} line={line} context={context} />}
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
+      <Section title={t('Dominator')}>
+        {dominator ? (
+          <ObjectButton row={dominator} context={context} />
+        ) : (
+          <span class="muted">{t('No single object')}</span>
+        )}
+      </Section>
+      {fields.length > 0 && (
+        <Section title={t('Values ({0})', count(fields.length))}>
+          <dl class="heap-fields">
+            {fields.map(({ name: field, kind, value }, index) => (
+              <>
+                <dt key={`t${index}`} title={kind}>
+                  <bdi class="heap-reference">{visible(shorten(field, 80))}</bdi>
+                </dt>
+                <dd key={`d${index}`}>
+                  <bdi class="code">{visible(shorten(value, 300))}</bdi>
+                </dd>
+              </>
+            ))}
+          </dl>
+        </Section>
+      )}
+      <References
+        of={row}
+        direction="outgoing"
+        first={found.references}
+        total={found.references_total}
+        context={context}
+      />
+      <References
+        of={row}
+        direction="incoming"
+        first={found.referrers}
+        total={found.referrers_total}
+        context={context}
+      />
+      <Dominated of={row} first={found.dominated} total={found.dominated_total} context={context} />
+      {allocated.length > 0 && (
+        <Section title={t('Allocated by')}>
+          <ol class="heap-list">
+            {allocated.map((frame, index) => (
+              <li key={index}>
+                <bdi class="code">{visible(shorten(frame.function, 120))}</bdi>{' '}
+                {frame.line > 0 && <PlaceButton file={frame.file} line={frame.line} context={context} />}
+              </li>
+            ))}
+          </ol>
+        </Section>
+      )}
+    </>
+  );
+}
+
+interface ReferencesProps {
+  readonly of: ObjectRow;
+  readonly direction: 'outgoing' | 'incoming';
+  readonly first: readonly ReferenceRow[];
+  readonly total: number;
+  readonly context: GraphContext;
+}
+
+/** A page of what it refers to or what refers to it, and the next ones when they are asked for. */
+function References({ of, direction, first, total, context }: ReferencesProps): VNode {
+  const more = usePages<ReferenceRow>(first, total, context, (offset) =>
+    context.api.request('memlens/heapReferences', { object: of.object, direction, offset, limit: PAGE }),
+  );
+  return (
+    <Section
+      title={
+        direction === 'outgoing'
+          ? t('Refers to ({0})', count(total))
+          : t('Referred to by ({0})', count(total))
+      }
+    >
+      <ul class="heap-list">
+        {more.rows.map((row, index) => (
+          <li key={index}>
+            <bdi class="heap-reference" title={row.kind}>
+              {direction === 'outgoing' ? referenceWords(row) : referenceWords(row).replace(' →', '')}
+            </bdi>{' '}
+            <ObjectButton row={row.object} context={context} />
+            {row.object.object === of.object && <span class="badge">{t('itself')}</span>}
+            <span class="heap-figures">{bytes(row.object.retained_bytes)}</span>
+          </li>
+        ))}
+      </ul>
+      <MoreButton left={total - more.rows.length} press={more.next} />
+    </Section>
+  );
+}
+
+interface DominatedProps {
+  readonly of: ObjectRow;
+  readonly first: readonly ObjectRow[];
+  readonly total: number;
+  readonly context: GraphContext;
+}
+
+function Dominated({ of, first, total, context }: DominatedProps): VNode {
+  const more = usePages<ObjectRow>(first, total, context, (offset) =>
+    context.api.request('memlens/heapDominated', { object: of.object, offset, limit: PAGE }),
+  );
+  return (
+    <Section title={t('Dominates ({0})', count(total))}>
+      <ul class="heap-list">
+        {more.rows.map((row) => (
+          <li key={row.object}>
+            <ObjectButton row={row} context={context} />
+            <span class="heap-figures">{bytes(row.retained_bytes)}</span>
+          </li>
+        ))}
+      </ul>
+      <MoreButton left={total - more.rows.length} press={more.next} />
+    </Section>
+  );
+}
+
+export function TypeDetails({
+  found,
+  context,
+}: {
+  readonly found: InstancesAnswer;
+  readonly context: GraphContext;
+}): VNode {
+  const { type, instances } = found;
+  const place = instances.find(({ file }) => file !== null) ?? null;
+  return (
+    <>
+      <Name type={type.type} />
+      <Actions selection={{ is: 'type', kind: type.number }} context={context} place={place} />
+      <Figures
+        rows={[
+          [t('Instances'), count(type.count), ''],
+          [t('Retained'), bytes(type.retained_bytes), exactBytes(type.retained_bytes)],
+          [t('Shallow'), bytes(type.shallow_bytes), exactBytes(type.shallow_bytes)],
+          [t('Kind'), type.kind, ''],
+        ]}
+      />
+      <Together kind={type.number} group={null} context={context} />
+      <Largest rows={instances} context={context} />
+    </>
+  );
+}
+
+export function GroupDetails({
+  found,
+  context,
+}: {
+  readonly found: GroupAnswer;
+  readonly context: GraphContext;
+}): VNode {
+  const { node, path, largest, fitting } = found;
+  const place = largest.find(({ file }) => file !== null) ?? null;
+  return (
+    <>
+      <Name type={node.type} />
+      <Actions selection={{ is: 'group', group: node.node }} context={context} place={place} />
+      <Figures
+        rows={[
+          [t('Objects'), count(node.objects), ''],
+          [t('Retained'), bytes(node.retained_bytes), exactBytes(node.retained_bytes)],
+          [t('Shallow'), bytes(node.shallow_bytes), exactBytes(node.shallow_bytes)],
+          [
+            t('Of the dump'),
+            share(node.retained_bytes, context.info.shallow_bytes),
+            t('Retained, of all bytes'),
+          ],
+          ...(fitting === null ? [] : ([[t('Fit the filter'), count(fitting), '']] as const)),
+        ]}
+      />
+      {path.length > 1 && (
+        <Section title={t('Held by')}>
+          <ol class="heap-list">
+            {path
+              .slice(0, -1)
+              .reverse()
+              .map((each) => (
+                <li key={each.node}>
+                  <button
+                    type="button"
+                    class="link code"
+                    title={visible(each.type)}
+                    onClick={() => {
+                      context.select({ is: 'group', group: each.node });
+                    }}
+                  >
+                    <bdi>{visible(shortType(each.type))}</bdi>
+                  </button>
+                  <span class="heap-figures">{bytes(each.retained_bytes)}</span>
+                </li>
+              ))}
+          </ol>
+        </Section>
+      )}
+      <Largest rows={largest} context={context} />
+    </>
+  );
+}
+
+function Largest({
+  rows,
+  context,
+}: {
+  readonly rows: readonly ObjectRow[];
+  readonly context: GraphContext;
+}): VNode {
+  return (
+    <Section title={t('Largest objects')}>
+      <ul class="heap-list">
+        {rows.map((row) => (
+          <li key={row.object}>
+            <ObjectButton row={row} context={context} />
+            <span class="heap-figures">{bytes(row.retained_bytes)}</span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+/** What all instances retain together, which takes a walk over the whole heap. */
+function Together({
+  kind,
+  group,
+  context,
+}: {
+  readonly kind: number | null;
+  readonly group: number | null;
+  readonly context: GraphContext;
+}): VNode {
+  const answer = useSignal<RetainedAnswer | null>(null);
+  const found = answer.value;
+  if (found)
+    return (
+      <p class="hint" role="status">
+        {t(
+          'Without all of them {0} in {1} would be freed.',
+          bytes(found.retained_bytes),
+          objectsText(found.objects),
+        )}
+      </p>
+    );
+  return (
+    <p class="hint">
+      <button
+        type="button"
+        class="link"
+        onClick={() => {
+          context.api.request('memlens/heapRetained', { kind, group, filter: context.filter }).answer.then(
+            (retained) => {
+              answer.value = retained;
+            },
+            (error: unknown) => {
+              context.failed(error);
+            },
+          );
+        }}
+      >
+        {t('What would be freed without all of them?')}
+      </button>
+    </p>
+  );
+}

@@ -1,0 +1,78 @@
+// The dominator tree as a table: what each object alone keeps alive. With a filter its first level is what fits that.
+
+import type { ObjectRow } from '../../../extension/shared/protocol.gen';
+import { t } from '../base/l10n';
+import { turned } from '../base/latest';
+import type { Pane } from '../shell/pane';
+import {
+  figureColumn,
+  gridColumns,
+  nameColumn,
+  retainedCells,
+  retainedTitle,
+  shallowTitle,
+  shareTitle,
+} from './columns';
+import { sameSelection, type GraphContext } from './context';
+import { selectionMenu } from './menu';
+import { HeapTree, treePane } from './tree';
+import { bytesCell, copiedObject, countCell, noObjects, objectCell, textCell } from './words';
+
+export function dominatorsPane(context: GraphContext): Pane {
+  const title = t('Dominators');
+  const tree = new HeapTree<ObjectRow>(title, context, {
+    ask: (node, offset, limit) => {
+      const { api, filter } = context;
+      const asked =
+        node === null && filter !== ''
+          ? api.request('memlens/heapObjects', {
+              ...{ filter, kind: null, group: null, order: 'retained', reverse: false, offset, limit },
+            })
+          : api.request('memlens/heapDominated', { object: node?.object ?? null, offset, limit });
+      return turned(asked, ({ rows, total }) => ({ rows, offset, children: total }));
+    },
+    // what it retains besides itself is below it
+    hasChildren: ({ retained_bytes: retained, shallow_bytes: shallow }) => retained > shallow,
+    id: ({ object }) => String(object),
+    cells: (row) => [
+      objectCell(row),
+      row.distance === null ? textCell('–') : countCell(row.distance),
+      bytesCell(row.shallow_bytes),
+      ...retainedCells(row.retained_bytes, context.info.shallow_bytes),
+    ],
+    isSelected: ({ object }) => sameSelection(context.state.selection, { is: 'object', object }),
+    pick: ({ object, file, line }, opened, beside) => {
+      if (opened && file !== null && line !== null) context.openPlace(file, line, beside);
+      else if (opened) context.openSource({ is: 'object', object }, beside);
+      context.select({ is: 'object', object });
+    },
+    menu: ({ object }) => selectionMenu(context, { is: 'object', object }),
+    copied: copiedObject,
+    empty: () => noObjects(context),
+  });
+  return treePane(
+    {
+      ...{ id: 'dominators', title },
+      update: (changes) => {
+        if (changes.has('filter') || changes.has('device'))
+          tree.show(
+            context.filter === ''
+              ? t('Dominator tree')
+              : t('Objects that fit the filter, with what they dominate'),
+            gridColumns(
+              [
+                nameColumn(t('Object'), t('Each below what dominates it'), 110),
+                figureColumn(t('Distance'), t('References from a root'), 84),
+                figureColumn(t('Shallow'), shallowTitle()),
+                figureColumn(t('Retained'), retainedTitle()),
+                figureColumn(t('Share'), shareTitle(), 112),
+              ],
+              null,
+            ),
+          );
+        else tree.redraw();
+      },
+    },
+    tree,
+  );
+}

@@ -1,0 +1,34 @@
+// What the menu of an object, a type or a group offers.
+
+import type { HeapSelection } from '../../../extension/shared/messages';
+import { t } from '../base/l10n';
+import { exactly } from '../shell/filter-terms';
+import type { MenuEntry, MenuItem } from '../widgets/menu';
+import type { GraphContext } from './context';
+
+/** `name` is what a type is called. */
+export function selectionMenu(
+  context: GraphContext,
+  selection: HeapSelection,
+  name = '',
+): readonly MenuEntry[] {
+  const item = (text: string, run: () => void): MenuItem => ({ text, key: '', run });
+  return [
+    item(t('Why Alive'), () => {
+      context.explain(selection);
+    }),
+    item(t('Show Details'), () => {
+      context.select(selection);
+    }),
+    item(t('Open Source'), () => {
+      context.openSource(selection, false);
+    }),
+    ...(selection.is === 'type'
+      ? [
+          item(t('Filter by Type'), () => {
+            context.setFilter(`type:${exactly(name)}`);
+          }),
+        ]
+      : []),
+  ];
+}

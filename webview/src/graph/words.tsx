@@ -1,0 +1,123 @@
+// Objects of a heap dump in words, and as cells of its tables.
+
+import type { VNode } from 'preact';
+import type { ObjectRow, TypeRow } from '../../../extension/shared/protocol.gen';
+import type { CopiedCell, CopiedPlace } from '../widgets/copy';
+import type { GridCell } from '../widgets/tree-grid';
+import { bytes, count, exactBytes } from '../base/format';
+import { plural, t } from '../base/l10n';
+import { fileName } from '../base/paths';
+import { shorten, visible } from '../base/text';
+
+const MOST_TYPE = 140;
+const MOST_NAME = 100;
+
+/** A type without its package: that of a Java class or a .NET type is what stands before the last dot of its head. */
+export function shortType(type: string): string {
+  const own = type.startsWith('(') ? type : (type.split(' (', 1)[0] ?? type);
+  const head = /^[^<([]*/.exec(own)?.[0] ?? '';
+  const dot = head.lastIndexOf('.');
+  return dot > 0 && dot < head.length - 1 ? own.slice(dot + 1) : own;
+}
+
+/** What an object is called besides its type: a string's text, a function's name. */
+export function ownName({ name, type }: Pick<ObjectRow, 'name' | 'type'>): string {
+  return name === '' || name === type ? '' : shorten(name, MOST_NAME);
+}
+
+/** "Session @5143". */
+export function objectText(row: Pick<ObjectRow, 'type' | 'name' | 'id' | 'object'>): string {
+  const name = ownName(row);
+  const text = `${shortType(row.type)} ${idText(row)}`;
+  return visible(name === '' ? text : `${text} ${JSON.stringify(name)}`);
+}
+
+/** The file's own id, as it writes it; of what a number here can't hold the object's place in the file. */
+export function idText({ id, object }: Pick<ObjectRow, 'id' | 'object'>): string {
+  if (!Number.isSafeInteger(id)) return `#${object}`;
+  return id > 0xffff_ffff ? `@0x${id.toString(16)}` : `@${id}`;
+}
+
+export function objectsText(objects: number): string {
+  return plural(objects, '{0} object', '{0} objects');
+}
+
+export function referencesText(references: number): string {
+  return plural(references, '{0} reference', '{0} references');
+}
+
+/** What is said where there are no rows. */
+export function noObjects({ filter }: { readonly filter: string }): string {
+  return filter === '' ? t('The dump has no objects.') : t('No object fits the filter.');
+}
+
+/** What is copied of an object by itself. */
+export function copiedObject(row: ObjectRow): { readonly name: string; readonly place: CopiedPlace } {
+  const { file, line } = row;
+  return { name: objectText(row), place: file === null || line === null ? null : { file, line } };
+}
+
+/** A cell of a table, and what is copied of it. */
+export interface Cell {
+  readonly parts: GridCell;
+  readonly copied: CopiedCell;
+}
+
+export const EMPTY: Cell = textCell('');
+
+export function textCell(text: string): Cell {
+  return { parts: [text], copied: text };
+}
+
+export function objectCell(row: ObjectRow): Cell {
+  const { type, flags, distance, file, line } = row;
+  const name = ownName(row);
+  return {
+    parts: [
+      <>
+        <TypeName type={type} text={shortType(type)} />
+        <span class="muted heap-id"> {idText(row)}</span>
+        {name !== '' && <bdi class="heap-name"> {name}</bdi>}
+        {flags.map((flag) => (
+          <Badge key={flag} text={flag} />
+        ))}
+        {distance === null && <Badge text={t('unreachable')} />}
+        {file !== null && line !== null && (
+          <bdi class="place place-link" title={t('Open {0}', `${shorten(file, 300)}:${line}`)}>
+            {`${shorten(fileName(file), 60)}:${line}`}
+          </bdi>
+        )}
+      </>,
+    ],
+    copied: objectText(row),
+  };
+}
+
+export function TypeName({ type, text }: { readonly type: string; readonly text: string }): VNode {
+  return (
+    <bdi class="code" title={visible(type)}>
+      {shorten(text, MOST_TYPE)}
+    </bdi>
+  );
+}
+
+export function Badge({ text }: { readonly text: string }): VNode {
+  return <span class="badge">{visible(text)}</span>;
+}
+
+export function typeCell({ type }: Pick<TypeRow, 'type'>, badge = ''): Cell {
+  return {
+    parts: [<TypeName type={type} text={type} />, badge === '' ? '' : <Badge text={badge} />],
+    copied: type,
+  };
+}
+
+export function bytesCell(value: number): Cell {
+  const shown = bytes(value);
+  return { parts: [<span title={exactBytes(value)}>{shown}</span>], copied: { shown, exact: value } };
+}
+
+export function countCell(value: number): Cell {
+  const shown = count(value);
+  return { parts: [shown], copied: { shown, exact: value } };
+}
