@@ -16,7 +16,6 @@ from memlens.model.timeline import Timeline
 from memlens.progress import Report
 from memlens.store.cache import Cache, check_place, making
 from memlens.store.manifest import SourceFile
-from memlens.store.snapshot import Snapshot
 from memlens.store.writer import write_archive
 
 logger = logging.getLogger(__name__)
@@ -80,6 +79,7 @@ def ingest(
 def _draw_first(archive: Path) -> None:
     """Make the first pictures; one that can't be written is left out. Raises ``ArchiveError``."""
     # other models need none of it, and small files of theirs are read sooner than it is imported
+    from memlens.store.snapshot import Snapshot
     from memlens.views.trace.picture.viewport import pictures_of
 
     with closing(Snapshot.open(archive)) as snapshot:

@@ -179,23 +179,19 @@ def by_engine(folder: Path, workers: int) -> dict[str, Any]:
 def watch(process: subprocess.Popen[str], held: dict[str, list[int]]) -> None:
     """The resident sets of the engine's own process and of those that it started, without readers."""
     while process.poll() is None:
-        parents: dict[int, int] = {}
-        resident: dict[int, int] = {}
-        for entry in Path("/proc").iterdir():
+        # only these are looked at: all processes of a machine would be a share of what is measured
+        numbers = [process.pid]
+        for number in numbers:
             with suppress(OSError, KeyError, ValueError):
-                fields = dict(
-                    line.split(":", 1) for line in (entry / "status").read_text().splitlines() if ":" in line
-                )
-                if b"reader" not in (entry / "cmdline").read_bytes():
-                    parents[int(entry.name)] = int(fields["PPid"])
-                    resident[int(entry.name)] = int(fields["VmRSS"].split()[0]) * 1024
-        for number, rss_bytes in resident.items():
-            ancestor = number
-            while ancestor != process.pid and ancestor in parents:
-                ancestor = parents[ancestor]
-            if ancestor == process.pid:
+                entry = Path(f"/proc/{number}")
+                if b"reader" in (entry / "cmdline").read_bytes():
+                    continue
+                status = (entry / "status").read_text()
+                fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
                 name = "engine" if number == process.pid else f"worker {number}"
-                held.setdefault(name, []).append(rss_bytes)
+                held.setdefault(name, []).append(int(fields["VmRSS"].split()[0]) * 1024)
+                for children in entry.glob("task/*/children"):
+                    numbers.extend(map(int, children.read_text().split()))
         time.sleep(0.5)
 
 

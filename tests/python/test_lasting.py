@@ -34,7 +34,8 @@ def test_thousands_of_viewports_are_flat(own_server: LspClient, cache_folder: Pa
     assert held[-1].resident_bytes < held[1].resident_bytes * 1.05, [
         each.resident_bytes >> 20 for each in held
     ]
-    assert {each.descriptors for each in held} == {held[0].descriptors}
+    # one more is that of the file which is held to its checksum, whenever nothing is asked
+    assert max(each.descriptors for each in held) - min(each.descriptors for each in held) <= 1
 
 
 def test_closing_gives_back_maps_and_descriptors_without_the_collector(

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.python import hprof_files, ruby_files
+from tests.python import gcdump_files, heap_files, hprof_files, ruby_files, test_python_heap
 from tests.python.graph_reading import load, type_names
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import open_view
@@ -70,6 +70,33 @@ def test_a_class_of_java_by_its_name(server: LspClient, tmp_path: Path, workspac
         f"{classes[0]}.java, {classes[0]}.kt, {classes[0]}.scala or {classes[0]}.groovy, then for a declaration of "
         f"{classes[-1]} in *.java, *.kt, *.scala or *.groovy, below "
     )
+
+
+LOOKED_FOR = (
+    # the file, its content, what is asked about, and what is looked for: the script of a closure and of a class
+    ("node.heapsnapshot", heap_files.small_heap().data(), {"object": 4}, "/home/me/app/leak.js", "leak.js"),
+    ("node.heapsnapshot", heap_files.small_heap().data(), {"type": 5}, "/home/me/app/leak.js", "leak.js"),
+    # the line of Python that allocated a list, and that of a function's local
+    ("python.memlens-heap", test_python_heap.small(), {"object": 0}, "app.py", "app.py"),
+    ("python.memlens-heap", test_python_heap.small(), {"type": 1}, "app.py", "app.py"),
+    # a class of .NET by its name
+    ("net.gcdump", gcdump_files.small(), {"object": 3}, "Cache.cs, then for a declaration of Cache in *.cs", None),
+)  # fmt: skip
+
+
+def test_what_was_looked_for_is_said_of_every_language(
+    server: LspClient, tmp_path: Path, workspace: Path
+) -> None:
+    for name, data, what, looked_for, file in LOOKED_FOR:
+        dump = tmp_path / name
+        if not dump.exists():
+            dump.write_bytes(data)
+        snapshot = open_view(server, dump)["snapshot"]
+        found = source(server, snapshot, **what)
+        assert (found["path"], found["how"]) == (None, "none")
+        by_name = "" if file is None else f" and for files called {file}"
+        assert found["looked_for"].startswith(f"{looked_for},{by_name} below ")
+        assert found["looked_for"].endswith(str(workspace))
 
 
 @pytest.mark.parametrize(

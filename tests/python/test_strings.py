@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from memlens.store.column_files import ColumnFiles, MappedFiles
 from memlens.store.manifest import InconsistentError
 from memlens.store.strings import Strings, StringWriter
+from memlens.views.selection.texts import Pattern, fitting
 
 U8, U64 = np.uint8, np.uint64
 
@@ -44,6 +45,48 @@ def written(writer: StringWriter, folder: Path) -> Strings:
     return Strings(
         source, {"strings": files._counts["", "strings"], "string bytes": files._counts["", "string bytes"]}
     )
+
+
+# letters that case folding makes ASCII, or two of; bytes that are no text; and what has no end within the bytes
+ODD = (
+    "\N{LATIN SMALL LETTER LONG S}et",
+    "\N{KELVIN SIGN}elvin",
+    "straße",
+    "STRASSE",
+    "İ",
+    "ﬁle",
+    "",
+    "map",
+    "MAP",
+    "a map of",
+    "ma",
+    "É",
+    "é",
+    "m*p",
+    "\0",
+)
+PATTERNS = (
+    "map", "MAP", "=map", "=MAP", "m*p", "*", "k", "ss", "s*e", "é", "É", "=é", "fi", "i", "set", "a map of it",
+    "\0", "**", "=*", "*É",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_texts_that_fit_are_those_that_fit_one_by_one(pattern: str) -> None:
+    texts = [text.encode() for text in ODD] + [b"map\xff", b"\xc3"]
+    end = np.cumsum([len(text) for text in texts]).astype(U64)
+    strings = strings_of(end, np.frombuffer(b"".join(texts), U8))
+    read = [strings[number] for number in range(len(texts))]
+    for others in ((), ("straße",)):
+        held_to = [Pattern(each) for each in (pattern, *others)]
+        expected = [any(each.matches(text) for each in held_to) for text in read]
+        assert fitting(strings, held_to).tolist() == expected
+
+
+def test_texts_that_end_nowhere_are_refused() -> None:
+    for ends in ([3, 2], [3, 9]):
+        with pytest.raises(InconsistentError):
+            fitting(strings_of(np.array(ends, U64), np.zeros(4, U8)), [Pattern("a")])
 
 
 TEXTS = st.lists(st.text(st.characters(codec=None), max_size=8) | st.just("x" * 70_000), max_size=30)

@@ -50,12 +50,22 @@ _JSON = ("dhat", "v8_heap", "ruby")
 """Formats that no pickle can be of: importing their readers would take as long as reading a small one."""
 
 
+_BEGINNINGS = {
+    "v8_heap": b'{"snapshot":{"meta":{"node_fields":',
+    "hprof": b"JAVA PROFILE 1.0.",
+    "gcdump": b"\x14\0\0\0!FastSerialization.1",
+}
+"""What files of a format mostly begin with and no others do. Its reader is tried first: importing those before it would
+take longer than reading a small file, and a twentieth of the time for a million objects."""
+
+
 def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile | Graph:
     """Read a file with the first reader that recognises its first bytes. Raises MemlensError or MemoryError."""
     head = source.head()
     if not head:
         raise NotASnapshotError("The file is empty", advice="Record it again, or copy it again.")
-    for module in FORMATS:
+    likely = [module for module, beginning in _BEGINNINGS.items() if head.startswith(beginning)]
+    for module in dict.fromkeys([*likely, *FORMATS]):
         if is_pickle(head) and module in _JSON:
             continue
         reader = cast("Reader", import_module(f"{__name__}.{module}"))

@@ -28,13 +28,12 @@ from memlens.progress import Report
 from memlens.store.column_files import mapped
 from memlens.store.disk import FullDiskError, make_private, room_in
 from memlens.store.manifest import Origin, checksum_of
-from memlens.store.processes import is_running
+from memlens.store.processes import remove_leftovers
 from memlens.store.snapshot import Snapshot
 from memlens.store.verify import file_checksum
 
 logger = logging.getLogger(__name__)
 
-_PARTIAL = re.compile(r".+\.partial-(?P<pid>\d{1,9})(-journal)?", re.ASCII)
 _WHOLE_NUMBERS = re.compile(r"^[<|]u[1248]$", re.ASCII)
 _ALIGNED_TO = 64
 _MOST_HEADER_BYTES = 1 << 26
@@ -142,15 +141,6 @@ def _seal(path: Path) -> bytes:
 def content(path: Path) -> bytes:
     """What an artefact's maker has written. Raises OSError."""
     return path.read_bytes()[:-SEAL_BYTES]
-
-
-def remove_leftovers(archive: Path) -> None:
-    """Remove what processes left that were ended while they wrote."""
-    with contextlib.suppress(OSError):
-        for entry in list(archive.iterdir()):
-            partial = _PARTIAL.fullmatch(entry.name)
-            if partial is not None and not is_running(int(partial["pid"])):
-                entry.unlink(missing_ok=True)
 
 
 class _Header(Struct, frozen=True):

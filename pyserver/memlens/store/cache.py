@@ -10,10 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import platformdirs
-
 from memlens.errors import MemlensError
-from memlens.store.artefacts import remove_leftovers
 from memlens.store.disk import make_folder, make_private, room_in
 from memlens.store.manifest import (
     FILE_NAME,
@@ -24,7 +21,7 @@ from memlens.store.manifest import (
     is_archive,
     read_manifest,
 )
-from memlens.store.processes import is_running
+from memlens.store.processes import is_running, remove_leftovers
 
 DEFAULT_LIMIT_BYTES = 10 * 2**30
 
@@ -50,7 +47,7 @@ class Cache:
         limit_bytes: int = DEFAULT_LIMIT_BYTES,
         spared_s: float = SPARED_S,
     ) -> None:
-        self.folder = folder or platformdirs.user_cache_path("memlens", appauthor=False) / "archives"
+        self.folder = folder or _user_folder()
         self.limit_bytes = limit_bytes
         self.spared_s = spared_s
 
@@ -97,6 +94,13 @@ class Cache:
                 continue
             shutil.rmtree(entry, ignore_errors=True)
             total -= size
+
+
+def _user_folder() -> Path:
+    # a command that was told a folder needn't wait for it
+    import platformdirs
+
+    return platformdirs.user_cache_path("memlens", appauthor=False) / "archives"
 
 
 def partial_folder(archive: Path, pid: int) -> Path:

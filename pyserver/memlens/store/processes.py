@@ -1,7 +1,12 @@
-"""Whether the process that left something is still at work on it."""
+"""What processes leave in the cache, and whether they are still at work on it."""
 
+import contextlib
 import os
+import re
 from pathlib import Path
+
+_PARTIAL = re.compile(r".+\.partial-(?P<pid>\d{1,9})(-journal)?", re.ASCII)
+"""Artefacts that are being written, with SQLite's journals (``store/artefacts.py``)."""
 
 
 def is_running(pid: int) -> bool:
@@ -24,3 +29,12 @@ def _has_ended(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:1] == [b"Z"]
     except OSError:
         return False
+
+
+def remove_leftovers(archive: Path) -> None:
+    """Remove what processes left in an archive that were ended while they wrote."""
+    with contextlib.suppress(OSError):
+        for entry in list(archive.iterdir()):
+            partial = _PARTIAL.fullmatch(entry.name)
+            if partial is not None and not is_running(int(partial["pid"])):
+                entry.unlink(missing_ok=True)

@@ -150,7 +150,7 @@ class Snapshot(Apart):
             self.work_once()
 
     def work_once(self) -> None:
-        """Do one thing of that."""
+        """Do one thing of that, the latest, so that a question that has come meanwhile doesn't wait for the rest."""
         if self.background:
             self.background.pop()()
 

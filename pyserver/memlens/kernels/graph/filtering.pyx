@@ -10,6 +10,8 @@ from libc.stdlib cimport calloc, free
 
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push
 
+
+
 def marked(const uint32_t[::1] numbers, const uint8_t[::1] table, uint8_t[::1] marks):
     """Fill ``marks`` with the item of ``table`` that each of some numbers names; all of these are in range."""
     cdef size_t item

@@ -114,5 +114,8 @@ QUESTIONS: Questions = {
     "memlens/heapRetained": _retained,
 }
 
-LONG_QUESTIONS = frozenset(("memlens/heapRetained",))
-"""Those that look at much of the graph; nothing else waits for them."""
+
+def takes_long(method: str, params: object) -> bool:
+    """Whether a question may look at much of the graph, so that nothing else should wait for its answer."""
+    texts = [getattr(params, name, "") for name in ("filter", "search")]
+    return method == "memlens/heapRetained" or any("finding:" in text.casefold() for text in texts)

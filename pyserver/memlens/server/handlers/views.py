@@ -50,7 +50,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
     def question(method: str, ask: Callable[[Snapshot, Any], R]) -> None:
         async def handler(params: Any) -> R:
             opened = registry.get(params.snapshot)
-            takes_long = method in heap.LONG_QUESTIONS
+            takes_long = opened.info.model == "graph" and heap.takes_long(method, params)
             if method in findings.QUESTIONS:
                 parts = await opened.ask(lambda snapshot: findings.parts(snapshot, params))
                 # those of a heap dump look at all objects and references

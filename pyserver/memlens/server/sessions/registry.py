@@ -173,9 +173,14 @@ class OpenSnapshot:
         A damaged archive may show itself as late as here. It is given up then: opening the file again makes another.
         What else goes wrong is a bug, and harms nobody but who asked.
         """
-        answer = await self._answered(
-            lambda: asyncio.wrap_future(self._thread.submit(self._snapshot.ask, question))
-        )
+        self._asked += 1
+        try:
+            answer = await self._answered(
+                lambda: asyncio.wrap_future(self._thread.submit(self._snapshot.ask, question))
+            )
+        finally:
+            self._asked -= 1
+            self._answered_s = time.monotonic()
         if self._snapshot.background and (self._working is None or self._working.done()):
             self._working = asyncio.create_task(self._work_in_background())
         return answer
@@ -185,7 +190,6 @@ class OpenSnapshot:
         return await self._answered(lambda: self._aside.ask(question))
 
     async def _answered(self, asked: Callable[[], Awaitable[T]]) -> T:
-        self._asked += 1
         try:
             return await asked()
         except RuntimeError as error:
@@ -200,9 +204,6 @@ class OpenSnapshot:
                 if self.is_kept_damaged
                 else None,
             ) from error
-        finally:
-            self._asked -= 1
-            self._answered_s = time.monotonic()
 
     async def _work_in_background(self) -> None:
         """Do what answers left to be done, one thing at a time, while nothing is asked."""

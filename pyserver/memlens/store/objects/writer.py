@@ -77,7 +77,7 @@ def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) 
     with ThreadPoolExecutor(1) as pool:
         # kernels let other threads run: references are turned around while dominators number the objects
         turning = [pool.submit(_turn_around, columns, graph)]
-        rest = pool.submit(_write_references, columns, graph, retains, turning[0])
+        rest = pool.submit(_write_known, columns, graph, retains, turning[0])
         # they are let go as soon as they are written and dominators are known
         derived = _derive(graph, retains, Room(folder), lambda: turning.pop().result())
         distance = rest.result()
@@ -86,7 +86,7 @@ def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) 
     rows["object"], rows["dominator"] = unheld, NEVER
     derived.reached = np.sort(np.concatenate((derived.reached, rows)), order="object")
     report("writing", 0.0)
-    _write_objects(columns, graph, derived, distance)
+    _write_derived(columns, graph, derived)
     report("writing", 0.5)
     allocations = _write_allocations(columns, graph, source, strings)
     _write_fields(columns, graph)
@@ -132,8 +132,8 @@ def _turn_around(columns: ColumnFiles, graph: Graph) -> _Referrers:
     return turned
 
 
-def _write_references(columns: ColumnFiles, graph: Graph, retains: U8, turning: "Future[_Referrers]") -> U32:
-    """Write references and referrers, and return each object's distance from the roots."""
+def _write_known(columns: ColumnFiles, graph: Graph, retains: U8, turning: "Future[_Referrers]") -> U32:
+    """Write references, referrers and what the file says of objects; return each one's distance from the roots."""
     references, turned = graph.references, turning.result()
     columns.write(
         ReferenceColumns,
@@ -145,6 +145,12 @@ def _write_references(columns: ColumnFiles, graph: Graph, retains: U8, turning: 
     del turned, turning
     distance = np.empty(len(graph.objects), np.uint32)
     walk.distances(references.start, references.target, references.kind, retains, _entries(graph), distance)
+    objects = graph.objects
+    own: dict[str, Rows | None] = {
+        "type": objects.type, "shallow": objects.shallow, "id": objects.ids, "name": objects.name,
+        "distance": distance, "flags": objects.flags, "space": objects.space,
+    }  # fmt: skip
+    columns.write(ObjectColumns, {name: column for name, column in own.items() if column is not None})
     return distance
 
 
@@ -206,17 +212,18 @@ def _dominators(
     return items, order[reachable:found].copy(), rows
 
 
-def _write_objects(columns: ColumnFiles, graph: Graph, derived: _Derived, distance: U32) -> None:
+def _write_derived(columns: ColumnFiles, graph: Graph, derived: _Derived) -> None:
+    """Write what follows from all of the graph for objects, and types."""
     objects, types, dominated = graph.objects, graph.types, derived.dominated
     retained = _retained_by_type(derived.compact, len(types))
-    own: dict[str, Rows | None] = {
-        "type": objects.type, "shallow": objects.shallow, "retained": derived.retained, "id": objects.ids,
-        "name": objects.name, "dominator": derived.dominator, "distance": distance, "group": derived.group,
-        "flags": objects.flags, "space": objects.space, "dominated_start": dominated.begin,
-        "dominated": dominated.member, "roots": graph.roots, "places": graph.places, "reached": derived.reached,
-        "moments": graph.samples,
-    }  # fmt: skip
-    columns.write(ObjectColumns, {name: column for name, column in own.items() if column is not None})
+    columns.write(
+        ObjectColumns,
+        {
+            "retained": derived.retained, "dominator": derived.dominator, "group": derived.group,
+            "dominated_start": dominated.begin, "dominated": dominated.member, "roots": graph.roots,
+            "places": graph.places, "reached": derived.reached, "moments": graph.samples,
+        },
+    )  # fmt: skip
     instance_start, instance = np.empty(len(types) + 1, np.uint32), dominated.member
     tree.grouped(objects.type, derived.ordered, instance_start, instance)
     shallow = np.zeros((1, len(types)), np.int64)

@@ -256,8 +256,8 @@ def _with_field(snapshot: Snapshot, term: Term) -> Mask:
         rows.append((fields.start, fields.name, np.empty(0, np.uint8)))
     with ThreadPoolExecutor(2) as pool:
         for start, name, kind in rows:
-            # so that both have about as many rows
-            half = int(np.searchsorted(start, int(start[-1]) // 2))
+            # so that both have about as many rows; of another type NumPy would convert the whole column
+            half = int(np.searchsorted(start, start[-1] // start.dtype.type(2)))
             halves = [
                 pool.submit(kernel.having, start, name, kind, by_text, fits, first, last, marks)
                 for first, last in ((0, half), (half, len(found)))

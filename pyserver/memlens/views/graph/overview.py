@@ -42,7 +42,7 @@ def overview(snapshot: Snapshot) -> HeapOverviewAnswer:
 
     def make() -> HeapOverviewAnswer:
         made = _overview(snapshot)
-        snapshot.background.append(lambda: _prepare(snapshot))
+        snapshot.background += [lambda: _touch(snapshot), lambda: _prepare(snapshot)]
         return made
 
     return snapshot.keep("heap overview", make)
@@ -60,6 +60,16 @@ def _prepare(snapshot: Snapshot) -> None:
         getattr(objects, name)
     entries(snapshot)
     reached(snapshot)
+
+
+_PAGE_BYTES = 4096
+
+
+def _touch(snapshot: Snapshot) -> None:
+    """Let the system map the columns that a filter by names of references reads: half of its time otherwise."""
+    stored = snapshot.references
+    for column in (stored.name, stored.kind):
+        column[:: _PAGE_BYTES // column.itemsize].max(initial=0)
 
 
 def _overview(snapshot: Snapshot) -> HeapOverviewAnswer:
