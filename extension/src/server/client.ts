@@ -108,7 +108,7 @@ export class Server extends Disposable {
     return this.#open > 0 || this.#fleets.length > 0;
   }
 
-  /** The databases of the fleets whose maps are open; a server that is started again is told as well. */
+  /** The databases of the fleets whose maps are open; a server that is started again gets them as well. */
   async showFleets(paths: readonly string[]): Promise<void> {
     this.#fleets = paths;
     await this.request('memlens/fleetsShown', { paths: [...paths] });

@@ -61,7 +61,7 @@ class FleetFile(Struct, frozen=True):
     """With its scheme; a path for files of this machine."""
     size_bytes: int
     identity: str
-    """What tells that it was changed: its size, with the store's tag or the time."""
+    """What shows that it was changed: its size, with the store's tag or the time."""
 
 
 class Place(Struct, frozen=True):
@@ -200,7 +200,7 @@ def _identity(info: dict[str, Any]) -> str:
 
 
 def identity_now(url: str) -> str:
-    """What tells whether a file was changed, asked of its store. Raises :class:`StoreError`, :class:`FileError`."""
+    """What shows whether a file was changed, asked of its store. Raises :class:`StoreError`, :class:`FileError`."""
     place = _place(url)
     with _store(place) as store:
         store.invalidate_cache()

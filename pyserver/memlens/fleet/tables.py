@@ -47,7 +47,7 @@ class SnapshotRow(Struct, frozen=True):
     size_bytes: Annotated[int, _is("the size of the file")]
     content: Annotated[str | None, _is("XXH64 of the file's bytes")]
     identity: Annotated[
-        str, _is("what tells in the store that the file has changed: its size, with time or tag")
+        str, _is("what shows in the store that the file has changed: its size, with time or tag")
     ]
     peak_bytes: Annotated[
         int | None,

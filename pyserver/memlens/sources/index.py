@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 _MOST_SEARCHED = 2_000
 """Base names of a snapshot that the workspace is searched for, ten questions: those that hold the most first."""
 
+_BEGIN_AFTER_S = 0.2
+"""So long after a snapshot was opened its index is begun, unless somebody waits for it."""
 _LONGEST_WAIT_S = 2.0
 """How long after its opening a snapshot is waited for; later its lines show when its files are bound."""
 
@@ -68,6 +70,8 @@ class _Making:
         self.since = time.monotonic()
         self.again = False
         """Settings have changed meanwhile."""
+        self.wanted = asyncio.Event()
+        """Somebody waits for it."""
         self.once = asyncio.Event()
         """An index is there, or won't be soon."""
         self.task: asyncio.Task[None] | None = None
@@ -104,6 +108,7 @@ class Indexes:
     async def ready(self) -> None:
         """Wait for snapshots that were opened just now, and have old indexes made again."""
         for making in [making for name, making in self._making.items() if name not in self._indexes]:
+            making.wanted.set()
             left_s = making.since + _LONGEST_WAIT_S - time.monotonic()
             if left_s > 0:
                 with contextlib.suppress(TimeoutError):
@@ -149,6 +154,10 @@ class Indexes:
 
     async def _work(self, snapshot: Recorded, making: _Making) -> None:
         try:
+            if snapshot.name not in self._indexes:
+                # the first picture of what was opened just now goes first
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(making.wanted.wait(), _BEGIN_AFTER_S)
             while True:
                 making.again = False
                 index = await self._index(snapshot, making)

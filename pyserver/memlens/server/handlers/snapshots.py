@@ -36,7 +36,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
     async def file_state(params: FileStateParams) -> FileStateResult:
         return FileStateResult(await registry.get(params.snapshot).file_state(params.path))
 
-    def tell_damage(damage: Damage) -> None:
+    def notify_damage(damage: Damage) -> None:
         params = DamagedParams(damage.snapshot, damage.message, damage.again)
         server.protocol.notify("memlens/damaged", msgspec.to_builtins(params))
 
@@ -44,7 +44,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
         params = RelabelledParams(former, now)
         server.protocol.notify("memlens/relabelled", msgspec.to_builtins(params))
 
-    registry.damage_listeners.append(tell_damage)
+    registry.damage_listeners.append(notify_damage)
     registry.relabel_listeners.append(notify_relabelled)
     answer(server, "memlens/open", open_snapshot)
     answer(server, "memlens/close", close_snapshot)

@@ -25,7 +25,7 @@ from memlens.server.protocol.compare import (
     CompareStacksParams,
     CompareStacksResult,
 )
-from memlens.server.sessions.registry import OpenSnapshot, Registry
+from memlens.server.sessions.registry import QUIET_S, OpenSnapshot, Registry
 from memlens.store.snapshot import Snapshot
 from memlens.views.compare import alignment
 from memlens.views.compare.alignment import CurvesAnswer
@@ -162,6 +162,11 @@ class Comparisons:
         return await self._shared.get((first.name, second.name), ("pairing",), make)
 
 
+def _when_answered(work: Callable[[], None]) -> None:
+    """Do some work once the answers are out that wait for it."""
+    asyncio.get_running_loop().call_later(QUIET_S, work)
+
+
 def before_and_after(
     mine: OpenSnapshot, other: OpenSnapshot, sets: CompareParams | CompareStacksParams | ComparedTree
 ) -> tuple[tuple[OpenSnapshot, AllocationSet], tuple[OpenSnapshot, AllocationSet]]:
@@ -178,7 +183,7 @@ class Shared:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._kept = Kept()
+        self._kept = Kept(later=_when_answered)
         self._making: dict[Hashable, asyncio.Task[Any]] = {}
         registry.listeners.append(self._forget_closed)
 

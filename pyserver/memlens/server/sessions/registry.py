@@ -335,9 +335,9 @@ class _Entry:
         self.stage = (stage, fraction)
         if self._timer is None:
             wait_s = max(0.0, self._reported_at + PROGRESS_INTERVAL_S - time.monotonic())
-            self._timer = asyncio.get_running_loop().call_later(wait_s, self._tell)
+            self._timer = asyncio.get_running_loop().call_later(wait_s, self._report)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         self._timer = None
         self._reported_at = time.monotonic()
         if self.stage is not None:

@@ -15,7 +15,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.trace.timeline import mark_below
 from memlens.kernels.tree import calltree
 from memlens.kernels.tree.lines import LineFolder
-from memlens.model.frames import INFERRED, NATIVE, RECORDED, USER
+from memlens.model.frames import INFERRED, RECORDED, USER
 from memlens.model.timeline import NEVER
 from memlens.views.answers import Frame
 from memlens.views.compare.pairing import Grouping, How, Pair, Pairing, Place
@@ -247,7 +247,7 @@ class Comparison:
 
 def _of_places(side: Side, row_of_place: U32, rows: int, distinct: int) -> _Figures:
     """Sum a side's stacks by row; what is inferred goes to the row ``distinct`` after its place's own."""
-    native = np.fromiter((place[3] == NATIVE for place in side.places), np.bool_, len(side.places))
+    native = side.native
     passed = np.where(native, np.uint32(NEVER), row_of_place).astype(np.uint32)
     stacks, tree = side.stacks, side.stacks.tree
     own_row = row_of_place[side.charged] + side.inferred.astype(np.uint32) * np.uint32(distinct)

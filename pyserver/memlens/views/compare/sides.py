@@ -14,7 +14,7 @@ from memlens.model.info import Model
 from memlens.model.timeline import NEVER
 from memlens.store.frames import FrameRow
 from memlens.store.snapshot import Snapshot
-from memlens.views.naming.places import charged_places, places_of
+from memlens.views.naming.places import charged_places, native_places, places_of
 from memlens.views.selection.items import stacks_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import OneSide, ValuedStacks
@@ -27,12 +27,13 @@ class Side:
     """The stacks of a set, on a tree of their own, and what each is charged to.
 
     ``charged`` are places: numbers in ``places``, of which the first ``frames`` are frames of the archive, known as
-    ``sources`` say. Where
-    ``inferred`` is True that place does not stand in the stack but was inferred for some of its allocations.
+    ``sources`` say; ``native`` says which are no place in Python. Where ``inferred`` is True that place does not stand
+    in the stack but was inferred for some of its allocations.
     """
 
     stacks: ValuedStacks[OneSide]
     places: list[FrameRow]
+    native: npt.NDArray[np.bool_]
     frames: int
     sources: npt.NDArray[np.uint8]
     charged: U32
@@ -52,6 +53,7 @@ def side_of(snapshot: Snapshot, of: AllocationSet, attribution: Attribution = "m
     return Side(
         stacks.pruned(),
         places_of(snapshot),
+        native_places(snapshot),
         frames,
         snapshot.frames.source,
         charged.astype(np.uint32),

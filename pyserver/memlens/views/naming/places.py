@@ -40,6 +40,16 @@ def places_of(snapshot: Snapshot) -> list[FrameRow]:
     return snapshot.keep("places", make)
 
 
+def native_places(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+    """Which places are native code, or stand for what has no frame of Python."""
+
+    def make() -> npt.NDArray[np.bool_]:
+        frames = snapshot.frames.kind == NATIVE
+        return np.concatenate((frames, np.ones(len(places_of(snapshot)) - len(frames), bool)))
+
+    return snapshot.keep("native places", make)
+
+
 def operator_names(snapshot: Snapshot) -> list[str]:
     """The names of the places that are operators, in the order of their numbers."""
     return _operators(snapshot)[1]

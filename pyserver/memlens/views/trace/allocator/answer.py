@@ -21,6 +21,7 @@ MOST_BLOCKS = 20_000
 _PART_GAP = 16 << 20
 _LEFT_OUT = 4
 _NO_AREA = 255
+_COLUMNS = SEGMENT.names or ()
 
 SegmentOrder = Literal["size", "address", "free"]
 
@@ -140,8 +141,11 @@ def allocator_state(
         segment_count=len(segments),
         offset=offset,
         segments=[
-            _segment(snapshot, segments[row], int(free_bytes), int(first), known=bool(known[row]))
-            for row, free_bytes, first in zip(page.tolist(), largest, firsts, strict=True)
+            # items of a dict are read much sooner than those of a row
+            _segment(snapshot, dict(zip(_COLUMNS, row, strict=True)), free_bytes, first, known=is_known)
+            for row, free_bytes, first, is_known in zip(
+                segments[page].tolist(), largest, firsts.tolist(), known[page].tolist(), strict=True
+            )
         ],
         block_count=len(shown),
         blocks=_packed(own, segments, shown, lit, areas[1] if areas else None),
@@ -193,24 +197,24 @@ def _largest_free(
 
 
 def _segment(
-    snapshot: Snapshot, row: npt.NDArray[Any], largest_free: int, first_block: int, *, known: bool
+    snapshot: Snapshot, row: dict[str, int], largest_free: int, first_block: int, *, known: bool
 ) -> SegmentState:
-    flags = int(row["flags"])
-    pool = snapshot.manifest.pools[int(row["pool"])] if known and int(row["pool"]) else (0, 0)
+    flags = row["flags"]
+    pool = snapshot.manifest.pools[row["pool"]] if known and row["pool"] else (0, 0)
     return SegmentState(
-        address=hex(int(row["address"])),
-        size_bytes=int(row["size"]),
-        allocated_bytes=int(row["allocated"]),
-        active_bytes=int(row["active"]),
-        requested_bytes=int(row["requested"]),
+        address=hex(row["address"]),
+        size_bytes=row["size"],
+        allocated_bytes=row["allocated"],
+        active_bytes=row["active"],
+        requested_bytes=row["requested"],
         largest_free_bytes=largest_free,
         pool_type=("small" if flags & kernel.SMALL else "large") if known else "unknown",
         expandable=bool(flags & kernel.EXPANDABLE),
-        stream=str(snapshot.manifest.streams[int(row["stream"])]),
+        stream=str(snapshot.manifest.streams[row["stream"]]),
         pool=None if tuple(pool) == (0, 0) else f"{pool[0]}, {pool[1]}",
-        reserved_at_moment=int(row["start"]) or None,
+        reserved_at_moment=row["start"] or None,
         first_block=first_block,
-        block_count=min(int(row["blocks"]), MOST_BLOCKS),
+        block_count=min(row["blocks"], MOST_BLOCKS),
         known=known,
     )
 
