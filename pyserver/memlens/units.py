@@ -1,9 +1,12 @@
 """Sizes, times, counts and names as text for people."""
 
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from unicodedata import category
 
 MIB = 1 << 20
+
+_ALL_DIGITS = Context(prec=400)
+"""Enough for every number that a file may have: the largest has 309 digits before its point."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -56,8 +59,8 @@ def format_time(microseconds: float) -> str:
 
 def _trimmed(value: float, places: int) -> str:
     """Round half up, as ``toFixed`` of the views does, and leave zeros at the end out."""
-    rounded = Decimal(float(value)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
-    return f"{rounded.normalize() + 0:f}"
+    rounded = Decimal(float(value)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, _ALL_DIGITS)
+    return f"{rounded.normalize(_ALL_DIGITS) + 0:f}"
 
 
 _IN_US = {"nanoseconds": 1e-3, "microseconds": 1.0, "milliseconds": 1e3, "seconds": 1e6}

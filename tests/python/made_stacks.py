@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from memlens.model.frames import NATIVE
 from memlens.store.frames import FrameRow
 from memlens.views.compare.sides import Side
 from memlens.views.flame.calltree import CallTree, FlameOptions, build, merged
@@ -41,4 +42,5 @@ def side_of_stacks(stacks: ValuedStacks[OneSide], rows: list[FrameRow]) -> Side:
     places = [*rows, NO_STACK_ROW, BEFORE_RECORDING]
     charged = stacks.tree.frames[stacks.nodes]
     sources = np.zeros(len(rows), np.uint8)
-    return Side(stacks, places, len(rows), sources, charged, np.zeros(len(stacks), bool), "profile")
+    native = np.array([kind == NATIVE for *_, kind in rows] + [True, True], bool)
+    return Side(stacks, places, native, len(rows), sources, charged, np.zeros(len(stacks), bool), "profile")

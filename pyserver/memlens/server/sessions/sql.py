@@ -86,7 +86,7 @@ class SqlQueries:
         return (sum(each.fraction for each in under_way) + filled) / len(self._parts)
 
     async def fill(self, parts: Iterable[Part] | None = None) -> None:
-        """Make these tables or all, unless they are there. Raises IngestError.
+        """Make these tables or all, unless they are there. Raises IngestError, and SqlError once this is closed.
 
         Who waits last for a part and is cancelled ends the making of it.
         """
@@ -105,6 +105,8 @@ class SqlQueries:
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
                 # one that found the archive damaged may have had the others cancelled
                 for task in sorted(done, key=asyncio.Future.cancelled):
+                    if task.cancelled():
+                        raise SqlError("The snapshot has been closed")
                     task.result()
         finally:
             given_up = []
