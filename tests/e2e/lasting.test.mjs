@@ -171,12 +171,16 @@ test('a view that is used for long holds no more than at first', async (t) => {
     await view.still();
     if (measured) seen.push(await vscode.held());
   }
-  const more = grown(seen[1], seen[0]);
+  // Less than a node and a listener a round; what is under way at this moment holds some, too.
+  const kept = (more) => ['nodes', 'listeners'].filter((what) => more[what] >= ROUNDS - SETTLED);
+  let more = grown(seen[1], seen[0]);
+  for (let times = 0; times < 10 && kept(more).length > 0; times++) {
+    await vscode.page.waitForTimeout(500);
+    more = grown(await vscode.held(), seen[0]);
+  }
   t.diagnostic(`a view holds ${JSON.stringify(seen[0])}; more after the rounds: ${JSON.stringify(more)}`);
   assert.equal(more.documents, 0);
-  // Less than a node and a listener a round.
-  for (const what of ['nodes', 'listeners'])
-    assert.ok(more[what] < ROUNDS - SETTLED, `${what}: ${JSON.stringify(more)}`);
+  assert.deepEqual(kept(more), [], JSON.stringify(more));
   assert.ok(more.heapMb < 3, JSON.stringify(more));
 });
 
