@@ -1,7 +1,9 @@
 """Fixtures shared by the Python tests."""
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -66,18 +68,31 @@ def cache(tmp_path: Path) -> Cache:
     return Cache(tmp_path / "cache", spared_s=0)
 
 
+@pytest.fixture(scope="session")
+def real_archives(tmp_path_factory: pytest.TempPathFactory) -> Cache:
+    """Archives of real files, each of which is read once for all tests and processes that only look at it."""
+    base = tmp_path_factory.getbasetemp()
+    return Cache((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "real-archives")
+
+
 @pytest.fixture
 def opened(cache: Cache) -> Iterator[Callable[[Path], Snapshot]]:
     """Ingest a file and open its archive; closed after the test."""
-    snapshots: list[Snapshot] = []
+    with contextlib.ExitStack() as snapshots:
+        yield lambda path: snapshots.enter_context(closing(_open(path, cache)))
 
-    def open_file(path: Path) -> Snapshot:
-        snapshots.append(Snapshot.open(ingest(path, cache, lambda *_: None)))
-        return snapshots[-1]
 
-    yield open_file
-    for snapshot in snapshots:
-        snapshot.close()
+@pytest.fixture
+def looked_at(cache: Cache, real_archives: Cache) -> Iterator[Callable[[Path], Snapshot]]:
+    """The same for tests that change neither the archive nor how files are read: those of real files are shared."""
+    with contextlib.ExitStack() as snapshots:
+        yield lambda path: snapshots.enter_context(
+            closing(_open(path, real_archives if path.is_relative_to(DATA) else cache))
+        )
+
+
+def _open(path: Path, cache: Cache) -> Snapshot:
+    return Snapshot.open(ingest(path, cache, lambda *_: None))
 
 
 REAL_WITH_ORACLE: list[Any] = [*real_files("*medium_512_inf*", "niu__forward_memory_snapshot_100*", "verl*")]
@@ -93,9 +108,9 @@ WithOracle = tuple[Snapshot, DeviceInfo, list[oracle.Alloc]]
     params=[ROOT / "samples" / "train.pickle", *REAL_WITH_ORACLE],
     ids=lambda path: path.stem[:40],
 )
-def with_oracle(request: pytest.FixtureRequest, opened: Callable[[Path], Snapshot]) -> WithOracle:
+def with_oracle(request: pytest.FixtureRequest, looked_at: Callable[[Path], Snapshot]) -> WithOracle:
     """The sample and some real files whose stacks are of every kind, one after the other."""
-    snapshot = opened(request.param)
+    snapshot = looked_at(request.param)
     info = next(each for each in snapshot.timeline.devices if each.device == snapshot.timeline.default_device)
     return snapshot, info, oracle.allocations(oracle.load(request.param), info.device)
 

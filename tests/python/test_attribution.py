@@ -46,9 +46,9 @@ FILES = [
 
 
 @pytest.fixture(params=FILES, ids=lambda path: path.name)
-def profile(request: pytest.FixtureRequest, opened: Callable[[Path], Snapshot]) -> Snapshot:
+def profile(request: pytest.FixtureRequest, looked_at: Callable[[Path], Snapshot]) -> Snapshot:
     """Every profile that is small enough to look at its stacks one by one."""
-    return opened(request.param)
+    return looked_at(request.param)
 
 
 class Plain:
@@ -201,10 +201,10 @@ def test_boxes_and_functions_have_of_their_own_what_is_charged_to_them(
 @pytest.mark.parametrize(
     "path", real_profiles("pprof/go-heap*.pb.gz", "pprof/go-allocs.pb.gz"), ids=lambda p: p.name
 )
-def test_any_code_of_go_is_what_pprof_calls_flat(path: Path, opened: Callable[[Path], Snapshot]) -> None:
+def test_any_code_of_go_is_what_pprof_calls_flat(path: Path, looked_at: Callable[[Path], Snapshot]) -> None:
     message = pprof.message_of(path)
     types = [message["string_table"][each["type"]] for each in message["sample_type"]]
-    snapshot = opened(path)
+    snapshot = looked_at(path)
     for number, value in enumerate(snapshot.profile.values):
         column = types.index(value.name)
         flat: Counter[tuple[str, str]] = Counter()
@@ -296,10 +296,10 @@ DELTAS = [*real_profiles("public/parca/alloc_space_delta.pb.gz")]
 @pytest.mark.parametrize("path", DELTAS, ids=lambda path: path.name)
 @pytest.mark.parametrize("direction", ["top_down", "bottom_up"])
 def test_no_negative_value_is_missing_from_a_flame_graph(
-    path: Path, direction: Any, opened: Callable[[Path], Snapshot]
+    path: Path, direction: Any, looked_at: Callable[[Path], Snapshot]
 ) -> None:
     message = pprof.message_of(path)
-    snapshot = opened(path)
+    snapshot = looked_at(path)
     seen = 0
     for number, value in enumerate(snapshot.profile.values):
         amounts = [sample["value"][number] for sample in message["sample"]]

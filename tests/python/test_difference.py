@@ -188,8 +188,8 @@ def test_every_node_has_what_both_sides_stacks_say(pair: Any, direction: Any, me
     else [],
     ids=lambda files: files[0].name,
 )
-def test_real_profiles_side_by_side(opened: Callable[[Path], Snapshot], files: list[Path]) -> None:
-    pair = Pair(opened(files[0]), opened(files[1]), AllocationSet(0))
+def test_real_profiles_side_by_side(looked_at: Callable[[Path], Snapshot], files: list[Path]) -> None:
+    pair = Pair(looked_at(files[0]), looked_at(files[1]), AllocationSet(0))
     check(pair, FlameOptions())
 
 

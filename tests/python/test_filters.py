@@ -396,7 +396,7 @@ def test_every_view_of_a_made_trace(
     real_files("zijian*", "flexgen__oom*", "silmont__mem_*", "cpu_profile_mlp*"),
     ids=lambda path: path.name,
 )
-def test_every_view_of_real_files(path: Path, opened: Callable[[Path], Snapshot]) -> None:
-    snapshot = opened(path)
+def test_every_view_of_real_files(path: Path, looked_at: Callable[[Path], Snapshot]) -> None:
+    snapshot = looked_at(path)
     for text in ("size>1MiB", "forward", f"-by:{quoted('forward')}"):
         check_views(snapshot, oracle.load(path), text, random.Random(3))

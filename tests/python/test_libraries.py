@@ -537,12 +537,12 @@ UNKNOWABLE = ("ui_mainwindow.h", "/breeze/kstyle/")
 
 @pytest.mark.parametrize("path", recordings(), ids=lambda path: path.name[:40])
 def test_top_lines_of_real_files_are_the_users(
-    path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
+    path: Path, real_archives: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ten largest lines are the user's by the manual judgements, and none of theirs is missed."""
     monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(MEMRAY))
     try:
-        archive = ingest(path, cache, lambda *_: None)
+        archive = ingest(path, real_archives, lambda *_: None)
     except MemlensError as error:
         pytest.skip(str(error))
     with closing(Snapshot.open(archive)) as snapshot:

@@ -34,9 +34,11 @@ Opened = Callable[[Path], Snapshot]
 
 
 @pytest.fixture
-def commands(cache: Cache, capsys: pytest.CaptureFixture[str]) -> Callable[[Path], Commands]:
-    """The command line about a file, with the cache that ``opened`` fills."""
-    return lambda path: Commands(path, cache.folder, capsys)
+def commands(
+    cache: Cache, real_archives: Cache, capsys: pytest.CaptureFixture[str]
+) -> Callable[[Path], Commands]:
+    """The command line about a file, with the cache that ``looked_at`` fills."""
+    return lambda path: Commands(path, (real_archives if path.is_relative_to(DATA) else cache).folder, capsys)
 
 
 def names(path: Path) -> str:
@@ -55,9 +57,9 @@ def test_all_real_files_are_replayed() -> None:
 
 
 @pytest.mark.parametrize("path", TORCH, ids=names)
-def test_snapshots_of_pytorch(path: Path, opened: Opened, commands: Callable[[Path], Commands]) -> None:
+def test_snapshots_of_pytorch(path: Path, looked_at: Opened, commands: Callable[[Path], Commands]) -> None:
     replay = torch.Replay(torch.load(path))
-    snapshot = opened(path)
+    snapshot = looked_at(path)
     archived = Archived(snapshot, replay.tree)
     check_devices(replay, snapshot)
     for number, device in replay.devices.items():
@@ -328,7 +330,7 @@ def test_all_real_profiles_are_replayed() -> None:
 def test_profiles(
     kind: str,
     path: Path,
-    opened: Opened,
+    looked_at: Opened,
     commands: Callable[[Path], Commands],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -336,7 +338,7 @@ def test_profiles(
         monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(python_for(path)))
     replay = READ[kind][0](path)
     tree, numbers = shown_tree(replay.tree, SHOWN.get(kind, shown))
-    snapshot = opened(path)
+    snapshot = looked_at(path)
     archived = Archived(snapshot, tree)
     profile = snapshot.profile
     names = [value.name for value in profile.values]
