@@ -225,10 +225,14 @@ def contexts(case: GraphCase) -> Iterator[Ranked]:
         link = ObjectsLink("object", largest)
         name = plain_name(case.snapshot.strings.head(int(objects.name[int(closures[0])]), 40))
         variables = _variables(case, largest)
+        keep = (
+            "keep variables of the functions around them" if len(closures) > 1
+            else "keeps variables of the functions around it"
+        )  # fmt: skip
         sentence = [
             words(f"{len(closures):,} closure{'s' if len(closures) > 1 else ''} {name or '(anonymous)'} ("),
             TextPart(base_line(line), None, line),
-            words(") keep variables of the functions around them, which retain "),
+            words(f") {keep}, which retain "),
             measured(shown, link), words(f" ({percent(total, case.whole)} of what roots reach)"),
             words(f", as {', '.join(variables)}." if variables else "."),
         ]  # fmt: skip
