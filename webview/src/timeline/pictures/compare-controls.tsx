@@ -79,8 +79,10 @@ export function Controls({ context, readout, chosen }: ControlsProps): VNode {
 }
 
 function Sample({ kind, text }: { readonly kind: string; readonly text: string }): VNode {
+  // names are shortened where there is little room
+  const named = kind === 'mine' || kind === 'other';
   return (
-    <span class="compare-sample">
+    <span class={named ? 'compare-sample' : 'compare-sample whole'} title={shorten(text, 2000)}>
       <span class={`compare-swatch ${kind}`} aria-hidden="true" />
       <bdi>{shorten(text, 2000)}</bdi>
     </span>
