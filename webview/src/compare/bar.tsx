@@ -122,6 +122,31 @@ function orderWords(by: OrderedBy): string {
   }
 }
 
+/** Words that leave only the rows which have them. */
+export function SearchBox(props: {
+  readonly placeholder: string;
+  readonly hidden: boolean;
+  readonly search: (words: string) => void;
+}): VNode {
+  return (
+    <input
+      class="compare-search"
+      type="search"
+      hidden={props.hidden}
+      placeholder={props.placeholder}
+      aria-label={t('Only rows with these words')}
+      spellcheck={false}
+      onInput={({ currentTarget }) => {
+        props.search(currentTarget.value);
+      }}
+      onKeyDown={(event) => {
+        // The view's keys are letters: they are text here.
+        event.stopPropagation();
+      }}
+    />
+  );
+}
+
 /** The two names, in the order before, after. */
 export function Sides({ context }: { readonly context: ComparedView }): VNode | null {
   const { other } = context.compare;

@@ -23,7 +23,7 @@ import { Choices, Dropdown } from '../widgets/choice';
 import { debounce, element, replace } from '../widgets/dom';
 import { Island } from '../widgets/island';
 import { Table, type TableRows } from '../widgets/table';
-import { compareNotice, Sides } from './bar';
+import { compareNotice, SearchBox, Sides } from './bar';
 import { signed, withSign, type ComparedSets } from './comparison';
 import { CompareGraph } from './graph';
 import { COMPARE_PAGE, compareColumns, orderOf, type CompareOrder } from './table';
@@ -86,20 +86,12 @@ class ComparePane implements Pane {
         <div class="compare-sides" data-version={version.value}>
           <Sides context={context} />
         </div>
-        <input
-          class="compare-search"
-          type="search"
-          hidden={drawn}
+        <SearchBox
           placeholder={t('File, function')}
-          aria-label={t('Only rows with these words')}
-          spellcheck={false}
-          onInput={({ currentTarget }) => {
-            this.search = currentTarget.value;
+          hidden={drawn}
+          search={(words) => {
+            this.search = words;
             this.searchSoon();
-          }}
-          onKeyDown={(event) => {
-            // The view's keys are letters: they are text here.
-            event.stopPropagation();
           }}
         />
         <Settings label={t('Comparison settings')}>

@@ -8,7 +8,7 @@ import type { Pending } from '../api';
 import { bytes } from '../base/format';
 import { t } from '../base/l10n';
 import { Latest, turned } from '../base/latest';
-import { Notice, noticeOf, Sides } from '../compare/bar';
+import { Notice, noticeOf, SearchBox, Sides } from '../compare/bar';
 import type { Compare } from '../compare/comparison';
 import type { Pane } from '../shell/pane';
 import { Choices } from '../widgets/choice';
@@ -128,20 +128,12 @@ export class ComparePane implements Pane {
         <div class="compare-sides" data-version={version.value} hidden={isSeries}>
           <Sides context={owner} />
         </div>
-        <input
-          class="compare-search"
-          type="search"
-          hidden={hidden}
+        <SearchBox
           placeholder={t('Type')}
-          aria-label={t('Only rows with these words')}
-          spellcheck={false}
-          onInput={({ currentTarget }) => {
-            this.search = currentTarget.value;
+          hidden={hidden}
+          search={(words) => {
+            this.search = words;
             this.searchSoon();
-          }}
-          onKeyDown={(event) => {
-            // The view's keys are letters: they are text here.
-            event.stopPropagation();
           }}
         />
         <tree.CopyButton hidden={hidden} />
