@@ -1,15 +1,22 @@
 """Between pygls and our structs: parameters are checked on the way in, errors become data on the way out."""
 
+import asyncio
+import contextlib
 import logging
 import platform
+import re
+import sys
+from collections import deque
 from collections.abc import Awaitable, Callable
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, TypeVar, cast
+from threading import Event
+from typing import Any, BinaryIO, TypeVar, cast
 
 import msgspec
 from lsprotocol import types
 from lsprotocol.converters import get_converter
 from pygls.exceptions import FeatureRequestError, JsonRpcException, JsonRpcInvalidParams
+from pygls.io_ import StdoutWriter, run_async
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import (
     JsonRPCNotification,
@@ -156,8 +163,58 @@ def own_version() -> str:
         return "0"
 
 
+class MessageReader:
+    """Messages from a stream, each read whole in a thread.
+
+    pygls' own reader goes to the thread and back for each line of a header, which takes longer than most answers.
+    """
+
+    _LENGTH = re.compile(rb"Content-Length: (\d+)\r\n")
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._header = deque[bytes]()
+        self._body = b""
+
+    async def readline(self) -> bytes:
+        """The next line of a header; empty at the end of the stream."""
+        if not self._header:
+            await asyncio.to_thread(self._read)
+        return self._header.popleft()
+
+    async def readexactly(self, length: int) -> bytes:
+        """The body of the message whose header was read; shorter where the stream ended in it."""
+        return self._body[:length]
+
+    def _read(self) -> None:
+        length = 0
+        while line := self._stream.readline():
+            self._header.append(line)
+            match = self._LENGTH.fullmatch(line)
+            if match:
+                length = int(match[1])
+            if length and not line.strip():
+                self._body = self._stream.read(length)
+                return
+        self._header.append(line)
+
+
 class Server(LanguageServer):
     """A language server that keeps its troubles to the log: no popups for what the user didn't ask for."""
+
+    def start_io(self, stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
+        """Serve a client over two streams until it ends the server or is gone."""
+        self._stop_event = Event()
+        reader = MessageReader(stdin or sys.stdin.buffer)
+        self.protocol.set_writer(StdoutWriter(stdout or sys.stdout.buffer))
+        served = run_async(self._stop_event, reader, self.protocol, logger, self.report_server_error)
+        try:
+            with contextlib.suppress(KeyboardInterrupt, SystemExit):
+                asyncio.run(served)
+        except BrokenPipeError:
+            logger.info("the client is gone")
+        finally:
+            self.shutdown()
 
     def report_server_error(self, error: Exception, source: type[Exception]) -> None:
         """Log what pygls can't answer as the error of a request."""

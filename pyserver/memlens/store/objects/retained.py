@@ -1,0 +1,41 @@
+"""What groups of objects retain, from a tree of dominators."""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.graph import tree
+from memlens.kernels.tree import calltree
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+_NO_CHILD = np.empty(0, np.uint32)
+
+
+def retained_by_node_group(first: U32, last: U32, group: U32, groups: int, retained: U64) -> U64:
+    """What the nodes of each group of the compact tree retain that no other node of it is above.
+
+    What dominates the objects of a node is in the nodes above it. ``groups`` and more stand for no group.
+    """
+    below = np.empty(len(group), np.uint8)
+    tree.below_own_group(first, last, _NO_CHILD, 0, group, groups, below)
+    return _of_topmost(below, group, groups, retained)
+
+
+def retained_by_object_group(start: U32, dominated: U32, group: U32, groups: int, retained: U64) -> U64:
+    """What the objects of each group retain that no other object of it dominates; ``groups`` stands for no group.
+
+    Those that object ``o`` dominates are ``start[o]`` to ``start[o + 1]`` of ``dominated``, and after them come those
+    that no object does.
+    """
+    below = np.empty(len(group), np.uint8)
+    tree.below_own_group(start[:-1], start[1:], dominated, len(group), group, groups, below)
+    return _of_topmost(below, group, groups, retained)
+
+
+def _of_topmost(below: npt.NDArray[np.uint8], group: U32, groups: int, retained: U64) -> U64:
+    sums = np.zeros((1, groups), np.int64)
+    to = np.where(below != 0, np.uint32(groups), group)
+    calltree.add_by(to, retained.view(np.int64)[np.newaxis], sums)
+    summed: U64 = sums[0].view(np.uint64)
+    return summed
