@@ -24,6 +24,7 @@ from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph import tree, walk
 from memlens.kernels.graph.alike import first_alike
 from memlens.store.objects.compact import Dominated, compact_tree
+from memlens.store.objects.retained import retained_by_object_group
 from memlens.store.objects.room import Room
 
 Rows = np.ndarray[Any, Any]
@@ -188,15 +189,13 @@ def test_distances() -> None:
         assert found == _distances(graph)
 
 
-def test_what_a_set_retains() -> None:
+def test_what_is_reached() -> None:
     for seed in SEEDS[:500]:
         graph = random_graph(seed)
-        start, target, kind = graph.columns()
-        chosen = [item for item in graph.objects if item % 3 == seed % 3]
-        kept = np.empty(len(graph.edges), np.uint8)
-        roots = np.array(graph.roots, np.uint32)
-        walk.kept_without(start, target, kind, RETAINS, roots, np.array(chosen, np.uint32), kept)
-        assert set(np.flatnonzero(kept).tolist()) == graph.reached(graph.roots, frozenset(chosen))
+        reached = np.full(len(graph.edges), 7, np.uint8)
+        walk.reached_from(*graph.columns(), RETAINS, np.array(graph.roots, np.uint32), reached)
+        assert set(np.flatnonzero(reached).tolist()) == graph.reached(graph.roots, frozenset())
+        assert reached.max(initial=0) <= 1
 
 
 def test_what_a_set_retains_is_what_roots_reach_less_what_they_reach_without_it() -> None:
@@ -310,10 +309,9 @@ def test_types_retain_what_those_objects_do_that_none_of_the_type_dominates() ->
     for seed in SEEDS[:500]:
         graph = random_graph(seed)
         computed = Computed(graph)
-        sums = np.zeros(3, np.uint64)
         objects = _by_object(computed)
         types = np.array(graph.types, np.uint32)
-        tree.retained_by_type(objects.begin, objects.child, types, objects.retained, sums)
+        sums = retained_by_object_group(objects.begin, objects.child, types, 3, objects.retained)
         above = computed.dominator_of()
         expected: Counter[int] = Counter()
         retained = dict(zip(computed.order.tolist(), computed.retained.tolist(), strict=True))
@@ -425,8 +423,7 @@ def test_a_chain_of_ten_million_objects(tmp_path: Path) -> None:
     rows, group = _compact(ByObject(dominator, retained, begin, child), types, ones, room)
     assert (rows["parent"][1:] == np.arange(count)).all()
     assert (group == np.arange(1, count + 1)).all()
-    sums = np.zeros(3, np.uint64)
-    tree.retained_by_type(begin, child, types, retained, sums)
+    sums = retained_by_object_group(begin, child, types, 3, retained)
     assert sums.tolist() == [count, count - 1, count - 2]
     distance = np.empty(count, np.uint32)
     walk.distances(start, target, kind, RETAINS, np.zeros(1, np.uint32), distance)

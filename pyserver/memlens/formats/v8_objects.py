@@ -9,7 +9,7 @@ import numpy.typing as npt
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_places import Functions, TraceRows, places_of
-from memlens.kernels.graph.walk import kept_without
+from memlens.kernels.graph.walk import reached_from
 from memlens.kernels.readers import v8_graph as kernel
 from memlens.model.graph import (
     NONE,
@@ -162,7 +162,7 @@ def _page_owned(snapshot: Snapshot) -> U8:
     follows[: len(snapshot.edge_types)] = [name != "weak" for name in snapshot.edge_types]
     owned = np.empty(len(snapshot.objects.ids), np.uint8)
     columns = (references.start, references.target, references.kind)
-    kept_without(*columns, follows, targets[held], np.empty(0, np.uint32), owned)
+    reached_from(*columns, follows, targets[held], owned)
     return owned
 
 

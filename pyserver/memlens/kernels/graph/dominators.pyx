@@ -63,7 +63,7 @@ cdef inline uint32_t add_vertex(Search *search, uint32_t item, uint32_t parent) 
 cdef int visit(Search *search, uint32_t vertex) noexcept nogil:
     """Number everything that a vertex reaches and that has no number yet.
 
-    An object's number, its references and what these lead to are each anywhere in memory. ``first`` tells the next
+    An object's number, its references and what these lead to are each anywhere in memory. ``first`` has the next
     object without a look at the references, so that a path down takes one access to memory for each object, not two.
     """
     cdef uint32_t item = search.order[vertex]

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What is derived from a dominator tree: children by size, and retained sizes by type or of some objects."""
+"""What is derived from a dominator tree: children by size, and which nodes have others of their group above them."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
@@ -91,81 +91,42 @@ def grouped(const uint32_t[::1] group, const uint32_t[::1] ordered, uint32_t[::1
             member[begin[of]] = ordered[item]
 
 
-def retained_by_type(
-    const uint32_t[::1] begin,
-    const uint32_t[::1] child,
-    const uint32_t[::1] type_of,
-    const uint64_t[::1] retained,
-    uint64_t[::1] sums,
-):
-    """Add up, by type, the retained sizes of those objects that no object of the same type dominates.
-
-    ``begin`` and ``child`` are objects grouped by their dominators (:func:`grouped`); the last group are those that no
-    object dominates. ``sums`` has an item per type. Raises MemoryError.
-    """
-    cdef size_t types = sums.shape[0], count = type_of.shape[0], depth = 0
-    cdef uint32_t *above = <uint32_t *> calloc(types + 1, 4)     # how many of the path's vertices are of each type
-    cdef uint32_t *path = <uint32_t *> malloc((count + 1) * 4)
-    cdef uint32_t *next_child = <uint32_t *> malloc((count + 1) * 4)
-    cdef uint32_t item, kind
-    if not (above and path and next_child):
-        free(above)
-        free(path)
-        free(next_child)
-        raise MemoryError
-    with nogil:
-        path[0] = <uint32_t> count
-        next_child[0] = begin[count]
-        while True:
-            item = path[depth]
-            if next_child[depth] < begin[<size_t> item + 1]:
-                item = child[next_child[depth]]
-                next_child[depth] += 1
-                kind = type_of[item]
-                if above[kind] == 0:
-                    sums[kind] += retained[item]
-                above[kind] += 1
-                depth += 1
-                path[depth] = item
-                next_child[depth] = begin[item]
-                continue
-            if depth == 0:
-                break
-            above[type_of[item]] -= 1
-            depth -= 1
-    free(above)
-    free(path)
-    free(next_child)
-
-
 def below_own_group(
-    const uint32_t[::1] first, const uint32_t[::1] last, const uint32_t[::1] group, size_t groups, uint8_t[::1] below
+    const uint32_t[::1] first,
+    const uint32_t[::1] last,
+    const uint32_t[::1] child,
+    size_t root,
+    const uint32_t[::1] group,
+    size_t groups,
+    uint8_t[::1] below,
 ):
     """Mark in ``below`` those nodes of a tree that have a node of the same group above them.
 
-    A node's children are those from ``first`` up to ``last``, each of a higher number than its own; groups of
-    ``groups`` and more count as none. Raises MemoryError.
+    A node's children are ``child`` from ``first`` up to ``last`` of it, or without a ``child`` these numbers
+    themselves, each higher than the node's own. ``root`` may be a number beyond the nodes that have groups, as that of
+    the roots together in :func:`grouped`. Groups of ``groups`` and more count as none. Raises MemoryError.
     """
-    cdef size_t count = group.shape[0], depth = 0
+    cdef size_t count = group.shape[0], depth = 0, own
+    cdef bint has_child = child.shape[0] > 0
     cdef uint32_t *above = <uint32_t *> calloc(groups + 1, 4)    # how many of the path's nodes are of each group
-    cdef uint32_t *path = <uint32_t *> malloc((count + 1) * 4)
-    cdef uint32_t *next_child = <uint32_t *> malloc((count + 1) * 4)
+    cdef uint32_t *path = <uint32_t *> malloc((count + 2) * 4)
+    cdef uint32_t *next_child = <uint32_t *> malloc((count + 2) * 4)
     cdef uint32_t node
-    cdef size_t own
     if not (above and path and next_child):
         free(above)
         free(path)
         free(next_child)
         raise MemoryError
     with nogil:
-        path[0] = 0
-        next_child[0] = first[0]
-        below[0] = 0
-        above[group[0] if group[0] < groups else groups] += 1
+        path[0] = <uint32_t> root
+        next_child[0] = first[root]
+        if root < count:
+            below[root] = 0
+            above[group[root] if group[root] < groups else groups] += 1
         while True:
             node = path[depth]
-            if next_child[depth] < last[node] and node < next_child[depth] < count:
-                node = next_child[depth]
+            if next_child[depth] < last[node] and depth <= count and (has_child or node < next_child[depth] < count):
+                node = child[next_child[depth]] if has_child else next_child[depth]
                 next_child[depth] += 1
                 own = group[node] if group[node] < groups else groups
                 below[node] = own < groups and above[own] > 0
@@ -174,9 +135,9 @@ def below_own_group(
                 path[depth] = node
                 next_child[depth] = first[node]
                 continue
-            above[group[node] if group[node] < groups else groups] -= 1
             if depth == 0:
                 break
+            above[group[node] if group[node] < groups else groups] -= 1
             depth -= 1
     free(above)
     free(path)

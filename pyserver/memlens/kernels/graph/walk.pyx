@@ -94,6 +94,50 @@ cdef inline void fetch(const Graph *graph, const uint32_t *queue, size_t first, 
         prefetch(&graph.kind[graph.start[queue[first + 2 * AHEAD]]])
 
 
+ctypedef fused Mark:
+    uint8_t         # 1 for what is reached
+    uint32_t        # how many references lead to it at least
+
+
+cdef int reach(const Graph *graph, const uint32_t[::1] sources, Mark *marks, size_t objects, Mark unmarked) except -1:
+    """Mark what is reached from ``sources``, the nearest first; ``marks`` has an item for each object."""
+    cdef size_t first = 0, last = 0
+    cdef uint32_t item, other
+    cdef uint64_t at, ahead, end
+    cdef Py_ssize_t each
+    cdef Mark mark
+    cdef uint32_t *queue = <uint32_t *> malloc((objects + 1) * 4)
+    if queue == NULL:
+        raise MemoryError
+    in_large_pages(queue, (objects + 1) * 4)
+    with nogil:
+        for each in range(<Py_ssize_t> objects):
+            marks[each] = unmarked
+        for each in range(sources.shape[0]):
+            if marks[sources[each]] == unmarked:
+                marks[sources[each]] = 0 if Mark is uint32_t else 1
+                queue[last] = sources[each]
+                last += 1
+        while first < last:
+            fetch(graph, queue, first, last)
+            if first + AHEAD < last:
+                ahead = graph.start[queue[first + AHEAD]]
+                end = graph.start[queue[first + AHEAD] + 1]
+                for at in range(ahead, end if end - ahead < AHEAD else ahead + AHEAD):
+                    prefetch(&marks[graph.target[at]])
+            item = queue[first]
+            first += 1
+            mark = marks[item] + 1 if Mark is uint32_t else 1
+            for at in range(graph.start[item], graph.start[item + 1]):
+                other = graph.target[at]
+                if marks[other] == unmarked and graph.follows[graph.kind[at]]:
+                    marks[other] = mark
+                    queue[last] = other
+                    last += 1
+    free(queue)
+    return 0
+
+
 def distances(
     const uint64_t[::1] start,
     const uint32_t[::1] target,
@@ -102,89 +146,28 @@ def distances(
     const uint32_t[::1] sources,
     uint32_t[::1] distance,
 ):
-    """Fill ``distance`` with the least number of references from any of ``sources``; NONE for what they don't reach."""
-    cdef size_t objects = distance.shape[0], first = 0, last = 0
-    cdef uint32_t item, other, step
-    cdef uint64_t at, ahead, end
-    cdef Py_ssize_t each
+    """Fill ``distance`` with the least number of references from any of ``sources``; NONE for what they don't reach.
+
+    Raises MemoryError.
+    """
     cdef Graph graph = graph_of(start, target, kind, follows)
-    cdef uint32_t *queue = <uint32_t *> malloc((objects + 1) * 4)
-    if queue == NULL:
-        raise MemoryError
-    in_large_pages(queue, (objects + 1) * 4)
-    with nogil:
-        for each in range(<Py_ssize_t> objects):
-            distance[each] = NO_NUMBER
-        for each in range(sources.shape[0]):
-            if distance[sources[each]] == NO_NUMBER:
-                distance[sources[each]] = 0
-                queue[last] = sources[each]
-                last += 1
-        while first < last:
-            fetch(&graph, queue, first, last)
-            if first + AHEAD < last:
-                ahead = graph.start[queue[first + AHEAD]]
-                end = graph.start[queue[first + AHEAD] + 1]
-                for at in range(ahead, end if end - ahead < AHEAD else ahead + AHEAD):
-                    prefetch(&distance[graph.target[at]])
-            item = queue[first]
-            first += 1
-            step = distance[item] + 1
-            for at in range(graph.start[item], graph.start[item + 1]):
-                other = graph.target[at]
-                if distance[other] == NO_NUMBER and graph.follows[graph.kind[at]]:
-                    distance[other] = step
-                    queue[last] = other
-                    last += 1
-    free(queue)
+    reach(&graph, sources, &distance[0] if distance.shape[0] else NULL, distance.shape[0], NO_NUMBER)
 
 
-def kept_without(
+def reached_from(
     const uint64_t[::1] start,
     const uint32_t[::1] target,
     const uint8_t[::1] kind,
-    const uint8_t[::1] retains,
-    const uint32_t[::1] roots,
-    const uint32_t[::1] chosen,
-    uint8_t[::1] kept,
+    const uint8_t[::1] follows,
+    const uint32_t[::1] sources,
+    uint8_t[::1] reached,
 ):
-    """Mark in ``kept`` what roots reach without passing through any of the ``chosen`` objects."""
-    cdef size_t objects = kept.shape[0], first = 0, last = 0
-    cdef uint32_t item, other
-    cdef uint64_t at, ahead, end
-    cdef Py_ssize_t each
-    cdef Graph graph = graph_of(start, target, kind, retains)
-    cdef uint32_t *queue = <uint32_t *> malloc((objects + 1) * 4)
-    if queue == NULL:
-        raise MemoryError
-    in_large_pages(queue, (objects + 1) * 4)
-    with nogil:
-        memset(&kept[0], 0, objects)
-        for each in range(chosen.shape[0]):
-            kept[chosen[each]] = 2
-        for each in range(roots.shape[0]):
-            if kept[roots[each]] == 0:
-                kept[roots[each]] = 1
-                queue[last] = roots[each]
-                last += 1
-        while first < last:
-            fetch(&graph, queue, first, last)
-            if first + AHEAD < last:
-                ahead = graph.start[queue[first + AHEAD]]
-                end = graph.start[queue[first + AHEAD] + 1]
-                for at in range(ahead, end if end - ahead < AHEAD else ahead + AHEAD):
-                    prefetch(&kept[graph.target[at]])
-            item = queue[first]
-            first += 1
-            for at in range(graph.start[item], graph.start[item + 1]):
-                other = graph.target[at]
-                if kept[other] == 0 and graph.follows[graph.kind[at]]:
-                    kept[other] = 1
-                    queue[last] = other
-                    last += 1
-        for each in range(chosen.shape[0]):
-            kept[chosen[each]] = 0
-    free(queue)
+    """Fill ``reached`` with 1 for what any of ``sources`` reach, and themselves, and 0 for the rest.
+
+    Raises MemoryError.
+    """
+    cdef Graph graph = graph_of(start, target, kind, follows)
+    reach(&graph, sources, &reached[0] if reached.shape[0] else NULL, reached.shape[0], <uint8_t> 0)
 
 
 cdef enum:

@@ -323,7 +323,7 @@ cdef class Layer:
             if over > 0:
                 return over
         for row in range(self.row_count):
-            if self.settle(row, self.last, shortest) < 0:
+            if self.drop_passed(row, self.last, shortest) < 0:
                 return -1
             if self.rows[row].start != NO_COLUMN:
                 self.open_runs -= 1
@@ -357,7 +357,7 @@ cdef class Layer:
         while at != NONE:
             node = &(<Node *> self.nodes.data)[at]
             at = node.next
-            if self.settle(node.row, column, shortest) < 0:
+            if self.drop_passed(node.row, column, shortest) < 0:
                 return -1
             row = &self.rows[node.row]
             row.count -= 1
@@ -373,7 +373,7 @@ cdef class Layer:
         cdef Row *row = &self.rows[thin.row]
         cdef Candidates *candidates
         cdef bint is_short = row.start != NO_COLUMN and column - row.start < shortest
-        if not is_short and self.settle(thin.row, column, shortest) < 0:
+        if not is_short and self.drop_passed(thin.row, column, shortest) < 0:
             return -1
         if row.passing_column != column:
             row.passing_column = <uint16_t> column
@@ -423,8 +423,8 @@ cdef class Layer:
         self.nodes.count += 1
         return 0
 
-    cdef inline int settle(self, size_t number, uint32_t column, uint32_t shortest) noexcept nogil:
-        """Let go what passed through a row before a column, which nothing was done about until now."""
+    cdef inline int drop_passed(self, size_t number, uint32_t column, uint32_t shortest) noexcept nogil:
+        """Take out what was in a row for one column only, before the given one, and go on with the row's run."""
         cdef Row *row = &self.rows[number]
         cdef uint32_t gone = row.passing_column + 1
         if row.passing_count == 0 or gone > column:

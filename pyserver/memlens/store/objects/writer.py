@@ -31,6 +31,7 @@ from memlens.store.objects.columns import (
     TypeColumns,
 )  # fmt: skip
 from memlens.store.objects.compact import Dominated, compact_tree
+from memlens.store.objects.retained import retained_by_node_group
 from memlens.store.objects.room import Room
 from memlens.store.samples.writer import write_samples
 from memlens.store.strings import StringWriter
@@ -215,7 +216,10 @@ def _dominators(
 def _write_derived(columns: ColumnFiles, graph: Graph, derived: _Derived) -> None:
     """Write what follows from all of the graph for objects, and types."""
     objects, types, dominated = graph.objects, graph.types, derived.dominated
-    retained = _retained_by_type(derived.compact, len(types))
+    compact = derived.compact
+    retained = retained_by_node_group(
+        compact["first"], compact["last"], compact["type"], len(types), compact["retained"]
+    )
     columns.write(
         ObjectColumns,
         {
@@ -234,20 +238,6 @@ def _write_derived(columns: ColumnFiles, graph: Graph, derived: _Derived) -> Non
         "instance_start": instance_start, "instance": instance,
     }  # fmt: skip
     columns.write(TypeColumns, {name: column for name, column in of_types.items() if column is not None})
-
-
-def _retained_by_type(compact: dict[str, Rows], types: int) -> U64:
-    """What the instances of each type retain that no other instance dominates.
-
-    What dominates the objects of a node of the compact tree is in the nodes above it.
-    """
-    below = np.empty(len(compact["type"]), np.uint8)
-    tree.below_own_group(compact["first"], compact["last"], compact["type"], types, below)
-    sums = np.zeros((1, types), np.int64)
-    to = np.where(below != 0, np.uint32(NEVER), compact["type"])
-    calltree.add_by(to, compact["retained"].view(np.int64)[np.newaxis], sums)
-    retained: U64 = sums[0].view(np.uint64)
-    return retained
 
 
 def _write_fields(columns: ColumnFiles, graph: Graph) -> None:

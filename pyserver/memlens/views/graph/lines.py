@@ -3,8 +3,8 @@
 import numpy as np
 from msgspec import Struct
 
-from memlens.kernels.graph import tree as kernel
 from memlens.model.frames import INFERRED
+from memlens.store.objects.retained import retained_by_object_group
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.places import frames_of_types
 from memlens.views.graph.rows import Numbers, type_names
@@ -98,6 +98,6 @@ def _retained(snapshot: Snapshot, numbers: Numbers, of_group: Numbers, groups: i
     stored = snapshot.objects
     group_of = np.full(len(stored.type), groups, np.uint32)
     group_of[numbers] = of_group
-    sums = np.zeros(groups + 1, np.uint64)
-    kernel.retained_by_type(stored.dominated_start, stored.dominated, group_of, stored.retained, sums)
-    return sums[:groups]
+    return retained_by_object_group(
+        stored.dominated_start, stored.dominated, group_of, groups, stored.retained
+    )

@@ -7,6 +7,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.kernels.graph import tree as kernel
+from memlens.store.objects.retained import retained_by_node_group, retained_by_object_group
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph import filters
 from memlens.views.graph.filters import Chosen
@@ -209,10 +210,9 @@ def _sums_of(
 ) -> dict[str, Numbers]:
     """What some objects come to by the groups of their types, and what of it no other one of the group dominates."""
     stored, compact = snapshot.objects, snapshot.compact
-    below = np.zeros(len(compact.type), np.uint8)
-    kernel.below_own_group(
-        compact.first, compact.last, _groups_of_nodes(snapshot, group_of, groups), groups, below
-    )
+    below = np.empty(len(compact.type), np.uint8)
+    of_nodes = _groups_of_nodes(snapshot, group_of, groups)
+    kernel.below_own_group(compact.first, compact.last, np.empty(0, np.uint32), 0, of_nodes, groups, below)
     counts, shallow, retained = np.zeros((3, groups), np.uint64)
     is_whole = kernel.sums_by_group(
         mask.view(np.uint8), stored.type, group_of, stored.group, below, stored.dominator, stored.shallow,
@@ -220,8 +220,8 @@ def _sums_of(
     )  # fmt: skip
     if not is_whole:
         group = np.where(mask, group_of[stored.type], np.uint32(groups))
-        retained = retained_by_groups(
-            stored.dominated_start, stored.dominated, group, stored.retained, groups
+        retained = retained_by_object_group(
+            stored.dominated_start, stored.dominated, group, groups, stored.retained
         )
         counts = np.bincount(group, minlength=groups)[:groups].astype(np.uint64)
         shallow = np.zeros(groups + 1, np.uint64)
@@ -233,15 +233,6 @@ def _sums_of(
 def _groups_of_nodes(snapshot: Snapshot, group_of: Numbers, groups: int) -> Numbers:
     """The group of each node of the compact tree by its type; ``groups`` for a root that is no object."""
     return np.append(group_of, np.uint32(groups))[np.minimum(snapshot.compact.type, len(group_of))]
-
-
-def retained_by_groups(
-    begin: Numbers, child: Numbers, group_of: Numbers, retained: Numbers, groups: int
-) -> Numbers:
-    """What the objects or nodes of each group retain that no other one of it dominates; ``groups`` is none."""
-    sums = np.zeros(groups + 1, np.uint64)
-    kernel.retained_by_type(begin, child, np.ascontiguousarray(group_of, np.uint32), retained, sums)
-    return sums[:groups]
 
 
 def _package_sums(
@@ -272,11 +263,5 @@ def _retained_by_packages(snapshot: Snapshot, filter_text: str, groups: Numbers,
             return _sums_of(snapshot, chosen.objects, group_of, count)["retained"]
         group_of[~chosen.types] = count
     # objects of a node are of one type and have the same types above them: nodes say as much as their objects
-    compact = snapshot.compact
-    nodes = len(compact.type)
-    begin = np.append(np.searchsorted(compact.parent[1:], np.arange(nodes)), (nodes - 1, nodes))
-    child = np.append(np.arange(1, nodes), 0)
-    return retained_by_groups(
-        begin.astype(np.uint32), child.astype(np.uint32), _groups_of_nodes(snapshot, group_of, count),
-        compact.retained, count,
-    )  # fmt: skip
+    compact, of_nodes = snapshot.compact, _groups_of_nodes(snapshot, group_of, count)
+    return retained_by_node_group(compact.first, compact.last, of_nodes, count, compact.retained)
