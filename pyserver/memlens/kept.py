@@ -102,7 +102,7 @@ class Budget:
     def size_bytes(self) -> int:
         """What they hold together, as it was when it was measured."""
         with self.lock:
-            self._settle()
+            self._count_gone()
             return self._count.bytes
 
     def join(self, member: "Kept") -> None:
@@ -120,7 +120,7 @@ class Budget:
         """Let results go until what is left is within the budget, or the latest is alone."""
         with self.lock:
             members = sorted(self._members, key=lambda member: member.used)
-            self._settle()
+            self._count_gone()
             left = sum(map(len, members))
             for member in members:
                 while len(member) and left > 1 and self._count.bytes > self.most_bytes:
@@ -134,7 +134,8 @@ class Budget:
         if old is not None:
             self._count.remove(old)
 
-    def _settle(self) -> None:
+    def _count_gone(self) -> None:
+        """Take out what members held that are gone."""
         while self._left:
             for entry in self._left.popleft().values():
                 self._count.remove(entry.size)

@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.bench.beside import measured, warm  # noqa: E402
 from tests.bench.generate import generate  # noqa: E402
-from tests.python.lsp_client import LspClient, RpcError  # noqa: E402
+from tests.python.lsp_client import LspClient  # noqa: E402
 
 QUIET_S = 0.012
 """A server that used no CPU for so long has nothing left to do."""
@@ -47,13 +47,16 @@ class Cost(NamedTuple):
 class Tree:
     """A working tree with its server, its archive and what its questions came to."""
 
-    def __init__(self, root: Path, scratch: Path, path: Path) -> None:
+    def __init__(self, root: Path, scratch: Path, path: Path, other: Path) -> None:
         self.python = root / ".venv" / _PYTHON
         self.cache = scratch
         self.path = path
+        self.other = other
+        """The file that it is compared with."""
         self.costs: dict[str, list[Cost]] = {}
         self.client = self.serve()
         self.opened: dict[str, Any] = {}
+        self.other_opened: dict[str, Any] = {}
         self.lanes: dict[str, Any] = {}
 
     def serve(self) -> LspClient:
@@ -72,7 +75,7 @@ class Tree:
         # CPUCLOCK_SCHED of a process, see clock_getcpuclockid(3)
         return time.clock_gettime((~self.client.pid << 3) | 2)
 
-    def settle(self) -> None:
+    def wait_until_quiet(self) -> None:
         """Wait until the server is quiet."""
         until = time.monotonic() + LONGEST_S
         used = self.cpu_s()
@@ -88,7 +91,7 @@ class Tree:
         pending = self.client.send(method, params)
         answer = pending.result(600)
         cpu = self.cpu_s() - begun
-        self.settle()
+        self.wait_until_quiet()
         every = self.cpu_s() - begun
         self.costs.setdefault(row, []).append(Cost(cpu * 1000, every * 1000, pending.took_s * 1000))
         return answer
@@ -97,7 +100,7 @@ class Tree:
         """A new server opens what is archived, up to the first picture; it is the one that is asked from then on."""
         self.client.end()
         self.client = self.serve()
-        self.settle()
+        self.wait_until_quiet()
         begun, start = self.cpu_s(), time.perf_counter()
         opened = self.client.request("memlens/open", {"path": str(self.path), "view": f"bench{number}"}, 600)
         info = opened["info"]["devices"][0]
@@ -112,7 +115,7 @@ class Tree:
         self.client.request("memlens/viewport", {**self.opened["view"], "areas": {"by": "line"}})
         cpu, wall = self.cpu_s() - begun, time.perf_counter() - start
         # checks of the archive begin seconds later
-        self.settle()
+        self.wait_until_quiet()
         every = self.cpu_s() - begun
         self.costs.setdefault("first picture", []).append(Cost(cpu * 1000, every * 1000, wall * 1000))
 
@@ -151,6 +154,13 @@ def questions(tree: Tree, workspace: Path, seed: int) -> Iterator[tuple[str, str
     x0 = rng.random() * (1 - part)
     yield "flame zoomed", "memlens/flame", {**flame, "x0": x0, "x1": x0 + part}
     yield "flame turned", "memlens/flame", {**flame, "options": {"direction": "bottom_up"}}
+    other = {"device": 0, "from_moment": rng.randrange(tree.other_opened["info"]["devices"][0]["events"])}
+    pair = {"snapshot": name, "other": tree.other_opened["snapshot"]}
+    sides = {**pair, "of": moment, "other_of": other, "other_first": False, "measure": "own"}
+    for by in ("line", "function", "stack"):
+        yield f"compare by {by}", "memlens/compare", {**sides, "by": by}
+    both = {**pair, "device": 0, "other_device": 0, "alignment": {"axis": "time"}, "columns": 1600}
+    yield "compare, curves", "memlens/compareCurves", both
 
 
 def sessions(trees: list[Tree], workspace: Path, rounds: int) -> None:
@@ -162,9 +172,12 @@ def sessions(trees: list[Tree], workspace: Path, rounds: int) -> None:
         tree.lanes = tree.client.request(
             "memlens/mapLanes", {"snapshot": tree.opened["snapshot"], "device": 0}
         )
+        tree.other_opened = tree.client.request(
+            "memlens/open", {"path": str(tree.other), "view": "other"}, 600
+        )
         # what is checked or made ahead in the first seconds is no part of a question
-        time.sleep(3)
-        tree.settle()
+        time.sleep(6)
+        tree.wait_until_quiet()
     for number in range(rounds):
         order = trees if number % 2 else trees[::-1]
         asked = [questions(tree, workspace, number) for tree in order]
@@ -173,22 +186,24 @@ def sessions(trees: list[Tree], workspace: Path, rounds: int) -> None:
                 # the first round is a warming
                 tree.ask(row if number else "", method, params)
     for tree in trees:
-        examples(tree, max(rounds // 20, 1))
+        tree.ask("SQL's tables made", "memlens/sqlFill", {"snapshot": tree.opened["snapshot"]})
+    for number in range(max(rounds // 4, 2)):
+        examples(trees if number % 2 else trees[::-1], number)
 
 
-def examples(tree: Tree, rounds: int) -> None:
-    """SQL's tables and its examples, by the examples that both trees have."""
-    snapshot = tree.opened["snapshot"]
-    tree.ask("SQL's tables made", "memlens/sqlFill", {"snapshot": snapshot})
-    for number in range(rounds):
-        for at, example in enumerate(
-            tree.client.request("memlens/sqlSchema", {"snapshot": snapshot})["examples"]
-        ):
+def examples(trees: list[Tree], number: int) -> None:
+    """SQL's examples, asked of both trees; the first time is a warming."""
+    schemas = [
+        tree.client.request("memlens/sqlSchema", {"snapshot": tree.opened["snapshot"]})["examples"]
+        for tree in trees
+    ]
+    known = [{example["query"] for example in schema} for schema in schemas]
+    for at, example in enumerate(schemas[0]):
+        if all(example["query"] in queries for queries in known):
             query = f"{example['query']} -- {number}"
-            try:
-                tree.ask(f"SQL example {at}", "memlens/sql", {"snapshot": snapshot, "query": query})
-            except RpcError as error:
-                print(f"SQL example {at}: {error}", file=sys.stderr)
+            for tree in trees:
+                params = {"snapshot": tree.opened["snapshot"], "query": query}
+                tree.ask(f"SQL example {at}" if number else "", "memlens/sql", params)
 
 
 def commands(trees: list[Tree], rounds: int) -> None:
@@ -246,13 +261,14 @@ def main(arguments: list[str]) -> int:
         scratch = Path(made)
         folder = options.folder or scratch
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"bench-{options.events}.pickle"
-        if not path.exists():
-            generate(path, options.events)
-        warm(path)
+        path, other = (folder / f"bench-{options.events}{name}.pickle" for name in ("", "-other"))
+        for seed, file in enumerate((path, other), 1):
+            if not file.exists():
+                generate(file, options.events, seed)
+            warm(file)
         (scratch / "module_1.py").write_text("pass\n" * 2000)
         trees = [
-            Tree(root.resolve(), scratch / name, path)
+            Tree(root.resolve(), scratch / name, path, other)
             for name, root in (("this", ROOT), ("other", options.other))
         ]
         try:

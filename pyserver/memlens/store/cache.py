@@ -97,7 +97,7 @@ class Cache:
 
 
 def _user_folder() -> Path:
-    # a command that was told a folder needn't wait for it
+    # a command that was given a folder needn't wait for it
     import platformdirs
 
     return platformdirs.user_cache_path("memlens", appauthor=False) / "archives"
