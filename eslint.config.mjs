@@ -51,6 +51,24 @@ export default tseslint.config(
       { group: ['**/extension/src/**'], message: 'Only extension/shared is for both sides.' },
     ]),
   },
+  // what all models share, from the bottom up: none runs code of the folders above it
+  ...['base', 'canvas', 'widgets'].map((folder, at, lowest) => ({
+    files: [`webview/src/${folder}/**/*.{ts,tsx}`],
+    rules: {
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            {
+              group: ['../*/**', '!../../**', ...lowest.slice(0, at).map((below) => `!../${below}/**`)],
+              allowTypeImports: true,
+              message: `webview/src/${folder} is below that.`,
+            },
+          ],
+        },
+      ],
+    },
+  })),
   {
     files: ['webview/src/**/*.{ts,tsx}'],
     ignores: ['webview/src/api.ts'],

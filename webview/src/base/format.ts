@@ -6,7 +6,7 @@ import { count, plural, t } from './l10n';
 import { fileName } from './paths';
 import { shortName } from './symbols';
 import { shorten } from './text';
-import { peakTime } from '../shell/state';
+import { peakTime } from './devices';
 
 export { bytes, count };
 

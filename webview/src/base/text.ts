@@ -30,3 +30,8 @@ const LONGEST_MESSAGE = 2000;
 export function messageOf(error: unknown): string {
   return shorten(error instanceof Error ? error.message : String(error), LONGEST_MESSAGE);
 }
+
+/** A text as the value of a filter's term: exactly it. */
+export function exactly(value: string): string {
+  return `"=${value.replace(/["\\]/g, '\\$&')}"`;
+}

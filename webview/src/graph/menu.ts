@@ -2,7 +2,7 @@
 
 import type { HeapSelection } from '../../../extension/shared/messages';
 import { t } from '../base/l10n';
-import { exactly } from '../shell/filter-terms';
+import { exactly } from '../base/text';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
 import type { GraphContext } from './context';
 

@@ -7,12 +7,11 @@ import type { Api } from '../api';
 import { css } from '../canvas/colour';
 import type { Theme } from '../canvas/theme';
 import { sampleColours } from '../flame/colours';
-import { exactly } from '../shell/filter-terms';
 import { openMenuAt, type MenuEntry } from '../widgets/menu';
 import { Phrase } from '../widgets/phrase';
 import { bytes, exactBytes, share } from '../base/format';
 import { t } from '../base/l10n';
-import { visible } from '../base/text';
+import { exactly, visible } from '../base/text';
 import { objectsText } from './words';
 
 const MOST_PARTS = 6;

@@ -14,7 +14,7 @@ import { count } from '../base/format';
 import { plural, t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import { baseName } from '../base/paths';
-import { Colours } from '../canvas/palette';
+import { Colours } from '../timeline/scene/colours';
 import { watchTheme, type Theme } from '../canvas/theme';
 import { Compare, restoreCompare } from '../compare/comparison';
 import { EVERYTHING } from '../shell/context';

@@ -11,7 +11,7 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import type { KeptAttribution } from '../shell/attribution';
-import type { Colours } from '../canvas/palette';
+import type { Colours } from '../timeline/scene/colours';
 import { Compare, type OwnProfile } from '../compare/comparison';
 import { t } from '../base/l10n';
 import { baseName } from '../base/paths';

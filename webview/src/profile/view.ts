@@ -7,7 +7,7 @@ import { RequestError, type Api, type HostMessage } from '../api';
 import { setFigures } from '../base/figure';
 import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
-import { Colours } from '../canvas/palette';
+import { Colours } from '../timeline/scene/colours';
 import { watchTheme } from '../canvas/theme';
 import { restoreCompare } from '../compare/comparison';
 import { flamePane, type FlamePane } from '../flame/pane';

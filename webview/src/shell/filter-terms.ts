@@ -108,11 +108,6 @@ export function both(filter: string, more: string): string {
   return trimmed === '' || ` ${trimmed} `.includes(` ${more} `) ? trimmed || more : `${trimmed} ${more}`;
 }
 
-/** A text as a value of a term: exactly it. */
-export function exactly(value: string): string {
-  return `"=${value.replace(/["\\]/g, '\\$&')}"`;
-}
-
 /** All but what fits one term; null for more than one, which can't be turned round. */
 export function allBut(term: string): string | null {
   const text = term.trim();

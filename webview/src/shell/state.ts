@@ -10,6 +10,7 @@ import {
 import type { Attribution } from './attribution';
 import type { DeviceInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import { restoreCompare } from '../compare/comparison';
+import { hasTimes, peakTime } from '../base/devices';
 import type { GroupKind, GroupOrder, MemberOrder } from '../live-set/tree';
 import type { CursorState } from '../timeline/cursors';
 import { clampCamera, extentOf, fitAll, type Camera, type Extent } from '../canvas/camera';
@@ -77,15 +78,6 @@ const FIRST_LAYOUT: Layout = {
 export function deviceExtent(device: DeviceInfo, axis: Axis): Extent {
   const range = axis === 'time' && device.time_axis ? device.time_axis : device.event_axis;
   return extentOf(range, device.peak_bytes, axis, device.reserved_at_end_bytes ?? 0);
-}
-
-export function hasTimes(device: DeviceInfo): boolean {
-  return device.time_axis !== null && device.time_axis.x1 > device.time_axis.x0;
-}
-
-/** The peak's time in microseconds since the first event, or null where the file has no times. */
-export function peakTime(device: DeviceInfo): number | null {
-  return hasTimes(device) ? device.peak_time_us : null;
 }
 
 /** The peak's place on the axis, or null where there is none. */

@@ -2,6 +2,7 @@
 
 import type { SqlColumn } from '../../../extension/shared/protocol.gen';
 import { bytes, count, exactBytes, time } from '../base/format';
+import { csvLine } from '../base/csv';
 import { shorten } from '../base/text';
 
 export type Cell = number | string | null;
@@ -75,18 +76,6 @@ export function sortedRows(rows: readonly Row[], column: number, descending: boo
  */
 export function toCsv(columns: readonly SqlColumn[], rows: readonly Row[]): string {
   return csvLine(columns.map((column) => column.name)) + rows.map(csvLine).join('');
-}
-
-/** One line of such a file. */
-export function csvLine(cells: readonly Cell[]): string {
-  return `${cells.map(csvCell).join(',')}\r\n`;
-}
-
-function csvCell(value: Cell): string {
-  if (value === null) return '';
-  if (typeof value === 'number') return String(value);
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /** An array of objects; SQL lets columns have the same name, an object does not. */

@@ -3,7 +3,7 @@
 import { t } from '../base/l10n';
 import type { DeviceInfo, LineAnswer, StackAnswer } from '../../../extension/shared/protocol.gen';
 import type { Arrangement } from './arrangement';
-import type { Colours } from '../canvas/palette';
+import type { Colours } from './scene/colours';
 import type { Selection } from './selection';
 import { bytes, nameOf } from '../base/format';
 import type { ViewFrame } from '../shell/frame';

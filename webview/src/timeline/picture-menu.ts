@@ -3,7 +3,8 @@
 import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
 import type { Api, Pending } from '../api';
 import { copyItems } from '../widgets/copy';
-import { allBut, both, exactly } from '../shell/filter-terms';
+import { allBut, both } from '../shell/filter-terms';
+import { exactly } from '../base/text';
 import type { Plot } from './plot';
 import { openMenu, type MenuEntry, type MenuItem } from '../widgets/menu';
 import { hasSource, nameOf } from '../base/format';

@@ -12,7 +12,7 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import type { KeptAttribution } from '../shell/attribution';
-import type { Colours } from '../canvas/palette';
+import type { Colours } from './scene/colours';
 import type { Compare } from '../compare/comparison';
 import type { TimelineContext } from '../shell/context';
 import type { Cursors } from './cursors';

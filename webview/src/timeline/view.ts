@@ -18,7 +18,7 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
 import { Arrangement } from './arrangement';
-import { Colours } from '../canvas/palette';
+import { Colours } from './scene/colours';
 import { runAction, SHARED_COMMANDS, type Commanded } from './commands';
 import { bookmarkAt, bookmarkX, type Bookmarks, type PlacedBookmark } from './bookmarks';
 import { Compare } from '../compare/comparison';
@@ -35,7 +35,8 @@ import { makeParts, type Parts, type PartsOwner } from './parts';
 import type { Plot } from './plot';
 import type { Camera } from '../canvas/camera';
 import { legendMoment } from './legend-moment';
-import { deviceExtent, hasTimes, peakAt, restoreLayout, restoreState, type Axis } from '../shell/state';
+import { hasTimes } from '../base/devices';
+import { deviceExtent, peakAt, restoreLayout, restoreState, type Axis } from '../shell/state';
 import type { Selection } from './selection';
 import type { MenuEntry } from '../widgets/menu';
 import { saver } from '../shell/saver';

@@ -3,7 +3,7 @@
 import type { Frame } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import type { MenuEntry } from './menu';
-import { csvLine } from '../sql/rows';
+import { csvLine } from '../base/csv';
 import { t } from '../base/l10n';
 import { visible } from '../base/text';
 

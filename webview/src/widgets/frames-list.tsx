@@ -5,14 +5,13 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren, VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Frame, StackAnswer } from '../../../extension/shared/protocol.gen';
-import { exactly } from '../shell/filter-terms';
 import { openMenu, type MenuEntry } from './menu';
 import { Icon } from './icon';
 import { IconButton } from './icon-button';
 import { Phrase } from './phrase';
 import { hasSource, placeOf } from '../base/format';
 import { fileName } from '../base/paths';
-import { shorten, visible } from '../base/text';
+import { exactly, shorten, visible } from '../base/text';
 
 export type OpenSource = (frame: Frame, beside: boolean) => void;
 

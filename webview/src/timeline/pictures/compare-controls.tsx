@@ -7,7 +7,7 @@ import { shorten, visible } from '../../base/text';
 import { direction, signed } from '../../compare/comparison';
 import type { TimelineContext } from '../../shell/context';
 import { SettingRow, Settings } from '../../shell/settings';
-import { hasTimes } from '../../shell/state';
+import { hasTimes } from '../../base/devices';
 import { Choices } from '../../widgets/choice';
 import { heightsAt, stepAt, type Curves, type Height } from './compare-scene';
 

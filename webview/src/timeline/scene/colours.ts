@@ -1,12 +1,12 @@
 // The colours of the view: VS Code's theme, and what distinguishes allocations.
 
-import type { ViewState } from '../../../extension/shared/messages';
-import type { Grouped } from '../../../extension/shared/geometry';
-import type { AllocationSummary, Branch, Group } from '../../../extension/shared/protocol.gen';
-import { areaColours, areaOf, colourOfGroup } from '../timeline/scene/areas';
-import type { Rgb } from './colour';
-import { colourOf, type Palette } from '../timeline/scene/paint';
-import { paletteOf, readTheme, type Theme } from './theme';
+import type { ViewState } from '../../../../extension/shared/messages';
+import type { Grouped } from '../../../../extension/shared/geometry';
+import type { AllocationSummary, Branch, Group } from '../../../../extension/shared/protocol.gen';
+import { areaColours, areaOf, colourOfGroup } from './areas';
+import type { Rgb } from '../../canvas/colour';
+import { colourOf, type Palette } from './paint';
+import { paletteOf, readTheme, type Theme } from '../../canvas/theme';
 
 export class Colours {
   /** What the picture is grouped by, and its areas; null in the order of time. */

@@ -1,0 +1,12 @@
+// Whether a device of a trace has times, and when its peak was.
+
+import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
+
+export function hasTimes(device: DeviceInfo): boolean {
+  return device.time_axis !== null && device.time_axis.x1 > device.time_axis.x0;
+}
+
+/** The peak's time in microseconds since the first event, or null where the file has no times. */
+export function peakTime(device: DeviceInfo): number | null {
+  return hasTimes(device) ? device.peak_time_us : null;
+}
