@@ -8,6 +8,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
 from importlib.metadata import PackageNotFoundError, version
 from threading import Event
 from typing import Any, BinaryIO, TypeVar, cast
@@ -171,15 +172,16 @@ class MessageReader:
 
     _LENGTH = re.compile(rb"Content-Length: (\d+)\r\n")
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, threads: Executor) -> None:
         self._stream = stream
+        self._threads = threads
         self._header = deque[bytes]()
         self._body = b""
 
     async def readline(self) -> bytes:
         """The next line of a header; empty at the end of the stream."""
         if not self._header:
-            await asyncio.to_thread(self._read)
+            await asyncio.get_running_loop().run_in_executor(self._threads, self._read)
         return self._header.popleft()
 
     async def readexactly(self, length: int) -> bytes:
@@ -205,7 +207,8 @@ class Server(LanguageServer):
     def start_io(self, stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
         """Serve a client over two streams until it ends the server or is gone."""
         self._stop_event = Event()
-        reader = MessageReader(stdin or sys.stdin.buffer)
+        # threads of its own, so that no other work delays a cancellation
+        reader = MessageReader(stdin or sys.stdin.buffer, self.thread_pool)
         self.protocol.set_writer(StdoutWriter(stdout or sys.stdout.buffer))
         served = run_async(self._stop_event, reader, self.protocol, logger, self.report_server_error)
         try:
@@ -214,7 +217,7 @@ class Server(LanguageServer):
         except BrokenPipeError:
             logger.info("the client is gone")
         finally:
-            self.shutdown()
+            self.shutdown()  # type: ignore[no-untyped-call]
 
     def report_server_error(self, error: Exception, source: type[Exception]) -> None:
         """Log what pygls can't answer as the error of a request."""
