@@ -14,7 +14,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from memlens.kernels.base.prefetch cimport prefetch
-from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push, vector_push_u32
+from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32, vector_reserve
 
 cdef enum:
     NO_MEMORY = -1
@@ -86,8 +86,11 @@ cdef int visit(Search *search, uint32_t vertex) noexcept nogil:
                     prefetch(&target[now.at])
                     if search.kind != NULL:
                         prefetch(&search.kind[now.at])
-                    if vector_push(&search.cursors, &now) < 0:
-                        return NO_MEMORY
+                    if search.cursors.count == search.cursors.room:
+                        if vector_reserve(&search.cursors, search.cursors.count + 1) < 0:
+                            return NO_MEMORY
+                    (<Cursor *> search.cursors.data)[search.cursors.count] = now
+                    search.cursors.count += 1
                 now.vertex = add_vertex(search, item, now.vertex)
                 now.at = start[item]
                 now.end = start[item + 1]
@@ -106,6 +109,12 @@ cdef int visit(Search *search, uint32_t vertex) noexcept nogil:
             return 0
         search.cursors.count -= 1
         now = (<Cursor *> search.cursors.data)[search.cursors.count]
+        if search.cursors.count >= AHEAD:
+            # after a long way down, what was fetched then is no longer in the cache
+            ahead = (<Cursor *> search.cursors.data)[search.cursors.count - AHEAD].at
+            prefetch(&target[ahead])
+            if search.kind != NULL:
+                prefetch(&search.kind[ahead])
 
 
 cdef void find_first(const Search *search, uint32_t objects, uint32_t *first) noexcept nogil:
