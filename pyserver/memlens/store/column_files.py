@@ -81,7 +81,7 @@ class ColumnFiles:
                 for _, _, column, little, file, checksum in opened:
                     part = np.ascontiguousarray(column[start : start + _STRETCH_ROWS], dtype=little)
                     data = part.view(np.uint8)
-                    if data.any():
+                    if data[0] or data[-1] or data.any():
                         file.write(data.data)
                     else:
                         # a hole in the file, which takes neither time nor space
