@@ -134,13 +134,13 @@ def test_some_items_are_checked_alone(cache: Cache) -> None:
     column[2] = read_manifest(archive).columns["stack_node"].count
     rewritten(archive, "sample_stack", column)
     with contextlib.closing(Snapshot.open(archive)) as snapshot:
-        some = snapshot.samples.some
-        assert some(Samples.stack, slice(0, 2)).tolist() == whole[:2].tolist()
-        assert some(Samples.stack, np.array([3, 0, 3])).tolist() == whole[[3, 0, 3]].tolist()
-        assert some(Samples.stack, slice(2, 2)).tolist() == []
+        items = snapshot.samples.items
+        assert items(Samples.stack, slice(0, 2)).tolist() == whole[:2].tolist()
+        assert items(Samples.stack, np.array([3, 0, 3])).tolist() == whole[[3, 0, 3]].tolist()
+        assert items(Samples.stack, slice(2, 2)).tolist() == []
         for chosen in (slice(1, 3), np.array([4, 2])):
             with pytest.raises(InconsistentError):
-                some(Samples.stack, chosen)
+                items(Samples.stack, chosen)
 
 
 def test_zeros_are_holes(tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ class Columns:
         self._unchecked.pop(column.name, None)
         return found
 
-    def some(self, column: Stored[S], chosen: slice | npt.NDArray[np.integer]) -> npt.NDArray[S]:
+    def items(self, column: Stored[S], chosen: slice | npt.NDArray[np.integer]) -> npt.NDArray[S]:
         """Some items of a column, of which no more is checked.
 
         For a few: to check the whole of a column takes long where a file has many millions.

@@ -98,10 +98,10 @@ def references(
     """What an object refers to, in the file's order, and how many references there are."""
     rows, stored = page(offset, limit), snapshot.references
     check_object(snapshot, number)
-    first, last = map(int, stored.some(ReferenceColumns.start, slice(number, number + 2)))
+    first, last = map(int, stored.items(ReferenceColumns.start, slice(number, number + 2)))
     own = np.arange(first, last)[rows]
     return reference_rows(
-        snapshot, own, stored.some(ReferenceColumns.target, slice(first, last))[rows]
+        snapshot, own, stored.items(ReferenceColumns.target, slice(first, last))[rows]
     ), last - first
 
 
@@ -111,8 +111,8 @@ def referrers(
     """The references to an object, by their sources, and how many there are."""
     rows, stored = page(offset, limit), snapshot.references
     check_object(snapshot, number)
-    first, last = map(int, stored.some(ReferenceColumns.referrer_start, slice(number, number + 2)))
-    every = stored.some(ReferenceColumns.referrer, slice(first, last))
+    first, last = map(int, stored.items(ReferenceColumns.referrer_start, slice(number, number + 2)))
+    every = stored.items(ReferenceColumns.referrer, slice(first, last))
     sources = every[rows]
     chosen, counts = np.unique(sources, return_counts=True)
     # a source stands as often as it refers to the object; some of that may be on the page before
@@ -127,8 +127,8 @@ def referrers(
 def references_between(snapshot: Snapshot, source: int, target: int) -> Numbers:
     """The numbers of the references from one object to another."""
     stored = snapshot.references
-    first, last = map(int, stored.some(ReferenceColumns.start, slice(source, source + 2)))
-    return first + np.flatnonzero(stored.some(ReferenceColumns.target, slice(first, last)) == target)
+    first, last = map(int, stored.items(ReferenceColumns.start, slice(source, source + 2)))
+    return first + np.flatnonzero(stored.items(ReferenceColumns.target, slice(first, last)) == target)
 
 
 def dominated(
@@ -137,8 +137,8 @@ def dominated(
     """What an object immediately dominates, the largest first, and how many there are; None for what no object does."""
     rows, objects = page(offset, limit), snapshot.objects
     holder = len(objects.type) if number is None else check_object(snapshot, number)
-    first, last = map(int, objects.some(ObjectColumns.dominated_start, slice(holder, holder + 2)))
-    below = objects.some(ObjectColumns.dominated, np.arange(first, last)[rows])
+    first, last = map(int, objects.items(ObjectColumns.dominated_start, slice(holder, holder + 2)))
+    below = objects.items(ObjectColumns.dominated, np.arange(first, last)[rows])
     return object_rows(snapshot, below), last - first
 
 

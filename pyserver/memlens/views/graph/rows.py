@@ -91,10 +91,10 @@ def object_rows(snapshot: Snapshot, numbers: Numbers | Sequence[int]) -> list[Ob
     flags = np.zeros(len(chosen), np.uint8) if objects.flags is None else objects.flags[chosen]
     spaces = [None] * len(chosen) if objects.space is None else objects.space[chosen].tolist()
     columns = (
-        chosen, objects.some(ObjectColumns.id, chosen), objects.some(ObjectColumns.type, chosen),
-        objects.some(ObjectColumns.name, chosen), objects.some(ObjectColumns.shallow, chosen),
-        objects.some(ObjectColumns.retained, chosen), objects.some(ObjectColumns.dominator, chosen),
-        objects.some(ObjectColumns.distance, chosen), flags,
+        chosen, objects.items(ObjectColumns.id, chosen), objects.items(ObjectColumns.type, chosen),
+        objects.items(ObjectColumns.name, chosen), objects.items(ObjectColumns.shallow, chosen),
+        objects.items(ObjectColumns.retained, chosen), objects.items(ObjectColumns.dominator, chosen),
+        objects.items(ObjectColumns.distance, chosen), flags,
     )  # fmt: skip
     places = _places(snapshot, chosen)
     return [
