@@ -3,6 +3,8 @@
 They are compared pair by pair, so that a machine that is busy now and then does not favour one of them.
 """
 
+import compileall
+import functools
 import os
 import shutil
 import statistics
@@ -34,8 +36,16 @@ def measured(command: list[str]) -> Run:
     return Run(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit)
 
 
+@functools.cache
+def _compiled() -> None:
+    """Compile Memlens's modules to bytecode, as an installed package is: else each process may compile them anew."""
+    folder = Path(__file__).resolve().parents[2] / "pyserver" / "memlens"
+    compileall.compile_dir(folder, quiet=2)
+
+
 def memlens(*args: object) -> list[str]:
     """The command line of ``memlens ARGS``."""
+    _compiled()
     return [sys.executable, "-m", "memlens", *(str(argument) for argument in args)]
 
 

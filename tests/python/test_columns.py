@@ -20,6 +20,7 @@ from memlens.store.samples.columns import Samples
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks import Stacks, Tree
 from memlens.store.trace.device import Device
+from memlens.store.verify import file_checksum
 
 SEEDS = Path(__file__).parents[1] / "fuzz" / "corpus" / "file"
 TRACE, PROFILE = SEEDS / "everything.pickle", SEEDS / "service.heaptrack.zst"
@@ -123,6 +124,33 @@ def test_numbers_that_name_nothing_are_refused(
         rewritten(archive, name, column)
         with contextlib.closing(Snapshot.open(archive)) as snapshot, pytest.raises(InconsistentError):
             use(snapshot)
+
+
+def test_some_items_are_checked_alone(cache: Cache) -> None:
+    archive = archive_of(PROFILE, cache)
+    with contextlib.closing(Snapshot.open(archive)) as snapshot:
+        whole = np.array(snapshot.samples.stack)
+    column = whole.copy()
+    column[2] = read_manifest(archive).columns["stack_node"].count
+    rewritten(archive, "sample_stack", column)
+    with contextlib.closing(Snapshot.open(archive)) as snapshot:
+        items = snapshot.samples.items
+        assert items(Samples.stack, slice(0, 2)).tolist() == whole[:2].tolist()
+        assert items(Samples.stack, np.array([3, 0, 3])).tolist() == whole[[3, 0, 3]].tolist()
+        assert items(Samples.stack, slice(2, 2)).tolist() == []
+        for chosen in (slice(1, 3), np.array([4, 2])):
+            with pytest.raises(InconsistentError):
+                items(Samples.stack, chosen)
+
+
+def test_zeros_are_holes(tmp_path: Path) -> None:
+    columns = ColumnFiles(tmp_path)
+    for name, items in (("all", ()), ("first", (0,)), ("middle", (40_000,)), ("last", (99_999,))):
+        column = np.zeros(100_000, np.uint32)
+        column[list(items)] = 7
+        columns._write_together({name: column})
+        assert (tmp_path / name).read_bytes() == column.tobytes()
+        assert columns.entries[name].checksum == file_checksum(tmp_path / name)
 
 
 def test_a_node_stands_after_its_parent(cache: Cache) -> None:

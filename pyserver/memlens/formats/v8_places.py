@@ -12,7 +12,14 @@ from memlens.formats.source_maps import SourceMap, SourceMaps
 from memlens.formats.stacks import Numbers
 from memlens.kernels.graph.alike import first_alike
 from memlens.kernels.readers import v8_graph as kernel
-from memlens.model.frames import Frames, SourceFrame, profiled_frame
+from memlens.model.frames import (
+    MOST_LINE,
+    MOST_NAME,
+    Frames,
+    SourceFrame,
+    kind_by_file,
+    profiled_frame,
+)  # fmt: skip
 from memlens.model.graph import NONE, PLACE_DTYPE, References
 from memlens.model.profile import StackTree
 from memlens.model.texts import Texts
@@ -80,6 +87,23 @@ class _Frames:
         if function is None:
             function = self._names[name] = self._texts[name] or _ANONYMOUS
         return self._numbers[profiled_frame(path, line, function)]
+
+    def numbers(self, keys: list[list[int]]) -> list[int]:
+        """The numbers of many frames, each as name, script, line and column of :meth:`number`."""
+        known, names, scripts = self._numbers, self._names, dict[int, tuple[str, int | None]]()
+        found = []
+        for name, script, line, column in keys:
+            if script not in scripts:
+                path, mapped = self._script(script)
+                # where it is known by the path alone, it is that of all the script's frames
+                scripts[script] = (path, kind_by_file(path) if mapped is None else None)
+            path, kind = scripts[script]
+            function = names.get(name, "")
+            if kind is None or not 0 < len(function) <= MOST_NAME or not 0 < line <= MOST_LINE:
+                found.append(self.number(name, script, line, column))
+            else:
+                found.append(known[SourceFrame(path, line, function, kind)])
+        return found
 
     def know(self, names: list[int]) -> None:
         """Read some texts that are names of functions at once."""
@@ -194,36 +218,35 @@ def _definitions(
             references.start, references.target, references.kind, references.name, shared, script, internal,
             objects, scripts,
         )  # fmt: skip
-    # each row's script by the first row with the same id
-    first = _first_equal(ids)
-    named = np.zeros(len(objects), np.uint32)
+    # numbers of scripts are small; whatever they are, equal ones get equal places
+    most = int(ids.max(initial=0))
+    place_of = ids if most <= len(names) else _first_equal(ids)
+    named = np.zeros(min(most, len(names)) + 1, np.uint32)
     known = np.flatnonzero(scripts != NONE)
-    named[first[known]] = names[scripts[known]]
-    script_names = named[first]
+    named[place_of[known]] = names[scripts[known]]
+    script_names = named[place_of]
     has_place = np.flatnonzero((script_names != 0) & (lines < np.uint32(2**31 - 1)))
     rows = np.empty(len(has_place), PLACE_DTYPE)
     rows["object"] = objects[has_place]
-    scripts = script_names[has_place]
-    is_mapped = np.zeros(len(texts), np.bool_)
+    keys = np.zeros((len(has_place), 4), np.uint32)
+    keys[:, 0] = names[objects[has_place]]
+    keys[:, 1] = scripts = script_names[has_place]
+    keys[:, 2] = lines[has_place] + np.uint32(1)
     of_scripts = np.zeros(len(texts), np.bool_)
     of_scripts[scripts] = True
-    for number in np.flatnonzero(of_scripts).tolist():
-        is_mapped[number] = frames.mapped(number) is not None
-    # a bundle may have all of its functions on one line
-    columns = np.zeros(len(scripts), np.uint32)
-    if "column" in locations:
-        columns = np.where(is_mapped[scripts], locations["column"][chosen][has_place] + np.uint32(1), columns)
+    mapped = [number for number in np.flatnonzero(of_scripts).tolist() if frames.mapped(number) is not None]
+    if mapped and "column" in locations:
+        # a bundle may have all of its functions on one line
+        columns = locations["column"][chosen][has_place] + np.uint32(1)
+        keys[:, 3] = np.where(np.isin(scripts, mapped), columns, 0)
     # the same function has many closures
-    keys = np.stack(
-        (names[rows["object"]], scripts, lines[has_place] + np.uint32(1), columns), axis=1, dtype=np.uint32
-    )
     first = _first_equal(keys)
     distinct = np.flatnonzero(first == np.arange(len(first), dtype=np.uint32))
     frame_of = np.zeros(len(first), np.uint32)
     used = np.zeros(len(texts), np.bool_)
     used[keys[distinct, 0]] = True
     frames.know(np.flatnonzero(used).tolist())
-    frame_of[distinct] = [frames.number(*key) for key in keys[distinct].tolist()]
+    frame_of[distinct] = frames.numbers(keys[distinct].tolist())
     rows["frame"] = frame_of[first]
     return rows
 

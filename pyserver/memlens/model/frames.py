@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.model.languages import shared_object_of
-from memlens.model.libraries import CPP, CPYTHON, TORCH, C, library_of
+from memlens.model.libraries import CPP, CPYTHON, TORCH, C, is_bare, library_of
 
 USER, LIBRARY, NATIVE = 0, 1, 2
 """Kinds of frames, the most informative first."""
@@ -92,6 +92,13 @@ def profiled_frame(file: str, line: int, function: str, module: str = "") -> Sou
     if file in _NO_FILE or line <= 0 or line > MOST_LINE:
         return SourceFrame(_shortened(module, MOST_PATH) if file in _NO_FILE else file, 0, function, NATIVE)
     return SourceFrame(file, line, function, LIBRARY if library_of(file, function, module) else USER)
+
+
+def kind_by_file(file: str) -> int | None:
+    """The kind that :func:`profiled_frame` finds for all frames with a line in a file; None where it may differ."""
+    if file in _NO_FILE or len(file) > MOST_PATH or is_bare(file):
+        return None
+    return LIBRARY if library_of(file) else USER
 
 
 def _shortened(text: str, most: int) -> str:

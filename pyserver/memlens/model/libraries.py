@@ -383,7 +383,7 @@ def match_of(file: str, function: str = "", module: str = "", *, cut: bool = Fal
     match = _by_path(file)
     if match is None and cut:
         match = _first("cut", file.replace("\\", "/"))
-    if match is None and _is_bare(file):
+    if match is None and is_bare(file):
         match = _by_name(file, function)
     if match is None and module:
         match = _by_module(module)
@@ -418,7 +418,7 @@ def _by_path(file: str) -> Match | None:
 
 
 @remembered(1 << 15)
-def _is_bare(file: str) -> bool:
+def is_bare(file: str) -> bool:
     """Whether a file of a compiled language is recorded without its folder."""
     return not ("/" in file or "\\" in file or file.startswith("<") or file.endswith(_NOT_COMPILED))
 

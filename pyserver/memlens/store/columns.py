@@ -102,6 +102,18 @@ class _Numbers(Declared, Generic[S]):
         if not fits:
             raise InconsistentError(f"Column {self.file} has a number that is out of range")
 
+    def check_some(self, values: Array, counts: Mapping[Count, int]) -> None:
+        """Check some items of a column, as far as that can be done without the others."""
+        if self._or_never:
+            values = values[values != NEVER]
+        most = int(values.max(initial=0))
+        if self._into is not None:
+            fits = most <= counts[self._into]
+        else:
+            fits = self._below is None or self._below == "itself" or most < max(counts[self._below], 1)
+        if not fits:
+            raise InconsistentError(f"Column {self.file} has a number that is out of range")
+
 
 class Stored(_Numbers[S]):
     """A column of numbers that all archives of its model have."""
@@ -194,6 +206,7 @@ class Columns:
         self._source: Final = source
         self._counts: Final = counts
         self._scope: Final = scope
+        self._unchecked: Final = dict[str, Array]()
 
     @classmethod
     def declared(cls) -> Iterator[Declared]:
@@ -212,6 +225,25 @@ class Columns:
         """A column, or None."""
         found = self._find(column, column.file)
         vars(self)[column.name] = found
+        self._unchecked.pop(column.name, None)
+        return found
+
+    def items(self, column: Stored[S], chosen: slice | npt.NDArray[np.integer]) -> npt.NDArray[S]:
+        """Some items of a column, of which no more is checked.
+
+        For a few: to check the whole of a column takes long where a file has many millions.
+        """
+        whole: npt.NDArray[S] | None = vars(self).get(column.name)
+        if whole is not None:
+            return whole[chosen]
+        unchecked = self._unchecked.get(column.name)
+        if unchecked is None:
+            unchecked = self._file(column, column.file)
+            if unchecked is None:
+                raise InconsistentError(f"The archive has no column {column.file}")
+            self._unchecked[column.name] = unchecked
+        found: npt.NDArray[S] = unchecked[chosen]
+        column.check_some(found, self._counts)
         return found
 
     def keyed(self, column: _Numbers[S]) -> Keyed[S]:
@@ -236,6 +268,14 @@ class Columns:
         return found
 
     def _find(self, column: Declared, file: str) -> Array | None:
+        array = self._file(column, file)
+        if array is None:
+            return None
+        column.check(array, self._counts)
+        return array if column.width == 1 else array.reshape(-1, column.width)
+
+    def _file(self, column: Declared, file: str) -> Array | None:
+        """A file's items, of which only the type and the number are checked."""
         file = self._scope + file
         described = self._source.description(file)
         if described is None:
@@ -245,6 +285,4 @@ class Columns:
             raise InconsistentError(f"Column {file} is of another type")
         if column.of is not None and items != column.length(self._counts[column.of]):
             raise InconsistentError(f"Column {file} has another length")
-        array = self._source.array(file)
-        column.check(array, self._counts)
-        return array if column.width == 1 else array.reshape(-1, column.width)
+        return self._source.array(file)

@@ -14,11 +14,13 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from memlens.kernels.base.prefetch cimport prefetch
-from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push, vector_push_u32
+from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32, vector_reserve
 
 cdef enum:
     NO_MEMORY = -1
     AHEAD = 8           # references, and vertices, that are fetched before their turn
+    FAR_AHEAD = 32
+    STEPS = 4           # of a path down along first references, likewise
 
 cdef uint32_t NO_NUMBER = 0xFFFFFFFF
 
@@ -38,6 +40,7 @@ cdef struct Search:
     const uint8_t *kind     # NULL where all references count
     const uint8_t *retains
     const uint32_t *first   # of objects: the target of the first reference; NO_NUMBER where that doesn't count
+    const uint32_t *later   # of objects: where STEPS first references lead to
     uint64_t *seen          # of objects: a bit for those that have a vertex; it stays in the processor's cache
     uint32_t *number        # of objects: their vertex
     uint32_t *order         # of vertices: their object
@@ -64,9 +67,10 @@ cdef int visit(Search *search, uint32_t vertex) noexcept nogil:
     """Number everything that a vertex reaches and that has no number yet.
 
     An object's number, its references and what these lead to are each anywhere in memory. ``first`` has the next
-    object without a look at the references, so that a path down takes one access to memory for each object, not two.
+    object without a look at the references, so that a path down takes one access to memory for each object, not two;
+    and each such object waits for the one before, unless ``later`` has led there already.
     """
-    cdef uint32_t item = search.order[vertex]
+    cdef uint32_t item = search.order[vertex], further
     cdef uint64_t ahead, last
     cdef Cursor now
     cdef const uint64_t *start = search.start
@@ -86,8 +90,11 @@ cdef int visit(Search *search, uint32_t vertex) noexcept nogil:
                     prefetch(&target[now.at])
                     if search.kind != NULL:
                         prefetch(&search.kind[now.at])
-                    if vector_push(&search.cursors, &now) < 0:
-                        return NO_MEMORY
+                    if search.cursors.count == search.cursors.room:
+                        if vector_reserve(&search.cursors, search.cursors.count + 1) < 0:
+                            return NO_MEMORY
+                    (<Cursor *> search.cursors.data)[search.cursors.count] = now
+                    search.cursors.count += 1
                 now.vertex = add_vertex(search, item, now.vertex)
                 now.at = start[item]
                 now.end = start[item + 1]
@@ -95,6 +102,11 @@ cdef int visit(Search *search, uint32_t vertex) noexcept nogil:
                 if item == NO_NUMBER or is_seen(search, item):
                     break
                 now.at += 1
+                further = search.later[item]
+                if further != NO_NUMBER:
+                    prefetch(&start[further])
+                    prefetch(&first[further])
+                    prefetch(&search.later[further])
             # these lie anywhere in memory: wait for all of them at once, and not for one after another
             last = now.end if now.end - now.at < AHEAD else now.at + AHEAD
             for ahead in range(now.at, last):
@@ -106,6 +118,12 @@ cdef int visit(Search *search, uint32_t vertex) noexcept nogil:
             return 0
         search.cursors.count -= 1
         now = (<Cursor *> search.cursors.data)[search.cursors.count]
+        if search.cursors.count >= AHEAD:
+            # after a long way down, what was fetched then is no longer in the cache
+            ahead = (<Cursor *> search.cursors.data)[search.cursors.count - AHEAD].at
+            prefetch(&target[ahead])
+            if search.kind != NULL:
+                prefetch(&search.kind[ahead])
 
 
 cdef void find_first(const Search *search, uint32_t objects, uint32_t *first) noexcept nogil:
@@ -117,6 +135,18 @@ cdef void find_first(const Search *search, uint32_t objects, uint32_t *first) no
         first[item] = NO_NUMBER
         if at < search.start[item + 1] and (search.kind == NULL or search.retains[search.kind[at]]):
             first[item] = search.target[at]
+
+
+cdef void follow_twice(const uint32_t *after, uint32_t objects, uint32_t *later) noexcept nogil:
+    """Fill in where each object leads in twice as many steps as those that ``after`` has."""
+    cdef uint32_t item, other
+    for item in range(objects):
+        if item + FAR_AHEAD < objects:
+            other = after[item + FAR_AHEAD]
+            if other != NO_NUMBER:
+                prefetch(&after[other])
+        other = after[item]
+        later[item] = after[other] if other != NO_NUMBER else NO_NUMBER
 
 
 cdef int attach_rest(Search *search, uint32_t objects, uint8_t *held) noexcept nogil:
@@ -374,6 +404,10 @@ def dominators(
             memset(search.number, 0xFF, space * 4)
             memset(search.seen, 0, (space // 64 + 1) * 8)
             find_first(&search, objects, &first[0])
+            # vertices aren't numbered yet, so there is room for where STEPS lead
+            follow_twice(&first[0], objects, &order[0])
+            follow_twice(&order[0], objects, &idom[0])
+            search.later = &idom[0]
             search.parent[0] = 0
             if root >= 0:
                 add_vertex(&search, <uint32_t> root, 0)

@@ -158,8 +158,8 @@ def _write_known(columns: ColumnFiles, graph: Graph, retains: U8, turning: "Futu
 def _derive(graph: Graph, retains: U8, room: Room, referrers: Callable[[], _Referrers]) -> _Derived:
     count = len(graph.objects)
     dominator, retained = room(count, np.uint32), room(count, np.uint64)
-    items, unreached, reached = _dominators(graph, retains, referrers, dominator, retained, room)
-    reachable_bytes = int(graph.objects.shallow[items].sum())
+    unreached, reached = _dominators(graph, retains, referrers, dominator, retained, room)
+    reachable_bytes = int(graph.objects.shallow.sum()) - int(graph.objects.shallow[unreached].sum())
     ordered, begin, member = room(count, np.uint32), room(count + 2, np.uint32), room(count, np.uint32)
     tree.descending(retained, ordered)
     tree.grouped(dominator, ordered, begin, member)
@@ -176,17 +176,17 @@ def _derive(graph: Graph, retains: U8, room: Room, referrers: Callable[[], _Refe
         dominated,
         group,
         compact,
-        len(items),
+        count - len(unreached),
         reachable_bytes,
     )
 
 
 def _dominators(
     graph: Graph, retains: U8, referrers: Callable[[], _Referrers], dominator: U32, retained: U64, room: Room
-) -> tuple[U32, U32, Rows]:
+) -> tuple[U32, Rows]:
     """Fill in each object's dominator and retained bytes.
 
-    Return the objects that roots reach, the others, and rows of REACHED_DTYPE.
+    Return the objects that no root reaches, and rows of REACHED_DTYPE.
     """
     references, count = graph.references, len(graph.objects)
     order, idom = room(count + 1, np.uint32), room(count + 1, np.uint32)
@@ -200,7 +200,6 @@ def _dominators(
     of_vertex = room(found, np.uint64)
     kernel.retained_sizes(order[:found], idom[:found], found, graph.objects.shallow, of_vertex)
     kernel.by_object(order[:found], idom[:found], of_vertex, dominator, retained)
-    items = order[0 if graph.root is not None else 1 : reachable]
     rows = np.empty(0, REACHED_DTYPE)
     if alone is not None:
         sums = room(reachable, np.uint64)
@@ -210,7 +209,7 @@ def _dominators(
         rows = np.empty(len(changed), REACHED_DTYPE)
         rows["object"], rows["dominator"] = order[changed], order[alone[changed]]
         rows["retained"] = sums[changed]
-    return items, order[reachable:found].copy(), rows
+    return order[reachable:found].copy(), rows
 
 
 def _write_derived(columns: ColumnFiles, graph: Graph, derived: _Derived) -> None:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.model.graph import VALUE_KINDS
+from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Frame
 from memlens.views.graph.rows import (
@@ -97,8 +98,11 @@ def references(
     """What an object refers to, in the file's order, and how many references there are."""
     rows, stored = page(offset, limit), snapshot.references
     check_object(snapshot, number)
-    own = np.arange(int(stored.start[number]), int(stored.start[number + 1]))
-    return reference_rows(snapshot, own[rows], stored.target[own[rows]]), len(own)
+    first, last = map(int, stored.items(ReferenceColumns.start, slice(number, number + 2)))
+    own = np.arange(first, last)[rows]
+    return reference_rows(
+        snapshot, own, stored.items(ReferenceColumns.target, slice(first, last))[rows]
+    ), last - first
 
 
 def referrers(
@@ -107,11 +111,12 @@ def referrers(
     """The references to an object, by their sources, and how many there are."""
     rows, stored = page(offset, limit), snapshot.references
     check_object(snapshot, number)
-    first, last = int(stored.referrer_start[number]), int(stored.referrer_start[number + 1])
-    sources = stored.referrer[first:last][rows]
+    first, last = map(int, stored.items(ReferenceColumns.referrer_start, slice(number, number + 2)))
+    every = stored.items(ReferenceColumns.referrer, slice(first, last))
+    sources = every[rows]
     chosen, counts = np.unique(sources, return_counts=True)
     # a source stands as often as it refers to the object; some of that may be on the page before
-    before = int((stored.referrer[first : first + rows.start] == sources[0]).sum()) if len(sources) else 0
+    before = int((every[: rows.start] == sources[0]).sum()) if len(sources) else 0
     found: list[int] = []
     for place, (source, count) in enumerate(zip(chosen.tolist(), counts.tolist(), strict=True)):
         skipped = 0 if place else before
@@ -122,8 +127,8 @@ def referrers(
 def references_between(snapshot: Snapshot, source: int, target: int) -> Numbers:
     """The numbers of the references from one object to another."""
     stored = snapshot.references
-    first, last = int(stored.start[source]), int(stored.start[source + 1])
-    return first + np.flatnonzero(stored.target[first:last] == target)
+    first, last = map(int, stored.items(ReferenceColumns.start, slice(source, source + 2)))
+    return first + np.flatnonzero(stored.items(ReferenceColumns.target, slice(first, last)) == target)
 
 
 def dominated(
@@ -132,8 +137,9 @@ def dominated(
     """What an object immediately dominates, the largest first, and how many there are; None for what no object does."""
     rows, objects = page(offset, limit), snapshot.objects
     holder = len(objects.type) if number is None else check_object(snapshot, number)
-    first, last = int(objects.dominated_start[holder]), int(objects.dominated_start[holder + 1])
-    return object_rows(snapshot, objects.dominated[first:last][rows]), last - first
+    first, last = map(int, objects.items(ObjectColumns.dominated_start, slice(holder, holder + 2)))
+    below = objects.items(ObjectColumns.dominated, np.arange(first, last)[rows])
+    return object_rows(snapshot, below), last - first
 
 
 def roots_of(snapshot: Snapshot, numbers: Numbers) -> dict[int, list[RootRow]]:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
+from memlens.store.objects.columns import ObjectColumns
 from memlens.store.objects.places import place_frames
 from memlens.store.snapshot import Snapshot
 
@@ -90,8 +91,10 @@ def object_rows(snapshot: Snapshot, numbers: Numbers | Sequence[int]) -> list[Ob
     flags = np.zeros(len(chosen), np.uint8) if objects.flags is None else objects.flags[chosen]
     spaces = [None] * len(chosen) if objects.space is None else objects.space[chosen].tolist()
     columns = (
-        chosen, objects.id[chosen], objects.type[chosen], objects.name[chosen], objects.shallow[chosen],
-        objects.retained[chosen], objects.dominator[chosen], objects.distance[chosen], flags,
+        chosen, objects.items(ObjectColumns.id, chosen), objects.items(ObjectColumns.type, chosen),
+        objects.items(ObjectColumns.name, chosen), objects.items(ObjectColumns.shallow, chosen),
+        objects.items(ObjectColumns.retained, chosen), objects.items(ObjectColumns.dominator, chosen),
+        objects.items(ObjectColumns.distance, chosen), flags,
     )  # fmt: skip
     places = _places(snapshot, chosen)
     return [
