@@ -36,7 +36,7 @@ const answers = async () => {
   const allocation = await view.tallestAtTheMiddle();
   await view.click(allocation);
   await view.selected(allocation);
-  await view.locator('.panel .frame').first().waitFor();
+  await view.locator('.panel .frame').first().waitFor({ state: 'attached' });
 };
 
 const barSays = async (words) => {

@@ -112,7 +112,7 @@ test('of two views of one snapshot, closing one leaves the other answering', asy
   const allocation = await view.tallestAtTheMiddle();
   await view.click(allocation);
   await view.selected(allocation);
-  await view.locator('.panel .frame').first().waitFor();
+  await view.locator('.panel .frame').first().waitFor({ state: 'attached' });
 });
 
 const closed = () =>

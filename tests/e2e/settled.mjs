@@ -14,7 +14,7 @@ export async function settledIn(frame) {
   await frame.evaluate(() => {
     window.settling = undefined;
   });
-  await frame.waitForFunction(
+  const settled = frame.waitForFunction(
     (mayLast) => {
       const { names, begun } = window.memlensUnderWay;
       const busy = names.some((name) => name !== mayLast);
@@ -35,6 +35,10 @@ export async function settledIn(frame) {
     MAY_LAST,
     { polling: 30 },
   );
+  await settled.catch(async (error) => {
+    const left = await frame.evaluate(() => JSON.stringify(window.memlensUnderWay)).catch(() => 'no view');
+    throw new Error(`The view never settled (${error.message.split('\n')[0]}): ${left}.`);
+  });
 }
 
 /** Whether a frame shows a view that is open. */
