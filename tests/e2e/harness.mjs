@@ -12,7 +12,7 @@ import path from 'node:path';
 import { inflateSync } from 'node:zlib';
 import { ROOT } from '../../scripts/lib/paths.mjs';
 import { hostOf } from './host.mjs';
-import { runningFile } from './lane.mjs';
+import { hasFailed, noteFailures, runningFile, runsAlone } from './lane.mjs';
 import { commandsIn, isOpen, settledIn } from './settled.mjs';
 
 export { ROOT };
@@ -35,6 +35,8 @@ const THEMES = {
 
 /** Commands that are passed on to the active view, by what the palette calls them. */
 const VIEW_COMMANDS = viewCommands();
+
+if (runsAlone()) noteFailures();
 
 const OWN_SCHEMES = /^(data|blob|vscode-[\w-]+|about):/;
 /** Not a host on the network: the webview's service worker answers these from the extension's folder. */
@@ -81,8 +83,7 @@ export async function openVSCode(options = {}) {
   const vscode = new VSCode(folder, cache, theme);
   let host;
   vscode.close = async () => {
-    // What a failed test ended on.
-    await vscode.screenshot(`last-${runningFile()}`).catch(() => undefined);
+    if (hasFailed()) await vscode.pictureOfFailure();
     await host?.close(vscode.page);
     rmSync(temporary, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   };
@@ -96,6 +97,7 @@ export async function openVSCode(options = {}) {
     await vscode.start(host, viewport, motion);
     return vscode;
   } catch (error) {
+    await vscode.pictureOfFailure();
     await vscode.close();
     throw error;
   }
@@ -195,6 +197,12 @@ class VSCode {
 
   /** Until the workbench knows the extension's contributions, a snapshot would open as text. */
   async #extensionKnown() {
+    // To ask the palette costs much more.
+    await this.page.waitForFunction(
+      () => performance.getEntriesByName('code/didLoadExtensions').length > 0,
+      undefined,
+      { polling: 100 },
+    );
     const row = this.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Memlens:' }).first();
     const until = Date.now() + TIMEOUT_MS;
     for (;;) {
@@ -487,10 +495,19 @@ class VSCode {
     writeFileSync(file, JSON.stringify({ ...current, ...settings }, null, 2));
   }
 
-  /** A picture of the window in tests/e2e/screenshots/NAME.png. */
-  async screenshot(name) {
+  /**
+   * A picture of the window in tests/e2e/screenshots/NAME.png. It is for people to look at, so that it is left out where
+   * all files are run, unless it is wanted.
+   */
+  async screenshot(name, wanted = runsAlone()) {
+    if (!wanted) return;
     mkdirSync(SCREENSHOTS, { recursive: true });
     await this.page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`) });
+  }
+
+  /** What a failed test ended on, in tests/e2e/screenshots/last-FILE.png. */
+  async pictureOfFailure() {
+    await this.screenshot(`last-${runningFile()}`, true).catch(() => undefined);
   }
 
   /** The colour of the window at a point, as a person would see it: [red, green, blue]. */

@@ -1,7 +1,7 @@
 // Runs a share of the test files in one process, one after the other, so that they share VS Code's server and a
 // browser: to start these costs as much as the tests of many a file.
 import { readdirSync } from 'node:fs';
-import { after, before, describe } from 'node:test';
+import { after, afterEach, before, describe } from 'node:test';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { shareHost, stopSharedHost } from './host.mjs';
@@ -46,18 +46,38 @@ const SECONDS = {
 };
 const USUAL_SECONDS = 45;
 
-let running = path.basename(process.argv[1] ?? '', SUFFIX);
+const started = process.argv[1] ?? '';
+let running = path.basename(started, SUFFIX);
+
+let inLane = false;
+let failed = false;
 
 /** The name of the test file that runs now, without its suffix. */
 export const runningFile = () => running;
 
+/** Whether a test of that file has failed. */
+export const hasFailed = () => failed;
+
+/** Whether a test file runs by itself, so that somebody may look at its screenshots. */
+export const runsAlone = () => !inLane && started.endsWith(SUFFIX);
+
+/** Called where test files are run, and of a file that runs alone. */
+export function noteFailures() {
+  afterEach(({ passed }) => {
+    failed ||= !passed;
+  });
+}
+
 /** Runs the files of lane `number`. */
 export function lane(number) {
+  inLane = true;
   shareHost();
+  noteFailures();
   for (const name of shares()[number]) {
     describe(name, () => {
       before(() => {
         running = name;
+        failed = false;
       });
       return import(`./${name}${SUFFIX}`);
     });
