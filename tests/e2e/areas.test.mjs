@@ -55,8 +55,8 @@ async function coloursAt(x, step = 4) {
   const { height } = await view.surface();
   const background = await view.background();
   const found = new Map();
-  for (let y = 2; y < height; y += step) {
-    const colour = await view.pixel(x, y);
+  const points = Array.from({ length: Math.ceil((height - 2) / step) }, (_, i) => [x, 2 + i * step]);
+  for (const colour of await view.pixels(points)) {
     if (distance(colour, background) > 8) found.set(String(colour), (found.get(String(colour)) ?? 0) + step);
   }
   return found;
@@ -64,6 +64,7 @@ async function coloursAt(x, step = 4) {
 
 test('the legend has the sums of the lines at the peak, largest first', async () => {
   await vscode.page.mouse.move(5, 5);
+  await view.settled();
   assert.equal(await view.text('.area-legend-when'), 'At the peak');
   const rows = await atThePeak('file, line');
   const shown = await chips();
@@ -108,10 +109,12 @@ test('what is pointed at in the legend stays bright, all else is dimmed', async 
   assert.ok(before.has(String(first.colour)));
   assert.ok(others.some(({ colour }) => before.has(String(colour))));
   await view.locator('.area-legend button').first().hover();
+  await view.settled();
   const dimmed = await coloursAt(x);
   assert.equal(dimmed.get(String(first.colour)), before.get(String(first.colour)));
   for (const { colour } of others) assert.equal(dimmed.has(String(colour)), false);
   await vscode.page.mouse.move(5, 5);
+  await view.settled();
   assert.deepEqual(await coloursAt(x), before);
 });
 
@@ -128,6 +131,7 @@ test('a selected allocation is seen in its true share, however thin its stack is
   // the peak is in the middle of the view, which gets narrower by the details
   const middle = async () => Math.floor((await view.surface()).width / 2);
   await vscode.page.mouse.move(5, 5); // away from the legend, whose area is lit up while it is pointed at
+  await view.settled();
   const camera = await toPeak();
   const before = await coloursAt(await middle(), 1);
   // of the stack that has the least at the peak, which no pixel of the picture is as thin as
@@ -146,6 +150,7 @@ test('a selected allocation is seen in its true share, however thin its stack is
   await view.moved(() => view.press('0'));
   await toPeak();
   await vscode.page.mouse.move(5, 5);
+  await view.settled();
   const bright = async () =>
     [...(await coloursAt(await middle(), 1))].filter(([colour]) => before.has(colour));
   await until(async () => (await bright()).length > 0, 'something of it is bright');
@@ -166,6 +171,7 @@ test('by file the areas are of files, and the order of PyTorch’s viewer has no
   );
   await view.locator('.toolbar').getByRole('button', { name: 'More' }).click();
   const checked = view.locator('.menu [role=menuitemradio][aria-checked=true] .menu-text');
+  await checked.first().waitFor();
   assert.ok((await checked.allInnerTexts()).includes('Group by file'));
   await view.press('Escape');
   // in a part of the run too, of which two pictures are needed: its own, and that of the whole run

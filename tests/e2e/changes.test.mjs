@@ -28,13 +28,15 @@ after(() => vscode?.close());
 /** The devices to choose from; there is nothing to choose while there is one. */
 const devices = () => view.locator('.toolbar select[aria-label=Device] option').count();
 
+const noBar = () => view.locator(BAR).waitFor({ state: 'hidden' });
+
 /** It answers: a band's stack is shown when the band is clicked. */
 const answers = async () => {
   await view.press('Escape');
   const allocation = await view.tallestAtTheMiddle();
   await view.click(allocation);
   await view.selected(allocation);
-  assert.ok((await view.locator('.panel .frame').count()) > 0);
+  await view.locator('.panel .frame').first().waitFor({ state: 'attached' });
 };
 
 const barSays = async (words) => {
@@ -74,7 +76,7 @@ test('Reload reads it again, and the bar goes', async () => {
   await readAgain(reload);
   assert.equal(before, 0);
   assert.equal(await devices(), 2);
-  assert.equal(await view.locator(BAR).isVisible(), false);
+  await noBar();
 });
 
 test('a file that is written in place: the same, and the command reads it as well', async () => {
@@ -82,7 +84,7 @@ test('a file that is written in place: the same, and the command reads it as wel
   await barSays(/has changed on disk/);
   await readAgain(() => vscode.runCommand('Memlens: Reload Snapshot'));
   assert.equal(await devices(), 0);
-  assert.equal(await view.locator(BAR).isVisible(), false);
+  await noBar();
 });
 
 test('a file that is moved away: the view says so and goes on; hidden, the bar stays away', async () => {
@@ -91,20 +93,20 @@ test('a file that is moved away: the view says so and goes on; hidden, the bar s
   assert.equal(await view.locator(BAR).getByRole('button', { name: 'Reload' }).count(), 0);
   await answers();
   await view.locator(BAR).getByRole('button', { name: 'Hide' }).click();
-  await view.locator(BAR).waitFor({ state: 'hidden' });
+  await noBar();
   await vscode.openFile('model.py');
   await vscode.page.locator('iframe.webview').first().waitFor({ state: 'hidden' });
   await vscode.tab(FILE).click();
   view = await SnapshotView.visible(vscode);
   await answers();
-  assert.equal(await view.locator(BAR).isVisible(), false);
+  await noBar();
 });
 
 test('another file in its place is reported; the file itself, put back, ends the report', async () => {
   writeAnother(file);
   await barSays(/has changed on disk/);
   renameSync(`${file}.away`, file);
-  await view.locator(BAR).waitFor({ state: 'hidden' });
+  await noBar();
   await answers();
 });
 

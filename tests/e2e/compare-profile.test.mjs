@@ -58,11 +58,15 @@ test('it is compared with one that is open, in the figures of the command line',
     .filter({ hasText: 'Open now' })
     .click();
   await rows().first().waitFor();
+  await view.settled();
   assert.deepEqual(
     await titles(),
     expected.rows.map((row) => titleOf(row.difference_bytes)),
   );
-  assert.match(await view.text('.compare-summary'), /words\.pb\.gz .* → later\.pb\.gz .*▲ \+/);
+  await view
+    .locator('.compare-summary')
+    .filter({ hasText: /words\.pb\.gz .* → later\.pb\.gz .*▲ \+/ })
+    .waitFor();
   assert.match((await cells(0))[1], /▲\s*\+/);
 });
 
@@ -116,7 +120,7 @@ const inGraph = (selector, options) => view.locator(`.compare-graph ${selector}`
 const byName = async (name) => (await drawn()).filter((box) => box.name === name && !box.more);
 
 async function standsStill() {
-  await boxesStandStill(drawn);
+  await boxesStandStill(view, drawn);
 }
 
 test('both are one flame graph, whose figures are those of the command line', async () => {
@@ -145,11 +149,13 @@ test('both are one flame graph, whose figures are those of the command line', as
 });
 
 test('a box says which way in sign and word, and leads to its line here', async () => {
-  const surface = await inGraph('.flame-surface').boundingBox();
   const click = async (name, modifiers) => {
+    await standsStill();
+    const surface = await inGraph('.flame-surface').boundingBox();
     const [box] = await byName(name);
     await vscode.page.mouse.move(surface.x + box.x + box.width / 2, surface.y + box.y + box.height / 2);
     await inGraph('.tooltip', { hasText: name }).waitFor();
+    await view.settled();
     const tip = await inGraph('.tooltip').innerText();
     if (modifiers) await vscode.page.keyboard.down(modifiers);
     await vscode.page.mouse.down();
@@ -159,6 +165,7 @@ test('a box says which way in sign and word, and leads to its line here', async 
   };
   assert.match(await click('Index.add'), /▲ \+704 KiB[\s\S]*before 704 KiB · after 1\.37 MiB/);
   await inGraph('.flame-details h3', { hasText: 'Index.add' }).waitFor();
+  await view.settled();
   assert.match(await inGraph('.flame-details dl').innerText(), /Difference\s+▲ \+704 KiB/);
   const lines = await vscode.memlens('flame', MINE, '--by-line', '--diff', OTHER);
   const [line] = lines.rows.filter(({ name }) => name.function === 'Index.add');
@@ -219,6 +226,7 @@ test('the comparison is there again when the view was hidden; a file that fails 
     sheet.getByRole('button', { name: 'Table', exact: true }).click(),
   );
   await rows().first().waitFor();
+  await view.settled();
   assert.match(await view.text('.compare-caption'), /function/);
   await view.locator('.toolbar').getByRole('button', { name: 'Compare…' }).click();
   await view.menuItem('Compare with Another…').click();

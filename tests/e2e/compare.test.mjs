@@ -63,6 +63,7 @@ const choose = async (name) => {
 const cells = async (index) => await rows().nth(index).locator('td').allInnerTexts();
 const drawn = async () => {
   await view.locator('.compare-picture:not([hidden])[data-drawn]').waitFor();
+  await view.settled();
 };
 
 test('it is compared with one that is open, in the figures of the command line', async () => {
@@ -119,7 +120,10 @@ test('the keys lead through the rows, and words leave some of them', async () =>
 });
 
 test('swapped, what grew has shrunk; by function and file the sums stay', async () => {
-  const total = async () => (await view.text('.compare-summary')).split(' · ')[0];
+  const total = async () => {
+    await view.settled();
+    return (await view.text('.compare-summary')).split(' · ')[0];
+  };
   const before = await total();
   await view.locator('.dock').getByRole('button', { name: 'Swap before and after' }).click();
   await until(async () => /▼\s*−/.test((await cells(0))[1]), 'the first row is less now');
@@ -158,6 +162,8 @@ test("both are one flame graph as well, whose sums are the table's", async () =>
 async function alone() {
   await vscode.runCommand('View: Focus First Editor Group');
   await vscode.runCommand('View: Close Editors in Other Groups');
+  const groups = vscode.page.locator('.editor-group-container');
+  await until(async () => (await groups.count()) === 1, 'it has all of the room');
   await view.still();
 }
 
@@ -167,8 +173,7 @@ test('the picture shows both heights under the pointer, and by event as well', a
   const middle = { x: surface.x + surface.width / 2, y: surface.y + surface.height / 2 };
   await vscode.page.mouse.move(middle.x, middle.y);
   const tip = view.locator('.compare-surface .tooltip');
-  await tip.waitFor();
-  assert.match(await tip.innerText(), /before train\.pickle[\s\S]*after branch\.pickle[\s\S]*[▲▼=] /);
+  await tip.filter({ hasText: /before train\.pickle[\s\S]*after branch\.pickle[\s\S]*[▲▼=] / }).waitFor();
   await view.locator('.compare-picture').getByRole('button', { name: 'By event' }).click();
   await vscode.page.mouse.move(middle.x + 5, middle.y);
   await until(async () => /event [\d,]+/.test(await tip.innerText()), 'the axis counts events');
@@ -180,6 +185,7 @@ test('the picture shows both heights under the pointer, and by event as well', a
   // The table follows the cursor on both sides.
   await until(async () => /at event/.test(await view.text('.compare-caption')), 'the table is of the cursor');
   // Both show the same figures.
+  await view.settled();
   const size = String.raw`([\d.,]+ \w+)`;
   const inPicture = (await view.text('.compare-readout')).match(`${size} before, ${size} after`);
   const inTable = (await view.text('.compare-summary')).match(`${size} → .*? ${size},`);
@@ -205,7 +211,6 @@ test('by step it says that the steps are inferred, in the picture and in the tab
 for (const theme of ['light', 'hc', 'hc-light', 'dark'])
   test(`${theme}: a picture to look at`, async () => {
     await vscode.setTheme(theme);
-    await vscode.page.waitForTimeout(300);
     await vscode.screenshot(`compare-${theme}`);
   });
 
@@ -213,8 +218,8 @@ test('a reload brings it back, and closing it releases it', async () => {
   await vscode.reload();
   view = await SnapshotView.visible(vscode);
   await rows().first().waitFor();
-  assert.match(await view.text('.compare-sides'), /train\.pickle[\s\S]*branch\.pickle/);
   await drawn();
+  assert.match(await view.text('.compare-sides'), /train\.pickle[\s\S]*branch\.pickle/);
   await view.locator('.dock').getByRole('button', { name: 'Stop comparing' }).click();
   await view.locator('.dock .compare-notice').waitFor();
   assert.equal(

@@ -29,7 +29,7 @@ const camera = () => view.frame.evaluate(() => window.memlensFlame.camera());
 /** Waits until the boxes have stood still, with a picture of where they stand. */
 async function drawn() {
   await view.locator('.flame[data-pictures]').waitFor();
-  await boxesStandStill(boxes);
+  await boxesStandStill(view, boxes);
 }
 
 /** The only box of a function of the user's, not too narrow and on the screen, which has one line in the snapshot. */
@@ -59,6 +59,7 @@ async function factOf(name) {
     `xpath=//aside//dt[normalize-space()="${name}"]/following-sibling::dd[1][ancestor::*[contains(@class,"flame-details")]]`,
   );
   await value.waitFor();
+  await view.settled();
   return { text: await value.innerText(), title: await value.getAttribute('title') };
 }
 
@@ -87,6 +88,7 @@ test('a click shows what a box holds and lights its stacks up; Ctrl+click opens 
   assert.equal(await view.text('.flame-details h3'), row.name.function);
   assert.match(await view.text('.flame-lines'), new RegExp(`${path.posix.basename(line.file)}:${line.line}`));
   await vscode.page.mouse.move(5, 5);
+  await drawn(); // narrower, beside what is shown of the box
   await vscode.screenshot('flame-selected');
 
   await vscode.page.keyboard.down('Control');
@@ -171,19 +173,21 @@ test('the tree has the same in words; Enter opens the line', async () => {
   const wanted = view.locator('.flame-tree [role=row][aria-level]', { hasText: row.name.function });
   for (let i = 0; i < 60 && (await wanted.count()) === 0; i++) {
     await view.press('ArrowRight');
-    await vscode.page.waitForTimeout(60);
+    await view.settled();
     await view.press('ArrowDown');
   }
   await wanted.first().click();
-  assert.equal(await wanted.first().getAttribute('aria-selected'), 'true');
+  await wanted.first().and(view.locator('[aria-selected=true]')).waitFor();
   await factOf('Inclusive');
   await vscode.screenshot('flame-tree');
   const place = wanted.first().locator('.place');
-  assert.equal((await place.innerText()).split(':')[0], path.posix.basename(line.file));
+  const named = (file) =>
+    until(async () => (await place.innerText()).split(':')[0] === file, `it is ${file}`);
+  await named(path.posix.basename(line.file));
   await view.flame('Whole paths');
-  assert.equal((await place.innerText()).split(':')[0], line.file);
+  await named(line.file);
   await view.flame('Whole paths');
-  assert.equal((await place.innerText()).split(':')[0], path.posix.basename(line.file));
+  await named(path.posix.basename(line.file));
   await wanted.first().click();
   await view.press('Enter');
   await vscode.atLine(path.posix.basename(line.file), line.line);
@@ -197,6 +201,7 @@ test('functions stand by what they allocated themselves; one stands between its 
   await view.flameForm('functions');
   const functions = view.locator('.flame-functions .grid-row');
   await functions.first().waitFor();
+  await view.settled();
   const names = async () => await functions.locator('div:first-child bdi:first-of-type').allInnerTexts();
   const bySelf = reported.rows.map(({ self_bytes: size }) => size).toSorted((a, b) => b - a);
   const figures = await functions
@@ -222,6 +227,7 @@ test('functions stand by what they allocated themselves; one stands between its 
   // both trees begin with the function and its whole value; above it comes its caller
   const heads = halves.locator('.grid-row[aria-level="1"]');
   await until(async () => (await heads.count()) === 2, 'both halves begin with the function');
+  await view.settled();
   const begin = await heads.locator('bdi:first-of-type').allInnerTexts();
   assert.deepEqual(begin, [row.name.function, row.name.function]);
   const sizes = await heads
@@ -254,10 +260,11 @@ test('a right click in the tables offers what can be done to the function', asyn
   await vscode.screenshot('flame-menu');
   await view.press('ArrowDown');
   const chosen = () => view.frame.evaluate(() => document.activeElement?.textContent ?? '');
-  assert.match(await chosen(), /^Callers and Callees/);
+  await until(async () => /^Callers and Callees/.test(await chosen()), 'the first item is chosen');
   await view.press('Escape');
   await menu.waitFor({ state: 'detached' });
-  assert.equal(await view.frame.evaluate(() => document.activeElement?.getAttribute('role')), 'treegrid');
+  const role = () => view.frame.evaluate(() => document.activeElement?.getAttribute('role'));
+  await until(async () => (await role()) === 'treegrid', 'the rows have the focus again');
   // by the keyboard, at the row that the keys are on
   await callers.dispatchEvent('contextmenu');
   await menu.getByText('Focus', { exact: true }).click();
@@ -266,7 +273,12 @@ test('a right click in the tables offers what can be done to the function', asyn
   await wanted.click({ button: 'right' });
   await menu.getByText('Hide', { exact: true }).click();
   await view.locator('.flame-chips', { hasText: `Without ${row.name.function}` }).waitFor();
-  for (let left = 2; left > 0; left--) await view.locator('.flame-chips .chip').first().click();
+  const chips = view.locator('.flame-chips .chip');
+  for (const left of [1, 0]) {
+    await chips.first().click();
+    await until(async () => (await chips.count()) === left, `${left} chips are left`);
+  }
+  await view.settled();
   await view.locator('.flame-halves').getByRole('button', { name: 'Close callers and callees' }).click();
   await view.flameForm('icicle');
   await drawn();

@@ -66,7 +66,7 @@ const boxes = () => view.frame.evaluate(() => window.memlensFlame?.boxes() ?? []
 
 /** Until the boxes stand still, and none of them waits for its name. */
 async function drawn() {
-  await boxesStandStill(boxes);
+  await boxesStandStill(view, boxes);
 }
 
 async function open(file) {
@@ -163,6 +163,7 @@ for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
     // a row of the table, and the line that it names
     await view.locator('.live-set-summary', { hasText: /, [\d.]+ KiB in \d+ lines/ }).waitFor();
     const row = view.locator('.live-set .grid-row', { hasText: `${source}:` }).nth(1);
+    await view.settled();
     const [, number] = /:(\d+)/.exec(await row.innerText());
     assert.ok(lines.some((each) => each.line === Number(number) && each.file.endsWith(source)));
     await row.click({ modifiers: ['Control'] });

@@ -12,23 +12,31 @@ import path from 'node:path';
 import { inflateSync } from 'node:zlib';
 import { ROOT } from '../../scripts/lib/paths.mjs';
 import { hostOf } from './host.mjs';
-import { runningFile } from './lane.mjs';
+import { hasFailed, noteFailures, runningFile, runsAlone } from './lane.mjs';
+import { commandsIn, isOpen, settledIn } from './settled.mjs';
 
 export { ROOT };
 export const SCREENSHOTS = path.join(ROOT, 'tests', 'e2e', 'screenshots');
 
 /** Generous: the machine may have two busy cores. */
 export const TIMEOUT_MS = 60_000;
-/** A view has given VS Code its state that long after the last change. */
-const KEPT_AFTER_MS = 1000;
 
-/** VS Code's own themes by name, and the file of each, which the workbench has as a class. */
+/** VS Code's own themes by name; the file of each, which the workbench has as a class, and the class of webviews. */
 const THEMES = {
-  light: { name: 'Light Modern', file: 'light_modern' },
-  dark: { name: 'Dark Modern', file: 'dark_modern' },
-  hc: { name: 'Default High Contrast', file: 'hc_black' },
-  'hc-light': { name: 'Default High Contrast Light', file: 'hc_light' },
+  light: { name: 'Light Modern', file: 'light_modern', kind: 'vscode-light' },
+  dark: { name: 'Dark Modern', file: 'dark_modern', kind: 'vscode-dark' },
+  hc: { name: 'Default High Contrast', file: 'hc_black', kind: 'vscode-high-contrast' },
+  'hc-light': {
+    name: 'Default High Contrast Light',
+    file: 'hc_light',
+    kind: 'vscode-high-contrast-light',
+  },
 };
+
+/** Commands that are passed on to the active view, by what the palette calls them. */
+const VIEW_COMMANDS = viewCommands();
+
+if (runsAlone()) noteFailures();
 
 const OWN_SCHEMES = /^(data|blob|vscode-[\w-]+|about):/;
 /** Not a host on the network: the webview's service worker answers these from the extension's folder. */
@@ -75,8 +83,7 @@ export async function openVSCode(options = {}) {
   const vscode = new VSCode(folder, cache, theme);
   let host;
   vscode.close = async () => {
-    // What a failed test ended on.
-    await vscode.screenshot(`last-${runningFile()}`).catch(() => undefined);
+    if (hasFailed()) await vscode.pictureOfFailure();
     await host?.close(vscode.page);
     rmSync(temporary, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   };
@@ -90,6 +97,7 @@ export async function openVSCode(options = {}) {
     await vscode.start(host, viewport, motion);
     return vscode;
   } catch (error) {
+    await vscode.pictureOfFailure();
     await vscode.close();
     throw error;
   }
@@ -125,17 +133,43 @@ class VSCode {
    */
   async reload() {
     this.writeSettings({ 'workbench.colorTheme': undefined });
-    await this.page.waitForTimeout(KEPT_AFTER_MS);
+    await this.settled();
     await Promise.all([this.page.waitForEvent('load'), this.runCommand('Developer: Reload Window')]);
     await this.#loaded();
   }
 
   /** Hides a view behind another editor and shows it again: it is made anew of what it had VS Code keep. */
   async hideAndShow(name) {
-    await this.page.waitForTimeout(KEPT_AFTER_MS);
+    await this.settled();
     await this.openFile('README.md');
     await this.page.locator('iframe.webview').first().waitFor({ state: 'hidden' });
     await this.tab(name).click();
+  }
+
+  /** Gives the window another size; what is in it has taken its place then. */
+  async resize(width, height) {
+    await this.page.setViewportSize({ width, height });
+    await this.page.waitForFunction(
+      (wanted) => {
+        const shown = document.querySelector('.monaco-workbench').getBoundingClientRect();
+        return shown.width === wanted.width && shown.height === wanted.height;
+      },
+      { width, height },
+    );
+    await this.settled();
+  }
+
+  /** Waits until each view on the screen that is open has settled, and so has given VS Code its state. */
+  async settled() {
+    const views = await this.#visible().count();
+    for (let index = 0; index < views; index++) {
+      const frame = await this.webview(index);
+      if (await isOpen(frame)) await settledIn(frame);
+    }
+  }
+
+  #visible() {
+    return this.page.locator('iframe.webview.ready:visible');
   }
 
   async #loaded() {
@@ -163,6 +197,12 @@ class VSCode {
 
   /** Until the workbench knows the extension's contributions, a snapshot would open as text. */
   async #extensionKnown() {
+    // To ask the palette costs much more.
+    await this.page.waitForFunction(
+      () => performance.getEntriesByName('code/didLoadExtensions').length > 0,
+      undefined,
+      { polling: 100 },
+    );
     const row = this.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Memlens:' }).first();
     const until = Date.now() + TIMEOUT_MS;
     for (;;) {
@@ -214,6 +254,7 @@ class VSCode {
       if (rows === 50) throw new Error(`The palette has no way to "${title}".`);
       await this.page.keyboard.press('ArrowDown');
     }
+    const commands = await commandsIn(this.page);
     await this.page.keyboard.press('Enter');
     // The command itself may ask for something in the same widget, as VS Code's dialogs for files do.
     await this.page.waitForFunction(
@@ -222,6 +263,18 @@ class VSCode {
           .querySelector('.quick-input-widget:not([style*="display: none"]) input')
           ?.value.startsWith('>'),
     );
+    if (VIEW_COMMANDS.has(title)) await this.#arrived(title, commands);
+  }
+
+  /** Waits until a view has got a command; `before` has those that each had got already. */
+  async #arrived(title, before) {
+    const until = Date.now() + TIMEOUT_MS;
+    for (;;) {
+      const now = await commandsIn(this.page);
+      if ([...now].some(([frame, count]) => count > (before.get(frame) ?? 0))) return;
+      if (Date.now() > until) throw new Error(`No view got "${title}".`);
+      await this.page.waitForTimeout(20);
+    }
   }
 
   /** The titles that the palette offers for some words. */
@@ -261,14 +314,38 @@ class VSCode {
     }
   }
 
-  /** Opens a file of the workspace by its path in it, through quick open. */
+  /** Opens a file of the workspace by its path in it, through quick open, in the active group. */
   async openFile(name) {
-    await this.#palette(name);
     const base = path.posix.basename(name);
+    const left = (await this.activeFile()) === base ? [] : await this.#viewsOfActiveGroup();
+    await this.#palette(name);
     const row = this.page.locator('.quick-input-list .monaco-list-row.focused', { hasText: base });
     await row.waitFor();
     await this.page.keyboard.press('Enter');
-    await this.tab(base).first().waitFor();
+    await this.page
+      .locator('.editor-group-container.active .tab.active', { hasText: base })
+      .first()
+      .waitFor();
+    // The tab is there before its editor; until then the view of the former one is on the screen.
+    for (const view of left) await this.page.locator(`iframe[name="${view}"]`).waitFor({ state: 'hidden' });
+  }
+
+  /** The names of the webviews' frames that lie over the active group. */
+  #viewsOfActiveGroup() {
+    return this.page.evaluate(() => {
+      const group = document.querySelector('.editor-group-container.active')?.getBoundingClientRect();
+      if (!group) return [];
+      return [...document.querySelectorAll('iframe.webview')]
+        .filter((frame) => {
+          const { x, y, width, height } = frame.getBoundingClientRect();
+          const [across, down] = [x + width / 2, y + height / 2];
+          const shown = width > 0 && getComputedStyle(frame).visibility === 'visible';
+          return (
+            shown && across > group.left && across < group.right && down > group.top && down < group.bottom
+          );
+        })
+        .map((frame) => frame.name);
+    });
   }
 
   /** The tabs of a file, whether they are active or not. */
@@ -276,10 +353,13 @@ class VSCode {
     return this.page.locator('.tabs-container .tab', { hasText: name });
   }
 
-  /** The name on the active tab of the active group. */
+  /** The name on the active tab of the active group; undefined where none is open. */
   async activeFile() {
-    const tab = this.page.locator('.editor-group-container.active .tab.active').first();
-    return (await tab.getAttribute('data-resource-name')) ?? undefined;
+    const selector = '.editor-group-container.active .tab.active';
+    return await this.page.evaluate(
+      (tab) => document.querySelector(tab)?.getAttribute('data-resource-name') ?? undefined,
+      selector,
+    );
   }
 
   /** The number of the line that the cursor is on in the visible text editor. */
@@ -362,7 +442,7 @@ class VSCode {
    * @returns {Promise<import('playwright-core').Frame>}
    */
   async webview(index = 0) {
-    const outer = await this.page.locator('iframe.webview.ready:visible').nth(index).elementHandle();
+    const outer = await this.#visible().nth(index).elementHandle();
     const content = await outer.contentFrame();
     const inner = await content.waitForSelector('iframe#active-frame', { state: 'attached' });
     const frame = await inner.contentFrame();
@@ -372,10 +452,23 @@ class VSCode {
     return frame;
   }
 
-  /** Switches VS Code's colours, and waits until the workbench has them. */
+  /** Switches VS Code's colours, and waits until the workbench and the views on the screen are drawn in them. */
   async setTheme(theme) {
     this.theme = theme;
-    const { name, file } = THEMES[theme];
+    await this.#colour(THEMES[theme]);
+    const views = await this.#visible().count();
+    for (let index = 0; index < views; index++) {
+      const frame = await this.webview(index);
+      await frame.waitForFunction((kind) => {
+        const { classList: names } = document.body;
+        // That of light high contrast has the class of the dark one, too.
+        return names.contains(kind) && names.contains(`${kind}-light`) === false;
+      }, THEMES[theme].kind);
+      if (await isOpen(frame)) await settledIn(frame);
+    }
+  }
+
+  async #colour({ name, file }) {
     const colours = this.page.locator(`.monaco-workbench.vscode-theme-defaults-themes-${file}-json`);
     const shown = (timeout) => came(colours.waitFor({ timeout }));
     if (await colours.count()) return;
@@ -387,7 +480,6 @@ class VSCode {
       this.writeSettings({ 'workbench.colorTheme': 'Red' });
       await this.page.waitForTimeout(500);
     }
-    await this.page.waitForTimeout(300); // webviews are notified, and draw again
   }
 
   /** Adds to the settings of the workspace's copy. */
@@ -403,10 +495,19 @@ class VSCode {
     writeFileSync(file, JSON.stringify({ ...current, ...settings }, null, 2));
   }
 
-  /** A picture of the window in tests/e2e/screenshots/NAME.png. */
-  async screenshot(name) {
+  /**
+   * A picture of the window in tests/e2e/screenshots/NAME.png. It is for people to look at, so that it is left out where
+   * all files are run, unless it is wanted.
+   */
+  async screenshot(name, wanted = runsAlone()) {
+    if (!wanted) return;
     mkdirSync(SCREENSHOTS, { recursive: true });
     await this.page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`) });
+  }
+
+  /** What a failed test ended on, in tests/e2e/screenshots/last-FILE.png. */
+  async pictureOfFailure() {
+    await this.screenshot(`last-${runningFile()}`, true).catch(() => undefined);
   }
 
   /** The colour of the window at a point, as a person would see it: [red, green, blue]. */
@@ -458,11 +559,21 @@ class VSCode {
 }
 
 /** Whether something that is waited for came before its time was over. */
-const came = (waiting) =>
+export const came = (waiting) =>
   waiting.then(
     () => true,
     () => false,
   );
+
+function viewCommands() {
+  const read = (name) => JSON.parse(readFileSync(path.join(ROOT, name), 'utf8'));
+  const texts = read('package.nls.json');
+  return new Set(
+    read('package.json')
+      .contributes.commands.filter(({ enablement = '' }) => enablement.includes('memlens.commands'))
+      .map(({ category, title }) => `${category}: ${texts[title.slice(1, -1)]}`),
+  );
+}
 
 /** The first pixel of a PNG. Whatever its filter is, what it refers to is nothing there. */
 function pngPixel(png) {

@@ -53,10 +53,11 @@ const boxes = () => view.frame.evaluate(() => window.memlensFlame?.boxes() ?? []
 
 async function drawn() {
   await view.locator('.heap-icicle[data-pictures]').waitFor();
-  await boxesStandStill(boxes);
+  await boxesStandStill(view, boxes);
 }
 
 async function clickBox(name, modifier) {
+  await drawn();
   const widest = (await boxes())
     .filter((box) => box.name === name)
     .reduce((a, b) => (b.width > a.width ? b : a));
@@ -93,6 +94,7 @@ test('a box, why it is alive, and the line of its class', async () => {
   await view.locator('.heap-actions button', { hasText: 'Why Alive' }).click();
   const tree = view.locator('.heap-why .grid-row');
   await tree.filter({ hasText: /Session(?!Store)/ }).waitFor();
+  await view.settled();
   const rows = await tree.allInnerTexts();
   assert.ok(
     rows.some((row) => /sessions.*Map/s.test(row)),
@@ -109,6 +111,7 @@ test('a box, why it is alive, and the line of its class', async () => {
   await view.locator('.heap-details h2', { hasText: 'Object' }).waitFor();
   const chain = view.locator('.heap-chain').first();
   await chain.waitFor();
+  await view.settled();
   assert.match(await chain.innerText(), /sessions →.*Map @.*table →.*Session @/s);
   assert.match(await chain.locator('li').last().innerText(), /cut frees \d/);
   await vscode.screenshot('heap-object');
@@ -151,9 +154,9 @@ test('a filter narrows the tables and marks the boxes, and says what is wrong wi
   // a part of the heap is chosen from a menu, as a filter; what the box offers lies over it
   await box.press('Escape');
   await view.locator('.heap-overview button', { hasText: 'Filter by Part' }).click();
-  await vscode.screenshot('heap-parts');
   const parts = view.locator('.menu [role^=menuitem]');
-  assert.ok((await parts.count()) > 1, 'no parts');
+  await parts.nth(1).waitFor();
+  await vscode.screenshot('heap-parts');
   await parts.first().click();
   await until(async () => (await box.inputValue()) !== '', 'the filter is the part');
   await until(async () => / of /.test(await view.text('.filter-badge')), 'its objects are counted');
@@ -168,8 +171,6 @@ test('SQL leads to objects, and what was looked at comes back after a reload', a
   await view.locator('.sql-body .sql-row', { hasText: 'SessionStore' }).first().click();
   await view.locator('.heap-details .panel-name', { hasText: 'SessionStore' }).waitFor();
   await view.pane('Dominators');
-  // a view saves what it shows a quarter of a second after the last change
-  await vscode.page.waitForTimeout(1000);
   await vscode.runCommand('View: Close Editor');
   await open();
   await view.locator('.heap-details .panel-name', { hasText: 'SessionStore' }).waitFor();
@@ -212,13 +213,15 @@ test('an earlier dump beside it: what is new, who holds it and where', async () 
   assert.match(await line.innerText(), /grows throughout[^]*4,000/);
   await line.click();
   await view.locator('.series-line.marked').waitFor();
+  await view.settled();
   assert.equal(await view.locator('.series-line.marked circle').count(), 4);
   await vscode.screenshot('heap-series');
-  await vscode.page.waitForTimeout(1000);
+  await view.settled();
   await vscode.runCommand('View: Close Editor');
   await open();
   await view.locator('.dock [role=tab][aria-selected=true]', { hasText: 'Compare' }).waitFor();
   await view.locator('.series-chart').waitFor();
+  await view.settled();
   assert.equal(await view.locator('.series-line').first().locator('circle').count(), 4);
   await view.locator('.choice button', { hasText: 'Types' }).click();
   const again = view.locator('[id=pane-compare] .grid-row').filter({ hasText: /^Session(?!Store)/ });
@@ -230,7 +233,7 @@ test('the same as rings: the same figures, zoom and selection', async () => {
   await view.locator('.sunburst-toggle').click();
   const rings = view.locator('.sunburst-surface');
   await rings.waitFor();
-  await boxesStandStill(boxes);
+  await boxesStandStill(view, boxes);
   const arcs = () => view.frame.evaluate(() => window.memlensSunburst());
   await until(async () => (await arcs()).length > 0, 'rings are drawn');
   const all = await arcs();
@@ -248,10 +251,10 @@ test('the same as rings: the same figures, zoom and selection', async () => {
   await vscode.screenshot('heap-sunburst');
   await view.press('Enter');
   await until(async () => (await view.frame.evaluate(() => window.memlensFlame.camera())).x1 < 1, 'zoomed');
-  await boxesStandStill(boxes);
+  await boxesStandStill(view, boxes);
   await vscode.screenshot('heap-sunburst-zoomed');
   await view.press('0');
-  await boxesStandStill(boxes);
+  await boxesStandStill(view, boxes);
   await view.locator('.sunburst-toggle').click();
 });
 
@@ -266,10 +269,10 @@ test('it is legible in every theme, and in a small window', async () => {
     assert.ok(looked > 15, `${looked} texts`);
     await vscode.screenshot(`heap-${theme}`);
   }
-  await vscode.page.setViewportSize({ width: 900, height: 600 });
+  await vscode.resize(900, 600);
   await drawn();
   await vscode.screenshot('heap-small');
-  await vscode.page.setViewportSize({ width: 1440, height: 900 });
+  await vscode.resize(1440, 900);
 });
 
 /** Small programs that keep all their sessions, a dump of each, and the line that is to be found. */
@@ -321,6 +324,7 @@ for (const { file, type, source, line, finding, path: held } of LEAKS)
     await view.locator('.heap-actions button', { hasText: 'Why Alive' }).click();
     const chain = view.locator('.heap-chain').first();
     await chain.waitFor();
+    await view.settled();
     assert.match(await chain.innerText(), held);
     await vscode.screenshot(`heap-of-${source.split('.')[1]}`);
     await view.locator('.heap-actions button', { hasText: 'Open Source' }).click();

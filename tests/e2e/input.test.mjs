@@ -194,10 +194,12 @@ describe('by the pointer', () => {
     const full = await view.pixel(...point);
     await category.click();
     await view.locator('.legend button[aria-pressed=true]').waitFor();
+    await view.settled();
     const background = await view.background();
     const dimmed = await view.pixel(...point);
     assert.ok(distance(dimmed, background) < distance(full, background) / 2, `${dimmed} is ${full}, dimmed`);
     await view.locator('.legend button[aria-pressed=true]').click();
+    await view.settled();
     assert.deepEqual(await view.pixel(...point), full);
 
     await view.locator('.grid-row').first().waitFor();
@@ -250,6 +252,7 @@ describe('without a pointer', () => {
   test('keys select, go from one allocation to the next, and open its line', async () => {
     await press('Alt+ArrowUp');
     await view.locator('.panel .frames').waitFor();
+    await view.settled();
     const number = async () => Number((await view.fact('Number')).text.replaceAll(',', ''));
     const first = await stack(await number());
     assert.equal(first.allocation.size_bytes, largest);
@@ -294,6 +297,7 @@ describe('without a pointer', () => {
     await view.locator('.dock').getByRole('button', { name: 'At the peak' }).click();
     await view.locator('.scope-text', { hasText: /^At the peak$/ }).waitFor();
     await view.locator('.live-set-summary', { hasText: /^\d+ allocations, / }).waitFor();
+    await view.settled();
     const [first, second] = await rows.evaluateAll((all) =>
       all.map((row) => ({
         allocation: Number(row.dataset.id.split(':')[1]),
@@ -316,10 +320,9 @@ describe('without a pointer', () => {
     await press('ArrowDown');
     await press(' ');
     await view.selected(second.allocation);
-    assert.equal(
-      await view.locator('.grid-row[aria-selected=true]').getAttribute('data-id'),
-      `allocation:${second.allocation}`,
-    );
+    const selected = view.locator('.grid-row[aria-selected=true]');
+    await selected.and(view.locator(`[data-id="allocation:${second.allocation}"]`)).waitFor();
+    assert.equal(await selected.count(), 1);
 
     await press('t');
     await view.locator('.live-set .grid').waitFor({ state: 'hidden' });
@@ -343,10 +346,8 @@ describe('without a pointer', () => {
     await press('t');
     await view.locator('.live-set .grid').waitFor();
     await settle();
-    await filter.fill('size>1MiB');
-    await filter.press('Enter');
+    await view.filter('size>1MiB');
     await view.locator('.filter-badge').waitFor();
-    await view.drawn();
     await settle();
     const filtered = await view.camera();
 
@@ -372,9 +373,7 @@ describe('without a pointer', () => {
     await until(async () => (await filter.inputValue()) === 'size>1MiB', 'the link leads to the filter');
     await view.drawn();
     assert.deepEqual(await view.camera(), filtered);
-    await filter.fill('');
-    await filter.press('Enter');
-    await view.drawn();
+    await view.filter('');
     await press('Escape');
     await press('t');
     await view.locator('.live-set .grid').waitFor({ state: 'hidden' });

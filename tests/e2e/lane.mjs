@@ -1,7 +1,7 @@
 // Runs a share of the test files in one process, one after the other, so that they share VS Code's server and a
 // browser: to start these costs as much as the tests of many a file.
 import { readdirSync } from 'node:fs';
-import { after, before, describe } from 'node:test';
+import { after, afterEach, before, describe } from 'node:test';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { shareHost, stopSharedHost } from './host.mjs';
@@ -12,52 +12,45 @@ const LANES = 2;
 
 /** About how many seconds the longest and the shortest files take, so that lanes end at about the same time. */
 const SECONDS = {
-  ...{
-    lasting: 105,
-    input: 75,
-    drawing: 70,
-    heap: 70,
-    walks: 58,
-    flame: 55,
-    policy: 55,
-    editor: 55,
-    formats: 52,
-  },
-  ...{
-    compare: 50,
-    changes: 48,
-    opening: 45,
-    'compare-profile': 45,
-    'first-screen': 42,
-    map: 42,
-    restart: 42,
-  },
-  ...{
-    profile: 40,
-    oom: 36,
-    'live-set': 36,
-    areas: 35,
-    sources: 28,
-    sql: 22,
-    snapshot: 21,
-    steps: 19,
-    start: 14,
-  },
+  ...{ lasting: 100, snapshot: 70, heap: 65, input: 65, drawing: 60, policy: 50, walks: 50, formats: 50 },
+  ...{ 'first-screen': 44, flame: 42, editor: 40, compare: 40, 'live-set': 38, changes: 35 },
+  ...{ 'compare-profile': 30, sql: 30, restart: 30, profile: 30, sources: 30, opening: 28, oom: 26 },
+  ...{ areas: 24, map: 24, steps: 18, start: 12 },
 };
-const USUAL_SECONDS = 45;
+const USUAL_SECONDS = 40;
 
-let running = path.basename(process.argv[1] ?? '', SUFFIX);
+const started = process.argv[1] ?? '';
+let running = path.basename(started, SUFFIX);
+
+let inLane = false;
+let failed = false;
 
 /** The name of the test file that runs now, without its suffix. */
 export const runningFile = () => running;
 
+/** Whether a test of that file has failed. */
+export const hasFailed = () => failed;
+
+/** Whether a test file runs by itself, so that somebody may look at its screenshots. */
+export const runsAlone = () => !inLane && started.endsWith(SUFFIX);
+
+/** Called where test files are run, and of a file that runs alone. */
+export function noteFailures() {
+  afterEach(({ passed }) => {
+    failed ||= !passed;
+  });
+}
+
 /** Runs the files of lane `number`. */
 export function lane(number) {
+  inLane = true;
   shareHost();
+  noteFailures();
   for (const name of shares()[number]) {
     describe(name, () => {
       before(() => {
         running = name;
+        failed = false;
       });
       return import(`./${name}${SUFFIX}`);
     });

@@ -26,13 +26,16 @@ after(() => vscode?.close());
 const DEVICE = '.toolbar select[aria-label=Device]';
 
 /** Everything that a person would notice if it were different. */
-const standing = async (shown) => ({
-  camera: await shown.camera(),
-  device: await shown.locator(DEVICE).inputValue(),
-  axis: await shown.axis(),
-  number: (await shown.fact('Number')).text,
-  title: await shown.text('.panel h2'),
-});
+const standing = async (shown) => {
+  await shown.settled();
+  return {
+    camera: await shown.camera(),
+    device: await shown.locator(DEVICE).inputValue(),
+    axis: await shown.axis(),
+    number: (await shown.fact('Number')).text,
+    title: await shown.text('.panel h2'),
+  };
+};
 
 test('a file of another name is opened by the command; its device, axis, zoom and selection are set', async () => {
   await vscode.openFile(FILE);
@@ -109,7 +112,7 @@ test('of two views of one snapshot, closing one leaves the other answering', asy
   const allocation = await view.tallestAtTheMiddle();
   await view.click(allocation);
   await view.selected(allocation);
-  assert.ok((await view.locator('.panel .frame').count()) > 0);
+  await view.locator('.panel .frame').first().waitFor({ state: 'attached' });
 });
 
 const closed = () =>
@@ -208,7 +211,7 @@ async function visitPanes(waitMs) {
   const panes = await view.panes();
   assert.ok(panes.length >= 3, `${panes}`);
   for (const title of panes.toReversed()) {
-    await view.pane(title);
+    await view.choosePane(title);
     await settled();
   }
   await view.still();

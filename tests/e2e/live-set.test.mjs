@@ -24,21 +24,21 @@ after(() => vscode?.close());
 const press = (key) => view.press(key);
 const row = (text) => view.locator('.grid-row', { hasText: text });
 const summary = (pattern) => view.locator('.live-set-summary', { hasText: pattern }).waitFor();
+/** Once they are there: they are fetched whenever something else is asked for. */
 const figures = async () => {
+  await view.settled();
   const text = await view.text('.live-set-summary');
   const [count, groups] = text.match(/([\d,]+) allocations?.* in ([\d,]+) \w+/).slice(1);
   return { count: Number(count.replace(',', '')), groups: Number(groups.replace(',', '')) };
 };
-const filter = async (text) => {
-  await view.locator('.filter-input').fill(text);
-  await view.locator('.filter-input').press('Enter');
-};
+const filter = (text) => view.filter(text);
 
 describe('the tree table', () => {
   test('groups what is live at the peak by line, down to single allocations', async () => {
     // it is what the panel opens with
     await view.locator('.scope-text', { hasText: 'At the peak' }).waitFor();
     await summary(/^[\d,]+ allocations, .* in \d+ lines, by my code$/);
+    await view.settled();
     const { groups } = await figures();
     assert.equal(await view.locator('.live-set .grid').getAttribute('aria-rowcount'), String(groups + 1));
     // what a person sees first is the largest
@@ -66,6 +66,7 @@ describe('the tree table', () => {
     const group = view.locator('.grid-row.group').first();
     await group.locator('[role=gridcell]').nth(1).click();
     await view.locator('.status-note', { hasText: /highlighted/ }).waitFor();
+    await view.settled();
     assert.equal(await group.getAttribute('aria-selected'), 'true');
 
     const place = group.locator('.place-link');
@@ -186,7 +187,7 @@ describe('the filter', () => {
     assert.equal(await view.locator('.filter-input').getAttribute('aria-invalid'), 'true');
     await filter('size>1MiB');
     await view.locator('.filter-error').waitFor({ state: 'hidden' });
-    assert.equal(await view.text('.filter-badge'), before);
+    await until(async () => (await view.text('.filter-badge')) === before, 'the same fits again');
   });
 
   test('is kept when the tab is hidden, and goes with Escape', async () => {
@@ -212,6 +213,7 @@ describe('the filter', () => {
     await view.locator('.filter-badge').waitFor();
     assert.match(await view.locator('.filter-input').inputValue(), /^by:/);
     await summary(/in 1 line, by my code$/);
+    await view.settled();
     assert.equal(await view.locator('.grid-row.group .place-link').innerText(), name);
 
     // and the same by the row's menu
@@ -242,7 +244,7 @@ test('a frame of the panel is a filter by its line or its function; its totals a
   const allocation = await view.tallestAtTheMiddle();
   await view.click(allocation);
   await view.selected(allocation);
-  assert.equal(await view.text('.same-stack-title'), 'Same stack');
+  await until(async () => (await view.text('.same-stack-title')) === 'Same stack', 'the sums of its stack');
   const frame = view.locator('.frame.user > button:first-child').first();
   const file = (await frame.getAttribute('title')).replaceAll('\\', '/');
   await frame.focus();
@@ -250,6 +252,7 @@ test('a frame of the panel is a filter by its line or its function; its totals a
   await view.locator('.filter-badge').waitFor();
   assert.equal(await view.locator('.filter-input').inputValue(), `file:"=${file}"`);
   await view.locator('.same-stack-title', { hasText: 'of what fits the filter' }).waitFor();
+  await view.settled();
   const [, kept] = (await view.text('.filter-badge')).match(/^([\d,]+) of/);
   assert.ok(Number(kept.replace(',', '')) < device.allocations);
   // narrower still by what the stack is left with: none of it
@@ -293,7 +296,9 @@ test('every text can be read in every theme', async () => {
   await view.locator('.filter-badge').waitFor();
   await view.locator('.grid-row.group').first().locator('.twistie').click();
   await view.locator('.grid-row.group[aria-level="2"]').first().waitFor();
+  await view.settled();
   await view.locator('.grid-row.group').nth(1).locator('[role=gridcell]').nth(1).click();
+  await view.settled();
   for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
     await vscode.setTheme(theme);
     await vscode.screenshot(`live-set-${theme}`);

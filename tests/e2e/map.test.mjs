@@ -21,24 +21,17 @@ const hook = (name, ...args) =>
 
 /** Waits until the map's picture has these allocations and its camera stands still. */
 async function mapped(...allocations) {
-  await view.frame.waitForFunction(
-    (wanted) => {
+  await until(async () => {
+    await view.settled();
+    return await view.frame.evaluate((wanted) => {
       const bands = window.memlensMap?.bands() ?? [];
       return wanted.every((one) => bands.includes(one) && window.memlensMap.rectOf(one));
-    },
-    allocations,
-    { polling: 50 },
-  );
-  let at = '';
-  await until(async () => {
-    const before = at;
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    at = JSON.stringify(await hook('camera'));
-    return at === before;
-  }, 'the map stands still');
+    }, allocations);
+  }, 'the map has them');
 }
 
 async function pointOf(allocation) {
+  await view.settled();
   const rect = await hook('rectOf', allocation);
   assert.ok(rect, `allocation ${allocation} is in the map`);
   const surface = await view.locator(MAP).boundingBox();
@@ -128,6 +121,7 @@ test('the allocator’s state at the cursor: bars, figures, events by key, a blo
   await view.locator(`.state[data-moment="${moment - 1}"]`).waitFor();
   await view.locator(MAP).press('.');
   await view.locator(`.state[data-moment="${moment}"]`).waitFor();
+  await view.settled();
   const first = pane.locator('tr.segment').first();
   assert.match(await first.innerText(), /40 MiB[\s\S]*private pool \(0, 1\)/);
   const bar = await pane.locator('canvas').first().boundingBox();

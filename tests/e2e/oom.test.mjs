@@ -35,6 +35,7 @@ async function chosen(device) {
   await pane()
     .locator('h2', { hasText: answers.find((answer) => answer.device === device).headline.slice(0, 30) })
     .waitFor();
+  await view.settled();
   return answers.find((answer) => answer.device === device);
 }
 
@@ -95,9 +96,11 @@ test('reserved memory is drawn, and its figures at a moment add up', async () =>
   await vscode.runCommand('Memlens: Show Reserved Memory over Time');
   const picture = view.locator('.reserved[data-state=ready]');
   await picture.waitFor();
+  await view.settled();
   const surface = await picture.locator('.plot-surface').boundingBox();
   await view.page.mouse.click(surface.x + surface.width / 2, surface.y + surface.height / 2);
   await picture.locator('caption', { hasText: /^At / }).waitFor();
+  await view.settled();
   const shown = () =>
     picture.locator('.reserved-facts tr').evaluateAll((rows) =>
       rows.map((row) => ({
@@ -122,17 +125,13 @@ test('reserved memory is drawn, and its figures at a moment add up', async () =>
   await until(async () => (await picture.locator('caption').innerText()) !== before, 'the cursor has moved');
 
   // A filter adds what fits it.
-  const filter = async (text) => {
-    await view.locator('.filter-input').fill(text);
-    await view.locator('.filter-input').press('Enter');
-  };
-  await filter('size>=1');
+  await view.filter('size>=1');
   await picture.locator('.reserved-facts th', { hasText: 'Fits the filter' }).waitFor();
   const all = Object.fromEntries((await shown()).map(({ name, bytes }) => [name, bytes]));
   assert.equal(all['Fits the filter'], all.Requested);
   assert.match(await picture.locator('.reserved-legend').innerText(), /Requested by what fits the filter/);
   await vscode.screenshot('reserved-filtered');
-  await filter('');
+  await view.filter('');
   await picture.locator('.reserved-facts th', { hasText: 'Fits the filter' }).waitFor({ state: 'detached' });
 });
 
@@ -149,14 +148,16 @@ test('the strip above is as wide as the picture below, and the figures have a pl
     ];
     return strip.every((side, i) => Math.abs(side - surface[i]) <= 1);
   };
+  await view.settled();
   assert.ok(await aligned());
   const { width, height } = vscode.page.viewportSize();
-  await vscode.page.setViewportSize({ width: 900, height });
+  await vscode.resize(900, height);
   await until(async () => {
     const [left, right] = await sides(picture);
     return right - left < 690;
   }, 'the view is narrow');
   await until(aligned, 'they are as wide as each other again');
+  await view.settled();
   assert.ok(await picture.locator('.reserved-facts tr').first().isVisible());
   const [plot, facts] = [
     await picture.locator('.plot-surface').boundingBox(),
@@ -169,7 +170,7 @@ test('the strip above is as wide as the picture below, and the figures have a pl
   assert.ok(facts.y < room.y + room.height - 15, 'the figures begin in view');
   assert.equal(await picture.evaluate((each) => getComputedStyle(each).overflowY), 'auto');
   await vscode.screenshot('reserved-narrow');
-  await vscode.page.setViewportSize({ width, height });
+  await vscode.resize(width, height);
 });
 
 test('the strip of the whole run marks the event as well', async () => {

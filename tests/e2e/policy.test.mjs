@@ -132,6 +132,7 @@ const made = () => {
 const NOTHING = { elements: 0, scripts: 0, ran: null };
 
 async function onlyText(where) {
+  await view.settled();
   assert.deepEqual(await view.frame.evaluate(made), NOTHING, where);
   assert.deepEqual(await vscode.page.evaluate(made), NOTHING, `the workbench, at ${where}`);
   const unseen = await view.frame.evaluate(() => {
@@ -154,18 +155,13 @@ const shows = (selector) =>
 
 test('names are text in the picture, its panel and every pane', async () => {
   await vscode.openFile(FILE);
-  view = await SnapshotView.visible(
-    vscode,
-    (await vscode.page.locator('iframe.webview:visible').count()) - 1,
-  );
+  view = await SnapshotView.visible(vscode);
   await shows('.lanes');
   await onlyText('the lanes');
 
   await view.unfolded();
   const allocation = await view.tallestAtTheMiddle();
-  const rect = await view.rectOf(allocation);
-  const surface = await view.surface();
-  await vscode.page.mouse.move(surface.x + rect.x + rect.width / 2, surface.y + rect.y + rect.height / 2);
+  await view.pointAt(allocation);
   await shows('.tooltip');
   await onlyText('the tooltip');
   await view.click(allocation);
@@ -209,6 +205,7 @@ test('names are text in the picture, its panel and every pane', async () => {
   await pane('Flame graph');
   const boxes = () => view.frame.evaluate(() => window.memlensFlame?.boxes() ?? []);
   await until(async () => (await boxes()).length > 1, 'the flame graph');
+  await view.settled();
   const [box] = (await boxes()).filter(({ node }) => node !== 0);
   const flame = await view.locator('.flame-surface').boundingBox();
   await vscode.page.mouse.click(flame.x + box.x + box.width / 2, flame.y + box.y + box.height / 2);
@@ -263,6 +260,7 @@ test('names are text in every part of a profile, and in the hover of its line', 
   await until(async () => (await boxes()).length > 2, 'the flame graph');
   await onlyText('a profile');
   const place = async () => {
+    await view.settled();
     const box = (await boxes()).find(({ name }) => name.startsWith('<evil-tag>'));
     const flame = await view.locator('.flame-surface').boundingBox();
     return [flame.x + box.x + box.width / 2, flame.y + box.y + box.height / 2];

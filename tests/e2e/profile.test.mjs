@@ -37,12 +37,14 @@ const boxes = () => view.frame.evaluate(() => window.memlensFlame.boxes());
 
 async function drawn() {
   await view.locator('.flame[data-pictures]').waitFor();
-  await boxesStandStill(boxes);
+  await boxesStandStill(view, boxes);
 }
 
 const boxOf = async (name) => (await boxes()).find((box) => box.name === name);
 
-async function click(box, modifier) {
+async function click(name, modifier) {
+  await drawn();
+  const box = await boxOf(name);
   const surface = await view.locator('.flame-surface').boundingBox();
   if (modifier) await vscode.page.keyboard.down(modifier);
   await vscode.page.mouse.click(surface.x + box.x + box.width / 2, surface.y + box.y + box.height / 2);
@@ -67,13 +69,13 @@ test('Ctrl+click on a box opens its line, whose hover has the figure', async () 
   const lines = await vscode.lines(FILE);
   const [line] = lines.filter((each) => each.function === 'Index.add').toSorted((a, b) => b.total - a.total);
   const row = reported.rows.find(({ name }) => name.function === 'Index.add');
-  await click(await boxOf('Index.add'));
+  await click('Index.add');
   await view.locator('.flame-details h3', { hasText: 'Index.add' }).waitFor();
   const inclusive = view.locator(
     'xpath=//*[contains(@class,"flame-details")]//dt[normalize-space()="Inclusive"]/following-sibling::dd[1]',
   );
-  assert.equal(await inclusive.getAttribute('title'), `${row.bytes.toLocaleString('en-US')} bytes`);
-  await click(await boxOf('Index.add'), 'Control');
+  await inclusive.and(view.locator(`[title="${row.bytes.toLocaleString('en-US')} bytes"]`)).waitFor();
+  await click('Index.add', 'Control');
   await vscode.atLine('words.py', line.line);
   const hover = await vscode.hoverText('append', { line: 'postings[word].append', expecting: /In use/ });
   assert.ok(hover.includes(line.total.toLocaleString('en-US')), hover);
@@ -84,8 +86,7 @@ test('Ctrl+click on a box opens its line, whose hover has the figure', async () 
 test('another value is shown everywhere', async () => {
   const counts = await vscode.memlens('flame', FILE, '--value', 'inuse_objects');
   await view.locator('.toolbar select').selectOption({ index: 0 });
-  await drawn();
-  await click(await boxOf('Index.search'));
+  await click('Index.search');
   await view.locator('.flame-details h3', { hasText: 'Index.search' }).waitFor();
   const row = counts.rows.find(({ name }) => name.function === 'Index.search');
   await view.locator('.flame-details', { hasText: row.bytes.toLocaleString('en-US') }).waitFor();
@@ -100,6 +101,7 @@ test('the table, the sizes and SQL say the same; what they filter is filtered in
   await view.pane('Sizes');
   const rows = view.locator('.sizes tbody tr');
   await rows.first().waitFor();
+  await view.settled();
   assert.ok((await rows.count()) > 4);
   await vscode.screenshot('profile-sizes');
   await rows.last().locator('button').click();
@@ -236,7 +238,7 @@ test('the server dying keeps the value, the stretch, the zoom and what was chose
     value: await view.locator('.toolbar select').first().inputValue(),
   });
   const stood = await reported();
-  await vscode.page.waitForTimeout(500); // it is kept a moment after the last change
+  await view.settled(); // so it is kept
 
   const [server] = vscode.processes('-m memlens lsp');
   await view.frame.evaluate(() => {

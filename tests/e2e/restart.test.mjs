@@ -36,11 +36,14 @@ const kill = async () => {
 const made = () =>
   readdirSync(vscode.cache).map((name) => [name, statSync(path.join(vscode.cache, name, 'string_utf8')).ino]);
 
-const standing = async () => ({
-  camera: await view.camera(),
-  number: (await view.fact('Number')).text,
-  axis: await view.axis(),
-});
+const standing = async () => {
+  await view.settled();
+  return {
+    camera: await view.camera(),
+    number: (await view.fact('Number')).text,
+    axis: await view.axis(),
+  };
+};
 
 test('what is asked while the server starts is answered late, and nothing is read again', async () => {
   await view.moved(() => view.press('+'));
@@ -48,7 +51,7 @@ test('what is asked while the server starts is answered late, and nothing is rea
   await view.click(allocation);
   await view.selected(allocation);
   stood = await standing();
-  await vscode.page.waitForTimeout(500); // it is kept a moment after the last change
+  await view.settled(); // so it is kept
   const archives = made();
 
   const server = await kill();

@@ -8,6 +8,7 @@ import { after, before, test } from 'node:test';
 import { venvProgram } from '../../scripts/lib/paths.mjs';
 import { poorContrasts } from './contrast.mjs';
 import { ROOT, openVSCode } from './harness.mjs';
+import { settledIn } from './settled.mjs';
 import { Store, hasFleet } from './store.mjs';
 import { SnapshotView, distance, exactBytes, violationsIn } from './view.mjs';
 
@@ -107,6 +108,8 @@ test('a click on a band shows its stack, and what its stack allocated elsewhere'
   const before = await view.pixel(rect.x + rect.width - 6, rect.y + rect.height / 2);
   await view.click(allocation.allocation);
   await view.selected(allocation.allocation);
+  // the details take some of the picture's width
+  await view.settled();
 
   assert.match((await view.fact('Requested')).text, new RegExp(exactBytes(allocation.size_bytes)));
   const sum = view.locator('.panel .same-stack');
@@ -175,6 +178,7 @@ test('Ctrl+click on a band goes straight to its line of code; its hover has the 
   await vscode.page.locator('.monaco-hover:visible a', { hasText: 'Show these allocations' }).first().click();
   await view.locator('.panel h2', { hasText: `Line ${label.line}` }).waitFor();
   await view.locator('.panel .facts').waitFor();
+  await view.settled();
   const [row] = rows;
   assert.equal((await view.fact('Total allocated')).title, exactBytes(row.total_bytes));
   assert.equal((await view.fact('Live at the peak')).title, exactBytes(row.live_at_peak_bytes));
@@ -250,6 +254,7 @@ test('a folder of ranks is a heat map, and the one that differs is opened from i
   const fleet = await vscode.webview();
   const map = fleet.locator('.fleet-scroll[data-drawn]');
   await map.waitFor();
+  await settledIn(fleet);
   assert.match(
     await fleet.locator('.fleet-summary').innerText(),
     /^401 snapshots · median peak .* · 1 outlier · 1 out of memory · 1 not read$/,
@@ -264,17 +269,24 @@ test('a folder of ranks is a heat map, and the one that differs is opened from i
   // only what is in view is drawn
   await map.press('End');
   await status.filter({ hasText: 'rank400.pickle, damaged: It breaks off at byte 17.' }).waitFor();
+  // it scrolls there, and is drawn in the frame after
+  await settledIn(fleet);
   const [from, to] = (await map.getAttribute('data-drawn')).split('-').map(Number);
   assert.ok(to === 401 && from > 300, `rows ${from} to ${to}`);
   await map.press('Home');
-  const box = await map.boundingBox();
-  await vscode.page.mouse.move(box.x + box.width / 2, box.y + 10);
+  await settledIn(fleet);
+  const firstRow = async (down) => {
+    const box = await map.boundingBox();
+    return [box.x + box.width / 2, box.y + down];
+  };
+  await vscode.page.mouse.move(...(await firstRow(10)));
   const tip = fleet.locator('.tooltip');
   await tip.filter({ hasText: /rank7\.pickle\s*at most .* GiB live at .*ms/ }).waitFor();
   await vscode.screenshot('fleet');
   await fleet.getByLabel('Align by').selectOption('step');
   await fleet.locator('.fleet-axis', { hasText: 'step 4' }).waitFor();
   await fleet.getByLabel('Rows').selectOption('all');
+  await settledIn(fleet);
   const [head, controls] = await Promise.all(
     ['.fleet-head', '.fleet-controls'].map((part) => fleet.locator(part).boundingBox()),
   );
@@ -287,10 +299,10 @@ test('a folder of ranks is a heat map, and the one that differs is opened from i
     assert.ok(looked > 8, `${looked} texts`);
     assert.deepEqual([poor, await violationsIn(fleet)], [[], []], theme);
   }
-  await vscode.page.setViewportSize({ width: 820, height: 700 });
+  await vscode.resize(820, 700);
   await vscode.screenshot('fleet-narrow');
-  await vscode.page.setViewportSize({ width: 1400, height: 900 });
-  await vscode.page.mouse.click(box.x + box.width / 2, box.y + 1);
+  await vscode.resize(1400, 900);
+  await vscode.page.mouse.click(...(await firstRow(1)));
   await vscode.tab('rank7.pickle').waitFor();
   await SnapshotView.visible(vscode);
 });

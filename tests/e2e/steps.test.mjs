@@ -32,6 +32,8 @@ test('the leak of the sample is the first line that grows, and a click opens it'
   const steps = view.locator('.steps-table tbody tr');
   await until(async () => (await steps.count()) === reported.steps.count, 'all steps are listed');
   const first = view.locator('.growth-table tbody tr').first();
+  await first.waitFor();
+  await view.settled();
   assert.match(await first.innerText(), /more after every step/);
   assert.match(await first.innerText(), new RegExp(`train\\.py:${leak.frame.line}`));
   // figures stand below their heads, the rows fill the pane, and what does not fit is scrolled to
@@ -51,6 +53,7 @@ test('the leak of the sample is the first line that grows, and a click opens it'
 
   await steps.nth(2).click();
   await view.locator('.steps-table tbody tr[aria-current]').waitFor();
+  await view.settled();
   assert.equal(await steps.nth(2).getAttribute('aria-current'), 'true');
   const ground = (row) => row.evaluate((one) => getComputedStyle(one).backgroundColor);
   assert.notEqual(await ground(steps.nth(2)), await ground(steps.nth(4)), 'the chosen step is seen');
@@ -78,6 +81,7 @@ test('a click on an annotation puts the cursors around it and shows it; noise is
   assert.ok(camera.x1 - camera.x0 < (whole.x1 - whole.x0) / 2, 'the view is about the step');
   await view.locator('.lanes-noise').click();
   await until(async () => (await items.count()) >= 2, 'the noise is shown, too');
+  await view.settled();
   await items.first().focus();
   const before = await items.first().getAttribute('aria-label');
   await view.press('ArrowRight');

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT, TIMEOUT_MS } from './harness.mjs';
+import { settledIn } from './settled.mjs';
 
 const AXE = readFileSync(path.join(ROOT, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
 
@@ -54,8 +55,14 @@ export class SnapshotView {
     return text.slice('Axis: '.length);
   }
 
-  /** Shows a pane by its tab, or by the menu beside the tabs. */
+  /** Shows a pane by its tab, or by the menu beside the tabs, and waits until all of it is there. */
   async pane(title) {
+    await this.choosePane(title);
+    await this.settled();
+  }
+
+  /** The same without waiting. */
+  async choosePane(title) {
     const tab = this.locator('.dock').getByRole('tab', { name: title, exact: true });
     if (await tab.count()) await tab.click();
     else {
@@ -63,6 +70,14 @@ export class SnapshotView {
       await this.menuItem(title).click();
     }
     await this.locator('.dock [role=tab][aria-selected=true]', { hasText: title }).waitFor();
+  }
+
+  /** Filters the view, and waits until all that it shows is filtered. */
+  async filter(text) {
+    const input = this.locator('.filter-input');
+    await input.fill(text);
+    await input.press('Enter');
+    await this.settled();
   }
 
   /** The titles of all panes. */
@@ -92,6 +107,7 @@ export class SnapshotView {
       for (const [level, kind] of kinds.entries())
         await sheet.locator('select').nth(level).selectOption(kind);
     });
+    await this.settled();
   }
 
   /** Replaces the query that stands in SQL's editor, an example at first, and runs it. */
@@ -163,23 +179,14 @@ export class SnapshotView {
     await this.still();
   }
 
-  /** Waits until the camera has stood still for a while from now on, and the picture is that of where it stands. */
+  /** Waits until the camera stands still, the picture is that of where it stands, and nothing else is on its way. */
   async still() {
-    await this.frame.evaluate(() => {
-      window.stoodStill = { at: '', since: 0 };
-    });
-    await this.frame.waitForFunction(
-      () => {
-        if (document.getElementById('memlens').dataset.state !== 'ready' || !window.memlensTest) return false;
-        const now = JSON.stringify(window.memlensTest.camera());
-        const { stoodStill } = window;
-        if (stoodStill.at !== now) Object.assign(stoodStill, { at: now, since: performance.now() });
-        const busy = document.querySelector('.busy');
-        return performance.now() - stoodStill.since > 250 && (!busy || busy.hidden);
-      },
-      undefined,
-      { polling: 50 },
-    );
+    await this.settled();
+  }
+
+  /** Waits until the view has the answers to all that it asked, and shows them. */
+  async settled() {
+    await settledIn(this.frame);
   }
 
   camera() {
@@ -208,8 +215,16 @@ export class SnapshotView {
 
   /** The colour that the renderer has at a point of the picture, without labels and outlines. */
   async pixel(x, y) {
-    const rgba = await this.frame.evaluate((at) => window.memlensTest.pixel(at.x, at.y), { x, y });
-    return rgba.slice(0, 3);
+    const [colour] = await this.pixels([[x, y]]);
+    return colour;
+  }
+
+  /** The colours that the renderer has at points, all of one moment. */
+  async pixels(points) {
+    return await this.frame.evaluate(
+      (all) => all.map(([x, y]) => Array.from(window.memlensTest.pixel(x, y)).slice(0, 3)),
+      points,
+    );
   }
 
   /** The colour on the screen at a point of the picture. */
@@ -226,6 +241,7 @@ export class SnapshotView {
 
   /** Which allocation's band is the tallest, and then the widest, of those that the camera's middle goes through. */
   async tallestAtTheMiddle() {
+    await this.settled();
     const allocation = await this.#tallestAtTheMiddle();
     assert.ok(allocation !== null, 'an allocation at the middle is high enough for a band of its own');
     return allocation;
@@ -282,6 +298,7 @@ export class SnapshotView {
   }
 
   async #middleOf(allocation) {
+    await this.settled();
     const rect = await this.rectOf(allocation);
     assert.ok(rect, `allocation ${allocation} is a band of the picture`);
     const surface = await this.surface();
@@ -339,16 +356,12 @@ export async function until(condition, what, timeoutMs = TIMEOUT_MS) {
   }
 }
 
-/** Waits until boxes of a flame graph are there and stand where they stood a moment ago. */
-export async function boxesStandStill(boxes) {
-  let before = '';
+/** Waits until boxes of a flame graph are there and stand still. */
+export async function boxesStandStill(view, boxes) {
   await until(async () => {
-    const now = JSON.stringify(await boxes());
-    const same = now === before && now !== '[]';
-    before = now;
-    if (!same) await new Promise((resolve) => setTimeout(resolve, 150));
-    return same;
-  }, 'the boxes stand still');
+    await view.settled();
+    return (await boxes()).length > 0;
+  }, 'there are boxes');
 }
 
 /** What axe-core finds wrong in a webview as it is now, in a line for each element. */

@@ -48,6 +48,7 @@ function walk(question, file, ask) {
     const view = new SnapshotView(vscode, await vscode.webview());
     await view.locator('#memlens[data-state=ready], #memlens[data-model]').first().waitFor();
     await view.locator('.headline-first').first().waitFor();
+    await view.settled();
     let clicks = 0;
     await ask(view, async (locator) => {
       clicks++;
@@ -106,6 +107,7 @@ walk('which step grew, and where?', 'train.pickle', async (view, click) => {
   await click(view.locator('.dock').getByRole('tab', { name: 'Leaks' }));
   const row = view.locator('.growth-table tbody tr').first();
   await row.waitFor();
+  await view.settled();
   const [{ frame, grown_bytes: bytes }] = growth.rows;
   const text = (await row.innerText()).replaceAll('\u00a0', ' ');
   assert.ok(text.includes(`${frame.file}:${frame.line}`), text);
@@ -161,6 +163,7 @@ walk('what changed since yesterday?', 'words-today.pb.gz', async (view, click) =
   const [{ after: now, before: then, difference_bytes: difference }] = rows;
   const row = view.locator('.compare-table tbody tr').first();
   await row.waitFor();
+  await view.settled();
   const text = (await row.innerText()).replaceAll('\u00a0', ' ');
   assert.ok(text.includes(`words.py:${(now ?? then).line}`), text);
   assertBytes(text, difference > 0 ? '+' : '−', Math.abs(difference));
@@ -254,6 +257,7 @@ test('a profile has few controls, and axe-core finds nothing wrong with it', asy
   await view.locator('#memlens[data-model]').waitFor();
   await view.locator('.headline-first').first().waitFor();
   await vscode.page.mouse.move(5, 5);
+  await view.settled();
   const shown = await view.controls();
   assert.ok(shown.length <= MOST_CONTROLS, `${shown.length}: ${shown}`);
   const wrong = {};

@@ -10,6 +10,7 @@ import type {
   ViewState,
 } from '../../extension/shared/messages';
 import type { Problem } from '../../extension/shared/protocol.gen';
+import { commandArrived, exposeUnderWay, finished, started } from './base/under-way';
 import { Acts } from './shell/acts';
 import type { Kept, SavedState } from './shell/state';
 import { unpack } from './unpacking';
@@ -54,6 +55,14 @@ interface Waiting {
 export function connect(): Api {
   const vscode = acquireVsCodeApi<SavedState>();
   const waiting = new Map<number, Waiting>();
+  /** Who waits for an answer, and does so no more. */
+  const take = (id: number): Waiting | undefined => {
+    const request = waiting.get(id);
+    if (request) finished(request);
+    waiting.delete(id);
+    return request;
+  };
+  exposeUnderWay();
   let lastId = 0;
   let kept = vscode.getState()?.kept;
   let handler: ((message: HostMessage) => void) | null = null;
@@ -76,11 +85,10 @@ export function connect(): Api {
   window.addEventListener('message', (event: MessageEvent<ToWebviewMessage>) => {
     const message = event.data;
     if (message.type === 'packed') {
-      const request = waiting.get(message.id);
-      waiting.delete(message.id);
+      // Only then: it may be cancelled meanwhile.
       unpack(message).then(
-        (result) => request?.resolve(result),
-        (error: unknown) => request?.reject(error),
+        (result) => take(message.id)?.resolve(result),
+        (error: unknown) => take(message.id)?.reject(error),
       );
       return;
     }
@@ -88,10 +96,10 @@ export function connect(): Api {
       if (message.type === 'goTo') acts.count = 0;
       else if (isAct(message)) acts.count++;
       handler?.(message);
+      if (message.type === 'command') commandArrived();
       return;
     }
-    const request = waiting.get(message.id);
-    waiting.delete(message.id);
+    const request = take(message.id);
     if (message.ok) request?.resolve(message.result);
     else request?.reject(new RequestError(message.problem));
   });
@@ -102,13 +110,15 @@ export function connect(): Api {
       const id = ++lastId;
       const answer = new Promise<ViewResult<M>>((resolve, reject) => {
         // The host answers a method with that method's result, as messages.ts says; nothing checks it here.
-        waiting.set(id, { resolve, reject });
+        const request = { resolve, reject };
+        waiting.set(id, request);
+        started(request, method);
       });
       post({ type: 'request', id, method, params });
       return {
         answer,
         cancel: () => {
-          if (waiting.delete(id)) post({ type: 'cancelRequest', id });
+          if (take(id)) post({ type: 'cancelRequest', id });
         },
       };
     },

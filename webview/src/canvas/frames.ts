@@ -1,5 +1,7 @@
 // Frames when something changed, and how long the scripting of each took.
 
+import { finished, started } from '../base/under-way';
+
 /** How many frame times are kept. */
 const KEPT = 1024;
 
@@ -12,8 +14,10 @@ export class FrameLoop {
 
   request(): void {
     if (this.scheduled !== 0) return;
+    started(this, 'frame');
     this.scheduled = requestAnimationFrame((now) => {
       this.scheduled = 0;
+      finished(this);
       const start = performance.now();
       this.frame(now);
       this.times.push(performance.now() - start);
@@ -24,5 +28,6 @@ export class FrameLoop {
   stop(): void {
     cancelAnimationFrame(this.scheduled);
     this.scheduled = 0;
+    finished(this);
   }
 }

@@ -6,6 +6,7 @@ import type { FlameName } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
 import { count, t } from '../base/l10n';
 import { isCancelled } from '../base/latest';
+import { finished, started } from '../base/under-way';
 import { css, inkOn, type Rgb } from '../canvas/colour';
 import { element, setText } from '../widgets/dom';
 import type { Theme } from '../canvas/theme';
@@ -99,6 +100,7 @@ export class FlamePlot {
     this.resized.disconnect();
     this.pending?.cancel();
     cancelAnimationFrame(this.frame);
+    finished(this);
   }
 
   get plot(): Plot {
@@ -236,8 +238,11 @@ export class FlamePlot {
   }
 
   redraw(): void {
-    this.frame ||= requestAnimationFrame((now) => {
+    if (this.frame !== 0) return;
+    started(this, 'frame');
+    this.frame = requestAnimationFrame((now) => {
       this.frame = 0;
+      finished(this);
       this.step(now);
       this.draw();
     });

@@ -4,6 +4,7 @@ import { t } from '../base/l10n';
 import { signal } from '@preact/signals';
 import { render, type VNode } from 'preact';
 import type { PaneId } from '../../../extension/shared/messages';
+import { finished, started } from '../base/under-way';
 import { EVERYTHING, type Change, type ViewContext } from './context';
 import type { Pane, PaneTab, Revealed } from './pane';
 import { element, iconButton, setLabel } from '../widgets/dom';
@@ -156,8 +157,10 @@ export class Dock {
       this.take(tab, state, made);
       return;
     }
+    started(tab, 'pane');
     made.then(
       (pane) => {
+        finished(tab);
         if (this.disposed) {
           pane.dispose?.();
           return;
@@ -168,6 +171,7 @@ export class Dock {
         state.toReveal = null;
       },
       (error: unknown) => {
+        finished(tab);
         state.begun = false; // to be tried again when it is shown again
         this.events.failed(error);
       },

@@ -30,7 +30,7 @@ import { fittedHeight } from './scene/height';
 import { hitTest, visibleBox, type Hit } from './scene/hit';
 import { paintBands, type Highlight, type Palette } from './scene/paint';
 import { deviceExtent, type Axis } from '../shell/state';
-import { element, setLabel } from '../widgets/dom';
+import { debounce, element, setLabel } from '../widgets/dom';
 import type { Theme } from '../canvas/theme';
 
 export interface PlotEvents {
@@ -104,7 +104,9 @@ export class Plot {
   private view: Camera = { x0: 0, x1: 1, y0: 0, y1: 1 };
   private glide: { from: Camera; to: Camera; start: number | null } | null = null;
   private lastMove = 0;
-  private restTimer: ReturnType<typeof setTimeout> | undefined;
+  private readonly rested = debounce(REST_MS + 10, () => {
+    this.redraw();
+  });
   private stale = true;
   private reported = false;
 
@@ -431,7 +433,7 @@ export class Plot {
 
   dispose(): void {
     this.frames.stop();
-    clearTimeout(this.restTimer);
+    this.rested.cancel();
     this.feed.reset();
     this.resized.disconnect();
     this.renderer.dispose();
@@ -531,10 +533,7 @@ export class Plot {
     this.stale = true;
     this.reported = false;
     this.lastMove = performance.now();
-    clearTimeout(this.restTimer);
-    this.restTimer = setTimeout(() => {
-      this.redraw();
-    }, REST_MS + 10);
+    this.rested();
     this.frames.request();
   }
 

@@ -668,7 +668,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     const y1 = deviceExtent(device, this.axis).top;
     this.filter = filter;
     this.device = device;
-    this.root.dataset['state'] = 'loading';
+    this.root.dataset['state'] = this.arrangement.shown ? 'ready' : 'loading';
     this.plot.show(device, this.axis, { x0, x1, y0: 0, y1 });
     hover.reset();
     data.turnTo(device.device);

@@ -1,6 +1,7 @@
 // Small helpers to build elements. Text only ever becomes text nodes, and what can't be seen in it is made visible.
 
 import { shorten, visible } from '../base/text';
+import { finished, started } from '../base/under-way';
 
 type Child = Node | string | null | undefined | false;
 
@@ -138,10 +139,12 @@ export function debounce(
   const later = (): void => {
     clearTimeout(timer);
     timer = setTimeout(later.flush, wait);
+    started(later, 'put off');
   };
   later.cancel = (): void => {
     clearTimeout(timer);
     timer = undefined;
+    finished(later);
   };
   later.flush = (): void => {
     if (timer === undefined) return;
