@@ -155,7 +155,7 @@ export class Hover {
 
   /** The column shows one real moment; its time is known to about a pixel from the axis. */
   private momentText(moment: number): string {
-    if (this.context.device().events === 0) return t('when the snapshot was made');
+    if (this.context.device().events === 0) return t('when the snapshot was taken');
     const event = t('event {0}', count(moment));
     if (this.context.axis() === 'event' || !this.at) return event;
     return `${time(this.context.plot.dataAt(this.at.x, 0).x)} · ${event}`;

@@ -128,8 +128,6 @@ export class Plot {
   private marks: readonly PickedMoment[] = [];
   private flags: readonly Flag[] = [];
   private backdrop: Backdrop = NO_BACKDROP;
-  /** The column of the picture whose figures stand beside the names of areas. */
-  private figures: number | null = null;
   /** Not on the screen: the camera still moves, for the pictures that follow it. */
   private hidden = false;
   private box: { x0: number; y0: number; x1: number; y1: number } | null = null;
@@ -332,12 +330,6 @@ export class Plot {
   /** What the picture is measured against. */
   setBackdrop(backdrop: Backdrop): void {
     this.backdrop = backdrop;
-    this.frames.request();
-  }
-
-  /** The names of areas have the figures of a column of the picture. */
-  setFigures(column: number): void {
-    this.figures = column;
     this.frames.request();
   }
 
@@ -595,7 +587,6 @@ export class Plot {
       highlight: this.shownHighlight,
       picture: this.geometry,
       stacked: this.kind.fitsHeight,
-      figures: this.figures,
       labels: this.labels,
       selectedRects: this.selectedRects,
       selectedLife: this.selected?.life ?? null,

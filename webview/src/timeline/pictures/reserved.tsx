@@ -370,7 +370,7 @@ class ReservedPicture implements Picture, Movable {
       {
         ...{ camera, plot, scale: this.pixelRatio, gutter: GUTTER, device, axis, theme, cursor, box },
         ...{ palette: context.palette, highlight: context.highlight, picture: null, labels: [] },
-        ...{ stacked: false, figures: null, selectedRects: [], selectedLife: null },
+        ...{ stacked: false, selectedRects: [], selectedLife: null },
         ...{ flags: context.flags.of(device.device, axis), backdrop: NO_BACKDROP },
         marks: context.cursors.marks(axis, bounds.x0),
       },
