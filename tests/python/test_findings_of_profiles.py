@@ -121,8 +121,8 @@ def test_growth(made: Make, grows: bool) -> None:
         ("rest", USER, {"peak_bytes": 10 * MIB}),
     ]
     snapshot = made("peak_bytes", *rows, times=flow(changes))
-    grown = "to 50 MiB at the peak: 10 MiB after 20% of it, 40 MiB after 80%."
-    expected = f"app.cpp:1 (grows) grows throughout the run, {grown}"
+    grown = ": 10 MiB after 20% of it, 40 MiB after 80%; at the peak it has 50 MiB."
+    expected = f"app.cpp:1 (grows) grows throughout the run{grown}"
     assert text_of(snapshot, "growth") == [expected] * grows
 
 

@@ -247,12 +247,18 @@ const HEADLINE: HeadlineAnswer = {
   warnings: [{ code: 'ring_buffer', message: 'Recording started mid-run.', device: 0 }],
 };
 
+const FINDINGS = [finding('Most memory'), finding('Grows')];
+
 /** A server that knows only the summary; `fail` makes it answer with an error. */
-function server(fail = false): Pick<Api, 'request'> & { asked: string[] } {
+function server(
+  fail = false,
+  headline = HEADLINE,
+  findings = FINDINGS,
+): Pick<Api, 'request'> & { asked: string[] } {
   const asked: string[] = [];
   const answers: Partial<Record<ViewMethod, HeadlineAnswer | FindingsAnswer>> = {
-    'memlens/headline': HEADLINE,
-    'memlens/findings': { findings: [finding('Most memory'), finding('Grows')] },
+    'memlens/headline': headline,
+    'memlens/findings': { findings },
   };
   return {
     asked,
@@ -337,6 +343,23 @@ test('the summary links lines and evidence, copies as text, and counts the warni
   one(host, '.headline-all').click();
   await drawn();
   assert.equal(texts(host, '.headline-list:not([hidden]) li').length, 2);
+});
+
+test('the finding that a headline ends with stands below it, with its evidence', async () => {
+  const host = root();
+  const grows = { ...finding('Grows'), text: 'model.py:39 holds 2 GiB' };
+  const headline = { ...HEADLINE, sentences: [...HEADLINE.sentences, grows.sentence] };
+  const summary = new Summary(server(false, headline, [finding('Most memory'), grows]), [], never);
+  const actions = { open: never, showObjects: null, show: never, copy: never };
+  render(<Headline summary={summary} actions={actions} />, host);
+  summary.turnTo(0);
+  summary.find();
+  await drawn();
+  assert.equal(one(host, '.headline-text').textContent.trim(), 'Peak 4 GiB. Held by model.py:39');
+  assert.match(
+    one(host, '.headline-finding').textContent,
+    /^Grows: model\.py:39 holds 2 GiB \(inferred\) Show/,
+  );
 });
 
 test('a summary that fails says so, and leaves the warnings of the file', async () => {

@@ -48,7 +48,8 @@ import { stepsPane } from '../../webview/src/timeline/panes/steps';
 import { element } from '../../webview/src/widgets/dom';
 import { Legend } from '../../webview/src/widgets/legend';
 import { openMenu } from '../../webview/src/widgets/menu';
-import { Tooltip } from '../../webview/src/widgets/tooltip';
+import { HoverCard } from '../../webview/src/widgets/hover-card';
+import { TooltipCard } from '../../webview/src/widgets/tooltip';
 
 afterEach(() => {
   document.body.replaceChildren();
@@ -296,7 +297,7 @@ test('details of a device, of an allocation, of a line, and why there are none',
 });
 
 test('the tooltip of the picture', () => {
-  const tooltip = new Tooltip();
+  const tooltip = new HoverCard(TooltipCard);
   document.body.append(tooltip.root);
   const column = { at: 'τ', traced: true, totalBytes: GIB, live: 3, passed: 2 };
   const area = { name: 'Α', detail: 'Β', colour: [1, 2, 3] as const, bytes: 4, count: 2 };
@@ -309,7 +310,7 @@ test('the tooltip of the picture', () => {
     { ...empty, merged },
     { ...empty, merged, area },
   ]) {
-    tooltip.show(model, 0, 0, { width: 900, height: 600 });
+    tooltip.show(model, { x: 0, y: 0 }, { width: 900, height: 600 });
     assertTranslated(tooltip.root, 'the tooltip');
   }
 });

@@ -149,7 +149,7 @@ export function deviceFigures(device: DeviceInfo): string[] {
   const live = bytes(device.live_at_end_bytes);
   const allocations = plural(device.allocations, '{0} allocation', '{0} allocations');
   if (device.events === 0)
-    return [t('{0} live when the snapshot was made', live), allocations, t('no trace')];
+    return [t('{0} live when the snapshot was taken', live), allocations, t('no trace')];
   return [
     t('Peak {0}', peakText(device)),
     t('{0} live at the end', live),

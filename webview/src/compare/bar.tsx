@@ -114,7 +114,7 @@ function openingText(name: string, { stage, fraction }: OtherSnapshot & { is: 'o
 function orderWords(by: OrderedBy): string {
   switch (by) {
     case 'recorded':
-      return t('The earlier recording counts as “before”');
+      return t('The snapshot recorded earlier counts as “before”');
     case 'modified':
       return t('The earlier file counts as “before”');
     case 'name':

@@ -4,7 +4,8 @@ import type { FlameName } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
 import type { BoxFacts } from './boxes';
 import type { FlamePlot } from './plot';
-import { FlameTip, type TipFigures } from './tip';
+import { HoverCard } from '../widgets/hover-card';
+import { FlameCard, type TipFigures } from './tip';
 import type { Places } from './words';
 
 const NAME_AFTER_MS = 120;
@@ -16,7 +17,7 @@ export type Hovered = Pick<
 >;
 
 export class FlameHover {
-  private readonly tip: FlameTip;
+  private readonly tip = new HoverCard(FlameCard);
   private naming: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -24,9 +25,8 @@ export class FlameHover {
     private readonly ask: (node: number) => Pending<{ readonly node: { readonly name: FlameName } }>,
     /** What a box has, in figures; `total` is the whole on the axis of values. */
     private readonly figures: (facts: BoxFacts, total: number) => TipFigures,
-    places: Places,
+    private readonly places: Places,
   ) {
-    this.tip = new FlameTip(places);
     plot.surface.append(this.tip.root);
   }
 
@@ -47,8 +47,8 @@ export class FlameHover {
     }
     const show = (name: FlameName | undefined): void => {
       const { clientWidth: width, clientHeight: height } = this.plot.surface;
-      const figures = this.figures(facts, g.total);
-      this.tip.show(facts, name, figures, this.plot.colourOf(box), { x, y, width, height });
+      const [figures, colour] = [this.figures(facts, g.total), this.plot.colourOf(box)];
+      this.tip.show({ facts, name, figures, colour, places: this.places }, { x, y }, { width, height });
     };
     const name = this.plot.names.get(facts.name);
     show(name);

@@ -1,11 +1,9 @@
 // What is under the pointer in a flame graph.
 
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import type { FlameName } from '../../../extension/shared/protocol.gen';
 import { plural, t } from '../base/l10n';
 import { shorten } from '../base/text';
-import { showBeside } from '../widgets/beside';
-import { element } from '../widgets/dom';
 import type { BoxFacts } from './boxes';
 import { kindOf, nameText, type Places } from './words';
 
@@ -15,7 +13,7 @@ export interface TipFigures {
   readonly small: string;
 }
 
-interface TipProps {
+export interface FlameCardProps {
   readonly facts: BoxFacts;
   readonly name: FlameName | undefined;
   readonly figures: TipFigures;
@@ -23,31 +21,7 @@ interface TipProps {
   readonly places: Places;
 }
 
-export class FlameTip {
-  readonly root = element('div', { class: 'tooltip', role: 'tooltip', hidden: true });
-
-  constructor(private readonly places: Places) {}
-
-  show(
-    facts: BoxFacts,
-    name: FlameName | undefined,
-    figures: TipFigures,
-    colour: string,
-    at: { x: number; y: number; width: number; height: number },
-  ): void {
-    render(
-      <Tip facts={facts} name={name} figures={figures} colour={colour} places={this.places} />,
-      this.root,
-    );
-    showBeside(this.root, at, at);
-  }
-
-  hide(): void {
-    this.root.hidden = true;
-  }
-}
-
-function Tip({ facts, name, figures, colour, places }: TipProps): VNode {
+export function FlameCard({ facts, name, figures, colour, places }: FlameCardProps): VNode {
   const where = name ? [kindOf(name), places.of(name)].filter(Boolean).join(' · ') : '';
   return (
     <>

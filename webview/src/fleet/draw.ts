@@ -1,5 +1,6 @@
 // Draws the rows of a fleet's heat map that are in view.
 
+import { sharp } from '../canvas/sharp';
 import { css, mix, type Rgb } from '../canvas/colour';
 import type { Theme } from '../canvas/theme';
 import { labelsWidth, LEAST_NAMED, LEVELS, level, type Heat } from './layout';
@@ -35,16 +36,9 @@ export class Drawing {
   constructor(private readonly canvas: HTMLCanvasElement) {}
 
   draw(scene: Scene, theme: Theme): void {
-    const context = this.canvas.getContext('2d');
-    if (!context) return;
     const { heat, order, from, to, each, top, width, height } = scene;
-    const scale = window.devicePixelRatio || 1;
-    const [wide, high] = [Math.round(width * scale), Math.round(height * scale)];
-    if (this.canvas.width !== wide || this.canvas.height !== high) {
-      this.canvas.width = wide;
-      this.canvas.height = high;
-    }
-    context.setTransform(scale, 0, 0, scale, 0, 0);
+    const context = sharp(this.canvas, { width, height });
+    if (!context) return;
     context.fillStyle = css(theme.background);
     context.fillRect(0, 0, width, height);
     if (to <= from) return;

@@ -10,6 +10,7 @@ import { css } from '../canvas/colour';
 import { bytesOf } from '../base/base64';
 import { element, replace } from '../widgets/dom';
 import { Dropdown } from '../widgets/choice';
+import { HoverCard } from '../widgets/hover-card';
 import { Island } from '../widgets/island';
 import { bytes } from '../base/format';
 import { t } from '../base/l10n';
@@ -54,7 +55,7 @@ export class FleetView {
       ),
     },
   });
-  private readonly tip = element('div', { class: 'tooltip', role: 'tooltip', hidden: true });
+  private readonly tip = new HoverCard(FleetCard);
   private readonly said = signal('');
   private readonly labels = signal(0);
   private readonly drawing = new Drawing(this.canvas);
@@ -113,7 +114,7 @@ export class FleetView {
       </div>
       <div class="fleet-body">
         <Island class="fleet-island" of={this.scroll} />
-        <Island class="fleet-island" of={this.tip} />
+        <Island class="fleet-island" of={this.tip.root} />
       </div>
       <div class="fleet-axis" aria-hidden="true" style={{ paddingInlineStart: `${this.labels.value}px` }}>
         {this.heat.value && axisTexts(this.heat.value).map((text, at) => <span key={at}>{text}</span>)}
@@ -143,7 +144,6 @@ export class FleetView {
   dispose(): void {
     this.stop.abort();
     this.frames.stop();
-    render(null, this.tip);
     render(null, this.root);
   }
 
@@ -168,7 +168,7 @@ export class FleetView {
       this.hover(event);
     });
     this.scroll.addEventListener('pointerleave', () => {
-      this.tip.hidden = true;
+      this.tip.hide();
     });
     this.scroll.addEventListener('click', (event) => {
       const place = this.placeAt(event);
@@ -179,7 +179,7 @@ export class FleetView {
     this.scroll.addEventListener('keydown', (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || !this.key(event.key)) return;
       event.preventDefault();
-      this.tip.hidden = true;
+      this.tip.hide();
     });
   }
 
@@ -205,7 +205,7 @@ export class FleetView {
     const heat = this.heat.value;
     if (!heat) return;
     this.order = ordered(heat, this.state.value.order);
-    this.tip.hidden = true; // something else is under the pointer now
+    this.tip.hide(); // something else is under the pointer now
     this.labels.value = labelsWidth(this.each);
     const { clientHeight: height } = this.scroll;
     this.canvas.style.height = `${height}px`;
@@ -240,33 +240,14 @@ export class FleetView {
     const found = this.placeAt(event);
     const heat = this.heat.value;
     const row = found && heat?.map.rows[found.row];
-    this.tip.hidden = !row;
-    if (!found || !heat || !row) return;
-    const cell = row.status === 'ok' && found.column >= 0 ? [cellWords(heat, found.row, found.column)] : [];
-    render(
-      <>
-        <div class="tooltip-head">
-          <strong>
-            <bdi>{visible(row.name)}</bdi>
-          </strong>
-        </div>
-        {cell.map((text, i) => (
-          <div key={i}>{text}</div>
-        ))}
-        {rowWords(row).map((text, i) => (
-          <div key={i} class="muted">
-            <bdi>{visible(text)}</bdi>
-          </div>
-        ))}
-      </>,
-      this.tip,
-    );
+    if (!found || !heat || !row) {
+      this.tip.hide();
+      return;
+    }
     const box = this.scroll.getBoundingClientRect();
-    const { offsetWidth: width, offsetHeight: height } = this.tip;
-    const x = Math.min(event.clientX - box.left + 16, box.width - width - 4);
-    const below = event.clientY - box.top + 16;
-    const y = below + height > box.height ? below - height - 28 : below;
-    this.tip.style.transform = `translate(${Math.max(x, 4)}px, ${Math.max(y, 4)}px)`;
+    const at = { x: event.clientX - box.left, y: event.clientY - box.top };
+    const cell = row.status === 'ok' && found.column >= 0 ? cellWords(heat, found.row, found.column) : null;
+    this.tip.show({ name: row.name, cell, words: rowWords(row) }, at, box);
   }
 
   private key(key: string): boolean {
@@ -430,5 +411,30 @@ function Labelled<T extends string>({
         change={change}
       />
     </label>
+  );
+}
+
+interface FleetCardProps {
+  readonly name: string;
+  /** What the moment under the pointer is; null beside them. */
+  readonly cell: string | null;
+  readonly words: readonly string[];
+}
+
+function FleetCard({ name, cell, words }: FleetCardProps): VNode {
+  return (
+    <>
+      <div class="tooltip-head">
+        <strong>
+          <bdi>{visible(name)}</bdi>
+        </strong>
+      </div>
+      {cell !== null && <div>{cell}</div>}
+      {words.map((text, i) => (
+        <div key={i} class="muted">
+          <bdi>{visible(text)}</bdi>
+        </div>
+      ))}
+    </>
   );
 }

@@ -1,5 +1,6 @@
 // The curves of a profile over time as they are drawn.
 
+import { sharp } from '../canvas/sharp';
 import type { ProfileTimesAnswer } from '../../../extension/shared/protocol.gen';
 import { bytesOf } from '../base/base64';
 import { css, type Rgb } from '../canvas/colour';
@@ -81,13 +82,9 @@ export class TimesPicture {
   draw(times: Times, theme: Theme, marks: Marks): void {
     const { edges } = times;
     const { clientWidth: width, clientHeight: height } = this.canvas;
-    const ratio = window.devicePixelRatio || 1;
-    this.canvas.width = Math.max(Math.round(width * ratio), 1);
-    this.canvas.height = Math.round(height * ratio);
-    const context = this.canvas.getContext('2d');
+    const context = sharp(this.canvas, { width, height });
     const [first, last] = [edges[0], edges.at(-1)];
-    if (!context || width === 0 || first === undefined || last === undefined) return;
-    context.scale(ratio, ratio);
+    if (!context || first === undefined || last === undefined) return;
     const span = Math.max(last - first, 1);
     const bottom = height - AXIS_PX;
     const top = this.top(times);

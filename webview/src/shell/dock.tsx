@@ -2,12 +2,13 @@
 
 import { t } from '../base/l10n';
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import { createRef, render, type VNode } from 'preact';
 import type { PaneId } from '../../../extension/shared/messages';
 import { finished, started } from '../base/under-way';
 import { EVERYTHING, type Change, type ViewContext } from './context';
 import type { Pane, PaneTab, Revealed } from './pane';
-import { element, iconButton, setLabel } from '../widgets/dom';
+import { element, setLabel } from '../widgets/dom';
+import { IconButton } from '../widgets/icon-button';
 import { oneStop } from './bar';
 import { openMenuAt } from '../widgets/menu';
 import { ScopeBar } from './scope';
@@ -24,8 +25,9 @@ export class Dock {
   readonly root: HTMLElement;
   /** Lets the user choose the set of allocations; null for a model that has no single allocations. */
   private readonly scope: ScopeBar | null;
-  private readonly tall: HTMLButtonElement;
-  private readonly bars = element('div', { class: 'dock-bar' });
+  private readonly tall = signal(false);
+  /** The panes' rows of controls. */
+  private readonly bars = createRef<HTMLDivElement>();
   private readonly current = signal<PaneTab | null>(null);
   /** What is known of each pane, by its tab. */
   private readonly states = new Map<PaneTab, PaneState>();
@@ -42,50 +44,9 @@ export class Dock {
     for (const tab of panes)
       this.states.set(tab, { pane: null, begun: false, news: new Set(EVERYTHING), toReveal: null });
     this.scope = context && new ScopeBar(context.cursors, () => context.setName);
-    this.tall = iconButton(
-      'up',
-      t('Maximize Panel'),
-      () => {
-        events.toggleTall();
-      },
-      'Shift+T',
-    );
-    const tabs = element('div', { class: 'tabs' });
-    this.root = element(
-      'section',
-      { class: 'dock', attributes: { 'aria-label': t('Panel') } },
-      element(
-        'header',
-        {},
-        tabs,
-        ...(this.scope ? [this.scope.root] : []),
-        this.bars,
-        element(
-          'div',
-          { class: 'toolbar-group dock-buttons' },
-          this.tall,
-          iconButton(
-            'close',
-            t('Close Panel'),
-            () => {
-              this.show(null);
-            },
-            't',
-          ),
-        ),
-      ),
-    );
-    render(
-      <Tabs
-        panes={this.panes}
-        primary={primary}
-        current={this.current}
-        pick={(id) => {
-          this.show(id);
-        }}
-      />,
-      tabs,
-    );
+    this.root = element('section', { class: 'dock', attributes: { 'aria-label': t('Panel') } });
+    const Head = (): VNode => this.head(primary);
+    render(<Head />, this.root);
     this.root.addEventListener('keydown', (event) => {
       if (!event.defaultPrevented && this.shownPane?.key?.(event)) {
         event.preventDefault();
@@ -108,7 +69,7 @@ export class Dock {
     if (tab) {
       this.begin(tab);
       if (this.shownPane) this.setHidden(this.shownPane, false);
-      if (this.scope) this.scope.root.hidden = !tab.usesSet;
+      if (this.scope) this.scope.hidden.value = !tab.usesSet;
     }
     this.events.shown(tab?.id ?? null);
     // Updated when it has its size.
@@ -135,12 +96,50 @@ export class Dock {
   }
 
   setTall(tall: boolean): void {
-    this.tall.setAttribute('aria-pressed', String(tall));
+    this.tall.value = tall;
   }
 
   dispose(): void {
     this.disposed = true;
     for (const { pane } of this.states.values()) pane?.dispose?.();
+  }
+
+  private head(primary: number): VNode {
+    const Scope = this.scope?.View;
+    const { panes, current, events } = this;
+    return (
+      <header>
+        <div class="tabs">
+          <Tabs
+            {...{ panes, primary, current }}
+            pick={(id) => {
+              this.show(id);
+            }}
+          />
+        </div>
+        {Scope && <Scope />}
+        <div class="dock-bar" ref={this.bars} />
+        <div class="toolbar-group dock-buttons">
+          <IconButton
+            icon="up"
+            label={t('Maximize Panel')}
+            keys="Shift+T"
+            pressed={this.tall.value}
+            press={() => {
+              events.toggleTall();
+            }}
+          />
+          <IconButton
+            icon="close"
+            label={t('Close Panel')}
+            keys="t"
+            press={() => {
+              this.show(null);
+            }}
+          />
+        </div>
+      </header>
+    );
   }
 
   private get shownPane(): Pane | null {
@@ -187,7 +186,7 @@ export class Dock {
     this.setHidden(pane, this.current.value !== tab);
     this.root.append(pane.root);
     if (!pane.bar) return;
-    this.bars.append(pane.bar);
+    this.bars.current?.append(pane.bar);
     oneStop(pane.bar);
   }
 

@@ -45,10 +45,19 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
       actions.copy(text);
     });
   };
-  // The headline may be about the most important one, or end with it.
-  const next = findings.find(
-    ({ rule, text }) => rule !== headline?.rule && !(headline?.text ?? '').includes(text),
-  );
+  // The headline may be about the most important one; one that it ends with stands below it.
+  const sentences = headline?.sentences ?? [];
+  const last =
+    sentences.length > 1
+      ? sentences
+          .at(-1)
+          ?.map(({ text }) => text)
+          .join('')
+      : undefined;
+  const ending = headline?.rule === 'heap' ? undefined : findings.find(({ text }) => text === last);
+  const next =
+    ending ??
+    findings.find(({ rule, text }) => rule !== headline?.rule && !(headline?.text ?? '').includes(text));
   const all = findings.length > 1 && (
     <button
       type="button"
@@ -74,7 +83,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
     >
       <div class="headline-row">
         <p class="headline-text" role="status">
-          {(headline?.sentences ?? []).map((sentence, index) => (
+          {sentences.slice(0, ending ? -1 : undefined).map((sentence, index) => (
             <span key={index} class={index === 0 ? 'headline-first' : ''}>
               <Sentence parts={sentence} actions={actions} />{' '}
             </span>

@@ -1,11 +1,10 @@
 // Which allocations the panes are about: at the peak, at the cursor, or between two cursors.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import { t } from '../base/l10n';
 import { visible } from '../base/text';
 import type { Cursors, Scope, SetKind } from '../timeline/cursors';
-import { element } from '../widgets/dom';
 
 const KINDS: readonly { readonly value: SetKind; readonly text: string }[] = [
   { value: 'live', text: t('Live at any moment') },
@@ -31,7 +30,8 @@ interface Chosen {
 
 /** Says which it is, and has a button for each other one that there is. */
 export class ScopeBar {
-  readonly root = element('div', { class: 'scope' });
+  /** Whether the pane that is shown is about another set. */
+  readonly hidden = signal(false);
   private readonly chosen = signal<Chosen | null>(null);
 
   constructor(
@@ -39,9 +39,14 @@ export class ScopeBar {
     /** The set in words. */
     private readonly name: () => string,
   ) {
-    render(<Bar chosen={this.chosen} cursors={cursors} />, this.root);
     this.update();
   }
+
+  readonly View = (): VNode => (
+    <div class="scope" hidden={this.hidden.value}>
+      <Bar chosen={this.chosen} cursors={this.cursors} />
+    </div>
+  );
 
   update(): void {
     const { scope, kind, first, second } = this.cursors;

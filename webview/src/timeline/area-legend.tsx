@@ -77,11 +77,15 @@ export class AreaLegend {
     if (areas !== this.areas) this.figures.value = { ...this.figures.value, bytes: [] };
     this.areas = areas;
     const colours = areaColours(grouped, palette);
+    const names = areas.map((area) => areaName(area, by.by));
     const chips = areas.map((known, area): Chip => {
       const colour = colours[area] ?? palette.none;
       const pattern = palette.patterns ? swatchPattern(patternOf(area), inkOn(colour)) : 'none';
+      // areas of one name, those without a stack for instance, differ in their details
+      const [name = '', detail] = [names[area], known.detail];
+      const alike = names.filter((each) => each === name).length > 1 && detail !== '';
       return {
-        ...{ key: known.key, name: areaName(known, by.by), detail: known.detail, area },
+        ...{ key: known.key, name: alike ? `${name} (${detail})` : name, detail: alike ? '' : detail, area },
         background: pattern === 'none' ? css(colour) : `${pattern} ${css(colour)}`,
       };
     });
@@ -142,7 +146,7 @@ function Legend({ shown: { value: shown }, figures: { value: figures }, events }
             }}
           >
             <span class="swatch" style={{ background: chip.background }} />
-            <bdi>{shortName(chip.name, 28)}</bdi>
+            <bdi>{shortName(chip.name, 40)}</bdi>
             <span class="area-legend-bytes">{sizeText(figures.bytes[chip.area])}</span>
           </button>
         ))}

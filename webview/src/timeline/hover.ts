@@ -14,13 +14,14 @@ import { debounce } from '../widgets/dom';
 import { time } from '../base/format';
 import { count, t } from '../base/l10n';
 import { Latest } from '../base/latest';
-import type { Tooltip, TooltipModel } from '../widgets/tooltip';
+import type { HoverCard } from '../widgets/hover-card';
+import type { TooltipModel } from '../widgets/tooltip';
 
 export interface HoverContext {
   readonly api: Api;
   readonly plot: Plot;
   readonly names: Names;
-  readonly tooltip: Tooltip;
+  readonly tooltip: HoverCard<TooltipModel>;
   device(): DeviceInfo;
   axis(): Axis;
   palette(): Palette;
@@ -80,10 +81,9 @@ export class Hover {
     }
     const { left, top } = offset(plot.surface, tooltip.root);
     const parent = tooltip.root.offsetParent ?? document.documentElement;
-    tooltip.show(this.model(found.g, found.hit), this.at.x + left, this.at.y + top, {
-      width: parent.clientWidth,
-      height: parent.clientHeight,
-    });
+    const at = { x: this.at.x + left, y: this.at.y + top };
+    const room = { width: parent.clientWidth, height: parent.clientHeight };
+    tooltip.show(this.model(found.g, found.hit), at, room);
   }
 
   /** The picture moves: what is under the pointer changes too fast to be read, and is shown when it rests. */
@@ -155,7 +155,7 @@ export class Hover {
 
   /** The column shows one real moment; its time is known to about a pixel from the axis. */
   private momentText(moment: number): string {
-    if (this.context.device().events === 0) return t('when the snapshot was made');
+    if (this.context.device().events === 0) return t('when the snapshot was taken');
     const event = t('event {0}', count(moment));
     if (this.context.axis() === 'event' || !this.at) return event;
     return `${time(this.context.plot.dataAt(this.at.x, 0).x)} · ${event}`;

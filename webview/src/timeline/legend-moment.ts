@@ -1,4 +1,4 @@
-// The moment that a legend, and the names in the picture, give figures of.
+// The moment that a legend gives figures of.
 
 import type { Geometry } from '../../../extension/shared/geometry';
 import type { DeviceInfo, MomentAnswer } from '../../../extension/shared/protocol.gen';

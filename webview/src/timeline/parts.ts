@@ -47,7 +47,8 @@ import { allocationTerms } from '../shell/filter-terms';
 import { Help, timelineKeys } from '../shell/help';
 import { Minimap } from '../widgets/minimap';
 import { Panel } from './panel';
-import { Tooltip } from '../widgets/tooltip';
+import { HoverCard } from '../widgets/hover-card';
+import { TooltipCard } from '../widgets/tooltip';
 
 /** What the parts ask of the view, and report to it. */
 export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
@@ -113,7 +114,7 @@ export function makeParts(
   owner: PartsOwner,
 ): Parts {
   const names = new Names();
-  const tooltip = new Tooltip();
+  const tooltip = new HoverCard(TooltipCard);
   const help = new Help(timelineKeys());
   // Set by tests and the bench; the host does not.
   const { prefer } = root.dataset;

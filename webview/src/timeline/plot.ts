@@ -5,6 +5,7 @@ import type { Geometry } from '../../../extension/shared/geometry';
 import type { DeviceInfo, GroupedBy } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
 import type { Flag } from './flags';
+import { PlotArea } from './plot-area';
 import { NO_BACKDROP, type Backdrop } from './scene/backdrop';
 import { RendererHost, type Preference } from './render/create';
 import { FrameLoop } from '../canvas/frames';
@@ -67,37 +68,23 @@ const STACKED: PlotKind = {
   fitsHeight: true,
 };
 
-const GUTTER = { left: 78, bottom: 22 };
 const REST_MS = 120;
 const GLIDE_MS = 170;
 /** A height that is off by no more needs no other. */
 const ROUGHLY = 0.01;
 
 export class Plot {
-  readonly root: HTMLElement;
-  /** Takes the focus and the pointer; the picture's canvas lies in it. */
-  readonly surface: HTMLElement;
   readonly frames = new FrameLoop((now) => {
     this.frame(now);
   });
   /** Pictures drawn since the view was opened. */
   pictures = 0;
 
-  private readonly overlay = element('canvas', {
-    class: 'plot-overlay',
-    attributes: { 'aria-hidden': 'true' },
-  });
+  private readonly area: PlotArea;
   private readonly renderer: RendererHost;
   private readonly feed: Feed;
   private readonly reducedMotion = matchMedia('(prefers-reduced-motion: reduce)');
 
-  private readonly resized = new ResizeObserver(() => {
-    this.measure();
-  });
-
-  private size: PlotSize = { width: 0, height: 0 };
-  private scale = 1;
-  private gutter = GUTTER;
   private device: DeviceInfo | null = null;
   private axis: Axis = 'event';
   private extent: Extent = { x0: 0, x1: 1, top: 1, minWidth: 1, minHeight: 1 };
@@ -130,8 +117,6 @@ export class Plot {
   private marks: readonly PickedMoment[] = [];
   private flags: readonly Flag[] = [];
   private backdrop: Backdrop = NO_BACKDROP;
-  /** The column of the picture whose figures stand beside the names of areas. */
-  private figures: number | null = null;
   /** Not on the screen: the camera still moves, for the pictures that follow it. */
   private hidden = false;
   private box: { x0: number; y0: number; x1: number; y1: number } | null = null;
@@ -141,13 +126,11 @@ export class Plot {
     prefer: Preference,
     private readonly kind: PlotKind = STACKED,
   ) {
-    this.surface = element('div', {
-      class: 'plot-surface',
-      tabIndex: 0,
-      role: 'application',
-      attributes: { 'aria-roledescription': kind.role },
+    this.area = new PlotArea(kind.role, () => {
+      this.renderer.resize(this.plotSize);
+      this.area.cover(this.renderer.canvas);
+      this.moved();
     });
-    this.root = element('div', { class: 'plot' }, this.surface, this.overlay);
     this.renderer = new RendererHost(
       this.surface,
       () => element('canvas', { id: kind.canvas, attributes: { 'aria-hidden': 'true' } }),
@@ -169,8 +152,15 @@ export class Plot {
         events.busy(busy);
       },
     });
-    // This box changes with the pixels, so also when the window goes to a denser screen.
-    this.resized.observe(this.root, { box: 'device-pixel-content-box' });
+  }
+
+  get root(): HTMLElement {
+    return this.area.root;
+  }
+
+  /** Takes the focus and the pointer. */
+  get surface(): HTMLElement {
+    return this.area.surface;
   }
 
   get rendererKind(): 'webgl2' | 'canvas2d' {
@@ -195,11 +185,11 @@ export class Plot {
   }
 
   get plotSize(): PlotSize {
-    return this.size;
+    return this.area.size;
   }
 
   get pixelRatio(): number {
-    return this.scale;
+    return this.area.scale;
   }
 
   get geometry(): Geometry | null {
@@ -337,12 +327,6 @@ export class Plot {
     this.frames.request();
   }
 
-  /** The names of areas have the figures of a column of the picture. */
-  setFigures(column: number): void {
-    this.figures = column;
-    this.frames.request();
-  }
-
   setHidden(hidden: boolean): void {
     if (hidden === this.hidden) return;
     this.hidden = hidden;
@@ -393,14 +377,14 @@ export class Plot {
   /** What lies at a point of the surface, in CSS pixels. */
   hit(x: number, y: number): Hit | null {
     const g = this.geometry;
-    return g ? hitTest(g, this.view, this.size, x * this.scale, y * this.scale) : null;
+    return g ? hitTest(g, this.view, this.plotSize, x * this.pixelRatio, y * this.pixelRatio) : null;
   }
 
   /** Data coordinates of a point of the surface, in CSS pixels. */
   dataAt(x: number, y: number): { x: number; y: number } {
     return {
-      x: fromPixelX(this.view, this.size, x * this.scale),
-      y: fromPixelY(this.view, this.size, y * this.scale),
+      x: fromPixelX(this.view, this.plotSize, x * this.pixelRatio),
+      y: fromPixelY(this.view, this.plotSize, y * this.pixelRatio),
     };
   }
 
@@ -415,15 +399,15 @@ export class Plot {
   /** The largest visible part of an allocation's band, in CSS pixels of the canvas. */
   rectOf(allocation: number): { x: number; y: number; width: number; height: number } | null {
     const g = this.geometry;
-    const box = g ? visibleBox(g, this.view, this.size, allocation) : null;
+    const box = g ? visibleBox(g, this.view, this.plotSize, allocation) : null;
     if (!box) return null;
-    const k = 1 / this.scale;
+    const k = 1 / this.pixelRatio;
     return { x: box.x * k, y: box.y * k, width: box.width * k, height: box.height * k };
   }
 
   /** The pixel at a point of the surface, in CSS pixels, as drawn now. */
   pixel(x: number, y: number): [number, number, number, number] {
-    return this.renderer.readPixel(this.view, x * this.scale, y * this.scale);
+    return this.renderer.readPixel(this.view, x * this.pixelRatio, y * this.pixelRatio);
   }
 
   redraw(): void {
@@ -435,13 +419,13 @@ export class Plot {
     this.frames.stop();
     this.rested.cancel();
     this.feed.reset();
-    this.resized.disconnect();
+    this.area.dispose();
     this.renderer.dispose();
   }
 
   private deliver(geometry: Geometry, asked: PictureRequest): void {
     const painted = this.paint(geometry);
-    const everything = covers(asked, fitAll(this.extent), this.size);
+    const everything = covers(asked, fitAll(this.extent), this.plotSize);
     if (everything) this.whole = painted;
     this.picture = painted;
     this.labels = labelSpots(geometry);
@@ -477,7 +461,7 @@ export class Plot {
     });
     const { extent } = this;
     const all = fitAll(extent);
-    feed.update(all, extent, this.size, requestFor(all, extent, this.size, this.asked), true);
+    feed.update(all, extent, this.plotSize, requestFor(all, extent, this.plotSize, this.asked), true);
   }
 
   private paint(geometry: Geometry): Painted {
@@ -502,33 +486,6 @@ export class Plot {
     this.selectedRects = g && this.selected ? rectsOf(g, this.selected.allocation) : [];
   }
 
-  private measure(): void {
-    const scale = window.devicePixelRatio || 1;
-    const box = this.root.getBoundingClientRect();
-    // From whole device pixels to whole device pixels, or the compositor would blur every edge of the picture.
-    const x = rest(box.left, scale);
-    const y = rest(box.top, scale);
-    const all = {
-      width: Math.floor((box.width - x) * scale),
-      height: Math.floor((box.height - y) * scale),
-    };
-    const left = Math.round(GUTTER.left * scale);
-    const width = all.width - left;
-    const height = all.height - Math.round(GUTTER.bottom * scale);
-    if (width < 1 || height < 1) return;
-    place(this.overlay, x, y, all.width / scale, all.height / scale);
-    place(this.surface, x + left / scale, y, width / scale, height / scale);
-    if (width === this.size.width && height === this.size.height && scale === this.scale) return;
-    this.scale = scale;
-    this.gutter = { left: left / scale, bottom: GUTTER.bottom };
-    this.size = { width, height };
-    this.overlay.width = all.width;
-    this.overlay.height = all.height;
-    this.renderer.resize(this.size);
-    place(this.renderer.canvas, 0, 0, width / scale, height / scale);
-    this.moved();
-  }
-
   private moved(): void {
     this.stale = true;
     this.reported = false;
@@ -543,7 +500,7 @@ export class Plot {
       this.report();
       return;
     }
-    if (this.size.width === 0 || !this.theme || !this.palette || !this.device) return;
+    if (this.plotSize.width === 0 || !this.theme || !this.palette || !this.device) return;
     const resting = !this.glide && performance.now() - this.lastMove >= REST_MS;
     if (this.stale) this.renderer.draw(this.view, resting);
     this.stale = false;
@@ -552,8 +509,8 @@ export class Plot {
     this.feed.update(
       this.view,
       this.extent,
-      this.size,
-      requestFor(this.view, this.extent, this.size, this.asked),
+      this.plotSize,
+      requestFor(this.view, this.extent, this.plotSize, this.asked),
       resting,
     );
     // The host answers the latest of both alone, so this one waits for that of the view.
@@ -577,13 +534,13 @@ export class Plot {
   }
 
   private drawOverlay(device: DeviceInfo, theme: Theme, palette: Palette): void {
-    const context = this.overlay.getContext('2d');
+    const context = this.area.overlay.getContext('2d');
     if (!context) return;
     const state: OverlayState = {
       camera: this.view,
-      plot: this.size,
-      scale: this.scale,
-      gutter: this.gutter,
+      plot: this.plotSize,
+      scale: this.pixelRatio,
+      gutter: this.area.gutter,
       device,
       axis: this.axis,
       ticksY: this.kind.ticksY,
@@ -594,7 +551,6 @@ export class Plot {
       highlight: this.shownHighlight,
       picture: this.geometry,
       stacked: this.kind.fitsHeight,
-      figures: this.figures,
       labels: this.labels,
       selectedRects: this.selectedRects,
       selectedLife: this.selected?.life ?? null,
@@ -616,17 +572,4 @@ export class Plot {
 function sameHeight(a: Camera, b: Camera): boolean {
   const slack = (b.y1 - b.y0) * 1e-6;
   return Math.abs(a.y0 - b.y0) <= slack && Math.abs(a.y1 - b.y1) <= slack;
-}
-
-/** CSS pixels from a coordinate to the next whole device pixel. */
-function rest(at: number, scale: number): number {
-  const pixels = at * scale;
-  return (Math.ceil(pixels - 1e-6) - pixels) / scale;
-}
-
-function place(target: HTMLElement, left: number, top: number, width: number, height: number): void {
-  target.style.left = `${left}px`;
-  target.style.top = `${top}px`;
-  target.style.width = `${width}px`;
-  target.style.height = `${height}px`;
 }

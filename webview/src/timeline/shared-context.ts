@@ -11,6 +11,7 @@ import type {
   TimelineInfo,
 } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
+import { t } from '../base/l10n';
 import type { KeptAttribution } from '../shell/attribution';
 import type { Colours } from './scene/colours';
 import type { Compare } from '../compare/comparison';
@@ -94,7 +95,7 @@ export class SharedContext implements TimelineContext {
   }
 
   get setName(): string {
-    return this.cursors.name(this.axis);
+    return this.device.events === 0 ? t('when the snapshot was taken') : this.cursors.name(this.axis);
   }
 
   get compare(): Compare {

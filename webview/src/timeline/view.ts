@@ -403,9 +403,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     if (!g?.grouped) return;
     const looked = { hovered: hover.column, picked: cursors.first };
     const shown = legendMoment(this.plot, g, this.device, this.axis, looked);
-    if (!shown) return;
-    legend.showFigures(g, shown);
-    this.plot.setFigures(shown.column);
+    if (shown) legend.showFigures(g, shown);
   }
 
   private showLegend(): void {

@@ -110,26 +110,6 @@ export function icon(name: IconName): SVGSVGElement {
   return svg;
 }
 
-/** A button that shows an icon; `label` is its name and, with the key, its tooltip. */
-export function iconButton(
-  name: IconName,
-  label: string,
-  press: (event: MouseEvent) => void,
-  key = '',
-): HTMLButtonElement {
-  return element(
-    'button',
-    {
-      class: 'icon-button',
-      type: 'button',
-      title: key ? `${label} (${key})` : label,
-      attributes: { 'aria-label': label, ...(key ? { 'aria-keyshortcuts': key } : {}) },
-      on: { click: press },
-    },
-    icon(name),
-  );
-}
-
 /** Calls back at most once per `wait` of quiet. */
 export function debounce(
   wait: number,

@@ -14,6 +14,8 @@ interface IconButtonProps {
   /** A class besides that of such buttons. */
   readonly class?: string;
   readonly tabIndex?: number;
+  /** Of a button that stays pressed. */
+  readonly pressed?: boolean;
 }
 
 export function IconButton({ icon, label, press, keys = '', ...rest }: IconButtonProps): VNode {
@@ -25,6 +27,7 @@ export function IconButton({ icon, label, press, keys = '', ...rest }: IconButto
       aria-label={label}
       {...(keys === '' ? {} : { 'aria-keyshortcuts': keys })}
       {...(rest.tabIndex === undefined ? {} : { tabIndex: rest.tabIndex })}
+      {...(rest.pressed === undefined ? {} : { 'aria-pressed': rest.pressed })}
       onClick={press}
     >
       <Icon name={icon} />

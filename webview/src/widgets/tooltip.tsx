@@ -1,11 +1,9 @@
 // What is under the pointer, in VS Code's hover look.
 
 import { count, plural, t } from '../base/l10n';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
 import { css, type Rgb } from '../canvas/colour';
-import { showBeside } from './beside';
-import { element } from './dom';
 import { bytes, categoryName, codeClass, nameOf, stateName, time } from '../base/format';
 import { shorten, visible } from '../base/text';
 
@@ -43,20 +41,8 @@ export interface TooltipModel {
   };
 }
 
-export class Tooltip {
-  readonly root = element('div', { class: 'tooltip', role: 'tooltip', hidden: true });
-
-  show(model: TooltipModel, x: number, y: number, within: { width: number; height: number }): void {
-    render(<Card {...model} />, this.root);
-    showBeside(this.root, { x, y }, within);
-  }
-
-  hide(): void {
-    this.root.hidden = true;
-  }
-}
-
-function Card({ band, merged, area, place, column }: TooltipModel): VNode {
+/** What is under the pointer in a picture of allocations. */
+export function TooltipCard({ band, merged, area, place, column }: TooltipModel): VNode {
   return (
     <>
       {band && <Band band={band} traced={column.traced} />}

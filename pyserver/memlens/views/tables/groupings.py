@@ -258,7 +258,9 @@ def detail_of(text: str, kind: int) -> str:
 def _line(row: FrameRow, field: str) -> GroupName:
     file, line, function, kind = row
     terms = _found_by(field, f"={file}:{line}")
-    return GroupName(f"{_base(file)}:{line}", detail_of(function, kind), frame(row), terms)
+    name = f"{_base(file)}:{line}"
+    # a format that records no functions has the place in their stead
+    return GroupName(name, detail_of("" if function == name else function, kind), frame(row), terms)
 
 
 def _function(row: FrameRow, field: str) -> GroupName:

@@ -10,8 +10,9 @@ import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';
 import type { Change, TimelineContext } from '../../shell/context';
 import type { Pane } from '../../shell/pane';
-import { Choice } from '../../widgets/choice';
-import { element, iconButton } from '../../widgets/dom';
+import { Choices } from '../../widgets/choice';
+import { element } from '../../widgets/dom';
+import { IconButton } from '../../widgets/icon-button';
 import { SizeCell, TableHead } from '../../widgets/table-parts';
 import { activeNear, blockAt, decodeBlocks, nextActive, NONE, stateOf, type Blocks } from '../scene/blocks';
 import { areaColours } from '../scene/areas';
@@ -21,6 +22,11 @@ const PAGE = 100;
 /** A click beside a block takes one this near, in CSS pixels. */
 const NEAR_PX = 3;
 type Order = 'size' | 'free' | 'address';
+const ORDERS = [
+  { value: 'size', text: t('Largest first') },
+  { value: 'free', text: t('Most free first') },
+  { value: 'address', text: t('By address') },
+] as const;
 
 export function statePane(context: TimelineContext): Pane {
   return new StatePane(context);
@@ -47,13 +53,13 @@ class StatePane implements Pane {
   readonly title = t('Segments');
   readonly usesSet = false;
   readonly root = element('section', { class: 'state' });
-  readonly bar: HTMLElement;
+  readonly bar = element('div', { class: 'state-head' });
   readonly shown = signal<Shown | null>(null);
   /** What is said of a block. */
   readonly block = signal('');
   readonly selected = signal<number | null>(null);
-  private readonly event = signal('');
-  private order: Order = 'size';
+  readonly event = signal('');
+  readonly order = signal<Order>('size');
   private readonly latest = new Latest();
   private readonly naming = new Latest();
   private asked = '';
@@ -63,39 +69,8 @@ class StatePane implements Pane {
     this.draw();
   });
 
-  constructor(private readonly context: TimelineContext) {
-    const step = (by: number): void => {
-      const { cursors } = context;
-      if (cursors.first) cursors.step(by, false);
-      else cursors.place(this.moment + by);
-    };
-    const back = (): void => {
-      step(-1);
-    };
-    const on = (): void => {
-      step(1);
-    };
-    const options = [
-      { value: 'size', text: t('Largest first') },
-      { value: 'free', text: t('Most free first') },
-      { value: 'address', text: t('By address') },
-    ] as const;
-    const orders = new Choice<Order>(t('Order of the segments'), options, (order) => {
-      this.order = order;
-      orders.set(order);
-      this.refresh();
-    });
-    orders.set(this.order);
-    const event = element('span', { class: 'state-event' });
-    this.bar = element(
-      'div',
-      { class: 'state-head' },
-      iconButton('left', t('One event back'), back, ','),
-      iconButton('right', t('One event on'), on, '.'),
-      event,
-      orders.root,
-    );
-    render(<>{this.event}</>, event);
+  constructor(readonly context: TimelineContext) {
+    render(<StateHead pane={this} />, this.bar);
     render(<StateView pane={this} />, this.root);
     this.resized.observe(this.root);
   }
@@ -103,6 +78,18 @@ class StatePane implements Pane {
   /** Where the state is looked at: the cursor, else the peak. */
   private get moment(): number {
     return this.context.cursors.first?.moment ?? this.context.device.peak_moment;
+  }
+
+  /** Turns to the event before or after. */
+  step(by: number): void {
+    const { cursors } = this.context;
+    if (cursors.first) cursors.step(by, false);
+    else cursors.place(this.moment + by);
+  }
+
+  sort(order: Order): void {
+    this.order.value = order;
+    this.refresh();
   }
 
   /** The group that is lit up in the view. */
@@ -165,7 +152,7 @@ class StatePane implements Pane {
     const { api, device, filter, grouping } = this.context;
     const { moment, order } = this;
     const asked = api.request('memlens/allocatorState', {
-      ...{ device: device.device, moment, order, offset, limit: PAGE, filter },
+      ...{ device: device.device, moment, order: order.value, offset, limit: PAGE, filter },
       ...{ lit: this.lit, areas: grouping },
     });
     this.latest.ask(
@@ -184,7 +171,8 @@ class StatePane implements Pane {
     const rows = answer.segments.map((segment) => ({
       ...{ segment, blocks, root: null, canvas: null, at: null },
     }));
-    this.event.value = visible(eventWords(answer));
+    const { events } = this.context.device;
+    this.event.value = events > 0 ? visible(eventWords(answer)) : t('When the snapshot was taken');
     this.block.value = answer.truncated ? t('The first segment has more blocks than are shown.') : '';
     this.root.dataset['moment'] = String(answer.moment);
     this.shown.value = { answer, rows: [...before, ...rows] };
@@ -246,6 +234,29 @@ class StatePane implements Pane {
   }
 }
 
+function StateHead({ pane }: { readonly pane: StatePane }): VNode {
+  // without events there is one moment; an answer may be of another device
+  const traced = pane.shown.value !== null && pane.context.device.events > 0;
+  const step = (by: number) => (): void => {
+    pane.step(by);
+  };
+  return (
+    <>
+      {traced && <IconButton icon="left" label={t('One event back')} keys="," press={step(-1)} />}
+      {traced && <IconButton icon="right" label={t('One event on')} keys="." press={step(1)} />}
+      <span class="state-event">{pane.event}</span>
+      <Choices<Order>
+        label={t('Order of the segments')}
+        options={ORDERS}
+        value={pane.order.value}
+        change={(order) => {
+          pane.sort(order);
+        }}
+      />
+    </>
+  );
+}
+
 function StateView({ pane }: { readonly pane: StatePane }): VNode {
   const shown = pane.shown.value;
   useLayoutEffect(() => {
@@ -260,7 +271,7 @@ function StateView({ pane }: { readonly pane: StatePane }): VNode {
     <>
       <div class="state-facts">
         <div class="state-figures">{shown && figureWords(shown.answer)}</div>
-        <Legend />
+        <Legend traced={pane.context.device.events > 0} />
       </div>
       <div class="state-scroll">
         <table>
@@ -386,7 +397,7 @@ function Bar({ row, pane }: RowProps): VNode {
   );
 }
 
-function Legend(): VNode {
+function Legend({ traced }: { readonly traced: boolean }): VNode {
   const key = (kind: string, text: string): VNode => (
     <span class="state-key">
       <span class={`swatch ${kind}`} />
@@ -395,12 +406,14 @@ function Legend(): VNode {
   );
   return (
     <div class="state-legend muted">
-      {key('pending', t('waiting for its free to complete'))}
+      {traced && key('pending', t('waiting for its free to complete'))}
       {key('rounding', t('lost to rounding'))}
       {key('free', t('free'))}
-      <span title={t('By the allocator’s rules of rounding and splitting; blocks are at least that large')}>
-        {t('Sizes of blocks that aren’t live at the trace’s end are inferred')}
-      </span>
+      {traced && (
+        <span title={t('By the allocator’s rules of rounding and splitting; blocks are at least that large')}>
+          {t('Sizes of blocks that aren’t live at the trace’s end are inferred')}
+        </span>
+      )}
     </div>
   );
 }

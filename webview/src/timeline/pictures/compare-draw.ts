@@ -1,5 +1,6 @@
 // Draws two curves, the difference between them shaded: the one way and the other hatched, never by colour alone.
 
+import { sharp } from '../../canvas/sharp';
 import { css, type Rgb } from '../../canvas/colour';
 import { byteTicks, eventTicks, timeTicks } from '../../canvas/ticks';
 import type { Theme } from '../../canvas/theme';
@@ -35,12 +36,8 @@ export function drawCompare(
   scene: CompareScene,
   look: CompareLook,
 ): void {
-  const scale = devicePixelRatio;
-  canvas.width = Math.round(size.width * scale);
-  canvas.height = Math.round(size.height * scale);
-  const context = canvas.getContext('2d');
+  const context = sharp(canvas, size);
   if (!context) return;
-  context.setTransform(scale, 0, 0, scale, 0, 0);
   const { theme } = look;
   const { curves, range } = scene;
   const left = GUTTERS.left;

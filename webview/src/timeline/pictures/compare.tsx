@@ -10,12 +10,14 @@ import { messageOf, visible } from '../../base/text';
 import type { Camera, Extent, PlotSize } from '../../canvas/camera';
 import { parseColour, type Rgb } from '../../canvas/colour';
 import { FrameLoop } from '../../canvas/frames';
+import { sharp } from '../../canvas/sharp';
 import { compareNotice } from '../../compare/bar';
 import { signed } from '../../compare/comparison';
 import type { Change, TimelineContext } from '../../shell/context';
 import type { Action } from '../../shell/keys';
-import { showBeside } from '../../widgets/beside';
+
 import { element, setLabel } from '../../widgets/dom';
+import { HoverCard } from '../../widgets/hover-card';
 import { Island } from '../../widgets/island';
 import { movements, type Movable } from '../gestures';
 import { PointerInput, type Point } from '../input/pointer';
@@ -42,14 +44,14 @@ class ComparePicture implements Picture, Movable {
   readonly followsHeight = true; // that of both peaks
   private readonly canvas = element('canvas', { attributes: { 'aria-hidden': 'true' } });
   private readonly problem = element('div', { class: 'compare-problem', role: 'alert', hidden: true });
-  private readonly tip = element('div', { class: 'tooltip', role: 'tooltip', hidden: true });
+  private readonly card = new HoverCard(Card);
   private readonly surface = element(
     'div',
     {
       ...{ class: 'compare-surface', tabIndex: 0, role: 'application' },
       attributes: { 'aria-roledescription': t('two memory timelines') },
     },
-    ...[this.canvas, this.problem, this.tip],
+    ...[this.canvas, this.problem, this.card.root],
   );
   private readonly frames = new FrameLoop(() => {
     this.draw();
@@ -120,7 +122,7 @@ class ComparePicture implements Picture, Movable {
     this.latest.curves.cancel();
     this.latest.heights.cancel();
     this.asked = { curves: '', heights: '' };
-    this.tip.hidden = true;
+    this.card.hide();
   }
 
   focus(): void {
@@ -392,7 +394,7 @@ class ComparePicture implements Picture, Movable {
     const { clientWidth: width, clientHeight: height } = this.surface;
     if (!look || width === 0 || height === 0) return;
     if (!curves) {
-      this.canvas.getContext('2d')?.clearRect(0, 0, this.canvas.width, this.canvas.height);
+      sharp(this.canvas, { width, height });
       return;
     }
     const { axis, bounds, cursors, compare } = context;
@@ -421,12 +423,11 @@ class ComparePicture implements Picture, Movable {
     this.pointer = at && this.isInside(at) ? this.dataAt(at.x).x : null;
     this.frames.request();
     if (!at || this.pointer === null || !curves) {
-      this.tip.hidden = true;
+      this.card.hide();
       return;
     }
-    render(<Card context={context} curves={curves} x={this.pointer} />, this.tip);
-    const { clientWidth: width, clientHeight: height } = surface;
-    showBeside(this.tip, at, { width, height });
+    const room = { width: surface.clientWidth, height: surface.clientHeight };
+    this.card.show({ context, curves, x: this.pointer }, at, room);
   }
 }
 

@@ -17,7 +17,8 @@ import { laneAt, laneTicks, laneWords, shownLanes } from '../scene/lanes';
 import { exposeMap } from '../test-hook';
 import { element, setText } from '../../widgets/dom';
 import { bandTexts, bytes, hasSource } from '../../base/format';
-import { Tooltip } from '../../widgets/tooltip';
+import { HoverCard } from '../../widgets/hover-card';
+import { TooltipCard } from '../../widgets/tooltip';
 import { AreaLegend } from '../area-legend';
 import { legendMoment } from '../legend-moment';
 import { drawLanes } from './map-lanes';
@@ -54,7 +55,7 @@ export function mapPicture(context: TimelineContext): Picture {
 class MemoryMap {
   private readonly plot: Plot;
   private readonly hover: Hover;
-  private readonly tooltip = new Tooltip();
+  private readonly tooltip = new HoverCard(TooltipCard);
   private readonly busy = element('div', { class: 'busy', hidden: true });
   private readonly words = element('div', { class: 'map-words' });
   private readonly legend: AreaLegend;

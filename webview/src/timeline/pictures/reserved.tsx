@@ -21,18 +21,18 @@ import {
 } from '../../canvas/camera';
 import { FrameLoop } from '../../canvas/frames';
 import { NO_BACKDROP } from '../scene/backdrop';
-import { showBeside } from '../../widgets/beside';
+import { HoverCard } from '../../widgets/hover-card';
 import { debounce, element, setLabel } from '../../widgets/dom';
 import { Island } from '../../widgets/island';
 import { bytes } from '../../base/format';
 import { t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
+import { PlotArea } from '../plot-area';
 import type { MakePicture, Picture } from './picture';
 import { columnAt, momentIn, unpackReserved, type ReservedColumns } from './reserved-data';
 import { drawReserved } from './reserved-draw';
 import { Card, Facts, Legend } from './reserved-facts';
 
-const GUTTER = { left: 78, bottom: 22 };
 const AIR = 1.08;
 const STRETCH = 1.5;
 const HOVER_REST_MS = 60;
@@ -45,32 +45,18 @@ class ReservedPicture implements Picture, Movable {
   readonly id = 'reserved';
   readonly title = t('Reserved');
   readonly root = element('div', { class: 'reserved' });
-  plotSize: PlotSize = { width: 0, height: 0 };
-  pixelRatio = 1;
   readonly followsHeight = true;
   private readonly canvas = element('canvas', { attributes: { 'aria-hidden': 'true' } });
-  private readonly surface = element(
-    'div',
-    {
-      ...{ class: 'plot-surface', tabIndex: 0, role: 'application' },
-      attributes: { 'aria-roledescription': t('reserved memory over time') },
-    },
-    this.canvas,
-  );
-  private readonly overlay = element('canvas', {
-    ...{ class: 'plot-overlay', attributes: { 'aria-hidden': 'true' } },
+  private readonly card = new HoverCard(Card);
+  private readonly area = new PlotArea(t('reserved memory over time'), () => {
+    const { canvas, area } = this;
+    [canvas.width, canvas.height] = [area.size.width, area.size.height];
+    area.cover(canvas);
+    this.fetch();
+    this.frames.request();
   });
-  private readonly tip = element('div', { class: 'tooltip', role: 'tooltip', hidden: true });
-  private readonly area = element(
-    'div',
-    { class: 'plot reserved-plot' },
-    ...[this.surface, this.overlay, this.tip],
-  );
   private readonly frames = new FrameLoop(() => {
     this.draw();
-  });
-  private readonly resized = new ResizeObserver(() => {
-    this.measure();
   });
   private shown = false;
   private height: { y0: number; y1: number } = { y0: 0, y1: 1 };
@@ -92,8 +78,11 @@ class ReservedPicture implements Picture, Movable {
   });
 
   constructor(private readonly context: TimelineContext) {
+    this.area.surface.append(this.canvas);
+    this.area.root.classList.add('reserved-plot');
+    this.area.root.append(this.card.root);
     this.show();
-    new PointerInput(this.surface, {
+    new PointerInput(this.area.surface, {
       ...movements(this, (from, to) => {
         context.cursors.span(from, to);
       }),
@@ -108,7 +97,6 @@ class ReservedPicture implements Picture, Movable {
       },
       doubleClick: () => undefined,
     });
-    this.resized.observe(this.area, { box: 'device-pixel-content-box' });
   }
 
   update(changes: ReadonlySet<string>): void {
@@ -128,13 +116,13 @@ class ReservedPicture implements Picture, Movable {
   }
 
   focus(): void {
-    this.surface.focus({ preventScroll: true });
+    this.area.surface.focus({ preventScroll: true });
   }
 
   dispose(): void {
     this.hide();
     this.frames.stop();
-    this.resized.disconnect();
+    this.area.dispose();
     for (const latest of Object.values(this.asked)) latest.cancel();
     render(null, this.root);
   }
@@ -172,6 +160,14 @@ class ReservedPicture implements Picture, Movable {
   }
 
   // --- where it looks ----------------------------------------------------------------------------------------------
+
+  get plotSize(): PlotSize {
+    return this.area.size;
+  }
+
+  get pixelRatio(): number {
+    return this.area.scale;
+  }
 
   get camera(): Camera {
     const { x0, x1 } = this.context.camera;
@@ -296,7 +292,7 @@ class ReservedPicture implements Picture, Movable {
       <>
         <div class="reserved-main">
           <Legend theme={context.theme} filter={context.filter} known={known} />
-          <Island class="reserved-area" of={this.area} />
+          <Island class="reserved-area" of={this.area.root} />
         </div>
         <aside aria-label={t('What is reserved')}>
           <div class="reserved-facts">
@@ -318,7 +314,7 @@ class ReservedPicture implements Picture, Movable {
       this.root,
     );
     setLabel(
-      this.surface,
+      this.area.surface,
       [
         t('Reserved memory of {0} over time.', context.device.name.toLowerCase()),
         ...(most ? [t('At most: {0}', gapSentence(most.gap, known))] : []),
@@ -334,43 +330,29 @@ class ReservedPicture implements Picture, Movable {
       : t('Most active {0}', bytes(gap.reserved_bytes));
   }
 
-  private measure(): void {
-    const scale = window.devicePixelRatio || 1;
-    const { clientWidth, clientHeight } = this.area;
-    const width = Math.floor((clientWidth - GUTTER.left) * scale);
-    const height = Math.floor((clientHeight - GUTTER.bottom) * scale);
-    if (width < 1 || height < 1) return;
-    this.pixelRatio = scale;
-    this.plotSize = { width, height };
-    for (const [canvas, w, h] of [
-      [this.canvas, width, height],
-      [this.overlay, width + Math.round(GUTTER.left * scale), height + Math.round(GUTTER.bottom * scale)],
-    ] as const) {
-      canvas.width = w;
-      canvas.height = h;
-      canvas.style.width = `${w / scale}px`;
-      canvas.style.height = `${h / scale}px`;
-    }
-    this.surface.style.left = `${GUTTER.left}px`;
-    this.surface.style.width = `${width / scale}px`;
-    this.surface.style.height = `${height / scale}px`;
-    this.fetch();
-    this.frames.request();
-  }
-
   private draw(): void {
     const { context, plotSize: plot, camera, most, cursor, box } = this;
     const picture = this.canvas.getContext('2d');
-    const lines = this.overlay.getContext('2d');
+    const lines = this.area.overlay.getContext('2d');
     if (!this.shown || !picture || !lines || plot.width === 0) return;
     const { theme, device, axis, bounds } = context;
     if (this.data) drawReserved(picture, { data: this.data, camera, plot, theme });
     else picture.clearRect(0, 0, plot.width, plot.height);
     const model = overlayModel(
       {
-        ...{ camera, plot, scale: this.pixelRatio, gutter: GUTTER, device, axis, theme, cursor, box },
+        ...{
+          camera,
+          plot,
+          scale: this.pixelRatio,
+          gutter: this.area.gutter,
+          device,
+          axis,
+          theme,
+          cursor,
+          box,
+        },
         ...{ palette: context.palette, highlight: context.highlight, picture: null, labels: [] },
-        ...{ stacked: false, figures: null, selectedRects: [], selectedLife: null },
+        ...{ stacked: false, selectedRects: [], selectedLife: null },
         ...{ flags: context.flags.of(device.device, axis), backdrop: NO_BACKDROP },
         marks: context.cursors.marks(axis, bounds.x0),
       },
@@ -395,7 +377,7 @@ class ReservedPicture implements Picture, Movable {
     }
     this.askHover.cancel();
     this.asked.hover.cancel();
-    this.tip.hidden = true;
+    this.card.hide();
   }
 
   private fetchHover(): void {
@@ -405,9 +387,10 @@ class ReservedPicture implements Picture, Movable {
     this.ask('hover', data.last[column] ?? 0, (answer) => {
       if (this.cursor !== cursor) return;
       const at = momentName(answer, this.context.axis);
-      render(<Card answer={answer} at={at} data={data} column={column} />, this.tip);
-      const { clientWidth: width, clientHeight: height } = this.area;
-      showBeside(this.tip, { x: cursor.x + GUTTER.left, y: cursor.y }, { width, height });
+      const { root, gutter } = this.area;
+      const beside = { x: cursor.x + gutter.left, y: cursor.y };
+      const room = { width: root.clientWidth, height: root.clientHeight };
+      this.card.show({ answer, at, data, column }, beside, room);
     });
   }
 }

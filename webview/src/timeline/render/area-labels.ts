@@ -24,14 +24,13 @@ const LEAST = { width: 56, height: 14 };
 const SAMPLES = 400;
 const STRETCHES = 8;
 
-/** Room for each area that has any in what is in view; `figures` is the column whose bytes are named. */
+/** Room for each area that has any in what is in view, with the bytes that it has in the middle of it. */
 export function areaLabels(
   g: Geometry,
   grouped: Grouped,
   camera: Camera,
   plot: PlotSize,
   scale: number,
-  figures: number | null,
 ): AreaLabel[] {
   const place = placementOf(g, camera, plot);
   const first = Math.max(0, Math.floor(-place.offsetX / place.scaleX));
@@ -56,10 +55,11 @@ export function areaLabels(
     const x1 = Math.min(snap(first + box.to * step, place.scaleX, place.offsetX), plot.width);
     if (x1 - x0 < LEAST.width * scale) continue;
     const name = areaName(grouped.areas[area]!, grouped.by.by);
-    const size = figures === null ? undefined : grouped.bytes[figures * groups + area];
+    const middle = first + Math.floor((box.from + box.to - 1) / 2) * step;
+    const size = grouped.bytes[middle * groups + area]!;
     found.push({
       area,
-      texts: size === undefined || size === 0 ? [name] : [`${name}  ${bytes(size)}`, name],
+      texts: [`${name}  ${bytes(size)}`, name],
       x: x0 / scale,
       y: (plot.height - box.high) / scale,
       width: (x1 - x0) / scale,

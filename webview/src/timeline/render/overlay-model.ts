@@ -33,8 +33,6 @@ export interface OverlayState {
   readonly picture: Geometry | null;
   /** Areas stand on each other; else each of their allocations lies where it is. */
   readonly stacked: boolean;
-  /** The column whose figures stand beside the names of areas. */
-  readonly figures: number | null;
   readonly labels: readonly LabelSpot[];
   readonly selectedRects: readonly number[];
   readonly selectedLife: { readonly x0: number; readonly x1: number } | null;
@@ -62,7 +60,7 @@ export function overlayModel(
       byteTicks(camera.y0, camera.y1, Math.max(2, plot.height / scale / TICK_ROOM.y)),
     areaLabels:
       picture?.grouped && state.stacked
-        ? areaLabels(picture, picture.grouped, camera, plot, scale, state.figures).map((label) => ({
+        ? areaLabels(picture, picture.grouped, camera, plot, scale).map((label) => ({
             ...label,
             ink: inkOfArea(state, picture.grouped?.areas[label.area]?.key ?? OTHER, label.area),
           }))

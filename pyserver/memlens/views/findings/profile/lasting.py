@@ -82,9 +82,11 @@ def growth(case: ProfileCase) -> Iterator[Ranked]:
         )
         evidence = Evidence("liveSet", of, "line")
         sentence = [
-            group.named(), words(f"{in_function(group)} grows throughout the run, to "),
-            TextPart(str(most.figure), most.figure, None, evidence),
-            words(f" at the peak: {format_bytes(at[0])} after 20% of it, {format_bytes(at[-1])} after 80%."),
+            group.named(), words(
+                f"{in_function(group)} grows throughout the run: {format_bytes(at[0])} after 20% of it, "
+                f"{format_bytes(at[-1])} after 80%; at the peak it has "
+            ),
+            TextPart(str(most.figure), most.figure, None, evidence), words("."),
         ]  # fmt: skip
         finding = made("growth", "Grows over time", sentence, most.figure, evidence, group.line)
         yield Ranked(1.2 * grown / max(peak, 1), finding)

@@ -25,14 +25,21 @@ def one_site(case: ProfileCase) -> Iterator[Ranked]:
     if found.count < 3 or found.groups[0].amount < SITE_SHARE * found.total or found.groups[0].is_bare:
         return
     group = found.groups[0]
-    what = {"peak": "the peak", "live": "what is in use", "total": "all that was allocated"}
-    of = what.get(case.main.meaning, f"all of “{case.main.title}”")
     sentence = [
         group.named(), words(f"{in_function(group)} has "), group.measured(),
-        words(f", {percent(group.amount, found.total)} of {of}."),
+        words(f", {percent(group.amount, found.total)} of {_whole(case)}."),
     ]  # fmt: skip
     finding = made("one_site", "One call site", sentence, group.figure, group.evidence, group.line)
     yield Ranked(group.amount / found.total, finding)
+
+
+def _whole(case: ProfileCase) -> str:
+    """What the profile's main value is of, in words."""
+    verb = case.main.title.removesuffix(" in all")
+    if case.main.meaning == "total" and verb in ("Allocated", "Copied"):
+        return f"all that was {verb.lower()}"
+    what = {"peak": "the peak", "live": "what is in use"}
+    return what.get(case.main.meaning, f"all of “{case.main.title}”")
 
 
 def _kind(case: ProfileCase) -> FigureKind:

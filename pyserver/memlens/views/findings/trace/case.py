@@ -39,6 +39,11 @@ class TraceCase:
         return self.device.info.device
 
     @property
+    def whole(self) -> str:
+        """What was live at the peak, in words: with no history it is only what was there at the end."""
+        return "the peak" if self.info.events >= LEAST_EVENTS else "what is in use"
+
+    @property
     def peak(self) -> AllocationSet:
         """What was live at the peak."""
         return self.at(self.info.peak_moment)

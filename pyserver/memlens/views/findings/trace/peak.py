@@ -22,7 +22,7 @@ def dominant_lines(case: TraceCase) -> Iterator[Ranked]:
     for group in named[:MOST_LINES]:
         sentence = [
             group.named(), words(f"{_function(group)} holds "), group.measured(),
-            words(f", {percent(group.amount, found.total)} of the peak{in_pieces(group)}."),
+            words(f", {percent(group.amount, found.total)} of {case.whole}{in_pieces(group)}."),
         ]  # fmt: skip
         finding = made(
             "dominant_line", "Most memory", sentence, group.figure, group.evidence, group.line,
@@ -54,7 +54,7 @@ def dominant_module(case: TraceCase) -> Iterator[Ranked]:
     group = modules[0]
     sentence = [
         words("Module "), group.named(), words(" holds "), group.measured(),
-        words(f", {percent(group.amount, found.total)} of the peak."),
+        words(f", {percent(group.amount, found.total)} of {case.whole}."),
     ]  # fmt: skip
     finding = made(
         "dominant_module", "Largest module", sentence, group.figure, group.evidence, inferred=group.inferred
@@ -74,7 +74,7 @@ def dominant_categories(case: TraceCase) -> Iterator[Ranked]:
         sentence = [
             TextPart(name[0].upper() + name[1:], None, None, group.evidence),
             words(" take up "), group.measured(),
-            words(f", {percent(group.amount, found.total)} of the peak."),
+            words(f", {percent(group.amount, found.total)} of {case.whole}."),
         ]  # fmt: skip
         finding = made(
             "dominant_category", "Largest category", sentence, group.figure, group.evidence,

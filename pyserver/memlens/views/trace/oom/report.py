@@ -69,7 +69,7 @@ def report(answers: list[OomAnswer], found: MarksAnswer, info: SnapshotInfo) -> 
                 yield f"  {title}:"
                 yield from (f"    - {finding.text}" for finding in chosen)
         if answer.lines:
-            yield "  alive at that moment, by line:"
+            yield "  live at that moment, by line:"
             for line in answer.lines[:_FEW]:
                 yield (
                     f"    {format_bytes(line.bytes):>10} in {line.count:,}  {_place(line.frame, line.operator)}"

@@ -171,7 +171,7 @@ def _why(case: Case) -> Finding:
             reach = case.device_free + case.gap.reserved_bytes
             if case.size_bytes > reach:
                 text += (
-                    f" Even with nothing else alive in this process it wouldn't have fitted: {free} free and "
+                    f" Even with nothing else live in this process it wouldn't have fitted: {free} free and "
                     f"{format_bytes(case.gap.reserved_bytes)} reserved come to {format_bytes(reach)}."
                 )
         case "fragmented":
@@ -284,7 +284,7 @@ def _line_to_look_at(case: Case) -> Finding | None:
     share = line.bytes / live
     text = (
         f"The most was held by {place_name(line.frame, line.operator)}: {format_bytes(line.bytes)} in "
-        f"{line.count:,} {'allocation' if line.count == 1 else 'allocations'}, {share:.0%} of what was alive"
+        f"{line.count:,} {'allocation' if line.count == 1 else 'allocations'}, {share:.0%} of what was live"
     )
     missing = case.size_bytes - case.device_free - case.free_bytes
     if missing > 0:
@@ -383,9 +383,7 @@ def _wholly_free(case: Case) -> Finding | None:
 def _no_setting(case: Case) -> Finding | None:
     if case.verdict != "too_large":
         return None
-    text = (
-        "No setting of the allocator would have helped: less must be alive, or the request must be smaller."
-    )
+    text = "No setting of the allocator would have helped: less must be live, or the request must be smaller."
     return Finding("no-setting-helps", text, advice=True)
 
 

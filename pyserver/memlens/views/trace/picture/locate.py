@@ -44,7 +44,7 @@ def locate(
         )
         moment = int(peak[0])
     elif not start <= moment < end:
-        raise BadRequestError(f"Allocation {allocation} is not alive at moment {moment}")
+        raise BadRequestError(f"Allocation {allocation} is not live at moment {moment}")
     rows = picture_order(snapshot, device, moment, filter_text, areas)
     below = int(device.size[rows[: _place(rows, row)]].sum())
     return LocateAnswer(

@@ -1,8 +1,8 @@
 """What grows from step to step, by line: the leak finder.
 
-At each step's end the bytes alive are summed up by the line that stands for an allocation. A line that was inferred
+At each step's end the live bytes are summed up by the line that stands for an allocation. A line that was inferred
 is kept apart from the same line where it was recorded. What a first step sets up for good (optimizer state, caches)
-is alive at the first step's end already, so growth is measured from there on.
+is live at the first step's end already, so growth is measured from there on.
 """
 
 from typing import Literal
