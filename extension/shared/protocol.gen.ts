@@ -725,6 +725,12 @@ export interface FindingMarkdownParams {
   device?: number | null;
 }
 
+/** A rule that found something, and its name for people. */
+export interface FindingName {
+  rule: string;
+  title: string;
+}
+
 /** The most important first. */
 export interface FindingsAnswer {
   findings: SnapshotFinding[];
@@ -2401,9 +2407,10 @@ export interface SizesParams {
 /**
  * Something in the snapshot that is worth a look, in one sentence.
  *
- * `title` is the rule's name for people. `inferred` says that it rests on something that the file doesn't say but
- * was inferred. `line` is the line to look at, where there is one. The evidence of a heap dump's findings is their
- * `objects`, and that of other models' an `evidence`; the other of the two is None.
+ *     `title` is the rule's name for people. `inferred` says that it rests on something that the file doesn't say but
+ *     was inferred. `line` is the line to look at, where there is one. The evidence of a heap dump's findings is their
+ *     `objects`, and that of other models' an `evidence`; the other of the two is None. `evidence_from` names findings of the same bytes,
+ * whose sentences follow its own.
  */
 export interface SnapshotFinding {
   rule: string;
@@ -2415,6 +2422,7 @@ export interface SnapshotFinding {
   line: LineLink | null;
   inferred: boolean;
   objects: ObjectsLink | null;
+  evidence_from: FindingName[];
 }
 
 /** Server to client: the open snapshots changed, so totals shown in source files may have as well. */
