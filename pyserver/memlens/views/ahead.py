@@ -5,9 +5,10 @@ from memlens.store.artefacts import Artefact
 from memlens.store.tables.fill import TABLES
 from memlens.views.findings.ahead import FINDINGS
 from memlens.views.flame.graph import FIRST_FLAME
+from memlens.views.graph.reach import HELD_DISTANCES
 from memlens.views.trace.picture.viewport import pictures_of
 
 
 def artefacts_of(info: SnapshotInfo) -> list[Artefact]:
     """All artefacts that there can be in an archive of this snapshot."""
-    return [*pictures_of(info), FINDINGS, FIRST_FLAME, *TABLES.values()]
+    return [*pictures_of(info), FINDINGS, FIRST_FLAME, HELD_DISTANCES, *TABLES.values()]

@@ -285,9 +285,11 @@ def _keepers(case: GraphCase) -> Iterator[_Keepers]:
     ends = np.append(begins[1:], len(frames))
     nearest = objects.distance[sources[begins]] if len(begins) else begins
     groups: dict[bytes, list[int]] = {}
-    for function in np.flatnonzero(sums >= case.least).tolist():
-        line = case.line_of(int(numbers[function]))
-        if line is None or line.file.startswith("node:"):
+    large = np.flatnonzero(sums >= case.least)
+    rows = case.snapshot.frames.rows(numbers[large].tolist())
+    for function in large.tolist():
+        file, line, _, _ = rows[int(numbers[function])]
+        if not file or line <= 0 or file.startswith("node:"):
             continue
         groups.setdefault(_contexts_of(pairs, function).tobytes(), []).append(function)
     for functions in sorted(groups.values(), key=lambda each: -sums[each[0]]):
