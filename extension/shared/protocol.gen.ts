@@ -550,6 +550,11 @@ export interface CurvesAnswer {
   other_steps_known: StepsKnown | null;
 }
 
+/** What would be freed without the references from one object to another. */
+export interface CutAnswer {
+  freed_bytes: number;
+}
+
 /**
  * Server to client: the stored copy of a snapshot was found damaged on disk; `message` says so in a sentence.
  *
@@ -1285,6 +1290,13 @@ export interface HeapAtParams {
 export interface HeapAtResult {
   type: number | null;
   filter: string | null;
+}
+
+/** What would be freed without the references from one object to another. */
+export interface HeapCutParams {
+  snapshot: string;
+  source: number;
+  target: number;
 }
 
 /** What an object dominates, the largest first; None for what no object does. */
@@ -2407,10 +2419,10 @@ export interface SizesParams {
 /**
  * Something in the snapshot that is worth a look, in one sentence.
  *
- *     `title` is the rule's name for people. `inferred` says that it rests on something that the file doesn't say but
- *     was inferred. `line` is the line to look at, where there is one. The evidence of a heap dump's findings is their
- *     `objects`, and that of other models' an `evidence`; the other of the two is None. `evidence_from` names findings of the same bytes,
- * whose sentences follow its own.
+ * `title` is the rule's name for people. `inferred` says that it rests on something that the file doesn't say but
+ * was inferred. `line` is the line to look at, where there is one. The evidence of a heap dump's findings is their
+ * `objects`, and that of other models' an `evidence`; the other of the two is None. `evidence_from` names the
+ * findings about the same bytes, whose sentences follow its own.
  */
 export interface SnapshotFinding {
   rule: string;
@@ -2845,6 +2857,7 @@ export interface Requests {
   'memlens/heapPaths': { params: HeapPathsParams; result: PathsAnswer };
   'memlens/heapMergedPaths': { params: HeapMergedPathsParams; result: PathNodesAnswer };
   'memlens/heapRetained': { params: HeapRetainedParams; result: RetainedAnswer };
+  'memlens/heapCut': { params: HeapCutParams; result: CutAnswer };
   'memlens/heapAt': { params: HeapAtParams; result: HeapAtResult };
   'memlens/timelineSvg': { params: TimelineSvgParams; result: SvgResult };
   'memlens/flameSvg': { params: FlameSvgParams; result: SvgResult };
@@ -2942,6 +2955,7 @@ export const VIEW_METHODS = [
   'memlens/heapPaths',
   'memlens/heapMergedPaths',
   'memlens/heapRetained',
+  'memlens/heapCut',
   'memlens/heapAt',
   'memlens/timelineSvg',
   'memlens/flameSvg',
