@@ -15,15 +15,18 @@ from tests.python.heap_archives import Opened, archived
 from tests.python.heap_files import HeapFile
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 
+from memlens import ingest
 from memlens.errors import BadRequestError
+from memlens.store.artefacts import write_columns
+from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.views.findings import table
-from memlens.views.findings.ahead import findings, headline
+from memlens.views.findings.ahead import FINDINGS, findings, headline
 from memlens.views.findings.answers import TextPart, plain_text
 from memlens.views.findings.filtering import add_finding_term
 from memlens.views.graph import filters
-from memlens.views.graph.reach import followed, holders
+from memlens.views.graph.reach import HELD_DISTANCES, followed, held_distances, holders
 from memlens.views.sql.query import SqlSession
 
 REAL = [
@@ -533,3 +536,35 @@ def test_a_chain_is_named_by_its_first_object(open_dump: Opened) -> None:
     assert found["retains_most"] == (
         "Item retains 293 KiB, 75% of what roots reach, a chain of Item. Held by Window.queue."
     )
+
+
+def test_those_of_a_large_dump_are_made_with_the_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "page.heapsnapshot"
+    path.write_bytes(closures_heap(part=500))
+    with closing(archived(path, tmp_path / "small")) as snapshot:
+        assert not FINDINGS.is_current(snapshot.origin)
+        expected = findings(snapshot, None, 100), headline(snapshot, None)
+        distances = held_distances(snapshot).tolist()
+    monkeypatch.setattr(ingest, "EXAMINED_FROM", 100)
+    stages: list[tuple[str, float]] = []
+    archive = ingest.ingest(path, Cache(tmp_path / "large"), lambda *stage: stages.append(stage))
+    fractions = [fraction for _, fraction in stages]
+    assert fractions == sorted(fractions)
+    assert stages[-1][0] == "examining"
+    with closing(Snapshot.open(archive)) as snapshot:
+        assert FINDINGS.is_current(snapshot.origin)
+        assert (findings(snapshot, None, 100), headline(snapshot, None)) == expected
+        assert held_distances(snapshot).tolist() == distances
+    # columns of another length, whatever their checksum says, are made again
+    with closing(Snapshot.open(archive)) as snapshot:
+        HELD_DISTANCES.drop(archive)
+        short = HELD_DISTANCES._replace(
+            make=lambda _snapshot, path, _report: write_columns(
+                path, {"distance": np.zeros(3, np.uint32)}, []
+            )
+        )
+        short.write(snapshot)
+        assert held_distances(snapshot).tolist() == distances
+        assert not HELD_DISTANCES.is_current(snapshot.origin)
