@@ -45,8 +45,11 @@ def parts(snapshot: Snapshot, device: int | None) -> list[table.Rule]:
     """
     if _is_first(snapshot, device) and FINDINGS.is_current(snapshot.origin):
         return []
-    # what they found is then put together, which measures once more what some of a heap dump's objects retain
-    return [*table.rules_of(snapshot, device), lambda _: table.ranked(snapshot, device)]
+    rules = table.rules_of(snapshot, device)
+    if isinstance(snapshot.info, GraphInfo):
+        # findings of the same bytes become one, which measures once more what some objects retain
+        rules.append(lambda asked: table.ranked(asked, device))
+    return rules
 
 
 def _is_first(snapshot: Snapshot, device: int | None) -> bool:
