@@ -550,6 +550,11 @@ export interface CurvesAnswer {
   other_steps_known: StepsKnown | null;
 }
 
+/** What would be freed without the references from one object to another. */
+export interface CutAnswer {
+  freed_bytes: number;
+}
+
 /**
  * Server to client: the stored copy of a snapshot was found damaged on disk; `message` says so in a sentence.
  *
@@ -723,6 +728,12 @@ export interface FindingMarkdownParams {
   snapshot: string;
   number: number;
   device?: number | null;
+}
+
+/** A rule that found something, and its name for people. */
+export interface FindingName {
+  rule: string;
+  title: string;
 }
 
 /** The most important first. */
@@ -1279,6 +1290,13 @@ export interface HeapAtParams {
 export interface HeapAtResult {
   type: number | null;
   filter: string | null;
+}
+
+/** What would be freed without the references from one object to another. */
+export interface HeapCutParams {
+  snapshot: string;
+  source: number;
+  target: number;
 }
 
 /** What an object dominates, the largest first; None for what no object does. */
@@ -2403,7 +2421,8 @@ export interface SizesParams {
  *
  * `title` is the rule's name for people. `inferred` says that it rests on something that the file doesn't say but
  * was inferred. `line` is the line to look at, where there is one. The evidence of a heap dump's findings is their
- * `objects`, and that of other models' an `evidence`; the other of the two is None.
+ * `objects`, and that of other models' an `evidence`; the other of the two is None. `evidence_from` names the
+ * findings about the same bytes, whose sentences follow its own.
  */
 export interface SnapshotFinding {
   rule: string;
@@ -2415,6 +2434,7 @@ export interface SnapshotFinding {
   line: LineLink | null;
   inferred: boolean;
   objects: ObjectsLink | null;
+  evidence_from: FindingName[];
 }
 
 /** Server to client: the open snapshots changed, so totals shown in source files may have as well. */
@@ -2837,6 +2857,7 @@ export interface Requests {
   'memlens/heapPaths': { params: HeapPathsParams; result: PathsAnswer };
   'memlens/heapMergedPaths': { params: HeapMergedPathsParams; result: PathNodesAnswer };
   'memlens/heapRetained': { params: HeapRetainedParams; result: RetainedAnswer };
+  'memlens/heapCut': { params: HeapCutParams; result: CutAnswer };
   'memlens/heapAt': { params: HeapAtParams; result: HeapAtResult };
   'memlens/timelineSvg': { params: TimelineSvgParams; result: SvgResult };
   'memlens/flameSvg': { params: FlameSvgParams; result: SvgResult };
@@ -2934,6 +2955,7 @@ export const VIEW_METHODS = [
   'memlens/heapPaths',
   'memlens/heapMergedPaths',
   'memlens/heapRetained',
+  'memlens/heapCut',
   'memlens/heapAt',
   'memlens/timelineSvg',
   'memlens/flameSvg',

@@ -1,7 +1,7 @@
 """Turns a snapshot file into an archive: the work of the ``memlens ingest`` child process.
 
-It reads the file, writes the archive, and then draws each device's first picture, which views ask for first. All else
-that is computed ahead is made after the first answers.
+It reads the file, writes the archive, and then makes what views ask for first and would wait for: each device's first
+picture, and the findings of a large heap dump. All else that is computed ahead is made after the first answers.
 """
 
 import logging
@@ -12,6 +12,7 @@ from memlens.errors import MemlensError
 from memlens.formats import read
 from memlens.formats.containers import ChangedFileError, FileError, open_source
 from memlens.formats.tools import Tools
+from memlens.model.graph import Graph
 from memlens.model.timeline import Timeline
 from memlens.progress import Report
 from memlens.store.cache import Cache, check_place, making
@@ -23,6 +24,11 @@ logger = logging.getLogger(__name__)
 # the start and end of each stage as fractions of the whole work, measured on a trace of two million events
 _STAGES = {"unpacking": (0.0, 0.1), "reading": (0.1, 0.8), "matching": (0.8, 0.9), "writing": (0.9, 1.0)}
 
+EXAMINED_FROM = 200_000
+"""Objects of a heap dump; the findings of a smaller one are there in a tenth of a second."""
+_WRITTEN = 0.93
+"""The fraction of the whole work at which such a dump is written."""
+
 
 def ingest(
     path: Path,
@@ -32,18 +38,20 @@ def ingest(
     tools: Tools | None = None,
     dump: int | None = None,
     *,
-    pictures: bool = True,
+    ahead: bool = True,
 ) -> Path:
     """Make the archive of ``path`` in the cache, or at ``out``, and return its folder.
 
     ``report`` gets ``(stage, fraction of the whole)``. Without ``tools`` they come from the environment. ``dump``
-    chooses one of a file with several, from 0; the last one by default. ``pictures`` are drawn ahead. Raises
-    :class:`memlens.errors.MemlensError`, MemoryError, and OSError if the archive can't be written; all partial files
-    are removed then.
+    chooses one of a file with several, from 0; the last one by default. With ``ahead`` what views ask for first is
+    made, too. Raises :class:`memlens.errors.MemlensError`, MemoryError, and OSError if the archive can't be written;
+    all partial files are removed then.
     """
+    written = 1.0
 
     def overall(stage: str, fraction: float) -> None:
         start, end = _STAGES[stage]
+        end = min(end, written)
         report(stage, start + (end - start) * min(max(fraction, 0.0), 1.0))
 
     try:
@@ -67,10 +75,14 @@ def ingest(
         if _changed(path, source):
             raise ChangedFileError(f"{path} was written while it was read")
         is_timeline = isinstance(model, Timeline)
+        is_large = isinstance(model, Graph) and len(model.objects.type) >= EXAMINED_FROM
+        written = _WRITTEN if ahead and is_large else 1.0
         write_archive(model, source, partial, overall)
         del model
-    if pictures and is_timeline:
+    if ahead and is_timeline:
         _draw_first(archive)
+    if ahead and is_large:
+        _examine(archive, report)
     if out is None:
         cache.evict(keep=archive)
     return archive
@@ -94,6 +106,28 @@ def _draw_first(archive: Path) -> None:
             except Exception:
                 # a bug, reported to whoever asks for it; the archive is complete without it
                 logger.exception("%s of %s is not computed ahead", picture.name, archive.name)
+
+
+def _examine(archive: Path, report: Report) -> None:
+    """Make the findings of a heap dump, and what they work out on the way. Raises ``ArchiveError``."""
+    from memlens.store.snapshot import Snapshot
+    from memlens.views.findings.ahead import FINDINGS, parts
+    from memlens.views.graph.reach import HELD_DISTANCES
+
+    with closing(Snapshot.open(archive)) as snapshot:
+        try:
+            if snapshot.graph_names.root is not None:
+                HELD_DISTANCES.try_to_write(snapshot)
+            questions = parts(snapshot, None)
+            for number, question in enumerate(questions):
+                report("examining", _WRITTEN + (1 - _WRITTEN) * number / len(questions))
+                question(snapshot)
+            FINDINGS.try_to_write(snapshot)
+        except MemlensError:
+            raise
+        except Exception:
+            # a bug, reported to whoever asks for it; the archive is complete without it
+            logger.exception("the findings of %s are not made ahead", archive.name)
 
 
 def _changed(path: Path, source: SourceFile) -> bool:

@@ -22,7 +22,7 @@ from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import graph as flame
 from memlens.views.graph import filters, listing
-from memlens.views.graph.cuts import freed_by_cut, freed_by_cuts
+from memlens.views.graph.cuts import cut, freed_by_cut, freed_by_cuts
 from memlens.views.graph.dominators import dominator_tree, fitting_by_group, group
 from memlens.views.graph.listing import heap_packages, heap_types, objects
 from memlens.views.graph.merged_paths import PathNode, merged_paths, merged_tree
@@ -71,6 +71,8 @@ def test_a_cut_frees_what_only_that_reference_kept(seed: int, opened: Opened, tm
             lost = reached - graph._replace(edges=edges).reached([0])
             expected = sum(shallow[item] for item in lost)
             assert freed_by_cut(snapshot, source, target) == expected
+            assert freed_by_cut(snapshot, source, target, 0) in (None, 0)
+            assert cut(snapshot, source, target).freed_bytes == expected
             freed_any |= expected > 0
     assert freed_any or seed not in (0, 4)
 
@@ -472,6 +474,7 @@ def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, 
         "heapPaths": {"object": 3, "through": ["weak"], "most": 3},
         "heapMergedPaths": {**kind, "through": ["weak"], "node": 0, **page},
         "heapRetained": kind,
+        "heapCut": {"source": 0, "target": 3},
     }
     answers = {
         name: server.request(f"memlens/{name}", {**about, **params}) for name, params in questions.items()
@@ -480,5 +483,6 @@ def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, 
     assert answers["heapTypes"]["total"] == len(answers["heapTypes"]["rows"]) > 0
     assert answers["heapPicture"]["geometry"]
     assert answers["heapRetained"]["retained_bytes"] >= 0
+    assert answers["heapCut"]["freed_bytes"] >= 0
     with pytest.raises(RpcError, match="no object number"):
         server.request("memlens/heapObject", {**about, "object": 10**6})

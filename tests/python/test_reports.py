@@ -109,8 +109,8 @@ def test_every_model_has_a_report(opened: Opened, dump: Path) -> None:
     for file, pictures in (
         (ROOT / "samples" / "train.pickle", 2),
         (FIXTURES / "service.heaptrack.zst", 1),
-        (dump, 0),
-        (FIXTURES.parent / "heap" / "sessions.ruby.json.zst", 1),
+        (dump, 1),
+        (FIXTURES.parent / "heap" / "sessions.ruby.json.zst", 2),
     ):
         snapshot = opened(file)
         text = snapshot.ask(report)
@@ -202,6 +202,24 @@ def test_text_is_cut_where_it_has_no_room() -> None:
     assert fitting("forward", 30) == "for…"
     assert fitting("forward", 10) == ""
     assert fitting("前向传播前向传播", 60) == "前向传…"
+
+
+def test_a_heap_dump_is_drawn_as_its_dominators(dump: Path) -> None:
+    drawn = []
+    for arguments in ([], ["--of", "dominators"], ["--of", "sunburst"]):
+        text = memlens("picture", dump, *arguments).stdout
+        root = ET.fromstring(text.encode())
+        assert root.tag == f"{SVG}svg"
+        assert "small.gcdump: dominators by type, retained bytes" in text
+        drawn.append(sum(len(list(root.iter(f"{SVG}{tag}"))) for tag in ("rect", "path")))
+    assert drawn[0] == drawn[1] > 2
+    assert drawn[2] > 2
+    for arguments, reason in (
+        (["--filter", "type:a"], "Dominators are drawn whole"),
+        (["--of", "flame"], "no allocation stacks"),
+        (["--of", "timeline"], "a timeline"),
+    ):
+        assert reason in memlens("picture", dump, *arguments, status=1).stderr
 
 
 def test_the_command_line_writes_them(tmp_path: Path, sample: Path) -> None:

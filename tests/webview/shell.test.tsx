@@ -238,7 +238,7 @@ const finding = (title: string): SnapshotFinding => ({
   ...{ rule: 'dominates', title, text: `${title}: model.py:39 holds 2 GiB.`, evidence: EVIDENCE },
   sentence: [part('model.py:39', { line: LINE }), part(' holds '), part('2 GiB', { evidence: EVIDENCE })],
   ...{ figure: { amount: 2 ** 31, unit: 'bytes', kind: 'live', sql: '' }, line: LINE, inferred: true },
-  objects: null,
+  ...{ objects: null, evidence_from: [] },
 });
 const HEADLINE: HeadlineAnswer = {
   rule: 'peak',

@@ -289,7 +289,7 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
 def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     """Add the commands that make a page or a picture for people."""
     report = command("report", "Make one HTML page of a snapshot: findings, pictures and tables.")
-    picture = command("picture", "Draw a snapshot's timeline or flame graph as SVG.")
+    picture = command("picture", "Draw a snapshot's timeline, flame graph or dominators as SVG.")
     for each in (report, picture):
         each.add_argument("file", type=Path)
         each.add_argument(
@@ -297,8 +297,9 @@ def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
         )
         each.add_argument("--device", type=int, metavar="N", help=_DEVICE)
     report.add_argument("--markdown", action="store_true", help="write Markdown, without pictures")
-    picture.add_argument("--of", choices=("timeline", "flame"),
-                         help="what to draw (default: the timeline of a trace, else the flame graph)")  # fmt: skip
+    picture.add_argument("--of", choices=("timeline", "flame", "dominators", "sunburst"),
+                         help="what to draw (default: a trace's timeline, a profile's flame graph, a heap dump's "
+                              "dominators)")  # fmt: skip
     picture.add_argument("--by", choices=("line", "function", "module", "category", "file", "size"), default="line",
                          help="what the timeline's areas are (default line)")  # fmt: skip
     picture.add_argument("--value", metavar="V", help="of a flame graph: as in `memlens flame`")

@@ -1,6 +1,7 @@
-"""``memlens picture``: a snapshot's timeline or flame graph as SVG."""
+"""``memlens picture``: a snapshot's timeline, flame graph or dominators as SVG."""
 
 import argparse
+from pathlib import Path
 from typing import assert_never
 
 from memlens.cli.ask import ask
@@ -8,11 +9,13 @@ from memlens.cli.flame import difference_tree, flame_tree
 from memlens.cli.output import write_or_say
 from memlens.errors import BadRequestError
 from memlens.export.pictures.flame import flame
+from memlens.export.pictures.sunburst import sunburst
 from memlens.export.pictures.svg import Svg
 from memlens.export.pictures.timeline import Part, timeline
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
-from memlens.store.models import profile_of, timeline_of
+from memlens.store.models import graph_of, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.dominators import dominator_tree
 from memlens.views.selection.profile_sets import value_named
 from memlens.views.trace.picture.areas import GroupedBy
 
@@ -37,16 +40,47 @@ def _difference(options: argparse.Namespace) -> Svg:
 
 def _picture(snapshot: Snapshot, options: argparse.Namespace) -> Svg:
     info = snapshot.info
-    of = options.of or ("timeline" if isinstance(info, TimelineInfo) else "flame")
+    of = options.of or _default(info, options)
     if of == "timeline":
         trace = timeline_of(info, "a timeline")
         if options.value is not None:
             raise BadRequestError("A timeline shows the bytes that are live: --value is for flame graphs")
         device = trace.default_device if options.device is None else options.device
         return timeline(snapshot, Part(device, filter=options.filter, by=GroupedBy(options.by)))
+    if of in ("dominators", "sunburst"):
+        return _dominators(snapshot, options, of)
     tree = flame_tree(snapshot, options)
     narrowed = f", of what fits {options.filter}" if options.filter else ""
     return flame(tree, f"Flame graph: {_value(info, options)}{narrowed}")
+
+
+def _default(info: SnapshotInfo, options: argparse.Namespace) -> str:
+    """What is drawn of a model: what its view opens with."""
+    match info:
+        case TimelineInfo():
+            return "timeline"
+        case ProfileInfo():
+            return "flame"
+        case GraphInfo():
+            # only stacks of allocations have values
+            return "dominators" if options.value is None else "flame"
+        case _:
+            assert_never(info)
+
+
+def _dominators(snapshot: Snapshot, options: argparse.Namespace, of: str) -> Svg:
+    """The dominator tree grouped by type. Raises :class:`BadRequestError` and ``LackingError``."""
+    graph_of(snapshot.info)
+    if options.filter or options.value is not None or options.bottom_up or options.by_line:
+        raise BadRequestError(
+            "Dominators are drawn whole, by what they retain: "
+            "--filter, --value, --bottom-up and --by-line are for other pictures",
+            advice="The allocations of a heap dump with stacks are drawn by --of flame.",
+        )
+    draw = flame if of == "dominators" else sunburst
+    return draw(
+        dominator_tree(snapshot), f"{Path(snapshot.info.path).name}: dominators by type, retained bytes"
+    )
 
 
 def _value(info: SnapshotInfo, options: argparse.Namespace) -> str:

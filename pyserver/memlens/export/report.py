@@ -13,11 +13,12 @@ from memlens.export.pictures.flame import flame
 from memlens.export.pictures.svg import Svg, escaped, style
 from memlens.export.pictures.timeline import Part, timeline
 from memlens.export.summary import Summary, Table, set_of, summary, unit_of
-from memlens.model.info import TimelineInfo
+from memlens.model.info import GraphInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import SnapshotFinding, TextPart, inferred_mark
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.graph import tree_of
+from memlens.views.graph.dominators import dominator_tree
 
 _SHEET = (
     ":root{color-scheme:light dark;--paper:#fff;--ink:#1f1f1f;--faint:#5f5f5f;--line:#d9d9d9;--soft:#f3f3f3;"
@@ -63,6 +64,8 @@ def report(snapshot: Snapshot, device: int | None = None) -> str:
 
 def _pictures(snapshot: Snapshot, device: int | None) -> Iterator[Svg]:
     info, of = snapshot.info, set_of(snapshot.info, device)
+    if isinstance(info, GraphInfo):
+        yield flame(dominator_tree(snapshot), "Dominators by type: retained bytes")
     if of is None:
         return
     if isinstance(info, TimelineInfo):

@@ -2,6 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
+import { useEffect } from 'preact/hooks';
 import type { HeapSelection } from '../../../extension/shared/messages';
 import type {
   GroupAnswer,
@@ -11,8 +12,10 @@ import type {
   ReferenceRow,
   RetainedAnswer,
 } from '../../../extension/shared/protocol.gen';
+import type { Pending } from '../api';
 import { bytes, count, exactBytes, share } from '../base/format';
 import { t } from '../base/l10n';
+import { isCancelled } from '../base/latest';
 import { shorten, visible } from '../base/text';
 import type { GraphContext } from './context';
 import { Actions, Figures, MoreButton, Name, Section, usePages } from './details-parts';
@@ -297,7 +300,9 @@ function Together({
   readonly context: GraphContext;
 }): VNode {
   const answer = useSignal<RetainedAnswer | null>(null);
+  const pending = useSignal<Pending<RetainedAnswer> | null>(null);
   const found = answer.value;
+  useEffect(() => () => pending.peek()?.cancel(), [pending]);
   if (found)
     return (
       <p class="hint" role="status">
@@ -308,18 +313,38 @@ function Together({
         )}
       </p>
     );
+  if (pending.value)
+    return (
+      <p class="hint" role="status">
+        {t('Looking for what only these objects keep alive…')}{' '}
+        <button
+          type="button"
+          class="link"
+          onClick={() => {
+            pending.value?.cancel();
+            pending.value = null;
+          }}
+        >
+          {t('Cancel')}
+        </button>
+      </p>
+    );
   return (
     <p class="hint">
       <button
         type="button"
         class="link"
         onClick={() => {
-          context.api.request('memlens/heapRetained', { kind, group, filter: context.filter }).answer.then(
+          const asked = context.api.request('memlens/heapRetained', { kind, group, filter: context.filter });
+          pending.value = asked;
+          asked.answer.then(
             (retained) => {
               answer.value = retained;
+              pending.value = null;
             },
             (error: unknown) => {
-              context.failed(error);
+              if (pending.value === asked) pending.value = null;
+              if (!isCancelled(error)) context.failed(error);
             },
           );
         }}

@@ -1,18 +1,21 @@
 // Why something is alive: an object's shortest paths to roots; of a type or group the paths to all of them, merged.
 
-import { signal, type Signal } from '@preact/signals';
+import { signal, useSignal, type Signal } from '@preact/signals';
 import { render, type VNode } from 'preact';
+import { useEffect } from 'preact/hooks';
 import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
 import type {
+  CutAnswer,
   Path,
   PathNode,
   PathNodesAnswer,
   PathsAnswer,
   PathStep,
 } from '../../../extension/shared/protocol.gen';
+import type { Pending } from '../api';
 import { bytes, exactBytes } from '../base/format';
 import { plural, t } from '../base/l10n';
-import { Latest, turned } from '../base/latest';
+import { isCancelled, Latest, turned } from '../base/latest';
 import { shorten, visible } from '../base/text';
 import type { Pane } from '../shell/pane';
 import { element } from '../widgets/dom';
@@ -267,6 +270,7 @@ function Paths({
               <Step
                 key={at}
                 step={step}
+                above={(path.steps[at - 1]?.object ?? path.root).object}
                 gap={path.left_out > 0 && at === path.steps.length / 2 ? path.left_out : 0}
                 context={context}
               />
@@ -281,14 +285,16 @@ function Paths({
 
 function Step({
   step,
+  above,
   gap,
   context,
 }: {
   readonly step: PathStep;
+  /** The object that has the reference, unless steps are left out before this one. */
+  readonly above: number;
   readonly gap: number;
   readonly context: GraphContext;
 }): VNode {
-  const { freed_bytes: freed } = step;
   return (
     <>
       {gap > 0 && <li class="muted">… {referencesText(gap)} …</li>}
@@ -298,16 +304,59 @@ function Step({
         <span class="heap-figures" title={t('Retained: {0}', exactBytes(step.object.retained_bytes))}>
           {bytes(step.object.retained_bytes)}
         </span>
-        {freed !== null && (
-          <span
-            class={freed > 0 ? 'heap-cut' : 'heap-cut muted'}
-            title={t('What would be freed without this reference')}
-          >
-            {freed > 0 ? t('cut frees {0}', bytes(freed)) : t('cut frees nothing')}
-          </span>
-        )}
+        {(step.freed_bytes !== null || gap === 0) && <Cut step={step} above={above} context={context} />}
       </li>
     </>
+  );
+}
+
+/** What cutting a reference frees; a button asks for it where that takes a walk through much of the heap. */
+function Cut({
+  step,
+  above,
+  context,
+}: {
+  readonly step: PathStep;
+  readonly above: number;
+  readonly context: GraphContext;
+}): VNode {
+  const found = useSignal(step.freed_bytes);
+  const pending = useSignal<Pending<CutAnswer> | null>(null);
+  useEffect(() => () => pending.peek()?.cancel(), [pending]);
+  const freed = found.value;
+  const title = t('What would be freed without this reference');
+  if (freed !== null)
+    return (
+      <span class={freed > 0 ? 'heap-cut' : 'heap-cut muted'} title={title}>
+        {freed > 0 ? t('cut frees {0}', bytes(freed)) : t('cut frees nothing')}
+      </span>
+    );
+  return (
+    <button
+      type="button"
+      class="link heap-cut"
+      title={title}
+      onClick={() => {
+        if (pending.value) {
+          pending.value.cancel();
+          pending.value = null;
+          return;
+        }
+        const asked = context.api.request('memlens/heapCut', { source: above, target: step.object.object });
+        pending.value = asked;
+        asked.answer.then(
+          ({ freed_bytes: bytesFreed }) => {
+            found.value = bytesFreed;
+          },
+          (error: unknown) => {
+            if (pending.value === asked) pending.value = null;
+            if (!isCancelled(error)) context.failed(error);
+          },
+        );
+      }}
+    >
+      {pending.value ? t('Cancel') : t('cut frees…')}
+    </button>
   );
 }
 

@@ -41,7 +41,7 @@ def summarised(file: Path, progress: str, archive: Path, *, pictures: bool, limi
     limited = limits.limit(limit_bytes)
     report = reporter(progress)
     try:
-        ingest(file, Cache(), report, archive, pictures=pictures)
+        ingest(file, Cache(), report, archive, ahead=pictures)
         with closing(Snapshot.open(archive)) as snapshot:
             summary = snapshot.ask(summary_of)
     except MemoryError as error:

@@ -20,8 +20,11 @@ def retained_by(
     back_kind: U8,
     retains: U8,
     distance: U32,
+    dominated_start: U32,
+    dominated: U32,
+    shallow: U64,
     chosen: U32,
-) -> Buffer: ...
+) -> tuple[int, int]: ...
 def freed_without(
     start: U64,
     target: U32,

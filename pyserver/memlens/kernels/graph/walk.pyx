@@ -13,7 +13,7 @@ from libc.string cimport memset
 
 from memlens.kernels.base.large_pages cimport in_large_pages
 from memlens.kernels.base.prefetch cimport prefetch
-from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push_u32
+from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push_u32, vector_reserve
 
 cdef uint32_t NO_NUMBER = 0xFFFFFFFF
 
@@ -171,10 +171,11 @@ def reached_from(
 
 
 cdef enum:
-    CHOSEN = 1
-    PERHAPS = 2         # all shortest paths to it pass through what is chosen
+    WITHIN_SET = 1      # chosen, or dominated by what is
+    PERHAPS = 2         # all shortest paths to it pass through what is retained
     CERTAIN = 4         # one of them doesn't
     ALIVE = 8
+    CANDIDATE = 16
 
 
 def retained_by(
@@ -186,102 +187,190 @@ def retained_by(
     const uint8_t[::1] back_kind,
     const uint8_t[::1] retains,
     const uint32_t[::1] distance,
+    const uint32_t[::1] dominated_start,
+    const uint32_t[::1] dominated,
+    const uint64_t[::1] shallow,
     const uint32_t[::1] chosen,
 ):
-    """The objects that no root would reach without the ``chosen`` ones, and these themselves, as ``uint32`` numbers.
+    """How many objects no root would reach without the ``chosen`` ones, these included, and their bytes.
 
-    ``chosen`` are distinct objects that roots reach, by ascending ``distance``, which is the least number of
-    references that retain from a root.
+    ``chosen`` are distinct objects that roots reach. ``distance`` is the least number of references that retain from a
+    root. ``dominated`` has what each object immediately dominates, of that perhaps not all: dominators may count what
+    no root reaches as a holder.
 
-    What is retained has only shortest paths that pass through what is chosen. So these objects are found first, level
-    after level of distances, and then those of them that other paths lead to; nothing else of the graph is looked at
-    but what refers to them and what they refer to. Raises MemoryError.
+    What the chosen objects dominate is retained. What else is has other holders than these, but only shortest paths
+    that pass through what is retained. So such objects are found first, level after level of distances, and then those
+    of them that other paths lead to; nothing else of the graph is looked at but what refers to them and what they refer
+    to. Raises MemoryError.
     """
-    cdef size_t objects = distance.shape[0], next_chosen = 0, count = chosen.shape[0], each, begin, end
-    cdef uint32_t item, level
+    cdef size_t objects = distance.shape[0], each, begin, end, within = 0, next_candidate = 0
+    cdef uint64_t total = 0, at
+    cdef uint32_t item, other, level
     cdef Graph graph = graph_of(start, target, kind, retains)
     cdef Graph turned = graph_of(back_start, back, back_kind, retains)
-    cdef Vector found, stack
-    cdef uint32_t *queue
+    cdef Vector found, stack, candidates
+    cdef uint32_t *queue = NULL
+    cdef uint8_t *state = NULL
     cdef int status = 0
-    cdef uint8_t *state = <uint8_t *> calloc(objects + 1, 1)
-    if state == NULL:
-        raise MemoryError
     vector_init(&found, 4)
     vector_init(&stack, 4)
+    vector_init(&candidates, 4)
     with nogil:
-        for each in range(count):
-            state[chosen[each]] = CHOSEN
+        state = <uint8_t *> calloc(objects + 1, 1)
+        queue = <uint32_t *> malloc((objects + 1) * 4)
+        if state == NULL or queue == NULL:
+            status = -1
+        else:
+            in_large_pages(queue, (objects + 1) * 4)
+            in_large_pages(state, objects + 1)
+            within = dominated_by(chosen, dominated_start, dominated, state, queue)
+        for each in range(within if status == 0 else 0):
+            fetch(&graph, queue, each, within)
+            item = queue[each]
+            total += shallow[item]
+            for at in range(graph.start[item], graph.start[item + 1]):
+                other = graph.target[at]
+                if state[other] == 0 and distance[other] == distance[item] + 1 and graph.follows[graph.kind[at]]:
+                    state[other] = CANDIDATE
+                    if status == 0:
+                        status = vector_push_u32(&candidates, other)
+        if status == 0:
+            status = by_distance(&candidates, &distance[0])
         begin = 0
         level = 0
-        # ``found`` from ``begin`` on are those of the level
-        while status == 0 and (next_chosen < count or begin < found.count):
+        # ``found`` from ``begin`` on are those of the level before
+        while status == 0 and (next_candidate < candidates.count or begin < found.count):
             if begin == found.count:
-                level = distance[chosen[next_chosen]]
+                level = distance[(<uint32_t *> candidates.data)[next_candidate]]
             end = found.count
-            while status == 0 and next_chosen < count and distance[chosen[next_chosen]] == level:
-                status = suspect(&graph, &turned, &distance[0], state, chosen[next_chosen], &found)
-                next_chosen += 1
+            while next_candidate < candidates.count and status == 0:
+                item = (<uint32_t *> candidates.data)[next_candidate]
+                if distance[item] != level:
+                    break
+                next_candidate += 1
+                status = suspect(&turned, &distance[0], state, item, &found)
             for each in range(begin, end):
-                if status == 0:
-                    item = (<uint32_t *> found.data)[each]
-                    status = suspect(&graph, &turned, &distance[0], state, item, &found)
+                item = (<uint32_t *> found.data)[each]
+                for at in range(graph.start[item], graph.start[item + 1]):
+                    other = graph.target[at]
+                    if status == 0 and state[other] == 0 and distance[other] == level:
+                        if graph.follows[graph.kind[at]]:
+                            status = suspect(&turned, &distance[0], state, other, &found)
             begin = end
             level += 1
-        queue = <uint32_t *> found.data
         for each in range(found.count):
-            if status == 0 and is_held(&turned, &distance[0], state, queue[each]):
-                state[queue[each]] |= ALIVE
-                status = vector_push_u32(&stack, queue[each])
+            item = (<uint32_t *> found.data)[each]
+            if status == 0 and is_held(&turned, &distance[0], state, item):
+                state[item] |= ALIVE
+                status = vector_push_u32(&stack, item)
         while stack.count and status == 0:
             stack.count -= 1
             status = keep_alive(&graph, state, (<uint32_t *> stack.data)[stack.count], &stack)
-        # what is retained, in the place of what may be
-        end = 0
         for each in range(found.count):
-            if not state[queue[each]] & ALIVE:
-                queue[end] = queue[each]
-                end += 1
-        found.count = end
-        for each in range(count):
-            if status == 0:
-                status = vector_push_u32(&found, chosen[each])
+            item = (<uint32_t *> found.data)[each]
+            if not state[item] & ALIVE:
+                within += 1
+                total += shallow[item]
     free(state)
+    free(queue)
+    vector_free(&found)
     vector_free(&stack)
+    vector_free(&candidates)
     if status < 0:
-        vector_free(&found)
         raise MemoryError
-    return column_of(&found, b"I")
+    return within, total
+
+
+cdef size_t dominated_by(
+    const uint32_t[::1] chosen,
+    const uint32_t[::1] dominated_start,
+    const uint32_t[::1] dominated,
+    uint8_t *state,
+    uint32_t *queue,
+) noexcept nogil:
+    """Mark the chosen objects and all that they dominate as WITHIN_SET, and list them in ``queue``; how many."""
+    cdef size_t first = 0, last = 0
+    cdef Py_ssize_t each
+    cdef uint32_t item, other, at
+    for each in range(chosen.shape[0]):
+        state[chosen[each]] = WITHIN_SET
+        queue[last] = chosen[each]
+        last += 1
+    while first < last:
+        if first + 2 * AHEAD < last:
+            prefetch(&dominated_start[queue[first + 2 * AHEAD]])
+            prefetch(&dominated[dominated_start[queue[first + AHEAD]]])
+        item = queue[first]
+        first += 1
+        for at in range(dominated_start[item], dominated_start[item + 1]):
+            other = dominated[at]
+            if state[other] == 0:
+                state[other] = WITHIN_SET
+                queue[last] = other
+                last += 1
+    return last
+
+
+cdef int by_distance(Vector *items, const uint32_t *distance) noexcept nogil:
+    """Order some objects by their distances, which are all known; -1 without memory."""
+    cdef size_t each, levels, place, count
+    cdef uint32_t nearest = NO_NUMBER, farthest = 0, far
+    cdef uint32_t *numbers = <uint32_t *> items.data
+    cdef size_t *begins
+    cdef Vector ordered
+    if items.count < 2:
+        return 0
+    for each in range(items.count):
+        far = distance[numbers[each]]
+        if far < nearest:
+            nearest = far
+        if far > farthest:
+            farthest = far
+    levels = <size_t> (farthest - nearest) + 1
+    begins = <size_t *> calloc(levels, sizeof(size_t))
+    vector_init(&ordered, 4)
+    if begins == NULL or vector_reserve(&ordered, items.count) < 0:
+        free(begins)
+        return -1
+    for each in range(items.count):
+        begins[distance[numbers[each]] - nearest] += 1
+    place = 0
+    for each in range(levels):
+        count = begins[each]
+        begins[each] = place
+        place += count
+    for each in range(items.count):
+        far = distance[numbers[each]] - nearest
+        (<uint32_t *> ordered.data)[begins[far]] = numbers[each]
+        begins[far] += 1
+    ordered.count = items.count
+    free(begins)
+    vector_free(items)
+    items.data, items.count, items.room = ordered.data, ordered.count, ordered.room
+    return 0
 
 
 cdef int suspect(
-    const Graph *graph, const Graph *turned, const uint32_t *distance, uint8_t *state, uint32_t item, Vector *found
+    const Graph *turned, const uint32_t *distance, uint8_t *state, uint32_t item, Vector *found
 ) noexcept nogil:
-    """Add to ``found`` what an object refers to and only such objects hold by a shortest path."""
+    """Add an object to ``found`` if only what is within the set, or perhaps retained, holds it by a shortest path."""
     cdef uint32_t other
-    cdef uint64_t at, back
-    cdef bint is_certain
-    for at in range(graph.start[item], graph.start[item + 1]):
-        other = graph.target[at]
-        if state[other] or distance[other] != distance[item] + 1 or not graph.follows[graph.kind[at]]:
-            continue
-        is_certain = False
-        for back in range(turned.start[other], turned.start[other + 1]):
-            if distance[turned.target[back]] == distance[item] and turned.follows[turned.kind[back]]:
-                if not state[turned.target[back]] & (CHOSEN | PERHAPS):
-                    is_certain = True
-                    break
-        state[other] = CERTAIN if is_certain else PERHAPS
-        if not is_certain and vector_push_u32(found, other) < 0:
-            return -1
-    return 0
+    cdef uint64_t back
+    for back in range(turned.start[item], turned.start[item + 1]):
+        other = turned.target[back]
+        if distance[other] == distance[item] - 1 and turned.follows[turned.kind[back]]:
+            if not state[other] & (WITHIN_SET | PERHAPS):
+                state[item] = CERTAIN
+                return 0
+    state[item] = PERHAPS
+    return vector_push_u32(found, item)
 
 
 cdef bint is_held(const Graph *turned, const uint32_t *distance, const uint8_t *state, uint32_t item) noexcept nogil:
     """Whether something that certainly stays alive refers to an object."""
     cdef uint64_t back
     for back in range(turned.start[item], turned.start[item + 1]):
-        if not state[turned.target[back]] & (CHOSEN | PERHAPS) and distance[turned.target[back]] != NO_NUMBER:
+        if not state[turned.target[back]] & (WITHIN_SET | PERHAPS) and distance[turned.target[back]] != NO_NUMBER:
             if turned.follows[turned.kind[back]]:
                 return True
     return False

@@ -4,6 +4,7 @@ import base64
 
 from memlens.server.protocol.flame import FlameResult
 from memlens.server.protocol.heap import (
+    HeapCutParams,
     HeapDominatedParams,
     HeapDominatedResult,
     HeapGroupParams,
@@ -24,7 +25,18 @@ from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.filtering import add_finding_term
 from memlens.views.flame import graph as flame
-from memlens.views.graph import dominators, listing, merged_paths, objects, overview, paths, retained, types
+from memlens.views.graph import (
+    cuts,
+    dominators,
+    listing,
+    merged_paths,
+    objects,
+    overview,
+    paths,
+    retained,
+    types,
+)
+from memlens.views.graph.cuts import CutAnswer
 from memlens.views.graph.dominators import GroupAnswer
 from memlens.views.graph.listing import HeapTypesAnswer, ObjectsAnswer, PackagesAnswer
 from memlens.views.graph.merged_paths import PathNodesAnswer
@@ -98,6 +110,10 @@ def _retained(snapshot: Snapshot, p: HeapRetainedParams) -> RetainedAnswer:
     return retained.retained_by(snapshot, listing.fitting(snapshot, p.filter, p.kind, p.group))
 
 
+def _cut(snapshot: Snapshot, p: HeapCutParams) -> CutAnswer:
+    return cuts.cut(snapshot, p.source, p.target)
+
+
 QUESTIONS: Questions = {
     "memlens/heapOverview": _overview,
     "memlens/heapTypes": _types,
@@ -112,10 +128,13 @@ QUESTIONS: Questions = {
     "memlens/heapPaths": _paths,
     "memlens/heapMergedPaths": _merged_paths,
     "memlens/heapRetained": _retained,
+    "memlens/heapCut": _cut,
 }
 
 
 def takes_long(method: str, params: object) -> bool:
     """Whether a question may look at much of the graph, so that nothing else should wait for its answer."""
     texts = [getattr(params, name, "") for name in ("filter", "search")]
-    return method == "memlens/heapRetained" or any("finding:" in text.casefold() for text in texts)
+    return method in ("memlens/heapRetained", "memlens/heapCut") or any(
+        "finding:" in text.casefold() for text in texts
+    )

@@ -104,6 +104,7 @@ QUESTION_NAMES = {
     "memlens/heapPaths": "the paths to an object",
     "memlens/heapMergedPaths": "the paths to objects",
     "memlens/heapRetained": "what objects retain",
+    "memlens/heapCut": "what a reference keeps alive",
 }
 """What a question that not every model answers is called in its refusal: "so the memory map isn't available"."""
 

@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 from memlens.model.graph import Strength
 from memlens.server.protocol.base import Count, Requests, Text
 from memlens.server.protocol.flame import FlamePart, FlameResult
+from memlens.views.graph.cuts import CutAnswer
 from memlens.views.graph.dominators import GroupAnswer
 from memlens.views.graph.listing import (
     GroupedBy,
@@ -169,6 +170,14 @@ class HeapRetainedParams(Struct, frozen=True, kw_only=True):
     filter: Filter
 
 
+class HeapCutParams(Struct, frozen=True, kw_only=True):
+    """What would be freed without the references from one object to another."""
+
+    snapshot: str
+    source: Count
+    target: Count
+
+
 REQUESTS: Requests = {
     "memlens/heapOverview": (HeapOverviewParams, HeapOverviewAnswer),
     "memlens/heapTypes": (HeapTypesParams, HeapTypesAnswer),
@@ -183,4 +192,5 @@ REQUESTS: Requests = {
     "memlens/heapPaths": (HeapPathsParams, PathsAnswer),
     "memlens/heapMergedPaths": (HeapMergedPathsParams, PathNodesAnswer),
     "memlens/heapRetained": (HeapRetainedParams, RetainedAnswer),
+    "memlens/heapCut": (HeapCutParams, CutAnswer),
 }

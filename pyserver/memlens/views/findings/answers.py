@@ -121,12 +121,20 @@ class HeadlineAnswer(Struct, frozen=True):
     warnings: list[Notice]
 
 
+class FindingName(Struct, frozen=True):
+    """A rule that found something, and its name for people."""
+
+    rule: str
+    title: str
+
+
 class SnapshotFinding(Struct, frozen=True):
     """Something in the snapshot that is worth a look, in one sentence.
 
     ``title`` is the rule's name for people. ``inferred`` says that it rests on something that the file doesn't say but
     was inferred. ``line`` is the line to look at, where there is one. The evidence of a heap dump's findings is their
-    ``objects``, and that of other models' an ``evidence``; the other of the two is None.
+    ``objects``, and that of other models' an ``evidence``; the other of the two is None. ``evidence_from`` names the
+    findings about the same bytes, whose sentences follow its own.
     """
 
     rule: str
@@ -138,6 +146,12 @@ class SnapshotFinding(Struct, frozen=True):
     line: LineLink | None = None
     inferred: bool = False
     objects: ObjectsLink | None = None
+    evidence_from: list[FindingName] = []
+
+    @property
+    def names(self) -> list[FindingName]:
+        """Its own name, and those of the findings whose sentences follow."""
+        return [FindingName(self.rule, self.title), *self.evidence_from]
 
 
 def inferred_mark(finding: SnapshotFinding) -> str:

@@ -31,13 +31,14 @@ def objects_of(snapshot: Snapshot, term: Term) -> Mask:
 
 def _rules(snapshot: Snapshot, term: Term) -> set[str]:
     there = findings(snapshot, None, MOST_FINDINGS).findings
+    names = [name for each in there for name in each.names]
     chosen: set[str] = set()
     for value in term.values:
         pattern = Pattern(value)
-        own = {each.rule for each in there if pattern.matches(each.title) or pattern.matches(each.rule)}
+        own = {each.rule for each in names if pattern.matches(each.title) or pattern.matches(each.rule)}
         known = any(pattern.matches(name) for names in table.GRAPH_RULES.values() for name in names)
         if not own and not known:
-            titles = dict.fromkeys(each.title for each in there)
+            titles = dict.fromkeys(each.title for each in names)
             raise BadRequestError(
                 f"'{term}': the heap dump has no such finding",
                 advice=f"It has: {', '.join(titles)}." if titles else "It has none.",

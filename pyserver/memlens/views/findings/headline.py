@@ -9,7 +9,14 @@ from typing import assert_never
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, format_time
-from memlens.views.findings.answers import Figure, FigureKind, HeadlineAnswer, TextPart, plain_text
+from memlens.views.findings.answers import (
+    Figure,
+    FigureKind,
+    HeadlineAnswer,
+    SnapshotFinding,
+    TextPart,
+    plain_text,
+)
 from memlens.views.findings.graph.case import GraphCase, measured
 from memlens.views.findings.groups import TopGroups, top_groups
 from memlens.views.findings.profile.case import ProfileCase
@@ -117,13 +124,21 @@ def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
     if apart > 0:
         first.append(words(f"; another {format_bytes(apart)} that none reaches"))
     found = ranked(case.snapshot, None)
-    most = [each.finding.sentence for each in found if each.finding.rule in _HOLDING][:1]
-    other = [
-        each.finding.sentence
-        for each in found
-        if each.finding.rule not in _HOLDING and each.weight >= LEAST_GRAPH_WEIGHT
-    ][:1]
-    return "heap", [[*first, words(".")], *most, *other]
+    most = next((each.finding for each in found if _says_holding(each.finding)), None)
+    other = next(
+        (
+            each.finding
+            for each in found
+            if not _says_holding(each.finding) and each.weight >= LEAST_GRAPH_WEIGHT
+        ),
+        None,
+    )
+    return "heap", [[*first, words(".")], *(each.sentence for each in (most, other) if each is not None)]
+
+
+def _says_holding(finding: SnapshotFinding) -> bool:
+    """Whether a finding, or its evidence, names what retains most."""
+    return any(name.rule in _HOLDING for name in finding.names)
 
 
 def _when(case: ProfileCase) -> str:

@@ -9,6 +9,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import FindingsAnswer
 from memlens.views.findings.graph import buckets, collections, dotnet, duplicates, holders, leaks, runtime
 from memlens.views.findings.graph.case import GraphCase
+from memlens.views.findings.graph.joined import joined
 from memlens.views.findings.profile import churn, lasting, sites
 from memlens.views.findings.profile.case import ProfileCase
 from memlens.views.findings.trace import before, growth, kept, oom, peak, reserved, temporaries
@@ -112,8 +113,10 @@ def _of_graph(rule: Callable[[GraphCase], Iterator[Ranked]]) -> Rule:
 
 
 def ranked(snapshot: Snapshot, device: int | None) -> list[Ranked]:
-    """What all rules found, the most important first."""
+    """What all rules found, the most important first; of a heap dump's those as one that are of the same bytes."""
     found = [each for rule in rules_of(snapshot, device) for each in rule(snapshot)]
+    if isinstance(info := snapshot.info, GraphInfo):
+        found = snapshot.keep("findings.joined", lambda: joined(GraphCase(snapshot, info), found))
     # of equals, the order of the rules
     return sorted(found, key=lambda each: -each.weight)
 

@@ -1,33 +1,55 @@
 """What would be freed if objects no longer referred to others. Objects that no root reaches keep nothing alive."""
 
 import numpy as np
+from msgspec import Struct
 
 from memlens.kernels.graph.walk import OtherHolders, freed_without
 from memlens.model.timeline import NEVER
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.reach import followed, holders
 from memlens.views.graph.reached import reached
-from memlens.views.graph.rows import Numbers
+from memlens.views.graph.rows import Numbers, check_object
 
 MOST_LOOKED_AT = 200_000
 """Objects that a question passes through at most."""
+_ALL = 1 << 40
 
 
-def freed_by_cut(snapshot: Snapshot, source: int, target: int) -> int | None:
+class CutAnswer(Struct, frozen=True):
+    """What would be freed without the references from one object to another."""
+
+    freed_bytes: int
+
+
+def cut(snapshot: Snapshot, source: int, target: int) -> CutAnswer:
+    """The same as :func:`freed_by_cut` however many objects it looks at, which may be all of them.
+
+    Raises :class:`BadRequestError`.
+    """
+    for number in (source, target):
+        check_object(snapshot, number)
+    freed = freed_by_cut(snapshot, source, target, _ALL)
+    if freed is None:
+        raise InconsistentError("More objects than there are were looked at")
+    return CutAnswer(freed)
+
+
+def freed_by_cut(snapshot: Snapshot, source: int, target: int, most: int = MOST_LOOKED_AT) -> int | None:
     """Bytes that nothing would reach without the references from ``source`` to ``target``.
 
     They are what the target retains among what roots reach, where every path to it ends with such a reference, and
-    nothing otherwise: where the target can be reached in another way, so can all that it refers to. None where too many
-    objects would have to be looked at.
+    nothing otherwise: where the target can be reached in another way, so can all that it refers to. None where more
+    than ``most`` objects or references would have to be looked at.
     """
     stored = snapshot.references
     if snapshot.objects.distance[target] == NEVER or target in holders(snapshot):
         return 0
     first, last = int(stored.start[source]), int(stored.start[source + 1])
-    cut = stored.kind[first:last][stored.target[first:last] == target]
-    if target in reached(snapshot).unheld or not followed(snapshot)[cut].any():
+    between = stored.kind[first:last][stored.target[first:last] == target]
+    if target in reached(snapshot).unheld or not followed(snapshot)[between].any():
         return 0
-    return _freed_of(snapshot, np.array([source], np.int64), target)
+    return _freed_of(snapshot, np.array([source], np.int64), target, most)
 
 
 def freed_by_cuts(
@@ -39,20 +61,20 @@ def freed_by_cuts(
     about ``most`` objects would have to be looked at.
     """
     stored, objects = snapshot.references, snapshot.objects
-    cut = _held(snapshot, np.unique(targets))
-    if not len(cut):
+    held = _held(snapshot, np.unique(targets))
+    if not len(held):
         return 0, 0
-    if len(cut) == 1:
-        return _freed_of(snapshot, np.unique(sources), int(cut[0])), 1
+    if len(held) == 1:
+        return _freed_of(snapshot, np.unique(sources), int(held[0]), MOST_LOOKED_AT), 1
     alone = reached(snapshot)
-    above = sorted({alone.dominator(number) for number in cut.tolist()})
+    above = sorted({alone.dominator(number) for number in held.tolist()})
     holder = _common_dominator(snapshot, above, most)
     if holder is None:
         return None, most
     return freed_without(
         stored.start, stored.target, stored.kind, followed(snapshot), objects.dominated_start, objects.dominated,
         *alone.by_dominator, objects.distance, objects.shallow, holders(snapshot),
-        np.unique(sources).astype(np.uint32), cut.astype(np.uint32), holder, most,
+        np.unique(sources).astype(np.uint32), held.astype(np.uint32), holder, most,
     )  # fmt: skip
 
 
@@ -92,16 +114,16 @@ def _common_dominator(snapshot: Snapshot, numbers: list[int], most: int) -> int 
     return chain[highest] if highest < len(chain) else whole
 
 
-def _freed_of(snapshot: Snapshot, sources: Numbers, target: int) -> int | None:
+def _freed_of(snapshot: Snapshot, sources: Numbers, target: int, most: int) -> int | None:
     """What is freed without the references from some objects to one that is reached and at which nothing begins."""
     stored = snapshot.references
     start, end = int(stored.referrer_start[target]), int(stored.referrer_start[target + 1])
-    if end - start > MOST_LOOKED_AT:
+    if end - start > most:
         return None
     alone = reached(snapshot)
     others = snapshot.keep("other holders", lambda: _other_holders(snapshot))
     without = np.sort(np.append(alone.unheld, sources).astype(np.uint32))
-    kept = others.hold(target, stored.referrer[start:end], without, MOST_LOOKED_AT)
+    kept = others.hold(target, stored.referrer[start:end], without, most)
     return None if kept is None else 0 if kept else alone.retained(target)
 
 

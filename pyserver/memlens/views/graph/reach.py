@@ -1,12 +1,17 @@
 """By which references objects are reached, and where that begins."""
 
 from collections.abc import Collection
+from pathlib import Path
+from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.graph.walk import distances
 from memlens.model.graph import Strength
+from memlens.progress import Report
+from memlens.store.artefacts import Artefact, read_columns, write_columns
 from memlens.store.snapshot import Snapshot
 
 
@@ -45,13 +50,42 @@ def held_distances(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
     if snapshot.graph_names.root is None:
         return snapshot.objects.distance
 
-    def make() -> npt.NDArray[np.uint32]:
-        stored = snapshot.references
-        distance = np.empty(len(snapshot.objects.type), np.uint32)
-        distances(stored.start, stored.target, stored.kind, followed(snapshot), holders(snapshot), distance)
-        return distance
+    return snapshot.keep(
+        "distances from holders", lambda: _read(snapshot) or _held_distances(snapshot)
+    ).column
 
-    return snapshot.keep("distances from holders", make)
+
+class _Distances(NamedTuple):
+    column: npt.NDArray[np.uint32]
+
+
+def _held_distances(snapshot: Snapshot) -> _Distances:
+    stored = snapshot.references
+    distance = np.empty(len(snapshot.objects.type), np.uint32)
+    distances(stored.start, stored.target, stored.kind, followed(snapshot), holders(snapshot), distance)
+    return _Distances(distance)
+
+
+def _read(snapshot: Snapshot) -> _Distances | None:
+    path = HELD_DISTANCES.find(snapshot.origin)
+    if path is None:
+        return None
+    try:
+        column = read_columns(path)[0]["distance"]
+    except (OSError, ValueError, KeyError, msgspec.DecodeError):
+        column = np.empty(0, np.uint32)
+    if column.dtype != np.uint32 or len(column) != len(snapshot.objects.type):
+        HELD_DISTANCES.drop(snapshot.archive)
+        return None
+    return _Distances(column)
+
+
+def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:
+    write_columns(path, {"distance": held_distances(snapshot)}, [])
+
+
+HELD_DISTANCES = Artefact("held-distances.bin", version=1, make=_write, by_kinds=False)
+"""Written of large dumps with a root of their own, in which a walk through all references takes long."""
 
 
 def is_entry(snapshot: Snapshot) -> npt.NDArray[np.uint8]:

@@ -64,13 +64,9 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
         check_object(snapshot, int(number))
     stored, objects = snapshot.references, snapshot.objects
     distance = held_distances(snapshot)
-    of_chosen = distance[chosen]
-    order = np.argsort(of_chosen, kind="stable")
-    held = chosen[order[of_chosen[order] != NEVER]].astype(np.uint32)
-    freed = np.asarray(
-        walk.retained_by(
-            stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer,
-            stored.referrer_kind, followed(snapshot), distance, held,
-        )
+    held = chosen[distance[chosen] != NEVER].astype(np.uint32)
+    count, total = walk.retained_by(
+        stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, stored.referrer_kind,
+        followed(snapshot), distance, objects.dominated_start, objects.dominated, objects.shallow, held,
     )  # fmt: skip
-    return RetainedAnswer(len(chosen), len(freed), int(objects.shallow[freed].sum()))
+    return RetainedAnswer(len(chosen), count, total)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,9 @@ _DELEGATES = re.compile(
 )
 """Types of delegates, by the names that they usually have; one with many targets has these in an array."""
 _MOST_CONTEXTS = 2_000
+_MOST_FUNCTIONS = 3
+_MOST_TRIED = 12
+"""So many sets of contexts are measured; the sums by which they are ordered count what is nested twice."""
 
 
 def detached_nodes(case: GraphCase) -> Iterator[Ranked]:
@@ -187,13 +191,81 @@ def _common_line(case: GraphCase, members: Numbers) -> LineLink | None:
     return case.line_of(int(frames[np.argmax(counts)]))
 
 
-def contexts(case: GraphCase) -> Iterator[Ranked]:
-    """Variables that closures of one function keep retain 1% of what roots reach, and 32 KiB; three functions at most.
+class _Keepers(NamedTuple):
+    """Functions whose closures keep the same contexts."""
 
-    Of V8: what contexts retain, charged to the function whose closures refer to them, where it has a line.
+    contexts: Numbers
+    closures: Numbers
+    frames: list[int]
+    """Where these functions are, the one first whose closure is nearest to a root."""
+
+
+def contexts(case: GraphCase) -> Iterator[Ranked]:
+    """Variables that closures keep retain 1% of what roots reach, and 32 KiB; three sets of variables at most.
+
+    Of V8: what contexts retain, charged to the functions whose closures refer to them, where these have a line and
+    aren't Node.js's own. Functions whose closures keep the same contexts are one finding.
     """
     if case.info.kind != "v8":
         return
+    found: list[Ranked] = []
+    for tried, keepers in enumerate(_keepers(case)):
+        if len(found) == MOST_FOUND or tried == _MOST_TRIED:
+            break
+        total = case.retained(keepers.contexts)
+        if total >= case.least:
+            found.append(_of_keepers(case, keepers, total))
+    yield from found
+
+
+def _of_keepers(case: GraphCase, keepers: _Keepers, total: int) -> Ranked:
+    objects = case.snapshot.objects
+    members = keepers.contexts
+    lines = {frame: line for frame in keepers.frames if (line := case.line_of(frame)) is not None}
+    first = next(iter(lines.values()))
+    listed = ", ".join(map(str, members.tolist())) if len(members) <= _MOST_CONTEXTS else ""
+    sql = retained_sql(f"object IN ({listed})") if listed else ""
+    shown = figure(total, sql or (_context_sql(first) if len(lines) == 1 else ""))
+    largest = int(members[np.argmax(objects.retained[members])])
+    link = ObjectsLink("object", largest)
+    variables = _variables(case, largest)
+    sentence = [
+        words(f"{counted(len(keepers.closures), 'closure')}{_of_functions(len(lines), len(keepers.closures))} "),
+        *_functions(lines),
+        words(", " if len(lines) > 1 else " "),
+        words(
+            "keep variables of the functions around them, which retain " if len(keepers.closures) > 1
+            else "keeps variables of the functions around it, which retain "
+        ),
+        measured(shown, link), words(f" ({percent(total, case.whole)} of what roots reach)"),
+        words(f", as {', '.join(variables)}." if variables else "."),
+    ]  # fmt: skip
+    finding = made("contexts", "Kept by closures", sentence, shown, None, first, objects=link)
+    return Ranked(0.9 * total / case.whole, finding, members)
+
+
+def _of_functions(functions: int, closures: int) -> str:
+    """How many functions some closures are of, where that isn't seen otherwise."""
+    if functions == 1:
+        return ""
+    return "," if functions == closures else f" of {functions:,} functions,"
+
+
+def _functions(lines: dict[int, LineLink]) -> list[TextPart]:
+    """The functions by name and line, those that are nearest to a root."""
+    parts: list[TextPart] = []
+    some = list(lines.values())[:_MOST_FUNCTIONS]
+    more = len(lines) - len(some)
+    for place, line in enumerate(some):
+        is_last = place == len(some) - 1 and not more
+        before = "" if not place else " and " if is_last else ", "
+        name = plain_name(line.function) or "(anonymous)"
+        parts += [words(f"{before}{name} ("), TextPart(base_line(line), None, line), words(")")]
+    return [*parts, words(f" and {more:,} more")] if more else parts
+
+
+def _keepers(case: GraphCase) -> Iterator[_Keepers]:
+    """Functions with lines, by the contexts that their closures refer to, those first that may retain most."""
     stored, objects = case.snapshot.references, case.snapshot.objects
     references = case.named("context")
     sources = case.sources(references)
@@ -204,41 +276,35 @@ def contexts(case: GraphCase) -> Iterator[Ranked]:
     frames = _frames(case, sources)
     known = frames != NONE
     sources, targets, frames = sources[known], targets[known], frames[known]
-    if not len(frames):
-        return
-    numbers, places = np.unique(frames, return_inverse=True)
+    # the nearest closure of each function comes first
+    order = np.lexsort((objects.distance[sources], frames))
+    sources, targets, frames = sources[order], targets[order], frames[order]
+    numbers, begins, places = np.unique(frames, return_index=True, return_inverse=True)
     pairs = np.unique(np.stack((places, targets), axis=1), axis=0)
     sums = np.bincount(pairs[:, 0], weights=objects.retained[pairs[:, 1]].astype(np.float64))
-    found = []
-    for group in np.argsort(-sums, kind="stable")[:MOST_FOUND].tolist():
-        members = pairs[pairs[:, 0] == group, 1]
-        if sums[group] < case.least:
+    ends = np.append(begins[1:], len(frames))
+    nearest = objects.distance[sources[begins]] if len(begins) else begins
+    groups: dict[bytes, list[int]] = {}
+    large = np.flatnonzero(sums >= case.least)
+    rows = case.snapshot.frames.rows(numbers[large].tolist())
+    for function in large.tolist():
+        file, line, _, _ = rows[int(numbers[function])]
+        if not file or line <= 0 or file.startswith("node:"):
             continue
-        total = case.retained(members)
-        line = case.line_of(int(numbers[group]))
-        if total < case.least or line is None or line.file.startswith("node:"):
-            continue
-        closures = sources[places == group]
-        listed = ", ".join(map(str, members.tolist())) if len(members) <= _MOST_CONTEXTS else ""
-        shown = figure(total, retained_sql(f"object IN ({listed})") if listed else _context_sql(line))
-        largest = int(members[np.argmax(objects.retained[members])])
-        link = ObjectsLink("object", largest)
-        name = plain_name(case.snapshot.strings.head(int(objects.name[int(closures[0])]), 40))
-        variables = _variables(case, largest)
-        keep = (
-            "keep variables of the functions around them" if len(closures) > 1
-            else "keeps variables of the functions around it"
-        )  # fmt: skip
-        sentence = [
-            words(f"{len(closures):,} closure{'s' if len(closures) > 1 else ''} {name or '(anonymous)'} ("),
-            TextPart(base_line(line), None, line),
-            words(f") {keep}, which retain "),
-            measured(shown, link), words(f" ({percent(total, case.whole)} of what roots reach)"),
-            words(f", as {', '.join(variables)}." if variables else "."),
-        ]  # fmt: skip
-        finding = made("contexts", "Kept by closures", sentence, shown, None, line, objects=link)
-        found.append(Ranked(0.9 * total / case.whole, finding, members))
-    yield from found
+        groups.setdefault(_contexts_of(pairs, function).tobytes(), []).append(function)
+    for functions in sorted(groups.values(), key=lambda each: -sums[each[0]]):
+        near = sorted(functions, key=lambda each: int(nearest[each]))
+        yield _Keepers(
+            _contexts_of(pairs, near[0]),
+            np.concatenate([sources[begins[each] : ends[each]] for each in near]),
+            [int(numbers[each]) for each in near],
+        )
+
+
+def _contexts_of(pairs: Numbers, function: int) -> Numbers:
+    """The contexts of a function's closures, from pairs of functions and contexts in their order."""
+    begin, end = np.searchsorted(pairs[:, 0], (function, function + 1))
+    return pairs[begin:end, 1]
 
 
 def _context_sql(line: LineLink) -> str:

@@ -1,0 +1,97 @@
+"""Findings that stand for the same retained bytes, as one: the outermost explains it, the others are its evidence.
+
+An array that retains nearly everything and the variables of closures that hold this array are one thing to mend. What
+is within another finding and much less than that stays a finding of its own.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from memlens.model.timeline import NEVER
+from memlens.views.findings.answers import FindingName, plain_text
+from memlens.views.findings.graph.case import GraphCase
+from memlens.views.findings.writing import Ranked, words
+from memlens.views.graph.rows import Numbers
+
+SAME_SHARE = 0.9
+"""Findings are of the same bytes if each has this share of what their objects retain together."""
+_MOST_STEPS = 100_000
+
+
+def joined(case: GraphCase, found: Sequence[Ranked]) -> list[Ranked]:
+    """What rules found, with findings of the same bytes as one, which has the weight of its heaviest.
+
+    Only findings whose figure is what their objects retain are compared. The order is that of the first of each.
+    """
+    outermost: list[Ranked] = []
+    evidence: dict[int, list[Ranked]] = {}
+    rest: list[Ranked] = []
+    for each in sorted(found, key=lambda each: (-each.finding.figure.amount, -each.weight)):
+        if each.finding.figure.kind != "retained" or each.objects is None or not len(each.objects):
+            rest.append(each)
+            continue
+        holder = next((at for at, outer in enumerate(outermost) if _is_same(case, outer, each)), None)
+        if holder is None:
+            outermost.append(each)
+        else:
+            evidence.setdefault(holder, []).append(each)
+    place = {id(each): at for at, each in enumerate(found)}
+    together = [_together(outer, evidence.get(at, [])) for at, outer in enumerate(outermost)]
+    first = [
+        min([place[id(each)] for each in (outer, *evidence.get(at, []))])
+        for at, outer in enumerate(outermost)
+    ]
+    ordered = [*zip(first, together, strict=True), *((place[id(each)], each) for each in rest)]
+    return [each for _, each in sorted(ordered, key=lambda pair: pair[0])]
+
+
+def _together(outer: Ranked, others: list[Ranked]) -> Ranked:
+    """A finding with the sentences of others after its own, and the first line that one of them has."""
+    if not others:
+        return outer
+    finding = outer.finding
+    others = sorted(others, key=lambda each: -each.weight)
+    sentence = list(finding.sentence)
+    for number, each in enumerate(others):
+        sentence += [words(" " if number else " Within that: "), *each.finding.sentence]
+    line = next((each.finding.line for each in (outer, *others) if each.finding.line is not None), None)
+    return Ranked(
+        max(each.weight for each in (outer, *others)),
+        replace(
+            finding,
+            sentence=sentence,
+            text=plain_text(sentence),
+            line=line,
+            inferred=finding.inferred or any(each.finding.inferred for each in others),
+            evidence_from=[FindingName(each.finding.rule, each.finding.title) for each in others],
+        ),
+        outer.objects,
+    )
+
+
+def _is_same(case: GraphCase, outer: Ranked, inner: Ranked) -> bool:
+    """Whether what the objects of two findings retain is nearly the same."""
+    larger, smaller = outer.finding.figure.amount, inner.finding.figure.amount
+    if smaller < SAME_SHARE * larger or outer.objects is None or inner.objects is None:
+        return False
+    if len(outer.objects) == 1:
+        return _dominates(case, int(outer.objects[0]), inner.objects)
+    # not their figures: objects that wait for finalizers are kept by what no root reaches
+    least = SAME_SHARE * case.retained(np.union1d(outer.objects, inner.objects))
+    return 0 < least <= case.retained(inner.objects) and least <= case.retained(outer.objects)
+
+
+def _dominates(case: GraphCase, above: int, members: Numbers) -> bool:
+    """Whether an object is, or dominates, each of some others."""
+    dominator = case.snapshot.objects.dominator
+    at = np.unique(members).astype(np.int64)
+    for _ in range(_MOST_STEPS):
+        at = at[at != above]
+        if not len(at):
+            return True
+        if bool((dominator[at] == NEVER).any()):
+            return False
+        at = np.unique(dominator[at]).astype(np.int64)
+    return False
