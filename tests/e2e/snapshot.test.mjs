@@ -347,7 +347,7 @@ test(
   },
 );
 
-test('a rank of a store is fetched, and opened', fleetTest, async () => {
+test('a rank of a store is fetched, which can be cancelled, and opened', fleetTest, async () => {
   const { page } = vscode;
   const store = await Store.start(vscode.host.stores);
   try {
@@ -357,8 +357,21 @@ test('a rank of a store is fetched, and opened', fleetTest, async () => {
     const fleet = await vscode.webview();
     const map = fleet.locator('.fleet-scroll[data-drawn]');
     await map.press('ArrowDown');
-    await map.press('Enter');
-    await page.locator('.monaco-dialog-box').getByRole('button', { name: 'Fetch' }).click();
+    const fetching = async () => {
+      await map.press('Enter');
+      await page.locator('.monaco-dialog-box').getByRole('button', { name: 'Fetch' }).click();
+    };
+    const resume = store.pause();
+    await fetching();
+    const notice = page.locator('.notification-toast', { hasText: 'Fetching rank7.pickle' });
+    await notice.hover();
+    await notice.getByRole('button', { name: 'Cancel' }).click();
+    await notice.waitFor({ state: 'detached' });
+    resume();
+    // Cancelling is no error, and nothing was opened.
+    assert.equal(await page.locator('.notification-toast').count(), 0);
+    assert.equal(await vscode.tab('rank7.pickle').count(), 0);
+    await fetching();
     await vscode.tab('rank7.pickle').waitFor();
     await SnapshotView.visible(vscode);
   } finally {
