@@ -363,13 +363,15 @@ test('a rank of a store is fetched, which can be cancelled, and opened', fleetTe
     };
     const resume = store.pause();
     await fetching();
-    const notice = page.locator('.notification-toast', { hasText: 'Fetching rank7.pickle' });
-    await notice.hover();
+    await vscode.runCommand('Notifications: Show Notifications');
+    const notice = page.locator('.notification-list-item', { hasText: 'Fetching rank7.pickle' });
+    await vscode.screenshot('fleet-fetching');
     await notice.getByRole('button', { name: 'Cancel' }).click();
     await notice.waitFor({ state: 'detached' });
     resume();
     // Cancelling is no error, and nothing was opened.
-    assert.equal(await page.locator('.notification-toast').count(), 0);
+    const mentioned = page.locator('.notification-list-item', { hasText: /rank7|cancel/i });
+    assert.equal(await mentioned.count(), 0);
     assert.equal(await vscode.tab('rank7.pickle').count(), 0);
     await fetching();
     await vscode.tab('rank7.pickle').waitFor();
