@@ -1,7 +1,7 @@
 // npm test: set-up, then all checks, then a table. `npm test -- --only python,e2e` selects steps, `--verbose` also
 // shows the output of steps that pass. Arguments after a second `--` are passed to the one selected step:
 // `npm test -- --only python -- -k timeline`.
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -22,6 +22,10 @@ const PYTHON_FOLDERS = () => present('pyserver', 'tests', 'samples', 'scripts/pa
 const NOBODY_TO_ASK = 75;
 /** The number of processes that share the end-to-end tests. */
 const LANES = ['tests/e2e/lanes/first.mjs', 'tests/e2e/lanes/second.mjs'];
+/** Where the end-to-end tests name the files that failed. */
+const FAILED_FILES = '.cache/e2e-failed';
+/** More failed files than that are no accident of a busy machine: they aren't run again. */
+const MOST_AGAIN = 3;
 const CONTRACT = 'extension/shared/protocol.gen.ts';
 
 let codeServer;
@@ -31,7 +35,8 @@ class Nothing extends Error {}
 
 /**
  * name: for --only. what: the description. commands: run one after another until one fails. shown: its output is
- * printed even when it passes. alone: no other step runs at the same time, because it measures time.
+ * printed even when it passes. alone: no other step runs at the same time, because it measures time. again: what of it
+ * failed and may be run once more, in names and commands; what passes then is shown as FLAKY.
  */
 const STEPS = [
   {
@@ -138,7 +143,19 @@ const STEPS = [
       // If files are named, only these are run.
       const wanted = rest.some((argument) => argument.endsWith('.test.mjs')) ? [] : LANES;
       const together = `--test-concurrency=${Math.min(LANES.length, availableParallelism())}`;
-      return [node('--test', together, '--test-reporter=spec', ...rest, ...wanted)];
+      const shown = ['--test-reporter=spec', '--test-reporter-destination=stdout'];
+      const kept = [
+        '--test-reporter=./tests/e2e/failed-files.mjs',
+        `--test-reporter-destination=${FAILED_FILES}`,
+      ];
+      return [node('--test', together, ...shown, ...kept, ...rest, ...wanted)];
+    },
+    // In a window, a server and a browser of its own, with nothing beside it.
+    again: () => {
+      const names = readFileSync(path.join(ROOT, FAILED_FILES), 'utf8').split('\n').filter(Boolean);
+      const files = names.map((name) => `tests/e2e/${name}.test.mjs`);
+      if (!files.length || files.length > MOST_AGAIN || !files.every(exists)) return undefined;
+      return { names, commands: [node('--test', '--test-concurrency=1', '--test-reporter=spec', ...files)] };
     },
   },
 ];
@@ -180,13 +197,21 @@ async function perform(step) {
   const since = performance.now();
   const result = { step, state: 'PASS', note: '', output: '', time: '' };
   console.log(`>> ${step.name}: ${step.what}`);
-  try {
-    for (const command of await step.commands(rest)) {
+  const passed = async (commands) => {
+    for (const command of commands) {
       const { code, output } = await run(command, { env: STEP_ENV });
       result.output += output;
-      if (code !== 0) {
-        result.state = 'FAIL';
-        break;
+      if (code !== 0) return false;
+    }
+    return true;
+  };
+  try {
+    if (!(await passed(await step.commands(rest)))) {
+      result.state = 'FAIL';
+      const second = step.again?.();
+      if (second && (await passed(second.commands))) {
+        result.state = 'FLAKY';
+        result.note = `failed at first, passed alone: ${second.names.join(', ')}`;
       }
     }
   } catch (error) {
@@ -195,7 +220,7 @@ async function perform(step) {
     if (!(error instanceof Nothing || error instanceof UserError)) result.output += `${error.stack}\n`;
   }
   result.time = seconds(since);
-  const show = result.state === 'FAIL' || step.shown || values.verbose;
+  const show = ['FAIL', 'FLAKY'].includes(result.state) || step.shown || values.verbose;
   if (show && result.output) {
     const rule = '-'.repeat(Math.max(8, 100 - step.name.length));
     console.log(`\n-- ${step.name} ${rule}\n${result.output.trimEnd()}\n`);
@@ -232,8 +257,11 @@ main(async () => {
     );
   }
   const count = (state) => results.filter((result) => result.state === state).length;
-  const none = count('NONE');
+  const [passed, flaky, failed, none] = ['PASS', 'FLAKY', 'FAIL', 'NONE'].map(count);
   console.log(`\nall steps: ${seconds(since)}`);
-  console.log(`${count('PASS')} passed, ${count('FAIL')} failed${none ? `, ${none} skipped` : ''}`);
-  if (count('FAIL') || !count('PASS')) process.exitCode = 1;
+  const rare = [flaky && `${flaky} flaky`, none && `${none} skipped`]
+    .filter(Boolean)
+    .map((words) => `, ${words}`);
+  console.log(`${passed} passed, ${failed} failed${rare.join('')}`);
+  if (failed || !(passed + flaky)) process.exitCode = 1;
 });
