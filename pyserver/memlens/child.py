@@ -46,8 +46,10 @@ class IngestError(MemlensError):
 def environment() -> dict[str, str]:
     """A child's environment."""
     changed = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"}
-    # meant for a server that lives long: a child ends, and Python's own allocator is the faster one
+    # meant for a process that lives long: a child ends, and Python's own allocator is the faster one
     changed.pop("PYTHONMALLOC", None)
+    # likewise what Dask sets for its workers: with it memory goes back to the system and is faulted in again and again
+    changed.pop("MALLOC_TRIM_THRESHOLD_", None)
     return changed
 
 

@@ -359,7 +359,7 @@ test(
   },
 );
 
-test('a rank of a store is fetched, and opened', fleetTest, async () => {
+test('a rank of a store is fetched, which can be cancelled, and opened', fleetTest, async () => {
   const { page } = vscode;
   const store = await Store.start(vscode.host.stores);
   try {
@@ -369,8 +369,23 @@ test('a rank of a store is fetched, and opened', fleetTest, async () => {
     const fleet = await vscode.webview();
     const map = fleet.locator('.fleet-scroll[data-drawn]');
     await map.press('ArrowDown');
-    await map.press('Enter');
-    await page.locator('.monaco-dialog-box').getByRole('button', { name: 'Fetch' }).click();
+    const fetching = async () => {
+      await map.press('Enter');
+      await page.locator('.monaco-dialog-box').getByRole('button', { name: 'Fetch' }).click();
+    };
+    const resume = store.pause();
+    await fetching();
+    await vscode.runCommand('Notifications: Show Notifications');
+    const notice = page.locator('.notification-list-item', { hasText: 'Fetching rank7.pickle' });
+    await vscode.screenshot('fleet-fetching');
+    await notice.getByRole('button', { name: 'Cancel' }).click();
+    await notice.waitFor({ state: 'detached' });
+    resume();
+    // Cancelling is no error, and nothing was opened.
+    const mentioned = page.locator('.notification-list-item', { hasText: /rank7|cancel/i });
+    assert.equal(await mentioned.count(), 0);
+    assert.equal(await vscode.tab('rank7.pickle').count(), 0);
+    await fetching();
     await vscode.tab('rank7.pickle').waitFor();
     await SnapshotView.visible(vscode);
   } finally {

@@ -66,6 +66,12 @@ export class Store {
     if (!answer.ok) throw new Error(`the store says ${answer.status}`);
   }
 
+  /** Answer nothing until the function that is returned is called. */
+  pause() {
+    this.#process.kill('SIGSTOP');
+    return () => this.#process.kill('SIGCONT');
+  }
+
   async close() {
     this.#process.kill();
     await once(this.#process, 'close');

@@ -271,6 +271,19 @@ def test_a_store(cluster: Cluster, store: Store, tmp_path: Path, sample: Path) -
     }
     assert {key for key in store.keys("archives/") if key.endswith("manifest.json")} == kept
     assert len({key.split("/")[2] for key in store.keys("archives/")}) > 10
+    # one that is overwritten is read again, whole as it was and of the same size
+    write_snapshot(tmp_path / "other", 600)
+    other = (tmp_path / "other").read_bytes()
+    store.put("job/rank0.pickle", other + bytes(len(whole) - len(other)))
+    of_rank0 = "SELECT size_bytes, content, peak_bytes FROM snapshots WHERE name = 'rank0.pickle'"
+    ((size, content, peak),) = rows(out, of_rank0)
+    lines = fleet(*arguments, env=store.env)
+    assert {name: line["status"] for name, line in by_name(lines).items()} == {"rank0.pickle": "ok"}
+    ((new_size, new_content, new_peak),) = rows(out, of_rank0)
+    assert new_size == size
+    assert new_content != content
+    assert new_peak != peak
+    assert f"archives/{new_content}-{size}/manifest.json" in store.keys("archives/")
     for file in out.iterdir():
         assert SECRET.encode() not in file.read_bytes()
     assert SECRET not in json.dumps(lines)
@@ -296,16 +309,17 @@ def test_a_store(cluster: Cluster, store: Store, tmp_path: Path, sample: Path) -
 def test_fetching_a_rank_of_a_store(store: Store, tmp_path: Path) -> None:
     """For the editor: how far it is, a copy that is kept, and nothing where somebody cancels."""
     body = os.urandom(40 << 20)
+
+    def row(rank: int, identity: str) -> SnapshotRow:
+        return SnapshotRow(
+            rank, f"rank{rank}", rank, "ok", None, None, "timeline", "made", len(body), None, identity, 1, None, 1,
+            0, 0, 0, 0, "here", 1, 0.5, None,
+        )  # fmt: skip
+
     with closing(Database(tmp_path / "out", "s3://snapshots/large")) as database:
         for rank in range(2):
             store.put(f"large/rank{rank}", body)
-            database.put(
-                SnapshotRow(
-                    rank, f"rank{rank}", rank, "ok", None, None, "timeline", "made", len(body), None, "1", 1, None, 1,
-                    0, 0, 0, 0, "here", 1, 0.5, None,
-                ),
-                None,
-            )  # fmt: skip
+            database.put(row(rank, identity="1"), None)
     asked = {"path": str(tmp_path / "out" / FILE_NAME), "folder": str(tmp_path / "copies")}
     with LspClient(environment(**store.env)) as server:
         server.start(tmp_path)
@@ -316,6 +330,14 @@ def test_fetching_a_rank_of_a_store(store: Store, tmp_path: Path) -> None:
         assert done == sorted(done)
         assert done[-1] == 1
         assert server.request("memlens/fleetFetch", {**asked, "snapshot": 0, "view": "a"})["known"]
+        # overwritten and summarised again: the copy is of what it was
+        store.put("large/rank0", b"another content")
+        with closing(Database(tmp_path / "out", "s3://snapshots/large")) as database:
+            database.put(row(0, identity="2"), None)
+        new = server.request("memlens/fleetFetch", {**asked, "snapshot": 0, "view": "a"})
+        assert not new["known"]
+        assert Path(new["path"]).read_bytes() == b"another content"
+        Path(new["path"]).unlink()
 
         pending = server.send("memlens/fleetFetch", {**asked, "snapshot": 1, "view": "b"})
         server.wait_for("memlens/progress", lambda params: params["view"] == "b")

@@ -27,7 +27,7 @@ STORES = {
 
 _CHUNK_BYTES = 8 << 20
 """Read from a store at a time."""
-_READ_BYTES = 1 << 20
+_READ_BYTES = 256 << 10
 """Read from a file of this machine at a time."""
 _SSH_REQUESTS = 64
 """Pieces of 32 KiB that are asked for at a time."""
