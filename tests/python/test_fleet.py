@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,10 @@ from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import wait_until, write_snapshot
 
 from memlens.fleet.database import FILE_NAME, Database, open_fleet
+from memlens.fleet.engine import Engine
+from memlens.fleet.place import FleetFile
 from memlens.fleet.tables import SNAPSHOTS, TABLES, SnapshotRow, columns_of
+from memlens.fleet.work import Job
 
 pytestmark = pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see the head of this file")
 
@@ -382,6 +386,29 @@ def test_a_local_file_that_is_written(cluster: Cluster, tmp_path: Path, sample: 
         lines = fleet(path.parent, "--out", tmp_path / "out", "--scheduler", cluster.address)
     (line,) = by_name(lines).values()
     assert (line["status"], line["problem"]["code"]) == ("failed", "changed")
+
+
+def test_interrupted_while_a_file_is_submitted() -> None:
+    """Ctrl+C while Dask makes a future: of one that is half made it prints a traceback when it is dropped."""
+    futures = []
+
+    class Client:
+        def subscribe_topic(self, *_arguments: object) -> None: ...
+
+        def nthreads(self) -> dict[str, int]:
+            return {"worker": 1}
+
+        def submit(self, *_arguments: object, **_options: object) -> Future[bytes]:
+            signal.raise_signal(signal.SIGINT)
+            futures.append(Future[bytes]())
+            return futures[-1]
+
+    handler = signal.getsignal(signal.SIGINT)
+    job = Job(FleetFile("rank0.pickle", "/job/rank0.pickle", 1, "1"), 0, [], None, 0)
+    with pytest.raises(KeyboardInterrupt):
+        next(Engine(Client(), print).run(iter([job])))
+    assert len(futures) == 1
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_interrupted(tmp_path: Path, sample: Path) -> None:

@@ -10,12 +10,13 @@ import multiprocessing
 import os
 import signal
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -23,6 +24,9 @@ from memlens.errors import MemlensError, Problem
 from memlens.fleet import work
 from memlens.fleet.missing import needed
 from memlens.fleet.work import TOPIC, Event, Job, Outcome, read_file
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 MOST_DEATHS = 3
 """A file whose worker died is given to another one so often."""
@@ -137,10 +141,11 @@ class Engine:
     def _submitted(self, job: Job) -> Any:
         """Give a job away, which is done when it is in the queue."""
         number = self._rounds[job.number] = self._rounds.get(job.number, 0) + 1
-        future = self._client.submit(
-            read_file, msgspec.json.encode(job), key=f"{self._name}-{job.number}-{number}", pure=False
-        )
-        future.add_done_callback(self._done.put)
+        with _interrupted_afterwards():
+            future = self._client.submit(
+                read_file, msgspec.json.encode(job), key=f"{self._name}-{job.number}-{number}", pure=False
+            )
+            future.add_done_callback(self._done.put)
         return future
 
     def _is_worth_another(self, future: Any, job: Job) -> bool:
@@ -285,3 +290,25 @@ def _interruptible() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _interrupted_afterwards() -> Iterator[None]:
+    """Hold Ctrl+C back for a moment: of a future that is half made Dask prints a traceback when it is dropped."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python's handlers run in the main thread only
+        return
+    held: list[tuple[int, FrameType | None]] = []
+    numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        signal.signal(number, lambda *arguments: held.append(arguments))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for number, frame in held:
+        handler = before[number]
+        if callable(handler):
+            handler(number, frame)
