@@ -2140,6 +2140,7 @@ export interface ProfileInfo {
   default_value: number;
   samples: number;
   stacks: number;
+  mixed_stacks: boolean;
   has_sizes: boolean;
   labels: string[];
   bins: number;
@@ -2693,6 +2694,7 @@ export interface TimelineInfo {
   devices: DeviceInfo[];
   default_device: number;
   categories: string[];
+  mixed_stacks: boolean;
 }
 
 /**

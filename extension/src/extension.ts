@@ -6,7 +6,7 @@ import { changeBookmarks } from './commands/bookmarks';
 import { chooseOther, chooseSeries, registerCompareCommands } from './commands/compare';
 import { registerFleetCommands } from './commands/fleet';
 import { registerLineCommands } from './commands/lines';
-import { openAsText, registerOpenCommands } from './commands/open';
+import { choosePython, openAsText, registerOpenCommands } from './commands/open';
 import { isPageActive, PageOffers } from './commands/pages';
 import { saveText } from './commands/save';
 import { registerServerCommands } from './commands/server';
@@ -40,6 +40,7 @@ export function activate(context: vscode.ExtensionContext): void {
       openObjectSource: (view, object, kind, beside) => sources.openObject(view, object, kind, beside),
       locate: (view, what, file, line) => sources.locate(view, what, file, line),
       openAsText,
+      choosePython,
       chooseOther: (view) => chooseOther(view, editors),
       chooseSeries: (view) => chooseSeries(view),
       saveText,

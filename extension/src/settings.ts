@@ -62,6 +62,11 @@ export async function mapPaths(prefix: string, folder: string): Promise<void> {
   await settings.update('pathMappings', { ...mappings, [prefix]: folder }, target);
 }
 
+/** The Python that has memray, for all workspaces of this machine. */
+export async function setMemrayPython(python: string): Promise<void> {
+  await configuration().update('memray.python', python, vscode.ConfigurationTarget.Global);
+}
+
 export async function forgetPaths(memory: vscode.Memento): Promise<void> {
   await memory.update(REMEMBERED_KEY, undefined);
 }

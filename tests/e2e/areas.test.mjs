@@ -98,7 +98,7 @@ test('each area is as high as its sum, in the colour of the legend and of no oth
   }
   assert.ok(covered * perPixel > 0.4 * total);
   await vscode.screenshot('areas');
-  await view.moved(() => vscode.runCommand('Memlens: Fit the Whole Run'));
+  await view.moved(() => vscode.runCommand('Memlens: Reset Zoom'));
 });
 
 test('what is pointed at in the legend stays bright, all else is dimmed', async () => {
@@ -183,7 +183,7 @@ test('by file the areas are of files, and the order of PyTorch’s viewer has no
     (await chips()).slice(0, 3).map(({ bytes }) => bytes),
     functions.slice(0, 3).map(({ bytes }) => words(bytes)),
   );
-  await view.moved(() => vscode.runCommand('Memlens: Fit the Whole Run'));
+  await view.moved(() => vscode.runCommand('Memlens: Reset Zoom'));
   await vscode.runCommand('Memlens: Order the Timeline as PyTorch’s Viewer Does');
   await view.still();
   await view.locator('.area-legend').waitFor({ state: 'hidden' });

@@ -75,7 +75,7 @@ describe('with everything', () => {
     view = await SnapshotView.opened(vscode, FILE);
     await view.moved(() => vscode.runCommand('Memlens: Go to the Peak'));
     allocation = await view.tallestAtTheMiddle();
-    await view.moved(() => vscode.runCommand('Memlens: Fit the Whole Run'));
+    await view.moved(() => vscode.runCommand('Memlens: Reset Zoom'));
   });
   after(() => vscode?.close());
 

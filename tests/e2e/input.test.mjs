@@ -403,14 +403,14 @@ describe('without a pointer', () => {
 
   test('the palette does the same', async () => {
     const command = (title) => view.moved(() => vscode.runCommand(`Memlens: ${title}`));
-    const all = await command('Fit the Whole Run');
+    const all = await command('Reset Zoom');
     const closer = await command('Zoom In');
     about(closer.x1 - closer.x0, (all.x1 - all.x0) / 1.5);
     const back = await command('Zoom Out');
     about(back.x1 - back.x0, all.x1 - all.x0);
     assert.ok((await command('Go to the Peak')).x0 > all.x0);
 
-    await command('Fit the Whole Run');
+    await command('Reset Zoom');
     const events = await command('Switch between Time and Events');
     assert.deepEqual([events.x0, events.x1], [device.event_axis.x0, device.event_axis.x1]);
     await command('Switch between Time and Events');

@@ -239,7 +239,7 @@ describe('the filter', () => {
 });
 
 test('a frame of the panel is a filter by its line or its function; its totals are of what fits', async () => {
-  await vscode.runCommand('Memlens: Fit the Whole Run');
+  await vscode.runCommand('Memlens: Reset Zoom');
   await view.drawn();
   const allocation = await view.tallestAtTheMiddle();
   await view.click(allocation);

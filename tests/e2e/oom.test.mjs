@@ -63,7 +63,7 @@ test('the summary leads to the pane, which says what the command line says', asy
 
 test('“Go to the event” turns to its device, puts the cursor there and shows its part of the run', async () => {
   const answer = await chosen(1);
-  await vscode.runCommand('Memlens: Fit the Whole Run');
+  await vscode.runCommand('Memlens: Reset Zoom');
   await pane().getByRole('button', { name: 'Go to the event' }).click();
   await until(
     async () => /between|At .*17 ms|Cursor|At/.test(await view.text('.dock .scope')),

@@ -67,7 +67,7 @@ test('the picture has bands where allocations are, and nothing above them', asyn
     'it is live at the peak',
   );
 
-  await view.moved(() => vscode.runCommand('Memlens: Fit the Whole Run'));
+  await view.moved(() => vscode.runCommand('Memlens: Reset Zoom'));
   const camera = await view.camera();
   const surface = await view.surface();
   const perUs = surface.width / (camera.x1 - camera.x0);

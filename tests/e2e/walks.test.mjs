@@ -17,8 +17,8 @@ const DUMP = 'app.heapsnapshot';
 const OOM = 'oom.pickle';
 /** Recordings by names that open by a double click; they are recognised by their content. */
 const RECORDINGS = {
-  'service.heaptrack.zst': 'heaptrack.pprof',
-  'massif.out.ledger': 'massif.pprof',
+  'service.heaptrack.zst': 'heaptrack.service.71.zst',
+  'massif.out.ledger': 'massif.out.72',
   'go-heap.debug1.txt': 'go.pprof',
 };
 
@@ -131,17 +131,17 @@ walk('what grew in the Go service?', 'go.pprof', async (view) => {
   assertBytes(await headline(view), place, bytes);
 });
 
-walk('which line of mine does massif blame?', 'massif.pprof', async (view) => {
+walk('which line of mine does massif blame?', 'massif.out.72', async (view) => {
   const [[name, line, bytes]] = await sql(
-    'massif.pprof',
+    'massif.out.72',
     `SELECT file, line, SUM(stacks.live_at_peak_bytes) FROM stacks JOIN frames USING (frame)
      WHERE kind = 'user' AND line > 0 GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 1`,
   );
   assertBytes(await headline(view), `${path.posix.basename(name)}:${line}`, bytes);
 });
 
-walk('what leaks?', 'heaptrack.pprof', async (view, click) => {
-  const { place, bytes } = await topLine('heaptrack.pprof', 'live_at_end_bytes');
+walk('what leaks?', 'heaptrack.service.71.zst', async (view, click) => {
+  const { place, bytes } = await topLine('heaptrack.service.71.zst', 'live_at_end_bytes');
   const picker = view.locator('.toolbar select').first();
   await click(picker);
   await view.press('Escape');
@@ -252,7 +252,7 @@ test('a moment is kept with a note: listed, drawn, renamed, gone to, exported, d
 });
 
 test('a profile has few controls, and axe-core finds nothing wrong with it', async () => {
-  await vscode.openFile('heaptrack.pprof');
+  await vscode.openFile('heaptrack.service.71.zst');
   const view = new SnapshotView(vscode, await vscode.webview());
   await view.locator('#memlens[data-model]').waitFor();
   await view.locator('.headline-first').first().waitFor();

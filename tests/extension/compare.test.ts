@@ -22,6 +22,7 @@ async function openView(): Promise<SnapshotView> {
     openSource: () => Promise.resolve(),
     openObjectSource: () => Promise.resolve(),
     openAsText: () => Promise.resolve(),
+    choosePython: () => Promise.resolve(false),
     saveText: () => Promise.resolve(),
     locate: () => Promise.resolve(),
     copyLink: () => Promise.resolve(),

@@ -90,20 +90,18 @@ def is_mark(frame: Frame) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def shown(frame: Frame) -> Frame:
-    """A frame of a replay as memlens shows it: in its module where it has no file."""
-    where = frame.module if frame.file in NO_FILE else frame.file
-    return Frame(frame.function, where, known_line(frame.file, frame.line))
+    """A frame of a replay as memlens shows it: in its module where it has no file, called by it without a name."""
+    if frame.file not in NO_FILE:
+        return Frame(frame.function, frame.file, known_line(frame.file, frame.line))
+    module = frame.module.rpartition("/")[2]
+    is_address = module and frame.function.startswith("0x")
+    return Frame(f"{module} at {frame.function}" if is_address else frame.function, frame.module, 0)
 
 
 @lru_cache(maxsize=1 << 16)
 def heaptrack_shown(frame: Frame) -> Frame:
     """The same of heaptrack, whose names may be mangled (which has tests of its own) or missing."""
-    nameless = not frame.function or frame.function.startswith("0x")
-    library = frame.module.rpartition("/")[2]
-    of = f" of {library}" if library else ""
-    at = f" at {frame.function}" if frame.function else ""
-    name = f"<unresolved function{of}{at}>" if nameless else demangled(frame.function)
-    return shown(frame._replace(function=name))
+    return shown(frame._replace(function=demangled(frame.function) or "?"))
 
 
 @lru_cache(maxsize=1 << 16)

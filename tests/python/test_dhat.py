@@ -72,7 +72,7 @@ def test_the_ledger() -> None:
             SourceFrame("/a b/(x).cc", 7, "void f(int (*)(char))", USER),
         ),
         ("0x4C: malloc (in /usr/lib/x.so)", SourceFrame("/usr/lib/x.so", 0, "malloc", NATIVE)),
-        ("0x4CAb: ??? (in /usr/lib/x.so)", SourceFrame("/usr/lib/x.so", 0, "0x4cab", NATIVE)),
+        ("0x4CAb: ??? (in /usr/lib/x.so)", SourceFrame("/usr/lib/x.so", 0, "x.so at 0x4cab", NATIVE)),
         ("0x2: ???", SourceFrame("", 0, "0x2", NATIVE)),
         ("0x3: work_log::main (work_log.rs:28:5)", SourceFrame("work_log.rs", 28, "work_log::main", USER)),
         ("0x3: <T as alloc::x::Y>::z (s.rs:2:9)", SourceFrame("s.rs", 2, "<T as alloc::x::Y>::z", LIBRARY)),

@@ -193,7 +193,7 @@ def test_oversized_buffers(made: Make, written: int) -> None:
 
 @pytest.mark.parametrize("named", [True, False])
 def test_no_symbols(made: Make, named: bool) -> None:
-    row: Row = ("known" if named else "0x7f0011223344", NATIVE, {"peak_bytes": 60 * MIB})
+    row: Row = ("known" if named else "x.so at 0x7f0011223344", NATIVE, {"peak_bytes": 60 * MIB})
     other: Row = ("other", NATIVE, {"peak_bytes": 40 * MIB})
     snapshot = made("peak_bytes", row, other)
     assert [text.split(" Install")[0] for text in text_of(snapshot, "no_symbols")] == [

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 from tests.python.conftest import ROOT, event, frame, real_files, real_profiles
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view, wait_until, write_snapshot
@@ -45,7 +46,8 @@ OPTIONS = FlameOptions()
 
 
 def first_of(snapshot: Snapshot) -> CallTree:
-    return flame.tree_of(snapshot, first_flame.opening_set(snapshot.info), "bytes", OPTIONS)
+    info = snapshot.info
+    return flame.tree_of(snapshot, first_flame.opening_set(info), "bytes", first_flame.opening_options(info))
 
 
 READ: list[CallTree] = []
@@ -81,20 +83,20 @@ def everything(snapshot: Snapshot) -> list[Any]:
         for x0, x1 in ((0, 1), (0.25, 0.5), (0.999, 1))
         for depth, rows, search in ((0, 100, ""), (2, 4, "a"))
     ]
-    of = first_flame.opening_set(snapshot.info)
+    of, options = first_flame.opening_set(snapshot.info), first_flame.opening_options(snapshot.info)
     some = spread(nodes_of(tree))
     found += [flame_tables.children(tree, node, 0, 100) for node in some]
-    found += [flame_tables.details(snapshot, of, "bytes", OPTIONS, node) for node in some]
+    found += [flame_tables.details(snapshot, of, "bytes", options, node) for node in some]
     found += [flame_tables.functions(tree, order, 0, 1000) for order in ("inclusive", "self", "name")]
     found += [flame_tables.search(tree, text) for text in ("e", "main", "no stack")]
     named = int(tree.name[some[min(3, len(some) - 1)]])
     if named != NEVER:
-        for options in (
+        for asked in (
             FlameOptions(focus=named),
             FlameOptions(hide=(named,)),
-            FlameOptions(collapse=("*",)),
+            FlameOptions() if options.collapse else FlameOptions(collapse=("*",)),
         ):
-            other = flame.tree_of(snapshot, of, "bytes", options)
+            other = flame.tree_of(snapshot, of, "bytes", asked)
             found.append(flame.picture(other, 0, 1, 0, 100, 900))
     return found
 
@@ -159,8 +161,10 @@ def test_numbers_and_places_follow_from_the_stacks(path: Path, opened: Callable[
     """A node's number is the same in each set and order; its children stand together, in order."""
     snapshot = opened(path)
     of = first_flame.opening_set(snapshot.info)
-    whole = flame.tree_of(snapshot, of, "bytes", OPTIONS)
-    for options in (OPTIONS, FlameOptions(order="time"), FlameOptions(direction="bottom_up", merge="line")):
+    first = first_flame.opening_options(snapshot.info)
+    whole = flame.tree_of(snapshot, of, "bytes", first)
+    turned = FlameOptions(direction="bottom_up", merge="line")
+    for options in (first, structs.replace(first, order="time"), turned):
         tree = flame.tree_of(snapshot, of, "bytes", options)
         if options.direction == "top_down":
             assert np.array_equal(tree.parents, whole.parents)

@@ -70,7 +70,7 @@ def test_settings_and_labels_of_jemalloc(path: Path) -> None:
     profile = load(path)
     assert len(profile.labels) == len(profile.stacks)
     assert profile.strings == {1: "thread", 2: "t0"}
-    tree = {frame.file for frame in profile.frames.frames if frame.function.startswith("0x5595d5f1")}
+    tree = {frame.file for frame in profile.frames.frames if frame.function.startswith("tree at 0x5595d5f1")}
     assert tree == {"/home/me/a3/src/tree"}
     codes = {notice.code for notice in profile.notices}
     assert {"sampled", "no-symbols"} <= codes
@@ -128,8 +128,8 @@ def test_sum_is_used_if_threads_do_not_add_up(tmp_path: Path) -> None:
     assert (named, profile.labels["sample"].tolist()) == (["t0", "t7"], [0, 1])
     assert profile.values[1].tolist() == [round(number * scale) for number in (300, 200, 400)]
     assert [[(frame.file, frame.function) for frame in stack] for stack, _ in samples_of(profile)][1:] == [
-        [("/usr/bin/one", "0x1000"), ("/home/me/a b", "0x2001")],
-        [("/home/me/a b", "0x2001")],
+        [("/usr/bin/one", "one at 0x1000"), ("/home/me/a b", "a b at 0x2001")],
+        [("/home/me/a b", "a b at 0x2001")],
     ]
 
 

@@ -23,7 +23,9 @@ from memlens.errors import MemlensError
 from memlens.model.frames import USER, source_frame
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
+from memlens.views.findings.ahead import findings
 from memlens.views.findings.headline import headline
+from memlens.views.findings.trace.oom import MOST_EVENTS
 from memlens.views.trace.oom.answers import Finding, OomAnswer
 from memlens.views.trace.oom.explanation import marks, oom
 from memlens.views.trace.oom.report import report
@@ -415,6 +417,16 @@ def asked(opened: Callable[[Path], Snapshot], tmp_path: Path, stacks: list[Any],
     ]
     for answer in answers:
         assert (answer.asked_at is None) == (not answer.asked_by.startswith("asked for at "))
+    sentences = [each.text for each in findings(snapshot, 0, 100).findings if each.rule == "out_of_memory"]
+    if sentences:
+        assert headline(snapshot, 0).text.startswith(sentences[0].partition(" Try ")[0])
+    for answer, sentence in zip(answers[:MOST_EVENTS], sentences, strict=True):
+        at = answer.asked_at
+        if at is None:
+            assert sentence.startswith(f"Out of memory: 1 MiB asked for, 9 B free; {answer.asked_by}.")
+        else:
+            name = re.split(r"[/\\]", at.file)[-1]
+            assert sentence.startswith(f"Out of memory at {name}:{at.line}: 1 MiB asked for, 9 B free.")
     return [answer.asked_by for answer in answers]
 
 

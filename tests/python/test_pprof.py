@@ -138,7 +138,7 @@ def test_rare_but_valid_profiles(tmp_path: Path) -> None:
     for packed in (True, False):
         profile = made(build().bytes(packed=packed), tmp_path)
         assert stacks_of(profile) == [
-            [("inner", "/src/a.cc", 3), ("outer", "/src/a.cc", 9), ("0x1234", "/usr/lib/libx.so.2", 0),
+            [("inner", "/src/a.cc", 3), ("outer", "/src/a.cc", 9), ("libx.so.2 at 0x1234", "/usr/lib/libx.so.2", 0),
              ("main", "/src/main.cc", 20)],
             [("0x99", "", 0), ("main", "/src/main.cc", 20), ("main", "/src/main.cc", 20)],
             [],

@@ -179,6 +179,6 @@ def test_whose_code_a_file_is(file: str, kind: int, package: str) -> None:
 
 def test_frames_without_a_line_have_their_module() -> None:
     frame = profiled_frame("", 0, "0x7f00", "/lib/libfoo.so.1.2")
-    assert frame == SourceFrame("/lib/libfoo.so.1.2", 0, "0x7f00", NATIVE)
+    assert frame == SourceFrame("/lib/libfoo.so.1.2", 0, "libfoo.so.1.2 at 0x7f00", NATIVE)
     assert package_of(frame.file, frame.function, frame.kind) == "libfoo.so"
     assert profiled_frame("a.c", 2**40, "f").line == 0

@@ -86,11 +86,18 @@ def test_files_that_open_by_themselves() -> None:
     )
     assert fleet["selector"] == [{"filenamePattern": FILE_NAME}]
     assert f"`{FILE_NAME}`" in PAGES[ROOT / "docs" / "fleet.md"]
-    heap_dumps = {"*.heapsnapshot", "*.heaptimeline", "*.hprof", "*.gcdump", "*.heap", "*.pyheap"}
-    assert patterns["default"] == {"*.pickle", "*.pkl", "*.pb.gz", "*.pprof", *heap_dumps}
-    for text in (README, PAGES[ROOT / "docs" / "formats.md"]):
-        assert all(f"`{pattern}`" in text for pattern in patterns["default"])
-    assert {"*.json", "*.html", "*.pickle.gz", "*.pickle.zst"} <= patterns["option"]
+    assert {"*.pickle", "*.pb.gz", "*.heapsnapshot", "massif.out.*", "heaptrack.*.zst"} <= patterns["default"]
+    assert {"*.json", "*.html", "*.out", "*.pickle.gz", "*.pickle.zst"} <= patterns["option"]
+    assert not patterns["default"] & patterns["option"]
+    formats = PAGES[ROOT / "docs" / "formats.md"]
+    assert all(f"`{pattern}`" in formats for pattern in patterns["default"])
+    # and the explorer's menu has them all
+    menu = {entry["command"]: entry["when"] for entry in MANIFEST["contributes"]["menus"]["explorer/context"]}
+    for command in ("memlens.openAsSnapshot", "memlens.compareSelected"):
+        endings = re.search(r"resourceExtname =~ /(.+)/$", menu[command])
+        assert endings is not None
+        for pattern in patterns["default"] | patterns["option"]:
+            assert re.search(endings[1], Path(pattern.replace("*", "1")).suffix), (command, pattern)
 
 
 def test_scripts_and_files_are_there() -> None:

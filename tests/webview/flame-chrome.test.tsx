@@ -36,7 +36,7 @@ function choose(select: HTMLSelectElement | null | undefined, value: string): vo
 }
 
 test('the flame graph’s row has what its form needs, and takes back what was done to frames', async () => {
-  const settings = initialSettings();
+  const settings = initialSettings({ model: 'graph', file_bytes: 1 });
   const changes: Partial<FlameSettings>[] = [];
   const toolbar = new FlameToolbar(
     {

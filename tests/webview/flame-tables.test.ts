@@ -177,31 +177,40 @@ describe("the flame graph's keys", () => {
 
 describe('what a flame graph shows', () => {
   const name = nameOf(7);
-  const info = { file_bytes: 123 };
+  const info = { model: 'profile', file_bytes: 123, mixed_stacks: false } as const;
 
   it('comes back as it was kept', () => {
     let notified = 0;
     const kept = new KeptFlame(null, info, () => notified++);
-    assert.deepEqual(kept.settings, initialSettings());
+    assert.deepEqual(kept.settings, initialSettings(info));
     kept.set({ form: 'functions', value: 'count', direction: 'bottom_up', merge: 'line', order: 'time' });
     kept.set({ hidden: [name], focus: name, sandwich: name, search: 'x', fold: true, packages: ['torch'] });
     assert.equal(notified, 2);
     const saved = JSON.parse(JSON.stringify(kept.state)) as FlameState;
-    assert.deepEqual(restoreFlame(saved, 123), kept.settings);
+    assert.deepEqual(restoreFlame(saved, info), kept.settings);
+  });
+
+  it('has libraries collapsed where stacks are mixed, until it is chosen otherwise', () => {
+    const mixed = { ...info, mixed_stacks: true };
+    const kept = new KeptFlame(null, mixed, () => undefined);
+    assert.deepEqual([kept.settings.collapse, initialSettings(info).collapse], [true, false]);
+    kept.set({ collapse: false });
+    assert.equal(restoreFlame(kept.state, mixed).collapse, false);
+    assert.equal(initialSettings({ model: 'graph', file_bytes: 1 }).collapse, false);
   });
 
   it('is believed no further than it is whole, and names not for another file', () => {
     const kept = new KeptFlame(null, info, () => undefined);
     kept.set({ hidden: [name], focus: name, sandwich: name, search: 'x' });
-    const other = restoreFlame(kept.state, 124);
+    const other = restoreFlame(kept.state, { ...info, file_bytes: 124 });
     assert.deepEqual([other.hidden, other.focus, other.sandwich, other.search], [[], null, null, 'x']);
     const wrong = { ...kept.state, form: 'x', hidden: [{ name: -1 }, null, name], packages: [3], search: 4 };
-    const mended = restoreFlame(wrong as unknown as FlameState, 123);
+    const mended = restoreFlame(wrong as unknown as FlameState, info);
     assert.deepEqual(mended, { ...kept.settings, hidden: [name], search: '' });
     const { source: _, ...older } = name;
     const before = { ...kept.state, focus: older } as unknown as FlameState;
-    assert.deepEqual(restoreFlame(before, 123).focus, name, 'kept before names had a source');
-    assert.deepEqual(restoreFlame('x' as unknown as FlameState, 1), initialSettings());
+    assert.deepEqual(restoreFlame(before, info).focus, name, 'kept before names had a source');
+    assert.deepEqual(restoreFlame('x' as unknown as FlameState, info), initialSettings(info));
   });
 
   it('is asked for up and down from a function, with all else as it is', () => {
@@ -213,7 +222,7 @@ describe('what a flame graph shows', () => {
       filter: '',
       value: null,
     } as const;
-    const params = treeParams({ ...initialSettings(), fold: true, focus: nameOf(3) }, set, 9);
+    const params = treeParams({ ...initialSettings(info), fold: true, focus: nameOf(3) }, set, 9);
     const half = halfParams(params, 'bottom_up', name);
     const { options } = half;
     assert.deepEqual(half, {

@@ -140,7 +140,7 @@ describe('a snapshot that ran out of memory', () => {
   };
   const info: TimelineInfo = {
     ...{ kind: 'pytorch-snapshot', model: 'timeline', path: '/x', file_bytes: 1 },
-    ...{ devices: [device], default_device: 0, categories: [], warnings: [] },
+    ...{ devices: [device], default_device: 0, categories: [], mixed_stacks: false, warnings: [] },
   };
 
   test('opens with what is in memory, unless it was left otherwise', () => {

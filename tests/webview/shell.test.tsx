@@ -362,6 +362,28 @@ test('the finding that a headline ends with stands below it, with its evidence',
   );
 });
 
+test('what a headline says of a line is not repeated below it', async () => {
+  const host = root();
+  const held = part('2 GiB', { figure: finding('').figure });
+  const headline = { ...HEADLINE, sentences: [...HEADLINE.sentences, [held]] };
+  const others = { ...finding('Grows'), figure: { ...finding('').figure, amount: 7 } };
+  const actions = { open: never, showObjects: null, show: never, copy: never };
+  for (const [found, below, link] of [
+    [[finding('Most memory'), others], /^Grows:/, '2 findings'],
+    [[finding('Most memory')], null, '1 finding'],
+  ] as const) {
+    const summary = new Summary(server(false, headline, [...found]), [], never);
+    render(<Headline key={link} summary={summary} actions={actions} />, host);
+    summary.turnTo(0);
+    summary.find();
+    await drawn();
+    const shown = host.querySelector('.headline-finding');
+    if (below === null) assert.equal(shown, null);
+    else assert.match(shown?.textContent ?? '', below);
+    assert.equal(one(host, '.headline-all').textContent, link);
+  }
+});
+
 test('a summary that fails says so, and leaves the warnings of the file', async () => {
   const host = root();
   const errors: unknown[] = [];

@@ -390,9 +390,12 @@ test('the filter and its terms, keys, menus, the toolbar and the panel', async (
 test('what stands where no picture is, and what became of the file', async () => {
   const progress = new ProgressScreen(nothing);
   assertTranslated(progress.root, 'progress');
-  const actions = { retry: nothing, openAsText: nothing, showLog: nothing };
+  const actions = { retry: nothing, openAsText: nothing, choosePython: nothing, showLog: nothing };
   const problem = { code: 'internal', message: 'Μ', advice: 'Α', offset: 12, retry: true };
   assertTranslated(failedScreen(problem, true, actions), 'a failure');
+  const needsMemray = failedScreen({ ...problem, code: 'needs-memray' }, false, actions);
+  assertTranslated(needsMemray, 'a failure without memray');
+  assert.equal(needsMemray.querySelectorAll('button').length, 2);
   assert.equal(emptyScreen('Κ').textContent, 'Κ');
   for (const state of ['changed', 'gone'] as const) {
     const bar = new FileBar({ post: nothing }, () => 'Φ');

@@ -80,6 +80,9 @@ export class App {
             openAsText: () => {
               this.api.post({ type: 'openAsText' });
             },
+            choosePython: () => {
+              this.api.post({ type: 'choosePython' });
+            },
             showLog: () => {
               this.api.post({ type: 'showLog' });
             },

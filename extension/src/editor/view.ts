@@ -34,6 +34,8 @@ export interface ViewHost {
   /** Lets the user say where a file is that was not found. */
   locate(view: SnapshotView, what: 'file' | 'folder', file: string, line: number): Promise<void>;
   openAsText(uri: vscode.Uri, column: vscode.ViewColumn | undefined): Promise<void>;
+  /** Lets the user choose the Python that has memray; false if none was chosen. */
+  choosePython(): Promise<boolean>;
   /** Lets the user choose the snapshot to compare with. */
   chooseOther(view: SnapshotView): Promise<void>;
   /** Lets the user choose the heap dumps of a series. */
@@ -59,6 +61,7 @@ const NOT_THE_FILES_FAULT = new Set([
   'damaged',
   'ingest-died',
   'out-of-memory',
+  'needs-memray',
 ]);
 
 /**
@@ -361,6 +364,9 @@ export class SnapshotView extends Disposable {
         case 'openAsText':
           await this.host.openAsText(this.uri, this.panel.viewColumn);
           this.panel.dispose();
+          return;
+        case 'choosePython':
+          if ((await this.host.choosePython()) && this.#status.is === 'failed') this.#open();
           return;
         case 'openSource':
           await this.host.openSource(this, message.file, message.line, message.beside);

@@ -16,7 +16,7 @@ from memlens.export.summary import Summary, Table, set_of, summary, unit_of
 from memlens.model.info import GraphInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import SnapshotFinding, TextPart, inferred_mark
-from memlens.views.flame.calltree import FlameOptions
+from memlens.views.flame.first import opening_options
 from memlens.views.flame.graph import tree_of
 from memlens.views.graph.dominators import dominator_tree
 
@@ -76,7 +76,7 @@ def _pictures(snapshot: Snapshot, device: int | None) -> Iterator[Svg]:
                 raise
             # nothing happened on it: there is no picture over time
     words, _ = unit_of(info)
-    tree = tree_of(snapshot, of, "bytes", FlameOptions())
+    tree = tree_of(snapshot, of, "bytes", opening_options(info))
     if tree.total > 0:
         yield flame(tree, f"Flame graph: {words}")
 

@@ -11,7 +11,6 @@ heaptrack writes every 10 ms; bins are merged pairwise when there are more than 
 distinguish blocks of one kind, so only the order within a bin is lost.
 """
 
-import posixpath
 from pathlib import Path
 from typing import Any
 
@@ -175,15 +174,11 @@ class _Recording:
             text = self.texts[number] = self.reader.string_at(number).decode("utf-8", "replace")
         return text
 
-    def _name(self, function: int, module: int, address: int) -> str:
+    def _name(self, function: int, address: int) -> str:
         name = self.names.get(function)
         if name is None:
             name = self.names[function] = demangled(self._text(function))
-        if name:
-            return name
-        library = posixpath.basename(self._text(module))
-        of, at = f" of {library}" if library else "", f" at {address:#x}" if address else ""
-        return f"<unresolved function{of}{at}>"
+        return name or (f"{address:#x}" if address else "?")
 
     def _frames(self, rows: U32, addresses: I64, node_frames: U32) -> tuple[list[SourceFrame], U32]:
         """Return the distinct frames in stacks, and the number of each of the kernel's rows among them."""
@@ -193,7 +188,7 @@ class _Recording:
         used[node_frames[1:]] = True
         for row in np.flatnonzero(used).tolist():
             function, file, line, module = rows[row].tolist()
-            name = self._name(function, module, int(addresses[row]))
+            name = self._name(function, int(addresses[row]))
             frame = profiled_frame(self._text(file), line, name, self._text(module))
             of_rows[row] = numbers.setdefault(frame, len(numbers))
         return list(numbers), of_rows

@@ -1,7 +1,7 @@
 """Source frames: whose code they are, and files and lines that are encoded in names."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -85,8 +85,12 @@ def profiled_frame(file: str, line: int, function: str, module: str = "") -> Sou
     """Classify a frame of a profile in any language: the user's own C++, Go or Rust is user code.
 
     A frame without a line that could be opened is native; its file is then ``module`` (the binary or shared library)
-    if the profile has none. Code in a module of the system is library code.
+    if the profile has none. Code in a module of the system is library code. A function that is known by its address
+    only, as ``0x7f00``, is called by its module as well: ``libfoo.so at 0x7f00``.
     """
+    if module and file in _NO_FILE and function.startswith("0x"):
+        binary = module.replace("\\", "/").rpartition("/")[2]
+        function = f"{binary} at {function}"
     if len(file) > MOST_PATH or len(function) > MOST_NAME:
         file, function = _shortened(file, MOST_PATH), _shortened(function, MOST_NAME)
     if file in _NO_FILE or line <= 0 or line > MOST_LINE:
@@ -104,6 +108,13 @@ def kind_by_file(file: str) -> int | None:
 def _shortened(text: str, most: int) -> str:
     """Bound a text that would be stored with each of its lines."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def are_mixed(frames: Iterable[SourceFrame]) -> bool:
+    """Whether native code is among the frames beside the user's own."""
+    # what stands in parentheses is no code: "(stack cut off)"
+    kinds = {frame.kind for frame in frames if not frame.function.startswith("(")}
+    return USER in kinds and NATIVE in kinds
 
 
 def is_python(frame: SourceFrame) -> bool:

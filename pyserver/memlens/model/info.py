@@ -114,6 +114,8 @@ class TimelineInfo(CommonInfo, frozen=True, tag_field="model", tag="timeline"):
     """The device to show first: one with an out-of-memory event, else the one with the highest peak."""
     categories: list[str]
     """Names of the category numbers in geometry; empty if there are no categories."""
+    mixed_stacks: bool
+    """Whether native code stands in stacks beside the user's own, so that flame graphs collapse libraries at first."""
 
 
 class ProfileInfo(CommonInfo, frozen=True, tag_field="model", tag="profile"):
@@ -124,6 +126,8 @@ class ProfileInfo(CommonInfo, frozen=True, tag_field="model", tag="profile"):
     default_value: int
     samples: int
     stacks: int
+    mixed_stacks: bool
+    """Whether native code stands in stacks beside the user's own, so that flame graphs collapse libraries at first."""
     has_sizes: bool
     """Whether the sizes of blocks are known, so that a histogram can be shown."""
     labels: list[str]

@@ -105,6 +105,7 @@ const info: TimelineInfo = {
   file_bytes: 3.3e8,
   devices: [device],
   default_device: 0,
+  mixed_stacks: false,
   categories: [],
   warnings: [],
 };

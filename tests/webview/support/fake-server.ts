@@ -67,6 +67,7 @@ export class FakeServer {
       file_bytes: 1e7,
       devices: [device, { ...device, device: 1, peak_bytes: device.peak_bytes }],
       default_device: 0,
+      mixed_stacks: false,
       categories: options.categories === false ? [] : run.categories,
       warnings: [
         {

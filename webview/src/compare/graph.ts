@@ -12,8 +12,8 @@ import { Choice } from '../widgets/choice';
 import { add, element } from '../widgets/dom';
 import { FlamePane } from '../flame/pane';
 
-/** Names of a comparison's frames are numbers of both files together: they are not kept. */
-const NO_FILE = { file_bytes: -1 };
+/** The size of no file: names of a comparison's frames are numbers of both files together, and are not kept. */
+const NO_FILE = -1;
 const WIDTHS: readonly (readonly [Width, string])[] = [
   ['both', t('Width: both together')],
   ['after', t('Width: after')],
@@ -46,7 +46,7 @@ export class CompareGraph {
   constructor(private readonly context: ViewContext) {
     const saved = restoreDifference(context.api.saved()?.kept?.difference);
     this.settings = { scale: saved.scale, width: saved.width };
-    this.kept = new KeptFlame(saved.flame, NO_FILE, () => {
+    this.kept = new KeptFlame(saved.flame, { ...context.info, file_bytes: NO_FILE }, () => {
       this.keep();
     });
     Object.assign(this.kept.settings, { value: 'bytes', order: 'value' });

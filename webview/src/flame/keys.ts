@@ -40,7 +40,7 @@ export const FLAME_KEYS: readonly FlameKeyRow[] = [
   { keys: ['Mod+Enter'], action: 'open', text: t('Open its line (in the tables Enter does)') },
   { keys: ['+', '='], action: 'zoomIn', text: t('Zoom in') },
   { keys: ['-'], action: 'zoomOut', text: t('Zoom out') },
-  { keys: ['0', 'Home'], action: 'whole', text: t('Show all of it') },
+  { keys: ['0', 'Home'], action: 'whole', text: t('Reset zoom') },
   { keys: ['PageUp'], action: 'pageUp', text: t('A page up') },
   { keys: ['PageDown'], action: 'pageDown', text: t('A page down') },
   { keys: ['/'], action: 'search', text: t('Search') },
@@ -53,7 +53,7 @@ export const FLAME_KEYS: readonly FlameKeyRow[] = [
   {
     keys: ['Escape'],
     action: 'leave',
-    text: t('Take back: selection, zoom, focus, hidden, collapsed, search'),
+    text: t('Clear, one after the other: selection, zoom, focus, hidden, collapsed, search'),
   },
 ];
 

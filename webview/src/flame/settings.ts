@@ -1,7 +1,7 @@
 // What a flame graph is asked for: the choices of its toolbar and what was done to single frames.
 
 import type { FlamePlace, FlameState, ViewParams } from '../../../extension/shared/messages';
-import type { AllocationSet, FlameName, SnapshotInfo } from '../../../extension/shared/protocol.gen';
+import type { AllocationSet, FlameName, GraphInfo, ProfileInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
 
 const FORMS: readonly Form[] = ['icicle', 'flame', 'table', 'functions'];
 const VALUES: readonly Value[] = ['bytes', 'count', 'total'];
@@ -10,9 +10,15 @@ const MOST_KEPT_NAMES = 50;
 export type Form = FlameState['form'];
 type Value = FlameState['value'];
 
+/** What of a snapshot decides how its flame graph is shown at first, and whether what was kept is of it. */
+export type FlameFile =
+  | Pick<TimelineInfo | ProfileInfo, 'model' | 'file_bytes' | 'mixed_stacks'>
+  | Pick<GraphInfo, 'model' | 'file_bytes'>;
+
 export type FlameSettings = Omit<FlameState, 'fileBytes'>;
 
-export function initialSettings(): FlameSettings {
+/** With libraries collapsed where native code stands in stacks beside the user's own. */
+export function initialSettings(info: FlameFile): FlameSettings {
   return {
     form: 'icicle',
     direction: 'top_down',
@@ -21,7 +27,7 @@ export function initialSettings(): FlameSettings {
     value: 'bytes',
     colour: 'package',
     fold: false,
-    collapse: false,
+    collapse: (info.model === 'timeline' || info.model === 'profile') && info.mixed_stacks,
     wholePaths: false,
     packages: [],
     hidden: [],
@@ -38,10 +44,10 @@ export class KeptFlame {
 
   constructor(
     saved: FlameState | null,
-    private readonly info: Pick<SnapshotInfo, 'file_bytes'>,
+    private readonly info: FlameFile,
     private readonly changed: () => void,
   ) {
-    this.settings = restoreFlame(saved, info.file_bytes);
+    this.settings = restoreFlame(saved, info);
   }
 
   set(part: Partial<FlameSettings>): void {
@@ -51,7 +57,7 @@ export class KeptFlame {
 
   /** As it was somewhere before. */
   restore(saved: FlameState | null): void {
-    Object.assign(this.settings, restoreFlame(saved, this.info.file_bytes));
+    Object.assign(this.settings, restoreFlame(saved, this.info));
   }
 
   /** For the host to keep. */
@@ -61,14 +67,14 @@ export class KeptFlame {
 }
 
 /** What was kept, as far as it is whole; nothing from a file is believed. Names are numbers of this file's frames. */
-export function restoreFlame(saved: FlameState | null | undefined, fileBytes: number): FlameSettings {
-  const first = initialSettings();
+export function restoreFlame(saved: FlameState | null | undefined, info: FlameFile): FlameSettings {
+  const first = initialSettings(info);
   if (!saved || typeof saved !== 'object') return first;
   const one = <T extends string>(value: unknown, all: readonly T[], otherwise: T): T =>
     all.find((each) => each === value) ?? otherwise;
   // what was kept before there was such a choice has none
   const { wholePaths = false } = saved as Partial<FlameState>;
-  const sameFile = saved.fileBytes === fileBytes;
+  const sameFile = saved.fileBytes === info.file_bytes;
   const name = (value: FlameName | null | undefined): FlameName | null =>
     sameFile && value && Number.isInteger(value.name) && value.name >= 0 && typeof value.function === 'string'
       ? // what was kept before names had a source has none

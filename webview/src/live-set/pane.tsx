@@ -133,7 +133,7 @@ class LiveSet {
   }
 
   private makeGrid(): TreeGrid {
-    return new TreeGrid(t('The live set'), {
+    return new TreeGrid(t('What’s in memory'), {
       count: () => this.tree.rows.length,
       row: (index) => this.rowAt(index),
       sort: (column) => {

@@ -68,7 +68,7 @@ export class ProfileTimes {
     this.renderHead(head);
     this.root = element(
       'section',
-      { class: 'profile-times', attributes: { 'aria-label': t('Consumption over time') } },
+      { class: 'profile-times', attributes: { 'aria-label': t('Memory over time') } },
       head,
       this.canvas,
     );

@@ -5,6 +5,7 @@ import type { VNode } from 'preact';
 import { useId } from 'preact/hooks';
 import type {
   Evidence,
+  HeadlineAnswer,
   LineLink,
   Notice,
   ObjectsLink,
@@ -55,10 +56,8 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
           .join('')
       : undefined;
   const ending = headline?.rule === 'heap' ? undefined : findings.find(({ text }) => text === last);
-  const next =
-    ending ??
-    findings.find(({ rule, text }) => rule !== headline?.rule && !(headline?.text ?? '').includes(text));
-  const all = findings.length > 1 && (
+  const next = ending ?? findings.find((each) => headline === null || !isSaid(each, headline));
+  const all = findings.length > (next ? 1 : 0) && (
     <button
       type="button"
       class="link headline-all"
@@ -165,6 +164,17 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
         <Warnings warnings={warnings} />
       </div>
     </section>
+  );
+}
+
+/** Whether a headline says a finding: word by word, or its line with its bytes. */
+function isSaid({ rule, text, line, figure }: SnapshotFinding, headline: HeadlineAnswer): boolean {
+  if (rule === headline.rule || headline.text.includes(text)) return true;
+  const parts = headline.sentences.flat();
+  return (
+    line !== null &&
+    parts.some((part) => part.line?.frame === line.frame) &&
+    parts.some((part) => part.figure?.amount === figure.amount && part.figure.unit === figure.unit)
   );
 }
 

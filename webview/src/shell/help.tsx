@@ -16,7 +16,7 @@ const HISTORY = [
 const MOUSE: readonly (readonly [string, string])[] = [
   [t('Wheel'), t('Zoom about the cursor; with Shift the height, with Ctrl or Cmd both')],
   [t('Drag'), t('Move; with Alt, zoom to a box')],
-  [t('Click'), t('Select: its stack, and every allocation of that stack lit up; the cursor goes there')],
+  [t('Click'), t('Select: its stack, and every allocation of that stack highlighted; the cursor goes there')],
   [t('Shift click or drag'), t('Second cursor: what was allocated, freed or live in between')],
   [t('Double-click'), t('Zoom to an allocation')],
   [t('Ctrl or Cmd click'), t('Open the line that allocated it')],

@@ -59,7 +59,7 @@ export const KEYS: readonly KeyRow[] = [
   { keys: ['-', '_'], action: 'zoomOut', text: t('Zoom out'), group: 'look' },
   { keys: ['Shift+ArrowUp'], action: 'zoomInHeight', text: t('Stretch the height'), group: 'look' },
   { keys: ['Shift+ArrowDown'], action: 'zoomOutHeight', text: t('Shrink the height'), group: 'look' },
-  { keys: ['0', 'Home'], action: 'fit', text: t('Show everything'), group: 'look' },
+  { keys: ['0', 'Home'], action: 'fit', text: t('Reset zoom'), group: 'look' },
   { keys: ['p'], action: 'peak', text: t('Go to the peak'), group: 'look' },
   { keys: ['b'], action: 'boxTool', text: t('Drag zooms a box (or Alt with a drag)'), group: 'look' },
   {

@@ -95,10 +95,13 @@ function ProgressLine({ progress }: { readonly progress: { readonly value: Progr
 
 /** Failures of which the log says more than the sentence. */
 const HAS_LOG: ReadonlySet<string> = new Set(['internal', 'ingest-died']);
+/** A capture of memray, which Memlens can't read without it. */
+const NEEDS_MEMRAY = 'needs-memray';
 
 export interface FailedActions {
   readonly retry: () => void;
   readonly openAsText: () => void;
+  readonly choosePython: () => void;
   readonly showLog: () => void;
 }
 
@@ -118,7 +121,10 @@ export function failedScreen(problem: Problem, canOpenAsText: boolean, actions: 
       )}
       {offset !== null && <p class="muted code">{t('at byte {0}', count(offset))}</p>}
       <div class="screen-buttons">
-        {problem.retry && <Button text={t('Retry')} press={actions.retry} primary />}
+        {code === NEEDS_MEMRAY && <Button text={t('Choose Python…')} press={actions.choosePython} primary />}
+        {problem.retry && (
+          <Button text={t('Retry')} press={actions.retry} primary={code !== NEEDS_MEMRAY} />
+        )}
         {HAS_LOG.has(code) && <Button text={t('Show Log')} press={actions.showLog} />}
         {canOpenAsText && <Button text={t('Open as text')} press={actions.openAsText} />}
       </div>

@@ -45,7 +45,7 @@ export function timelineMenu(state: TimelineMenu): readonly MenuEntry[] {
     item(t('Zoom In'), '+', 'zoomIn'),
     item(t('Zoom Out'), '-', 'zoomOut'),
     check(t('Zoom to a Box'), 'B', 'boxTool', state.boxTool),
-    item(t('Show Everything'), '0', 'fit'),
+    item(t('Reset Zoom'), '0', 'fit'),
     item(t('Go to the Peak'), 'P', 'peak'),
     ...(state.hasEvents ? [item(t('Add Bookmark…'), 'K', 'addBookmark')] : []),
     ...(state.hasTimes

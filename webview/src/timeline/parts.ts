@@ -186,7 +186,7 @@ export function makeParts(
       },
     },
     {
-      ...{ label: t('Memory timeline'), pickers, comparedWith, filter: filterBox.root },
+      ...{ label: t('Timeline'), pickers, comparedWith, filter: filterBox.root },
       ...comparing(api, () => {
         owner.showComparison();
       }),

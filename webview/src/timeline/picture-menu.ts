@@ -110,7 +110,7 @@ function viewItems(moment: number | null, owner: PictureMenuOwner): readonly Men
     item(t('Go to the Peak'), 'P', () => {
       owner.run('peak');
     }),
-    item(t('Show Everything'), '0', () => {
+    item(t('Reset Zoom'), '0', () => {
       owner.run('fit');
     }),
   ];

@@ -648,8 +648,8 @@ export class SnapshotView implements Commanded, PartsOwner {
       data.turnTo(device.device);
       this.parts.summary.turnTo(device.device);
     } else if (selected !== null) this.selection.select(selected, null, true);
-    // Without a trace the run has no extent to find one's way in.
-    minimap.root.hidden = device.events === 0;
+    // Without a history the run has no extent to find one's way in.
+    minimap.root.hidden = device.events < 2;
     if (device.events > 0) data.fetchOverview(this.axis, minimap.columns);
     this.updateFigures();
     this.showFlags();

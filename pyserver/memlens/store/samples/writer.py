@@ -8,7 +8,7 @@ import numpy.typing as npt
 from memlens.kernels.tree import calltree
 from memlens.kernels.tree.lines import LineFolder
 from memlens.model.charging import charged, passed_over, ranks
-from memlens.model.frames import Frames
+from memlens.model.frames import Frames, are_mixed
 from memlens.model.info import ProfileInfo, ProfileValue
 from memlens.model.profile import Profile, ProfileTimes, StackTree, companions
 from memlens.model.timeline import NEVER
@@ -89,6 +89,7 @@ def _info(profile: Profile, source: SourceFile, stacks: int) -> ProfileInfo:
         default_value=profile.default_value,
         samples=len(profile.stacks),
         stacks=stacks,
+        mixed_stacks=are_mixed(profile.frames.frames),
         has_sizes=profile.sizes is not None,
         labels=_label_names(profile),
         bins=0 if times is None else len(times.time_us) - 1,

@@ -12,7 +12,7 @@ from memlens.background import Background
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.categories import callers_of, has_early, infer_categories
 from memlens.model.charging import passed_over, ranks
-from memlens.model.frames import NATIVE, Frames
+from memlens.model.frames import NATIVE, Frames, are_mixed
 from memlens.model.inference import infer_forward, operators_of
 from memlens.model.info import HOST_DEVICE, AxisRange, DeviceInfo, TimelineInfo, device_name
 from memlens.model.module_sizes import infer_modules
@@ -95,6 +95,7 @@ def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report:
             devices, key=lambda device: (device.device != HOST_DEVICE, device.ooms > 0, device.peak_bytes)
         ).device,
         categories=categories,
+        mixed_stacks=are_mixed(timeline.frames.frames),
         warnings=timeline.notices,
     )
     manifest = Manifest(

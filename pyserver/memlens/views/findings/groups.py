@@ -1,5 +1,6 @@
 """The groups that have the most of a set, with the names, links and queries that sentences need."""
 
+import re
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -20,6 +21,9 @@ from memlens.views.tables.groups import Branch, Group, groups
 
 _NO_STACK = ("No stack", "No stack in the file")
 """What groups of what has no stack are called."""
+
+ADDRESS = re.compile(r"(?:^| at )0x[0-9a-f]+$")
+"""The end of a function's name where only its address is known."""
 
 _CHARGED: dict[Attribution, str] = {"mine": "frame", "any": "innermost_frame"}
 """The columns of SQL's stacks that say which frame is charged."""
@@ -122,22 +126,18 @@ def _name(row: Group, by: GroupKind) -> str:
         path = row.name.removesuffix(inferred).split(" / ")
         return ("…" if len(path) > 2 else "") + " / ".join(path[-2:]) + inferred
     if row.place is None or not row.place.line:
-        name = short_function(row.name) if row.detail != ONLY_NATIVE else row.name
-        return _of_binary(row, name)
+        return _without_line(row)
     return f"{row.name} (inferred)" if row.place.source == "inferred" else row.name
 
 
-def _of_binary(row: Group, name: str) -> str:
-    """A function without a line; one that has no name either is called by its library and address."""
+def _without_line(row: Group) -> str:
+    """A function without a line; one that has no name either is called by its module and address."""
     if row.detail == ONLY_NATIVE:
-        return f"{name} (C++ only)"
-    if row.detail == LINE_UNKNOWN:
-        return f"{name} ({row.detail})"
-    address = row.name.rpartition(" at ")[2].rstrip(">") if row.name.startswith("<unresolved") else row.name
-    if address.startswith("0x"):
-        file = row.detail.split(",")[0]
-        return f"{file} at {address}" if file != "no source" else address
-    return f"{name}()"
+        return f"{row.name} (C++ only)"
+    if ADDRESS.search(row.name):
+        return row.name
+    name = short_function(row.name)
+    return f"{name} ({row.detail})" if row.detail == LINE_UNKNOWN else f"{name}()"
 
 
 def line_link(snapshot: Snapshot, place: Frame | None) -> LineLink | None:

@@ -60,13 +60,13 @@ def headline(snapshot: Snapshot, device: int | None) -> HeadlineAnswer:
 
 def _of_trace(case: TraceCase) -> tuple[str, Sentences]:
     info = case.info
-    if not info.allocations:
-        return "empty", [[words("Nothing was allocated on this device while it was recorded.")]]
     if info.ooms:
         answer = events_of(case)[0]
-        held = top_groups(case.snapshot, case.at(answer.moment), "line", MOST_LINES)
-        using = [*in_use(case, answer), words(" in use: "), *_list(held), words(".")]
+        held = _list(top_groups(case.snapshot, case.at(answer.moment), "line", MOST_LINES))
+        using = [*in_use(case, answer), words(" in use: " if held else " in use"), *held, words(".")]
         return "out_of_memory", [failed(case, answer), using, tries(case, answer)]
+    if not info.allocations:
+        return "empty", [[words("Nothing was allocated on this device while it was recorded.")]]
     held = case.peak_by_line()
     important = _most_important(case.snapshot, case.number)
     unknown = held.groups[0].is_bare and held.groups[0].amount >= NO_STACKS_SHARE * held.total

@@ -1,8 +1,9 @@
 """The flame graph that a snapshot opens with: its largest boxes, kept in the archive once they were drawn.
 
 It is what is live at the peak of the default device, or a profile's default value, from the top down, by bytes and by
-function. The archive keeps what a picture of the whole needs: the nodes that are wide enough for it, what their other
-children come to, and whose code frames are. All else is made when somebody asks for it; so are the words of frames.
+function, with libraries collapsed where stacks are mixed. The archive keeps what a picture of the whole needs: the nodes
+that are wide enough for it, what their other children come to, and whose code frames are. All else is made when somebody
+asks for it; so are the words of frames.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from memlens.store.artefacts import read_columns, write_columns
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame.calltree import MOST_VALUE, CallTree, FlameOptions, Nodes, Outline
-from memlens.views.naming.frame_names import FrameNames
+from memlens.views.naming.frame_names import ALL_LIBRARIES, FrameNames
 from memlens.views.selection.columns import NEVER
 from memlens.views.selection.items import meaning_of
 from memlens.views.selection.sets import AllocationSet
@@ -27,8 +28,6 @@ from memlens.views.selection.stacks import AMOUNT
 
 FINEST = 2**13
 """Nodes of at least such a part of the whole are kept: enough for a view of half as many pixels."""
-
-OPTIONS = FlameOptions()
 
 Unsigned = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -44,9 +43,20 @@ def opening_set(info: SnapshotInfo) -> AllocationSet:
             assert_never(info)
 
 
+def opening_options(info: SnapshotInfo) -> FlameOptions:
+    """How stacks are shown at first."""
+    match info:
+        case TimelineInfo(mixed_stacks=mixed) | ProfileInfo(mixed_stacks=mixed):
+            return FlameOptions(collapse=(ALL_LIBRARIES,)) if mixed else FlameOptions()
+        case GraphInfo():
+            return FlameOptions()
+        case _:
+            assert_never(info)
+
+
 def is_first(info: SnapshotInfo, of: AllocationSet, options: FlameOptions) -> bool:
     """Whether a set, by bytes, is the one that a snapshot opens with."""
-    if options != OPTIONS or of.filter or of.to_moment is not None:
+    if options != opening_options(info) or of.filter or of.to_moment is not None:
         return False
     match info:
         case TimelineInfo():
@@ -154,4 +164,5 @@ def _tree(
     # widths are whole numbers
     outline = Outline(layout, least - 0.5 if least > 1 else 0, total, int(deepest[0]))
     meaning = meaning_of(snapshot, opening_set(snapshot.info))
-    return CallTree(OPTIONS, known.by(OPTIONS.merge), AMOUNT, meaning, make, outline)
+    options = opening_options(snapshot.info)
+    return CallTree(options, known.by(options.merge), AMOUNT, meaning, make, outline)

@@ -104,7 +104,8 @@ def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: F
 
 def first_tree(snapshot: Snapshot) -> CallTree:
     """The tree that the snapshot opens with."""
-    return tree_of(snapshot, first_flame.opening_set(snapshot.info), "bytes", first_flame.OPTIONS)
+    info = snapshot.info
+    return tree_of(snapshot, first_flame.opening_set(info), "bytes", first_flame.opening_options(info))
 
 
 def _read_first(snapshot: Snapshot, make: Callable[[], Nodes]) -> CallTree | None:
@@ -123,7 +124,7 @@ def _write_first(snapshot: Snapshot, path: Path, _report: Report) -> None:
     first_flame.write(path, first_tree(snapshot), frame_names(snapshot))
 
 
-FIRST_FLAME = Artefact("first_flame.columns", version=7, make=_write_first)
+FIRST_FLAME = Artefact("first_flame.columns", version=8, make=_write_first)
 """Its version is raised whenever what is read would differ from what is made: in nodes, their numbers, their order or
 their names."""
 

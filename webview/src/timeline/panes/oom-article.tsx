@@ -225,21 +225,33 @@ function PinningTable({ answer, actions }: Part): VNode {
 }
 
 function PinnedTable({ answer, actions }: Part): VNode {
-  const more = answer.pinned_count - answer.pinned.length;
+  const { pinned, pinned_count: all } = answer;
+  const more = all - pinned.length;
+  // those that are large enough come first
+  const useful = pinned[0]?.large_enough === true;
   return (
     <>
       <LongTable
-        title={plural(
-          answer.pinned_count,
-          'Segments that the request could have used but for the blocks in them: {0} segment',
-          'Segments that the request could have used but for the blocks in them: {0} segments',
-        )}
+        title={
+          useful
+            ? plural(
+                all,
+                'Segments that the request could have used but for the blocks in them: {0} segment',
+                'Segments that the request could have used but for the blocks in them: {0} segments',
+              )
+            : plural(
+                all,
+                'Split segments with free pieces of the request’s kind: {0} segment, which would be too small even if it were empty',
+                'Split segments with free pieces of the request’s kind: {0} segments, each of which would be too small even if it were empty',
+              )
+        }
         columns={[
-          ...[t('Segment'), t('Size'), t('Free'), t('Largest piece'), t('If it were empty')],
+          ...[t('Segment'), t('Size'), t('Free'), t('Largest piece')],
+          ...(useful ? [t('If it were empty')] : []),
           t('Blocks in it'),
         ]}
-        rows={answer.pinned}
-        cells={(segment) => <PinnedCells segment={segment} actions={actions} />}
+        rows={pinned}
+        cells={(segment) => <PinnedCells segment={segment} useful={useful} actions={actions} />}
       />
       {more > 0 && (
         <p class="muted">
@@ -252,9 +264,12 @@ function PinnedTable({ answer, actions }: Part): VNode {
 
 function PinnedCells({
   segment,
+  useful,
   actions,
 }: {
   readonly segment: PinnedSegment;
+  /** Whether any of the table's segments would be large enough for the request. */
+  readonly useful: boolean;
   readonly actions: OomActions;
 }): VNode {
   const more = segment.block_count - segment.blocks.length;
@@ -267,7 +282,7 @@ function PinnedCells({
       <td class="number">{bytes(segment.size_bytes)}</td>
       <ShareCell size={segment.free_bytes} of={segment.size_bytes} />
       <td class="number">{bytes(segment.largest_free_bytes)}</td>
-      <td>{segment.large_enough ? t('large enough') : t('too small')}</td>
+      {useful && <td>{segment.large_enough ? t('large enough') : t('too small')}</td>}
       <td class="oom-blocks">
         {segment.blocks.map((block) => (
           <Block key={block.allocation} block={block} actions={actions} />

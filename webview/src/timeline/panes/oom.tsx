@@ -5,7 +5,7 @@ import { render, type VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Mark, OomAnswer } from '../../../../extension/shared/protocol.gen';
 import { deviceName } from '../../base/format';
-import { plural, t } from '../../base/l10n';
+import { count, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';
 import type { ViewContext } from '../../shell/context';
@@ -104,7 +104,7 @@ function OomView({ oom }: { readonly oom: Oom }): VNode {
             {visible(markName(mark, devices))}
           </button>
         ))}
-        {more > 0 && <span class="muted">{plural(more, 'and {0} more mark', 'and {0} more marks')}</span>}
+        {more > 0 && <span class="muted">{t('and {0} more', count(more))}</span>}
       </div>
       <p class="oom-note muted" role="status">
         {oom.note.value}

@@ -72,7 +72,7 @@ class ProfileCase:
 
     def unnamed_sql(self, value: int) -> str:
         """A query for what is charged to functions that are known by address only."""
-        unnamed = "(function LIKE '0x%' OR function LIKE '<unresolved function of %') AND kind = 'native'"
+        unnamed = "(function LIKE '0x%' OR function LIKE '% at 0x%') AND kind = 'native'"
         return sample_sql(value, unnamed, self.attribution)
 
     def evidence(self, value: int) -> Evidence:

@@ -1,15 +1,13 @@
 """Where most of it is: one call site, many small allocations, buffers larger than what is written to them."""
 
-import re
 from collections.abc import Iterator
 
 from memlens.units import format_bytes
 from memlens.views.findings.answers import Figure, FigureKind
-from memlens.views.findings.groups import TopGroup
+from memlens.views.findings.groups import ADDRESS, TopGroup
 from memlens.views.findings.profile.case import ProfileCase, is_own
 from memlens.views.findings.writing import Ranked, amount, made, percent, words
 
-_ADDRESS = re.compile(r"(?:^| at )0x[0-9a-f]+$")
 SITE_SHARE = 0.5
 NO_SYMBOL_SHARE = 0.5
 SMALL_BYTES, SMALL_COUNT, SMALL_SHARE = 64, 100_000, 0.1
@@ -123,7 +121,7 @@ def no_symbols(case: ProfileCase) -> Iterator[Ranked]:
     if case.main.negative or case.main.total <= 0:
         return
     number = case.info.values[value].total
-    unnamed = [group for group in case.by_line(value, _kind(case)).groups if _ADDRESS.search(group.name)]
+    unnamed = [group for group in case.by_line(value, _kind(case)).groups if ADDRESS.search(group.name)]
     without = sum(group.amount for group in unnamed)
     if without < NO_SYMBOL_SHARE * number:
         return

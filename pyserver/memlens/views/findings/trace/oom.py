@@ -52,8 +52,9 @@ def failed(case: TraceCase, answer: OomAnswer) -> list[TextPart]:
         head += [amount(requested_figure(answer), evidence), words(" asked for")]
     else:
         head.append(words("an amount that the file doesn't say asked for"))
+    end = words("." if link is not None else f"; {answer.asked_by}.")
     if answer.device_free_bytes is None:
-        return [*head, words(", free on the device unknown.")]
+        return [*head, words(", free on the device unknown"), end]
     query = (
         "SELECT value FROM notes JOIN events USING (event) WHERE name = 'device_free' "
         f"AND device = {answer.device} AND moment = {answer.moment}"
@@ -62,7 +63,8 @@ def failed(case: TraceCase, answer: OomAnswer) -> list[TextPart]:
         *head,
         words(", "),
         amount(Figure(answer.device_free_bytes, "bytes", "free", query)),
-        words(" free."),
+        words(" free"),
+        end,
     ]
 
 
