@@ -19,6 +19,7 @@ from tests.python.test_flame import laid_out, nodes_of
 
 from memlens.ingest import ingest
 from memlens.kernels.tree import calltree as kernel
+from memlens.model.frames import is_remark
 from memlens.progress import Report
 from memlens.store.artefacts import read_columns, write_columns
 from memlens.store.cache import Cache
@@ -101,6 +102,12 @@ def everything(snapshot: Snapshot) -> list[Any]:
     return found
 
 
+def remarks(tree: CallTree) -> set[str]:
+    """What readers remark in place of frames, which is in no package."""
+    names = tree.names.names(np.unique(tree.name[1:]).tolist())
+    return {name.function for name in names if not name.file and is_remark(name.function)}
+
+
 def spread(nodes: list[int]) -> list[int]:
     """The first few nodes, and some up to the last."""
     return sorted({*nodes[:12], *nodes[:: max(len(nodes) // 40, 1)], nodes[-1]})
@@ -163,6 +170,7 @@ def test_numbers_and_places_follow_from_the_stacks(path: Path, opened: Callable[
     of = first_flame.opening_set(snapshot.info)
     first = first_flame.opening_options(snapshot.info)
     whole = flame.tree_of(snapshot, of, "bytes", first)
+    assert remarks(whole) == remarks(flame.tree_of(snapshot, of, "bytes", FlameOptions()))
     turned = FlameOptions(direction="bottom_up", merge="line")
     for options in (first, structs.replace(first, order="time"), turned):
         tree = flame.tree_of(snapshot, of, "bytes", options)

@@ -38,6 +38,7 @@ from memlens.model.profile import Profile
 from memlens.store.processes import is_running
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
+from memlens.views.findings.headline import headline
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groupings import GroupKind
 from memlens.views.tables.groups import Branch, groups
@@ -570,7 +571,9 @@ def test_ranked_lines_say_what_may_be_pools(
         ["version", "1.20.0"], ["allocator", "pymalloc", 0], ["whole", 1], ["frame", "dumps", "/app.py", 12],
         ["stack", [0]], ["frame", "keep", "/app.py", 20], ["stack", [1]],
         ["record", "leaked", 0, "main", "mmap", 6 * arena, 6], ["record", "leaked", 0, "main", "malloc", 100, 1],
-        ["record", "leaked", 1, "main", "malloc", 3 * arena, 1], ["done"],
+        ["record", "leaked", 1, "main", "malloc", 3 * arena, 1],
+        ["record", "high_watermark", 0, "main", "mmap", 6 * arena, 6],
+        ["record", "high_watermark", 1, "main", "malloc", 3 * arena, 1], ["done"],
     ]  # fmt: skip
     text = "\n".join(json.dumps(row) for row in rows)
     monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(stand_in(tmp_path, f"print({text!r})")))
@@ -588,6 +591,7 @@ def test_ranked_lines_say_what_may_be_pools(
     ]
     assert ranked(3, "function")[0] == ("dumps", "app.py, perhaps pools: 6", 7)
     assert ranked(2, "package") == [("Your code", "perhaps pools: 6 MiB", 9 * arena + 100)]
+    assert "app.py:12 dumps() 6 MiB (67%, perhaps pools: 6 MiB); app.py:20" in headline(snapshot, None).text
     for command in (["info"], ["lines", "--value", "leaked"]):
         assert main([*command, str(path), "--cache-dir", str(tmp_path / "cache")]) == 0
         assert "note: Python's own allocator, pymalloc, was not traced" in capsys.readouterr().out

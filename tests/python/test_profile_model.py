@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from tests.python.archived import source_lines
 
-from memlens.model.frames import LIBRARY, NATIVE, USER, Frames, SourceFrame, package_of, profiled_frame
+from memlens.model.frames import (
+    LIBRARY,
+    NATIVE,
+    USER,
+    Frames,
+    SourceFrame,
+    are_mixed,
+    package_of,
+    profiled_frame,
+)
 from memlens.model.info import ValueType
 from memlens.model.profile import Profile, StackTree, companions
 from memlens.model.timeline import NEVER
@@ -175,6 +184,19 @@ def test_whose_code_a_file_is(file: str, kind: int, package: str) -> None:
     frame = profiled_frame(file, 7, "f")
     assert (frame.kind, frame.line) == (kind, 7)
     assert package_of(frame.file, frame.function, frame.kind) == package
+
+
+def test_stacks_are_mixed_where_native_code_stands_beside_the_users() -> None:
+    user, library = SourceFrame("/app/a.py", 1, "f", USER), SourceFrame("/usr/lib/x.py", 1, "g", LIBRARY)
+    native, remark = (
+        SourceFrame("libc.so", 0, "malloc", NATIVE),
+        SourceFrame("", 0, "(stack cut off)", NATIVE),
+    )
+    namespace = SourceFrame("", 0, "(anonymous namespace)::f(int)", NATIVE)
+    assert [are_mixed(frames) for frames in ([user, library, remark], [library, native], [user, native])] == [
+        False, False, True
+    ]  # fmt: skip
+    assert are_mixed([user, namespace])
 
 
 def test_frames_without_a_line_have_their_module() -> None:

@@ -110,10 +110,14 @@ def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def is_remark(function: str) -> bool:
+    """Whether the function of a frame without a file is a reader's remark, as ``(stack cut off)``, and no code."""
+    return function.startswith("(") and function.endswith(")") and function.count("(") == 1
+
+
 def are_mixed(frames: Iterable[SourceFrame]) -> bool:
     """Whether native code is among the frames beside the user's own."""
-    # what stands in parentheses is no code: "(stack cut off)"
-    kinds = {frame.kind for frame in frames if not frame.function.startswith("(")}
+    kinds = {frame.kind for frame in frames if frame.file or not is_remark(frame.function)}
     return USER in kinds and NATIVE in kinds
 
 

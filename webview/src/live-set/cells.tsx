@@ -30,12 +30,16 @@ export class LiveCells {
       [
         ...(colour ? [<Swatch colour={colour} />] : []),
         hasSource(group.place) ? (
-          <bdi
-            class="code place-link"
-            title={t('Open {0}', `${shorten(group.place.file, 300)}:${group.place.line}`)}
-          >
-            {label}
-          </bdi>
+          // where it has too little room, its end says most
+          <span class="cut-start">
+            <bdi
+              class="code place-link"
+              dir="ltr"
+              title={t('Open {0}', `${shorten(group.place.file, 300)}:${group.place.line}`)}
+            >
+              {label}
+            </bdi>
+          </span>
         ) : (
           <bdi class={group.place === null ? '' : 'code'}>{label}</bdi>
         ),

@@ -70,9 +70,12 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
       {plural(findings.length, '{0} finding', '{0} findings')}
     </button>
   );
+  const failed = headline?.rule === 'out_of_memory';
+  const above = sentences.slice(0, ending ? -1 : undefined);
+  const kind = `${next ? '' : ' only'}${above.length === 1 ? ' short' : ''}${failed ? ' failed' : ''}`;
   return (
     <section
-      class={next ? 'headline' : 'headline only'}
+      class={`headline${kind}`}
       aria-label={t('Summary')}
       onKeyDown={(event) => {
         if (event.key !== 'Escape' || opened.value === null) return;
@@ -82,14 +85,14 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
     >
       <div class="headline-row">
         <p class="headline-text" role="status">
-          {sentences.slice(0, ending ? -1 : undefined).map((sentence, index) => (
+          {above.map((sentence, index) => (
             <span key={index} class={index === 0 ? 'headline-first' : ''}>
               <Sentence parts={sentence} actions={actions} />{' '}
             </span>
           ))}
         </p>
         <div class="headline-buttons">
-          {!next && all}
+          {(!next || failed) && all}
           {warnings.length > 0 && (
             <button
               type="button"
@@ -130,7 +133,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
               }}
             />
           </p>
-          {all}
+          {!failed && all}
         </div>
       )}
       <div class="headline-list" id={`${id}-findings`} hidden={opened.value !== 'findings'}>

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
-from memlens.units import counted, format_bytes, format_time
+from memlens.units import counted, format_bytes, format_time, format_value
 from memlens.views.findings.answers import (
     Figure,
     FigureKind,
@@ -24,6 +24,7 @@ from memlens.views.findings.table import ranked
 from memlens.views.findings.trace.case import LEAST_EVENTS, TraceCase
 from memlens.views.findings.trace.oom import events_of, failed, in_use, tries
 from memlens.views.findings.writing import amount, percent, words
+from memlens.views.selection.arenas import pooled_amount
 
 MOST_LINES = 4
 LEAST_SHARE = 0.03
@@ -95,7 +96,7 @@ def _of_profile(case: ProfileCase) -> tuple[str, Sentences]:
     number = case.info.default_value
     whole = amount(case.whole(number, kind), case.evidence(number))
     if main.negative:
-        most = _list(case.by_line(number, kind), functions=True, shares=False)
+        most = _list(case.by_line(number, kind), case.snapshot, shares=False)
         grew = [words("Grew most: "), *most, words(".")] if most else []
         return "difference", [[words(f"{main.title}, as a difference: "), whole, words(".")], grew]
     match main.meaning:
@@ -107,7 +108,7 @@ def _of_profile(case: ProfileCase) -> tuple[str, Sentences]:
             first, second = [whole, words(" in use at the end.")], "Held by "
         case _:
             first, second = [words(f"{main.title}: "), whole, words(".")], "Most in "
-    held = _held(second, case.by_line(number, kind), functions=True)
+    held = _held(second, case.by_line(number, kind), case.snapshot)
     return "profile", [first, held, _most_important(case.snapshot, None)]
 
 
@@ -149,13 +150,13 @@ def _when(case: ProfileCase) -> str:
     return f" at {format_time(float(times.edges[int(times.peaks.argmax())]))}"
 
 
-def _held(verb: str, found: TopGroups, *, functions: bool = False) -> list[TextPart]:
-    """What has the most of a set, by line."""
-    parts = _list(found, functions=functions)
+def _held(verb: str, found: TopGroups, profile: Snapshot | None = None) -> list[TextPart]:
+    """What has the most of a set, by line; of a profile with the functions, and with what is perhaps in pools."""
+    parts = _list(found, profile)
     return [words(verb), *parts, words(".")] if parts else []
 
 
-def _list(found: TopGroups, *, functions: bool = False, shares: bool = True) -> list[TextPart]:
+def _list(found: TopGroups, profile: Snapshot | None = None, *, shares: bool = True) -> list[TextPart]:
     """The lines that have the most, and what the others have."""
     parts: list[TextPart] = []
     if found.groups and shares and 0 < found.groups[0].amount < SPREAD_SHARE * found.total:
@@ -168,10 +169,12 @@ def _list(found: TopGroups, *, functions: bool = False, shares: bool = True) -> 
             break
         if parts:
             parts.append(words("; "))
-        function = f" {group.function}()" if functions and group.function and group.line is not None else ""
+        function = f" {group.function}()" if profile and group.function and group.line is not None else ""
         parts += [group.named(), words(f"{function} "), group.measured()]
         if shares:
-            parts.append(words(f" ({percent(group.amount, found.total)})"))
+            pools = pooled_amount(profile, group.evidence.of) if profile else 0
+            perhaps = f", perhaps pools: {format_value(pools, found.unit)}" if pools > 0 else ""
+            parts.append(words(f" ({percent(group.amount, found.total)}{perhaps})"))
         shown += 1
     rest = found.total - sum(group.amount for group in found.groups[:shown])
     if shares and shown and found.count > shown and rest >= 0.1 * found.total:

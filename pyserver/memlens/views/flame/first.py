@@ -1,9 +1,9 @@
 """The flame graph that a snapshot opens with: its largest boxes, kept in the archive once they were drawn.
 
 It is what is live at the peak of the default device, or a profile's default value, from the top down, by bytes and by
-function, with libraries collapsed where stacks are mixed. The archive keeps what a picture of the whole needs: nodes that
-are wide enough for it, what their other children come to, and whose code frames are. All else is made when somebody asks
-for it; so are the words of frames.
+function, with libraries collapsed where stacks are mixed. The archive keeps what a picture of the whole needs: nodes
+that are wide enough for it, what their other children come to, and whose code frames are. All else is made when
+somebody asks for it; so are the words of frames.
 """
 
 from collections.abc import Callable

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from memlens.model.attribution import Attribution
 from memlens.model.charging import passed_over, ranks
-from memlens.model.frames import KIND_NAMES, NATIVE, NATIVE_CODE, SOURCE_NAMES, package_of
+from memlens.model.frames import KIND_NAMES, NATIVE, NATIVE_CODE, SOURCE_NAMES, is_remark, package_of
 from memlens.model.info import Model
 from memlens.store.frames import FrameColumns, FrameRow
 from memlens.store.manifest import InconsistentError
@@ -126,7 +126,7 @@ class FrameNames:
         return self.merged("function")[: self.frames]
 
     def collapsed(self, names: npt.NDArray[np.uint32], packages: Iterable[str]) -> npt.NDArray[np.uint32]:
-        """``names`` with the frames of some packages called by the package's name."""
+        """``names`` with the frames of some packages called by the package's name; remarks of readers stay."""
         wanted = set(packages)
         libraries = ALL_LIBRARIES in wanted
         chosen = np.fromiter(
@@ -138,8 +138,10 @@ class FrameNames:
             named[self.package_kind == NATIVE] = 0
         result = names.copy()
         first = np.uint32(self.packages_as_names().start)
+        frames = self._frames
+        remarks = (frames.file == 0) & (self.kind == NATIVE) & frames.in_function(is_remark)
         result[: self.frames] = np.where(
-            chosen[self.package], named[self.package] + first, names[: self.frames]
+            chosen[self.package] & ~remarks, named[self.package] + first, names[: self.frames]
         )
         return result
 

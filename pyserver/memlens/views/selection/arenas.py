@@ -5,7 +5,9 @@ import numpy.typing as npt
 
 from memlens.model.frames import NATIVE, POSSIBLE_ARENA
 from memlens.store.snapshot import Snapshot
-from memlens.views.selection.items import stack_tree
+from memlens.views.selection.items import items_of, stack_tree
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.selection.stacks import AMOUNT
 
 
 def pool_stacks(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
@@ -19,3 +21,12 @@ def _pool_stacks(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
     # the root, where a stack is empty, has no frame
     found: npt.NDArray[np.bool_] = np.isin(tree.frames[tree.ends], np.flatnonzero(marks)) & (tree.ends > 0)
     return found
+
+
+def pooled_amount(snapshot: Snapshot, of: AllocationSet) -> int:
+    """How much of what a set has is perhaps in pools."""
+    pooled = pool_stacks(snapshot)
+    if not pooled.any():
+        return 0
+    items = items_of(snapshot, of)
+    return int(items.values[AMOUNT, pooled[items.stacks]].sum())

@@ -21,6 +21,8 @@ const LEFT = 6;
 /** Peaks this near to the left edge have their label where others would be, and where that ends. */
 const PEAK_NEAR = 300;
 const PEAK_BOTTOM = 30;
+/** What a label takes in height. */
+const ROW_PX = 14;
 const STEP_LEAST = 7;
 const STEP_TEXT_LEAST = 70;
 
@@ -62,11 +64,15 @@ export function drawBackdrop(
     });
     rows.add(t('Limit at out of memory'), limit);
   }
+  rows.draw();
 }
 
-/** Labels at the left edge: above their lines, or at the top with an arrow where the line is above the view. */
+/**
+ * Labels at the left edge: above their lines, or at the top with an arrow where the line is above the view. Those of lines
+ * that lie so near each other that only one has room are one label.
+ */
 class LabelRows {
-  private readonly taken: number[] = [];
+  private readonly rows: { y: number; text: string }[] = [];
 
   constructor(
     private readonly context: Context,
@@ -86,11 +92,16 @@ class LabelRows {
     if (at > plot.height / scale) return;
     // below its line at the top, and below the label of a peak at the left edge
     const top = this.besidePeak() ? PEAK_BOTTOM : 10;
-    let y = at - 7 >= top ? at - 7 : at < 0 ? top : Math.max(at + 9, top);
-    while (this.taken.some((other) => Math.abs(other - y) < 14)) y += 14;
-    this.taken.push(y);
+    const y = at - 7 >= top ? at - 7 : at < 0 ? top : Math.max(at + 9, top);
+    const text = `${at < 0 ? '↑ ' : ''}${name} ${bytes(size)}`;
+    const near = this.rows.find((row) => Math.abs(row.y - y) < ROW_PX);
+    if (near) near.text += ` · ${text}`;
+    else this.rows.push({ y, text });
+  }
+
+  draw(): void {
     this.context.textAlign = 'left';
-    haloText(this.context, this.model, `${at < 0 ? '↑ ' : ''}${name} ${bytes(size)}`, LEFT, y);
+    for (const { y, text } of this.rows) haloText(this.context, this.model, text, LEFT, y);
   }
 }
 

@@ -9,7 +9,7 @@ from memlens.views.findings.groups import TopGroup, top_groups
 from memlens.views.findings.profile.case import ProfileCase, is_own
 from memlens.views.findings.profile.sites import in_function
 from memlens.views.findings.writing import Ranked, made, percent, words
-from memlens.views.selection.arenas import pool_stacks
+from memlens.views.selection.arenas import pool_stacks, pooled_amount
 from memlens.views.selection.sets import AllocationSet
 
 LEAK_BYTES, LEAK_SHARE, LEAK_OF_PEAK = 64 << 10, 0.05, 0.01
@@ -55,7 +55,8 @@ def growth(case: ProfileCase) -> Iterator[Ranked]:
     """Lines of the user's code of which more is live at each of 20, 40, 60 and 80% of the run than before, 1 MiB and a
     tenth of the peak more at the last than at the first.
 
-    Of profiles that say what was allocated and freed, in eight bins or more. What a program builds up and keeps on
+    Of profiles that say what was allocated and freed, in eight bins or more; not where most may be pools of Python's
+    allocator. What a program builds up and keeps on
     purpose grows as well, so it isn't called a leak.
     """
     info, times = case.info, case.snapshot.times
@@ -75,7 +76,7 @@ def growth(case: ProfileCase) -> Iterator[Ranked]:
     }
     for grown, at, group in sorted(rows, key=lambda row: -row[0])[:MOST_GROWING]:
         most = at_peak.get(group.evidence.of.filter)
-        if most is None:
+        if most is None or 2 * pooled_amount(case.snapshot, group.evidence.of) > at[-1]:
             continue
         of = AllocationSet(
             0, "survived", edges[0], edges[-1], group.evidence.of.filter, group.evidence.of.value
