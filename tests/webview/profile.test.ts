@@ -9,7 +9,15 @@ import { countedFigure, figure, figureAndCount, figureIn, setFigures } from '../
 
 const profile: ProfileInfo = {
   ...{ model: 'profile', kind: 'pprof', path: '/a.pb.gz', file_bytes: 1, warnings: [] },
-  ...{ values: [], default_value: 0, samples: 0, stacks: 0, mixed_stacks: false, has_sizes: false, labels: [] },
+  ...{
+    values: [],
+    default_value: 0,
+    samples: 0,
+    stacks: 0,
+    mixed_stacks: false,
+    has_sizes: false,
+    labels: [],
+  },
   ...{ bins: 0, end: 0, time_unit: 'microseconds', series: [], has_flow: false, has_short_lived: true },
 };
 

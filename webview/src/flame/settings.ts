@@ -1,7 +1,13 @@
 // What a flame graph is asked for: the choices of its toolbar and what was done to single frames.
 
 import type { FlamePlace, FlameState, ViewParams } from '../../../extension/shared/messages';
-import type { AllocationSet, FlameName, GraphInfo, ProfileInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
+import type {
+  AllocationSet,
+  FlameName,
+  GraphInfo,
+  ProfileInfo,
+  TimelineInfo,
+} from '../../../extension/shared/protocol.gen';
 
 const FORMS: readonly Form[] = ['icicle', 'flame', 'table', 'functions'];
 const VALUES: readonly Value[] = ['bytes', 'count', 'total'];

@@ -122,9 +122,7 @@ export function failedScreen(problem: Problem, canOpenAsText: boolean, actions: 
       {offset !== null && <p class="muted code">{t('at byte {0}', count(offset))}</p>}
       <div class="screen-buttons">
         {code === NEEDS_MEMRAY && <Button text={t('Choose Python…')} press={actions.choosePython} primary />}
-        {problem.retry && (
-          <Button text={t('Retry')} press={actions.retry} primary={code !== NEEDS_MEMRAY} />
-        )}
+        {problem.retry && <Button text={t('Retry')} press={actions.retry} primary={code !== NEEDS_MEMRAY} />}
         {HAS_LOG.has(code) && <Button text={t('Show Log')} press={actions.showLog} />}
         {canOpenAsText && <Button text={t('Open as text')} press={actions.openAsText} />}
       </div>
