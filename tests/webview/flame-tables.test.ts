@@ -175,6 +175,10 @@ describe("the flame graph's keys", () => {
   });
 });
 
+const SET = {
+  ...({ device: 0, kind: 'live', from_moment: null, to_moment: null, filter: '', value: null } as const),
+};
+
 describe('what a flame graph shows', () => {
   const name = nameOf(7);
   const info = { model: 'profile', file_bytes: 123, mixed_stacks: false } as const;
@@ -196,6 +200,9 @@ describe('what a flame graph shows', () => {
     assert.deepEqual([kept.settings.collapse, initialSettings(info).collapse], [true, false]);
     kept.set({ collapse: false });
     assert.equal(restoreFlame(kept.state, mixed).collapse, false);
+    const asked = (form: FlameState['form']) =>
+      treeParams({ ...initialSettings(mixed), form }, SET, 9).options.collapse;
+    assert.deepEqual([asked('table'), asked('functions')], [['*'], []]);
     assert.equal(initialSettings({ model: 'graph', file_bytes: 1 }).collapse, false);
   });
 
@@ -214,15 +221,7 @@ describe('what a flame graph shows', () => {
   });
 
   it('is asked for up and down from a function, with all else as it is', () => {
-    const set = {
-      device: 0,
-      kind: 'live',
-      from_moment: null,
-      to_moment: null,
-      filter: '',
-      value: null,
-    } as const;
-    const params = treeParams({ ...initialSettings(info), fold: true, focus: nameOf(3) }, set, 9);
+    const params = treeParams({ ...initialSettings(info), fold: true, focus: nameOf(3) }, SET, 9);
     const half = halfParams(params, 'bottom_up', name);
     const { options } = half;
     assert.deepEqual(half, {

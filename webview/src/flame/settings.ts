@@ -132,7 +132,8 @@ export function treeParams(settings: FlameSettings, set: AllocationSet, events: 
       merge: settings.merge,
       order: settings.order,
       fold_recursion: settings.fold,
-      collapse: settings.collapse ? ['*'] : settings.packages,
+      // a table of functions names those of libraries
+      collapse: settings.collapse && settings.form !== 'functions' ? ['*'] : settings.packages,
       hide: settings.hidden.map(({ name }) => name),
       focus: settings.focus?.name ?? null,
     },

@@ -289,16 +289,18 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
           />
         </SettingRow>
       )}
-      <SettingRow text={t('Libraries')}>
-        <Toggle
-          text={t('Collapse libraries')}
-          title={t('Frames of a library that follow each other are one box')}
-          on={settings.collapse}
-          change={(collapse) => {
-            set({ collapse });
-          }}
-        />
-      </SettingRow>
+      {settings.form !== 'functions' && (
+        <SettingRow text={t('Libraries')}>
+          <Toggle
+            text={t('Collapse libraries')}
+            title={t('Frames of a library that follow each other are one box')}
+            on={settings.collapse}
+            change={(collapse) => {
+              set({ collapse });
+            }}
+          />
+        </SettingRow>
+      )}
       <SettingRow text={t('Recursion')}>
         <Toggle
           text={t('Fold recursion')}

@@ -30,16 +30,12 @@ export class LiveCells {
       [
         ...(colour ? [<Swatch colour={colour} />] : []),
         hasSource(group.place) ? (
-          // where it has too little room, its end says most
-          <span class="cut-start">
-            <bdi
-              class="code place-link"
-              dir="ltr"
-              title={t('Open {0}', `${shorten(group.place.file, 300)}:${group.place.line}`)}
-            >
-              {label}
-            </bdi>
-          </span>
+          <bdi
+            class="code place-link"
+            title={t('Open {0}', `${shorten(group.place.file, 300)}:${group.place.line}`)}
+          >
+            <PlaceName text={label} />
+          </bdi>
         ) : (
           <bdi class={group.place === null ? '' : 'code'}>{label}</bdi>
         ),
@@ -96,6 +92,17 @@ export class LiveCells {
         : []),
     ];
   }
+}
+
+/** A file and its line: where there is too little room, the file's name is cut off and the line is not. */
+function PlaceName({ text }: { readonly text: string }): VNode {
+  const [, file = text, line = ''] = /^(.+)(:\d+)$/su.exec(text) ?? [];
+  return (
+    <>
+      <span class={line === '' ? '' : 'cut-file'}>{file}</span>
+      {line}
+    </>
+  );
 }
 
 function Swatch({ colour }: { readonly colour: Rgb }): VNode {

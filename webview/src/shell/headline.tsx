@@ -57,7 +57,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
       : undefined;
   const ending = headline?.rule === 'heap' ? undefined : findings.find(({ text }) => text === last);
   const next = ending ?? findings.find((each) => headline === null || !isSaid(each, headline));
-  const all = findings.length > (next ? 1 : 0) && (
+  const all = findings.length > 1 && (
     <button
       type="button"
       class="link headline-all"
@@ -86,7 +86,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
       <div class="headline-row">
         <p class="headline-text" role="status">
           {above.map((sentence, index) => (
-            <span key={index} class={index === 0 ? 'headline-first' : ''}>
+            <span key={index} class={['headline-first', 'headline-second'][index] ?? ''}>
               <Sentence parts={sentence} actions={actions} />{' '}
             </span>
           ))}
