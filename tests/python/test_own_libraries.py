@@ -193,7 +193,7 @@ def test_tables_and_the_first_flame_follow_the_setting(sample: Path, cache: Cach
                 assert tables.are_filled(snapshot.origin, [part])
                 assert not tables.are_filled(snapshot.origin._replace(kinds=snapshot.relabelled + 1), [part])
             of = first_flame.opening_set(snapshot.info)
-            tree_of(snapshot, of, "bytes", first_flame.OPTIONS)
+            tree_of(snapshot, of, "bytes", first_flame.opening_options(snapshot.info))
             names = frame_names(snapshot)
             packages = {names.packages[number] for number in names.package.tolist()}
             snapshot.work_in_background()

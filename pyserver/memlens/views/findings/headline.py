@@ -63,8 +63,8 @@ def _of_trace(case: TraceCase) -> tuple[str, Sentences]:
     info = case.info
     if info.ooms:
         answer = events_of(case)[0]
-        held = _list(top_groups(case.snapshot, case.at(answer.moment), "line", MOST_LINES))
-        using = [*in_use(case, answer), words(" in use: " if held else " in use"), *held, words(".")]
+        lines = _list(top_groups(case.snapshot, case.at(answer.moment), "line", MOST_LINES))
+        using = [*in_use(case, answer), words(" in use: " if lines else " in use"), *lines, words(".")]
         return "out_of_memory", [failed(case, answer), using, tries(case, answer)]
     if not info.allocations:
         return "empty", [[words("Nothing was allocated on this device while it was recorded.")]]
