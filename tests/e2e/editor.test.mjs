@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { came, openVSCode } from './harness.mjs';
+import { openVSCode } from './harness.mjs';
+import { came } from './waiting.mjs';
 import { kept } from './snapshots.mjs';
 import { SnapshotView, until } from './view.mjs';
 
