@@ -24,7 +24,7 @@ const NOBODY_TO_ASK = 75;
 const LANES = ['tests/e2e/lanes/first.mjs', 'tests/e2e/lanes/second.mjs'];
 /** Where the end-to-end tests name the files that failed. */
 const FAILED_FILES = '.cache/e2e-failed';
-/** More failed files than that are no accident of a busy machine: they aren't run again. */
+/** More failed files than that aren't an accident of a busy machine, so they aren't run again. */
 const MOST_AGAIN = 3;
 const CONTRACT = 'extension/shared/protocol.gen.ts';
 

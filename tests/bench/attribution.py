@@ -67,7 +67,7 @@ class Measured(NamedTuple):
     named: int
     """By lines that count as the user's."""
     top: list[tuple[Line, int, bool | None]]
-    """The lines with the most, and whether they are the user's; None where nobody judged."""
+    """The lines with the most, and whether they are the user's; None where none was judged."""
     missed: int
     """Named otherwise, with a line of the user's in the stack."""
 

@@ -103,7 +103,7 @@ class VSCode {
     await this.#loaded();
   }
 
-  /** Hides a view behind another editor and shows it again: it is made anew of what it had VS Code keep. */
+  /** Hides a view behind another editor and shows it again: it is made again from what it had VS Code keep. */
   async hideAndShow(name) {
     await this.settled();
     await this.openFile('README.md');

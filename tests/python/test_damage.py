@@ -182,7 +182,7 @@ def test_nothing_but_the_store_calls_an_archive_damaged() -> None:
                 and node.func.id == "ArchiveError"
             ):
                 raising.add(path.relative_to(package).as_posix())
-    # the tables for SQL are no part of the archive, and the registry passes on what a child of ours found
+    # the tables for SQL aren't part of the archive, and the registry passes on what a child of ours found
     assert {name for name in raising if not name.startswith("store/")} == {
         "views/sql/query.py",
         "server/sessions/registry.py",
@@ -300,7 +300,7 @@ def test_what_can_not_be_read_again_stays_open(cache: Cache, tmp_path: Path, run
             raise IndexError
 
         # it may be the damage, so nobody is asked to report it
-        with pytest.raises(DamagedError, match="not there any more"):
+        with pytest.raises(DamagedError, match="no longer exists"):
             await opened.ask(bug)
         assert views.registry.snapshots() == [opened]
         assert archive.is_dir()

@@ -84,7 +84,7 @@ def check_figures(snapshot: Snapshot) -> int:
             assert len(names) == 1
             assert part.text == str(part.figure)
             shown = part.evidence
-            # what a pane shows of the allocator, of steps or of a time is no sum over a set
+            # what a pane shows of the allocator, of steps or of a time isn't a sum over a set
             if shown is None or shown.pane != "liveSet" or rule in ("growth", "no_symbols", "headline"):
                 continue
             if part.figure.kind in ("live", "survived", "leaked", "allocated", "temporary"):

@@ -509,7 +509,7 @@ def test_empty_collections_of_javascript(open_dump: Opened, elements: int) -> No
     heap.edge(root, "property", "window", window)
     shape = heap.node("hidden", "system / Map", 10)
     for number in range(300):
-        # tables of the smallest size, and some larger ones: of small integers, which are no objects
+        # tables of the smallest size, and some larger ones: of small integers, which aren't objects
         owner, table = heap.node("object", "Map", 216 if number < 290 else 5_000), heap.node("array", "", 0)
         heap.edge(window, "property", f"map{number}", owner)
         heap.edge(owner, "internal", "table", table)

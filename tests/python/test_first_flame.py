@@ -134,7 +134,7 @@ def test_what_is_read_is_what_is_made(
     ]
     with contextlib.closing(again(snapshot)) as other:
         with monkeypatch.context() as without:
-            # pictures that show much of it need nothing of what it was made of
+            # pictures that show much of it need nothing of what it was made from
             without.setattr(flame, "drawn_stacks", None)
             without.setattr(kernel, "merge", None)
             read = first_of(other)

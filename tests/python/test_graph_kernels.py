@@ -62,7 +62,7 @@ class Computed:
         self.shallow = np.array([*graph.shallow, 0], np.uint64)[np.minimum(self.order, count)]
 
     def dominator_of(self) -> dict[int, int | None]:
-        """The immediate dominator of each object; None for vertex 0 where that is no object, and for a root."""
+        """The immediate dominator of each object; None for vertex 0 where that isn't an object, and for a root."""
         items = [None if item == kernel.NONE else item for item in self.order.tolist()]
         found = {items[vertex]: items[above] for vertex, above in enumerate(self.idom.tolist())}
         if items[0] is not None:

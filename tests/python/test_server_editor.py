@@ -168,7 +168,7 @@ def test_a_file_that_changed_since_the_run_says_so(
     assert hover is not None
     assert "The file has changed since the run" in hover.replace("\\", "")
     assert "[Go to line 36](command:memlens.goToLine?" in hover
-    assert "What ran as line 10 then:" in hover
+    assert "Line 10 as it ran:" in hover
     assert "**51,200" not in hover
     answer = server.request("memlens/source", {"snapshot": snapshot, "file": FOREIGN, "line": 10})
     assert answer["line"] == 10

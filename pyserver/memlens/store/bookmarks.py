@@ -1,6 +1,6 @@
 """Bookmarks: moments of a trace that were bookmarked, each with a note.
 
-They are what people add, so they are no part of the archive, which is removed and made again: they stand in a file
+They are what people add, so they aren't part of the archive, which is removed and made again: they stand in a file
 beside it, named by the identity of the snapshot's file (path, size, time of its last change) alone. An archive of
 another format version finds them again; the cache's limit leaves them.
 """

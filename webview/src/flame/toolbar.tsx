@@ -188,7 +188,7 @@ function Chips({ settings, events }: Pick<Props, 'settings' | 'events'>): VNode 
           key={text}
           type="button"
           class="chip"
-          title={t('Take this back')}
+          title={t('Undo this')}
           onClick={() => {
             events.changed(undo);
           }}

@@ -1,4 +1,4 @@
-// The dominator tree as a table: what each object alone keeps alive. With a filter its first level is what fits that.
+// The dominator tree as a table: what each object alone keeps alive. With a filter its first level is what matches that.
 
 import type { ObjectRow } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
@@ -58,7 +58,7 @@ export function dominatorsPane(context: GraphContext): Pane {
           tree.show(
             context.filter === ''
               ? t('Dominator tree')
-              : t('Objects that fit the filter, with what they dominate'),
+              : t('Objects that match the filter, with what they dominate'),
             gridColumns(
               [
                 nameColumn(t('Object'), t('Each below what dominates it'), 110),

@@ -192,7 +192,7 @@ export class Icicle {
     this.plot.stand(place, true);
   }
 
-  /** Marks what fits another filter. */
+  /** Marks what matches another filter. */
   remark(): void {
     this.plot.renew(true, this.context.filter !== '');
   }
@@ -346,7 +346,7 @@ export class Icicle {
         return;
       }
     }
-    this.context.say(t('Nothing in view fits the filter.'));
+    this.context.say(t('Nothing in view matches the filter.'));
   }
 
   private go(box: number): void {

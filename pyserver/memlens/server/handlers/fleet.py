@@ -54,7 +54,7 @@ def register(server: LanguageServer, lines: FleetLines) -> None:
 
         def report(fraction: float) -> None:
             if cancelled.is_set():
-                raise CancelledError("The fetching was cancelled")
+                raise CancelledError("Fetching was cancelled")
             loop.call_soon_threadsafe(notify, fraction)
 
         try:

@@ -339,7 +339,7 @@ class _Code:
                 ((file, function), self.function_keys),
                 (file, self.file_keys),
             ):
-                # the clearest sign first: a file of the user's is no library for one odd frame
+                # the clearest sign first: one odd frame doesn't make a file of the user's a library
                 self._kinds[key] = min(kind, self._kinds.get(key, kind))
                 keys.append(key)
         self._lines = {

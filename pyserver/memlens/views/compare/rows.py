@@ -91,7 +91,7 @@ class _Figures:
 
     side: Side
     row_of_place: U32
-    """The row of each place that a stack may pass through; NEVER for native ones, which are no place of their own."""
+    """The row of each place that a stack may pass through; NEVER for native ones, which aren't a place of their own."""
     own_row: U32
     """The row that each of the side's stacks is charged to."""
     own: I64

@@ -31,7 +31,7 @@ def cut(snapshot: Snapshot, source: int, target: int) -> CutAnswer:
         check_object(snapshot, number)
     freed = freed_by_cut(snapshot, source, target, _ALL)
     if freed is None:
-        raise InconsistentError("More objects than there are were looked at")
+        raise InconsistentError("More objects were visited than there are")
     return CutAnswer(freed)
 
 

@@ -27,7 +27,7 @@ _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 
 
 class FieldRow(Struct, frozen=True):
-    """A field that is no reference."""
+    """A field that isn't a reference."""
 
     name: str
     kind: str

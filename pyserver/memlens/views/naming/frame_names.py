@@ -193,7 +193,7 @@ class FrameNames:
         return FlameName(number, package, "", 0, KIND_NAMES[int(self.package_kind[which])], package, True)
 
     def places(self, numbers: Sequence[int]) -> list[Place | None]:
-        """File, line and function of frames, whichever they are merged with; None for what is no frame."""
+        """File, line and function of frames, whichever they are merged with; None for what isn't a frame."""
         rows = self._rows(numbers)
         return [rows[number][:3] if number < self.frames else None for number in numbers]
 

@@ -69,7 +69,7 @@ def allocation_of(snapshot: Snapshot, allocation: int, filter_text: str = "") ->
     device = device_of(snapshot, number, filter_text)
     row = device.row_of(allocation)
     if row is None:
-        raise BadRequestError(f"The filter leaves allocation {allocation} out")
+        raise BadRequestError(f"The filter excludes allocation {allocation}")
     return device, row
 
 

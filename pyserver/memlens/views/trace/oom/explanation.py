@@ -176,7 +176,7 @@ def _switch(value: Any) -> bool | None:
 
 
 def _size_of(device: Device, event: int) -> int:
-    # sizes of events that are no allocations are kept as the file has them
+    # sizes of events that aren't allocations are kept as the file has them
     return max(int(device.event_size[event]), 0)
 
 
