@@ -40,7 +40,7 @@ from tests.fuzz.targets import quiet, scratch
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
 from memlens.model.info import GraphInfo, Notice
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 

@@ -17,7 +17,7 @@ from tests.python.conftest import event, frame
 
 from memlens.errors import BadRequestError, MemlensError
 from memlens.ingest import ingest
-from memlens.store.cache import Cache, partial_folder
+from memlens.store.files.cache import Cache, partial_folder
 from memlens.store.manifest import ArchiveError, read_manifest
 from memlens.store.snapshot import Snapshot
 from memlens.views.lines.stack import stack

@@ -19,7 +19,7 @@ from tests.python.test_stacked_views import Geometry, highest, long_trace, spans
 
 from memlens.ingest import ingest
 from memlens.store.artefacts import content
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.columns import device_of
 from memlens.views.selection.sets import AllocationSet

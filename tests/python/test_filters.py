@@ -20,7 +20,7 @@ from tests.python.test_stacked_views import check, spans, unpack
 from memlens.errors import BadRequestError
 from memlens.ingest import ingest
 from memlens.model.info import DeviceInfo
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Totals
 from memlens.views.lines.stack import stack

@@ -22,7 +22,7 @@ from memlens import cli
 from memlens.errors import BadRequestError
 from memlens.export.markdown import finding_markdown
 from memlens.ingest import ingest
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.views.findings import table

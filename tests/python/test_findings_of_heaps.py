@@ -18,7 +18,7 @@ from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 from memlens import ingest
 from memlens.errors import BadRequestError
 from memlens.store.artefacts import write_columns
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.views.findings import table

@@ -20,7 +20,7 @@ from memlens.ingest import ingest
 from memlens.kernels.tree import calltree as kernel
 from memlens.progress import Report
 from memlens.store.artefacts import read_columns, write_columns
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import calltree
 from memlens.views.flame import first as first_flame

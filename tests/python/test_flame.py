@@ -24,8 +24,8 @@ from tests.python.server_harness import write_snapshot
 from memlens.errors import MemlensError
 from memlens.kernels.tree import calltree as kernel
 from memlens.model.frames import NATIVE, package_of, source_frame
-from memlens.store.frames import listed
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import listed
 from memlens.views.flame import calltree
 from memlens.views.flame import tables as flame_tables
 from memlens.views.flame.calltree import CallTree, FlameOptions

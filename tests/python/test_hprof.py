@@ -18,7 +18,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.ingest import ingest
 from memlens.kernels.base.addresses import Addresses
 from memlens.model.graph import NONE, VALUE_KINDS, Graph
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.manifest import read_manifest
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.retained import retained_by

@@ -34,7 +34,7 @@ from memlens.formats.memray import MemrayNeededError
 from memlens.formats.tools import Tools
 from memlens.model.frames import POSSIBLE_ARENA, USER, SourceFrame
 from memlens.model.profile import Profile
-from memlens.store.processes import is_running
+from memlens.store.files.processes import is_running
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
 from memlens.views.selection.sets import AllocationSet

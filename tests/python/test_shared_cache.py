@@ -23,7 +23,7 @@ from tests.python.server_harness import (
     write_snapshot,
 )
 
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.manifest import in_use
 
 pytest_plugins = ("tests.python.server_fixtures",)

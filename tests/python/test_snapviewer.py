@@ -21,7 +21,7 @@ from memlens.errors import BadRequestError, MemlensError
 from memlens.export import snapviewer as export
 from memlens.formats import snapviewer as reader
 from memlens.ingest import ingest
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.lines.stack import stack_frames

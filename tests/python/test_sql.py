@@ -22,7 +22,7 @@ from memlens import cli
 from memlens.errors import BadRequestError
 from memlens.model.info import ProfileInfo
 from memlens.store.artefacts import SEAL_BYTES
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables

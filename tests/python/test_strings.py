@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memlens.store.column_files import ColumnFiles, MappedFiles
+from memlens.store.files.column_files import ColumnFiles, MappedFiles
 from memlens.store.manifest import InconsistentError
-from memlens.store.strings import Strings, StringWriter
+from memlens.store.stacks.strings import Strings, StringWriter
 from memlens.views.selection.texts import Pattern, fitting
 
 U8, U64 = np.uint8, np.uint64

@@ -24,7 +24,7 @@ from memlens.formats.containers import open_source
 from memlens.ingest import ingest
 from memlens.model.info import HOST_DEVICE
 from memlens.model.timeline import NEVER, Timeline
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.lines.totals import top_lines
 

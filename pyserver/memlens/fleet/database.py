@@ -26,7 +26,7 @@ from memlens.fleet.tables import (
     Summary,
     columns_of,
 )
-from memlens.store.disk import make_folder, make_private, room_in
+from memlens.store.files.disk import make_folder, make_private, room_in
 
 FILE_NAME = "memlens-fleet.db"
 LOCK_NAME = ".memlens-fleet.lock"

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from memlens.errors import BadRequestError, MemlensError
-from memlens.store.disk import FULL, make_folder, make_private, room_in
+from memlens.store.files.disk import FULL, make_folder, make_private, room_in
 from memlens.store.snapshot import Snapshot
 
 MOST_BOOKMARKS = 1000

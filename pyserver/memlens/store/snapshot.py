@@ -14,10 +14,9 @@ from memlens.errors import BadRequestError, MemlensError
 from memlens.kept import Apart, Kept
 from memlens.kernels.base import mapped_faults
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo, device_name
-from memlens.store.column_files import MappedFiles
 from memlens.store.columns import Columns, Count, Declared
-from memlens.store.frames import FrameColumns
-from memlens.store.lines import LineColumns
+from memlens.store.files.column_files import MappedFiles
+from memlens.store.files.verify import StoppedError, verify
 from memlens.store.manifest import (
     ArchiveError,
     GraphNames,
@@ -36,11 +35,12 @@ from memlens.store.objects.columns import (
     TypeColumns,
 )  # fmt: skip
 from memlens.store.samples.columns import LineValues, Samples, Times
-from memlens.store.stacks import Stacks, Tree
-from memlens.store.strings import Strings
+from memlens.store.stacks.frames import FrameColumns
+from memlens.store.stacks.lines import LineColumns
+from memlens.store.stacks.strings import Strings
+from memlens.store.stacks.tree import Stacks, Tree
 from memlens.store.trace.columns import ModuleColumns, TraceColumns
 from memlens.store.trace.device import Device, scope_of
-from memlens.store.verify import StoppedError, verify
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Columns)

@@ -29,7 +29,7 @@ from memlens.server.protocol.fleet import (
 )
 from memlens.server.protocol.snapshots import ProgressParams
 from memlens.server.wire import answer
-from memlens.store.disk import make_folder
+from memlens.store.files.disk import make_folder
 
 
 def register(server: LanguageServer, lines: FleetLines) -> None:

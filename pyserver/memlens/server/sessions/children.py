@@ -30,7 +30,7 @@ from memlens.child import (
     explain,
     oom_kills,
 )
-from memlens.store.cache import Cache, partial_folder
+from memlens.store.files.cache import Cache, partial_folder
 from memlens.store.tables.fill import TABLES
 from memlens.store.tables.schema import Part
 

@@ -30,12 +30,12 @@ from memlens.server.sessions.children import ProgressListener, fill_tables, inge
 from memlens.server.sessions.sql import SqlQueries
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
+from memlens.store.files.verify import StoppedError
 from memlens.store.manifest import ArchiveError, SourceFile
 from memlens.store.models import heap_dump_of
 from memlens.store.relabel import files_in_doubt, open_with, relabel
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import PARTS_OF, Part
-from memlens.store.verify import StoppedError
 from memlens.views.ahead import artefacts_of
 from memlens.views.answers import SourceLine
 from memlens.views.graph.lines import heap_lines

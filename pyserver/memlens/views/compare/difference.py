@@ -21,7 +21,7 @@ from msgspec import structs
 
 from memlens.model.frames import SOURCE_NAMES
 from memlens.model.timeline import NEVER
-from memlens.store.frames import listed
+from memlens.store.stacks.frames import listed
 from memlens.views.compare.pairing import Pairing
 from memlens.views.compare.sides import Side
 from memlens.views.flame import calltree

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memlens.store.frames import FrameRow
+from memlens.store.stacks.frames import FrameRow
 
 How = Literal["same", "moved", "renamed", "only_before", "only_after"]
 By = Literal["line", "function", "file"]

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from memlens.model.attribution import Attribution
 from memlens.model.info import Model
 from memlens.model.timeline import NEVER
-from memlens.store.frames import FrameRow
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameRow
 from memlens.views.naming.places import charged_places, native_places, places_of
 from memlens.views.selection.items import stacks_of
 from memlens.views.selection.sets import AllocationSet

@@ -16,9 +16,9 @@ from memlens.model.attribution import Attribution
 from memlens.model.charging import passed_over, ranks
 from memlens.model.frames import KIND_NAMES, NATIVE, NATIVE_CODE, SOURCE_NAMES, package_of
 from memlens.model.info import Model
-from memlens.store.frames import FrameColumns, FrameRow
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameColumns, FrameRow
 from memlens.units import SOURCE_WORDS
 from memlens.views.answers import FrameSource
 

@@ -14,9 +14,9 @@ from memlens.model.attribution import Attribution
 from memlens.model.frames import LIBRARY, NATIVE, lacks_its_line, package_of
 from memlens.model.info import GraphInfo, Model, ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER, NO_CATEGORY
-from memlens.store.frames import FrameColumns, FrameRow
 from memlens.store.models import devices_of, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameColumns, FrameRow
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
 from memlens.views.naming.attribution import FILTER_FIELD

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.model.texts import Texts
-from memlens.store.column_files import ColumnFiles
 from memlens.store.columns import Columns, Stored
+from memlens.store.files.column_files import ColumnFiles
 from memlens.store.manifest import InconsistentError
 
 U32 = npt.NDArray[np.uint32]
