@@ -110,7 +110,7 @@ test('another file in its place is reported; the file itself, put back, ends the
   await answers();
 });
 
-test('a file that isn't a snapshot any more fails when it is read again, and the command brings it back', async () => {
+test('a file that is no longer a snapshot fails when it is read again, and the command brings it back', async () => {
   writeFileSync(file, 'half a snaps');
   await barSays(/has changed on disk/);
   await reload();

@@ -17,7 +17,7 @@ from memlens.formats.rust_names import demangled
 from memlens.model.charging import passed_over
 from memlens.model.frames import NATIVE, POSSIBLE_ARENA
 from memlens.store.snapshot import Snapshot
-from memlens.store.stacks.totals import line_totals
+from memlens.store.totals import line_totals
 
 I64 = npt.NDArray[np.int64]
 

@@ -70,7 +70,8 @@ def ranks(
 def _ranks_of_any_code(kinds: npt.NDArray[np.uint8], model: Model) -> npt.NDArray[np.uint8]:
     match model:
         case "timeline":
-            return (kinds == NATIVE).astype(np.uint8)
+            native: npt.NDArray[np.uint8] = (kinds == NATIVE).astype(np.uint8)
+            return native
         case "profile" | "graph":
             return np.zeros_like(kinds)
         case _:

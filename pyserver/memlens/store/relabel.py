@@ -12,9 +12,9 @@ from memlens.model.frames import LIBRARY, NATIVE
 from memlens.model.libraries import is_by_name_only
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
+from memlens.store.charged import charged_by_rule
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
-from memlens.store.stacks.charged import charged_by_rule
 from memlens.store.stacks.frames import FrameColumns
 from memlens.store.stacks.tree import Stacks
 from memlens.store.trace.device import Device, scope_of

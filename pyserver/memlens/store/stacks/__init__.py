@@ -1,1 +1,1 @@
-"""What archives of every model hold: texts, frames, source lines, stacks, and sums by stack."""
+"""What archives of every model hold: texts, frames, source lines, stacks."""

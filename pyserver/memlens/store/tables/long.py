@@ -14,14 +14,14 @@ from memlens.kernels.base.sqlite_trees import Texts
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.progress import Report
+from memlens.store.charged import charged_by_rule
+from memlens.store.frees import freed_stacks
 from memlens.store.models import categories_of, devices_of
 from memlens.store.snapshot import Column, Snapshot
-from memlens.store.stacks.charged import charged_by_rule
-from memlens.store.stacks.frees import freed_stacks
-from memlens.store.stacks.totals import stack_totals
 from memlens.store.tables.database_file import Column as TreeColumn
 from memlens.store.tables.database_file import Filler, Rows
 from memlens.store.tables.short import STACK_FIGURES, known_figures, pool_names, stream_names
+from memlens.store.totals import stack_totals
 from memlens.store.trace.device import Device
 
 STRETCH_ROWS = 1 << 15

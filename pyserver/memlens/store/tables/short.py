@@ -13,8 +13,8 @@ from memlens.model.profile import value_for
 from memlens.model.timeline import NOTE_KINDS
 from memlens.store.models import devices_of, profile_of
 from memlens.store.snapshot import Column, Snapshot
-from memlens.store.stacks.totals import line_totals
 from memlens.store.tables.database_file import insert
+from memlens.store.totals import line_totals
 from memlens.store.trace.device import Device
 
 

@@ -13,7 +13,7 @@ from memlens.model.frames import KIND_NAMES
 from memlens.model.timeline import NEVER
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
-from memlens.store.stacks.totals import stack_totals
+from memlens.store.totals import stack_totals
 from memlens.views.naming.attribution import by_charged_frame
 
 I64 = npt.NDArray[np.int64]

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from memlens.store.snapshot import Snapshot
-from memlens.store.stacks.totals import line_totals
+from memlens.store.totals import line_totals
 
 
 class Most(NamedTuple):

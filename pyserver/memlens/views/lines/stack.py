@@ -7,9 +7,9 @@ import msgspec
 import numpy as np
 
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
+from memlens.store.frees import freed_stacks
 from memlens.store.snapshot import Snapshot
-from memlens.store.stacks.frees import freed_stacks
-from memlens.store.stacks.totals import stack_totals
+from memlens.store.totals import stack_totals
 from memlens.store.trace.device import Device
 from memlens.views.answers import Frame, FxTrace, StackAnswer, Totals
 from memlens.views.naming.modules import inferred_module

@@ -13,7 +13,7 @@ from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
-from memlens.store.stacks.totals import line_totals, stack_totals
+from memlens.store.totals import line_totals, stack_totals
 from memlens.views.answers import LineAnswer, SourceLine, Totals
 from memlens.views.lines.stack import totals, totals_on
 from memlens.views.naming.attribution import NOTHING, own_figures, own_values

@@ -6,10 +6,10 @@ import numpy.typing as npt
 from memlens.kernels.tree.calltree import add_by
 from memlens.model.attribution import Attribution
 from memlens.model.timeline import NEVER
+from memlens.store.charged import charged_by_rule
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
-from memlens.store.stacks.charged import charged_by_rule
-from memlens.store.stacks.totals import stack_totals
+from memlens.store.totals import stack_totals
 
 U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
