@@ -435,7 +435,7 @@ def test_interrupted(tmp_path: Path, sample: Path) -> None:
     assert process.returncode == 1
     finished += [line["name"] for line in map(json.loads, rest.splitlines()) if line["type"] == "file"]
     assert errors == (
-        f"memlens: Interrupted. Finished summaries are in {out}; the same command continues from there.\n"
+        f"memlens: Interrupted. Finished summaries are in {out}; the same command goes on from there.\n"
     )
     # a file may be done whose line didn't come out any more
     kept = dict(rows(out))

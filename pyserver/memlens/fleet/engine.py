@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from types import FrameType
 
 MOST_DEATHS = 3
-"""How often a file whose worker died is given to another one."""
+"""A file whose worker died is given to another one so often."""
 
 _CONNECT_S = 30.0
 _LOOK_S = 0.2
 _COUNT_S = 1.0
-"""How often workers are counted: the scheduler's answer names each."""
+"""Workers are counted so often: the scheduler's answer names each."""
 _SILENT = logging.CRITICAL + 1
 """What Dask logs are tracebacks about connections; what matters of these becomes a sentence."""
 _WITHOUT_WORKERS_S = 5.0
 _MOST_ROUNDS = 2 * MOST_DEATHS
-"""How often a file is given away at most, even if no worker came to report that it began."""
+"""A file is given away so often at most, even if no worker came to report that it began."""
 
 _OWN_CLUSTER = {
     # deaths are counted here, and only those of workers that had begun to read the file
@@ -68,7 +68,7 @@ class SchedulerError(MemlensError):
     """The scheduler that was named can't be reached, or went away."""
 
     code = "scheduler"
-    advice = "Check its address, and that it is running."
+    advice = "Check its address, and that it runs."
 
 
 class Finished(NamedTuple):
@@ -193,7 +193,7 @@ class Engine:
             return Problem(
                 "worker-died",
                 f"Every worker that read {job.file.name} died, {max(len(names), 1)} of them: {who}",
-                "See the workers' logs; the file may need more memory than they have.",
+                "Look into the workers' logs; the file may need more memory than they have.",
             )
         if isinstance(error, ModuleNotFoundError):
             return Problem(

@@ -96,7 +96,7 @@ def place_of(named: str) -> Place:
         )
     if parts.password is not None:
         raise BadRequestError(
-            "The URL has a password in it, which would be shown, and sent to the workers",
+            "The URL has a password in it, which would be shown and sent around",
             advice="Put it into fsspec's configuration, or use a key.",
         )
     if parts.query and "=" in parts.query:
@@ -310,7 +310,7 @@ def _of_host(place: Place) -> dict[str, Any]:
             if not known.check(hostname, key):
                 raise StoreError(
                     f"The key of {hostname} is not among the known hosts",
-                    advice=f"Check the key, and accept it once with: ssh {hostname}.",
+                    advice=f"Look at the key and take it over once: ssh {hostname}.",
                 )
 
     parts = urlsplit(f"ssh://{place.host}")

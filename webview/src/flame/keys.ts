@@ -53,7 +53,7 @@ export const FLAME_KEYS: readonly FlameKeyRow[] = [
   {
     keys: ['Escape'],
     action: 'leave',
-    text: t('Undo: selection, zoom, focus, hidden, collapsed, search'),
+    text: t('Take back: selection, zoom, focus, hidden, collapsed, search'),
   },
 ];
 

@@ -188,7 +188,7 @@ function Chips({ settings, events }: Pick<Props, 'settings' | 'events'>): VNode 
           key={text}
           type="button"
           class="chip"
-          title={t('Undo this')}
+          title={t('Take this back')}
           onClick={() => {
             events.changed(undo);
           }}

@@ -1,4 +1,4 @@
-// The dominator tree as a table: what each object alone keeps alive. With a filter its first level is what matches that.
+// The dominator tree as a table: what each object alone keeps alive. With a filter its first level is what fits that.
 
 import type { ObjectRow } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';

@@ -192,7 +192,7 @@ export class Icicle {
     this.plot.stand(place, true);
   }
 
-  /** Marks what matches another filter. */
+  /** Marks what fits another filter. */
   remark(): void {
     this.plot.renew(true, this.context.filter !== '');
   }

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
         if shown is not None:
             shown.clear()
         say(
-            f"memlens: Interrupted. Finished summaries are in {out}; the same command continues from there.",
+            f"memlens: Interrupted. Finished summaries are in {out}; the same command goes on from there.",
             error=True,
         )
         return 1

@@ -1,6 +1,6 @@
 """The dominator tree grouped by type, as a flame graph draws it: a box for each group, as wide as what it retains.
 
-What matches the filter is marked as what a search finds in a flame graph is: groups that have such objects, and those
+What fits the filter is marked as what a search finds in a flame graph is: groups that have such objects, and those
 above them.
 """
 
@@ -34,11 +34,11 @@ class GroupAnswer(Struct, frozen=True):
 
     node: CompactNode
     name: FlameName | None
-    """Its type, as boxes are called; None for a root that isn't an object."""
+    """Its type, as boxes are called; None for a root that is no object."""
     path: list[CompactNode]
     largest: list[ObjectRow]
     fitting: int | None
-    """How many of its objects match the filter; None without one."""
+    """How many of its objects fit the filter; None without one."""
 
 
 class TypeNames:
