@@ -244,7 +244,7 @@ def test_reading_in_steps_of_a_few_bytes_changes_nothing() -> None:
         ({"strings": []}, "no strings"),
         ({"strings": ["a"]}, "larger than it can be"),
         ({"strings": 7}, "strings are not a list"),
-        ({"nodes": {"a": 1}}, "no rows of numbers"),
+        ({"nodes": {"a": 1}}, "not rows of numbers"),
         ({"snapshot": {}}, "header is not"),
         (
             {
