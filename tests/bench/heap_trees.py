@@ -11,6 +11,7 @@ heap's addresses are. A graph has besides a reference from each object to one ne
 import json
 import mmap
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -47,12 +48,17 @@ def mixed(numbers: Rows) -> Rows:
     return (spread ^ spread >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(32)
 
 
+def own_bytes(numbers: Rows) -> Rows:
+    """The shallow bytes of objects by their numbers before they are shuffled."""
+    return 16 + (mixed(numbers) & np.uint64(15)) * np.uint64(8)
+
+
 def columns(folder: Path, objects: int) -> None:
     """Write the tree's columns: children by dominators, types, own and retained bytes."""
     own = np.memmap(folder / "own", np.uint64, "w+", shape=objects)
     for start in range(0, objects, _STRETCH):
         numbers = np.arange(start, min(start + _STRETCH, objects))
-        own[numbers] = 16 + (mixed(numbers) & np.uint64(15)) * np.uint64(8)
+        own[numbers] = own_bytes(numbers)
     retained = np.memmap(folder / "by_rule", np.uint64, "w+", shape=objects)
     retained[:] = own
     last = objects - 1
@@ -95,13 +101,15 @@ def columns(folder: Path, objects: int) -> None:
 
 
 def references(folder: Path, objects: int) -> None:
-    """Write a graph's references: the tree's, one to an object near by, and one to any from every fifth object."""
+    """Write a graph: the tree's references, one to an object near by, from every fifth one to any; own bytes."""
+    shallow = np.memmap(folder / "shallow", np.uint64, "w+", shape=objects)
     counts = np.memmap(folder / "start", np.uint64, "w+", shape=objects + 1)
     target = np.memmap(folder / "target", np.uint32, "w+", shape=objects * 2 + objects // 5 + 5)
     done = 0
     for start in range(0, objects, _STRETCH):
         places = np.arange(start, min(start + _STRETCH, objects))
         numbers = shuffled(places, objects, _BACK)
+        shallow[places] = own_bytes(numbers)
         rows = np.full((len(places), FANOUT + 2), -1, np.int64)
         children = numbers[:, np.newaxis] * FANOUT + np.arange(1, FANOUT + 1)
         rows[:, :FANOUT] = np.where(children < objects, shuffled(children, objects), -1)
@@ -112,6 +120,10 @@ def references(folder: Path, objects: int) -> None:
         target[done : done + len(found)] = found
         done += len(found)
     counts[objects] = done
+
+
+_MAKE = {"compact": columns, "dominators": references}
+_LAST_MADE = {"compact": "child", "dominators": "target"}
 
 
 def opened(folder: Path, name: str, kind: Any) -> Rows:
@@ -165,12 +177,12 @@ def work(what: str, objects: int, folder: Path) -> None:
 def tree_figures(what: str, objects: int, folder: Path) -> dict[str, Any]:
     """Make the columns that are missing, and measure the work."""
     folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / "child").exists():
-        columns(folder, objects)
-    if what == "dominators" and not (folder / "target").exists():
-        references(folder, objects)
+    own = [sys.executable, str(Path(__file__))]
+    if not (folder / _LAST_MADE[what]).exists():
+        # in a process of its own: what this one had in memory would count as the most of its children's
+        subprocess.run([*own, "make", what, str(objects), str(folder)], check=True)
     begun = time.perf_counter()
-    run = measured([sys.executable, str(Path(__file__)), "work", what, str(objects), str(folder)])
+    run = measured([*own, "work", what, str(objects), str(folder)])
     said = json.loads((folder / "said").read_text())
     return {
         "objects": objects, "wall_s": time.perf_counter() - begun, "cpu_s": run.cpu_s, "peak_bytes": run.peak_bytes,
@@ -181,5 +193,7 @@ def tree_figures(what: str, objects: int, folder: Path) -> dict[str, Any]:
 if __name__ == "__main__":
     if sys.argv[1] == "work":
         work(sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))
+    elif sys.argv[1] == "make":
+        _MAKE[sys.argv[2]](Path(sys.argv[4]), int(sys.argv[3]))
     else:
         print(json.dumps(tree_figures(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))))
