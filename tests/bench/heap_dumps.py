@@ -8,6 +8,7 @@ org-netbeans-lib-profiler, ``MEMLENS_SHARK`` the jars of LeakCanary's shark, joi
 
 import contextlib
 import json
+import multiprocessing
 import os
 import random
 import shutil
@@ -103,9 +104,8 @@ def heap_dumps(folder: Path, names: Sequence[str] = ()) -> dict[str, Any]:
             continue
         path, cache = folder / work.file, folder / "heap-cache"
         if not path.exists():
-            try:
-                work.make(path)
-            except FileNotFoundError:
+            _make(work, path)
+            if not path.exists():
                 continue
         peer = work.peer(folder)
         if peer is None:
@@ -126,6 +126,19 @@ def heap_dumps(folder: Path, names: Sequence[str] = ()) -> dict[str, Any]:
             found[what] = tree_figures(what, objects, trees)
             shutil.rmtree(trees, ignore_errors=True)
     return found
+
+
+def _make(work: Work, path: Path) -> None:
+    """Make a file in a process of its own: what this one had in memory would count as the most of its children's."""
+
+    def make() -> None:
+        # without what it takes there is no file
+        with contextlib.suppress(FileNotFoundError):
+            work.make(path)
+
+    process = multiprocessing.get_context("fork").Process(target=make)
+    process.start()
+    process.join()
 
 
 def _anew(command: list[str], cache: Path) -> float:

@@ -167,6 +167,14 @@ def test_referrers_are_all_sources_in_order() -> None:
             ]
             own = slice(int(back_start[item]), int(back_start[item + 1]))
             assert list(zip(back[own].tolist(), back_kind[own].tolist(), strict=True)) == expected
+        # some objects after the others
+        start, target, kind = graph.columns()
+        for kinds in (kind, kind[:0]):
+            columns = np.empty_like(start), np.empty_like(target), np.full_like(kind, 9)
+            walk.referrers(start, target, kinds, *columns, 1 + seed % 7)
+            assert columns[0].tolist() == back_start.tolist()
+            assert columns[1].tolist() == back.tolist()
+            assert columns[2].tolist() == (back_kind.tolist() if len(kinds) else [9] * len(kind))
 
 
 def _distances(graph: SmallGraph) -> dict[int, int]:
