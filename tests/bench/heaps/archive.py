@@ -13,5 +13,5 @@ from memlens.cli import ingest as command
 from memlens.cli import main
 from memlens.ingest import ingest
 
-command.ingest = functools.partial(ingest, ahead=False)
+vars(command)["ingest"] = functools.partial(ingest, ahead=False)
 sys.exit(main(["ingest", sys.argv[1], "--cache-dir", sys.argv[2], "--progress", "none"]))
