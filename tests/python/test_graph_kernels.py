@@ -301,18 +301,19 @@ def test_what_is_followed_is_checked() -> None:
         # what nothing leads to does no harm
         assert walk.PathSearch(*columns, RETAINS, is_root, 40).next_path(1_000) is not None
     none, distance = np.empty(0, np.uint32), np.arange(100, dtype=np.uint32)
-    above = np.arange(-1, 99).astype(np.uint32)
+    above = np.append(np.uint32(kernel.NONE), np.arange(99, dtype=np.uint32))
     for name, place, value in (
         ("above", 50, 100),
         ("above", 50, 50),
         ("above", 40, 60),
         ("start", 61, 2**40),
     ):
-        columns_of = {"above": above.copy(), "start": start.copy()}
-        columns_of[name][place] = value
-        others = walk.OtherHolders(
-            columns_of["start"], target, kind, RETAINS, columns_of["above"], none, none, distance
-        )
+        above_damaged, start_damaged = above.copy(), start.copy()
+        if name == "above":
+            above_damaged[place] = value
+        else:
+            start_damaged[place] = value
+        others = walk.OtherHolders(start_damaged, target, kind, RETAINS, above_damaged, none, none, distance)
         for _ in range(2):
             with pytest.raises(IndexError):
                 others.hold(99, np.array([60], np.uint32), none, 2**40)

@@ -416,9 +416,8 @@ def test_the_first_reference_of_each_pair(
     path.write_bytes(heap_of(random_graph(0, 60)).data())
     snapshot = opened(path)
     targets = snapshot.references.target.astype(np.int64)
-    sources = np.repeat(
-        np.arange(len(snapshot.objects.type)), np.diff(snapshot.references.start.astype(np.int64))
-    )
+    starts = snapshot.references.start.astype(np.int64)
+    sources = np.repeat(np.arange(len(starts) - 1), starts[1:] - starts[:-1])
     order = np.random.default_rng(stretch).permutation(len(sources))
     for some in (order, order[:5], order[:0]):
         found = first_references(snapshot, sources[some], targets[some])
