@@ -3,6 +3,7 @@
 import argparse
 from contextlib import closing
 
+from memlens.cli.fleets.arguments import TOP_GROWTH
 from memlens.cli.output import json_line, say
 from memlens.fleet.database import open_fleet
 from memlens.fleet.questions.growth import Kind, growth
@@ -17,7 +18,7 @@ def run(options: argparse.Namespace) -> int:
         "types": ("type",),
     }
     with closing(open_fleet(options.folder)) as fleet:
-        answer = growth(fleet, options.order, kinds[options.of], options.match, options.top)
+        answer = growth(fleet, options.order, kinds[options.of], options.match, options.top or TOP_GROWTH)
     if options.json:
         json_line(answer)
         return 0

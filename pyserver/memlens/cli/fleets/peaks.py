@@ -3,6 +3,9 @@
 import argparse
 from contextlib import closing
 
+import msgspec
+
+from memlens.cli.fleets.arguments import TOP_PEAKS
 from memlens.cli.output import json_line, say
 from memlens.fleet.database import open_fleet
 from memlens.fleet.questions.peaks import PeaksAnswer, peaks
@@ -14,9 +17,9 @@ def run(options: argparse.Namespace) -> int:
     with closing(open_fleet(options.folder)) as fleet:
         answer = peaks(fleet, options.sort)
     if options.json:
-        json_line(answer)
+        json_line(msgspec.structs.replace(answer, rows=answer.rows[: options.top]))
     else:
-        _print(answer, options.top)
+        _print(answer, options.top or TOP_PEAKS)
     return 0
 
 
