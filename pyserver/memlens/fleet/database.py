@@ -108,29 +108,36 @@ class Database:
 
     def __init__(self, folder: Path, place: str) -> None:
         """Open or make the database in ``folder``. Raises :class:`FleetError`, BadRequestError and OSError."""
-        make_folder(folder)
-        self.folder = folder
-        self._lock = _locked(folder)
         path = folder / FILE_NAME
-        try:
+        with contextlib.ExitStack() as undo:
+            if not folder.exists():
+                undo.callback(_remove_empty, folder)
+            make_folder(folder)
+            self.folder = folder
+            lock = _locked(folder)
+            undo.callback(_unlock, folder, lock)
             is_new = not path.exists() or not path.stat().st_size
-            with room_in(folder, "the summaries", advice="Choose another folder by --out."):
-                self._connection = apsw.Connection(str(path))
-                self._connection.set_busy_timeout(10_000)
-                if is_new:
-                    make_private(path)
-                    self._create(place)
-            _check(self._connection, path)
-            self._of(place)
-        except apsw.Error as error:
-            self._lock.close()
-            raise FleetError(
-                f"{path} can't be written: {error}", advice="Choose another folder by --out."
-            ) from error
-        except BaseException:
-            self._lock.close()
-            raise
-        self._names: dict[str, int] = dict(self._connection.execute("SELECT text, number FROM names"))
+            if is_new:
+                undo.callback(_remove_database, path)
+            try:
+                with room_in(folder, "the summaries", advice="Choose another folder by --out."):
+                    self._connection = apsw.Connection(str(path))
+                    undo.callback(self._connection.close)
+                    self._connection.set_busy_timeout(10_000)
+                    if is_new:
+                        make_private(path)
+                        self._create(place)
+                _check(self._connection, path)
+                self._of(place)
+                names = self._connection.execute("SELECT text, number FROM names")
+                self._names: dict[str, int] = dict(names)
+            except apsw.Error as error:
+                raise FleetError(
+                    f"{path} can't be written: {error}", advice="Choose another folder by --out."
+                ) from error
+            # what is undone if no summary is ever put
+            self._undo = undo.pop_all()
+            self._lock = lock
         self._began: float | None = None
 
     def _create(self, place: str) -> None:
@@ -153,7 +160,7 @@ class Database:
 
     def _of(self, place: str) -> None:
         was = self._connection.execute("SELECT place FROM fleet").get
-        if was != place:
+        if was.rstrip("/") != place.rstrip("/"):
             raise BadRequestError(
                 f"{self.folder} has the summaries of {was}", advice="Choose another folder by --out."
             )
@@ -180,8 +187,12 @@ class Database:
                             (row.snapshot, *msgspec.structs.astuple(each)) for each in getattr(summary, table)
                         ]
                         self._insert(table, rows)
-            if time.monotonic() - self._began >= _COMMIT_S:
-                self.commit()
+        self.commit_if_due()
+
+    def commit_if_due(self) -> None:
+        """Let what was put stand if it has waited for long enough."""
+        if self._began is not None and time.monotonic() - self._began >= _COMMIT_S:
+            self.commit()
 
     def same(self, row: SnapshotRow, other: int) -> None:
         """Give a file the summary of another one with the same content; its own may be that."""
@@ -210,9 +221,16 @@ class Database:
 
     def commit(self) -> None:
         """Let what was put stand, whatever happens to this process."""
-        if self._began is not None:
-            self._connection.execute("COMMIT")
-            self._began = None
+        self._began = None
+        # SQLite itself takes a transaction back for which the disk has no room
+        if self._connection.in_transaction:
+            with room_in(self.folder, "the summaries", advice="Choose another folder by --out."):
+                self._connection.execute("COMMIT")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no file has a row."""
+        return self._connection.execute(f"SELECT 1 FROM {SNAPSHOTS} LIMIT 1").fetchone() is None
 
     def rows(self, table: str) -> Iterator[tuple[Any, ...]]:
         """All rows of a table, with texts in their places."""
@@ -220,14 +238,15 @@ class Database:
         yield from self._connection.execute(f"SELECT {names} FROM {table} ORDER BY snapshot")
 
     def close(self) -> None:
-        """Let what was put stand, and let others write."""
+        """Let what was put stand, and let others write. A database without a row goes, if it was made here."""
         try:
             self.commit()
         finally:
-            self._connection.close()
-            with contextlib.suppress(OSError):
-                (self.folder / LOCK_NAME).unlink()
-            self._lock.close()
+            if not self.is_empty:
+                self._undo.pop_all()
+                self._undo.callback(_unlock, self.folder, self._lock)
+                self._undo.callback(self._connection.close)
+            self._undo.close()
 
     def _remove(self, snapshot: int) -> None:
         self._connection.execute(f"DELETE FROM {SNAPSHOTS} WHERE snapshot = ?", (snapshot,))
@@ -260,13 +279,19 @@ class Database:
 
 
 def _locked(folder: Path) -> BinaryIO:
-    """Keep other processes from writing there until the file that is returned is closed. Raises FleetError."""
-    file = (folder / LOCK_NAME).open("ab")
-    if os.name != "nt":
+    """Keep other processes from writing there until the file that is returned is unlocked. Raises FleetError."""
+    path = folder / LOCK_NAME
+    while True:
+        file = path.open("ab")
+        if os.name == "nt":
+            return file
         import fcntl
 
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # who had it before may have removed it since it was opened
+            if _is_at(path, file):
+                return file
         except BlockingIOError as error:
             file.close()
             raise FleetError(
@@ -274,8 +299,32 @@ def _locked(folder: Path) -> BinaryIO:
                 advice="Wait for it, or choose another folder by --out.",
             ) from error
         except OSError:
-            pass  # a file system without locks
-    return file
+            return file  # a file system without locks
+        file.close()
+
+
+def _is_at(path: Path, file: BinaryIO) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
+
+
+def _unlock(folder: Path, file: BinaryIO) -> None:
+    with contextlib.suppress(OSError):
+        (folder / LOCK_NAME).unlink()
+    file.close()
+
+
+def _remove_database(path: Path) -> None:
+    for each in (path, path.with_name(f"{path.name}-journal")):
+        with contextlib.suppress(OSError):
+            each.unlink()
+
+
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def _declared(columns: tuple[Column, ...]) -> str:
