@@ -112,7 +112,8 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see test_fleet.py")
-def test_a_full_disk(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_full_disk(disk: Path, monkeypatch: pytest.MonkeyPatch, *, at_once: bool) -> None:
     """One sentence; what stood before stands, whole, and the next run goes on when there is room again."""
     monkeypatch.setattr(sys, "path", [*sys.path, str(PACKAGES)])
     out = disk / "out"
@@ -122,11 +123,15 @@ def test_a_full_disk(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with suppress(OSError), filling.open("wb", buffering=0) as file:
         while file.write(bytes(4096)):
             pass
-    filling.write_bytes(filling.read_bytes()[: -16 << 10])
+    filling.write_bytes(filling.read_bytes()[: -128 << 10])
 
     def fill() -> None:
         with written(out, "/job") as database:
-            for rank in range(1, 200):
+            if at_once:
+                # pages are written when they come, and not when they are committed
+                database._connection.pragma("cache_size", 1)
+                database._connection.pragma("cache_spill", 1)
+            for rank in range(1, 1000):
                 put(database, rank)
 
     with pytest.raises(FullDiskError, match="--out"):

@@ -75,8 +75,8 @@ def test_a_folder_with_odd_names(tmp_path: Path) -> None:
         "-rank0": 2, "link": 3, "node0/rank2": 2, "rank\n1 'quoted\"": 2,
     }  # fmt: skip
     assert {name: file.problem.message for name, file in files.items() if file.problem} == {
-        "nowhere": "nowhere: It is a link that leads nowhere: No such file or directory",
-        "rank\\xff": "The name of rank\\xff is not UTF-8",
+        "nowhere": "The link can't be followed: No such file or directory",
+        "rank\\xff": "The file's name is not UTF-8",
     }
     for name in files.keys() - {"nowhere", "rank\\xff"}:
         assert Path(url_of(place_of(str(job)), name)).is_file()
@@ -110,7 +110,7 @@ def test_a_folder_that_cannot_be_listed_is_said(tmp_path: Path, monkeypatch: pyt
     found, whole_file = files_of(place_of(str(tmp_path)))
     assert (found.name, whole_file.name, whole_file.problem) == ("lost+found", "rank0", None)
     assert found.problem
-    assert found.problem.message == "lost+found: It can't be listed: Permission denied"
+    assert found.problem.message == "The folder can't be listed: Permission denied"
     barred = str(tmp_path)
     with pytest.raises(PermissionError):
         files_of(place_of(str(tmp_path)))

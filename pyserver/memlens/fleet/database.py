@@ -124,6 +124,8 @@ class Database:
                     self._connection = apsw.Connection(str(path))
                     undo.callback(self._connection.close)
                     self._connection.set_busy_timeout(10_000)
+                    # the disk that has no room is to be that of the summaries
+                    self._connection.pragma("temp_store", "memory")
                     if is_new:
                         make_private(path)
                         self._create(place)
@@ -141,7 +143,7 @@ class Database:
         self._began: float | None = None
 
     def _create(self, place: str) -> None:
-        with self._connection:
+        with self._whole():
             self._connection.execute("CREATE TABLE fleet (place TEXT NOT NULL)")
             self._connection.execute("INSERT INTO fleet VALUES (?)", (place,))
             self._connection.execute(
@@ -165,6 +167,20 @@ class Database:
                 f"{self.folder} has the summaries of {was}", advice="Choose another folder by --out."
             )
 
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[None]:
+        """What is written meanwhile is written as a whole or not at all."""
+        self._connection.execute("SAVEPOINT whole")
+        try:
+            yield
+            self._connection.execute("RELEASE whole")
+        except BaseException:
+            # for want of room SQLite itself may have taken back all since the last commit
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK TO whole")
+                self._connection.execute("RELEASE whole")
+            raise
+
     def known(self) -> dict[str, Known]:
         """The files that have a row, by name."""
         rows = self._connection.execute(
@@ -178,7 +194,7 @@ class Database:
             if self._began is None:
                 self._connection.execute("BEGIN IMMEDIATE")
                 self._began = time.monotonic()
-            with self._connection:
+            with self._whole():
                 self._remove(row.snapshot)
                 self._insert(SNAPSHOTS, [msgspec.structs.astuple(row)])
                 if summary is not None:
@@ -197,7 +213,7 @@ class Database:
     def same(self, row: SnapshotRow, other: int) -> None:
         """Give a file the summary of another one with the same content; its own may be that."""
         columns = {column.name for column in columns_of(SNAPSHOTS)} & set(Summary.__struct_fields__)
-        with self._connection:
+        with self._whole():
             (was,) = self._connection.execute(
                 f"SELECT {', '.join(SnapshotRow.__struct_fields__)} FROM {SNAPSHOTS} WHERE snapshot = ?",
                 (other,),
@@ -222,7 +238,7 @@ class Database:
     def commit(self) -> None:
         """Let what was put stand, whatever happens to this process."""
         self._began = None
-        # SQLite itself takes a transaction back for which the disk has no room
+        # see _whole
         if self._connection.in_transaction:
             with room_in(self.folder, "the summaries", advice="Choose another folder by --out."):
                 self._connection.execute("COMMIT")

@@ -61,7 +61,7 @@ def _below(store: Any, root: str) -> Iterator[dict[str, Any]]:
         except OSError as error:
             if folder == root:
                 raise
-            yield _unlisted(folder, error, "It can't be listed")
+            yield _unlisted(folder, "The folder can't be listed", error)
             continue
         for each in listing:
             if str(each["name"]).rpartition("/")[2].startswith("."):
@@ -79,22 +79,24 @@ def _followed(store: Any, info: dict[str, Any]) -> dict[str, Any]:
     try:
         there: dict[str, Any] = store.info(info["name"])
     except OSError as error:
-        return _unlisted(info["name"], error, "It is a link that leads nowhere")
+        return _unlisted(info["name"], "The link can't be followed", error)
     return there
 
 
-def _unlisted(path: str, error: OSError, what: str) -> dict[str, Any]:
-    return {"name": path, "type": _UNLISTED, "what": f"{what}: {error.strerror or error}"}
+def _unlisted(path: str, what: str, error: OSError) -> dict[str, Any]:
+    problem = Problem(
+        "system", f"{what}: {error.strerror or error}", "Check where it leads, and its permissions."
+    )
+    return {"name": path, "type": _UNLISTED, "problem": problem}
 
 
 def _file(place: Place, base: str, info: dict[str, Any]) -> FleetFile:
     path = shown(str(info["name"]))
     name = path[len(base) :].lstrip("/") if path.startswith(base) else path
     url = place.url_of(path)
-    problem: Problem | None = None
     if info["type"] == _UNLISTED:
-        problem = Problem("system", f"{name}: {info['what']}", "Check its permissions.")
-        return FleetFile(name, url, 0, _UNLISTED, problem)
+        return FleetFile(name, url, 0, _UNLISTED, info["problem"])
+    problem = None
     if path != str(info["name"]):
-        problem = Problem("bad-request", f"The name of {name} is not UTF-8", "Rename it.")
+        problem = Problem("bad-request", "The file's name is not UTF-8", "Rename it.")
     return FleetFile(name, url, int(info.get("size") or 0), identity_of(info), problem)

@@ -15,7 +15,7 @@ from memlens.fleet.interrupts import Hold
 from memlens.fleet.listing import files_of
 from memlens.fleet.parquet import check as check_parquet
 from memlens.fleet.parquet import write_parquet
-from memlens.fleet.place import FleetFile, Place, place_of, remove_unfinished
+from memlens.fleet.place import FleetFile, Place, place_of, remove_unfinished, root_of
 from memlens.fleet.summary import rank_of
 from memlens.fleet.tables import SNAPSHOTS, TABLES, SnapshotRow, Status
 from memlens.fleet.work import Event, Job
@@ -122,7 +122,10 @@ def run(options: Options, listener: Listener) -> Result:
     archives = None if options.archives is None else place_of(options.archives)
     files = [*_others(files_of(place, () if archives is None else (archives.url_of(archives.path),)))]
     if not files:
-        advice = "Check the place; a glob has to name files: FOLDER/** are all below a folder."
+        is_glob = root_of(place) is not None
+        advice = (
+            "A glob has to name files: FOLDER/** are all below a folder." if is_glob else "Check the place."
+        )
         raise BadRequestError(f"There are no files at {options.place}", advice=advice)
     with written(options.out, _absolute(place)) as database:
         work = _Work(database, options, files, listener)
@@ -287,7 +290,8 @@ class _Work:
         self._statuses[job.file.name] = status
         self._by_number.pop(job.number, None)
         self._done += 1
-        self._bytes += job.file.size_bytes
+        if job.file.problem is None:
+            self._bytes += job.file.size_bytes
         self._listener(
             FileDone(
                 job.file.name,
