@@ -435,7 +435,7 @@ def two_hosts() -> Iterator[tuple[str, str]]:
 
 
 def test_two_hosts(job: Path, tmp_path: Path) -> None:
-    """The scheduler and a worker on one host, a worker on another, started as people start them."""
+    """The scheduler and a worker on one host, a worker on another, started as people start them, until it is killed."""
     with two_hosts() as (here, there):
         tools = [sys.executable, "-m"]
         started: list[subprocess.Popen[bytes]] = []
@@ -469,6 +469,20 @@ def test_two_hosts(job: Path, tmp_path: Path) -> None:
                 command, env=environment(), capture_output=True, text=True, timeout=120, check=False
             )
             assert answer.returncode == 0, answer.stderr
+
+            # the scheduler goes away while a file is read that nobody is ever done with
+            with (job / "rank0.pickle").open("wb") as file:
+                file.truncate(1 << 40)
+            with subprocess.Popen(
+                command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            ) as process:
+                assert process.stdout
+                for text in process.stdout:
+                    if '"started"' in text:
+                        started[0].kill()
+                _, errors = process.communicate()
+            assert process.returncode == 1
+            assert errors == "memlens: The scheduler went away. Check its address, and that it runs.\n"
         finally:
             for process in started:
                 # a worker that is asked to end waits for its scheduler
@@ -492,6 +506,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
     assert SECRET not in said
     assert said.startswith("memlens: The URL has a password or a key in it")
     assert "gopher:// is not a kind of store" in refused("gopher://host/job", "--out", tmp_path / "out")
+    said = refused(tmp_path, "--out", tmp_path / "out", "--scheduler", f"tcp://me:{SECRET}@host:8786")
+    assert SECRET not in said
     assert not (tmp_path / "out").exists()
 
 

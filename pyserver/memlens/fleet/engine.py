@@ -23,7 +23,6 @@ from memlens.errors import MemlensError, Problem
 from memlens.fleet import work
 from memlens.fleet.interrupts import Hold, unknown_to_children
 from memlens.fleet.missing import needed
-from memlens.fleet.place import without_credentials
 from memlens.fleet.work import TOPIC, Event, Job, Outcome, read_file
 
 MOST_DEATHS = 3
@@ -36,7 +35,6 @@ _COUNT_S = 1.0
 _REMOVE_S = 10.0
 _REMOVE_AGAIN_S = 0.02
 _SILENT = logging.CRITICAL + 1
-"""What Dask logs are tracebacks about connections; what matters of these becomes a sentence."""
 _WITHOUT_WORKERS_S = 5.0
 _MOST_ROUNDS = 2 * MOST_DEATHS
 """A file is given away so often at most, even if no worker came to report that it began."""
@@ -229,7 +227,7 @@ def engine(
         with needed("distributed"):
             import dask
             import distributed
-        logging.getLogger("distributed").setLevel(_SILENT)
+        _silence()
         opened.enter_context(dask.config.set({**_OWN_CLUSTER, "temporary-directory": folder}))
         count = workers or os.cpu_count() or 1
         cluster = opened.enter_context(
@@ -256,11 +254,20 @@ def _start_forkserver() -> None:
     if os.name == "posix":
         from multiprocessing import forkserver, resource_tracker
 
-        # it ignores Ctrl+C by itself, for which it unblocks it
-        resource_tracker.ensure_running()
+        # apart, since it unblocks Ctrl+C, which its process ignores
+        with unknown_to_children():
+            resource_tracker.ensure_running()
         multiprocessing.set_forkserver_preload(["distributed", work.__name__])
         with unknown_to_children():
             forkserver.ensure_running()
+
+
+def _silence() -> None:
+    """Let Dask print nothing: what it logs are tracebacks about connections, and what matters becomes a sentence."""
+    for name in ("asyncio", *logging.root.manager.loggerDict):
+        # some have levels of their own
+        if name.partition(".")[0] in ("asyncio", "distributed", "tornado"):
+            logging.getLogger(name).setLevel(_SILENT)
 
 
 @contextlib.contextmanager
@@ -278,15 +285,18 @@ def _scratch() -> Iterator[str]:
 
 @contextlib.contextmanager
 def _named(scheduler: str) -> Iterator[Any]:
+    if "@" in scheduler:
+        raise SchedulerError(
+            "The scheduler's address has a user or a password in it, which Dask doesn't take"
+        )
     with needed("distributed"):
         import distributed
-    logging.getLogger("distributed").setLevel(_SILENT)
+    _silence()
     with Hold() as hold:
         try:
             with hold.let_through():
                 client = distributed.Client(scheduler, timeout=_CONNECT_S)
         except (OSError, ValueError, TimeoutError) as error:
-            sentence = f"The scheduler {scheduler} can't be reached: {error}"
-            raise SchedulerError(without_credentials(sentence)) from error
+            raise SchedulerError(f"The scheduler {scheduler} can't be reached: {error}") from error
         with client, hold.let_through():
             yield client

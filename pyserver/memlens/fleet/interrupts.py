@@ -63,11 +63,11 @@ class Hold:
 
 @contextmanager
 def unknown_to_children() -> Iterator[None]:
-    """Keep Ctrl+C from processes that are started here, and from theirs: it is this process that ends them.
+    """Keep what a terminal sends from processes that are started here, and from theirs: it is this one that ends them.
 
-    They inherit that it is blocked (sigprocmask(2)); here it comes afterwards.
+    They inherit that Ctrl+C and hanging up are blocked (sigprocmask(2)); here these come afterwards.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGHUP))
     try:
         yield
     finally:
