@@ -24,6 +24,14 @@ RANKS = 8
 
 
 @pytest.fixture
+def _from_a_terminal() -> Iterator[None]:
+    """Processes ignore Ctrl+C if these tests do, as under nohup."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
 def handled() -> Iterator[list[int]]:
     """The signals that came to whoever handled them before."""
     came: list[int] = []
@@ -55,6 +63,7 @@ def test_signals_that_are_held_back(handled: list[int]) -> None:
     assert handled[5:] == [signal.SIGINT]
 
 
+@pytest.mark.usefixtures("_from_a_terminal")
 def test_interrupted_while_a_file_is_submitted() -> None:
     """Ctrl+C while Dask makes a future: of one that is half made it prints a traceback when it is dropped."""
     futures = []
@@ -76,14 +85,6 @@ def test_interrupted_while_a_file_is_submitted() -> None:
         next(Engine(Client(), print).run(iter([job])))
     assert len(futures) == 1
     assert signal.getsignal(signal.SIGINT) is handler
-
-
-@pytest.fixture
-def _from_a_terminal() -> Iterator[None]:
-    """Processes ignore Ctrl+C if these tests do, as under nohup."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

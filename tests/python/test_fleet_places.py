@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.python.command_line import memlens
 from tests.python.fleet_cluster import HAS_PACKAGES, PACKAGES
 
 from memlens.errors import BadRequestError
@@ -119,6 +120,14 @@ def test_a_folder_that_cannot_be_listed_is_said(tmp_path: Path, monkeypatch: pyt
 def test_a_name_that_is_not_utf8_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(BadRequestError, match=r"The name of .*/job\\xff is not UTF-8"):
         place_of(os.fsdecode(os.fsencode(tmp_path) + b"/job\xff"))
+
+
+def test_summaries_are_not_written_to_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor to a folder that is called like one."""
+    monkeypatch.chdir(tmp_path)
+    for url in ("s3://bucket/summaries", f"file://{tmp_path}/summaries"):
+        assert "not to a URL" in memlens("fleet", tmp_path, "--out", url, status=1).stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_archive_is_kept_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

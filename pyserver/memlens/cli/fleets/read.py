@@ -5,8 +5,9 @@ import sys
 import time
 
 from memlens.cli.output import json_line, say
-from memlens.errors import MemlensError
+from memlens.errors import BadRequestError, MemlensError
 from memlens.fleet.database import FILE_NAME
+from memlens.fleet.place import STORES
 from memlens.fleet.run import FileDone, Listed, Message, Options, Progress, Result, Waiting, default_folder
 from memlens.fleet.run import run as read
 from memlens.units import counted, format_bytes, plain, shortened
@@ -25,6 +26,12 @@ class RunInterruptedError(MemlensError):
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     out = options.out or default_folder(options.place)
+    # a path has one "/" where a URL has two
+    if out.parts and out.parts[0].removesuffix(":") in STORES and out.parts[0].endswith(":"):
+        raise BadRequestError(
+            "Summaries are written to a folder of this machine, not to a URL",
+            advice="Name one by --out, and copy it from there.",
+        )
     chosen = Options(
         options.place,
         out.absolute(),
