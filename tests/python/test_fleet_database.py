@@ -42,6 +42,36 @@ def test_what_is_no_folder_of_summaries(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
 
 
+def test_a_database_that_is_damaged_inside(tmp_path: Path) -> None:
+    """For those that read it and those that write it a sentence, which no traceback comes before."""
+    with closing(Database(tmp_path, "/job")) as database:
+        for rank in range(30):
+            put(database, rank)
+        connection = database._connection
+        roots = connection.execute("SELECT rootpage FROM sqlite_master WHERE tbl_name <> 'fleet'").fetchall()
+        page_bytes = connection.pragma("page_size")
+    # the pages of the schema are as they were
+    with (tmp_path / FILE_NAME).open("r+b") as file:
+        for (page,) in roots:
+            if page:
+                file.seek((page - 1) * page_bytes)
+                file.write(b"\xff" * page_bytes)
+    for question in ("peaks", "lines", "ooms", "growth", "curves"):
+        said = memlens("fleet", question, tmp_path, status=1).stderr
+        assert said.startswith(f"memlens: The summaries in {tmp_path} are damaged: ")
+    said = memlens("fleet", "sql", tmp_path, "SELECT * FROM snapshots", status=1).stderr
+    assert said.startswith("memlens: ")
+    assert "Traceback" not in said
+
+    def write() -> None:
+        with written(tmp_path, "/job") as database:
+            put(database, 99)
+
+    with pytest.raises(FleetError):
+        write()
+    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+
+
 def test_one_place_and_one_process_at_a_time(tmp_path: Path) -> None:
     with closing(Database(tmp_path, "s3://b/job")) as database:
         put(database, 0)

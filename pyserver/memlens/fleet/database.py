@@ -92,6 +92,24 @@ def open_fleet(folder: Path) -> apsw.Connection:
     return connection
 
 
+@contextlib.contextmanager
+def reading(folder: Path) -> Iterator[apsw.Connection]:
+    """The connection of :func:`open_fleet`, which is closed afterwards. Raises :class:`FleetError`, also for damage."""
+    with undamaged(folder), contextlib.closing(open_fleet(folder)) as connection:
+        yield connection
+
+
+@contextlib.contextmanager
+def undamaged(folder: Path) -> Iterator[None]:
+    """Raises :class:`FleetError` where SQLite finds that the database in ``folder`` is damaged."""
+    try:
+        yield
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise FleetError(
+            f"The summaries in {folder} are damaged: {error}", advice="Make them again, in another folder."
+        ) from error
+
+
 def _check(connection: apsw.Connection, path: Path) -> None:
     application, version = connection.pragma("application_id"), connection.pragma("user_version")
     if application != _APPLICATION:
@@ -245,8 +263,11 @@ class Database:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no file has a row."""
-        return self._connection.execute(f"SELECT 1 FROM {SNAPSHOTS} LIMIT 1").fetchone() is None
+        """Whether it is whole and no file has a row."""
+        try:
+            return self._connection.execute(f"SELECT 1 FROM {SNAPSHOTS} LIMIT 1").fetchone() is None
+        except apsw.Error:
+            return False
 
     def rows(self, table: str) -> Iterator[tuple[Any, ...]]:
         """All rows of a table, with texts in their places."""

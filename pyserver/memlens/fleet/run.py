@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from memlens.errors import BadRequestError, Problem
-from memlens.fleet.database import FILE_NAME, Database, Known
+from memlens.fleet.database import FILE_NAME, Database, Known, undamaged
 from memlens.fleet.engine import Engine, Finished, engine
 from memlens.fleet.interrupts import Hold
 from memlens.fleet.listing import files_of
@@ -160,7 +160,7 @@ def written(folder: Path, place: str) -> Iterator[Database]:
 
     Raises :class:`memlens.errors.MemlensError` and OSError.
     """
-    with Hold() as hold, contextlib.closing(Database(folder, place)) as database:
+    with Hold() as hold, undamaged(folder), contextlib.closing(Database(folder, place)) as database:
         try:
             with hold.let_through():
                 yield database

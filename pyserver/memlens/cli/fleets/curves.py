@@ -1,13 +1,12 @@
 """``memlens fleet curves``: what was live over time in each snapshot, a line of blocks for each."""
 
 import argparse
-from contextlib import closing
 
 import msgspec
 
 from memlens.cli.fleets.arguments import TOP_CURVES
 from memlens.cli.output import json_line, say
-from memlens.fleet.database import open_fleet
+from memlens.fleet.database import reading
 from memlens.fleet.questions.curves import curves
 from memlens.units import counted, format_bytes, format_time
 
@@ -16,7 +15,7 @@ _BLOCKS = " ▁▂▃▄▅▆▇█"
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    with closing(open_fleet(options.folder)) as fleet:
+    with reading(options.folder) as fleet:
         answer = curves(fleet, options.align, options.columns)
     if options.json:
         json_line(msgspec.structs.replace(answer, curves=answer.curves[: options.top]))
