@@ -18,7 +18,7 @@ from memlens.errors import BadRequestError
 from memlens.fleet.database import FILE_NAME, Database, FleetError, open_fleet
 from memlens.fleet.run import written
 from memlens.fleet.tables import SCHEMA_VERSION
-from memlens.store.disk import FullDiskError
+from memlens.store.files.disk import FullDiskError
 
 LINUX = sys.platform == "linux"
 

@@ -19,10 +19,10 @@ from memlens.errors import BadRequestError, MemlensError, Problem
 from memlens.fleet.missing import needed
 from memlens.formats.containers import ChangedFileError, FileError
 from memlens.kernels.base.checksum import Checksum
-from memlens.store.cache import partial_folder
-from memlens.store.disk import room_in
+from memlens.store.files.cache import partial_folder
+from memlens.store.files.disk import room_in
+from memlens.store.files.processes import is_running
 from memlens.store.manifest import FILE_NAME as MANIFEST
-from memlens.store.processes import is_running
 
 STORES = {
     "file": "file", "s3": "s3", "gs": "gs", "az": "az", "ssh": "ssh",

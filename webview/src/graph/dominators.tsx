@@ -58,7 +58,7 @@ export function dominatorsPane(context: GraphContext): Pane {
           tree.show(
             context.filter === ''
               ? t('Dominator tree')
-              : t('Objects that fit the filter, with what they dominate'),
+              : t('Objects that match the filter, with what they dominate'),
             gridColumns(
               [
                 nameColumn(t('Object'), t('Each below what dominates it'), 110),

@@ -346,7 +346,7 @@ export class Icicle {
         return;
       }
     }
-    this.context.say(t('Nothing in view fits the filter.'));
+    this.context.say(t('Nothing in view matches the filter.'));
   }
 
   private go(box: number): void {

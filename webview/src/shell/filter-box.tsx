@@ -74,8 +74,8 @@ export class FilterBox {
       text: t('{0} of {1}', count(some), count(every)),
       title:
         what === 'objects'
-          ? t('{0} of {1} objects fit the filter', count(some), count(every))
-          : t('{0} of {1} allocations fit the filter', count(some), count(every)),
+          ? t('{0} of {1} objects match the filter', count(some), count(every))
+          : t('{0} of {1} allocations match the filter', count(some), count(every)),
     };
   }
 
