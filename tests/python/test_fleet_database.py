@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.python.command_line import memlens
@@ -48,7 +49,9 @@ def test_a_database_that_is_damaged_inside(tmp_path: Path) -> None:
         for rank in range(30):
             put(database, rank)
         connection = database._connection
-        roots = connection.execute("SELECT rootpage FROM sqlite_master WHERE tbl_name <> 'fleet'").fetchall()
+        roots: list[Any] = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE tbl_name <> 'fleet'"
+        ).fetchall()
         page_bytes = connection.pragma("page_size")
     # the pages of the schema are as they were
     with (tmp_path / FILE_NAME).open("r+b") as file:
