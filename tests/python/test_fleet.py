@@ -475,13 +475,13 @@ def test_two_hosts(job: Path, tmp_path: Path) -> None:
                 file.truncate(1 << 40)
             with subprocess.Popen(
                 command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-            ) as process:
-                assert process.stdout
-                for text in process.stdout:
+            ) as again:
+                assert again.stdout
+                for text in again.stdout:
                     if '"started"' in text:
                         started[0].kill()
-                _, errors = process.communicate()
-            assert process.returncode == 1
+                _, errors = again.communicate()
+            assert again.returncode == 1
             assert errors == "memlens: The scheduler went away. Check its address, and that it runs.\n"
         finally:
             for process in started:
