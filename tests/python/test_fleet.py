@@ -13,7 +13,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -34,10 +33,7 @@ from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import wait_until, write_snapshot
 
 from memlens.fleet.database import FILE_NAME, Database, open_fleet
-from memlens.fleet.engine import Engine
-from memlens.fleet.place import FleetFile
 from memlens.fleet.tables import SNAPSHOTS, TABLES, SnapshotRow, columns_of
-from memlens.fleet.work import Job
 
 pytestmark = pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see the head of this file")
 
@@ -100,19 +96,21 @@ def by_name(lines: list[dict[str, Any]], kind: str = "file") -> dict[str, dict[s
 
 def test_a_folder(job: Path, cluster: Cluster, tmp_path: Path, sample: Path) -> None:
     out, archives = tmp_path / "out", tmp_path / "archives"
+    # no worker can be given these
+    (job / "rank20.pickle").symlink_to("nowhere")
+    Path(os.fsdecode(os.fsencode(job) + b"/rank30.\xff")).touch()
     lines = fleet(job, "--out", out, "--scheduler", cluster.address, "--archives", archives)
     done = by_name(lines)
     assert {name: line["status"] for name, line in done.items()} == {
         "log.txt": "other", "rank0.pickle": "ok", "rank1.pickle": "ok", "rank2.pickle": "ok", "rank3.pickle": "ok",
-        "rank4.pickle": "damaged", "rank10.pickle": "ok",
+        "rank4.pickle": "damaged", "rank10.pickle": "ok", "rank20.pickle": "failed", "rank30.\\xff": "failed",
     }  # fmt: skip
-    assert [line["done"] for line in lines if line["type"] == "file"] == [*range(1, 8)]
+    assert [line["done"] for line in lines if line["type"] == "file"] == [*range(1, 10)]
     assert done["rank4.pickle"]["problem"]["message"] == "The pickle is truncated after 200,000 bytes"
-    assert lines[0] == {
-        "type": "listed", "files": 7, "known": 0, "bytes": sum(file.stat().st_size for file in job.iterdir())
-    }  # fmt: skip
+    sizes = [file.stat().st_size for file in job.iterdir() if file.exists()]
+    assert lines[0] == {"type": "listed", "files": 9, "known": 0, "bytes": sum(sizes)}
     assert (lines[-1]["ok"], lines[-1]["damaged"], lines[-1]["other"], lines[-1]["workers"]) == (5, 1, 1, 2)
-    assert len({line["worker"] for line in done.values()}) == 2, "one worker did all"
+    assert len({line["worker"] for line in done.values()} - {None}) == 2, "one worker did all"
     # the workers keep nothing
     assert not list(cluster.folder.rglob("memlens-*"))
 
@@ -172,7 +170,9 @@ def test_a_folder(job: Path, cluster: Cluster, tmp_path: Path, sample: Path) -> 
     began = json.dumps(rows(out, "SELECT * FROM lines_rows ORDER BY 1, 2, 3"))
     lines = fleet(job, "--out", out, "--scheduler", cluster.address)
     assert lines[0]["known"] == 5
-    assert set(by_name(lines)) == {"rank1.pickle", "rank2.pickle", "rank5.pickle"}
+    # these failed, which may be mended
+    failed = {"rank20.pickle", "rank30.\\xff"}
+    assert set(by_name(lines)) - failed == {"rank1.pickle", "rank2.pickle", "rank5.pickle"}
     # the content of two of them is known, so no process read these
     assert {line["name"] for line in lines if line["type"] == "progress" and line["stage"] != "started"} <= {
         "rank2.pickle"
@@ -189,22 +189,27 @@ def test_a_folder(job: Path, cluster: Cluster, tmp_path: Path, sample: Path) -> 
 def test_a_dying_worker(job: Path, cluster: Cluster, tmp_path: Path) -> None:
     """One dies half-way, and what it read is read elsewhere; a file at which all die is a row that names them."""
     killed: dict[str, list[str]] = {"rank0.pickle": [], "rank2.pickle": []}
+    whole = tmp_path / "whole"
+    (job / "rank2.pickle").rename(whole)
 
     def kill(line: dict[str, Any]) -> None:
         name = line.get("name")
         if line["type"] != "progress" or line["stage"] != "started" or name not in killed:
             return
-        if name == "rank2.pickle" and killed[name]:
-            return
+        if name == "rank2.pickle":
+            if killed[name]:
+                return
+            whole.replace(job / name)
         killed[name].append(line["worker"])
         process = re.search(r"\(process (\d+)\)$", line["worker"])
         assert process
         with suppress(ProcessLookupError):
             os.kill(int(process[1]), signal.SIGKILL)
 
-    # long enough to be killed half-way
-    write_snapshot(job / "rank0.pickle", 600_000)
-    (job / "rank2.pickle").write_bytes((job / "rank0.pickle").read_bytes() + b".")
+    # so long that no worker is done with it before it is killed
+    for name in killed:
+        with (job / name).open("wb") as file:
+            file.truncate(1 << 40)
     lines = fleet(job, "--out", tmp_path / "out", "--scheduler", cluster.address, on_line=kill)
     done = by_name(lines)
     assert done["rank2.pickle"]["status"] == "ok"
@@ -388,81 +393,6 @@ def test_a_local_file_that_is_written(cluster: Cluster, tmp_path: Path, sample: 
     assert (line["status"], line["problem"]["code"]) == ("failed", "changed")
 
 
-def test_interrupted_while_a_file_is_submitted() -> None:
-    """Ctrl+C while Dask makes a future: of one that is half made it prints a traceback when it is dropped."""
-    futures = []
-
-    class Client:
-        def subscribe_topic(self, *_arguments: object) -> None: ...
-
-        def nthreads(self) -> dict[str, int]:
-            return {"worker": 1}
-
-        def submit(self, *_arguments: object, **_options: object) -> Future[bytes]:
-            signal.raise_signal(signal.SIGINT)
-            futures.append(Future[bytes]())
-            return futures[-1]
-
-    handler = signal.getsignal(signal.SIGINT)
-    job = Job(FleetFile("rank0.pickle", "/job/rank0.pickle", 1, "1"), 0, [], None, 0)
-    with pytest.raises(KeyboardInterrupt):
-        next(Engine(Client(), print).run(iter([job])))
-    assert len(futures) == 1
-    assert signal.getsignal(signal.SIGINT) is handler
-
-
-def test_interrupted(tmp_path: Path, sample: Path) -> None:
-    """Ctrl+C, with the cluster that is started without a scheduler: finished summaries stand, and nothing else."""
-    folder, out = tmp_path / "job", tmp_path / "out"
-    folder.mkdir()
-    for rank in range(12):
-        write_snapshot(folder / f"rank{rank}.pickle", 400 + 4 * rank)
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
-    command = (folder, "--out", out, "--workers", "2", "--progress", "json")
-    process = start_fleet(*command, env={"TMPDIR": str(temporary)})
-    assert process.stdout
-    finished = []
-    for text in process.stdout:
-        line = json.loads(text)
-        if line["type"] == "file":
-            finished.append(line["name"])
-        if len(finished) == 3:
-            # as a terminal does: the whole group, with all that was started
-            os.killpg(process.pid, signal.SIGINT)
-            break
-    rest, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
-    finished += [line["name"] for line in map(json.loads, rest.splitlines()) if line["type"] == "file"]
-    assert errors == (
-        f"memlens: Interrupted. Finished summaries are in {out}; the same command goes on from there.\n"
-    )
-    # a file may be done whose line didn't come out any more
-    kept = dict(rows(out))
-    assert kept.keys() >= set(finished)
-    assert set(kept.values()) == {"ok"}
-    assert {path.name for path in out.iterdir()} == {
-        FILE_NAME,
-        *(f"{table}.parquet" for table in (SNAPSHOTS, *TABLES)),
-    }
-    assert not list(temporary.iterdir())
-    # the last to go is what multiprocessing started to clean up after it
-    wait_until(lambda: not group_lives(process.pid))
-
-    lines = fleet(*command[:-2])
-    assert lines[0]["known"] == len(kept) < 12
-    assert len(by_name(lines)) == 12 - len(kept)
-    assert lines[-1]["ok"] == 12
-
-
-def group_lives(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 @contextmanager
 def two_hosts() -> Iterator[tuple[str, str]]:
     """Two network namespaces with a cable between them: 10.77.0.1 and 10.77.0.2."""
@@ -505,7 +435,7 @@ def two_hosts() -> Iterator[tuple[str, str]]:
 
 
 def test_two_hosts(job: Path, tmp_path: Path) -> None:
-    """The scheduler and a worker on one host, a worker on another, started as people start them."""
+    """The scheduler and a worker on one host, a worker on another, started as people start them, until it is killed."""
     with two_hosts() as (here, there):
         tools = [sys.executable, "-m"]
         started: list[subprocess.Popen[bytes]] = []
@@ -539,6 +469,20 @@ def test_two_hosts(job: Path, tmp_path: Path) -> None:
                 command, env=environment(), capture_output=True, text=True, timeout=120, check=False
             )
             assert answer.returncode == 0, answer.stderr
+
+            # the scheduler goes away while a file is read that nobody is ever done with
+            with (job / "rank0.pickle").open("wb") as file:
+                file.truncate(1 << 40)
+            with subprocess.Popen(
+                command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            ) as again:
+                assert again.stdout
+                for text in again.stdout:
+                    if '"started"' in text:
+                        started[0].kill()
+                _, errors = again.communicate()
+            assert again.returncode == 1
+            assert errors == "memlens: The scheduler went away. Check its address, and that it runs.\n"
         finally:
             for process in started:
                 # a worker that is asked to end waits for its scheduler
@@ -560,8 +504,10 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
     said = refused(f"ssh://me:{SECRET}@host/job", "--out", tmp_path / "out")
     assert SECRET not in said
-    assert said.startswith("memlens: The URL has a password in it")
+    assert said.startswith("memlens: The URL has a password or a key in it")
     assert "gopher:// is not a kind of store" in refused("gopher://host/job", "--out", tmp_path / "out")
+    said = refused(tmp_path, "--out", tmp_path / "out", "--scheduler", f"tcp://me:{SECRET}@host:8786")
+    assert SECRET not in said
     assert not (tmp_path / "out").exists()
 
 

@@ -43,9 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         status: int = _command(options.command).run(options)
         sys.stdout.flush()
     except BrokenPipeError:
-        # the reader (head, a pager) closed the pipe
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
     except KeyboardInterrupt:
         return _fail(options, Problem("interrupted", "Interrupted", "All partial files were removed."))
@@ -89,9 +87,19 @@ def problem_of(error: Exception) -> Problem:
             return Problem("internal", message, "This is a bug. Please report it with the lines above.")
 
 
+def _drop_output() -> None:
+    """Who read it (head, a pager) has closed the pipe."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _fail(options: argparse.Namespace, problem: Problem) -> int:
     if getattr(options, "progress", None) == "json":
-        json_line({"type": "error", "problem": problem})
+        try:
+            json_line({"type": "error", "problem": problem})
+        except BrokenPipeError:
+            # Ctrl+C ended the rest of a pipeline, too
+            _drop_output()
     where = ""
     if problem.offset is not None:
         # users count characters from 1

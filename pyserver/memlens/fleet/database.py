@@ -92,6 +92,24 @@ def open_fleet(folder: Path) -> apsw.Connection:
     return connection
 
 
+@contextlib.contextmanager
+def reading(folder: Path) -> Iterator[apsw.Connection]:
+    """The connection of :func:`open_fleet`, which is closed afterwards. Raises :class:`FleetError`, also for damage."""
+    with undamaged(folder), contextlib.closing(open_fleet(folder)) as connection:
+        yield connection
+
+
+@contextlib.contextmanager
+def undamaged(folder: Path) -> Iterator[None]:
+    """Raises :class:`FleetError` where SQLite finds that the database in ``folder`` is damaged."""
+    try:
+        yield
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise FleetError(
+            f"The summaries in {folder} are damaged: {error}", advice="Make them again, in another folder."
+        ) from error
+
+
 def _check(connection: apsw.Connection, path: Path) -> None:
     application, version = connection.pragma("application_id"), connection.pragma("user_version")
     if application != _APPLICATION:
@@ -108,33 +126,42 @@ class Database:
 
     def __init__(self, folder: Path, place: str) -> None:
         """Open or make the database in ``folder``. Raises :class:`FleetError`, BadRequestError and OSError."""
-        make_folder(folder)
-        self.folder = folder
-        self._lock = _locked(folder)
         path = folder / FILE_NAME
-        try:
+        with contextlib.ExitStack() as undo:
+            if not folder.exists():
+                undo.callback(_remove_empty, folder)
+            make_folder(folder)
+            self.folder = folder
+            lock = _locked(folder)
+            undo.callback(_unlock, folder, lock)
             is_new = not path.exists() or not path.stat().st_size
-            with room_in(folder, "the summaries", advice="Choose another folder by --out."):
-                self._connection = apsw.Connection(str(path))
-                self._connection.set_busy_timeout(10_000)
-                if is_new:
-                    make_private(path)
-                    self._create(place)
-            _check(self._connection, path)
-            self._of(place)
-        except apsw.Error as error:
-            self._lock.close()
-            raise FleetError(
-                f"{path} can't be written: {error}", advice="Choose another folder by --out."
-            ) from error
-        except BaseException:
-            self._lock.close()
-            raise
-        self._names: dict[str, int] = dict(self._connection.execute("SELECT text, number FROM names"))
+            if is_new:
+                undo.callback(_remove_database, path)
+            try:
+                with room_in(folder, "the summaries", advice="Choose another folder by --out."):
+                    self._connection = apsw.Connection(str(path))
+                    undo.callback(self._connection.close)
+                    self._connection.set_busy_timeout(10_000)
+                    # the disk that has no room is to be that of the summaries
+                    self._connection.pragma("temp_store", "memory")
+                    if is_new:
+                        make_private(path)
+                        self._create(place)
+                _check(self._connection, path)
+                self._of(place)
+                names = self._connection.execute("SELECT text, number FROM names")
+                self._names: dict[str, int] = dict(names)
+            except apsw.Error as error:
+                raise FleetError(
+                    f"{path} can't be written: {error}", advice="Choose another folder by --out."
+                ) from error
+            # what is undone if no summary is ever put
+            self._undo = undo.pop_all()
+            self._lock = lock
         self._began: float | None = None
 
     def _create(self, place: str) -> None:
-        with self._connection:
+        with self._whole():
             self._connection.execute("CREATE TABLE fleet (place TEXT NOT NULL)")
             self._connection.execute("INSERT INTO fleet VALUES (?)", (place,))
             self._connection.execute(
@@ -153,10 +180,24 @@ class Database:
 
     def _of(self, place: str) -> None:
         was = self._connection.execute("SELECT place FROM fleet").get
-        if was != place:
+        if was.rstrip("/") != place.rstrip("/"):
             raise BadRequestError(
                 f"{self.folder} has the summaries of {was}", advice="Choose another folder by --out."
             )
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[None]:
+        """What is written meanwhile is written as a whole or not at all."""
+        self._connection.execute("SAVEPOINT whole")
+        try:
+            yield
+            self._connection.execute("RELEASE whole")
+        except BaseException:
+            # for want of room SQLite itself may have taken back all since the last commit
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK TO whole")
+                self._connection.execute("RELEASE whole")
+            raise
 
     def known(self) -> dict[str, Known]:
         """The files that have a row, by name."""
@@ -171,7 +212,7 @@ class Database:
             if self._began is None:
                 self._connection.execute("BEGIN IMMEDIATE")
                 self._began = time.monotonic()
-            with self._connection:
+            with self._whole():
                 self._remove(row.snapshot)
                 self._insert(SNAPSHOTS, [msgspec.structs.astuple(row)])
                 if summary is not None:
@@ -180,13 +221,17 @@ class Database:
                             (row.snapshot, *msgspec.structs.astuple(each)) for each in getattr(summary, table)
                         ]
                         self._insert(table, rows)
-            if time.monotonic() - self._began >= _COMMIT_S:
-                self.commit()
+        self.commit_if_due()
+
+    def commit_if_due(self) -> None:
+        """Let what was put stand if it has waited for long enough."""
+        if self._began is not None and time.monotonic() - self._began >= _COMMIT_S:
+            self.commit()
 
     def same(self, row: SnapshotRow, other: int) -> None:
         """Give a file the summary of another one with the same content; its own may be that."""
         columns = {column.name for column in columns_of(SNAPSHOTS)} & set(Summary.__struct_fields__)
-        with self._connection:
+        with self._whole():
             (was,) = self._connection.execute(
                 f"SELECT {', '.join(SnapshotRow.__struct_fields__)} FROM {SNAPSHOTS} WHERE snapshot = ?",
                 (other,),
@@ -210,9 +255,19 @@ class Database:
 
     def commit(self) -> None:
         """Let what was put stand, whatever happens to this process."""
-        if self._began is not None:
-            self._connection.execute("COMMIT")
-            self._began = None
+        self._began = None
+        # see _whole
+        if self._connection.in_transaction:
+            with room_in(self.folder, "the summaries", advice="Choose another folder by --out."):
+                self._connection.execute("COMMIT")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is whole and no file has a row."""
+        try:
+            return self._connection.execute(f"SELECT 1 FROM {SNAPSHOTS} LIMIT 1").fetchone() is None
+        except apsw.Error:
+            return False
 
     def rows(self, table: str) -> Iterator[tuple[Any, ...]]:
         """All rows of a table, with texts in their places."""
@@ -220,14 +275,15 @@ class Database:
         yield from self._connection.execute(f"SELECT {names} FROM {table} ORDER BY snapshot")
 
     def close(self) -> None:
-        """Let what was put stand, and let others write."""
+        """Let what was put stand, and let others write. A database without a row goes, if it was made here."""
         try:
             self.commit()
         finally:
-            self._connection.close()
-            with contextlib.suppress(OSError):
-                (self.folder / LOCK_NAME).unlink()
-            self._lock.close()
+            if not self.is_empty:
+                self._undo.pop_all()
+                self._undo.callback(_unlock, self.folder, self._lock)
+                self._undo.callback(self._connection.close)
+            self._undo.close()
 
     def _remove(self, snapshot: int) -> None:
         self._connection.execute(f"DELETE FROM {SNAPSHOTS} WHERE snapshot = ?", (snapshot,))
@@ -260,13 +316,19 @@ class Database:
 
 
 def _locked(folder: Path) -> BinaryIO:
-    """Keep other processes from writing there until the file that is returned is closed. Raises FleetError."""
-    file = (folder / LOCK_NAME).open("ab")
-    if os.name != "nt":
+    """Keep other processes from writing there until the file that is returned is unlocked. Raises FleetError."""
+    path = folder / LOCK_NAME
+    while True:
+        file = path.open("ab")
+        if os.name == "nt":
+            return file
         import fcntl
 
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # who had it before may have removed it since it was opened
+            if _is_at(path, file):
+                return file
         except BlockingIOError as error:
             file.close()
             raise FleetError(
@@ -274,8 +336,32 @@ def _locked(folder: Path) -> BinaryIO:
                 advice="Wait for it, or choose another folder by --out.",
             ) from error
         except OSError:
-            pass  # a file system without locks
-    return file
+            return file  # a file system without locks
+        file.close()
+
+
+def _is_at(path: Path, file: BinaryIO) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
+
+
+def _unlock(folder: Path, file: BinaryIO) -> None:
+    with contextlib.suppress(OSError):
+        (folder / LOCK_NAME).unlink()
+    file.close()
+
+
+def _remove_database(path: Path) -> None:
+    for each in (path, path.with_name(f"{path.name}-journal")):
+        with contextlib.suppress(OSError):
+            each.unlink()
+
+
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def _declared(columns: tuple[Column, ...]) -> str:

@@ -8,25 +8,22 @@ import contextlib
 import logging
 import multiprocessing
 import os
-import signal
+import shutil
 import tempfile
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from memlens.errors import MemlensError, Problem
 from memlens.fleet import work
+from memlens.fleet.interrupts import Hold, unknown_to_children
 from memlens.fleet.missing import needed
 from memlens.fleet.work import TOPIC, Event, Job, Outcome, read_file
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 MOST_DEATHS = 3
 """A file whose worker died is given to another one so often."""
@@ -35,8 +32,9 @@ _CONNECT_S = 30.0
 _LOOK_S = 0.2
 _COUNT_S = 1.0
 """Workers are counted so often: the scheduler's answer names each."""
+_REMOVE_S = 10.0
+_REMOVE_AGAIN_S = 0.02
 _SILENT = logging.CRITICAL + 1
-"""What Dask logs are tracebacks about connections; what matters of these becomes a sentence."""
 _WITHOUT_WORKERS_S = 5.0
 _MOST_ROUNDS = 2 * MOST_DEATHS
 """A file is given away so often at most, even if no worker came to report that it began."""
@@ -111,8 +109,11 @@ class Engine:
             self._slots = len(self._client.nthreads())
         return self._slots
 
-    def run(self, jobs: Iterator[Job]) -> Iterator[Finished]:
-        """Give all jobs to workers, and yield what comes of them as it comes. Raises :class:`SchedulerError`."""
+    def run(self, jobs: Iterator[Job]) -> Iterator[Finished | None]:
+        """Give all jobs to workers, and yield what comes of them as it comes, None where nothing came for a moment.
+
+        Raises :class:`SchedulerError`.
+        """
         running: dict[Any, Job] = {}
         alone_since: float | None = None
         while True:
@@ -128,6 +129,7 @@ class Engine:
                 self._say()
                 if self._client.status != "running":
                     raise SchedulerError("The scheduler went away") from None
+                yield None
                 continue
             self._say()
             job = running.pop(future)
@@ -141,7 +143,8 @@ class Engine:
     def _submitted(self, job: Job) -> Any:
         """Give a job away, which is done when it is in the queue."""
         number = self._rounds[job.number] = self._rounds.get(job.number, 0) + 1
-        with _interrupted_afterwards():
+        # of a future that is half made Dask prints a traceback when it is dropped
+        with Hold():
             future = self._client.submit(
                 read_file, msgspec.json.encode(job), key=f"{self._name}-{job.number}-{number}", pure=False
             )
@@ -219,18 +222,13 @@ def engine(
         with _named(scheduler) as client:
             yield Engine(client, on_event)
         return
-    with _without_interrupts():
+    with Hold() as hold, _scratch() as folder, contextlib.ExitStack() as opened:
         _start_forkserver()
-    with needed("distributed"):
-        import dask
-        import distributed
-    logging.getLogger("distributed").setLevel(_SILENT)
-    with (
-        tempfile.TemporaryDirectory(prefix="memlens-fleet-", ignore_cleanup_errors=True) as folder,
-        dask.config.set({**_OWN_CLUSTER, "temporary-directory": folder}),
-        _without_interrupts(),
-        contextlib.ExitStack() as opened,
-    ):
+        with needed("distributed"):
+            import dask
+            import distributed
+        _silence()
+        opened.enter_context(dask.config.set({**_OWN_CLUSTER, "temporary-directory": folder}))
         count = workers or os.cpu_count() or 1
         cluster = opened.enter_context(
             distributed.LocalCluster(
@@ -247,68 +245,58 @@ def engine(
             )
         )
         client = opened.enter_context(distributed.Client(cluster))
-        with _interruptible():
+        with hold.let_through():
             yield Engine(client, on_event, lambda: cluster.scale(count))
 
 
 def _start_forkserver() -> None:
     """Start the process from which workers are forked: it imports what they need while this one does the same."""
     if os.name == "posix":
-        from multiprocessing import forkserver
+        from multiprocessing import forkserver, resource_tracker
 
+        # apart, since it unblocks Ctrl+C, which its process ignores
+        with unknown_to_children():
+            resource_tracker.ensure_running()
         multiprocessing.set_forkserver_preload(["distributed", work.__name__])
-        forkserver.ensure_running()
+        with unknown_to_children():
+            forkserver.ensure_running()
+
+
+def _silence() -> None:
+    """Let Dask print nothing: what it logs are tracebacks about connections, and what matters becomes a sentence."""
+    for name in ("asyncio", *logging.root.manager.loggerDict):
+        # some have levels of their own
+        if name.partition(".")[0] in ("asyncio", "distributed", "tornado"):
+            logging.getLogger(name).setLevel(_SILENT)
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[str]:
+    """A folder for workers. It is gone afterwards, also if one that is being killed writes to the end."""
+    folder = tempfile.mkdtemp(prefix="memlens-fleet-")
+    try:
+        yield folder
+    finally:
+        until = time.monotonic() + _REMOVE_S
+        while os.path.lexists(folder) and time.monotonic() < until:
+            shutil.rmtree(folder, ignore_errors=True)
+            time.sleep(_REMOVE_AGAIN_S if os.path.lexists(folder) else 0)
 
 
 @contextlib.contextmanager
 def _named(scheduler: str) -> Iterator[Any]:
+    if "@" in scheduler:
+        raise SchedulerError(
+            "The scheduler's address has a user or a password in it, which Dask doesn't take"
+        )
     with needed("distributed"):
         import distributed
-    logging.getLogger("distributed").setLevel(_SILENT)
-    try:
-        client = distributed.Client(scheduler, timeout=_CONNECT_S)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise SchedulerError(f"The scheduler {scheduler} can't be reached: {error}") from error
-    with client:
-        yield client
-
-
-@contextlib.contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Let processes that are started here ignore Ctrl+C: it is this process that ends them."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextlib.contextmanager
-def _interrupted_afterwards() -> Iterator[None]:
-    """Hold Ctrl+C back for a moment: of a future that is half made Dask prints a traceback when it is dropped."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # Python's handlers run in the main thread only
-        return
-    held: list[tuple[int, FrameType | None]] = []
-    numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.getsignal(number) for number in numbers}
-    for number in numbers:
-        signal.signal(number, lambda *arguments: held.append(arguments))
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    for number, frame in held:
-        handler = before[number]
-        if callable(handler):
-            handler(number, frame)
+    _silence()
+    with Hold() as hold:
+        try:
+            with hold.let_through():
+                client = distributed.Client(scheduler, timeout=_CONNECT_S)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise SchedulerError(f"The scheduler {scheduler} can't be reached: {error}") from error
+        with client, hold.let_through():
+            yield client

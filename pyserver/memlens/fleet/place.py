@@ -1,10 +1,11 @@
 """Where a fleet's files are: a folder, a glob or a URL of a store, through fsspec.
 
-Credentials are fsspec's own (its configuration, the environment, the machine's role). A URL with a password is refused,
-so none can get into summaries, logs or the scheduler's messages.
+Credentials are fsspec's own (its configuration, the environment, the machine's role). A URL with a password or a key is
+refused, so none can get into summaries, logs or the scheduler's messages.
 """
 
 import contextlib
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -14,11 +15,14 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from memlens.errors import BadRequestError, MemlensError
+from memlens.errors import BadRequestError, MemlensError, Problem
 from memlens.fleet.missing import needed
 from memlens.formats.containers import ChangedFileError, FileError
 from memlens.kernels.base.checksum import Checksum
+from memlens.store.files.cache import partial_folder
 from memlens.store.files.disk import room_in
+from memlens.store.files.processes import is_running
+from memlens.store.manifest import FILE_NAME as MANIFEST
 
 STORES = {
     "file": "file", "s3": "s3", "gs": "gs", "az": "az", "ssh": "ssh",
@@ -35,6 +39,12 @@ _MAGIC = re.compile(r"[*?\[]")
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "versionId", "VersionId")
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 _DIGITS = re.compile(r"(\d+)")
+_UNFINISHED = re.compile(r"[0-9a-f]+-\d+\.partial-(\d+)")
+_PARAMETERS = re.compile(r"[?#&;][\w.%-]+=")
+_NAMED_SECRET = re.compile(
+    r"(?i)([\w-]*(?:sig|signature|token|key|secret|password|credential)[\w-]*)=[^&;\s]+"
+)
+_SECRET_OF_HOST = re.compile(r"//[^@\s]+:[^@\s]+@")
 
 
 class StoreError(MemlensError):
@@ -62,6 +72,8 @@ class FleetFile(Struct, frozen=True):
     size_bytes: int
     identity: str
     """What shows that it was changed: its size, with the store's tag or the time."""
+    problem: Problem | None = None
+    """Why no worker can be given it; a folder that can't be listed stands for what is below it."""
 
 
 class Place(Struct, frozen=True):
@@ -86,33 +98,52 @@ class Place(Struct, frozen=True):
 
 
 def place_of(named: str) -> Place:
-    """The place that was named. Raises :class:`BadRequestError`."""
-    parts = urlsplit(named if "://" in named else "file:///")
-    scheme = parts.scheme.lower()
+    """The place that was named. Raises :class:`BadRequestError`, without a word of what may be credentials."""
+    scheme, separator, rest = named.partition("://")
+    if separator:
+        _check_url(scheme.lower(), rest)
+    place = _place(named)
+    if not _is_utf8(place.path):
+        raise BadRequestError(
+            f"The name of {shown(place.path)} is not UTF-8, and summaries need one that is",
+            advice="Rename it, or name it by a link.",
+        )
+    return place
+
+
+def _check_url(scheme: str, rest: str) -> None:
     if scheme not in STORES:
         raise BadRequestError(
-            f"{scheme}:// is not a kind of store that Memlens reads",
+            f"{shown(scheme)}:// is not a kind of store that Memlens reads",
             advice=f"Name a folder, a glob, or a URL of {', '.join(f'{each}://' for each in STORES)}.",
         )
-    if parts.password is not None:
+    host = rest.partition("/")[0]
+    # a key may have a "/" in it
+    user = rest.rpartition("@")[0]
+    has_user = "@" in host and scheme in ("s3", "gs")
+    if has_user or (":" in user.partition("/")[0] and not _is_host(scheme, host)):
         raise BadRequestError(
-            "The URL has a password in it, which would be shown and sent around",
-            advice="Put it into fsspec's configuration, or use a key.",
+            "The URL has a password or a key in it, which would be shown and sent around",
+            advice="Put it into fsspec's configuration, or use a key in a file.",
         )
-    if parts.query and "=" in parts.query:
+    if _PARAMETERS.search(rest):
         raise BadRequestError(
             "The URL has parameters in it, which may be credentials",
             advice="Put them into fsspec's configuration.",
         )
-    place = _place(named)
-    if scheme == "ssh":
-        try:
-            is_host = bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            is_host = False
-        if not is_host:
-            raise BadRequestError(f"{named} names no host", advice="Write it as ssh://user@host:port/folder.")
-    return place
+    if scheme == "ssh" and not _is_host(scheme, host):
+        raise BadRequestError("The URL names no host", advice="Write it as ssh://user@host:port/folder.")
+
+
+def _is_host(scheme: str, host: str) -> bool:
+    """Whether the part before the path names a host or a bucket and nothing that is secret."""
+    if scheme != "ssh":
+        return "@" not in host and (":" not in host or host.startswith("arn:"))
+    try:
+        parts = urlsplit(f"ssh://{host}")
+        return bool(parts.hostname) and parts.port != 0 and parts.password is None
+    except ValueError:
+        return False
 
 
 def _place(named: str) -> Place:
@@ -129,34 +160,14 @@ def _place(named: str) -> Place:
     return Place(named, scheme, f"/{path}", host)
 
 
-def files_of(place: Place, without: Path | None = None) -> list[FleetFile]:
-    """The files of a place, in the natural order of their names: "rank2" before "rank10".
+def root_of(place: Place) -> str | None:
+    """The folder below which a glob chooses; None for a place that is no glob.
 
-    Of a folder all below it, but none whose name or folder begins with a point; nor what is below ``without``.
-    Raises :class:`StoreError`, :class:`FileError` and :class:`BadRequestError`.
+    On this machine what has a glob's characters in its own name is no glob.
     """
-    with _store(place) as store:
-        path = place.path
-        if _MAGIC.search(path):
-            root = _MAGIC.split(path)[0].rpartition("/")[0]
-            found = store.glob(path, detail=True)
-        elif store.isfile(path):
-            root, found = path.rpartition("/")[0], {path: store.info(path)}
-        elif store.isdir(path):
-            root, found = path.rstrip("/"), store.find(path, detail=True)
-        else:
-            raise FileError(f"There is nothing at {place.named}")
-        files = [_file(store, place, root, each) for each in found.values() if each.get("type") == "file"]
-    barred = None if without is None or not place.is_local else f"{without.absolute()}/"
-    return sorted(
-        (
-            file
-            for file in files
-            if not any(part.startswith(".") for part in file.name.split("/"))
-            and (barred is None or not file.url.startswith(barred))
-        ),
-        key=lambda file: natural(file.name),
-    )
+    if not _MAGIC.search(place.path) or (place.is_local and os.path.lexists(place.path)):
+        return None
+    return _MAGIC.split(place.path)[0].rpartition("/")[0]
 
 
 def url_of(place: Place, name: str) -> str:
@@ -166,13 +177,10 @@ def url_of(place: Place, name: str) -> str:
     """
     if not name or name.startswith("/") or ".." in name.split("/"):
         raise BadRequestError(f"{name} is not a file below {place.named}")
-    path = place.path.rstrip("/")
-    if _MAGIC.search(path):
-        root = _MAGIC.split(path)[0].rpartition("/")[0]
-    elif path.rpartition("/")[2] == name and not (place.is_local and Path(path).is_dir()):
-        root = path.rpartition("/")[0]
-    else:
-        root = path
+    path, root = place.path.rstrip("/"), root_of(place)
+    if root is None:
+        is_file = path.rpartition("/")[2] == name and not (place.is_local and Path(path).is_dir())
+        root = path.rpartition("/")[0] if is_file else path
     return place.url_of(f"{root}/{name}")
 
 
@@ -185,14 +193,8 @@ def natural(name: str) -> list[tuple[int, int, str]]:
     ]
 
 
-def _file(store: Any, place: Place, root: str, info: dict[str, Any]) -> FleetFile:
-    path = str(info["name"])
-    base = str(store._strip_protocol(root)).rstrip("/")
-    name = path[len(base) :].lstrip("/") if path.startswith(base) else path
-    return FleetFile(name, place.url_of(path), int(info.get("size") or 0), _identity(info))
-
-
-def _identity(info: dict[str, Any]) -> str:
+def identity_of(info: dict[str, Any]) -> str:
+    """What a store says of a file, as text that changes with the file."""
     tags = [str(info[key]).strip('"') for key in _TAGS if info.get(key) is not None]
     # a tag is of the content; a time without one is all that there is
     known = tags or [str(info[key]) for key in _TIMES if info.get(key) is not None]
@@ -202,9 +204,9 @@ def _identity(info: dict[str, Any]) -> str:
 def identity_now(url: str) -> str:
     """What shows whether a file was changed, asked of its store. Raises :class:`StoreError`, :class:`FileError`."""
     place = _place(url)
-    with _store(place) as store:
+    with opened(place) as store:
         store.invalidate_cache()
-        return _identity(store.info(place.path))
+        return identity_of(store.info(place.path))
 
 
 def fetch(
@@ -231,7 +233,7 @@ def fetch(
         return source, checksum.hexdigest()
     copy = folder / place.path.rpartition("/")[2]
     with (
-        _store(place) as store,
+        opened(place) as store,
         room_in(folder, "a snapshot", advice="Give the workers more room for files."),
     ):
         store.invalidate_cache()
@@ -254,16 +256,31 @@ def keep(archive: Path, place: Place, name: str) -> None:
     if place.is_local:
         target = Path(place.path) / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.move(archive, target)
+        partial = partial_folder(target, os.getpid())
+        try:
+            shutil.move(archive, partial)
+            shutil.rmtree(target, ignore_errors=True)
+            partial.rename(target)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
         return
     target_name = f"{place.path.rstrip('/')}/{name}"
-    with _store(place) as store:
-        for source in sorted(path for path in archive.rglob("*") if path.is_file()):
+    with opened(place) as store:
+        # without its manifest it is no archive yet
+        files = (path for path in archive.rglob("*") if path.is_file())
+        for source in sorted(files, key=lambda path: (path.name == MANIFEST, path)):
             inside = f"{target_name}/{source.relative_to(archive).as_posix()}"
             if place.scheme == "ssh":
                 store.makedirs(inside.rpartition("/")[0], exist_ok=True)
             store.put_file(str(source), inside)
+
+
+def remove_unfinished(place: Place) -> None:
+    """Remove what processes of this machine that have ended left of archives they were copying there."""
+    for folder in Path(place.path).glob("*.partial-*") if place.is_local else ():
+        unfinished = _UNFINISHED.fullmatch(folder.name)
+        if unfinished is not None and not is_running(int(unfinished[1])):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_changed(error: Exception) -> bool:
@@ -272,7 +289,7 @@ def _is_changed(error: Exception) -> bool:
 
 
 @contextlib.contextmanager
-def _store(place: Place) -> Iterator[Any]:
+def opened(place: Place) -> Iterator[Any]:
     """A store, whose errors become sentences. They never have more of an address than what was named."""
     with needed("fsspec"):
         import fsspec
@@ -323,7 +340,23 @@ def _of_host(place: Place) -> dict[str, Any]:
 
 
 def _words(error: Exception) -> str:
-    """An error of a store in words, without what may be credentials."""
-    text = re.sub(r"(?i)\b(x-amz-\w+|sig|signature|token|key|secret)=[^&\s]+", r"\1=…", str(error))
-    text = re.sub(r"//[^/@\s]+:[^/@\s]+@", "//", text)
-    return f"{type(error).__name__}: {' '.join(text.split())[:300]}" if text else type(error).__name__
+    text = " ".join(without_credentials(str(error)).split())[:300]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def without_credentials(text: str) -> str:
+    """Another program's words, without what may be credentials."""
+    return _SECRET_OF_HOST.sub("//", _NAMED_SECRET.sub(r"\1=…", text))
+
+
+def shown(name: str) -> str:
+    """A name of the system's as text: bytes that are not UTF-8 are escaped."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,5 +1,6 @@
 """A run over a fleet: what is to be read, who reads it, and what is written of it."""
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,13 +9,15 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from memlens.errors import BadRequestError, Problem
-from memlens.fleet.database import Database, Known
+from memlens.fleet.database import FILE_NAME, Database, Known, undamaged
 from memlens.fleet.engine import Engine, Finished, engine
+from memlens.fleet.interrupts import Hold
+from memlens.fleet.listing import files_of
 from memlens.fleet.parquet import check as check_parquet
 from memlens.fleet.parquet import write_parquet
-from memlens.fleet.place import FleetFile, Place, files_of, place_of
+from memlens.fleet.place import FleetFile, Place, place_of, remove_unfinished, root_of
 from memlens.fleet.summary import rank_of
-from memlens.fleet.tables import SnapshotRow, Status
+from memlens.fleet.tables import SNAPSHOTS, TABLES, SnapshotRow, Status
 from memlens.fleet.work import Event, Job
 
 
@@ -91,6 +94,11 @@ Listener = Callable[[Message], object]
 _AGAIN: frozenset[Status] = frozenset(("failed",))
 """What is read again though the file is the same: the reason was not in it."""
 
+_WRITTEN = frozenset(
+    (FILE_NAME, f"{FILE_NAME}-journal", *(f"{each}.parquet" for each in (SNAPSHOTS, *TABLES)))
+)
+"""What a folder of summaries has."""
+
 
 def default_folder(place: str) -> Path:
     """Where summaries are written if no folder is named: beside what is read, or here if that is elsewhere."""
@@ -110,31 +118,60 @@ def run(options: Options, listener: Listener) -> Result:
     began = time.monotonic()
     check_parquet()
     place = place_of(options.place)
-    if options.archives is not None:
-        place_of(options.archives)
-    files = files_of(place, without=options.out)
+    place_of(str(options.out))
+    archives = None if options.archives is None else place_of(options.archives)
+    files = [*_others(files_of(place, () if archives is None else (archives.url_of(archives.path),)))]
     if not files:
-        raise BadRequestError(f"There are no files at {options.place}", advice="Check the place.")
-    database = Database(options.out, _absolute(place))
-    try:
+        is_glob = root_of(place) is not None
+        advice = (
+            "A glob has to name files: FOLDER/** are all below a folder." if is_glob else "Check the place."
+        )
+        raise BadRequestError(f"There are no files at {options.place}", advice=advice)
+    with written(options.out, _absolute(place)) as database:
         work = _Work(database, options, files, listener)
         listener(Listed(len(files), len(files) - len(work.wanted), sum(file.size_bytes for file in files)))
-        if work.wanted:
-            with engine(
-                options.scheduler, options.workers, options.memory_limit_bytes, work.on_event
-            ) as engine_:
-                work.read(engine_)
-    finally:
-        try:
-            database.commit()
-            write_parquet(database)
-        finally:
-            database.close()
+        work.put_unreadable()
+        if work.readable:
+            try:
+                with engine(
+                    options.scheduler, options.workers, options.memory_limit_bytes, work.on_event
+                ) as engine_:
+                    work.read(engine_)
+            finally:
+                if archives is not None and options.scheduler is None:
+                    remove_unfinished(archives)
     return work.result(time.monotonic() - began)
 
 
+def _others(files: list[FleetFile]) -> Iterator[FleetFile]:
+    """What is not of folders of summaries."""
+    folders = {
+        folder for folder, _, name in (file.name.rpartition("/") for file in files) if name == FILE_NAME
+    }
+    for file in files:
+        folder, _, name = file.name.rpartition("/")
+        if folder not in folders or name not in _WRITTEN:
+            yield file
+
+
+@contextlib.contextmanager
+def written(folder: Path, place: str) -> Iterator[Database]:
+    """The database of a folder, of which the tables are written in the end, whatever ends this.
+
+    Raises :class:`memlens.errors.MemlensError` and OSError.
+    """
+    with Hold() as hold, undamaged(folder), contextlib.closing(Database(folder, place)) as database:
+        try:
+            with hold.let_through():
+                yield database
+        finally:
+            database.commit()
+            if not database.is_empty:
+                write_parquet(database)
+
+
 def _absolute(place: Place) -> str:
-    return place.path if place.is_local else place.named
+    return place.path if place.is_local else place.named.rstrip("/")
 
 
 class _Work:
@@ -148,6 +185,7 @@ class _Work:
         known = database.known()
         self.wanted = [file for file in files if _is_new(file, known.get(file.name))]
         """The files that are to be read."""
+        self.readable = [file for file in self.wanted if file.problem is None]
         self._statuses: dict[str, Status] = {name: each.status for name, each in known.items()}
         self._numbers = {name: each.snapshot for name, each in known.items()}
         number = database.next_number()
@@ -171,14 +209,23 @@ class _Work:
         self._slots = 0
         self._bytes = 0
 
+    def put_unreadable(self) -> None:
+        """Write the rows of what no worker can be given."""
+        for file in self.wanted:
+            if file.problem is not None:
+                self._put(Finished(Job(file, self._numbers[file.name], [], None, 0), None, file.problem), [])
+
     def read(self, engine_: Engine) -> None:
         self._engine = engine_
         for finished in engine_.run(self._jobs()):
-            self._put(engine_, finished)
+            if finished is None:
+                self._database.commit_if_due()
+                continue
+            self._put(finished, engine_.workers.get(finished.job.number, []))
             self._slots = max(self._slots, engine_.slots)
 
     def _jobs(self) -> Iterator[Job]:
-        for file in self.wanted:
+        for file in self.readable:
             number = self._numbers[file.name]
             own = self._own.get(number)
             contents = [*self._contents.get(file.size_bytes, ())]
@@ -194,17 +241,17 @@ class _Work:
         return self._contents.get(job.file.size_bytes, {}).get(content or "")
 
     def on_event(self, event: Event) -> None:
-        """Pass on what a worker reports."""
+        """Pass on what a worker reports of a file that isn't done."""
+        if event.number < 0:
+            self._listener(Waiting())
         file = self._by_number.get(event.number)
         if file is None:
-            self._listener(Waiting())
             return
         attempt = len(self._engine.workers.get(event.number, ())) if self._engine else 1
         self._listener(Progress(file.name, event.reader, event.stage, event.fraction, attempt))
 
-    def _put(self, engine_: Engine, finished: Finished) -> None:
+    def _put(self, finished: Finished, workers: list[str]) -> None:
         job, outcome = finished.job, finished.outcome
-        workers = engine_.workers.get(job.number, [])
         problem = finished.problem if outcome is None else outcome.problem
         status: Status = "failed" if outcome is None else outcome.status
         summary = None if outcome is None else outcome.summary
@@ -241,8 +288,10 @@ class _Work:
             if status == "ok" and content is not None:
                 self._contents.setdefault(job.file.size_bytes, {})[content] = job.number
         self._statuses[job.file.name] = status
+        self._by_number.pop(job.number, None)
         self._done += 1
-        self._bytes += job.file.size_bytes
+        if job.file.problem is None:
+            self._bytes += job.file.size_bytes
         self._listener(
             FileDone(
                 job.file.name,

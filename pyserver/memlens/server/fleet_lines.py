@@ -3,14 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import apsw
 
 from memlens.errors import MemlensError
-from memlens.fleet.database import database_in, open_fleet
+from memlens.fleet.database import database_in, reading
 from memlens.fleet.questions.ranks import (
     At,
     FileOverRanks,
@@ -101,7 +100,7 @@ class OpenFleet:
         return found
 
     def _answered(self, question: Callable[[apsw.Connection], T]) -> T:
-        with closing(open_fleet(Path(self.path))) as connection:
+        with reading(Path(self.path)) as connection:
             return question(connection)
 
     def _version(self) -> _Version:

@@ -7,6 +7,12 @@ from pathlib import Path
 QUESTIONS = ("peaks", "lines", "ooms", "growth", "curves", "sql")
 COMMANDS = ("run", "summary", "reader", *QUESTIONS)
 
+TOP_PEAKS = 20
+TOP_OOMS = 50
+TOP_CURVES = 100
+TOP_LINES = 30
+TOP_GROWTH = 20
+
 Positive = Callable[[str], int]
 
 
@@ -72,10 +78,13 @@ def add_fleet(command: Callable[[str, str], argparse.ArgumentParser], positive: 
     curves.add_argument(
         "--columns", type=positive, default=60, metavar="N", help="columns of the axis (default 60)"
     )
-    for each, top in ((peaks, 20), (lines, 30), (ooms, 50), (growth, 20), (curves, 100)):
+    for each, top in ((peaks, TOP_PEAKS), (ooms, TOP_OOMS), (curves, TOP_CURVES)):
         each.add_argument(
-            "--top", type=positive, default=top, metavar="N", help=f"print only the first N (default {top})"
-        )
+            "--top", type=positive, metavar="N",
+            help=f"print only the first N (default {top}; as JSON all)",
+        )  # fmt: skip
+    for each, top in ((lines, TOP_LINES), (growth, TOP_GROWTH)):
+        each.add_argument("--top", type=positive, metavar="N", help=f"print only the first N (default {top})")
     _sql(sql, positive)
 
 

@@ -1,10 +1,12 @@
 """``memlens fleet curves``: what was live over time in each snapshot, a line of blocks for each."""
 
 import argparse
-from contextlib import closing
 
+import msgspec
+
+from memlens.cli.fleets.arguments import TOP_CURVES
 from memlens.cli.output import json_line, say
-from memlens.fleet.database import open_fleet
+from memlens.fleet.database import reading
 from memlens.fleet.questions.curves import curves
 from memlens.units import counted, format_bytes, format_time
 
@@ -13,23 +15,24 @@ _BLOCKS = " ▁▂▃▄▅▆▇█"
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    with closing(open_fleet(options.folder)) as fleet:
+    with reading(options.folder) as fleet:
         answer = curves(fleet, options.align, options.columns)
     if options.json:
-        json_line(answer)
+        json_line(msgspec.structs.replace(answer, curves=answer.curves[: options.top]))
         return 0
+    top = options.top or TOP_CURVES
     highest = max((value or 0 for curve in answer.curves for value in curve.highest_bytes), default=0)
     length = answer.x1 - answer.x0
     extent = format_time(length) if answer.unit == "microseconds" else f"{length:,.0f} {answer.unit}"
     say(f"{counted(len(answer.curves), 'curve')} over {extent}; a full block is {format_bytes(highest)}")
-    for curve in answer.curves[: options.top]:
+    for curve in answer.curves[:top]:
         blocks = "".join(
             "·" if value is None else _BLOCKS[-(-value * (len(_BLOCKS) - 1) // max(highest, 1))]
             for value in curve.highest_bytes
         )
         say(f"{blocks} {format_bytes(curve.peak_bytes):>10}  {curve.name}")
-    if len(answer.curves) > options.top:
-        say(f"and {counted(len(answer.curves) - options.top, 'curve')} more: use --top")
+    if len(answer.curves) > top:
+        say(f"and {counted(len(answer.curves) - top, 'curve')} more: use --top")
     if answer.left_out:
         say(f"{counted(answer.left_out, 'snapshot')} can't be put on this axis")
     return 0

@@ -1,10 +1,10 @@
 """``memlens fleet growth``: what grows over a series of snapshots."""
 
 import argparse
-from contextlib import closing
 
+from memlens.cli.fleets.arguments import TOP_GROWTH
 from memlens.cli.output import json_line, say
-from memlens.fleet.database import open_fleet
+from memlens.fleet.database import reading
 from memlens.fleet.questions.growth import Kind, growth
 from memlens.units import counted, format_bytes
 
@@ -16,8 +16,8 @@ def run(options: argparse.Namespace) -> int:
         "lines": ("line",),
         "types": ("type",),
     }
-    with closing(open_fleet(options.folder)) as fleet:
-        answer = growth(fleet, options.order, kinds[options.of], options.match, options.top)
+    with reading(options.folder) as fleet:
+        answer = growth(fleet, options.order, kinds[options.of], options.match, options.top or TOP_GROWTH)
     if options.json:
         json_line(answer)
         return 0

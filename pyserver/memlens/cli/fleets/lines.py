@@ -1,20 +1,20 @@
 """``memlens fleet lines``: lines of source across all snapshots."""
 
 import argparse
-from contextlib import closing
 
+from memlens.cli.fleets.arguments import TOP_LINES
 from memlens.cli.output import json_line, say
-from memlens.fleet.database import open_fleet
+from memlens.fleet.database import reading
 from memlens.fleet.questions.lines import LineOfSnapshot, line, lines
 from memlens.units import format_bytes
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    with closing(open_fleet(options.folder)) as fleet:
+    with reading(options.folder) as fleet:
         if options.line is not None:
-            return _one(options, line(fleet, options.line))
-        rows = lines(fleet, options.at, options.search, options.top)
+            return _one(options, line(fleet, options.line)[: options.top])
+        rows = lines(fleet, options.at, options.search, options.top or TOP_LINES)
     if options.json:
         json_line(rows)
         return 0

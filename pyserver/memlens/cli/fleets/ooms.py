@@ -1,11 +1,11 @@
 """``memlens fleet ooms``: which snapshot ran out of memory first."""
 
 import argparse
-from contextlib import closing
 from datetime import UTC, datetime
 
+from memlens.cli.fleets.arguments import TOP_OOMS
 from memlens.cli.output import json_line, say
-from memlens.fleet.database import open_fleet
+from memlens.fleet.database import reading
 from memlens.fleet.questions.ooms import ooms
 from memlens.model.info import device_name
 from memlens.units import format_time
@@ -13,8 +13,8 @@ from memlens.units import format_time
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    with closing(open_fleet(options.folder)) as fleet:
-        rows = ooms(fleet, options.top)
+    with reading(options.folder) as fleet:
+        rows = ooms(fleet, options.top or (None if options.json else TOP_OOMS))
     if options.json:
         json_line(rows)
         return 0

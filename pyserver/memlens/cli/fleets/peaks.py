@@ -1,22 +1,24 @@
 """``memlens fleet peaks``: the peaks of all snapshots, and why outliers differ."""
 
 import argparse
-from contextlib import closing
 
+import msgspec
+
+from memlens.cli.fleets.arguments import TOP_PEAKS
 from memlens.cli.output import json_line, say
-from memlens.fleet.database import open_fleet
+from memlens.fleet.database import reading
 from memlens.fleet.questions.peaks import PeaksAnswer, peaks
 from memlens.units import counted, format_bytes
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    with closing(open_fleet(options.folder)) as fleet:
+    with reading(options.folder) as fleet:
         answer = peaks(fleet, options.sort)
     if options.json:
-        json_line(answer)
+        json_line(msgspec.structs.replace(answer, rows=answer.rows[: options.top]))
     else:
-        _print(answer, options.top)
+        _print(answer, options.top or TOP_PEAKS)
     return 0
 
 

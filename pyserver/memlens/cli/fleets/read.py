@@ -5,6 +5,9 @@ import sys
 import time
 
 from memlens.cli.output import json_line, say
+from memlens.errors import BadRequestError, MemlensError
+from memlens.fleet.database import FILE_NAME
+from memlens.fleet.place import STORES
 from memlens.fleet.run import FileDone, Listed, Message, Options, Progress, Result, Waiting, default_folder
 from memlens.fleet.run import run as read
 from memlens.units import counted, format_bytes, plain, shortened
@@ -13,9 +16,22 @@ _SHOW_S = 0.2
 _MOST_NAMED = 3
 
 
+class RunInterruptedError(MemlensError):
+    """Somebody ended the reading of a fleet before its end."""
+
+    code = "interrupted"
+    retry = False
+
+
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     out = options.out or default_folder(options.place)
+    # a path has one "/" where a URL has two
+    if out.parts and out.parts[0].removesuffix(":") in STORES and out.parts[0].endswith(":"):
+        raise BadRequestError(
+            "Summaries are written to a folder of this machine, not to a URL",
+            advice="Name one by --out, and copy it from there.",
+        )
     chosen = Options(
         options.place,
         out.absolute(),
@@ -29,13 +45,12 @@ def run(options: argparse.Namespace) -> int:
     try:
         result = read(chosen, listener)
     except KeyboardInterrupt:
-        if shown is not None:
-            shown.clear()
-        say(
-            f"memlens: Interrupted. Finished summaries are in {out}; the same command goes on from there.",
-            error=True,
-        )
-        return 1
+        raise RunInterruptedError(
+            "Interrupted",
+            advice=f"Finished summaries are in {out}; the same command goes on from there."
+            if (out / FILE_NAME).exists()
+            else "No summary was finished.",
+        ) from None
     if shown is None:
         json_line(result)
     else:

@@ -10,6 +10,9 @@ from memlens.fleet.place import natural
 
 At = Literal["peak", "end"]
 
+_MOST_DIGITS = 9
+"""Of the number of a line."""
+
 
 class LineOfFleet(Struct, frozen=True):
     """What is charged to a line in the snapshots that have it: the median is of these."""
@@ -85,7 +88,7 @@ def line(fleet: apsw.Connection, place: str) -> list[LineOfSnapshot]:
     Raises :class:`BadRequestError`.
     """
     path, colon, number = place.rpartition(":")
-    if not colon or not path or not number.isdecimal():
+    if not colon or not path or not number.isdecimal() or len(number) > _MOST_DIGITS:
         raise BadRequestError(f"“{place}” is not a line", advice="Write it as train.py:46.")
     rows = fleet.execute(
         """

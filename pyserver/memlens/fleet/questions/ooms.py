@@ -23,8 +23,8 @@ class OomOfFleet(Struct, frozen=True):
     function: str
 
 
-def ooms(fleet: apsw.Connection, limit: int = 50) -> list[OomOfFleet]:
-    """The events in the order of time; those without a clock last, in the order of names."""
+def ooms(fleet: apsw.Connection, limit: int | None = None) -> list[OomOfFleet]:
+    """The first events, or all, in the order of time; those without a clock last, in the order of names."""
     rows = fleet.execute(
         """
         SELECT s.name, s.rank, o.device, o.event, o.us, o.unix_us, o.unix_us - min(o.unix_us) OVER (),
@@ -32,6 +32,6 @@ def ooms(fleet: apsw.Connection, limit: int = 50) -> list[OomOfFleet]:
         FROM ooms AS o JOIN snapshots AS s USING (snapshot)
         ORDER BY o.unix_us IS NULL, o.unix_us, s.name, o.device, o.event LIMIT ?
         """,
-        (limit,),
+        (-1 if limit is None else limit,),
     )
     return [OomOfFleet(*row) for row in rows]

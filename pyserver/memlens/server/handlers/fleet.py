@@ -6,14 +6,13 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import msgspec
 from pygls.lsp.server import LanguageServer
 
 from memlens.errors import BadRequestError
-from memlens.fleet.database import open_fleet
+from memlens.fleet.database import reading
 from memlens.fleet.place import CancelledError, fetch, place_of, url_of
 from memlens.fleet.questions.heat_map import HeatMap, heat_map
 from memlens.server.fleet_lines import FleetLines
@@ -73,7 +72,7 @@ def register(server: LanguageServer, lines: FleetLines) -> None:
 
 
 def _heat(params: FleetHeatParams) -> HeatMap:
-    with closing(open_fleet(Path(params.path))) as connection:
+    with reading(Path(params.path)) as connection:
         return heat_map(connection, params.align, params.columns)
 
 
@@ -83,7 +82,7 @@ def _file(path: Path, snapshot: int) -> FleetFileResult:
 
 
 def _file_and_identity(path: Path, snapshot: int) -> tuple[FleetFileResult, str]:
-    with closing(open_fleet(path)) as connection:
+    with reading(path) as connection:
         row = connection.execute(
             "SELECT name, size_bytes, identity, (SELECT place FROM fleet) FROM snapshots WHERE snapshot = ?",
             (snapshot,),

@@ -1,0 +1,182 @@
+"""The folder of a fleet's summaries: who may write there, what stands when, and what is left in the end."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python.command_line import memlens
+from tests.python.fleet_cluster import HAS_PACKAGES, PACKAGES
+from tests.python.fleet_summaries import made, row_of
+
+from memlens.errors import BadRequestError
+from memlens.fleet.database import FILE_NAME, Database, FleetError, open_fleet
+from memlens.fleet.run import written
+from memlens.fleet.tables import SCHEMA_VERSION
+from memlens.store.files.disk import FullDiskError
+
+LINUX = sys.platform == "linux"
+
+
+def names(folder: Path) -> list[object]:
+    with closing(open_fleet(folder)) as fleet:
+        return [name for (name,) in fleet.execute("SELECT name FROM snapshots ORDER BY snapshot")]
+
+
+def put(database: Database, rank: int) -> None:
+    database.put(row_of(rank, f"rank{rank}.pickle", made(rank)), made(rank))
+
+
+def test_what_is_no_folder_of_summaries(tmp_path: Path) -> None:
+    assert "There are no summaries" in memlens("fleet", "peaks", tmp_path, status=1).stderr
+    (tmp_path / FILE_NAME).write_bytes(b"nothing of a database" * 100)
+    with pytest.raises(FleetError):
+        open_fleet(tmp_path)
+    with pytest.raises(FleetError):
+        Database(tmp_path, "/job")
+    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+
+
+def test_a_database_that_is_damaged_inside(tmp_path: Path) -> None:
+    """For those that read it and those that write it a sentence, which no traceback comes before."""
+    with closing(Database(tmp_path, "/job")) as database:
+        for rank in range(30):
+            put(database, rank)
+        connection = database._connection
+        roots: list[Any] = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE tbl_name <> 'fleet'"
+        ).fetchall()
+        page_bytes = connection.pragma("page_size")
+    # the pages of the schema are as they were
+    with (tmp_path / FILE_NAME).open("r+b") as file:
+        for (page,) in roots:
+            if page:
+                file.seek((page - 1) * page_bytes)
+                file.write(b"\xff" * page_bytes)
+    for question in ("peaks", "lines", "ooms", "growth", "curves"):
+        said = memlens("fleet", question, tmp_path, status=1).stderr
+        assert said.startswith(f"memlens: The summaries in {tmp_path} are damaged: ")
+    said = memlens("fleet", "sql", tmp_path, "SELECT * FROM snapshots", status=1).stderr
+    assert said.startswith("memlens: ")
+    assert "Traceback" not in said
+
+    def write() -> None:
+        with written(tmp_path, "/job") as database:
+            put(database, 99)
+
+    with pytest.raises(FleetError):
+        write()
+    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+
+
+def test_one_place_and_one_process_at_a_time(tmp_path: Path) -> None:
+    with closing(Database(tmp_path, "s3://b/job")) as database:
+        put(database, 0)
+        with pytest.raises(FleetError, match="Another memlens fleet"):
+            Database(tmp_path, "s3://b/job")
+    with pytest.raises(BadRequestError, match="summaries of s3://b/job"):
+        Database(tmp_path, "s3://b/other")
+    with closing(Database(tmp_path, "s3://b/job/")) as database:
+        put(database, 1)
+    assert len(names(tmp_path)) == 2
+    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+
+
+def test_summaries_of_a_newer_version(tmp_path: Path) -> None:
+    """They are neither read nor written, and stay as they are."""
+    with closing(Database(tmp_path, "/job")) as database:
+        put(database, 0)
+        database._connection.pragma("user_version", SCHEMA_VERSION + 1)
+    before = (tmp_path / FILE_NAME).read_bytes()
+    sentence = (
+        f"memlens: The summaries in {tmp_path} are of another version of Memlens. Make them again, in another"
+    )
+    for question in (["peaks"], ["sql", "--json"]):
+        arguments = [question[0], tmp_path, *(["SELECT 1"] if question[0] == "sql" else [])]
+        assert memlens("fleet", *arguments, status=1).stderr.startswith(sentence)
+    with pytest.raises(FleetError, match="another version"):
+        Database(tmp_path, "/job")
+    assert (tmp_path / FILE_NAME).read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+
+
+def test_nothing_is_left_where_nothing_came(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    for folder in (tmp_path / "there", tmp_path / "new"):
+        Database(folder, "/job").close()
+    assert [path.name for path in tmp_path.rglob("*")] == ["there"]
+    # what was there stays
+    with closing(Database(tmp_path / "there", "/job")) as database:
+        put(database, 0)
+    Database(tmp_path / "there", "/job").close()
+    assert names(tmp_path / "there") == ["rank0.pickle"]
+
+
+def test_a_summary_stands_soon_though_no_other_follows(tmp_path: Path) -> None:
+    """A next file may take minutes: maps show what is finished, and no crash takes it away."""
+    with closing(Database(tmp_path, "/job")) as database:
+        put(database, 0)
+        while not names(tmp_path):
+            database.commit_if_due()
+            time.sleep(0.01)
+        assert names(tmp_path) == ["rank0.pickle"]
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk that has no room for much."""
+    if not LINUX or os.geteuid() != 0:
+        pytest.skip("mounts a small disk")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no disk can be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=False)
+
+
+@pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see test_fleet.py")
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_full_disk(disk: Path, monkeypatch: pytest.MonkeyPatch, *, at_once: bool) -> None:
+    """One sentence; what stood before stands, whole, and the next run goes on when there is room again."""
+    monkeypatch.setattr(sys, "path", [*sys.path, str(PACKAGES)])
+    out = disk / "out"
+    filling = disk / "filling"
+    with closing(Database(out, "/job")) as database:
+        put(database, 0)
+    with suppress(OSError), filling.open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    filling.write_bytes(filling.read_bytes()[: -128 << 10])
+
+    def fill() -> None:
+        with written(out, "/job") as database:
+            if at_once:
+                # pages are written when they come, and not when they are committed
+                database._connection.pragma("cache_size", 1)
+                database._connection.pragma("cache_spill", 1)
+            for rank in range(1, 1000):
+                put(database, rank)
+
+    with pytest.raises(FullDiskError, match="--out"):
+        fill()
+    kept = names(out)
+    assert kept[0] == "rank0.pickle"
+    # tables are there whole or not at all
+    assert {path.suffix for path in out.iterdir()} <= {".db", ".parquet"}
+    filling.unlink()
+    with written(out, "/job") as database:
+        for rank in range(len(kept), len(kept) + 3):
+            put(database, rank)
+    assert len(names(out)) == len(kept) + 3
+    assert (out / "snapshots.parquet").is_file()
+    assert json.loads(memlens("fleet", "peaks", out, "--json").stdout)["rows"]

@@ -1,0 +1,162 @@
+"""Ctrl+C while a fleet is read, at moments of all kinds: one sentence, finished summaries, and nothing else."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python.fleet_cluster import HAS_PACKAGES, fleet, start_fleet
+from tests.python.server_harness import wait_until, write_snapshot
+
+from memlens.fleet.database import FILE_NAME, open_fleet
+from memlens.fleet.engine import Engine
+from memlens.fleet.interrupts import Hold
+from memlens.fleet.place import FleetFile
+from memlens.fleet.tables import SNAPSHOTS, TABLES
+from memlens.fleet.work import Job
+
+RANKS = 8
+
+
+@pytest.fixture
+def _from_a_terminal() -> Iterator[None]:
+    """Processes ignore Ctrl+C if these tests do, as under nohup."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def handled() -> Iterator[list[int]]:
+    """The signals that came to whoever handled them before."""
+    came: list[int] = []
+    before = {number: signal.signal(number, lambda number, _frame: came.append(number))
+              for number in (signal.SIGINT, signal.SIGTERM)}  # fmt: skip
+    yield came
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_signals_that_are_held_back(handled: list[int]) -> None:
+    """They come when they may, in their order, and none is lost."""
+    with Hold() as hold:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+        assert not handled
+        with hold.let_through():
+            assert handled == [signal.SIGINT, signal.SIGTERM]
+            with Hold():
+                signal.raise_signal(signal.SIGINT)
+                assert len(handled) == 2
+            assert len(handled) == 3
+            signal.raise_signal(signal.SIGINT)
+            assert len(handled) == 4
+        signal.raise_signal(signal.SIGTERM)
+        assert len(handled) == 4
+    assert handled[4:] == [signal.SIGTERM]
+    signal.raise_signal(signal.SIGINT)
+    assert handled[5:] == [signal.SIGINT]
+
+
+@pytest.mark.usefixtures("_from_a_terminal")
+def test_interrupted_while_a_file_is_submitted() -> None:
+    """Ctrl+C while Dask makes a future: of one that is half made it prints a traceback when it is dropped."""
+    futures = []
+
+    class Client:
+        def subscribe_topic(self, *_arguments: object) -> None: ...
+
+        def nthreads(self) -> dict[str, int]:
+            return {"worker": 1}
+
+        def submit(self, *_arguments: object, **_options: object) -> Future[bytes]:
+            signal.raise_signal(signal.SIGINT)
+            futures.append(Future[bytes]())
+            return futures[-1]
+
+    handler = signal.getsignal(signal.SIGINT)
+    job = Job(FleetFile("rank0.pickle", "/job/rank0.pickle", 1, "1"), 0, [], None, 0)
+    with pytest.raises(KeyboardInterrupt):
+        next(Engine(Client(), print).run(iter([job])))
+    assert len(futures) == 1
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    for rank in range(RANKS):
+        write_snapshot(folder / f"rank{rank}.pickle", 400 + 4 * rank)
+    # takes a worker longer than any test
+    with (folder / "rank9.pickle").open("wb") as file:
+        file.truncate(1 << 40)
+    return folder
+
+
+def interrupted(tmp_path: Path, *arguments: object, after: int) -> tuple[list[str], str]:
+    """Interrupt a run after so many files. The names of those that were finished, and what was said."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir(exist_ok=True)
+    process = start_fleet(*arguments, "--progress", "json", env={"TMPDIR": str(temporary)})
+    assert process.stdout
+    finished: list[str] = []
+    lines = map(json.loads, process.stdout)
+    for line in lines:
+        finished += [line["name"]] if line["type"] == "file" else []
+        if len(finished) == after:
+            # as a terminal does: the whole group, with all that was started
+            os.killpg(process.pid, signal.SIGINT)
+            break
+    rest, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    told: list[dict[str, Any]] = [json.loads(line) for line in rest.splitlines()]
+    assert told[-1]["problem"]["code"] == "interrupted"
+    assert not list(temporary.iterdir())
+    # the last to go is what multiprocessing started to clean up after it
+    wait_until(lambda: not group_lives(process.pid), 120)
+    return finished + [line["name"] for line in told if line["type"] == "file"], errors
+
+
+@pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see test_fleet.py")
+@pytest.mark.usefixtures("_from_a_terminal")
+def test_interrupted(job: Path, tmp_path: Path) -> None:
+    """With the cluster that is started without a scheduler: while it starts, and while it reads."""
+    out = tmp_path / "out"
+    command = (job, "--out", out, "--workers", "2")
+    finished, errors = interrupted(tmp_path, *command, after=0)
+    assert (finished, errors) == ([], "memlens: Interrupted. No summary was finished.\n")
+    assert not out.exists()
+
+    finished, errors = interrupted(tmp_path, *command, after=3)
+    assert errors == (
+        f"memlens: Interrupted. Finished summaries are in {out}; the same command goes on from there.\n"
+    )
+    # a file may be done whose line didn't come out any more
+    with closing(open_fleet(out)) as connection:
+        kept: dict[Any, Any] = dict(connection.execute("SELECT name, status FROM snapshots"))
+    assert kept.keys() >= set(finished)
+    assert set(kept.values()) == {"ok"}
+    assert {path.name for path in out.iterdir()} == {
+        FILE_NAME,
+        *(f"{table}.parquet" for table in (SNAPSHOTS, *TABLES)),
+    }
+
+    (job / "rank9.pickle").unlink()
+    lines = fleet(*command)
+    assert lines[0]["known"] == len(kept)
+    assert len([line for line in lines if line["type"] == "file"]) == RANKS - len(kept)
+    assert lines[-1]["ok"] == RANKS
+
+
+def group_lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
