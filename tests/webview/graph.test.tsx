@@ -145,15 +145,23 @@ test('the overview, and the details of an object', async () => {
     roots: [{ kind: 'ρ', detail: '', file: '/σ/μ.π', line: 2 }],
     fields: [{ name: 'ν', kind: 'κ', value: 'υ' }],
     references: [{ kind: 'κ', name: 'ν', object: row(1), strength: 'strong' }],
-    ...{ references_total: 1, referrers: [], referrers_total: 0, allocated: [] },
+    ...{ references_total: 1, referrers: [], referrers_total: 0, allocated: [], group: 7 },
   };
   const context = contextWith({ 'memlens/heapObject': found, 'memlens/heapOverview': OVERVIEW });
-  const inspector = new Inspector(context, () => undefined);
+  let located = -1;
+  const inspector = new Inspector(
+    context,
+    () => undefined,
+    (group) => {
+      located = group;
+    },
+  );
   const overview = new Overview(context.api, signal(null), { choose: never, failed: never });
   document.body.append(inspector.root, overview.root);
   inspector.show({ is: 'object', object: 1 });
   await drawn();
   assertTranslated(inspector.root, 'details');
+  assert.equal(located, 7, 'its box is outlined');
   assertTranslated(overview.root, 'overview');
   inspector.dispose();
   overview.dispose();

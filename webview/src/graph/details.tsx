@@ -19,9 +19,9 @@ import { isCancelled } from '../base/latest';
 import { shorten, visible } from '../base/text';
 import type { GraphContext } from './context';
 import { Actions, Figures, MoreButton, Name, Section, usePages } from './details-parts';
+import { ObjectButton } from './object-button';
 import { PlaceButton } from './place';
-import { ObjectButton, referenceWords } from './why';
-import { idText, objectsText, ownName, referencesText, shortType } from './words';
+import { idText, objectsText, ownName, referencesText, referenceWords, shortType } from './words';
 
 const PAGE = 100;
 
@@ -169,7 +169,7 @@ interface DominatedProps {
 
 function Dominated({ of, first, total, context }: DominatedProps): VNode {
   const more = usePages<ObjectRow>(first, total, context, (offset) =>
-    context.api.request('memlens/heapDominated', { object: of.object, offset, limit: PAGE }),
+    context.api.request('memlens/heapDominated', { object: of.object, filter: '', offset, limit: PAGE }),
   );
   return (
     <Section title={t('Dominates ({0})', count(total))}>

@@ -29,9 +29,11 @@ export class Inspector {
   private readonly asking = new Latest();
   private of = '';
 
+  /** `located` is called with the group of the dominator tree that an object is of. */
   constructor(
     private readonly context: GraphContext,
     close: () => void,
+    private readonly located: (group: number) => void,
   ) {
     this.root.className = 'panel heap-details';
     this.root.setAttribute('aria-label', t('Details'));
@@ -53,6 +55,7 @@ export class Inspector {
         this.answer.value = answer;
         this.root.querySelector('.panel-body')?.scrollTo(0, 0);
         this.context.say(titleOf(answer));
+        if (answer.is === 'object') this.located(answer.found.group);
       },
       (error) => {
         this.context.failed(error);

@@ -211,6 +211,7 @@ export class GraphView implements PartsOwner {
       return;
     }
     // asked first, so that what is wrong with it is said beside it and nothing else goes
+    filterBox.waits();
     this.asking.ask(
       this.api.request('memlens/heapTypes', {
         ...{ filter: text, order: 'count', reverse: false, by: 'package', package: null },

@@ -1,7 +1,7 @@
 // Objects of a heap dump in words, and as cells of its tables.
 
 import type { VNode } from 'preact';
-import type { GraphInfo, ObjectRow, TypeRow } from '../../../extension/shared/protocol.gen';
+import type { GraphInfo, ObjectRow, ReferenceRow, TypeRow } from '../../../extension/shared/protocol.gen';
 import type { CopiedCell, CopiedPlace } from '../widgets/copy';
 import type { GridCell } from '../widgets/tree-grid';
 import { bytes, count, exactBytes } from '../base/format';
@@ -54,6 +54,16 @@ export function referencesText(references: number): string {
   return plural(references, '{0} reference', '{0} references');
 }
 
+/** "cache →", "[3] → (weak)". */
+export function referenceWords({
+  name,
+  kind,
+  strength,
+}: Pick<ReferenceRow, 'name' | 'kind' | 'strength'>): string {
+  const text = name === '' ? `(${kind})` : shorten(name, 80);
+  return visible(strength === 'strong' ? `${text} →` : `${text} → (${strength})`);
+}
+
 /** What is said where there are no rows. */
 export function noObjects({ filter }: { readonly filter: string }): string {
   return filter === '' ? t('The dump has no objects.') : t('No object fits the filter.');
@@ -77,7 +87,8 @@ export function textCell(text: string): Cell {
   return { parts: [text], copied: text };
 }
 
-export function objectCell(row: ObjectRow): Cell {
+/** `badge` says something else of it. */
+export function objectCell(row: ObjectRow, badge = ''): Cell {
   const { type, flags, distance, file, line } = row;
   const name = ownName(row);
   return {
@@ -90,6 +101,7 @@ export function objectCell(row: ObjectRow): Cell {
           <Badge key={flag} text={flag} />
         ))}
         {distance === null && <Badge text={t('unreachable')} />}
+        {badge !== '' && <Badge text={badge} />}
         {file !== null && line !== null && (
           <bdi class="place place-link" title={t('Open {0}', `${shorten(file, 300)}:${line}`)}>
             {`${shorten(fileName(file), 60)}:${line}`}
