@@ -400,7 +400,12 @@ def test_classes_and_functions_say_what_their_objects_come_to(
     kind = server.request("memlens/heapAt", asked)["type"]
     rows = server.request("memlens/heapType", {"snapshot": opened["snapshot"], "kind": kind})
     assert rows["type"]["type"] == "Session"
-    assert server.request("memlens/heapAt", {**asked, "line": 9})["filter"] == 'name:"=step"'
+    closures_filter = server.request("memlens/heapAt", {**asked, "line": 9})["filter"]
+    of = {"filter": closures_filter, "order": "count", "reverse": False, "by": "kind", "package": None}
+    listed = server.request(
+        "memlens/heapTypes", {"snapshot": opened["snapshot"], **of, "offset": 0, "limit": 9}
+    )
+    assert listed["objects"] == 3, "not what else is called step"
     # of Java's classes a dump has the names alone
     declared = workspace / "Sessions.java"
     lines = declared.read_text("utf-8").splitlines()
