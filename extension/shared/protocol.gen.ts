@@ -1308,7 +1308,7 @@ export interface HeapDominatedParams {
   limit: number;
 }
 
-/** Objects `offset` and on of `total`; `contained` says of each whether it fits the filter, None without one. */
+/** Objects `offset` and on of `total`; `contained` says which fit the filter, None without one. */
 export interface HeapDominatedResult {
   rows: ObjectRow[];
   offset: number;

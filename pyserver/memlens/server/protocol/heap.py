@@ -116,7 +116,7 @@ class HeapDominatedParams(Struct, frozen=True):
 
 
 class HeapDominatedResult(Struct, frozen=True):
-    """Objects ``offset`` and on of ``total``; ``contained`` says of each whether it fits the filter, None without one."""
+    """Objects ``offset`` and on of ``total``; ``contained`` says which fit the filter, None without one."""
 
     rows: list[ObjectRow]
     offset: int
