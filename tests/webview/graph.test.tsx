@@ -15,6 +15,7 @@ import type {
   ObjectAnswer,
   ObjectRow,
   PathsAnswer,
+  ReferenceRow,
   TypeRow,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
@@ -140,14 +141,20 @@ test('why something is alive: the chain of an object, and the switches that its 
 });
 
 test('the overview, and the details of an object', async () => {
+  const reference = (to: number): ReferenceRow => ({
+    ...{ kind: 'κ', name: 'ν', object: row(to), strength: 'strong' },
+  });
   const found: ObjectAnswer = {
     ...{ object: row(1), dominator: null, dominated: [row(2)], dominated_total: 3 },
     roots: [{ kind: 'ρ', detail: '', file: '/σ/μ.π', line: 2 }],
     fields: [{ name: 'ν', kind: 'κ', value: 'υ' }],
-    references: [{ kind: 'κ', name: 'ν', object: row(1), strength: 'strong' }],
-    ...{ references_total: 1, referrers: [], referrers_total: 0, allocated: [], group: 7 },
+    references: [reference(1), reference(2)],
+    ...{ references_total: 2, referrers: [], referrers_total: 0, allocated: [], group: 7 },
   };
-  const context = contextWith({ 'memlens/heapObject': found, 'memlens/heapOverview': OVERVIEW });
+  const context = contextWith({
+    ...{ 'memlens/heapObject': found, 'memlens/heapOverview': OVERVIEW },
+    'memlens/heapReferences': { rows: [reference(3), reference(1)], offset: 0, total: 2 },
+  });
   let located = -1;
   const inspector = new Inspector(
     context,
@@ -162,6 +169,17 @@ test('the overview, and the details of an object', async () => {
   await drawn();
   assertTranslated(inspector.root, 'details');
   assert.equal(located, 7, 'its box is outlined');
+  const marked = (): number => inspector.root.querySelectorAll('.heap-reference-row .badge').length;
+  assert.equal(marked(), 1, 'it refers to itself');
+  const openers = inspector.root.querySelectorAll<HTMLButtonElement>('.heap-opener');
+  assert.deepEqual(
+    [...openers].map(({ disabled }) => disabled),
+    [true, false],
+  );
+  openers[1]?.click();
+  await drawn();
+  assert.equal(marked(), 2, 'what that refers to leads back to it');
+  assertTranslated(inspector.root, 'references');
   assertTranslated(overview.root, 'overview');
   inspector.dispose();
   overview.dispose();
