@@ -21,7 +21,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import graph as flame
-from memlens.views.graph import filters, listing
+from memlens.views.graph import filters, halves, listing
 from memlens.views.graph.cuts import cut, freed_by_cut, freed_by_cuts
 from memlens.views.graph.dominators import dominator_tree, fitting_by_group, group
 from memlens.views.graph.listing import heap_packages, heap_types, objects
@@ -137,6 +137,8 @@ def test_what_a_filter_leaves_is_summed_up_by_type_and_package(
     seed: int, most: int, opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "_MOST_WALKED", most)
+    # of large dumps each half is looked through by a thread of its own
+    monkeypatch.setattr(halves, "_MOST_ALONE", 1_000 if seed % 2 else 1)
     path = tmp_path / "random.heapsnapshot"
     path.write_bytes(heap_of(random_graph(seed, 40)).data())
     snapshot = opened(path)

@@ -21,6 +21,8 @@ def sums_by_group(
     dominator: U32,
     shallow: U64,
     retained: U64,
+    first: int,
+    last: int,
     most: int,
     counts: U64,
     own: U64,
