@@ -232,7 +232,7 @@ def _tree(
     distance = distances_through(snapshot, through)
     levels = _chains(snapshot, chosen, distance, followed(snapshot, through))
     length = distance[chosen].astype(np.int64)
-    kinds = _root_kinds(snapshot)
+    kinds = root_kinds(snapshot)
     types = snapshot.objects.type
     # the columns of MergedPaths, in their order
     parts = [np.array([[0, 0, 0, len(chosen), 0, int(sizes.sum()), 0]], np.int64)]
@@ -328,7 +328,7 @@ def _labels(snapshot: Snapshot, rows: Numbers) -> Numbers:
     return labels
 
 
-def _root_kinds(snapshot: Snapshot) -> Numbers:
+def root_kinds(snapshot: Snapshot) -> Numbers:
     """The kind of each root by object; -1 for what no root entry is about."""
 
     def make() -> Numbers:

@@ -9,6 +9,7 @@ from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.merged_paths import root_kinds
 from memlens.views.graph.reach import entries
 from memlens.views.graph.reached import reached
 
@@ -58,8 +59,10 @@ def _prepare(snapshot: Snapshot) -> None:
         getattr(stored, name)
     for name in ("dominator", "dominated_start", "dominated", "id", "name", "group"):
         getattr(objects, name)
+    snapshot.types.instance.max(initial=0)
     entries(snapshot)
     reached(snapshot)
+    root_kinds(snapshot)
 
 
 _PAGE_BYTES = 4096
