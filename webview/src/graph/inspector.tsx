@@ -13,6 +13,7 @@ import type { Pending } from '../api';
 import { bytes } from '../base/format';
 import { plural, t } from '../base/l10n';
 import { Latest, turned } from '../base/latest';
+import { asMarkdown, markdownText, type CopiedCell } from '../widgets/copy';
 import { IconButton } from '../widgets/icon-button';
 import type { GraphContext } from './context';
 import { GroupDetails, ObjectDetails, TypeDetails } from './details';
@@ -164,27 +165,29 @@ function Details({ answer, context, close }: DetailsProps): VNode {
 
 /** What is shown as Markdown. */
 function markdownOf(shown: Answer): string {
-  const row = (...cells: string[]): string =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  const figure = (value: number): CopiedCell => ({ shown: bytes(value), exact: value });
+  const title = markdownText(titleOf(shown));
   if (shown.is !== 'object') {
     const rows = shown.is === 'type' ? shown.found.instances : shown.found.largest;
-    const head = [titleOf(shown), '', row(t('Object'), t('Retained')), row('---', '---:')];
-    return [...head, ...rows.map((each) => row(objectText(each), bytes(each.retained_bytes)))].join('\n');
+    const table = asMarkdown({
+      heads: [t('Object'), t('Retained')],
+      rows: rows.map((each) => [objectText(each), figure(each.retained_bytes)]),
+    });
+    return `${title}\n\n${table}`;
   }
   const { object, references, referrers } = shown.found;
   const place = object.file === null ? [] : [t('Defined at {0}', `${object.file}:${object.line ?? 0}`)];
-  const table = (title: string, of: readonly ReferenceRow[]): string[] => [
-    '',
-    title,
-    '',
-    row(t('Name'), t('Object'), t('Retained')),
-    row('---', '---', '---:'),
-    ...of.map((each) => row(each.name, objectText(each.object), bytes(each.object.retained_bytes))),
+  const list = (of: string, rows: readonly ReferenceRow[]): string[] => [
+    ...['', of, ''],
+    asMarkdown({
+      heads: [t('Name'), t('Object'), t('Retained')],
+      rows: rows.map((each) => [each.name, objectText(each.object), figure(each.object.retained_bytes)]),
+    }),
   ];
   return [
-    titleOf(shown),
-    ...place.map((text) => `${text}  (${idText(object)})`),
-    ...table(t('Refers to:'), references),
-    ...table(t('Referred to by:'), referrers),
+    title,
+    ...place.map((text) => markdownText(`${text}  (${idText(object)})`)),
+    ...list(t('Refers to:'), references),
+    ...list(t('Referred to by:'), referrers),
   ].join('\n');
 }
