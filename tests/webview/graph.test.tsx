@@ -180,6 +180,9 @@ test('the overview, and the details of an object', async () => {
   await drawn();
   assert.equal(marked(), 2, 'what that refers to leads back to it');
   assertTranslated(inspector.root, 'references');
+  inspector.sourceMissing('σ <b>λ</b>');
+  await drawn();
+  assert.equal(inspector.root.querySelector('.heap-missing')?.textContent, 'σ <b>λ</b>');
   assertTranslated(overview.root, 'overview');
   inspector.dispose();
   overview.dispose();

@@ -27,6 +27,8 @@ type Answer =
 export class Inspector {
   readonly root = document.createElement('aside');
   private readonly answer = signal<Answer | null>(null);
+  /** What was looked for in vain, of what is shown. */
+  private readonly missing = signal('');
   private readonly asking = new Latest();
   private of = '';
 
@@ -38,13 +40,15 @@ export class Inspector {
   ) {
     this.root.className = 'panel heap-details';
     this.root.setAttribute('aria-label', t('Details'));
-    render(<Details answer={this.answer} context={context} close={close} />, this.root);
+    const { answer, missing } = this;
+    render(<Details {...{ answer, missing, context, close }} />, this.root);
   }
 
   show(selection: HeapSelection | null): void {
     const of = JSON.stringify([selection, this.context.filter]);
     if (of === this.of) return;
     this.of = of;
+    this.missing.value = '';
     this.asking.cancel();
     if (!selection) {
       this.answer.value = null;
@@ -62,6 +66,11 @@ export class Inspector {
         this.context.failed(error);
       },
     );
+  }
+
+  /** The source of what is shown wasn't found; `text` says what was looked for, which is too long for one line. */
+  sourceMissing(text: string): void {
+    this.missing.value = text;
   }
 
   dispose(): void {
@@ -125,11 +134,12 @@ function headingOf(shown: Answer | null): string {
 
 interface DetailsProps {
   readonly answer: Signal<Answer | null>;
+  readonly missing: Signal<string>;
   readonly context: GraphContext;
   readonly close: () => void;
 }
 
-function Details({ answer, context, close }: DetailsProps): VNode {
+function Details({ answer, missing, context, close }: DetailsProps): VNode {
   const shown = answer.value;
   return (
     <>
@@ -149,6 +159,7 @@ function Details({ answer, context, close }: DetailsProps): VNode {
         </div>
       </header>
       <div class="panel-body">
+        {shown !== null && missing.value !== '' && <p class="heap-missing">{missing.value}</p>}
         {shown === null ? (
           <p class="hint">{t('Select a box, a type or an object.')}</p>
         ) : shown.is === 'object' ? (

@@ -64,6 +64,24 @@ export function referenceWords({
   return visible(strength === 'strong' ? `${text} →` : `${text} → (${strength})`);
 }
 
+/** What a dump consists of, in a line. */
+export function factsOf({
+  kind,
+  objects,
+  references,
+  types,
+  roots,
+  count_multiplier: each,
+}: GraphInfo): string {
+  const parts = [
+    t('{0}, {1} of {2}', kind, objectsText(objects), plural(types, '{0} type', '{0} types')),
+    referencesText(references),
+    plural(roots, '{0} root', '{0} roots'),
+  ];
+  if (each > 1) parts.push(t('sampled: one object stands for {0}', count(Math.round(each))));
+  return parts.join('  ·  ');
+}
+
 /** What is said where there are no rows. */
 export function noObjects({ filter }: { readonly filter: string }): string {
   return filter === '' ? t('The dump has no objects.') : t('No object fits the filter.');
