@@ -24,7 +24,9 @@ const NOBODY_TO_ASK = 75;
 const LANES = ['tests/e2e/lanes/first.mjs', 'tests/e2e/lanes/second.mjs'];
 /** Where the end-to-end tests name the files that failed. */
 const FAILED_FILES = '.cache/e2e-failed';
-/** More failed files than that are no accident of a busy machine: they aren't run again. */
+/** Where pytest names the tests that failed, once `--cache-clear` has emptied it. */
+const FAILED_TESTS = '.pytest_cache/v/cache/lastfailed';
+/** More failures than that are no accident of a busy machine: they aren't run again. */
 const MOST_AGAIN = 3;
 const CONTRACT = 'extension/shared/protocol.gen.ts';
 
@@ -118,7 +120,16 @@ const STEPS = [
       await Promise.all([installMemray(), installFleet()]);
       // Whoever is done takes tests of the other's: files are of very different lengths.
       const all = ['-n', String(Math.min(availableParallelism(), 4)), '--dist', 'worksteal', 'tests/python'];
-      return [[VENV_PYTHON, '-m', 'pytest', ...(rest.length ? rest : all)]];
+      return [[VENV_PYTHON, '-m', 'pytest', '--cache-clear', ...(rest.length ? rest : all)]];
+    },
+    again: () => {
+      const tests = exists(FAILED_TESTS)
+        ? Object.keys(JSON.parse(readFileSync(path.join(ROOT, FAILED_TESTS), 'utf8')))
+        : [];
+      if (!tests.length || tests.length > MOST_AGAIN || !tests.every((test) => test.includes('::')))
+        return undefined;
+      const names = tests.map((test) => test.replace(/^tests\/python\//, ''));
+      return { names, commands: [[VENV_PYTHON, '-m', 'pytest', ...tests]] };
     },
   },
   {

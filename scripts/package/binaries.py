@@ -17,92 +17,26 @@ class Binary:
     """Symbols that other libraries have to define."""
     oldest_glibc: tuple[int, int] = (0, 0)
     """ELF: the newest version of glibc that a symbol wants."""
+    packed_relocations: bool = False
+    """ELF: it has a table DT_RELR, which glibc reads from 2.36 and musl from 1.2.4 on."""
     oldest_macos: tuple[int, int] = (0, 0)
     signed: bool = False
     """Mach-O: it has a signature, if only its linker's own."""
 
 
-C_LIBRARY = {
-    *(
-        "abort",
-        "calloc",
-        "fprintf",
-        "fputs",
-        "free",
-        "malloc",
-        "memchr",
-        "memcmp",
-        "memcpy",
-        "memmove",
-        "memset",
-    ),
-    *(
-        "realloc",
-        "snprintf",
-        "stderr",
-        "strchr",
-        "strcmp",
-        "strlen",
-        "strncmp",
-        "strrchr",
-        "vsnprintf",
-        "bcmp",
-    ),
-    *("bsearch", "qsort", "strtod", "strtol", "printf", "log", "log2", "exp", "pow", "floor", "ceil", "fmod"),
-    *(
-        "nearbyint",
-        "rint",
-        "round",
-        "sqrt",
-        "lrint",
-        "llrint",
-        "mmap",
-        "munmap",
-        "madvise",
-        "sysconf",
-        "mincore",
-    ),
-    *(
-        "fwrite",
-        "strstr",
-        "strncpy",
-        "memrchr",
-        "getrusage",
-        "nan",
-        "ldexp",
-        "log10",
-        "cos",
-        "sin",
-        "__errno_location",
-    ),
-    *("sigaction", "sigemptyset"),
-    # of the compilers and the loaders
-    *("__tls_get_addr", "_tlv_bootstrap"),
-    *(
-        "__stack_chk_fail",
-        "__stack_chk_guard",
-        "__cxa_finalize",
-        "__gmon_start__",
-        "dyld_stub_binder",
-        "__error",
-    ),
-    *(
-        "_ITM_deregisterTMCloneTable",
-        "_ITM_registerTMCloneTable",
-        "__memcpy_chk",
-        "__bzero",
-        "bzero",
-        "__stderrp",
-    ),
-    *(
-        "__stdoutp",
-        "memset_pattern16",
-        "___chkstk_darwin",
-        "__chkstk_darwin",
-        "memset_pattern8",
-        "memset_pattern4",
-    ),
-}
+_C_LIBRARY = """
+    abort bcmp bsearch __bzero bzero calloc ceil cos __errno_location __error exp floor fmod fprintf fputs free
+    fwrite getrusage ldexp llrint log log10 log2 lrint madvise malloc memchr memcmp memcpy __memcpy_chk memmove
+    memrchr memset memset_pattern16 memset_pattern4 memset_pattern8 mincore mmap munmap nan nearbyint pow printf
+    qsort realloc rint round sigaction sigemptyset sin snprintf sqrt stderr __stderrp __stdoutp strchr strcmp
+    strlen strncmp strncpy strrchr strstr strtod strtol sysconf vsnprintf
+"""
+_COMPILERS_AND_LOADERS = """
+    _ITM_deregisterTMCloneTable _ITM_registerTMCloneTable ___chkstk_darwin __chkstk_darwin __cxa_finalize
+    dyld_stub_binder __gmon_start__ __stack_chk_fail __stack_chk_guard __tls_get_addr _tlv_bootstrap
+"""
+SYSTEM = frozenset((_C_LIBRARY + _COMPILERS_AND_LOADERS).split())
+"""What a kernel may use beside Python's stable ABI."""
 
 
 def read(path: Path) -> Binary:
@@ -137,6 +71,8 @@ def _elf(data: bytes) -> Binary:
                 weak = info >> 4 == 2
                 if section == 0 and not weak:
                     binary.undefined.add(_text(data, strings + name))
+        if kind == 19:  # SHT_RELR
+            binary.packed_relocations = True
         if kind == 0x6FFFFFFE:  # SHT_GNU_verneed
             binary.oldest_glibc = max(_glibc_versions(data, offset, sections[link][4]), default=(0, 0))
     return binary

@@ -19,7 +19,7 @@ from scripts.package.extension import LIMIT_BYTES
 from scripts.package.targets import PYTHONS, ROOT, TARGETS, Target
 
 OLDEST_GLIBC = {"kernels": (2, 17), "libraries": (2, 28)}
-"""VS Code itself needs glibc 2.28."""
+"""VS Code itself needs glibc 2.28. Of musl it needs 1.2.3, NumPy 1.2.4 for packed relocations."""
 OLDEST_MACOS = (11, 0)
 ABI_TAGGED = ("apsw", "msgspec", "numpy", "zstandard")
 UNWANTED = re.compile(r"/tests?/|\.(pyx|pxd|pyi|c|h|map|ts)$|/\.(?!dylibs/)|node_modules|__pycache__")
@@ -99,10 +99,12 @@ def _of_binaries(folder: Path, target: Target, stable: set[str]) -> Iterator[str
         glibc = OLDEST_GLIBC["kernels" if own else "libraries"]
         if binary.oldest_glibc > ((0, 0) if target.name.startswith("alpine") else glibc):
             yield f"{name} needs glibc {binary.oldest_glibc}"
+        if binary.packed_relocations and (own or not target.name.startswith("alpine")):
+            yield f"{name} has packed relocations, which need glibc 2.36 or musl 1.2.4"
         if own:
             unknown = {symbol for symbol in binary.undefined if symbol.startswith(("Py", "_Py"))} - stable
             yield from (f"{name} uses {symbol}, which is not in the stable ABI" for symbol in sorted(unknown))
-            foreign = binary.undefined - binaries.C_LIBRARY - stable
+            foreign = binary.undefined - binaries.SYSTEM - stable
             yield from (f"{name} uses {symbol} of no known library" for symbol in sorted(foreign - unknown))
 
 

@@ -108,3 +108,19 @@ def test_a_binary_without_its_debug_sections_is_loaded_and_says_the_same(tmp_pat
     assert "PyErr_Occurred" in read(kernel).undefined
     assert ctypes.PyDLL(str(target)).PyInit_lines is not None
     assert without_debug(b"MZ" + bytes(100)) == b"MZ" + bytes(100)
+
+
+def test_packed_relocations_are_seen(tmp_path: Path) -> None:
+    """Older C libraries load such a file without an error and crash in it."""
+    (kernel,) = KERNELS.rglob("lines.abi3.so")
+    data = bytearray(kernel.read_bytes())
+    assert not read(kernel).packed_relocations
+    (table,) = struct.unpack_from("<Q", data, 40)
+    size, count = struct.unpack_from("<HH", data, 58)
+    kinds = {
+        struct.unpack_from("<I", data, table + i * size + 4)[0]: table + i * size + 4 for i in range(count)
+    }
+    struct.pack_into("<I", data, kinds[4], 19)  # SHT_RELA, SHT_RELR
+    packed = tmp_path / "lines.so"
+    packed.write_bytes(data)
+    assert read(packed).packed_relocations

@@ -9,7 +9,7 @@ import type { PictureStyle } from '../../webview/src/timeline/render/renderer';
 import { fitAll, zoomAt, type Camera, type PlotSize } from '../../webview/src/canvas/camera';
 import { hitTest, visibleBox } from '../../webview/src/timeline/scene/hit';
 import { isLit, pack, paintBands, type Palette } from '../../webview/src/timeline/scene/paint';
-import { placementOf } from '../../webview/src/timeline/scene/place';
+import { placementOf, snap } from '../../webview/src/timeline/scene/place';
 import { deviceExtent } from '../../webview/src/shell/state';
 import { FakeServer } from './support/fake-server';
 import { writeGeometry } from './support/geometry-writer';
@@ -124,6 +124,23 @@ describe('drawing', () => {
       assert.equal(isLit(g, band, highlight), stack === lit);
       const brightest = Math.max((words[band] ?? 0) & 0xff, ((words[band] ?? 0) >> 8) & 0xff);
       assert.equal(brightest, stack === lit ? 200 : 56);
+    }
+  });
+
+  it('puts an edge between two pixels at the same one, whoever draws it', () => {
+    const size = { width: 994, height: 236 };
+    const [top, rim] = [90421751.52000001, 48];
+    const bounds = { x0: 0, x1: 1, y0: 0, columns: 994, yQuantum: top / (4 * size.height) };
+    const plain = placementOf(bounds, { x0: 0, x1: 1, y0: 0, y1: top }, size);
+    const spare = (rim * top) / size.height;
+    const wide = { x0: 0, x1: 1, y0: -spare, y1: top + spare };
+    const rimmed = placementOf(bounds, wide, { ...size, height: size.height + 2 * rim });
+    for (let edge = 0; edge <= 4 * size.height; edge++) {
+      const at = snap(edge, plain.scaleY, plain.offsetY);
+      assert.equal(at, Math.floor((edge + 2) / 4));
+      assert.equal(snap(edge, rimmed.scaleY, rimmed.offsetY) - rim, at);
+      // as the shader computes
+      assert.equal(snap(edge, Math.fround(plain.scaleY), Math.fround(plain.offsetY)), at);
     }
   });
 

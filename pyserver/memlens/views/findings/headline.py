@@ -18,6 +18,7 @@ from memlens.views.findings.answers import (
     plain_text,
 )
 from memlens.views.findings.graph.case import GraphCase, measured
+from memlens.views.findings.graph.joined import HOLDING
 from memlens.views.findings.groups import TopGroups, top_groups
 from memlens.views.findings.profile.case import ProfileCase
 from memlens.views.findings.table import ranked
@@ -31,7 +32,6 @@ SPREAD_SHARE = 0.05
 LEAST_WEIGHT = 0.2
 NO_STACKS_SHARE = 0.95
 LEAST_GRAPH_WEIGHT = 0.05
-_HOLDING = ("retains_most", "group_retains_most")
 _SAID = ("dominant_line", "one_site", "dominant_module", "out_of_memory")
 """Rules whose findings the second sentence says already, or that are of less use than the next ones."""
 
@@ -124,21 +124,20 @@ def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
     if apart > 0:
         first.append(words(f"; another {format_bytes(apart)} that none reaches"))
     found = ranked(case.snapshot, None)
-    most = next((each.finding for each in found if _says_holding(each.finding)), None)
+    holding = next((each for each in found if _says_holding(each.finding)), None)
     other = next(
-        (
-            each.finding
-            for each in found
-            if not _says_holding(each.finding) and each.weight >= LEAST_GRAPH_WEIGHT
-        ),
+        (each for each in found if not _says_holding(each.finding) and each.weight >= LEAST_GRAPH_WEIGHT),
         None,
     )
-    return "heap", [[*first, words(".")], *(each.sentence for each in (most, other) if each is not None)]
+    return "heap", [
+        [*first, words(".")],
+        *(each.first.sentence for each in (holding, other) if each is not None),
+    ]
 
 
 def _says_holding(finding: SnapshotFinding) -> bool:
     """Whether a finding, or its evidence, names what retains most."""
-    return any(name.rule in _HOLDING for name in finding.names)
+    return any(name.rule in HOLDING for name in finding.names)
 
 
 def _when(case: ProfileCase) -> str:

@@ -30,6 +30,13 @@ class Ranked(NamedTuple):
     finding: SnapshotFinding
     objects: npt.NDArray[Any] | None = None
     """The numbers of the objects that it is about, of a heap dump's: those that its figure is of."""
+    alone: SnapshotFinding | None = None
+    """Of findings of the same bytes that were made one: the first without the others."""
+
+    @property
+    def first(self) -> SnapshotFinding:
+        """The finding without those that were joined to it."""
+        return self.alone or self.finding
 
 
 def words(text: str) -> TextPart:

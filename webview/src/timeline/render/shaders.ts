@@ -2,6 +2,7 @@
 // just as it lies in the packed answer, and software GL is many times faster this way than with tiny instances.
 
 import { PLAIN } from '../scene/paint';
+import { TO_NEAREST } from '../scene/place';
 import { BAND_MASK, STARTS_BIT } from './rects';
 import { SEPARATED_HEIGHT, SEPARATED_WIDTH } from './renderer';
 
@@ -30,7 +31,7 @@ uint colourAt(uint i) { return texelFetch(colours, ${FETCH}, 0).r; }
 void main() {
   uvec4 rect = rectAt(uint(gl_VertexID / 6));
   vec4 edges = vec4(rect.x & 0xffffu, rect.y & 0xffffu, rect.x >> 16u, rect.y >> 16u);
-  box = floor(edges * place.xzxz + place.ywyw + 0.5);
+  box = floor(edges * place.xzxz + place.ywyw + ${TO_NEAREST});
   word = rect.z;
   paint = colourAt(word & ${BAND_MASK}u);
   int corner = gl_VertexID % 6;

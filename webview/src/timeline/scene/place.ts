@@ -26,9 +26,15 @@ export function placementOf(picture: Bounds, camera: Camera, plot: PlotSize): Pl
 }
 
 /**
+ * Added to an edge before its fraction is dropped. A unit is often a quarter of a pixel, so edges lie on halves; a bit
+ * more than a half lets these go up wherever they are computed, whatever the last bits are.
+ */
+export const TO_NEAREST = 0.5 + 2 ** -8;
+
+/**
  * The pixel edge that a unit's edge is drawn at. Edges are rounded, never widths: neighbours share an edge, so they
  * meet without a hole or an overlap at any scale.
  */
 export function snap(unit: number, scale: number, offset: number): number {
-  return Math.floor(unit * scale + offset + 0.5);
+  return Math.floor(unit * scale + offset + TO_NEAREST);
 }

@@ -15,6 +15,10 @@ from memlens.views.findings.graph.case import GraphCase
 from memlens.views.findings.writing import Ranked, words
 from memlens.views.graph.rows import Numbers
 
+HOLDING = ("retains_most", "group_retains_most")
+"""Rules whose sentence says what retains most, of what, and who holds it."""
+_KEEPERS = ("contexts",)
+"""Rules that name only what keeps the bytes: a sentence of :data:`HOLDING` says more of them, and goes before."""
 SAME_SHARE = 0.9
 """Findings are of the same bytes if each has this share of what their objects retain together."""
 _MOST_STEPS = 100_000
@@ -38,7 +42,7 @@ def joined(case: GraphCase, found: Sequence[Ranked]) -> list[Ranked]:
         else:
             evidence.setdefault(holder, []).append(each)
     place = {id(each): at for at, each in enumerate(found)}
-    together = [_together(outer, evidence.get(at, [])) for at, outer in enumerate(outermost)]
+    together = [_together([outer, *evidence.get(at, [])]) for at, outer in enumerate(outermost)]
     first = [
         min([place[id(each)] for each in (outer, *evidence.get(at, []))])
         for at, outer in enumerate(outermost)
@@ -47,28 +51,28 @@ def joined(case: GraphCase, found: Sequence[Ranked]) -> list[Ranked]:
     return [each for _, each in sorted(ordered, key=lambda pair: pair[0])]
 
 
-def _together(outer: Ranked, others: list[Ranked]) -> Ranked:
-    """A finding with the sentences of others after its own, and the first line that one of them has."""
-    if not others:
-        return outer
-    finding = outer.finding
-    others = sorted(others, key=lambda each: -each.weight)
-    sentence = list(finding.sentence)
-    for number, each in enumerate(others):
-        sentence += [words(" " if number else " Within that: "), *each.finding.sentence]
-    line = next((each.finding.line for each in (outer, *others) if each.finding.line is not None), None)
-    return Ranked(
-        max(each.weight for each in (outer, *others)),
-        replace(
-            finding,
-            sentence=sentence,
-            text=plain_text(sentence),
-            line=line,
-            inferred=finding.inferred or any(each.finding.inferred for each in others),
-            evidence_from=[FindingName(each.finding.rule, each.finding.title) for each in others],
-        ),
-        outer.objects,
+def _together(same: list[Ranked]) -> Ranked:
+    """Findings of the same bytes, the outermost first, as one: its line is the first that one of them has."""
+    if len(same) == 1:
+        return same[0]
+    lead = same[0]
+    if lead.finding.rule in _KEEPERS:
+        lead = next((each for each in same if each.finding.rule in HOLDING), lead)
+    others = sorted((each for each in same if each is not lead), key=lambda each: -each.weight)
+    finding = lead.finding
+    sentence = [*finding.sentence, words(" The same bytes:")]
+    for each in others:
+        sentence += [words(" "), *each.finding.sentence]
+    line = next((each.finding.line for each in (lead, *others) if each.finding.line is not None), None)
+    joined_finding = replace(
+        finding,
+        sentence=sentence,
+        text=plain_text(sentence),
+        line=line,
+        inferred=any(each.finding.inferred for each in same),
+        evidence_from=[FindingName(each.finding.rule, each.finding.title) for each in others],
     )
+    return Ranked(max(each.weight for each in same), joined_finding, lead.objects, alone=finding)
 
 
 def _is_same(case: GraphCase, outer: Ranked, inner: Ranked) -> bool:
