@@ -25,13 +25,7 @@ let view;
 before(async () => {
   vscode = await openVSCode({
     workspace: FOLDER,
-    // VS Code has a viewer of its own for these files
-    settings: {
-      'workbench.editorAssociations': {
-        '*.heapsnapshot': 'memlens.snapshot',
-        '*.zst': 'memlens.snapshot.optional',
-      },
-    },
+    settings: { 'workbench.editorAssociations': { '*.zst': 'memlens.snapshot.optional' } },
     viewport: { width: 1440, height: 900 },
     prepare: (folder) => {
       execFileSync(process.execPath, ['leak.js', ...EARLIER, FILE], { cwd: folder });
