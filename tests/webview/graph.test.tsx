@@ -120,6 +120,38 @@ test('a table without rows says so, and dominators are words of any language', a
   assert.equal(host.querySelectorAll('.grid-row').length, 2, 'one, and one more to be fetched');
 });
 
+test('rows of the dominator tree that fit the filter, too, are marked', async () => {
+  const rows = [row(1, { flags: [] }), row(2, { flags: [] })];
+  const answers = { 'memlens/heapDominated': { rows, total: 2, contained: [true, false] } };
+  const host = await shown(dominatorsPane(contextWith(answers)));
+  const marked = [...host.querySelectorAll('.grid-row')].map(
+    (each) => each.querySelectorAll('.badge').length,
+  );
+  assert.deepEqual(marked, [1, 0]);
+});
+
+test('a table that takes long says so, can be given up and be asked for again', async () => {
+  const context = contextWith({});
+  let [asked, cancelled] = [0, 0];
+  Object.assign(context.api, {
+    request: () => {
+      asked++;
+      return { answer: new Promise(() => undefined), cancel: () => cancelled++ };
+    },
+  });
+  const host = await shown(typesPane(context));
+  const press = async (selector: string): Promise<void> => {
+    host.querySelector<HTMLElement>(selector)?.click();
+    await drawn();
+    assertTranslated(host, selector);
+  };
+  await press('.heap-waiting .link');
+  assert.deepEqual([asked, cancelled, host.querySelector('.heap-waiting')], [1, 1, null]);
+  await press('.heap-none .link');
+  assert.equal(asked, 2);
+  assert.ok(host.querySelector('.heap-waiting'));
+});
+
 test('why something is alive: the chain of an object, and the switches that its dump has', async () => {
   const paths: PathsAnswer = {
     object: row(2),
