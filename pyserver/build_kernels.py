@@ -1,4 +1,4 @@
-"""Turns memlens/kernels/*.pyx into C, and keeps what was made for the next time, by the content it was made of.
+"""Turns memlens/kernels/*.pyx into C, and keeps what was made for the next time, by the content it was made from.
 
 ``setup.py`` compiles the C for the Python that runs it, ``scripts/package`` for every platform of a release. Cython's
 own code for memoryviews is in one module that the others import (``cython --generate-shared``): each kernel is then a

@@ -26,7 +26,7 @@ const LANES = ['tests/e2e/lanes/first.mjs', 'tests/e2e/lanes/second.mjs'];
 const FAILED_FILES = '.cache/e2e-failed';
 /** Where pytest names the tests that failed, once `--cache-clear` has emptied it. */
 const FAILED_TESTS = '.pytest_cache/v/cache/lastfailed';
-/** More failures than that are no accident of a busy machine: they aren't run again. */
+/** More failures than that aren't an accident of a busy machine, so they aren't run again. */
 const MOST_AGAIN = 3;
 const CONTRACT = 'extension/shared/protocol.gen.ts';
 

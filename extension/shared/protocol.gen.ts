@@ -164,7 +164,7 @@ export interface AnnotationsParams {
  *
  * `key` is that of the group in a tree table that is grouped by the same, -1 for all that is in no other area; then
  * `groups` says how many groups that are. `colour` numbers colours: a group that is among the largest of the
- * whole device has the same with every filter. `peak_bytes` is what it has at the peak of what fits the filter.
+ * whole device has the same with every filter. `peak_bytes` is what it has at the peak of what matches the filter.
  */
 export interface Area {
   key: number;
@@ -623,7 +623,7 @@ export interface Evidence {
   allocation: number | null;
 }
 
-/** A field that is no reference. */
+/** A field that isn't a reference. */
 export interface FieldRow {
   name: string;
   kind: string;
@@ -679,7 +679,7 @@ export interface FileNamesParams {
   snapshot: string;
 }
 
-/** Whether the file at `path` is still the one that the snapshot was made of. It is looked at, not read. */
+/** Whether the file at `path` is still the one that the snapshot was made from. It is looked at, not read. */
 export interface FileStateParams {
   snapshot: string;
   path: string;
@@ -1087,7 +1087,7 @@ export interface GapAnswer {
 /**
  * What the reserved memory of a moment is made of; None means the first at which the most was reserved.
  *
- * With `filter` also of the part that fits it.
+ * With `filter` also of the part that matches it.
  */
 export interface GapParams {
   snapshot: string;
@@ -1653,7 +1653,7 @@ export interface LineLink {
 /**
  * A line of a file as the snapshot spells it (`file` of a frame or of a hover's link).
  *
- * With `filter` it is about what fits it on `device`, else about all devices.
+ * With `filter` it is about what matches it on `device`, else about all devices.
  */
 export interface LineParams {
   snapshot: string;
@@ -2172,7 +2172,7 @@ export interface ProfileRangeAnswer {
   live_after_bytes: number;
 }
 
-/** What went on between two edges of a profile's bins, of what fits a filter. */
+/** What went on between two edges of a profile's bins, of what matches a filter. */
 export interface ProfileRangeParams {
   snapshot: string;
   from_edge: number;
@@ -2287,7 +2287,7 @@ export interface ReservedAnswer {
   last: string;
 }
 
-/** The part `[x0, x1]` of a device's run, in so many columns; with `filter` also of what fits it. */
+/** The part `[x0, x1]` of a device's run, in so many columns; with `filter` also of what matches it. */
 export interface ReservedParams {
   snapshot: string;
   device: number;
@@ -2547,7 +2547,7 @@ export interface SqlSort {
   descending: boolean;
 }
 
-/** `fraction` is how much of the tables is made, None while nobody makes them. */
+/** `fraction` is how much of the tables is made, None while they aren't being made. */
 export interface SqlState {
   filled: boolean;
   fraction: number | null;
@@ -2596,7 +2596,7 @@ export interface StackAnswer {
   stack_of_free: boolean;
 }
 
-/** The stack that made an allocation. With `filter` its totals are of what fits it, on that device. */
+/** The stack that made an allocation. With `filter` its totals are of what matches it, on that device. */
 export interface StackParams {
   snapshot: string;
   allocation: number;

@@ -15,7 +15,7 @@ from memlens.formats.tools import Tools
 from memlens.model.graph import Graph
 from memlens.model.timeline import Timeline
 from memlens.progress import Report
-from memlens.store.cache import Cache, check_place, making
+from memlens.store.files.cache import Cache, check_place, making
 from memlens.store.manifest import SourceFile
 from memlens.store.writer import write_archive
 

@@ -50,7 +50,7 @@ def read(path: Path) -> Binary:
         return _universal(data)
     if data[:2] == b"MZ":
         return _pe(data)
-    raise ValueError(f"{path.name} is no shared object")
+    raise ValueError(f"{path.name} is not a shared object")
 
 
 def _text(data: bytes, at: int) -> str:

@@ -175,7 +175,7 @@ def sessions(trees: list[Tree], workspace: Path, rounds: int) -> None:
         tree.other_opened = tree.client.request(
             "memlens/open", {"path": str(tree.other), "view": "other"}, 600
         )
-        # what is checked or made ahead in the first seconds is no part of a question
+        # what is checked or made ahead in the first seconds isn't part of a question
         time.sleep(6)
         tree.wait_until_quiet()
     for number in range(rounds):

@@ -30,9 +30,9 @@ from memlens.errors import MemlensError  # noqa: E402
 from memlens.ingest import ingest  # noqa: E402
 from memlens.model.frames import USER  # noqa: E402
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo  # noqa: E402
-from memlens.store.cache import Cache  # noqa: E402
-from memlens.store.frames import FrameRow  # noqa: E402
+from memlens.store.files.cache import Cache  # noqa: E402
 from memlens.store.snapshot import Snapshot  # noqa: E402
+from memlens.store.stacks.frames import FrameRow  # noqa: E402
 from memlens.units import format_bytes  # noqa: E402
 
 DATA = Path(os.environ.get("MEMLENS_TEST_DATA", ROOT.parent / "shared" / "data"))
@@ -67,7 +67,7 @@ class Measured(NamedTuple):
     named: int
     """By lines that count as the user's."""
     top: list[tuple[Line, int, bool | None]]
-    """The lines with the most, and whether they are the user's; None where nobody judged."""
+    """The lines with the most, and whether they are the user's; None where none was judged."""
     missed: int
     """Named otherwise, with a line of the user's in the stack."""
 

@@ -50,7 +50,7 @@ def memlens(*args: object) -> list[str]:
 
 
 def warm(path: Path) -> None:
-    """Bring a file into the system's cache, so that the disk is nobody's handicap."""
+    """Bring a file into the system's cache, so that the disk slows neither of them."""
     with path.open("rb") as file:
         while file.read(1 << 24):
             pass

@@ -3,13 +3,16 @@
 ``python tests/bench/heap_dumps.py FOLDER [NAME …]`` makes the files that FOLDER lacks. Peers are left out where they
 aren't: ``MEMLENS_DEVTOOLS`` is the unpacked npm package chrome-devtools-frontend, ``MEMLENS_NETBEANS`` the jar
 org-netbeans-lib-profiler, ``MEMLENS_SHARK`` the jars of LeakCanary's shark, joined as a class path is.
+``MEMLENS_PEER_HEAP`` is the option with the most that the JVM may take for one of these, ``-Xmx8g`` by default.
 """
 
 import contextlib
 import json
+import multiprocessing
 import os
 import random
 import shutil
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -64,7 +67,13 @@ def java(variable: str, program: str, folder: Path) -> list[str] | None:
     if jars is None:
         return None
     subprocess.run(["javac", "-cp", jars, "-d", folder, PEERS / f"{program}.java"], check=True)
-    return ["java", "-Xmx8g", "-cp", f"{folder}{os.pathsep}{jars}", program]
+    return [
+        "java",
+        os.environ.get("MEMLENS_PEER_HEAP", "-Xmx8g"),
+        "-cp",
+        f"{folder}{os.pathsep}{jars}",
+        program,
+    ]
 
 
 def plain_python(_: Path) -> list[str]:
@@ -95,9 +104,8 @@ def heap_dumps(folder: Path, names: Sequence[str] = ()) -> dict[str, Any]:
             continue
         path, cache = folder / work.file, folder / "heap-cache"
         if not path.exists():
-            try:
-                work.make(path)
-            except FileNotFoundError:
+            _make(work, path)
+            if not path.exists():
                 continue
         peer = work.peer(folder)
         if peer is None:
@@ -106,6 +114,10 @@ def heap_dumps(folder: Path, names: Sequence[str] = ()) -> dict[str, Any]:
             figures = {"file_bytes": path.stat().st_size, "cpu_s": run.cpu_s, "peak_bytes": run.peak_bytes}
         else:
             figures = ingest_beside(path, cache, [*peer, str(path)], work.rounds)
+        alone = [sys.executable, str(PEERS / "archive.py"), str(path), str(folder / "heap-alone")]
+        figures["alone_cpu_s"] = statistics.median(
+            _anew(alone, folder / "heap-alone") for _ in range(work.rounds)
+        )
         found[work.what] = figures | {"answers_ms": answers(path, cache, folder)}
         shutil.rmtree(cache, ignore_errors=True)
     for what, objects in (("compact", 275_000_000), ("dominators", 275_000_000 // 8)):
@@ -114,6 +126,27 @@ def heap_dumps(folder: Path, names: Sequence[str] = ()) -> dict[str, Any]:
             found[what] = tree_figures(what, objects, trees)
             shutil.rmtree(trees, ignore_errors=True)
     return found
+
+
+def _make(work: Work, path: Path) -> None:
+    """Make a file in a process of its own: what this one had in memory would count as the most of its children's."""
+
+    def make() -> None:
+        # without what it takes there is no file
+        with contextlib.suppress(FileNotFoundError):
+            work.make(path)
+
+    process = multiprocessing.get_context("fork").Process(target=make)
+    process.start()
+    process.join()
+
+
+def _anew(command: list[str], cache: Path) -> float:
+    """Processor seconds of a command that fills a cache, which is empty before and gone after it."""
+    try:
+        return measured(command).cpu_s
+    finally:
+        shutil.rmtree(cache, ignore_errors=True)
 
 
 def busy_ms(process: int) -> float:
@@ -192,10 +225,14 @@ def heap_rows(found: dict[str, Any]) -> list[Row]:
         if "cpu_ratio" in figures:
             reached = (
                 f"{figures['cpu_ratio']:.2f}x ({figures['cpu_s']:.1f} s CPU, {figures['peer_cpu_s']:.1f} s), memory "
-                f"{figures['peak_bytes'] / figures['peer_peak_bytes']:.2f}x ({peak})"
+                f"{figures['peak_bytes'] / figures['peer_peak_bytes']:.2f}x ({peak}); without findings "
+                f"{figures['alone_cpu_s'] / figures['peer_cpu_s']:.2f}x ({figures['alone_cpu_s']:.2f} s)"
             )
         else:
-            reached = f"{figures['cpu_s']:.1f} s CPU, memory {peak}, without the peer"
+            reached = (
+                f"{figures['cpu_s']:.1f} s CPU, memory {peak}, without the peer; without findings "
+                f"{figures['alone_cpu_s']:.2f} s"
+            )
         rows.append((f"{work.what}: to archive, against {work.peer_name}", must, aim, reached))
         for name, (what, least, goal) in ANSWERS.items():
             waited, busy = (sorted(values) for values in zip(*figures["answers_ms"][name], strict=True))

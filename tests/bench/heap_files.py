@@ -125,5 +125,5 @@ def make_hprof(path: Path, files: int) -> None:
     program = Path(__file__).parent / "heaps" / "Trees.java"
     subprocess.run([home / "bin" / "javac", "-d", folder, program], check=True)
     path.unlink(missing_ok=True)
-    run = [home / "bin" / "java", "-Xmx5g", "-cp", folder, "Trees", home / "lib" / "src.zip", files, path]
+    run = [home / "bin" / "java", "-Xmx4g", "-cp", folder, "Trees", home / "lib" / "src.zip", files, path]
     subprocess.run([str(each) for each in run], check=True, stdout=subprocess.DEVNULL)

@@ -1,7 +1,8 @@
 """Dominator trees and graphs of hundreds of millions of objects, made by a rule, in mapped files.
 
-``python tests/bench/heap_trees.py compact|dominators OBJECTS FOLDER`` makes the columns in FOLDER unless they are
-there, and in a process of its own groups the tree, or computes dominators and retained sizes, all in mapped columns.
+``python tests/bench/heap_trees.py compact|dominators OBJECTS FOLDER [BYTES]`` makes the columns in FOLDER unless they
+are there, and in a process of its own groups the tree, or computes dominators and retained sizes, all in mapped columns
+beyond the first BYTES (none by default).
 Prints seconds, processor seconds and the most resident memory, mapped pages included, as JSON.
 
 The rule: object 0 is the root, object ``o`` holds ``4o + 1`` to ``4o + 4``. Numbers are shuffled within blocks, as a
@@ -11,6 +12,7 @@ heap's addresses are. A graph has besides a reference from each object to one ne
 import json
 import mmap
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -32,6 +34,7 @@ FANOUT = 4
 KINDS = 9
 TYPES = 20_000
 _STRETCH = 1 << 22
+_AT_ONCE = 1 << 25
 _ODD, _BACK = 40503, pow(40503, -1, BLOCK)
 
 
@@ -47,12 +50,17 @@ def mixed(numbers: Rows) -> Rows:
     return (spread ^ spread >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(32)
 
 
+def own_bytes(numbers: Rows) -> Rows:
+    """The shallow bytes of objects by their numbers before they are shuffled."""
+    return 16 + (mixed(numbers) & np.uint64(15)) * np.uint64(8)
+
+
 def columns(folder: Path, objects: int) -> None:
     """Write the tree's columns: children by dominators, types, own and retained bytes."""
     own = np.memmap(folder / "own", np.uint64, "w+", shape=objects)
     for start in range(0, objects, _STRETCH):
         numbers = np.arange(start, min(start + _STRETCH, objects))
-        own[numbers] = 16 + (mixed(numbers) & np.uint64(15)) * np.uint64(8)
+        own[numbers] = own_bytes(numbers)
     retained = np.memmap(folder / "by_rule", np.uint64, "w+", shape=objects)
     retained[:] = own
     last = objects - 1
@@ -95,13 +103,15 @@ def columns(folder: Path, objects: int) -> None:
 
 
 def references(folder: Path, objects: int) -> None:
-    """Write a graph's references: the tree's, one to an object near by, and one to any from every fifth object."""
+    """Write a graph: the tree's references, one to an object near by, from every fifth one to any; own bytes."""
+    shallow = np.memmap(folder / "shallow", np.uint64, "w+", shape=objects)
     counts = np.memmap(folder / "start", np.uint64, "w+", shape=objects + 1)
     target = np.memmap(folder / "target", np.uint32, "w+", shape=objects * 2 + objects // 5 + 5)
     done = 0
     for start in range(0, objects, _STRETCH):
         places = np.arange(start, min(start + _STRETCH, objects))
         numbers = shuffled(places, objects, _BACK)
+        shallow[places] = own_bytes(numbers)
         rows = np.full((len(places), FANOUT + 2), -1, np.int64)
         children = numbers[:, np.newaxis] * FANOUT + np.arange(1, FANOUT + 1)
         rows[:, :FANOUT] = np.where(children < objects, shuffled(children, objects), -1)
@@ -114,13 +124,17 @@ def references(folder: Path, objects: int) -> None:
     counts[objects] = done
 
 
+_MAKE = {"compact": columns, "dominators": references}
+_LAST_MADE = {"compact": "child", "dominators": "target"}
+
+
 def opened(folder: Path, name: str, kind: Any) -> Rows:
     """A column for reading, mapped as an archive's are, so that its memory can be given back."""
     with (folder / name).open("rb") as file:
         return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), kind)
 
 
-def work(what: str, objects: int, folder: Path) -> None:
+def work(what: str, objects: int, folder: Path, in_memory_bytes: int) -> None:
     """The work itself, in the process that is measured."""
     from memlens.kernels.graph import dominators as kernel
     from memlens.kernels.graph.walk import referrers
@@ -128,7 +142,7 @@ def work(what: str, objects: int, folder: Path) -> None:
     from memlens.store.objects.room import Room, let_go
 
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        room = Room(Path(scratch), 0)
+        room, files = Room(Path(scratch), in_memory_bytes), Room(Path(scratch), 0)
         if what == "compact":
             dominated = Dominated(opened(folder, "begin", np.uint32), opened(folder, "child", np.uint32))
             nodes, _ = compact_tree(
@@ -144,8 +158,9 @@ def work(what: str, objects: int, folder: Path) -> None:
         order, idom = room(objects + 1, np.uint32), room(objects + 1, np.uint32)
 
         def turned() -> tuple[Rows, Rows, Rows]:
-            back = room(objects + 1, np.uint64), room(len(target), np.uint32), kind
-            referrers(start, target, kind, *back)
+            # these are written in order, and read from then on
+            back = files(objects + 1, np.uint64), files(len(target), np.uint32), kind
+            referrers(start, target, kind, *back, _AT_ONCE)
             # dominators need only these from here on
             for column in (start, target):
                 let_go(column, 0, len(column))
@@ -154,7 +169,7 @@ def work(what: str, objects: int, folder: Path) -> None:
         found, _, _ = kernel.dominators(
             start, target, kind, retains, np.zeros(1, np.uint32), -1, False, turned, order, idom, room
         )
-        retained = room(found, np.uint64)
+        retained = files(found, np.uint64)
         kernel.retained_sizes(
             order[:found], idom[:found], found, opened(folder, "shallow", np.uint64), retained
         )
@@ -162,15 +177,15 @@ def work(what: str, objects: int, folder: Path) -> None:
         (folder / "said").write_text(json.dumps({"references": len(target)}))
 
 
-def tree_figures(what: str, objects: int, folder: Path) -> dict[str, Any]:
+def tree_figures(what: str, objects: int, folder: Path, in_memory_bytes: int = 0) -> dict[str, Any]:
     """Make the columns that are missing, and measure the work."""
     folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / "child").exists():
-        columns(folder, objects)
-    if what == "dominators" and not (folder / "target").exists():
-        references(folder, objects)
+    own = [sys.executable, str(Path(__file__))]
+    if not (folder / _LAST_MADE[what]).exists():
+        # in a process of its own: what this one had in memory would count as the most of its children's
+        subprocess.run([*own, "make", what, str(objects), str(folder)], check=True)
     begun = time.perf_counter()
-    run = measured([sys.executable, str(Path(__file__)), "work", what, str(objects), str(folder)])
+    run = measured([*own, "work", what, str(objects), str(folder), str(in_memory_bytes)])
     said = json.loads((folder / "said").read_text())
     return {
         "objects": objects, "wall_s": time.perf_counter() - begun, "cpu_s": run.cpu_s, "peak_bytes": run.peak_bytes,
@@ -178,8 +193,18 @@ def tree_figures(what: str, objects: int, folder: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-if __name__ == "__main__":
-    if sys.argv[1] == "work":
-        work(sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))
+def main() -> None:
+    """Do what the arguments say."""
+    step = sys.argv.pop(1) if sys.argv[1] in ("work", "make") else ""
+    what, objects, folder, *more = sys.argv[1:]
+    number, place, in_memory_bytes = int(objects), Path(folder), int(more[0]) if more else 0
+    if step == "work":
+        work(what, number, place, in_memory_bytes)
+    elif step == "make":
+        _MAKE[what](place, number)
     else:
-        print(json.dumps(tree_figures(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))))
+        print(json.dumps(tree_figures(what, number, place, in_memory_bytes)))
+
+
+if __name__ == "__main__":
+    main()

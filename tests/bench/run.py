@@ -134,7 +134,7 @@ def session(
         }
         taken, answer = milliseconds(client, "memlens/groups", {**table, "branch": branch})
         took["live_set"].append(taken)
-        # a filter that nobody asked for yet: the device is narrowed anew
+        # a filter that wasn't asked for yet: the device is narrowed again
         text = f"size>{rng.randrange(1 << 20)}"
         taken, _ = milliseconds(
             client, "memlens/filter", {"snapshot": whole["snapshot"], "device": 0, "filter": text}

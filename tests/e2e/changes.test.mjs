@@ -89,7 +89,7 @@ test('a file that is written in place: the same, and the command reads it as wel
 
 test('a file that is moved away: the view says so and goes on; hidden, the bar stays away', async () => {
   renameSync(file, `${file}.away`);
-  await barSays(/is not there any more/);
+  await barSays(/no longer exists/);
   assert.equal(await view.locator(BAR).getByRole('button', { name: 'Reload' }).count(), 0);
   await answers();
   await view.locator(BAR).getByRole('button', { name: 'Hide' }).click();
@@ -110,7 +110,7 @@ test('another file in its place is reported; the file itself, put back, ends the
   await answers();
 });
 
-test('a file that is no snapshot any more fails when it is read again, and the command brings it back', async () => {
+test('a file that is no longer a snapshot fails when it is read again, and the command brings it back', async () => {
   writeFileSync(file, 'half a snaps');
   await barSays(/has changed on disk/);
   await reload();

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { came, openVSCode } from './harness.mjs';
+import { openVSCode } from './harness.mjs';
+import { came } from './waiting.mjs';
 import { kept } from './snapshots.mjs';
 import { SnapshotView, until } from './view.mjs';
 
@@ -192,7 +193,7 @@ test('a file that changed since the run is marked, and leads to where the functi
     (lines) => lines[66]?.text?.includes(remark) && lines[66].bar,
     'a remark after line 66',
   );
-  assert.match(seen[66].text, /\(77\.0 MiB live at peak, all in calls then\)$/);
+  assert.match(seen[66].text, /\(77\.0 MiB live at peak, all of it in calls then\)$/);
   assert.equal(seen[66].bar, -1, 'the bar is an outline');
   await vscode.screenshot('editor-changed');
 

@@ -71,7 +71,7 @@ async function drawn() {
 
 async function open(file) {
   await vscode.openFile(file);
-  // as text, or as what is no text
+  // as text, or as something that isn't text
   const { page } = vscode;
   const asText = page.locator('.editor-instance .view-line').first();
   await asText.or(page.getByText('is not displayed in the text editor')).first().waitFor();

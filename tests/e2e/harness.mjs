@@ -9,63 +9,24 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { inflateSync } from 'node:zlib';
 import { ROOT } from '../../scripts/lib/paths.mjs';
 import { hostOf } from './host.mjs';
 import { hasFailed, noteFailures, runningFile, runsAlone } from './lane.mjs';
-import { commandsIn, isOpen, settledIn } from './settled.mjs';
+import { noteErrors } from './page-errors.mjs';
+import { Palette } from './palette.mjs';
+import { pixelOf } from './pixels.mjs';
+import { isOpen, settledIn } from './settled.mjs';
+import { TextEditors } from './text-editor.mjs';
+import { colourWorkbench, hasTheme } from './themes.mjs';
+import { TIMEOUT_MS } from './waiting.mjs';
 
 export { ROOT };
 export const SCREENSHOTS = path.join(ROOT, 'tests', 'e2e', 'screenshots');
 
-/** Generous: the machine may have two busy cores. */
-export const TIMEOUT_MS = 60_000;
-
-/** VS Code's own themes by name; the file of each, which the workbench has as a class, and the class of webviews. */
-const THEMES = {
-  light: { name: 'Light Modern', file: 'light_modern', kind: 'vscode-light' },
-  dark: { name: 'Dark Modern', file: 'dark_modern', kind: 'vscode-dark' },
-  hc: { name: 'Default High Contrast', file: 'hc_black', kind: 'vscode-high-contrast' },
-  'hc-light': {
-    name: 'Default High Contrast Light',
-    file: 'hc_light',
-    kind: 'vscode-high-contrast-light',
-  },
-};
-
-/** Commands that are passed on to the active view, by what the palette calls them. */
-const VIEW_COMMANDS = viewCommands();
-
 if (runsAlone()) noteFailures();
 
-const OWN_SCHEMES = /^(data|blob|vscode-[\w-]+|about):/;
-/** Not a host on the network: the webview's service worker answers these from the extension's folder. */
-const WEBVIEW_RESOURCE = /^https:\/\/[^/]+\.vscode-resource\.vscode-cdn\.net\//;
-
-/** What the workbench itself writes to the console as errors in a browser without a network. */
-const WORKBENCH_NOISE = [
-  /open-vsx/,
-  /marketplace/i,
-  /authentication provider/i,
-  /\[Service ?Worker\]/i,
-  /Long running operations during shutdown/,
-  /Error while loading (the )?(account|default account)/i,
-  // The npm package leaves these out.
-  /favicon/,
-  /\/vsda/,
-  /bad HTTP response code \(404\) was received when fetching the script/,
-  /\/update\/check/,
-  /vscode\.github-authentication/,
-  // Its own, where a save took long on a busy machine; nothing here takes part in saving.
-  /Aborted onWillSaveTextDocument-event/,
-  // Its own, when the window is loaded again while it reads a workspace's settings.
-  /Unable to read file 'vscode-remote:.*\.vscode\/\w+\.json' \(Canceled: Canceled\)/,
-  // Its own log, when the window is reloaded while it writes.
-  /vscode-log:.*IndexedDB database 'vscode-web-db' is closed/,
-];
-
 /**
- * @param {{workspace?: string, settings?: object, theme?: keyof typeof THEMES,
+ * @param {{workspace?: string, settings?: object, theme?: keyof typeof import("./themes.mjs").THEMES,
  *   viewport?: {width: number, height: number}, flags?: string[], motion?: boolean,
  *   prepare?: (folder: string) => void}} [options]
  *   workspace: a folder to copy. settings: the workspace's. flags: more of Chromium's. motion: pictures glide, where the
@@ -109,6 +70,8 @@ class VSCode {
   foreignRequests = [];
   /** Errors on the console of the page and of its webviews, without the workbench's own noise. */
   consoleErrors = [];
+  #palette;
+  #editors;
 
   constructor(folder, cache, theme) {
     this.folder = folder;
@@ -122,7 +85,9 @@ class VSCode {
     this.page = await host.newPage(viewport);
     await this.page.emulateMedia({ reducedMotion: motion ? 'no-preference' : 'reduce' });
     this.page.setDefaultTimeout(TIMEOUT_MS);
-    this.#listen();
+    this.#palette = new Palette(this.page);
+    this.#editors = new TextEditors(this.page);
+    noteErrors(this.page, host.server.authority, this.foreignRequests, this.consoleErrors);
     await this.page.goto(host.server.page({ folder: this.folder }));
     await this.#loaded();
   }
@@ -138,7 +103,7 @@ class VSCode {
     await this.#loaded();
   }
 
-  /** Hides a view behind another editor and shows it again: it is made anew of what it had VS Code keep. */
+  /** Hides a view behind another editor and shows it again: it is made again from what it had VS Code keep. */
   async hideAndShow(name) {
     await this.settled();
     await this.openFile('README.md');
@@ -174,151 +139,36 @@ class VSCode {
 
   async #loaded() {
     await this.page.locator('.explorer-folders-view .monaco-list-row').first().waitFor();
-    await this.#extensionKnown();
+    await this.#palette.knowsExtension();
     // Not before: a theme that stands in the settings while VS Code starts is missed, and so is writing it again.
     await this.setTheme(this.theme);
   }
 
-  #listen() {
-    const own = `http://${this.host.server.authority}`;
-    this.page.on('request', (request) => {
-      const url = request.url();
-      if (url.startsWith(own) || OWN_SCHEMES.test(url) || WEBVIEW_RESOURCE.test(url)) return;
-      this.foreignRequests.push(url);
-    });
-    const note = (text) => {
-      if (!WORKBENCH_NOISE.some((noise) => noise.test(text))) this.consoleErrors.push(text);
-    };
-    this.page.on('console', (message) => {
-      if (message.type() === 'error') note(`${message.text()} (${message.location().url})`);
-    });
-    this.page.on('pageerror', (error) => note(error.stack ?? String(error)));
-  }
-
-  /** Until the workbench knows the extension's contributions, a snapshot would open as text. */
-  async #extensionKnown() {
-    // To ask the palette costs much more.
-    await this.page.waitForFunction(
-      () => performance.getEntriesByName('code/didLoadExtensions').length > 0,
-      undefined,
-      { polling: 100 },
-    );
-    const row = this.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Memlens:' }).first();
-    const until = Date.now() + TIMEOUT_MS;
-    for (;;) {
-      await this.#palette('>Memlens: ');
-      const known = await came(row.waitFor({ timeout: 500 }));
-      await this.page.keyboard.press('Escape');
-      await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
-      if (known) return;
-      if (Date.now() > until) throw new Error('VS Code never learnt the commands of the extension.');
-    }
-  }
-
-  async #palette(text) {
-    const input = this.page.locator('.quick-input-widget .quick-input-box input');
-    // A webview that is drawn anew at this moment may swallow the key, or take the focus and so close the palette.
-    for (let attempt = 0; ; attempt++) {
-      await this.page.keyboard.press('F1');
-      if (await came(input.fill(text, { timeout: 3000 }))) return;
-      if (attempt === 10) throw new Error('The palette never came.');
-    }
-  }
-
-  /** Opens a link to the extension as the system would, which VS Code asks about. */
-  async openLink(link) {
-    await this.#palette('>Developer: Open URL');
-    await this.page.keyboard.press('Enter');
-    const input = this.page.locator('.quick-input-widget input[type=text]');
-    await this.page.locator('.quick-input-widget .quick-input-list').waitFor({ state: 'hidden' });
-    await input.fill(link);
-    await this.page.keyboard.press('Enter');
-    await this.page.locator('.monaco-dialog-box').getByRole('button', { name: 'Open' }).click();
-  }
-
   /** Runs a command by its title, as a person would: `runCommand('Memlens: Go to the Peak')`. */
-  async runCommand(title) {
-    // A longer title with the same words may stand above it.
-    const row = this.page.locator('.quick-input-list .monaco-list-row', {
-      has: this.page.locator('.label-name').getByText(title, { exact: true }),
-    });
-    const listed = () => came(row.first().waitFor({ timeout: 5000 }));
-    // An open palette doesn't learn that a command is enabled again, as after a file was read again.
-    for (let attempt = 0; ; attempt++) {
-      await this.#palette(`>${title}`);
-      if (await listed()) break;
-      if (attempt === 10) throw new Error(`The palette doesn't have "${title}".`);
-      await this.page.keyboard.press('Escape');
-    }
-    for (let rows = 0; !(await row.and(this.page.locator('.focused')).count()); rows++) {
-      if (rows === 50) throw new Error(`The palette has no way to "${title}".`);
-      await this.page.keyboard.press('ArrowDown');
-    }
-    const commands = await commandsIn(this.page);
-    await this.page.keyboard.press('Enter');
-    // The command itself may ask for something in the same widget, as VS Code's dialogs for files do.
-    await this.page.waitForFunction(
-      () =>
-        !document
-          .querySelector('.quick-input-widget:not([style*="display: none"]) input')
-          ?.value.startsWith('>'),
-    );
-    if (VIEW_COMMANDS.has(title)) await this.#arrived(title, commands);
-  }
-
-  /** Waits until a view has got a command; `before` has those that each had got already. */
-  async #arrived(title, before) {
-    const until = Date.now() + TIMEOUT_MS;
-    for (;;) {
-      const now = await commandsIn(this.page);
-      if ([...now].some(([frame, count]) => count > (before.get(frame) ?? 0))) return;
-      if (Date.now() > until) throw new Error(`No view got "${title}".`);
-      await this.page.waitForTimeout(20);
-    }
+  runCommand(title) {
+    return this.#palette.run(title);
   }
 
   /** The titles that the palette offers for some words. */
-  async offered(words) {
-    await this.#palette(`>${words}`);
-    await this.page.locator('.quick-input-list .monaco-list-row').first().waitFor();
-    const titles = await this.page.locator('.quick-input-list .label-name').allInnerTexts();
-    await this.page.keyboard.press('Escape');
-    await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
-    return titles;
+  offered(words) {
+    return this.#palette.offered(words);
   }
 
-  /**
-   * Accepts a path in VS Code's dialog for files, once that offers one.
-   * @param {RegExp} offered what the dialog offers first
-   * @param {string} [file] the path to enter instead of it
-   */
-  async choosePath(offered, file) {
-    const widget = this.page.locator('.quick-input-widget');
-    const input = widget.locator('.quick-input-box input');
-    for (;;) {
-      await input.waitFor();
-      if (offered.test(await input.inputValue())) break;
-      await this.page.waitForTimeout(50);
-    }
-    const closed = () => came(widget.waitFor({ state: 'hidden', timeout: 2000 }));
-    // While it lists a folder, the dialog ignores the key and may put that folder before what was entered.
-    for (let attempt = 0; ; attempt++) {
-      if (attempt > 10) throw new Error(`The dialog never accepted ${file ?? offered}.`);
-      if (file) {
-        await input.fill(file, { timeout: 2000 }).catch(() => undefined);
-        await this.page.waitForTimeout(200);
-        if (!(await input.inputValue({ timeout: 2000 }).catch(() => file)).startsWith(file)) continue;
-      }
-      await input.press('Enter', { timeout: 2000 }).catch(() => undefined);
-      if (await closed()) return;
-    }
+  /** Opens a link to the extension as the system would, which VS Code asks about. */
+  openLink(link) {
+    return this.#palette.openLink(link);
+  }
+
+  /** Accepts a path in VS Code's dialog for files, once that offers one; see {@link Palette.choosePath}. */
+  choosePath(offered, file) {
+    return this.#palette.choosePath(offered, file);
   }
 
   /** Opens a file of the workspace by its path in it, through quick open, in the active group. */
   async openFile(name) {
     const base = path.posix.basename(name);
     const left = (await this.activeFile()) === base ? [] : await this.#viewsOfActiveGroup();
-    await this.#palette(name);
+    await this.#palette.enter(name);
     const row = this.page.locator('.quick-input-list .monaco-list-row.focused', { hasText: base });
     await row.waitFor();
     await this.page.keyboard.press('Enter');
@@ -354,87 +204,18 @@ class VSCode {
   }
 
   /** The name on the active tab of the active group; undefined where none is open. */
-  async activeFile() {
-    const selector = '.editor-group-container.active .tab.active';
-    return await this.page.evaluate(
-      (tab) => document.querySelector(tab)?.getAttribute('data-resource-name') ?? undefined,
-      selector,
-    );
-  }
-
-  /** The number of the line that the cursor is on in the visible text editor. */
-  async activeLine() {
-    const number = this.page.locator('.editor-instance .line-numbers.active-line-number').first();
-    await number.waitFor();
-    return Number(await number.textContent());
+  activeFile() {
+    return this.#editors.activeFile();
   }
 
   /** Waits until a file's tab is the active one of the active group and the cursor is on a line of it. */
-  async atLine(name, line, timeoutMs = TIMEOUT_MS) {
-    const until = Date.now() + timeoutMs;
-    const group = this.page.locator('.editor-group-container.active');
-    let seen;
-    do {
-      const number = group.locator('.editor-instance .line-numbers.active-line-number').first();
-      const where = (await number.count()) ? Number(await number.textContent()) : undefined;
-      seen = `${await this.activeFile()}:${where}`;
-      if (seen === `${name}:${line}`) return;
-      await this.page.waitForTimeout(100);
-    } while (Date.now() < until);
-    throw new Error(`The cursor should be at ${name}:${line}; it is at ${seen}.`);
+  atLine(name, line, timeoutMs) {
+    return this.#editors.atLine(name, line, timeoutMs);
   }
 
-  /**
-   * The text of the hover over some text of the visible text editor.
-   * @param {string} word a word, or some words of one line
-   * @param {{line?: string, expecting?: RegExp}} [options] line: some other text of the same line, where the word
-   *   occurs more than once; expecting: waits for a hover that matches, since other extensions give hovers too
-   */
-  async hoverText(word, { line = word, expecting = /./ } = {}) {
-    const row = this.page.locator('.editor-instance .view-line', { hasText: line }).first();
-    await row.waitFor();
-    const hover = this.page.locator('.monaco-hover:visible');
-    for (let attempt = 0; attempt < 8; attempt++) {
-      await this.page.mouse.move(5, 5);
-      await this.#moveTo(row, word);
-      try {
-        // pointing elsewhere gives a hover up: a machine that is slow to answer gets longer each time
-        await hover
-          .filter({ hasText: expecting })
-          .first()
-          .waitFor({ timeout: 2500 * (attempt + 1) });
-        return await hover.filter({ hasText: expecting }).first().innerText();
-      } catch {
-        // the line was scrolled or drawn again under the pointer: point at it again
-      }
-    }
-    throw new Error(`No hover like ${expecting} came over "${word}".`);
-  }
-
-  /** Points at the middle of some text of a line, which is drawn in runs of one colour, each its own element. */
-  async #moveTo(row, text) {
-    const place = await row.evaluate((element, wanted) => {
-      const nodes = [];
-      const walker = document.createTreeWalker(element, 4 /* text nodes */);
-      for (let node = walker.nextNode(); node; node = walker.nextNode()) nodes.push(node);
-      const whole = nodes.map((node) => node.data.replaceAll('\u00a0', ' ')).join('');
-      const start = whole.indexOf(wanted);
-      if (start < 0) return undefined;
-      let middle = start + Math.floor(wanted.length / 2);
-      for (const node of nodes) {
-        if (middle < node.length) {
-          const range = document.createRange();
-          range.setStart(node, middle);
-          range.setEnd(node, middle + 1);
-          const { x, y, width, height } = range.getBoundingClientRect();
-          return { x: x + width / 2, y: y + height / 2 };
-        }
-        middle -= node.length;
-      }
-      return undefined;
-    }, text);
-    if (!place) throw new Error(`"${text}" is not in the line.`);
-    await this.page.mouse.move(place.x, place.y, { steps: 3 });
+  /** The text of the hover over some text of the visible text editor; see {@link TextEditors.hoverText}. */
+  hoverText(word, options) {
+    return this.#editors.hoverText(word, options);
   }
 
   /**
@@ -455,30 +236,12 @@ class VSCode {
   /** Switches VS Code's colours, and waits until the workbench and the views on the screen are drawn in them. */
   async setTheme(theme) {
     this.theme = theme;
-    await this.#colour(THEMES[theme]);
+    await colourWorkbench(this.page, theme, (settings) => this.writeSettings(settings));
     const views = await this.#visible().count();
     for (let index = 0; index < views; index++) {
       const frame = await this.webview(index);
-      await frame.waitForFunction((kind) => {
-        const { classList: names } = document.body;
-        // That of light high contrast has the class of the dark one, too.
-        return names.contains(kind) && names.contains(`${kind}-light`) === false;
-      }, THEMES[theme].kind);
+      await hasTheme(frame, theme);
       if (await isOpen(frame)) await settledIn(frame);
-    }
-  }
-
-  async #colour({ name, file }) {
-    const colours = this.page.locator(`.monaco-workbench.vscode-theme-defaults-themes-${file}-json`);
-    const shown = (timeout) => came(colours.waitFor({ timeout }));
-    if (await colours.count()) return;
-    for (let attempt = 0; ; attempt++) {
-      this.writeSettings({ 'workbench.colorTheme': name });
-      if (await shown(3000)) break;
-      if (attempt === 10) throw new Error(`VS Code never took the theme "${name}".`);
-      // It missed that: only another change makes it look again.
-      this.writeSettings({ 'workbench.colorTheme': 'Red' });
-      await this.page.waitForTimeout(500);
     }
   }
 
@@ -511,9 +274,8 @@ class VSCode {
   }
 
   /** The colour of the window at a point, as a person would see it: [red, green, blue]. */
-  async screenPixel(x, y) {
-    const clip = { x: Math.floor(x), y: Math.floor(y), width: 1, height: 1 };
-    return pngPixel(await this.page.screenshot({ clip }));
+  screenPixel(x, y) {
+    return pixelOf(this.page, x, y);
   }
 
   /** What `memlens ARGUMENTS --json` prints, with archives of its own. */
@@ -556,33 +318,4 @@ class VSCode {
 
   /** Ends the window and all that it started. */
   close = async () => undefined;
-}
-
-/** Whether something that is waited for came before its time was over. */
-export const came = (waiting) =>
-  waiting.then(
-    () => true,
-    () => false,
-  );
-
-function viewCommands() {
-  const read = (name) => JSON.parse(readFileSync(path.join(ROOT, name), 'utf8'));
-  const texts = read('package.nls.json');
-  return new Set(
-    read('package.json')
-      .contributes.commands.filter(({ enablement = '' }) => enablement.includes('memlens.commands'))
-      .map(({ category, title }) => `${category}: ${texts[title.slice(1, -1)]}`),
-  );
-}
-
-/** The first pixel of a PNG. Whatever its filter is, what it refers to is nothing there. */
-function pngPixel(png) {
-  const data = [];
-  let at = 8;
-  while (at < png.length) {
-    const length = png.readUInt32BE(at);
-    if (png.toString('latin1', at + 4, at + 8) === 'IDAT') data.push(png.subarray(at + 8, at + 8 + length));
-    at += 12 + length;
-  }
-  return [...inflateSync(Buffer.concat(data)).subarray(1, 4)];
 }

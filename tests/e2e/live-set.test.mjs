@@ -164,7 +164,7 @@ describe('the filter', () => {
     await press('/');
     assert.equal(await view.frame.evaluate(() => document.activeElement.className), 'filter-input');
     await view.locator('.filter-offers li', { hasText: 'file:' }).first().waitFor();
-    // the list of terms is no stop of its own on the way on
+    // the list of terms isn't a tab stop of its own
     await press('Tab');
     assert.ok(await view.frame.evaluate(() => document.activeElement.closest('.filter') === null));
     await filter('size>1MiB');
@@ -238,7 +238,7 @@ describe('the filter', () => {
   });
 });
 
-test('a frame of the panel is a filter by its line or its function; its totals are of what fits', async () => {
+test('a frame of the panel is a filter by its line or its function; its totals are of what matches', async () => {
   await vscode.runCommand('Memlens: Fit the Whole Run');
   await view.drawn();
   const allocation = await view.tallestAtTheMiddle();
@@ -251,7 +251,7 @@ test('a frame of the panel is a filter by its line or its function; its totals a
   await press('f');
   await view.locator('.filter-badge').waitFor();
   assert.equal(await view.locator('.filter-input').inputValue(), `file:"=${file}"`);
-  await view.locator('.same-stack-title', { hasText: 'of what fits the filter' }).waitFor();
+  await view.locator('.same-stack-title', { hasText: 'of what matches the filter' }).waitFor();
   await view.settled();
   const [, kept] = (await view.text('.filter-badge')).match(/^([\d,]+) of/);
   assert.ok(Number(kept.replace(',', '')) < device.allocations);

@@ -124,15 +124,17 @@ test('reserved memory is drawn, and its figures at a moment add up', async () =>
   await view.press('.');
   await until(async () => (await picture.locator('caption').innerText()) !== before, 'the cursor has moved');
 
-  // A filter adds what fits it.
+  // A filter adds what matches it.
   await view.filter('size>=1');
-  await picture.locator('.reserved-facts th', { hasText: 'Fits the filter' }).waitFor();
+  await picture.locator('.reserved-facts th', { hasText: 'Matches the filter' }).waitFor();
   const all = Object.fromEntries((await shown()).map(({ name, bytes }) => [name, bytes]));
-  assert.equal(all['Fits the filter'], all.Requested);
-  assert.match(await picture.locator('.reserved-legend').innerText(), /Requested by what fits the filter/);
+  assert.equal(all['Matches the filter'], all.Requested);
+  assert.match(await picture.locator('.reserved-legend').innerText(), /Requested by what matches the filter/);
   await vscode.screenshot('reserved-filtered');
   await view.filter('');
-  await picture.locator('.reserved-facts th', { hasText: 'Fits the filter' }).waitFor({ state: 'detached' });
+  await picture
+    .locator('.reserved-facts th', { hasText: 'Matches the filter' })
+    .waitFor({ state: 'detached' });
 });
 
 test('the strip above is as wide as the picture below, and the figures have a place in a narrow view', async () => {

@@ -381,7 +381,7 @@ test('a rank of a store is fetched, which can be cancelled, and opened', fleetTe
     await notice.getByRole('button', { name: 'Cancel' }).click();
     await notice.waitFor({ state: 'detached' });
     resume();
-    // Cancelling is no error, and nothing was opened.
+    // Cancelling isn't an error, and nothing was opened.
     const mentioned = page.locator('.notification-list-item', { hasText: /rank7|cancel/i });
     assert.equal(await mentioned.count(), 0);
     assert.equal(await vscode.tab('rank7.pickle').count(), 0);

@@ -7,7 +7,8 @@ import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { chromium } from 'playwright-core';
 import { findChromium } from '../../scripts/lib/chromium.mjs';
-import { ROOT, TIMEOUT_MS } from './harness.mjs';
+import { ROOT } from './harness.mjs';
+import { TIMEOUT_MS } from './waiting.mjs';
 import { CHROMIUM_FLAGS } from './host.mjs';
 
 let start;

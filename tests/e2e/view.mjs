@@ -6,7 +6,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { ROOT, TIMEOUT_MS } from './harness.mjs';
+import { ROOT } from './harness.mjs';
+import { TIMEOUT_MS } from './waiting.mjs';
 import { settledIn } from './settled.mjs';
 
 const AXE = readFileSync(path.join(ROOT, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');

@@ -76,7 +76,7 @@ describe('figures of lines', () => {
       [
         [3, '2 MiB in all'],
         [4, '1 MiB in all'],
-        [5, '128 MiB in all, all in calls'],
+        [5, '128 MiB in all, all of it in calls'],
       ],
     );
     const [line] = hotLines([fileHeat('a.pickle', [library])], 'peak');

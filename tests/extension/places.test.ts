@@ -19,7 +19,7 @@ describe('Back and Forward', () => {
     assert.equal(history.go(-1)?.pane, null);
     assert.equal(history.go(-1), null);
     assert.equal(history.go(1)?.pane, 'flame');
-    // what a restored state brings with it is no place, nor loses what lies ahead
+    // what a restored state brings with it isn't a place, nor loses what lies ahead
     history.record(at(1, { pane: 'flame', selection: 3 }), 0, 20_000);
     assert.equal(history.can(1), true);
     // another place does
@@ -45,7 +45,7 @@ describe('Back and Forward', () => {
     history.record(at(1), 0, 0);
     history.record(at(1, { selection: 7 }), 1, 5_000);
     history.record(at(1, { selection: 7, first: 9, scope: 'cursor' }), 1, 9_000);
-    history.settle();
+    history.restart();
     history.record(at(1, { selection: 7, first: 9, scope: 'cursor', pane: 'sizes' }), 0, 20_000);
     assert.equal(history.go(-1)?.selection, null);
     assert.equal(history.go(1)?.pane, 'sizes');

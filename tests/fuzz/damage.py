@@ -27,6 +27,7 @@ import select
 import signal
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +41,7 @@ from tests.fuzz.targets import quiet, scratch
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
 from memlens.model.info import GraphInfo, Notice
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 
@@ -165,6 +166,9 @@ def read_all(made: Sequence[Callable[[], bytes]], known: Known, asked: int) -> I
                 os.close(reading)
                 _child(made[at:], known, asked, at, writing)
                 status = 0
+            except BaseException:
+                os.write(2, traceback.format_exc().encode())  # the sentence says only that the process ended
+                raise
             finally:
                 os._exit(status)
         os.close(writing)

@@ -43,8 +43,8 @@ HEAPTRACK = {
 }
 
 
-def main() -> int:
-    """Write the seeds."""
+def seeds() -> dict[str, bytes]:
+    """The seeds, by their paths in the corpus."""
     everything = small()
     plain = pickle.dumps(everything, 4)
     files = {
@@ -74,18 +74,17 @@ def main() -> int:
     files["small.ruby.json"] = ruby_files.small()
     files["small.pyheap"] = pyheap_files.small()
     files["small.heap"] = test_python_heap.small()
-    for name, data in files.items():
-        _write(CORPUS / "file" / name, data)
     recording = zstandard.decompress((PROFILES / "service.heaptrack.zst").read_bytes())
-    for name, data in {"service": recording[:12_000], **HEAPTRACK}.items():
-        _write(CORPUS / "heaptrack" / name, b"\xff" + data)
-    for number, text in enumerate(FILTERS):
-        _write(CORPUS / "filter" / str(number), text.encode())
-    for number in range(8):
-        _write(
-            CORPUS / "archive" / str(number), bytes((number * 37 + i * 11) % 256 for i in range(16 * number))
-        )
-    return 0
+    recordings = {"service": recording[:12_000], **HEAPTRACK}
+    return {
+        **{f"file/{name}": data for name, data in files.items()},
+        **{f"heaptrack/{name}": b"\xff" + data for name, data in recordings.items()},
+        **{f"filter/{number}": text.encode() for number, text in enumerate(FILTERS)},
+        **{
+            f"archive/{number}": bytes((number * 37 + i * 11) % 256 for i in range(16 * number))
+            for number in range(8)
+        },
+    }
 
 
 def profile(*, packed: bool) -> bytes:
@@ -103,9 +102,13 @@ def profile(*, packed: bool) -> bytes:
     return builder.bytes(packed=packed)
 
 
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+def main() -> int:
+    """Write the seeds."""
+    for name, data in seeds().items():
+        path = CORPUS / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return 0
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from tests.fuzz.questions import ask_everything
 from memlens.errors import BadRequestError, MemlensError
 from memlens.formats.heaptrack import read as read_heaptrack
 from memlens.ingest import ingest
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import graph as flame

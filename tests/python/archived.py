@@ -47,7 +47,7 @@ class Archived:
         parents = snapshot.tree.parent.tolist()
         frames = snapshot.tree.frame.tolist()
         numbers, depths = [0] * len(parents), [0] * len(parents)
-        # what marks a stack that was cut off is no frame of the file
+        # what marks a stack that was cut off isn't a frame of the file
         marks = {number for number, frame in enumerate(self.frames) if is_mark(frame)}
         for node in range(1, len(parents)):
             frame, caller = frames[node], parents[node]

@@ -12,7 +12,7 @@ from tests.python.replays import torch as oracle
 
 from memlens.ingest import ingest
 from memlens.model.info import DeviceInfo
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 
 ROOT = Path(__file__).parents[2]

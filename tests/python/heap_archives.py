@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memlens.ingest import ingest
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 
 Opened = Callable[[bytes, str], Snapshot]

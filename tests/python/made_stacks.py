@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from memlens.model.frames import NATIVE
-from memlens.store.frames import FrameRow
+from memlens.store.stacks.frames import FrameRow
 from memlens.views.compare.sides import Side
 from memlens.views.flame.calltree import CallTree, FlameOptions, build, merged
 from memlens.views.naming.frame_names import FrameNames

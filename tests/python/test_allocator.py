@@ -17,7 +17,7 @@ from tests.python.replays import torch as oracle
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
 from memlens.kernels.trace import allocator as kernel
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.columns import NEVER
 from memlens.views.trace.allocator.blocks import inferred_sizes

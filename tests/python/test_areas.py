@@ -19,7 +19,7 @@ from tests.python.test_stacked_views import Geometry, highest, long_trace, spans
 
 from memlens.ingest import ingest
 from memlens.store.artefacts import content
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.columns import device_of
 from memlens.views.selection.sets import AllocationSet
@@ -409,3 +409,17 @@ def test_picture_made_ahead(opened: Any, sample: Path) -> None:
     size = viewport_view.FIT_COLUMNS, viewport_view.FIT_ROWS
     drawn = viewport(snapshot, 0, Box("time", extent.x0, extent.x1, 0, top, *size), areas=BY_LINE)
     assert drawn == ready
+
+
+def test_a_damaged_picture_is_not_shown(opened: Any, sample: Path) -> None:
+    snapshot = opened(sample)
+    info = snapshot.timeline.devices[0]
+    (picture,) = viewport_view.pictures_of(snapshot.info)
+    path = picture.path(snapshot.archive)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    extent = info.time_axis
+    box = Box("time", extent.x0 - 1, extent.x1 + 1, 0, info.peak_bytes * 1.06, 1900, 900)
+    assert unpack(viewport(snapshot, 0, box, areas=BY_LINE)).x == (box.x0, box.x1)
+    assert not path.exists()

@@ -13,8 +13,8 @@ from tests.python.replays import pprof
 from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, USER
 from memlens.model.languages import is_allocation_function, is_start_up
-from memlens.store.frames import FrameRow
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameRow
 from memlens.store.totals import stack_totals
 from memlens.views.compare.rows import compare
 from memlens.views.compare.sides import side_of

@@ -15,7 +15,7 @@ from memlens.export.report import report
 from memlens.export.summary import summary
 from memlens.store import bookmarks as kept
 from memlens.store.bookmarks import MOST_BOOKMARKS, BookmarksError, bookmarks_file
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.models import LackingError
 from memlens.units import format_bytes
 from memlens.views.trace.bookmarks import add_bookmark, bookmarks, delete_bookmark, rename_bookmark

@@ -11,16 +11,16 @@ import pytest
 
 from memlens.ingest import ingest
 from memlens.model.timeline import NEVER
-from memlens.store.cache import Cache
-from memlens.store.column_files import ColumnFiles
 from memlens.store.columns import Columns, Keyed
+from memlens.store.files.cache import Cache
+from memlens.store.files.column_files import ColumnFiles
+from memlens.store.files.verify import file_checksum
 from memlens.store.manifest import InconsistentError, read_manifest, write_manifest
 from memlens.store.models import devices_of
 from memlens.store.samples.columns import Samples
 from memlens.store.snapshot import Snapshot
-from memlens.store.stacks import Stacks, Tree
+from memlens.store.stacks.tree import Stacks, Tree
 from memlens.store.trace.device import Device
-from memlens.store.verify import file_checksum
 
 SEEDS = Path(__file__).parents[1] / "fuzz" / "corpus" / "file"
 TRACE, PROFILE = SEEDS / "everything.pickle", SEEDS / "service.heaptrack.zst"

@@ -20,8 +20,8 @@ from tests.python.test_inference import backward, forward, trace_of
 
 from memlens.errors import MemlensError
 from memlens.model.frames import LIBRARY, NATIVE, USER, source_frame
-from memlens.store.frames import FrameRow
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameRow
 from memlens.views.compare.alignment import (
     Alignment,
     align,

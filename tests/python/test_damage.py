@@ -30,13 +30,13 @@ from memlens.server.sessions import registry as registry_module
 from memlens.server.sessions.registry import Damage, DamagedError, OpenSnapshot, Registry
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
-from memlens.store.cache import Cache
-from memlens.store.frames import FrameRow
+from memlens.store.files.cache import Cache
+from memlens.store.files.verify import StoppedError
 from memlens.store.manifest import FILE_NAME, ArchiveError, read_manifest
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameRow
 from memlens.store.tables import fill as tables
-from memlens.store.verify import StoppedError
 from memlens.views.ahead import artefacts_of
 from memlens.views.findings.ahead import headline
 from memlens.views.flame.graph import FIRST_FLAME
@@ -182,12 +182,12 @@ def test_nothing_but_the_store_calls_an_archive_damaged() -> None:
                 and node.func.id == "ArchiveError"
             ):
                 raising.add(path.relative_to(package).as_posix())
-    # the tables for SQL are no part of the archive, and the registry passes on what a child of ours found
+    # the tables for SQL aren't part of the archive, and the registry passes on what a child of ours found
     assert {name for name in raising if not name.startswith("store/")} == {
         "views/sql/query.py",
         "server/sessions/registry.py",
     }
-    assert {"store/manifest.py", "store/snapshot.py", "store/verify.py"} <= raising
+    assert {"store/manifest.py", "store/snapshot.py", "store/files/verify.py"} <= raising
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -300,7 +300,7 @@ def test_what_can_not_be_read_again_stays_open(cache: Cache, tmp_path: Path, run
             raise IndexError
 
         # it may be the damage, so nobody is asked to report it
-        with pytest.raises(DamagedError, match="not there any more"):
+        with pytest.raises(DamagedError, match="no longer exists"):
             await opened.ask(bug)
         assert views.registry.snapshots() == [opened]
         assert archive.is_dir()

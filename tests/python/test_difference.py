@@ -22,8 +22,8 @@ from memlens.cli import main
 from memlens.errors import MemlensError
 from memlens.model.frames import NATIVE, SourceFrame
 from memlens.model.profile import Profile
-from memlens.store.frames import FrameRow
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameRow
 from memlens.views.compare.difference import Joined, join, normalised, tree_of
 from memlens.views.compare.pairing import Pairing
 from memlens.views.compare.rows import Comparison

@@ -26,9 +26,9 @@ from memlens.export.pprof import pprof
 from memlens.export.samples import Samples
 from memlens.export.speedscope import speedscope
 from memlens.model.frames import source_frame
-from memlens.store.frames import listed
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import listed
 from memlens.views.naming.frame_names import FrameNames, frame_names
 from memlens.views.selection.items import stacks_of
 from memlens.views.selection.sets import AllocationSet

@@ -20,7 +20,7 @@ from tests.python.test_stacked_views import check, spans, unpack
 from memlens.errors import BadRequestError
 from memlens.ingest import ingest
 from memlens.model.info import DeviceInfo
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Totals
 from memlens.views.lines.stack import stack
@@ -327,7 +327,7 @@ def check_views(snapshot: Snapshot, raw: Any, text: str, chance: random.Random) 
             below += every[n].size
     left_out = sorted(set(range(len(every))) - set(numbers))
     if left_out:
-        with pytest.raises(BadRequestError, match="leaves allocation"):
+        with pytest.raises(BadRequestError, match="excludes allocation"):
             locate(snapshot, first + left_out[0], "event", None, text)
     if numbers:
         alike = [n for n in numbers if every[n].frames == every[numbers[0]].frames]
@@ -341,7 +341,7 @@ def check_views(snapshot: Snapshot, raw: Any, text: str, chance: random.Random) 
 def check_totals(
     snapshot: Snapshot, number: int, every: list[oracle.Alloc], numbers: list[int], text: str
 ) -> None:
-    """What the panel shows of a stack and of a line is of what fits the filter."""
+    """What the panel shows of a stack and of a line is of what matches the filter."""
     first = snapshot.device(number).first_allocation
     info = device_of(snapshot, number, text).info
     for reported in (every[numbers[0]], every[numbers[-1]]):

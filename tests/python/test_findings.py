@@ -22,7 +22,7 @@ from memlens import cli
 from memlens.errors import BadRequestError
 from memlens.export.markdown import finding_markdown
 from memlens.ingest import ingest
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.views.findings import table
@@ -84,7 +84,7 @@ def check_figures(snapshot: Snapshot) -> int:
             assert len(names) == 1
             assert part.text == str(part.figure)
             shown = part.evidence
-            # what a pane shows of the allocator, of steps or of a time is no sum over a set
+            # what a pane shows of the allocator, of steps or of a time isn't a sum over a set
             if shown is None or shown.pane != "liveSet" or rule in ("growth", "no_symbols", "headline"):
                 continue
             if part.figure.kind in ("live", "survived", "leaked", "allocated", "temporary"):

@@ -18,7 +18,7 @@ from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 from memlens import ingest
 from memlens.errors import BadRequestError
 from memlens.store.artefacts import write_columns
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.views.findings import table
@@ -510,7 +510,7 @@ def test_empty_collections_of_javascript(open_dump: Opened, elements: int) -> No
     heap.edge(root, "property", "window", window)
     shape = heap.node("hidden", "system / Map", 10)
     for number in range(300):
-        # tables of the smallest size, and some larger ones: of small integers, which are no objects
+        # tables of the smallest size, and some larger ones: of small integers, which aren't objects
         owner, table = heap.node("object", "Map", 216 if number < 290 else 5_000), heap.node("array", "", 0)
         heap.edge(window, "property", f"map{number}", owner)
         heap.edge(owner, "internal", "table", table)

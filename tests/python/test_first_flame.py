@@ -20,7 +20,7 @@ from memlens.ingest import ingest
 from memlens.kernels.tree import calltree as kernel
 from memlens.progress import Report
 from memlens.store.artefacts import read_columns, write_columns
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import calltree
 from memlens.views.flame import first as first_flame
@@ -134,7 +134,7 @@ def test_what_is_read_is_what_is_made(
     ]
     with contextlib.closing(again(snapshot)) as other:
         with monkeypatch.context() as without:
-            # pictures that show much of it need nothing of what it was made of
+            # pictures that show much of it need nothing of what it was made from
             without.setattr(flame, "drawn_stacks", None)
             without.setattr(kernel, "merge", None)
             read = first_of(other)

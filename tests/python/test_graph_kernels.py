@@ -62,7 +62,7 @@ class Computed:
         self.shallow = np.array([*graph.shallow, 0], np.uint64)[np.minimum(self.order, count)]
 
     def dominator_of(self) -> dict[int, int | None]:
-        """The immediate dominator of each object; None for vertex 0 where that is no object, and for a root."""
+        """The immediate dominator of each object; None for vertex 0 where that isn't an object, and for a root."""
         items = [None if item == kernel.NONE else item for item in self.order.tolist()]
         found = {items[vertex]: items[above] for vertex, above in enumerate(self.idom.tolist())}
         if items[0] is not None:
@@ -167,6 +167,14 @@ def test_referrers_are_all_sources_in_order() -> None:
             ]
             own = slice(int(back_start[item]), int(back_start[item + 1]))
             assert list(zip(back[own].tolist(), back_kind[own].tolist(), strict=True)) == expected
+        # some objects after the others
+        start, target, kind = graph.columns()
+        for kinds in (kind, kind[:0]):
+            columns = np.empty_like(start), np.empty_like(target), np.full_like(kind, 9)
+            walk.referrers(start, target, kinds, *columns, 1 + seed % 7)
+            assert columns[0].tolist() == back_start.tolist()
+            assert columns[1].tolist() == back.tolist()
+            assert columns[2].tolist() == (back_kind.tolist() if len(kinds) else [9] * len(kind))
 
 
 def _distances(graph: SmallGraph) -> dict[int, int]:
@@ -278,6 +286,39 @@ def test_a_search_for_paths_can_be_bounded() -> None:
     path = search.next_path(50)
     assert path is not None
     assert np.asarray(path).tolist() == list(range(100))
+
+
+def test_what_is_followed_is_checked() -> None:
+    chain = SmallGraph([[(item + 1, 0)] for item in range(99)] + [[]], [0], [0] * 100, [1] * 100)
+    start, target, kind = chain.columns()
+    is_root = np.zeros(100, np.uint8)
+    is_root[0] = 1
+    for damaged, place, value in ((0, 51, 2**40), (1, 50, 100), (1, 50, 2**32 - 1)):
+        columns = turned(start, target, kind)
+        columns[damaged][place] = value
+        with pytest.raises(IndexError):
+            walk.PathSearch(*columns, RETAINS, is_root, 99).next_path(1_000)
+        # what nothing leads to does no harm
+        assert walk.PathSearch(*columns, RETAINS, is_root, 40).next_path(1_000) is not None
+    none, distance = np.empty(0, np.uint32), np.arange(100, dtype=np.uint32)
+    above = np.append(np.uint32(kernel.NONE), np.arange(99, dtype=np.uint32))
+    for name, place, value in (
+        ("above", 50, 100),
+        ("above", 50, 50),
+        ("above", 40, 60),
+        ("start", 61, 2**40),
+    ):
+        above_damaged, start_damaged = above.copy(), start.copy()
+        if name == "above":
+            above_damaged[place] = value
+        else:
+            start_damaged[place] = value
+        others = walk.OtherHolders(start_damaged, target, kind, RETAINS, above_damaged, none, none, distance)
+        for _ in range(2):
+            with pytest.raises(IndexError):
+                others.hold(99, np.array([60], np.uint32), none, 2**40)
+        # it goes on without what that one passed
+        assert others.hold(30, np.array([29], np.uint32), none, 2**40) is True
 
 
 @pytest.mark.parametrize("values", [[], [7], [3, 1, 3, 2], [0, 2**63, 2**40, 2**40 + 1, 5, 70_000]])

@@ -22,10 +22,12 @@ from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import graph as flame
 from memlens.views.graph import filters, halves, listing
+from memlens.views.graph import objects as rows_of_objects
 from memlens.views.graph.cuts import cut, freed_by_cut, freed_by_cuts
 from memlens.views.graph.dominators import dominator_tree, fitting_by_group, group
 from memlens.views.graph.listing import heap_packages, heap_types, objects
 from memlens.views.graph.merged_paths import PathNode, merged_paths, merged_tree
+from memlens.views.graph.objects import first_references, references_between
 from memlens.views.graph.overview import overview
 from memlens.views.graph.packages import package_of, short_name
 from memlens.views.graph.paths import paths
@@ -411,6 +413,25 @@ def test_merged_paths_lead_to_every_object_by_a_shortest_path(
             assert row.objects == row.ends + sum(each.objects for each in below)
             assert row.bytes >= sum(each.bytes for each in below)
             assert snapshot.objects.distance[row.example.object] == depth
+
+
+@pytest.mark.parametrize("stretch", [1, 7, 1 << 20])
+def test_the_first_reference_of_each_pair(
+    stretch: int, opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows_of_objects, "_STRETCH", stretch)
+    path = tmp_path / "random.heapsnapshot"
+    path.write_bytes(heap_of(random_graph(0, 60)).data())
+    snapshot = opened(path)
+    targets = snapshot.references.target.astype(np.int64)
+    starts = snapshot.references.start.astype(np.int64)
+    sources = np.repeat(np.arange(len(starts) - 1), starts[1:] - starts[:-1])
+    order = np.random.default_rng(stretch).permutation(len(sources))
+    for some in (order, order[:5], order[:0]):
+        found = first_references(snapshot, sources[some], targets[some])
+        pairs = zip(sources[some].tolist(), targets[some].tolist(), strict=True)
+        assert found.tolist() == [references_between(snapshot, *pair)[0] for pair in pairs]
+    assert len(set(zip(sources.tolist(), targets.tolist(), strict=True))) < len(sources) > 50
 
 
 def test_the_overview_adds_up(small: Snapshot) -> None:

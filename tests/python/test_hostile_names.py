@@ -72,7 +72,7 @@ OF_PROFILES = [
 
 
 def renamed(value: Any, name: str) -> Any:
-    """A snapshot with ``name`` in the place of every text that is no key and names no action or state."""
+    """A snapshot with ``name`` in the place of every text that isn't a key and names no action or state."""
     kept = {
         "alloc",
         "free_requested",

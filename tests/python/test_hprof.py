@@ -18,7 +18,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.ingest import ingest
 from memlens.kernels.base.addresses import Addresses
 from memlens.model.graph import NONE, VALUE_KINDS, Graph
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.manifest import read_manifest
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.retained import retained_by
@@ -54,7 +54,7 @@ def check(graph: Graph, heap: replay.Heap) -> None:
     for each, number in zip(objects, graph.objects.name.tolist(), strict=True):
         text = heap.text(each) if heap.type_of(each) == "java.lang.String" else None
         if text is not None and len(text) <= 1000:
-            # half of a pair of surrogates is no character
+            # half of a pair of surrogates isn't a character
             plain = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
             assert graph.texts[number] == plain
 

@@ -12,7 +12,7 @@ from memlens.errors import MemlensError
 from memlens.ingest import ingest
 from memlens.model.frames import LIBRARY, NATIVE, USER, package_of, profiled_frame, source_frame
 from memlens.model.libraries import RULES, library_of, match_of, qualified
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 
 HASH = "c3uxhj5q2ablsqp5lrlrkd2ig2tub4do54ysdazmtvawnjje2knd"

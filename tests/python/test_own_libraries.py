@@ -19,10 +19,10 @@ from memlens.model.info import ProfileInfo
 from memlens.model.languages import is_allocation_function, is_start_up
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
-from memlens.store.cache import Cache
-from memlens.store.frames import FrameRow
+from memlens.store.files.cache import Cache
 from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameRow
 from memlens.store.tables import fill as tables
 from memlens.store.tables.schema import PARTS
 from memlens.views.flame import first as first_flame

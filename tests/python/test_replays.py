@@ -22,7 +22,7 @@ from tests.python.replays import dhat, heap_text, heaptrack, massif, memray, ppr
 from tests.python.replays.stacks import Frame, Line, Profile, Stack, Sums
 from tests.python.test_memray import needs_memray, python_for
 
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 
 FIXTURES = ROOT / "tests" / "fixtures" / "profiles"

@@ -118,7 +118,7 @@ def test_every_model_has_a_report(opened: Opened, dump: Path) -> None:
         assert text.count("<svg ") == pictures
         assert file.name in page.words
         assert "<table>" in text
-        # objects of a heap dump are no allocations
+        # objects of a heap dump aren't allocations
         assert ("Allocations" in page.words) == (file.suffix == ".pickle" or "heaptrack" in file.name)
         assert "0.0%" not in page.words
 

@@ -193,7 +193,7 @@ def test_impossible_values(tmp_path: Path) -> None:
         graph = load(written(tmp_path, made(*good) + bad + b"\n"))
         assert len(graph.objects) == 40, bad
         assert [notice.code for notice in graph.notices] == ["bad-lines"], bad
-    with pytest.raises(DamagedSnapshotError, match="no objects"):
+    with pytest.raises(DamagedSnapshotError, match="not objects"):
         load(written(tmp_path, made(*good) + b"x\n" * 10))
     with pytest.raises(NotASnapshotError, match="no objects"):
         load(written(tmp_path, root("vm", 1) + b"\n"))

@@ -20,8 +20,8 @@ from tests.python.server_harness import (
     write_snapshot,
 )
 
-from memlens.store.cache import Cache
-from memlens.store.processes import is_running
+from memlens.store.files.cache import Cache
+from memlens.store.files.processes import is_running
 
 pytest_plugins = ("tests.python.server_fixtures",)
 

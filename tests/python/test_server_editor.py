@@ -95,9 +95,10 @@ def test_heat_is_what_a_plain_sum_says(server: LspClient, tmp_path: Path, worksp
     documents = [document(source), document(workspace / "code" / "other.py"), document(source, "x = 1")]
     known = server.request("memlens/knownDocuments", {"documents": documents})["known"]
     assert known == [True, False, False]
-    for path in ("a\0b", "\ud800"):
+    for path, what in (("a\0b", "has a NUL in it"), ("\ud800", "can't be written in UTF-8")):
         problem = problem_of(server, "memlens/lineHeat", {"document": {"path": path, "cell": None}})
-        assert problem["code"] != "internal"
+        assert problem["code"] == "bad-request"
+        assert what in problem["message"]
 
 
 def test_heat_of_several_snapshots_stays_apart(server: LspClient, tmp_path: Path, workspace: Path) -> None:
@@ -167,7 +168,7 @@ def test_a_file_that_changed_since_the_run_says_so(
     assert hover is not None
     assert "The file has changed since the run" in hover.replace("\\", "")
     assert "[Go to line 36](command:memlens.goToLine?" in hover
-    assert "What ran as line 10 then:" in hover
+    assert "Line 10 as it ran:" in hover
     assert "**51,200" not in hover
     answer = server.request("memlens/source", {"snapshot": snapshot, "file": FOREIGN, "line": 10})
     assert answer["line"] == 10
@@ -259,7 +260,11 @@ def test_ipython_names_contain_the_execution_count(server: LspClient, workspace:
     assert edited["cells"] == []
     assert edited["reason"] == "execution_count"
     assert [cell["index"] for cell in edited["candidates"]] == [1]
-    assert problem_of(server, "memlens/cell", {**params, "file": "train.py"})["code"] != "internal"
+    problem = problem_of(server, "memlens/cell", {**params, "file": "train.py"})
+    assert (problem["code"], problem["message"]) == (
+        "bad-request",
+        "train.py is not the name of a notebook's cell",
+    )
 
 
 def test_a_line_without_a_function_is_left_alone(server: LspClient, tmp_path: Path, workspace: Path) -> None:

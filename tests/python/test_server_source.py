@@ -246,7 +246,7 @@ def test_a_tie_is_asked_once(server: LspClient, tmp_path: Path, workspace: Path)
     open_view(server, write_snapshot(tmp_path / "a.pickle", file=foreign))
     text = server.hover(workspace / "b" / "net.py", 10)
     assert text is not None
-    assert "may as well be 1 other file here" in text
+    assert "could equally be 1 other file here" in text
 
     server.request("memlens/remember", {"file": foreign, "path": str(workspace / "b" / "net.py")})
     found = find_source(server, foreign)
@@ -257,7 +257,7 @@ def test_a_tie_is_asked_once(server: LspClient, tmp_path: Path, workspace: Path)
     wait_until(lambda: server.hover(workspace / "a" / "net.py", 10) is None)
     text = server.hover(workspace / "b" / "net.py", 10)
     assert text is not None
-    assert "may as well" not in text
+    assert "could equally" not in text
     with pytest.raises(RpcError):
         server.request("memlens/remember", {"file": foreign, "path": str(workspace / "none.py")})
 

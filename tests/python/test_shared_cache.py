@@ -23,7 +23,7 @@ from tests.python.server_harness import (
     write_snapshot,
 )
 
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.manifest import in_use
 
 pytest_plugins = ("tests.python.server_fixtures",)
@@ -189,7 +189,7 @@ def test_what_became_of_a_file_is_reported(server: LspClient, tmp_path: Path) ->
     file.unlink()
     shutil.copyfile(tmp_path / "moved.pickle", file)
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert state() == "same", "a file that is the same again is no other"
+    assert state() == "same", "a file that is the same again isn't another one"
     link.unlink()
     link.symlink_to(tmp_path / "moved.pickle")
     assert state() == "changed", "the name means another file now"

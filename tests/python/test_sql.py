@@ -22,7 +22,7 @@ from memlens import cli
 from memlens.errors import BadRequestError
 from memlens.model.info import ProfileInfo
 from memlens.store.artefacts import SEAL_BYTES
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
@@ -490,6 +490,10 @@ def test_the_command_prints_tables_json_and_csv(
     status, out, err = run(str(sample), query, "--json")
     rows = json.loads(out)
     assert (status, err, len(rows)) == (0, "", 234)
+    assert run(str(sample), "--json", query) == (0, out, "")
+    with pytest.raises(SystemExit):
+        run(str(sample), "--json", query, query)
+    assert "unrecognized arguments: SELECT" in capsys.readouterr().err
     assert list(rows[0]) == ["allocation", "s", "s_2", "file"]
     status, out, err = run(str(sample), "SELECT allocation FROM allocations")
     assert (status, len(out.splitlines()), err) == (

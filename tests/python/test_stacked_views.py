@@ -21,7 +21,7 @@ from tests.python.replays import torch as oracle
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
 from memlens.kernels.trace import stacked
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.peaks import block_peaks
 from memlens.views.trace.picture import viewport as viewport_view

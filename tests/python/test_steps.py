@@ -350,10 +350,13 @@ def test_layers_are_those_of_a_slow_reading(opened: Opened, tmp_path: Path) -> N
     assert min(counted[True], counted[False]) > 20
 
 
-@pytest.mark.parametrize("pattern", ["wedson*_inference_*", "nothanmin*forward_*", "magma27*"])
-def test_layers_of_real_models_are_no_steps(opened: Opened, pattern: str) -> None:
-    for path in real_files(pattern):
-        assert steps(opened(path), 0, 0, 1).source == "none"
+@pytest.mark.parametrize(
+    "path",
+    real_files("wedson*_inference_*", "nothanmin*forward_*", "magma27*"),
+    ids=lambda path: path.stem[:40],
+)
+def test_layers_of_real_models_are_no_steps(opened: Opened, path: Path) -> None:
+    assert steps(opened(path), 0, 0, 1).source == "none"
 
 
 def test_random_traces_have_no_steps(opened: Opened, tmp_path: Path) -> None:

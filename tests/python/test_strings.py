@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memlens.store.column_files import ColumnFiles, MappedFiles
+from memlens.store.files.column_files import ColumnFiles, MappedFiles
 from memlens.store.manifest import InconsistentError
-from memlens.store.strings import Strings, StringWriter
+from memlens.store.stacks.strings import Strings, StringWriter
 from memlens.views.selection.texts import Pattern, fitting
 
 U8, U64 = np.uint8, np.uint64
@@ -47,7 +47,7 @@ def written(writer: StringWriter, folder: Path) -> Strings:
     )
 
 
-# letters that case folding makes ASCII, or two of; bytes that are no text; and what has no end within the bytes
+# letters that case folding makes ASCII, or two of; bytes that aren't text; and what has no end within the bytes
 ODD = (
     "\N{LATIN SMALL LETTER LONG S}et",
     "\N{KELVIN SIGN}elvin",
@@ -98,7 +98,7 @@ def test_numbered_texts_are_read_again(texts: list[str], tmp_path_factory: pytes
     writer = StringWriter()
     numbers = writer.numbers(texts)
     strings = written(writer, tmp_path_factory.mktemp("strings"))
-    # half of a surrogate pair is no text
+    # half of a surrogate pair isn't text
     wanted = [text.encode("utf-8", "replace").decode() for text in texts]
     assert strings.texts(numbers) == wanted
     assert [strings[number] for number in numbers.tolist()] == wanted

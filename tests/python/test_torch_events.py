@@ -14,7 +14,7 @@ from tests.python.conftest import event, frame
 
 from memlens.ingest import ingest
 from memlens.model.info import TimelineInfo
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.manifest import Manifest, read_manifest
 
 FRAMES = [frame(f"/home/someone/part_{number % 7}.py", number + 1, f"step_{number}") for number in range(300)]

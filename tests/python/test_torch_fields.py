@@ -83,7 +83,7 @@ def test_forward_frames_lead_from_native_stacks_to_the_forward_line(
     (line,) = [row for row in source_lines(snapshot, "/p/model.py") if row.line == 12]
     assert (line.total_bytes, line.count, line.self_count) == (16, 2, 2)
     assert line.source == "forward"
-    # a line that a recorded stack has too is no forward line
+    # a line that a recorded stack has too isn't a forward line
     of_train = source_lines(snapshot, "/p/train.py")
     assert {(row.line, row.source, row.count) for row in of_train} == {
         (20, "recorded", 4),

@@ -24,7 +24,7 @@ from memlens.formats.containers import open_source
 from memlens.ingest import ingest
 from memlens.model.info import HOST_DEVICE
 from memlens.model.timeline import NEVER, Timeline
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.lines.totals import top_lines
 
@@ -434,7 +434,7 @@ def test_a_time_years_from_all_others_is_unknown(
 
 
 def test_times_a_long_run_apart_stay_as_they_are(tmp_path: Path, cache: Cache) -> None:
-    """Hundreds of days are no odd value."""
+    """Hundreds of days aren't an odd value."""
     times = [5, 100 * 86_400_000_000, 300 * 86_400_000_000]
     path = tmp_path / "s.pickle"
     trace = [event("alloc", 1 + number, 8, A, time_us=time) for number, time in enumerate(times)]

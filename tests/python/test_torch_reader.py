@@ -24,7 +24,7 @@ from tests.python.replays import torch as oracle
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
 from memlens.model.timeline import NOTE_KINDS
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.lines.stack import stack
 from memlens.views.lines.totals import top_lines

@@ -170,7 +170,7 @@ EVIL = {
     "a call of the class": HEAD + b")R.",
     "arguments": HEAD + b"K\x01\x85\x81.",
     "state of a class": HEAD + b"}b.",
-    "state that is no dict": HEAD + b")\x81K\x01b.",
+    "state that isn't a dict": HEAD + b")\x81K\x01b.",
     "an object of a list": HEAD + b"0])\x81.",
     "a subclass by name": b"\x80\x02ctracemalloc\n_Traces2\n)\x81.",
 }

@@ -243,8 +243,8 @@ def test_reading_in_steps_of_a_few_bytes_changes_nothing() -> None:
         ({"edges": []}, "references, but its objects have"),
         ({"strings": []}, "no strings"),
         ({"strings": ["a"]}, "larger than it can be"),
-        ({"strings": 7}, "strings are no list"),
-        ({"nodes": {"a": 1}}, "no rows of numbers"),
+        ({"strings": 7}, "strings are not a list"),
+        ({"nodes": {"a": 1}}, "not rows of numbers"),
         ({"snapshot": {}}, "header is not"),
         (
             {

@@ -14,7 +14,7 @@ from memlens.ingest import ingest
 from memlens.model.frames import LIBRARY, USER
 from memlens.model.libraries import is_by_name_only
 from memlens.model.own_libraries import Libraries
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.relabel import files_in_doubt, open_with
 from memlens.store.snapshot import Snapshot
 

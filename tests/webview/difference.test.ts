@@ -86,7 +86,7 @@ describe('a change', () => {
     assert.equal(relativeChange({ before: -30, after: -50 }, WHOLE, 'absolute'), -0.4);
     assert.equal(relativeChange({ before: -5, after: 15 }, WHOLE, 'absolute'), 1);
     assert.equal(relativeChange({ before: 15, after: -5 }, WHOLE, 'absolute'), -1);
-    // nothing at all on one side is no division by nothing
+    // nothing at all on one side isn't a division by zero
     assert.equal(relativeChange({ before: 0, after: 5 }, { before: 0, after: 5 }, 'normalised'), 1);
   });
 });

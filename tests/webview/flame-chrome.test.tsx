@@ -98,7 +98,7 @@ test('a level of groups is offered once the one before it is chosen', async () =
   assert.ok(labels(controls.root).includes('Charged to'));
   choose(selects()[0], 'module');
   await drawn();
-  assert.ok(!labels(controls.root).includes('Charged to'), 'a module is no place in code');
+  assert.ok(!labels(controls.root).includes('Charged to'), 'a module isn’t a place in code');
   choose(selects()[0], '');
   await drawn();
   assert.deepEqual(grouped, [['line', 'size'], ['module', 'size'], []]);

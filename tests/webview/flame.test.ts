@@ -115,7 +115,7 @@ describe('a flame graph', () => {
     assert.deepEqual(fillingBoxes(g, WHOLE), [0]);
   });
 
-  it('refuses what is no flame graph', () => {
+  it('refuses what isn’t a flame graph', () => {
     const good = writeFlame([{ left: 0, value: 1, node: 0, name: 0, row: 0 }], 1);
     const broken = (change: (view: DataView) => void): ArrayBuffer => {
       const copy = good.slice(0);

@@ -80,7 +80,7 @@ describe('the packed geometry', () => {
     ],
     ['no columns', writeGeometry({ ...PARTS, columns: [], rects: [] })],
     [
-      'bounds that are no numbers',
+      'bounds that aren’t numbers',
       damaged((v) => {
         v.setFloat64(16, NaN, true);
       }),

@@ -118,7 +118,7 @@ test('blocks are found by their place on a segment’s bar', () => {
   assert.throws(() => decodeBlocks({ ...packed(), block_count: 4 }), /not whole/);
 });
 
-test('a hit takes the rect on top, and what is reserved is no allocation', () => {
+test('a hit takes the rect on top, and what is reserved isn’t an allocation', () => {
   const g = {
     ...{ columns: 4, bands: 2, rects: 2, x0: 0, x1: 4, y0: 0, y1: 4, yQuantum: 1 },
     allocation: Uint32Array.of(5, NO_ALLOCATION),

@@ -44,7 +44,7 @@ describe('completion of a query', () => {
     assert.deepEqual(at('SELECT f.| FROM events AS e, frames f'), ['frame', 'file', 'line']);
     assert.deepEqual(at('SELECT l.a| FROM events e JOIN live_at(e.device, e.moment) AS l'), ['allocation']);
     assert.deepEqual(at('SELECT s| FROM events').slice(0, 2), ['size_bytes', 'sum']);
-    // A name after a table that is a keyword is no other name for it.
+    // A keyword after a table isn't an alias for it.
     assert.deepEqual(at('SELECT where.| FROM events WHERE'), []);
   });
 

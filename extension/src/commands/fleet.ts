@@ -92,7 +92,7 @@ async function summarise(folder: string, context: vscode.ExtensionContext, log: 
       ...{ cwd: extensionPath, env: pythonEnvironment(extensionPath), windowsHide: true },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    // Interrupted like this it keeps what is finished, and the next run goes on from there.
+    // Interrupted like this it keeps what is finished, and the next run continues from there.
     token.onCancellationRequested(() => child.kill('SIGINT'));
     const read = new FleetProgress();
     createInterface(child.stdout).on('line', (line) => {

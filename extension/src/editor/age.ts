@@ -39,7 +39,14 @@ export function isOlder(one: Age, other: Age): { older: boolean; orderedBy: Orde
 }
 
 function recordedUs(info: SnapshotInfo | null): number | null {
-  if (info?.model !== 'timeline') return null;
-  const times = info.devices.flatMap(({ time_origin_us: at }) => at ?? []);
-  return times.length > 0 ? Math.min(...times) : null;
+  switch (info?.model) {
+    case 'timeline': {
+      const times = info.devices.flatMap(({ time_origin_us: at }) => at ?? []);
+      return times.length > 0 ? Math.min(...times) : null;
+    }
+    case 'profile':
+    case 'graph':
+    case undefined:
+      return null;
+  }
 }

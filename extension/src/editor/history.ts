@@ -42,12 +42,12 @@ export class History {
     const entry = this.#entries[this.#index + by];
     if (entry === undefined) return null;
     this.#index += by;
-    this.settle();
+    this.restart();
     return entry.state;
   }
 
   /** The page is a new one, or shows what it was sent: it counts from 0. */
-  settle(): void {
+  restart(): void {
     const current = this.#entries[this.#index];
     if (current !== undefined) Object.assign(current, { acts: 0, at: 0 });
   }

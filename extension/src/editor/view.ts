@@ -338,7 +338,7 @@ export class SnapshotView extends Disposable {
       switch (message.type) {
         case 'ready':
           this.#pageReady = true;
-          this.#history.settle();
+          this.#history.restart();
           this.#postStatus();
           return;
         case 'request':

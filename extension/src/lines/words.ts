@@ -102,7 +102,7 @@ export function figures(file: FileHeat, line: HeatLine, measure: Measure): strin
     own === all
       ? ''
       : own === 0
-        ? `, ${vscode.l10n.t('all in calls')}`
+        ? `, ${vscode.l10n.t('all of it in calls')}`
         : `, ${vscode.l10n.t('{0} by itself ({1})', formatValue(own, unit), ruleOf(file.attribution, line.kind))}`;
   return `${formatValue(all, unit)} ${words}${itself}${sourceOf(line.source)}`;
 }

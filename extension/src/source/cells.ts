@@ -63,8 +63,8 @@ async function choose(file: string, result: CellResult): Promise<FoundCell | und
   const cells = exact ? result.cells : result.candidates;
   if (cells.length === 0) return undefined;
   const why = {
-    execution_count: vscode.l10n.t('These have the same execution count, but other code.'),
-    function: vscode.l10n.t('These define a function of the same name, but have other code.'),
+    execution_count: vscode.l10n.t('These have the same execution count, but different code.'),
+    function: vscode.l10n.t('These define a function of the same name, but their code is different.'),
     none: '',
   }[result.reason];
   const items = cells.map((cell) => ({

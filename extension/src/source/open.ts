@@ -1,6 +1,6 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
-import type { ChangedLine } from '../../shared/protocol.gen';
+import type { ChangedLine, SnapshotInfo } from '../../shared/protocol.gen';
 import type { SnapshotView } from '../editor/view';
 import type { Server } from '../server/client';
 import { rememberPath } from '../settings';
@@ -11,6 +11,13 @@ import { locate } from './locate';
 const FOCUS_MS = 250;
 /** The most buttons of a message. */
 const MOST_PLACES = 3;
+
+/** Whether a model's view says beside the frame that its source is missing. */
+const SHOWS_MISSING: Record<SnapshotInfo['model'], boolean> = {
+  timeline: true,
+  profile: false,
+  graph: false,
+};
 
 /** Opens the source of a frame beside the view it was clicked in. */
 export class SourceOpener {
@@ -68,9 +75,9 @@ export class SourceOpener {
     await this.open(view, file, line, false);
   }
 
-  /** A trace's view says it beside the frame, and offers the same. */
+  /** Some views say it beside the frame, and offer the same. */
   async #missing(view: SnapshotView, file: string, line: number, lookedFor: string): Promise<void> {
-    if (view.model === 'timeline') {
+    if (view.model !== null && SHOWS_MISSING[view.model]) {
       view.send({ type: 'sourceMissing', file, line, lookedFor });
       return;
     }

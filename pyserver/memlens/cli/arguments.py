@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from memlens.cli.attribution import add_any_code
 from memlens.cli.fleets.arguments import add_fleet
@@ -17,6 +17,20 @@ AddCommand = Callable[[str, str], argparse.ArgumentParser]
 
 class _Parser(argparse.ArgumentParser):
     """A parser that reports wrong arguments in one line, like all other errors."""
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the arguments; a query may follow options."""
+        options, rest = self.parse_known_args(args, namespace)
+        # Python 3.11 takes an argument that may be missing for missing where an option stands before it
+        if (
+            getattr(options, "query", "") is None
+            and len(rest) == 1
+            and (rest[0] == "-" or rest[0][:1] != "-")
+        ):
+            options.query = rest.pop()
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return options
 
     def error(self, message: str) -> NoReturn:
         self.exit(1, f"memlens: {plain(message)}. Try {self.prog} --help.\n")

@@ -2,7 +2,7 @@
 
 import argparse
 
-from memlens.store.cache import DEFAULT_LIMIT_BYTES, Cache
+from memlens.store.files.cache import DEFAULT_LIMIT_BYTES, Cache
 
 
 def cache_of(options: argparse.Namespace) -> Cache:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from memlens.errors import BadRequestError
-from memlens.store.disk import room_in
+from memlens.store.files.disk import room_in
 from memlens.units import plain
 
 

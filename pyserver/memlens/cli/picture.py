@@ -50,7 +50,7 @@ def _picture(snapshot: Snapshot, options: argparse.Namespace) -> Svg:
     if of in ("dominators", "sunburst"):
         return _dominators(snapshot, options, of)
     tree = flame_tree(snapshot, options)
-    narrowed = f", of what fits {options.filter}" if options.filter else ""
+    narrowed = f", of what matches {options.filter}" if options.filter else ""
     return flame(tree, f"Flame graph: {_value(info, options)}{narrowed}")
 
 

@@ -6,6 +6,7 @@ Its policy allows nothing but its own style sheet, by the sheet's hash. Everythi
 import base64
 import hashlib
 from collections.abc import Iterator
+from typing import assert_never
 
 from memlens.errors import BadRequestError
 from memlens.export.markdown import place_of
@@ -13,7 +14,7 @@ from memlens.export.pictures.flame import flame
 from memlens.export.pictures.svg import Svg, escaped, style
 from memlens.export.pictures.timeline import Part, timeline
 from memlens.export.summary import Summary, Table, set_of, summary, unit_of
-from memlens.model.info import GraphInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import SnapshotFinding, TextPart, inferred_mark
 from memlens.views.flame.calltree import FlameOptions
@@ -64,21 +65,30 @@ def report(snapshot: Snapshot, device: int | None = None) -> str:
 
 def _pictures(snapshot: Snapshot, device: int | None) -> Iterator[Svg]:
     info, of = snapshot.info, set_of(snapshot.info, device)
-    if isinstance(info, GraphInfo):
-        yield flame(dominator_tree(snapshot), "Dominators by type: retained bytes")
+    match info:
+        case TimelineInfo():
+            yield from _over_time(snapshot, info, info.default_device if device is None else device)
+        case ProfileInfo():
+            pass
+        case GraphInfo():
+            yield flame(dominator_tree(snapshot), "Dominators by type: retained bytes")
+        case _:
+            assert_never(info)
     if of is None:
         return
-    if isinstance(info, TimelineInfo):
-        try:
-            yield timeline(snapshot, Part(of.device))
-        except BadRequestError:
-            if all(each.device != of.device for each in info.devices):
-                raise
-            # nothing happened on it: there is no picture over time
     words, _ = unit_of(info)
     tree = tree_of(snapshot, of, "bytes", FlameOptions())
     if tree.total > 0:
         yield flame(tree, f"Flame graph: {words}")
+
+
+def _over_time(snapshot: Snapshot, info: TimelineInfo, device: int) -> Iterator[Svg]:
+    try:
+        yield timeline(snapshot, Part(device))
+    except BadRequestError:
+        if all(each.device != device for each in info.devices):
+            raise
+        # nothing happened on it: there is no picture over time
 
 
 def _body(page: Summary, pictures: list[Svg]) -> Iterator[str]:

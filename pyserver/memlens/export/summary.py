@@ -6,7 +6,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
-from memlens.store.models import LackingError, timeline_of
+from memlens.store.models import LackingError, categories_of, timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, format_share, format_time, format_value
 from memlens.views.findings.ahead import findings, headline
@@ -142,14 +142,19 @@ def _facts(info: SnapshotInfo, device: int | None) -> list[tuple[str, str]]:
 def _tables(snapshot: Snapshot, device: int | None) -> list[Table]:
     info, of = snapshot.info, set_of(snapshot.info, device)
     tables = []
-    if isinstance(info, TimelineInfo):
-        tables.append(_bookmarks(snapshot, info))
-    if isinstance(info, GraphInfo):
-        tables.append(_types(snapshot))
+    match info:
+        case TimelineInfo():
+            tables.append(_bookmarks(snapshot, info))
+        case ProfileInfo():
+            pass
+        case GraphInfo():
+            tables.append(_types(snapshot))
+        case _:
+            assert_never(info)
     if of is not None:
         words, unit = unit_of(info)
         tables.append(_grouped(snapshot, of, "line", f"By line: {words}", unit))
-        if isinstance(info, TimelineInfo) and info.categories:
+        if categories_of(info):
             tables.append(_grouped(snapshot, of, "category", f"By category: {words}", unit))
         tables.append(_grouped(snapshot, of, "file", f"By file: {words}", unit))
     return [table for table in tables if table.rows]

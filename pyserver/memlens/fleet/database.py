@@ -26,7 +26,7 @@ from memlens.fleet.tables import (
     Summary,
     columns_of,
 )
-from memlens.store.disk import make_folder, make_private, room_in
+from memlens.store.files.disk import make_folder, make_private, room_in
 
 FILE_NAME = "memlens-fleet.db"
 LOCK_NAME = ".memlens-fleet.lock"
@@ -95,7 +95,7 @@ def open_fleet(folder: Path) -> apsw.Connection:
 def _check(connection: apsw.Connection, path: Path) -> None:
     application, version = connection.pragma("application_id"), connection.pragma("user_version")
     if application != _APPLICATION:
-        raise FleetError(f"{path} doesn't have the summaries of a fleet")
+        raise FleetError(f"{path} has no summaries of a fleet")
     if version != SCHEMA_VERSION:
         raise FleetError(
             f"The summaries in {path.parent} are of another version of Memlens",

@@ -8,7 +8,7 @@ from pathlib import Path
 from memlens.fleet.database import Database
 from memlens.fleet.missing import needed
 from memlens.fleet.tables import SCHEMA_VERSION, SNAPSHOTS, TABLES, Column, columns_of
-from memlens.store.disk import make_private, room_in
+from memlens.store.files.disk import make_private, room_in
 
 _ROWS = 100_000
 """Rows of a group: what is in memory at a time."""

@@ -18,7 +18,7 @@ from memlens.errors import BadRequestError, MemlensError
 from memlens.fleet.missing import needed
 from memlens.formats.containers import ChangedFileError, FileError
 from memlens.kernels.base.checksum import Checksum
-from memlens.store.disk import room_in
+from memlens.store.files.disk import room_in
 
 STORES = {
     "file": "file", "s3": "s3", "gs": "gs", "az": "az", "ssh": "ssh",

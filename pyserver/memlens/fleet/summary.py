@@ -20,7 +20,7 @@ from memlens.fleet.tables import (
 )  # fmt: skip
 from memlens.model.info import DeviceInfo, GraphInfo, ProfileInfo, TimelineInfo
 from memlens.model.profile import LIVE_BYTES, value_for
-from memlens.store.models import devices_of, profile_of
+from memlens.store.models import devices_of, has_stacks, heap_dump_of, profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import plain, shortened
 from memlens.views.findings.ahead import findings
@@ -181,7 +181,7 @@ def _profile_curve(snapshot: Snapshot) -> Iterator[CurveRow]:
 
 
 def _lines(snapshot: Snapshot) -> tuple[list[LineRow], int]:
-    if isinstance(snapshot.info, GraphInfo) and snapshot.info.allocations is None:
+    if not has_stacks(snapshot.info):
         return [], 0
     lines, rest, left_out = charged_lines(snapshot, "mine", MOST_LINES)
     rows = [
@@ -211,7 +211,7 @@ def _steps(snapshot: Snapshot) -> Iterator[StepRow]:
 
 def _findings(snapshot: Snapshot) -> list[FindingRow]:
     # a dump's sentences quote strings and names of keys, which are data
-    quotes = isinstance(snapshot.info, GraphInfo)
+    quotes = heap_dump_of(snapshot.info) is not None
     return [_finding(each, quotes=quotes) for each in findings(snapshot, None, MOST_FINDINGS).findings]
 
 
@@ -225,7 +225,7 @@ def _finding(each: SnapshotFinding, *, quotes: bool) -> FindingRow:
 
 
 def _types(snapshot: Snapshot) -> tuple[list[TypeRow], int]:
-    if not isinstance(snapshot.info, GraphInfo):
+    if heap_dump_of(snapshot.info) is None:
         return [], 0
     answer = types(snapshot, limit=MOST_TYPES)
     rows = [

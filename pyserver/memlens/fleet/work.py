@@ -98,7 +98,9 @@ def _done(job: Job) -> Outcome:
 
     if job.schema != SCHEMA_VERSION:
         problem = Problem(
-            "version", f"The worker {worker} has another version of Memlens", "Install the same there."
+            "version",
+            f"The worker {worker} has another version of Memlens",
+            "Install the same version there.",
         )
         return outcome("failed", job.file.identity, problem=problem)
     identity, content = job.file.identity, None

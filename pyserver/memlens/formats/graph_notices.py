@@ -3,7 +3,7 @@
 from memlens.model.info import Notice
 
 _COUNTED = {
-    "bad-lines": "Lines that are no objects, which are left out: {:,}.",
+    "bad-lines": "Lines that are not objects, which are left out: {:,}.",
     "dangling": "References to objects that are not in the file, which are left out: {:,}.",
     "duplicate-ids": "Objects with the address of an earlier one: {:,}. References lead to it.",
     "short-instances": "Objects that are shorter than their class's fields: {:,}.",

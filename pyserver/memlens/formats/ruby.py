@@ -71,7 +71,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         raise MemoryError
     if lines.bad_lines > _MOST_BAD * (lines.bad_lines + lines.good_lines):
         message = (
-            f"{counted(lines.bad_lines, 'line')} of {lines.bad_lines + lines.good_lines:,} are no objects"
+            f"{counted(lines.bad_lines, 'line')} of {lines.bad_lines + lines.good_lines:,} are not objects"
         )
         raise DamagedSnapshotError(message, offset=lines.first_bad_offset)
     columns = {name: np.asarray(column) for name, column in lines.take().items()}
@@ -214,7 +214,7 @@ def _notices(lines: kernel.Lines, *, cut: bool, traced: bool) -> list[Notice]:
     )
     if not traced:
         message = (
-            "The dump does not have where objects were allocated: ObjectSpace.trace_object_allocations_start was not "
+            "The dump doesn't say where objects were allocated: ObjectSpace.trace_object_allocations_start was not "
             "called."
         )
         notices.append(Notice("no-allocations", message))

@@ -1,4 +1,4 @@
-"""Source maps: from a line and column of a bundled script to the line that somebody wrote.
+"""Source maps: from a line and column of a bundled script to the line of the source that was written.
 
 Source of the format: ECMA-426, also with maps in sections, as bundles of bundles have. A script's map is the file that
 its last ``//# sourceMappingURL=`` names beside it, a ``data:`` URL there, or else the script's own name with ``.map``.
@@ -82,7 +82,7 @@ class SourceMap:
         self._sources = sources
 
     def original(self, line: int, column: int) -> Original | None:
-        """What stands at a line and a column, both from 0; None where nothing that somebody wrote does."""
+        """What stands at a line and a column, both from 0; None where nothing of the written source does."""
         at = int(np.searchsorted(self._keys, np.uint64(line << 32 | column), side="right")) - 1
         if at < 0 or int(self._rows[at, 0]) != line or not int(self._rows[at, 2]):
             return None

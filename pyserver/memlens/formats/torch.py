@@ -481,7 +481,7 @@ class _Tables:
             found.append(Notice("no-times", message, device))
         if built.reserved_at_end is None and self.profiled:
             message = (
-                f"What {name.lower()} had reserved is not in the file: it was made of a profiler's record, which has "
+                f"What {name.lower()} had reserved is not in the file: it was made from a profiler's record, which has "
                 "no segments."
             )
             found.append(Notice("no-reserved", message, device))
@@ -489,7 +489,7 @@ class _Tables:
 
     def _why_no_times(self) -> str:
         if self.profiled:
-            return ", as torch.cuda._memory_viz writes none when it makes a snapshot of a profiler's record"
+            return ", as torch.cuda._memory_viz writes none when it makes a snapshot from a profiler's record"
         # both came after times
         if "allocator_settings" in self.root or "external_annotations" in self.root:
             return ""

@@ -17,7 +17,7 @@ from memlens.model.timeline import Blocks, Column
 from memlens.units import counted
 
 MOST_BYTES = 1 << 50
-"""A size beyond it is no size. Only what an out-of-memory event asked for may be any number."""
+"""A size beyond it is not a size. Only what an out-of-memory event asked for may be any number."""
 
 _NEED_MEMORY = 4
 """The scanner's first actions: alloc, free_requested, free_completed and free."""

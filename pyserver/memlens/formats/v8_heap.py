@@ -115,7 +115,7 @@ class _File:
         root, rest = divmod(self._header.root_index, len(meta.node_fields))
         if rest or not 0 <= root < len(shallow):
             raise DamagedSnapshotError(
-                f"The snapshot's root_index, {self._header.root_index:,}, is no object"
+                f"The snapshot's root_index, {self._header.root_index:,}, is not an object"
             )
         # texts are numbered from 1, so that 0 is "none"
         names: U32 = nodes["name"]
@@ -173,7 +173,7 @@ class _File:
         """
         start, end = self._span(section)
         if not fields or self._data[start] != ord("["):
-            raise DamagedSnapshotError(f"The snapshot's {section} are no rows of numbers", offset=start)
+            raise DamagedSnapshotError(f"The snapshot's {section} are not rows of numbers", offset=start)
         # a number and a comma are two bytes
         if expected is not None and 0 < expected <= min(MOST_OBJECTS, (end - start) // (2 * len(fields))):
             columns, status, _ = self._read(start, end, fields, kept, expected)
@@ -248,7 +248,7 @@ class _File:
     def _strings(self) -> Texts:
         start, end = self._span("strings")
         if self._data[start] != ord("["):
-            raise DamagedSnapshotError("The snapshot's strings are no list", offset=start)
+            raise DamagedSnapshotError("The snapshot's strings are not a list", offset=start)
         scanner = kernel.Strings(self._data, start, end)
         self._run(scanner, start)
         utf8, ends = map(np.asarray, scanner.take())

@@ -78,7 +78,7 @@ class _Frames:
     def number(self, name: int, script: int, line: int, column: int = 0) -> int:
         """The number of a frame whose function and script are texts; line and column count from 1.
 
-        Where the script has a source map, the frame is on the line that somebody wrote.
+        Where the script has a source map, the frame is on the line of the source that was written.
         """
         path, mapped = self._script(script)
         if mapped is not None and line > 0:
@@ -122,7 +122,7 @@ class _Frames:
         return found
 
     def of(self, functions: Functions) -> list[int | None]:
-        """The number of each function's frame; None for the trace's root, which is no function."""
+        """The number of each function's frame; None for the trace's root, which isn't a function."""
         rows = zip(*(column.tolist() for column in functions), strict=True)
         return [
             None

@@ -9,7 +9,7 @@ was called to allocate or to what starts programs and threads (``__libc_start_ca
 from typing import Literal
 
 FrameKind = Literal["user", "library", "native"]
-"""Whose code a frame is; native code is of nobody that could be named by a line."""
+"""Whose code a frame is; native code has no line that could be named."""
 
 Attribution = Literal["mine", "any"]
 

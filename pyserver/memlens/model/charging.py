@@ -63,8 +63,16 @@ def ranks(
 
     In a trace C++ is passed over if there is Python, because every stack ends in the device's allocator.
     """
-    if attribution == "mine":
-        own = kinds
-    else:
-        own = (kinds == NATIVE).astype(np.uint8) if model == "timeline" else np.zeros_like(kinds)
+    own = kinds if attribution == "mine" else _ranks_of_any_code(kinds, model)
     return np.where(passed, np.uint8(PASSED_OVER), own).astype(np.uint8)
+
+
+def _ranks_of_any_code(kinds: npt.NDArray[np.uint8], model: Model) -> npt.NDArray[np.uint8]:
+    match model:
+        case "timeline":
+            native: npt.NDArray[np.uint8] = (kinds == NATIVE).astype(np.uint8)
+            return native
+        case "profile" | "graph":
+            return np.zeros_like(kinds)
+        case _:
+            assert_never(model)

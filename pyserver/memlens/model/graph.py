@@ -88,7 +88,7 @@ SAMPLE_DTYPE = np.dtype([("time_us", "<u8"), ("last_id", "<u8")])
 """A moment of a recording, since its beginning, and the highest id of an object until then; both ascend."""
 
 VALUE_KINDS = ("boolean", "byte", "char", "short", "int", "long", "float", "double", "text")
-"""Kinds of values of fields that are no references. A "char" is a UTF-16 unit, a "text" the number of a text."""
+"""Kinds of values of fields that aren't references. A "char" is a UTF-16 unit, a "text" the number of a text."""
 
 
 @dataclass(slots=True)
@@ -151,7 +151,7 @@ class References:
 
 @dataclass(slots=True)
 class Values:
-    """Fields that are no references, in the order of their objects; ``start`` has an item more than there are objects.
+    """Fields that aren't references, in the order of their objects; ``start`` has an item more than there are objects.
 
     The elements of arrays of numbers don't belong here.
     """

@@ -123,7 +123,7 @@ class DeviceTimeline:
 def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: int | None) -> DeviceTimeline:
     """Match a device's events into allocations. ``events.time_us`` is changed in place.
 
-    Without events nobody knows whether it was recorded before: then nothing is marked as from before recording.
+    Without events it isn't known whether it was recorded before: then nothing is marked as from before recording.
     """
     count = len(events.action)
     owners = np.empty(count, np.uint32)

@@ -218,7 +218,7 @@ def _functions(over: FileOverRanks, state: FileState, at: At, least_bytes: float
 
 def _note(bound: list[Bound]) -> str:
     if any(each.binding.how == "ambiguous" for each in bound):
-        return "The ranks may as well mean another file of that name here."
+        return "The ranks could equally mean another file of that name here."
     if all(each.binding.by_name_only for each in bound):
         return "Matched by file name only."
     return ""

@@ -11,6 +11,7 @@ from memlens.server.protocol.sources import Document
 from memlens.server.sessions.registry import OpenSnapshot, Registry
 from memlens.server.sources import Sources
 from memlens.sources.declarations import SUFFIXES, TEXT_LIMIT, TypeName, declarations, type_name
+from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, plain_name
 from memlens.views.graph.lines import HeapLine, heap_lines, line_of_type
@@ -59,7 +60,7 @@ class HeapLines:
         """The definitions of a document in all open heap dumps, in the order in which these were opened."""
         found: list[PlacedDefinition] = []
         for bound in await self._sources.bound_to(document):
-            if bound.snapshot.info.model != "graph":
+            if heap_dump_of(bound.snapshot.info) is None:
                 continue
             try:
                 rows = (await bound.snapshot.ask(heap_lines)).get(bound.file, [])

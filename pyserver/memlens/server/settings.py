@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from memlens.server.protocol.settings import Settings
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 
 _VARIABLE = re.compile(r"\$\{(workspaceFolder(?::(?P<folder>[^}]*))?|userHome)\}")
 

@@ -100,7 +100,7 @@ class Protocol(LanguageServerProtocol):
             # start_io's writer is synchronous; pygls' others would be awaited
             self.writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
         except BrokenPipeError:
-            logger.info("nobody reads the answer to %s any more", msg_id)
+            logger.info("the answer to %s is no longer wanted", msg_id)
 
 
 def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable[R]]) -> None:
@@ -139,7 +139,7 @@ def failure(problem: Problem) -> JsonRpcException:
 
 
 def internal_problem(error: BaseException) -> Problem:
-    """What to say of an error that nobody expected."""
+    """The problem that reports an unexpected error."""
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return Problem(
         code="internal",

@@ -112,7 +112,7 @@ class Edits:
             self._tracked.pop(path, None)
 
     def reloaded(self, path: str) -> None:
-        """Somebody else changed the file: nobody knows where its lines went."""
+        """The file was changed elsewhere: where its lines went isn't known."""
         self._tracked.pop(path, None)
 
     def keep_only(self, snapshots: set[str]) -> None:

@@ -36,7 +36,7 @@ class Functions:
 
     @classmethod
     def of(cls, text: str) -> "Functions":
-        """Of Python source; what is no valid Python is read by its indentation."""
+        """Of Python source; what isn't valid Python is read by its indentation."""
         if len(text) > TEXT_LIMIT:
             return cls([], whole=False)
         try:
@@ -88,7 +88,7 @@ def _indented(text: str) -> list[Scope]:
     """A block ends before the next line that is indented no deeper than what opened it.
 
     Empty lines, comments and the insides of brackets and long strings are not looked at. A line that opens a block
-    closes brackets that are still open: where somebody is just typing, they are.
+    closes brackets that are still open, as they are while code is being typed.
     """
     found: list[Scope] = []
     open_scopes: list[tuple[int, Scope]] = []

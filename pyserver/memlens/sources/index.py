@@ -24,7 +24,7 @@ _MOST_SEARCHED = 2_000
 """Base names of a snapshot that the workspace is searched for, ten questions: those that hold the most first."""
 
 _BEGIN_AFTER_S = 0.2
-"""So long after a snapshot was opened its index is begun, unless somebody waits for it."""
+"""How long after a snapshot was opened its index is begun, unless something waits for it."""
 _LONGEST_WAIT_S = 2.0
 """How long after its opening a snapshot is waited for; later its lines show when its files are bound."""
 
@@ -184,7 +184,7 @@ class Indexes:
             logger.info("the source files of %s can't be listed: %s", snapshot.title, error)
             files = []
         if len(files) > _MOST_SEARCHED:
-            making.once.set()  # this takes a while, and nobody is to wait for it
+            making.once.set()  # this takes a while, and nothing should wait for it
         bindings, unknown = await self._binder.without_search(files)
         bindings |= await self._binder.search(_with_most(unknown, snapshot.title))
         return await asyncio.to_thread(_index_of, files, bindings)

@@ -6,7 +6,7 @@ frames, and its maker. ``views/ahead.py`` lists them all.
 Such a file appears whole or not at all: it is written as ``NAME.partial-<process>`` and renamed. An archive without it
 is whole, too. The cache counts what they take, and removes what processes left that were ended while they wrote.
 
-The manifest was written before, so such a file ends with a seal of its own: a mark, then what it was made of (see
+The manifest was written before, so such a file ends with a seal of its own: a mark, then what it was made from (see
 :meth:`Artefact.stamp`), then the XXH64 of all before that. (SQLite goes by the size in its header, and never looks at
 what follows.) An artefact of another version, of another archive or of other kinds is made anew.
 """
@@ -25,12 +25,12 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.progress import Report
-from memlens.store.column_files import mapped
-from memlens.store.disk import FullDiskError, make_private, room_in
+from memlens.store.files.column_files import mapped
+from memlens.store.files.disk import FullDiskError, make_private, room_in
+from memlens.store.files.processes import remove_leftovers
+from memlens.store.files.verify import file_checksum
 from memlens.store.manifest import Origin, checksum_of
-from memlens.store.processes import remove_leftovers
 from memlens.store.snapshot import Snapshot
-from memlens.store.verify import file_checksum
 
 logger = logging.getLogger(__name__)
 
@@ -66,13 +66,13 @@ class Artefact(NamedTuple):
         return archive / f"{self.name}.partial-{pid}"
 
     def stamp(self, origin: Origin) -> bytes:
-        """What the file is made of, in 8 bytes: the archive (its format in that), the maker's version, the kinds."""
+        """What the file is made from, in 8 bytes: the archive (its format in that), the maker's version, the kinds."""
         kinds = origin.kinds if self.by_kinds else 0
         text = f"{origin.checksum} {self.name} {self.version} {kinds}"
         return bytes.fromhex(checksum_of(text.encode()))
 
     def is_current(self, origin: Origin) -> bool:
-        """Whether the file is there and was made of this. Its content is not read."""
+        """Whether the file is there and was made from this. Its content is not read."""
         return _seal(self.path(origin.archive))[:-_CHECKSUM_BYTES] == _MARK + self.stamp(origin)
 
     def find(self, origin: Origin) -> Path | None:

@@ -1,6 +1,6 @@
 """Bookmarks: moments of a trace that were bookmarked, each with a note.
 
-They are what people add, so they are no part of the archive, which is removed and made again: they stand in a file
+They are what people add, so they aren't part of the archive, which is removed and made again: they stand in a file
 beside it, named by the identity of the snapshot's file (path, size, time of its last change) alone. An archive of
 another format version finds them again; the cache's limit leaves them.
 """
@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from memlens.errors import BadRequestError, MemlensError
-from memlens.store.disk import FULL, make_folder, make_private, room_in
+from memlens.store.files.disk import FULL, make_folder, make_private, room_in
 from memlens.store.snapshot import Snapshot
 
 MOST_BOOKMARKS = 1000

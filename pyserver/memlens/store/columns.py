@@ -236,15 +236,21 @@ class Columns:
         whole: npt.NDArray[S] | None = vars(self).get(column.name)
         if whole is not None:
             return whole[chosen]
-        unchecked = self._unchecked.get(column.name)
-        if unchecked is None:
-            unchecked = self._file(column, column.file)
-            if unchecked is None:
-                raise InconsistentError(f"The archive has no column {column.file}")
-            self._unchecked[column.name] = unchecked
-        found: npt.NDArray[S] = unchecked[chosen]
+        found = self.unchecked(column)[chosen]
         column.check_some(found, self._counts)
         return found
+
+    def unchecked(self, column: Stored[S]) -> npt.NDArray[S]:
+        """A column with the type and the length that were declared, for kernels that check each number they use."""
+        whole: npt.NDArray[S] | None = vars(self).get(column.name)
+        if whole is None:
+            whole = self._unchecked.get(column.name)
+        if whole is None:
+            whole = self._file(column, column.file)
+            if whole is None:
+                raise InconsistentError(f"The archive has no column {column.file}")
+            self._unchecked[column.name] = whole
+        return whole
 
     def keyed(self, column: _Numbers[S]) -> Keyed[S]:
         """The columns of a :class:`StoredMany`."""

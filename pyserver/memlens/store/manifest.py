@@ -44,7 +44,7 @@ class InconsistentError(Exception):
 
 
 class SourceFile(Struct, frozen=True):
-    """The file that an archive was made of, as it was then."""
+    """The file that an archive was made from, as it was then."""
 
     path: str
     size: int
@@ -62,7 +62,7 @@ class SourceFile(Struct, frozen=True):
         if not stat.S_ISREG(status.st_mode):
             # a pipe or a device would be waited for, perhaps for ever
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-        # names are bytes to the system; those that are no text are kept apart by their escapes
+        # names are bytes to the system; those that aren't text are kept apart by their escapes
         name = os.fsencode(real).decode("utf-8", "backslashreplace")
         return cls(name, status.st_size, status.st_mtime_ns)
 

@@ -66,6 +66,28 @@ def graph_of(info: SnapshotInfo, needed: str = "objects", question: str | None =
             assert_never(info)
 
 
+def heap_dump_of(info: SnapshotInfo) -> GraphInfo | None:
+    """A heap dump's figures; None for other models."""
+    match info:
+        case GraphInfo():
+            return info
+        case TimelineInfo() | ProfileInfo():
+            return None
+        case _:
+            assert_never(info)
+
+
+def has_stacks(info: SnapshotInfo) -> bool:
+    """Whether it has stacks of allocations, and so figures of source lines; most heap dumps have none."""
+    match info:
+        case TimelineInfo() | ProfileInfo():
+            return True
+        case GraphInfo():
+            return info.allocations is not None
+        case _:
+            assert_never(info)
+
+
 def devices_of(info: SnapshotInfo) -> list[DeviceInfo]:
     """The devices of a timeline; other models have none."""
     match info:

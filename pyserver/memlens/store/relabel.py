@@ -13,10 +13,10 @@ from memlens.model.libraries import is_by_name_only
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
 from memlens.store.charged import charged_by_rule
-from memlens.store.frames import FrameColumns
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
-from memlens.store.stacks import Stacks
+from memlens.store.stacks.frames import FrameColumns
+from memlens.store.stacks.tree import Stacks
 from memlens.store.trace.device import Device, scope_of
 
 U32 = npt.NDArray[np.uint32]

@@ -14,10 +14,9 @@ from memlens.errors import BadRequestError, MemlensError
 from memlens.kept import Apart, Kept
 from memlens.kernels.base import mapped_faults
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo, device_name
-from memlens.store.column_files import MappedFiles
 from memlens.store.columns import Columns, Count, Declared
-from memlens.store.frames import FrameColumns
-from memlens.store.lines import LineColumns
+from memlens.store.files.column_files import MappedFiles
+from memlens.store.files.verify import StoppedError, verify
 from memlens.store.manifest import (
     ArchiveError,
     GraphNames,
@@ -36,11 +35,12 @@ from memlens.store.objects.columns import (
     TypeColumns,
 )  # fmt: skip
 from memlens.store.samples.columns import LineValues, Samples, Times
-from memlens.store.stacks import Stacks, Tree
-from memlens.store.strings import Strings
+from memlens.store.stacks.frames import FrameColumns
+from memlens.store.stacks.lines import LineColumns
+from memlens.store.stacks.strings import Strings
+from memlens.store.stacks.tree import Stacks, Tree
 from memlens.store.trace.columns import ModuleColumns, TraceColumns
 from memlens.store.trace.device import Device, scope_of
-from memlens.store.verify import StoppedError, verify
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Columns)
@@ -112,7 +112,7 @@ class Snapshot(Apart):
     def ask(self, question: Callable[["Snapshot"], T]) -> T:
         """Answer a question. Raises :class:`ArchiveError` where the archive fails one of its own checks.
 
-        Anything that nobody expected is a bug and goes on as it is; but values that were damaged on disk can cause it
+        Anything unexpected is a bug and is raised as it is; but values that were damaged on disk can cause it
         as well, so the checksums decide, unless they have already.
         """
         gone = mapped_faults.seen()
@@ -237,7 +237,7 @@ class Snapshot(Apart):
 
     @property
     def fields(self) -> FieldColumns | None:
-        """Fields that are no references, None where the dump has none. Raises :class:`LackingError`."""
+        """Fields that aren't references, None where the dump has none. Raises :class:`LackingError`."""
         graph_of(self.info)
         return self._holder(FieldColumns) if FieldColumns.start.file in self.manifest.columns else None
 
@@ -340,9 +340,13 @@ class Snapshot(Apart):
 
         0 is "in no module", with an empty name. Other models have none.
         """
-        if not isinstance(self.info, TimelineInfo):
-            return []
-        modules = self.module_columns
+        match self.info:
+            case TimelineInfo():
+                modules = self.module_columns
+            case ProfileInfo() | GraphInfo():
+                return []
+            case _:
+                assert_never(self.info)
         names, paths = (self.strings.texts(column) for column in (modules.name, modules.path))
         return list(zip(modules.parent.tolist(), names, paths, strict=True))
 

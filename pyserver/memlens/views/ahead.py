@@ -1,6 +1,8 @@
 """What is computed ahead of questions: the one list of the artefacts that an archive can have."""
 
-from memlens.model.info import GraphInfo, SnapshotInfo
+from typing import assert_never
+
+from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.artefacts import Artefact
 from memlens.store.tables.fill import TABLES
 from memlens.views.findings.ahead import FINDINGS
@@ -11,5 +13,16 @@ from memlens.views.trace.picture.viewport import pictures_of
 
 def artefacts_of(info: SnapshotInfo) -> list[Artefact]:
     """All artefacts that there can be in an archive of this snapshot."""
-    of_heaps = [HELD_DISTANCES] if isinstance(info, GraphInfo) else []
-    return [*pictures_of(info), FINDINGS, FIRST_FLAME, *of_heaps, *TABLES.values()]
+    return [*_of_model(info), FINDINGS, FIRST_FLAME, *TABLES.values()]
+
+
+def _of_model(info: SnapshotInfo) -> list[Artefact]:
+    match info:
+        case TimelineInfo():
+            return pictures_of(info)
+        case ProfileInfo():
+            return []
+        case GraphInfo():
+            return [HELD_DISTANCES]
+        case _:
+            assert_never(info)

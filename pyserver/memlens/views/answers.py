@@ -204,7 +204,7 @@ class Area(Struct, frozen=True):
 
     ``key`` is that of the group in a tree table that is grouped by the same, -1 for all that is in no other area; then
     ``groups`` says how many groups that are. ``colour`` numbers colours: a group that is among the largest of the
-    whole device has the same with every filter. ``peak_bytes`` is what it has at the peak of what fits the filter.
+    whole device has the same with every filter. ``peak_bytes`` is what it has at the peak of what matches the filter.
     """
 
     key: int

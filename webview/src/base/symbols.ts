@@ -4,7 +4,7 @@ import { shorten } from './text';
 
 const OPENING = '(<[{';
 const CLOSING = ')>]}';
-/** Longer ones are taken as they are: nobody can read their parts. */
+/** Longer ones are taken as they are, since their parts can't be read anyway. */
 const LONGEST = 1000;
 /** Operators that are named with brackets, so that those aren't in pairs. */
 const BRACKETS = /operator\s*(<|>|-)|->/;

@@ -244,7 +244,7 @@ export class Compare {
       case 'timeline':
         return this.setsOfAllocations(mine, device, axis);
       case 'graph':
-        throw new Error('Objects of a heap dump are no sets of allocations.');
+        throw new Error('Objects of a heap dump are not sets of allocations.');
       case 'profile':
         // a stretch of one run's time is none of another's
         return ready({ of: mine, other_of: { ...wholeOf(mine), value: this.otherValue } });

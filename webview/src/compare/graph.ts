@@ -66,7 +66,7 @@ export class CompareGraph {
     this.scale = new Choice<Scale>(
       t('Scale'),
       [
-        { value: 'absolute', text: t('Absolute'), title: t('What became more or less') },
+        { value: 'absolute', text: t('Absolute'), title: t('What grew and what shrank') },
         {
           value: 'normalised',
           text: t('Normalised'),

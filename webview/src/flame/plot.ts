@@ -150,7 +150,7 @@ export class FlamePlot {
     this.events.moved();
   }
 
-  /** Moves without saying so: nobody asked for it. */
+  /** Moves without reporting it, as it wasn't asked for. */
   stand(camera: FlameCamera, glide = false): void {
     this.target = bounded(camera, this.rows, this.geometry?.deepest ?? Infinity);
     const still = matchMedia('(prefers-reduced-motion: reduce)').matches;

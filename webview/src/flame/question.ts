@@ -64,7 +64,7 @@ export class FlameQuestion {
 
   /** What is said where it has no boxes. */
   get empty(): string {
-    if (this.source.compared) return t('Neither has anything here.');
+    if (this.source.compared) return t('Neither side has anything here.');
     switch (this.context.info.model) {
       case 'timeline':
         return t('Nothing was allocated {0}.', this.name);

@@ -120,7 +120,7 @@ function Head({ name, answer, isCount, places, events }: HeadProps): VNode {
         <bdi class="code">{shorten(nameText(name), 120)}</bdi>
       </h3>
       <span class="muted flame-where">
-        {answer === null && t('has no part in this set')}
+        {answer === null && t('is not in this set')}
         {answer && `${figuresOf(answer, isCount)} · ${kindOf(answer.node.name)}`}
       </span>
       {opens && (

@@ -112,7 +112,7 @@ export class ComparePane implements Pane {
           label={t('Show')}
           value={form.value}
           options={[
-            { value: 'types', text: t('Types'), title: t('What is more or less of each type') },
+            { value: 'types', text: t('Types'), title: t('What grew and what shrank, by type') },
             { value: 'holders', text: t('Holders'), title: t('Objects of both dumps that hold new ones') },
             { value: 'paths', text: t('Paths'), title: t('Where in the dominator tree it grew') },
             {
@@ -377,10 +377,10 @@ function summaryOf({ before, after, matched }: CompareHeapsResult): string {
 function emptyWords(form: CompareForm, byId: boolean): string {
   switch (form) {
     case 'series':
-      return t('No type fits.');
+      return t('No type matches.');
     case 'holders':
       return byId
-        ? t('Nothing that both dumps have holds new objects.')
+        ? t('No object of both dumps holds new ones.')
         : t('Which objects are new isn’t known, as ids don’t last in these dumps: see the paths.');
     case 'paths':
       return t('Nothing grew here.');

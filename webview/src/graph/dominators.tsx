@@ -47,7 +47,7 @@ export function dominatorsPane(context: GraphContext): Pane {
     hasChildren: ({ retained_bytes: retained, shallow_bytes: shallow }) => retained > shallow,
     id: ({ object }) => String(object),
     cells: (row) => [
-      objectCell(row, row.contained ? t('fits the filter') : ''),
+      objectCell(row, row.contained ? t('matches the filter') : ''),
       row.distance === null ? textCell('–') : countCell(row.distance),
       bytesCell(row.shallow_bytes),
       ...retainedCells(row.retained_bytes, context.info.shallow_bytes),
@@ -70,7 +70,7 @@ export function dominatorsPane(context: GraphContext): Pane {
           tree.show(
             context.filter === ''
               ? t('Dominator tree')
-              : t('Objects that fit the filter, with what they dominate'),
+              : t('Objects that match the filter, with what they dominate'),
             gridColumns(
               [
                 nameColumn(t('Object'), t('Each below what dominates it'), 110),

@@ -371,7 +371,7 @@ export class Icicle {
       }
     }
     this.context.say(
-      this.marked === null ? t('Nothing in view fits the filter.') : t('No box in view is marked.'),
+      this.marked === null ? t('Nothing in view matches the filter.') : t('No box in view is marked.'),
     );
   }
 

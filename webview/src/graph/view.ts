@@ -249,7 +249,7 @@ export class GraphView implements PartsOwner {
         this.api.request('memlens/heapGroup', { node: selection.group, filter: '' }).answer.then(
           ({ name }) => {
             if (name) open(null, name.name);
-            else this.say(t('The root is no object of the program.'));
+            else this.say(t('The root is not an object of the program.'));
           },
           (error: unknown) => {
             this.failed(error);
@@ -358,7 +358,8 @@ export class GraphView implements PartsOwner {
       ({ type, filter }) => {
         if (type !== null) this.select({ is: 'type', kind: type });
         else if (filter !== null) this.list(filter);
-        else this.say(t('The dump has no objects of what {0} defines.', `${baseName(file)}:${line}`));
+        else
+          this.say(t('The dump has no objects of the type or function at {0}.', `${baseName(file)}:${line}`));
       },
       (error: unknown) => {
         this.failed(error);

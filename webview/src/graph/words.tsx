@@ -84,7 +84,7 @@ export function factsOf({
 
 /** What is said where there are no rows. */
 export function noObjects({ filter }: { readonly filter: string }): string {
-  return filter === '' ? t('The dump has no objects.') : t('No object fits the filter.');
+  return filter === '' ? t('The dump has no objects.') : t('No object matches the filter.');
 }
 
 /** What is copied of an object by itself. */

@@ -113,7 +113,7 @@ interface FilterToProps {
 
 function FilterTo({ filter, filterTo }: FilterToProps): VNode {
   return (
-    // reached by its key; thousands of stops for Tab would help nobody
+    // reached by its key; thousands of tab stops would help no one
     <IconButton
       icon="filter"
       label={t('Filter to this')}

@@ -176,7 +176,7 @@ function LevelChoice({ can, level, value, change }: LevelProps): VNode {
 
 interface NarrowProps {
   readonly text: string;
-  /** What is written is no filter. */
+  /** What is written isn't a filter. */
   readonly wrong: boolean;
   readonly narrowTo: (text: string) => void;
 }

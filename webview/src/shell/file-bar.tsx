@@ -80,9 +80,9 @@ function sentence(state: RowProps['state'], name: string | null): string {
   if (name === null)
     return changed
       ? t('The file has changed on disk. What is shown was read before.')
-      : t('The file is not there any more. What was read of it is still shown.');
+      : t('The file no longer exists. What was read from it is still shown.');
   const short = shorten(name, LONGEST_NAME);
   return changed
-    ? t('{0}, compared with, has changed on disk. What is shown was read before.', short)
-    : t('{0}, compared with, is not there any more. What was read of it is still shown.', short);
+    ? t('{0}, the other file, has changed on disk. What is shown was read before.', short)
+    : t('{0}, the other file, no longer exists. What was read from it is still shown.', short);
 }

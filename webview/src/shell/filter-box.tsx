@@ -75,14 +75,14 @@ export class FilterBox {
       text: t('{0} of {1}', count(some), count(every)),
       title:
         what === 'objects'
-          ? t('{0} of {1} objects fit the filter', count(some), count(every))
-          : t('{0} of {1} allocations fit the filter', count(some), count(every)),
+          ? t('{0} of {1} objects match the filter', count(some), count(every))
+          : t('{0} of {1} allocations match the filter', count(some), count(every)),
     };
   }
 
   /** The button beside it gives up. */
   waits(): void {
-    this.badge.value = { text: '…', title: t('Looking for what fits the filter; Escape cancels') };
+    this.badge.value = { text: '…', title: t('Looking for what matches the filter; Escape cancels') };
     this.waiting = this.badge.value;
   }
 

@@ -31,7 +31,7 @@ const ALLOCATION_TERMS: readonly Offer[] = [
   { text: 'is:pending', help: t('free requested, still held') },
   { text: 'is:native', help: t('only C++ frames') },
   { text: 'is:inferred', help: t('its line is inferred, not recorded') },
-  { text: '-', help: t('before a term: all but those') },
+  { text: '-', help: t('before a term: excludes what matches it') },
 ];
 
 /** The terms about allocations and samples; `categories` are the names of a trace's. */
@@ -61,7 +61,7 @@ export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'id:', help: t('the file’s id or address: id:5143, id:0x7f3a20000000') },
   { text: 'is:root', help: t('a root') },
   { text: 'is:unreachable', help: t('no root reaches it') },
-  { text: '-', help: t('before a term: all but those') },
+  { text: '-', help: t('before a term: excludes what matches it') },
 ];
 
 /** The findings of a heap dump, by their titles. */
@@ -108,7 +108,7 @@ export function both(filter: string, more: string): string {
   return trimmed === '' || ` ${trimmed} `.includes(` ${more} `) ? trimmed || more : `${trimmed} ${more}`;
 }
 
-/** All but what fits one term; null for more than one, which can't be turned round. */
+/** All but what matches one term; null for more than one, which can't be turned round. */
 export function allBut(term: string): string | null {
   const text = term.trim();
   if (text === '' || wordAt(text, text.length).from !== 0) return null;

@@ -46,7 +46,7 @@ function flameKeys(title = t('In the flame graph'), keyRows: readonly FlameKeyRo
 }
 
 const GROUPS: readonly (readonly [group: KeyGroup, title: string])[] = [
-  ['look', t('Look around')],
+  ['look', t('Move and zoom')],
   ['allocations', t('Allocations')],
   ['cursors', t('Cursors')],
   ['view', t('View')],

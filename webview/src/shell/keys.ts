@@ -95,7 +95,7 @@ export const KEYS: readonly KeyRow[] = [
   { keys: ['m'], action: 'cursorHere', text: t('Cursor to the middle of the view'), group: 'cursors' },
   { keys: ['Shift+m'], action: 'secondCursorHere', text: t('Second cursor to the middle'), group: 'cursors' },
   { keys: [','], action: 'cursorBack', text: t('Cursor one event back'), group: 'cursors' },
-  { keys: ['.'], action: 'cursorOn', text: t('Cursor one event on'), group: 'cursors' },
+  { keys: ['.'], action: 'cursorOn', text: t('Cursor one event forward'), group: 'cursors' },
   {
     keys: ['<', 'Shift+,'],
     action: 'secondCursorBack',
@@ -105,7 +105,7 @@ export const KEYS: readonly KeyRow[] = [
   {
     keys: ['>', 'Shift+.'],
     action: 'secondCursorOn',
-    text: t('Second cursor one event on'),
+    text: t('Second cursor one event forward'),
     group: 'cursors',
   },
   {

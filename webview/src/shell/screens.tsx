@@ -42,7 +42,7 @@ function Button({
 
 interface Progress {
   readonly stage: string;
-  /** From 0 to 1; null for nobody knows. */
+  /** From 0 to 1; null where it isn't known. */
   readonly fraction: number | null;
 }
 

@@ -326,8 +326,8 @@ function countsOf({ shown, unmatched }: AnnotationsAnswer): string {
 function noiseOf({ noise, noise_names: names }: AnnotationsAnswer): string {
   return plural(
     noise,
-    '{0} annotation of the compiler’s own timing or often and very short: {1}',
-    '{0} annotations of the compiler’s own timing or often and very short: {1}',
+    '{0} annotation of the compiler’s own timing, or frequent and very short: {1}',
+    '{0} annotations of the compiler’s own timing, or frequent and very short: {1}',
     names.map((name) => shorten(name, 60)).join(', '),
   );
 }

@@ -44,7 +44,7 @@ interface ShownStack {
   readonly is: 'stack';
   readonly answer: StackAnswer;
   readonly colour: Rgb;
-  /** The totals are of what fits the filter. */
+  /** The totals are of what matches the filter. */
   readonly filtered: boolean;
   /** Neighbours are those of the memory map. */
   readonly byAddress: boolean;
@@ -323,11 +323,11 @@ function Line({
       ) : (
         <p class="hint">
           {filtered
-            ? t('Nothing that fits the filter has this line in its stack.')
+            ? t('Nothing that matches the filter has this line in its stack.')
             : t('No allocation in this snapshot has this line in its stack.')}
         </p>
       )}
-      {filtered && <p class="hint">{t('Of what fits the filter, on this device.')}</p>}
+      {filtered && <p class="hint">{t('Of what matches the filter, on this device.')}</p>}
       <TotalFacts totals={totals} />
       {largest !== null && (
         <button
@@ -363,7 +363,7 @@ function SameStack({ totals, filtered }: { readonly totals: Totals; readonly fil
   return (
     <p class="same-stack" title={exactBytes(totals.total_bytes)}>
       <span class="same-stack-title">
-        {filtered ? t('Same stack, of what fits the filter') : t('Same stack')}
+        {filtered ? t('Same stack, of what matches the filter') : t('Same stack')}
       </span>
       <span>{sameStackSentence(totals)}</span>
     </p>

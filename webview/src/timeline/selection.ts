@@ -148,7 +148,7 @@ export class Selection {
     });
   }
 
-  /** The filter is another one: the figures of what is selected are those of what fits it. */
+  /** The filter is another one: the figures of what is selected are those of what matches it. */
   refresh(): void {
     this.markAgain();
     const { current, line } = this;

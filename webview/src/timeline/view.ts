@@ -60,7 +60,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   device: DeviceInfo;
   axis: Axis;
   readonly colours: Colours;
-  /** Narrows every view; `device` has the figures of what fits it. */
+  /** Narrows every view; `device` has the figures of what matches it. */
   filter = '';
   /** What the timeline is grouped by; null in the order of PyTorch's viewer. */
   areas: ViewState['areas'];
@@ -678,7 +678,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.say(
       filter === ''
         ? t('No filter')
-        : plural(allocations, '{0} allocation fits the filter', '{0} allocations fit the filter'),
+        : plural(allocations, '{0} allocation matches the filter', '{0} allocations match the filter'),
     );
     this.rearranged();
   }
@@ -695,7 +695,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     const figures = deviceFigures(device);
     if (this.filter !== '') {
       const { peak_bytes: whole } = this.deviceOf(device.device);
-      figures.unshift(t('Of what fits the filter:'));
+      figures.unshift(t('Of what matches the filter:'));
       figures.push(t('without it: peak {0}', bytes(whole)));
     }
     setText(this.parts.frame.status, figures.join('  ·  '));

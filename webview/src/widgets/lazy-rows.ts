@@ -32,7 +32,7 @@ export interface RestRow<N, A> {
   readonly parent: NodeRow<N> | null;
   readonly level: number;
   readonly offset: number;
-  /** 0 where nobody knows yet. */
+  /** 0 while it isn't known. */
   readonly left: number;
   /** The page before it, if there is one. */
   readonly answer: A | null;

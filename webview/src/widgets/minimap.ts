@@ -74,7 +74,7 @@ export class Minimap {
     this.draw();
   }
 
-  /** What was live without the filter, shown behind what fits it, at one scale. */
+  /** What was live without the filter, shown behind what matches it, at one scale. */
   setWhole(whole: Curve | null): void {
     if (whole === this.whole) return;
     this.whole = whole;

@@ -13,7 +13,7 @@ from memlens.errors import OutOfMemoryError
 from memlens.fleet.summary import summary_of
 from memlens.fleet.tables import Summary
 from memlens.ingest import ingest
-from memlens.store.cache import Cache
+from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
 

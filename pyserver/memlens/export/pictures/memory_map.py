@@ -41,7 +41,7 @@ def memory_map(
     plot = Plot(_LEFT, _TOP, WIDTH - _LEFT - LEGEND, HEIGHT - _TOP - _BOTTOM)
     top = max(lanes.top, 1.0)
     box = Box(axis, *across, 0.0, top, int(plot.width), int(plot.height))
-    narrowed = f", of what fits {filter_text}" if filter_text else ""
+    narrowed = f", of what matches {filter_text}" if filter_text else ""
     title = f"Memory map: {info.name}, {format_bytes(int(top))} of addresses{narrowed}"
     svg = Svg(WIDTH, HEIGHT, title)
     svg.text(_LEFT, 22, fitting(title, WIDTH - _LEFT), "ink")

@@ -78,7 +78,7 @@ def timeline(snapshot: Snapshot, part: Part) -> Svg:
 
 def _title(device: DeviceInfo, part: Part, axis: Axis) -> str:
     where = f"{device.name}, by {part.by.by}"
-    narrowed = f", of what fits {part.filter}" if part.filter else ""
+    narrowed = f", of what matches {part.filter}" if part.filter else ""
     when = ""
     if part.x0 is not None and part.x1 is not None:
         ends = (

@@ -24,7 +24,7 @@ def query(folder: Path, statement: str) -> tuple[list[str], Iterator[tuple[Any, 
     try:
         info = apsw.ext.query_info(connection, statement)
         if info.query_remaining and info.query_remaining.strip("; \t\r\n"):
-            raise SqlError("There are two statements or more", advice="Write one.")
+            raise SqlError("One statement at a time", advice="Write one.")
         if info.is_explain or not info.description:
             raise SqlError("The query has no rows", advice="Write a SELECT.")
         cursor = connection.cursor().execute(statement)

@@ -4,7 +4,8 @@
 References are columns by source: those of object ``o`` are ``start[o]`` to ``start[o + 1]`` of ``target`` and ``kind``.
 Turned around, ``back_start``, ``back`` and ``back_kind`` have the sources of those to each object, and their kinds.
 ``follows`` has an item for each number of a byte: whether references of that kind are followed. Columns of archives
-are checked by whoever maps them; so are numbers of objects that come from outside.
+are checked by whoever maps them, except where a kernel says that it checks what it uses; so are numbers of objects that
+come from outside.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -18,6 +19,7 @@ from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector
 cdef uint32_t NO_NUMBER = 0xFFFFFFFF
 
 cdef enum:
+    OUT_OF_RANGE = -2   # a status beside -1, which is "without memory"
     AHEAD = 8           # objects and references that are fetched before their turn
     FAR_AHEAD = 32
 
@@ -29,16 +31,32 @@ def referrers(
     uint64_t[::1] back_start,
     uint32_t[::1] back,
     uint8_t[::1] back_kind,
+    Py_ssize_t at_once=0,
 ):
     """Turn references around: the sources of those to object ``o`` are at ``back_start[o]`` and on in ``back``.
 
     They ascend, and a source stands as often as it refers to the object, in the order of its references. ``back_kind``
     gets their kinds, unless ``kind`` is empty.
+
+    References lead anywhere, so each may write to another page. Where columns are files that are larger than memory,
+    the system would write each page out again and again: ``at_once`` is how many objects are turned around together, in
+    one pass over all references each; 0 for all of them.
     """
     cdef Py_ssize_t objects = start.shape[0] - 1, item
     cdef bint has_kinds = kind.shape[0] > 0
     cdef uint64_t at, to, total = 0, count = target.shape[0]
     cdef uint64_t *place = &back_start[0]
+    cdef Turned turned
+    if 0 < at_once < objects:
+        turned.place, turned.back = place, &back[0] if back.shape[0] else NULL
+        turned.back_kind = &back_kind[0] if has_kinds else NULL
+        with nogil:
+            for item from 0 <= item < objects by at_once:
+                turned.first = <uint32_t> item
+                turned.last = <uint32_t> min(item + at_once, objects)
+                total = turn_some(start, target, kind, &turned, total)
+            place[objects] = total
+        return
     with nogil:
         memset(place, 0, (objects + 1) * 8)
         for at in range(count):
@@ -66,6 +84,44 @@ def referrers(
                 back[to] = <uint32_t> item
                 if has_kinds:
                     back_kind[to] = kind[at]
+
+
+cdef struct Turned:
+    uint64_t *place         # of objects: where references to each begin
+    uint32_t *back
+    uint8_t *back_kind      # NULL without kinds
+    uint32_t first          # the objects that are turned around
+    uint32_t last
+
+
+cdef uint64_t turn_some(
+    const uint64_t[::1] start, const uint32_t[::1] target, const uint8_t[::1] kind, const Turned *turned, uint64_t total
+) noexcept nogil:
+    """Turn references to some objects around, after ``total`` others; return how many there are with these."""
+    cdef uint32_t first = turned.first, width = turned.last - turned.first, to
+    cdef uint64_t at, count = target.shape[0]
+    cdef Py_ssize_t item
+    memset(&turned.place[first], 0, <size_t> width * 8)
+    for at in range(count):
+        to = target[at] - first
+        if to < width:
+            turned.place[first + to] += 1
+    for to in range(width):
+        total += turned.place[first + to]
+        turned.place[first + to] = total
+    item = start.shape[0] - 1
+    while item > 0:
+        item -= 1
+        at = start[item + 1]
+        while at > start[item]:
+            at -= 1
+            to = target[at] - first
+            if to < width:
+                turned.place[first + to] -= 1
+                turned.back[turned.place[first + to]] = <uint32_t> item
+                if turned.back_kind != NULL:
+                    turned.back_kind[turned.place[first + to]] = kind[at]
+    return total
 
 
 cdef struct Graph:
@@ -528,7 +584,7 @@ cdef class OtherHolders:
     """Says of objects whether something holds them that they don't dominate themselves, for one graph.
 
     Objects ``moved``, in ascending order, are dominated by those of ``moved_to``. Objects without a ``distance`` hold
-    nothing. Not for several threads.
+    nothing. Numbers in ``start`` and ``dominator`` are checked when they are used. Not for several threads.
     """
 
     cdef const uint64_t[::1] start
@@ -563,9 +619,10 @@ cdef class OtherHolders:
         """Whether one of ``referrers`` has a reference that retains an object, and isn't dominated by it.
 
         Referrers ascend and may stand several times; those ``without``, which ascend as well, don't count. None where
-        more than ``most`` dominators would have to be looked at. Raises MemoryError.
+        more than ``most`` dominators would have to be looked at. Raises MemoryError, and IndexError for a column with
+        a number that is out of range.
         """
-        cdef size_t looked = 0, each_passed
+        cdef size_t looked = 0, each_passed, objects = self.dominator.shape[0]
         cdef uint32_t one, stop
         cdef uint64_t at
         cdef Py_ssize_t each, place
@@ -586,7 +643,11 @@ cdef class OtherHolders:
                 while one != NO_NUMBER and self.state[one] == 0 and looked <= most:
                     looked += 1
                     one = above(self.dominator, self.moved, self.moved_to, one)
-                if looked > most:
+                    # dominators in a circle would be passed without end
+                    if objects <= one < NO_NUMBER or looked > objects:
+                        status = OUT_OF_RANGE
+                        break
+                if looked > most or status < 0:
                     break
                 stop = one
                 reached = self.state[one] if one != NO_NUMBER else IS_ASIDE
@@ -600,6 +661,9 @@ cdef class OtherHolders:
                 if reached == IS_BELOW:
                     continue
                 one = referrers[each]
+                if not self.start[one] <= self.start[one + 1] <= <uint64_t> self.target.shape[0]:
+                    status = OUT_OF_RANGE
+                    break
                 for at in range(self.start[one], self.start[one + 1]):
                     if self.target[at] == item and self.retains[self.kind[at]]:
                         holds = True
@@ -608,6 +672,8 @@ cdef class OtherHolders:
                     break
             for each_passed in range(self.passed.count):
                 self.state[(<uint32_t *> self.passed.data)[each_passed]] = 0
+        if status == OUT_OF_RANGE:
+            raise IndexError("a reference or a dominator is out of range")
         if status < 0:
             # what couldn't be remembered couldn't be taken back either
             memset(self.state, 0, self.dominator.shape[0])
@@ -619,7 +685,8 @@ cdef class PathSearch:
     """Searches backwards from an object for roots, the nearest first. Each object is passed through once.
 
     So the first path is the shortest, and each further one is the shortest to another root that avoids going through an
-    object twice, as heap analysers list "paths to GC roots".
+    object twice, as heap analysers list "paths to GC roots". Numbers in ``back_start`` and ``back`` are checked when
+    they are used.
     """
 
     cdef const uint64_t[::1] back_start
@@ -659,10 +726,11 @@ cdef class PathSearch:
         """The next path as ``uint32`` numbers of objects, from a root to the object; None when there is no other.
 
         ``most`` bounds how many objects are looked at; once they are used up, None is returned as well, and
-        :attr:`is_complete` is False.
+        :attr:`is_complete` is False. Raises MemoryError, and IndexError for a column with a number that is out of
+        range.
         """
         cdef uint32_t item = NO_NUMBER, source, one
-        cdef uint64_t at
+        cdef uint64_t at, references = self.back.shape[0]
         cdef size_t looked = 0
         cdef bint found = False
         cdef int status = 0
@@ -674,9 +742,15 @@ cdef class PathSearch:
                 self.first += 1
                 looked += 1
                 found = self.is_root[item] != 0
+                if not self.back_start[item] <= self.back_start[item + 1] <= references:
+                    status = OUT_OF_RANGE
+                    break
                 # a root may itself be held by another
                 for at in range(self.back_start[item], self.back_start[item + 1]):
                     source = self.back[at]
+                    if source >= self.objects:
+                        status = OUT_OF_RANGE
+                        break
                     if self.towards[source] == 0 and self.follows[self.back_kind[at]]:
                         self.towards[source] = item + 1
                         status = vector_push_u32(&self.queue, source)
@@ -692,6 +766,8 @@ cdef class PathSearch:
                     status = vector_push_u32(&path, one)
         if status < 0:
             vector_free(&path)
+            if status == OUT_OF_RANGE:
+                raise IndexError("a reference is out of range")
             raise MemoryError
         if not found:
             vector_free(&path)

@@ -205,7 +205,7 @@ cdef class Objects(Owner):
             field.type = at[id_bytes]
             field.offset = row.field_bytes
             if type_bytes(field.type, id_bytes) == 0 or vector_push(&self.fields, &field) < 0:
-                # what a field's type is nobody knows ends nothing: an instance is read up to it
+                # a field of unknown type ends nothing: an instance is read up to it
                 row.fields = each
                 break
             row.field_bytes += type_bytes(field.type, id_bytes)

@@ -543,7 +543,7 @@ cdef class Machine(Scan):
         return interner_text(&self.strings, row)
 
     def settings(self, uint32_t dict_row, bint nested=True):
-        """A dict of plain values that is no row of a table, such as ``allocator_settings``.
+        """A dict of plain values that isn't a row of a table, such as ``allocator_settings``.
 
         Dicts in it (the first few, and of plain values themselves) are read likewise.
         """

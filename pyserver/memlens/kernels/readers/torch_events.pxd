@@ -10,7 +10,7 @@ cdef enum:
     BATCH = 32
 
 cdef struct ReadEvent:
-    # an event that was read, but is no row yet
+    # an event that was read, but isn't a row yet
     size_t begin                # where it stands in the file
     size_t memos, lists, dicts  # how many there were before it
     uint64_t addr

@@ -291,7 +291,7 @@ cdef class Events(Lists):
         return -1 if self.error else 0
 
     cdef int64_t stack_of(self, ReadEvent *event) noexcept nogil:
-        """The stack of an event; -1 when its frames are no list of frames, or on error."""
+        """The stack of an event; -1 when its frames aren't a list of frames, or on error."""
         cdef size_t list_row = <size_t> event.frames
         cdef uint8_t kind
         if event.frames < 0:

@@ -48,7 +48,7 @@ cdef class Scanner(Events):
     # ---- for formats/torch.py ----
 
     def root(self):
-        """The top level's values by key; None when it is no snapshot's.
+        """The top level's values by key; None when it isn't a snapshot's.
 
         A list or a dict is its row, with "list" or "dict" before it; of anything else but None only the kind, "other".
         """

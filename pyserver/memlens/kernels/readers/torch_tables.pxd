@@ -26,7 +26,7 @@ cdef extern from *:
 cdef enum:
     # the first actions, whose sizes are allocations': alloc, free_requested, free_completed and free
     MEMORY_ACTIONS = 4
-    # pairs of dicts that are no row of a table, such as allocator_settings
+    # pairs of dicts that aren't rows of a table, such as allocator_settings
     MAX_PAIRS_KEPT = 10_000
 
 # what a list holds; its payload's meaning follows

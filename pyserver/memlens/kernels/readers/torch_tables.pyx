@@ -240,7 +240,7 @@ cdef class Tables(Machine):
         return &(<Vector *> self.vectors.data)[(<uint32_t *> self.list_payloads.data)[list_row]]
 
     cdef int rows_kind(self, size_t list_row) noexcept nogil:
-        """Which dicts a list holds; EMPTY_DICT when it is no list of one kind of dict."""
+        """Which dicts a list holds; EMPTY_DICT when it isn't a list of one kind of dict."""
         cdef uint8_t kind
         if list_row >= self.list_kinds.count:
             return EMPTY_DICT

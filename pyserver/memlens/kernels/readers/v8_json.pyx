@@ -200,7 +200,7 @@ cdef inline int short_number(const uint8_t *text, uint64_t *value) noexcept nogi
     cdef int count
     memcpy(&digits, text, 8)
     digits ^= <uint64_t> 0x3030303030303030
-    # the top bit of each byte that is no digit; a sum that goes beyond its byte changes only those after that
+    # the top bit of each byte that isn't a digit; a sum that goes beyond its byte changes only those after that
     others = ((digits + <uint64_t> 0x7676767676767676) | digits) & <uint64_t> 0x8080808080808080
     count = 8
     if others:

@@ -147,7 +147,7 @@ cdef class Layer:
         self.first, self.last, self.row_count, self.sizes = first, last, rows, sizes
         self.row_bytes = (y1 - y0) / rows
         for column in range(QUANTA - 1):
-            # what is more by a thousandth of a quarter is no more
+            # what is more by a thousandth of a quarter doesn't count as more
             self.quarters[column] = <int64_t> ceil(self.row_bytes * (column + 1.001) / QUANTA)
         self.forget()
         self.rows = <Row *> calloc(rows, sizeof(Row))

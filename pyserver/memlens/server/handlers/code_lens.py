@@ -10,7 +10,6 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.errors import MemlensError
 from memlens.model.attribution import Attribution, rule_of
-from memlens.model.info import GraphInfo
 from memlens.server.figures import Figure, Measure, figure_of
 from memlens.server.fleet_lines import FleetLines, FunctionsOverRanks
 from memlens.server.heap_lines import HeapLines, PlacedDefinition
@@ -20,7 +19,7 @@ from memlens.server.protocol.sources import Document, ShowLineArguments
 from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
 from memlens.sources.edits import FileState
-from memlens.store.models import graph_of
+from memlens.store.models import graph_of, has_stacks
 from memlens.units import SOURCE_WORDS, counted, format_bytes, plain_name
 from memlens.views.answers import SourceLine, Totals
 from memlens.views.lines.totals import totals_of_lines
@@ -122,7 +121,7 @@ async def _lenses(sources: Sources, document: Document, measure: Measure) -> lis
     lenses: list[types.CodeLens] = []
     several = len({bound.snapshot.name for bound in bound_files}) > 1
     for bound in bound_files:
-        if isinstance(bound.snapshot.info, GraphInfo) and bound.snapshot.info.allocations is None:
+        if not has_stacks(bound.snapshot.info):
             continue
         try:
             placed = await sources.lines_of(document, bound)

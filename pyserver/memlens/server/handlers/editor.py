@@ -3,7 +3,6 @@
 from pygls.lsp.server import LanguageServer
 
 from memlens.errors import BadRequestError, MemlensError
-from memlens.model.info import GraphInfo
 from memlens.server.figures import figure_of
 from memlens.server.handlers.hover import note_on
 from memlens.server.heap_lines import HeapLines, PlacedDefinition
@@ -25,7 +24,7 @@ from memlens.server.wire import answer
 from memlens.sources.cells import Cell, cell_name
 from memlens.sources.line_map import LineEdit
 from memlens.sources.notebooks import CellResult, Notebooks
-from memlens.store.models import graph_of
+from memlens.store.models import graph_of, has_stacks
 
 _MOST_EDITS = 10_000
 
@@ -36,7 +35,7 @@ def register(server: LanguageServer, sources: Sources, heaps: HeapLines, noteboo
     async def line_heat(params: LineHeatParams) -> LineHeatResult:
         files = _heat_of_heaps(await heaps.placed(params.document), sources)
         for bound in await sources.bound_to(params.document):
-            if isinstance(bound.snapshot.info, GraphInfo) and bound.snapshot.info.allocations is None:
+            if not has_stacks(bound.snapshot.info):
                 continue
             try:
                 heat = await _heat(sources, params.document, bound)

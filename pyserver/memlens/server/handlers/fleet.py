@@ -29,7 +29,7 @@ from memlens.server.protocol.fleet import (
 )
 from memlens.server.protocol.snapshots import ProgressParams
 from memlens.server.wire import answer
-from memlens.store.disk import make_folder
+from memlens.store.files.disk import make_folder
 
 
 def register(server: LanguageServer, lines: FleetLines) -> None:
@@ -54,7 +54,7 @@ def register(server: LanguageServer, lines: FleetLines) -> None:
 
         def report(fraction: float) -> None:
             if cancelled.is_set():
-                raise CancelledError("The fetching was cancelled")
+                raise CancelledError("Fetching was cancelled")
             loop.call_soon_threadsafe(notify, fraction)
 
         try:

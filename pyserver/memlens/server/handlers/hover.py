@@ -98,7 +98,7 @@ async def _section(document: Document, placed: PlacedLine, attribution: Attribut
             go_to_link(f"Go to line {line}", document.path, line) for line in changed.lines[:_MOST_LINKS]
         ]
         parts.append(" · ".join([f"*{escaped(changed.message)}*", *places]))
-        parts.append(f"What ran as line {row.line} then:")
+        parts.append(f"Line {row.line} as it ran:")
     parts.append("\n".join(figures) or "Nothing")
     if row.source != "recorded":
         parts.append(f"*{SOURCE_MEANINGS[row.source]}.*")
@@ -178,17 +178,17 @@ def _values(profile: ProfileInfo, values: list[LineValue], strong: str, rule: st
         if number in counts or number not in amounts:
             continue
         total, itself = amounts[number].total, amounts[number].itself
-        sentence = f"- {escaped(value.title)}: {strong}{_said(total, value.unit)}{strong}"
+        sentence = f"- {escaped(value.title)}: {strong}{_formatted(total, value.unit)}{strong}"
         blocks = amounts.get(value.count) if value.count is not None else None
         if blocks is not None:
             sentence += f" in {counted(blocks.total, 'allocation')}"
         if itself != total:
-            sentence += f", by the line itself ({rule}) {_said(itself, value.unit)}"
+            sentence += f", by the line itself ({rule}) {_formatted(itself, value.unit)}"
         figures.append(sentence)
     return figures
 
 
-def _said(amount: int, unit: str) -> str:
+def _formatted(amount: int, unit: str) -> str:
     return size(amount) if unit == "bytes" else escaped(format_value(amount, unit))
 
 
@@ -197,7 +197,7 @@ def note_on(bound: BoundFile) -> str:
     if bound.binding.how == "ambiguous":
         others = len(bound.binding.paths) - 1
         return (
-            f"{plain_name(bound.file)} in the snapshot may as well be {counted(others, 'other file')} here."
+            f"{plain_name(bound.file)} in the snapshot could equally be {counted(others, 'other file')} here."
         )
     if bound.binding.by_name_only:
         return f"Matched by file name only: the snapshot has {plain_name(bound.file)}."

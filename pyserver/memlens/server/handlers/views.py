@@ -23,6 +23,7 @@ from memlens.server.handlers import (
 )
 from memlens.server.sessions.registry import Registry
 from memlens.server.wire import Questions, answer
+from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -50,11 +51,12 @@ def register(server: LanguageServer, registry: Registry) -> None:
     def question(method: str, ask: Callable[[Snapshot, Any], R]) -> None:
         async def handler(params: Any) -> R:
             opened = registry.get(params.snapshot)
-            takes_long = opened.info.model == "graph" and heap.takes_long(method, params)
+            is_heap_dump = heap_dump_of(opened.info) is not None
+            takes_long = is_heap_dump and heap.takes_long(method, params)
             if method in findings.QUESTIONS:
                 parts = await opened.ask(lambda snapshot: findings.parts(snapshot, params))
                 # those of a heap dump look at all objects and references
-                takes_long = bool(parts) and opened.info.model == "graph"
+                takes_long = is_heap_dump and bool(parts)
                 for part in parts:
                     await (opened.ask_aside if takes_long else opened.ask)(part)
             chosen = opened.ask_aside if takes_long else opened.ask

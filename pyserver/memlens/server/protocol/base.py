@@ -11,7 +11,7 @@ Pixels = Annotated[int, Meta(ge=1, le=65_535)]
 """A picture's side: its columns and rows are numbered by 16 bits."""
 
 Text = Annotated[str, Meta(max_length=1000)]
-"""What somebody searches for."""
+"""The text of a search."""
 
 Requests = dict[str, tuple[type[Struct], type[Struct]]]
 """Method to parameters and result."""

@@ -22,7 +22,7 @@ class ProfileTimesParams(Struct, frozen=True):
 
 
 class ProfileRangeParams(Struct, frozen=True):
-    """What went on between two edges of a profile's bins, of what fits a filter."""
+    """What went on between two edges of a profile's bins, of what matches a filter."""
 
     snapshot: str
     from_edge: Count

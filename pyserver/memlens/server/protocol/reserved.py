@@ -7,7 +7,7 @@ from memlens.views.answers import Axis, GapAnswer, ReservedAnswer
 
 
 class ReservedParams(Struct, frozen=True):
-    """The part ``[x0, x1]`` of a device's run, in so many columns; with ``filter`` also of what fits it."""
+    """The part ``[x0, x1]`` of a device's run, in so many columns; with ``filter`` also of what matches it."""
 
     snapshot: str
     device: int
@@ -21,7 +21,7 @@ class ReservedParams(Struct, frozen=True):
 class GapParams(Struct, frozen=True):
     """What the reserved memory of a moment is made of; None means the first at which the most was reserved.
 
-    With ``filter`` also of the part that fits it.
+    With ``filter`` also of the part that matches it.
     """
 
     snapshot: str

@@ -29,7 +29,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     cache_directory: str = ""
     """Empty for the user's cache folder."""
     libraries: list[str] = []
-    """Patterns of paths and names that are library code, or after ``!`` the user's own; the last that fits decides."""
+    """Patterns of paths and names that are library code, or after ``!`` the user's; the last that matches decides."""
     snapshots: list[str] = []
     """Files that are open as long as they are named, for editors without views; they may begin with a variable."""
     fleets: list[str] = []

@@ -34,7 +34,7 @@ class CloseParams(Struct, frozen=True):
 
 
 class FileStateParams(Struct, frozen=True):
-    """Whether the file at ``path`` is still the one that the snapshot was made of. It is looked at, not read."""
+    """Whether the file at ``path`` is still the one that the snapshot was made from. It is looked at, not read."""
 
     snapshot: str
     path: str

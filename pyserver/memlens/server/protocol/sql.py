@@ -47,7 +47,7 @@ class SqlStateParams(Struct, frozen=True):
 
 
 class SqlState(Struct, frozen=True):
-    """``fraction`` is how much of the tables is made, None while nobody makes them."""
+    """``fraction`` is how much of the tables is made, None while they aren't being made."""
 
     filled: bool
     fraction: float | None

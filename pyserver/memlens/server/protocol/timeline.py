@@ -91,7 +91,7 @@ class HitParams(Struct, frozen=True):
 
 
 class StackParams(Struct, frozen=True):
-    """The stack that made an allocation. With ``filter`` its totals are of what fits it, on that device."""
+    """The stack that made an allocation. With ``filter`` its totals are of what matches it, on that device."""
 
     snapshot: str
     allocation: Count
@@ -140,7 +140,7 @@ class StepResult(Struct, frozen=True):
 class LineParams(Struct, frozen=True):
     """A line of a file as the snapshot spells it (``file`` of a frame or of a hover's link).
 
-    With ``filter`` it is about what fits it on ``device``, else about all devices.
+    With ``filter`` it is about what matches it on ``device``, else about all devices.
     """
 
     snapshot: str

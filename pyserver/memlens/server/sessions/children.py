@@ -1,7 +1,7 @@
 """Runs ``memlens ingest`` and ``memlens tables`` as child processes.
 
 Their progress is forwarded, they are killed when cancelled, their deaths are explained.
-The child is what reads a file that nobody trusts. Whatever happens to it, this process lives on.
+The child is what reads a file that isn't trusted. Whatever happens to it, this process lives on.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from memlens.child import (
     explain,
     oom_kills,
 )
-from memlens.store.cache import Cache, partial_folder
+from memlens.store.files.cache import Cache, partial_folder
 from memlens.store.tables.fill import TABLES
 from memlens.store.tables.schema import Part
 

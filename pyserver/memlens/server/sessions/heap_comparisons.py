@@ -19,6 +19,7 @@ from memlens.server.protocol.compare import (
 )
 from memlens.server.sessions.comparisons import Shared
 from memlens.server.sessions.registry import OpenSnapshot, Registry
+from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.compare.heaps import (
     ComparedTypes,
@@ -102,8 +103,8 @@ class HeapComparisons:
 
 def check_dump(opened: OpenSnapshot) -> None:
     """Raise :class:`BadRequestError` for another model."""
-    if opened.info.model != "graph":
-        raise BadRequestError(f"{opened.title} is no heap dump")
+    if heap_dump_of(opened.info) is None:
+        raise BadRequestError(f"{opened.title} is not a heap dump")
 
 
 async def ask_both(

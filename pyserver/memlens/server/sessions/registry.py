@@ -30,11 +30,12 @@ from memlens.server.sessions.children import ProgressListener, fill_tables, inge
 from memlens.server.sessions.sql import SqlQueries
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
+from memlens.store.files.verify import StoppedError
 from memlens.store.manifest import ArchiveError, SourceFile
+from memlens.store.models import heap_dump_of
 from memlens.store.relabel import files_in_doubt, open_with, relabel
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import PARTS_OF, Part
-from memlens.store.verify import StoppedError
 from memlens.views.ahead import artefacts_of
 from memlens.views.answers import SourceLine
 from memlens.views.graph.lines import heap_lines
@@ -88,7 +89,7 @@ class FileError(MemlensError):
     """The path isn't that of a readable file."""
 
     code = "file"
-    advice = "Check that the file is there and may be read."
+    advice = "Check that the file exists and that you may read it."
 
 
 class Identity(NamedTuple):
@@ -141,7 +142,7 @@ class OpenSnapshot:
         self.patterns: tuple[str, ...] = ()
         """The setting ``memlens.libraries`` that decides whose its frames are."""
         self.is_kept_damaged = False
-        """Its archive is damaged, and kept: the file that it was made of is not there to be read again."""
+        """Its archive is damaged, and kept: the file that it was made from is not there to be read again."""
         self.sql = sql
         self._kept = Kept()
         self._most: line_heat.Most | None = None
@@ -171,7 +172,7 @@ class OpenSnapshot:
         """Answer ``question`` in the snapshot's thread. Raises DamagedError and NotOpenError.
 
         A damaged archive may show itself as late as here. It is given up then: opening the file again makes another.
-        What else goes wrong is a bug, and harms nobody but who asked.
+        What else goes wrong is a bug, and affects only that question.
         """
         self._asked += 1
         try:
@@ -200,7 +201,7 @@ class OpenSnapshot:
             await self._on_damaged(self, error)
             raise DamagedError(
                 f"The stored copy of {self.title} is damaged on disk",
-                advice=f"Its file is not there any more to be read again: {self.path}."
+                advice=f"Its file no longer exists, so it can't be read again: {self.path}."
                 if self.is_kept_damaged
                 else None,
             ) from error
@@ -255,7 +256,7 @@ class OpenSnapshot:
         return _ending.is_set() or self._stop_verifying.is_set()
 
     async def is_source_there(self) -> bool:
-        """Whether the file that the archive was made of can be read again."""
+        """Whether the file that the archive was made from can be read again."""
         return await self.file_state(self._source.path) == "same"
 
     async def file_state(self, path: str) -> Literal["same", "changed", "gone"]:
@@ -269,7 +270,7 @@ class OpenSnapshot:
     async def source_files(self) -> list[str]:
         """The files that its lines and a heap dump's definitions name. Raises DamagedError and NotOpenError."""
         files = await self.ask(lines.source_files)
-        if self.info.model == "graph":
+        if heap_dump_of(self.info) is not None:
             files = list(dict.fromkeys([*files, *await self.ask(heap_lines)]))
         return files
 
@@ -602,8 +603,8 @@ class Registry:
             damaged.is_kept_damaged = True
             self._say_damaged(
                 damaged,
-                f"The stored copy of {damaged.title} is damaged on disk, and its file is not there any more to be read "
-                "again. What is shown may be wrong.",
+                f"The stored copy of {damaged.title} is damaged on disk, and its file no longer exists, so it can't be "
+                "read again. What is shown may be wrong.",
                 again=False,
             )
             return

@@ -13,7 +13,7 @@ from memlens import limits
 from memlens.server.sessions.children import ProgressListener
 from memlens.store.manifest import ArchiveError, Origin
 from memlens.store.snapshot import Snapshot
-from memlens.store.tables.fill import are_filled, remove
+from memlens.store.tables.fill import TABLES, are_filled, remove
 from memlens.store.tables.schema import Part
 from memlens.views.sql.query import SqlAnswer, SqlError, SqlSession, SqlSort
 
@@ -64,6 +64,8 @@ class SqlQueries:
         self._open_again = open_again
         self._fill = fill
         self._fillings: dict[Part, _Filling] = {}
+        self._current: dict[Part, tuple[int, int, int]] = {}
+        """The files that were found to be current: inode, size, time of change."""
         self._names: SqlSession | None = None
         self._naming = threading.Lock()
         self._threads: ThreadPoolExecutor | None = None
@@ -194,7 +196,20 @@ class SqlQueries:
             await asyncio.to_thread(self._idle.pop().close)
 
     def _has(self, parts: Iterable[Part]) -> bool:
-        return are_filled(self._origin, parts)
+        return all(self._has_part(part) for part in parts)
+
+    def _has_part(self, part: Part) -> bool:
+        """Whether a part's file is current. The file that was found to be is not read again for every query."""
+        try:
+            now = TABLES[part].path(self._origin.archive).stat()
+        except OSError:
+            return False
+        file = (now.st_ino, now.st_size, now.st_mtime_ns)
+        if self._current.get(part) != file:
+            if not are_filled(self._origin, (part,)):
+                return False
+            self._current[part] = file
+        return True
 
     async def _needs(self, query: str, sort: SqlSort | None) -> tuple[Part, ...]:
         """The parts of the tables that a query reads. Raises SqlError for one that can't be run."""

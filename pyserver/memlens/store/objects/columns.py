@@ -66,7 +66,7 @@ class ReferenceColumns(Columns):
 
 
 class FieldColumns(Columns):
-    """Fields that are no references, by their objects; in archives of dumps that have any."""
+    """Fields that aren't references, by their objects; in archives of dumps that have any."""
 
     prefix = "field_"
     start = Stored(np.uint64, "object ends", into="field values")

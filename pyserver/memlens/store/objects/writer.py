@@ -20,7 +20,7 @@ from memlens.model.info import GraphInfo, ProfileInfo, ValueType
 from memlens.model.profile import Profile
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
-from memlens.store.column_files import ColumnFiles
+from memlens.store.files.column_files import ColumnFiles
 from memlens.store.manifest import FORMAT_VERSION, GraphNames, Manifest, SourceFile, write_manifest
 from memlens.store.objects.columns import (
     REACHED_DTYPE,
@@ -34,7 +34,7 @@ from memlens.store.objects.compact import Dominated, compact_tree
 from memlens.store.objects.retained import retained_by_node_group
 from memlens.store.objects.room import Room
 from memlens.store.samples.writer import write_samples
-from memlens.store.strings import StringWriter
+from memlens.store.stacks.strings import StringWriter
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]

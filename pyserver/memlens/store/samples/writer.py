@@ -13,13 +13,13 @@ from memlens.model.info import ProfileInfo, ProfileValue
 from memlens.model.profile import Profile, ProfileTimes, StackTree, companions
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
-from memlens.store.column_files import ColumnFiles
-from memlens.store.frames import write_frames
-from memlens.store.lines import LineColumns, lines_of_frames
+from memlens.store.files.column_files import ColumnFiles
 from memlens.store.manifest import FORMAT_VERSION, Manifest, SourceFile, write_manifest
 from memlens.store.samples.columns import LineValues, Samples, Times
-from memlens.store.stacks import Stacks, Tree
-from memlens.store.strings import StringWriter
+from memlens.store.stacks.frames import write_frames
+from memlens.store.stacks.lines import LineColumns, lines_of_frames
+from memlens.store.stacks.strings import StringWriter
+from memlens.store.stacks.tree import Stacks, Tree
 
 U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]

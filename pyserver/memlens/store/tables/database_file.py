@@ -72,7 +72,7 @@ def insert(database: apsw.Connection, table: str, rows: Iterable[tuple[Any, ...]
 
 
 class Trees:
-    """Fills what SQLite has made in a file that nobody has open meanwhile."""
+    """Fills what SQLite has made in a file that isn't open elsewhere meanwhile."""
 
     def __init__(self, path: Path) -> None:
         database = connect(path)

@@ -16,7 +16,7 @@ from memlens.kernels.base.sqlite_trees import Texts
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact
 from memlens.store.manifest import InconsistentError, Origin
-from memlens.store.models import categories_of
+from memlens.store.models import categories_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.database_file import Inserts, Trees, connect
 from memlens.store.tables.graph import (
@@ -27,7 +27,7 @@ from memlens.store.tables.graph import (
     graph_texts,
 )  # fmt: skip
 from memlens.store.tables.long import fill_allocations, fill_base, fill_events
-from memlens.store.tables.schema import FILE_NAMES, PARTS, Part, statements
+from memlens.store.tables.schema import FILE_NAMES, PARTS, PARTS_OF, Part, statements
 from memlens.store.tables.short import fill_short
 
 TABLES_VERSION = 9
@@ -68,8 +68,18 @@ def _fill(part: Part, snapshot: Snapshot, path: Path, report: Report) -> None:
         _execute(database, part, "TABLE")
         if part == "base":
             fill_short(snapshot, database)
-            fill_roots_and_types(snapshot, database)
+            if heap_dump_of(snapshot.info) is not None:
+                fill_roots_and_types(snapshot, database)
         _execute(database, part, "INDEX")
+    if part in PARTS_OF[snapshot.info.model]:
+        _fill_rows(part, snapshot, path, report)
+    with closing(connect(path)) as database, database:
+        # the planner then knows which actions are rare; a sample is enough for that
+        database.pragma("analysis_limit", 1_000)
+        database.execute("ANALYZE")
+
+
+def _fill_rows(part: Part, snapshot: Snapshot, path: Path, report: Report) -> None:
     try:
         with _filler(snapshot, part, path) as filler:
             match part:
@@ -88,10 +98,6 @@ def _fill(part: Part, snapshot: Snapshot, path: Path, report: Report) -> None:
     except (IndexError, ValueError, apsw.ConstraintError) as error:
         # a number that names nothing
         raise InconsistentError(f"The tables for SQL can't be made: {error}") from error
-    with closing(connect(path)) as database, database:
-        # the planner then knows which actions are rare; a sample is enough for that
-        database.pragma("analysis_limit", 1_000)
-        database.execute("ANALYZE")
 
 
 TABLES: dict[Part, Artefact] = {

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.base.sqlite_trees import Texts
-from memlens.model.info import GraphInfo
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.objects.moments import UNKNOWN, allocated_us
@@ -27,8 +26,6 @@ _MOST_NAMES_KEPT = 100_000
 
 def graph_texts(snapshot: Snapshot, part: Part) -> list[str]:
     """The texts of a heap dump that stand whole in the rows of a part."""
-    if not isinstance(snapshot.info, GraphInfo):
-        return []
     if part == "refs":
         return [kind.name for kind in snapshot.graph_names.reference_kinds]
     if part != "objects":
@@ -38,8 +35,6 @@ def graph_texts(snapshot: Snapshot, part: Part) -> list[str]:
 
 def fill_roots_and_types(snapshot: Snapshot, database: apsw.Connection) -> None:
     """Fill the tables of types and of roots."""
-    if not isinstance(snapshot.info, GraphInfo):
-        return
     types, names, strings = snapshot.types, snapshot.graph_names, snapshot.strings
     counts = np.diff(types.instance_start.astype(np.int64)).tolist()
     columns = (types.kind.tolist(), counts, types.shallow.tolist(), types.retained.tolist())
@@ -69,10 +64,8 @@ def _place(frames: dict[int, tuple[str, int, str, int]], frame: int) -> tuple[st
 
 def fill_objects(snapshot: Snapshot, filler: Filler, report: Report) -> None:
     """Fill the table of objects. Raises IndexError and ValueError for damaged columns."""
-    if not isinstance(snapshot.info, GraphInfo):
-        return
     objects = snapshot.objects
-    filler.fill("objects", watched(_object_rows(snapshot), snapshot.info.objects, 0.8, report))
+    filler.fill("objects", watched(_object_rows(snapshot), len(objects.type), 0.8, report))
     above = objects.dominator.astype(np.int64)
     above[objects.dominator == NEVER] = -1
     order = sorted_rows(np.arange(len(above), dtype=np.uint32), above)
@@ -147,14 +140,12 @@ class _Names:
 
 def fill_references(snapshot: Snapshot, filler: Filler, report: Report) -> None:
     """Fill the table of references. Raises IndexError and ValueError for damaged columns."""
-    if not isinstance(snapshot.info, GraphInfo):
-        return
     stored = snapshot.references
     ends = stored.start.astype(np.int64)
     counts = ends[1:] - ends[:-1]
     sources = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
     rows = _reference_rows(snapshot, sources)
-    filler.fill("refs", watched(rows, snapshot.info.references, 0.7, report))
+    filler.fill("refs", watched(rows, len(stored.target), 0.7, report))
     # they stand by source already
     order = np.arange(len(sources), dtype=np.uint32)
     filler.fill("refs_by_source", index_rows(order, {"source": sources}))
@@ -198,8 +189,6 @@ def _reference_name(names: _Names, name: int, naming: int) -> str:
 
 def fill_strings(snapshot: Snapshot, filler: Filler) -> None:
     """Fill the table of texts. Raises IndexError and ValueError for damaged columns."""
-    if not isinstance(snapshot.info, GraphInfo):
-        return
     strings = snapshot.strings
 
     def rows() -> Iterator[Rows]:

@@ -116,10 +116,12 @@ class Device(Columns):
         narrow = copy.copy(self)
         narrow._whole = self.whole
         narrow.rows = rows if self.rows is None else self.rows[rows]
-        narrow._put({name: getattr(self, name)[rows] for name in _PER_ALLOCATION})
+        # as NumPy's own kind of index, into which each column would turn them again
+        places = rows.astype(np.intp)
+        narrow._put({name: getattr(self, name).take(places) for name in _PER_ALLOCATION})
         for name in _INFERRED:
             column = getattr(self, name)
-            narrow._put({name: None if column is None else column[rows]})
+            narrow._put({name: None if column is None else column.take(places)})
         moments = self.info.events + 1
         if len(rows) and int(narrow.start.max()) >= moments:
             raise InconsistentError("An allocation starts after the last event")

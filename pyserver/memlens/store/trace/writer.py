@@ -19,12 +19,12 @@ from memlens.model.module_sizes import infer_modules
 from memlens.model.modules import Module, modules_of
 from memlens.model.timeline import NEVER, NOTE_KINDS, OOM, Column, DeviceTimeline, Timeline
 from memlens.progress import Report
-from memlens.store.column_files import ColumnFiles
-from memlens.store.frames import write_frames
-from memlens.store.lines import LineColumns, lines_of_frames
+from memlens.store.files.column_files import ColumnFiles
 from memlens.store.manifest import FORMAT_VERSION, Manifest, SourceFile, write_manifest
-from memlens.store.stacks import Stacks, Tree
-from memlens.store.strings import StringWriter
+from memlens.store.stacks.frames import write_frames
+from memlens.store.stacks.lines import LineColumns, lines_of_frames
+from memlens.store.stacks.strings import StringWriter
+from memlens.store.stacks.tree import Stacks, Tree
 from memlens.store.trace.columns import FX_NODE_DTYPE, ModuleColumns, TraceColumns
 from memlens.store.trace.device import Device, scope_of, with_live
 from memlens.store.trace.peaks import end_columns, live_columns

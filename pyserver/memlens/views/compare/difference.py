@@ -1,7 +1,7 @@
 """The difference flame graph: two sets of stacks as one call tree whose nodes know what they have on each side.
 
 Frames of both sides are one where :mod:`memlens.views.compare.pairing` pairs their lines (or, merged by function,
-their functions), so the figures are those of a comparison of the same sets, and code that moved is no difference.
+their functions), so the figures are those of a comparison of the same sets, and code that moved isn't a difference.
 Each side comes as a :class:`~memlens.views.compare.sides.Side`, free of its snapshot, and what is made of two is a
 :class:`~memlens.views.flame.calltree.CallTree` like any other: it is laid out, searched and listed by the same
 functions.
@@ -21,7 +21,7 @@ from msgspec import structs
 
 from memlens.model.frames import SOURCE_NAMES
 from memlens.model.timeline import NEVER
-from memlens.store.frames import listed
+from memlens.store.stacks.frames import listed
 from memlens.views.compare.pairing import Pairing
 from memlens.views.compare.sides import Side
 from memlens.views.flame import calltree
@@ -125,7 +125,7 @@ def _numbered(side: Side, numbers: U32, names: FrameNames) -> U32:
     """The joint name of each node of a side's stacks; ``numbers`` are those of the side's places."""
     frames = side.stacks.tree.frames.astype(np.int64)
     frames[0] = 0
-    # places that are no frames keep their names
+    # places that aren't frames keep their names
     return np.where(frames < side.frames, numbers[frames], frames - side.frames + names.special(0)).astype(
         np.uint32
     )

@@ -230,7 +230,7 @@ def series_of(sides: Sequence[SeriesSide], search: str = "", limit: int = 100) -
     """Several dumps in their order. Raises :class:`BadRequestError`."""
     _check(limit)
     if len(sides) < 2:
-        raise BadRequestError("A series has two heap dumps or more")
+        raise BadRequestError("A series needs two heap dumps or more")
     rows = []
     for name in sorted({name for each in sides for name in each.figures}):
         if not _fits(name, search):
@@ -247,7 +247,7 @@ def series_of(sides: Sequence[SeriesSide], search: str = "", limit: int = 100) -
 
 def _check(limit: int) -> None:
     if limit < 1:
-        raise BadRequestError("At least one row can be asked for")
+        raise BadRequestError("At least one row must be asked for")
 
 
 def _fits(name: str, search: str) -> bool:

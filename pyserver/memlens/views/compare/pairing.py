@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memlens.store.frames import FrameRow
+from memlens.store.stacks.frames import FrameRow
 
 How = Literal["same", "moved", "renamed", "only_before", "only_after"]
 By = Literal["line", "function", "file"]
@@ -339,7 +339,7 @@ class _Code:
                 ((file, function), self.function_keys),
                 (file, self.file_keys),
             ):
-                # the clearest sign first: a file of the user's is no library for one odd frame
+                # the clearest sign first: one odd frame doesn't make a file of the user's a library
                 self._kinds[key] = min(kind, self._kinds.get(key, kind))
                 keys.append(key)
         self._lines = {

@@ -4,7 +4,9 @@ Each side comes free of its snapshot (:mod:`memlens.views.compare.sides`), so no
 rows' own bytes of a side are that side's total, and the differences' sum is the difference of the totals.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -85,18 +87,23 @@ class CompareAnswer(Struct, frozen=True):
     rows: list[ComparedRow]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _Figures:
     """One side's figures by row, and what each of its stacks goes to."""
 
     side: Side
     row_of_place: U32
-    """The row of each place that a stack may pass through; NEVER for native ones, which are no place of their own."""
+    """The row of each place that a stack may pass through; NEVER for native ones, which aren't a place of their own."""
     own_row: U32
     """The row that each of the side's stacks is charged to."""
     own: I64
     """int64[2, rows]: bytes and count."""
-    inclusive: I64
+    sum_inclusive: Callable[[], I64]
+
+    @cached_property
+    def inclusive(self) -> I64:
+        """The same with all that was called, summed when it is first asked for."""
+        return self.sum_inclusive()
 
 
 class Comparison:
@@ -253,17 +260,21 @@ def _of_places(side: Side, row_of_place: U32, rows: int, distinct: int) -> _Figu
     own_row = row_of_place[side.charged] + side.inferred.astype(np.uint32) * np.uint32(distinct)
     own = np.zeros((len(stacks.values), rows), np.int64)
     calltree.add_by(own_row, stacks.values, own)
-    of_nodes = np.zeros((len(stacks.values), len(tree.parents)), np.int64)
-    calltree.add_by(stacks.nodes, stacks.values, of_nodes)
-    inclusive = np.zeros_like(own)
-    lines = passed[np.concatenate((np.zeros(1, np.uint32), tree.frames[1:]))]
-    lines[0] = NEVER
-    folder = LineFolder(tree.parents, lines, rows)
-    for values, sums in zip(of_nodes, inclusive, strict=True):
-        folder.fold(values, sums, np.zeros(rows, np.int64))
-    # what an operator, nothing or an inference stands for is in no line of Python, and is all that it is
-    alone = native[side.charged] | side.inferred
-    calltree.add_by(own_row[alone], np.compress(alone, stacks.values, axis=1), inclusive)
+
+    def inclusive() -> I64:
+        of_nodes = np.zeros((len(stacks.values), len(tree.parents)), np.int64)
+        calltree.add_by(stacks.nodes, stacks.values, of_nodes)
+        sums = np.zeros_like(own)
+        lines = passed[np.concatenate((np.zeros(1, np.uint32), tree.frames[1:]))]
+        lines[0] = NEVER
+        folder = LineFolder(tree.parents, lines, rows)
+        for values, of_rows in zip(of_nodes, sums, strict=True):
+            folder.fold(values, of_rows, np.zeros(rows, np.int64))
+        # what an operator, nothing or an inference stands for is in no line of Python, and is all that it is
+        alone = native[side.charged] | side.inferred
+        calltree.add_by(own_row[alone], np.compress(alone, stacks.values, axis=1), sums)
+        return sums
+
     return _Figures(side, passed, own_row, own, inclusive)
 
 
@@ -298,7 +309,7 @@ def _stack_rows(
 def _of_stacks(side: Side, own_row: U32, rows: int) -> _Figures:
     own = np.zeros((len(side.stacks.values), rows), np.int64)
     calltree.add_by(own_row, side.stacks.values, own)
-    return _Figures(side, np.empty(0, np.uint32), own_row, own, own)
+    return _Figures(side, np.empty(0, np.uint32), own_row, own, lambda: own)
 
 
 def _there(figures: I64) -> npt.NDArray[np.bool_]:

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from memlens.model.attribution import Attribution
 from memlens.model.info import Model
 from memlens.model.timeline import NEVER
-from memlens.store.frames import FrameRow
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameRow
 from memlens.views.naming.places import charged_places, native_places, places_of
 from memlens.views.selection.items import stacks_of
 from memlens.views.selection.sets import AllocationSet
@@ -27,7 +27,7 @@ class Side:
     """The stacks of a set, on a tree of their own, and what each is charged to.
 
     ``charged`` are places: numbers in ``places``, of which the first ``frames`` are frames of the archive, known as
-    ``sources`` say; ``native`` says which are no place in Python. Where ``inferred`` is True that place does not stand
+    ``sources`` say; ``native`` says which aren't a place in Python. Where ``inferred`` is True that place isn't
     in the stack but was inferred for some of its allocations.
     """
 

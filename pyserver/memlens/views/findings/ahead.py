@@ -6,6 +6,7 @@ picture is there, and are read the next time.
 
 import logging
 from pathlib import Path
+from typing import assert_never
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +14,7 @@ from msgspec import Struct
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact, content
+from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings import headline as headlines
 from memlens.views.findings import table
@@ -46,7 +48,7 @@ def parts(snapshot: Snapshot, device: int | None) -> list[table.Rule]:
     if _is_first(snapshot, device) and FINDINGS.is_current(snapshot.origin):
         return []
     rules = table.rules_of(snapshot, device)
-    if isinstance(snapshot.info, GraphInfo):
+    if heap_dump_of(snapshot.info) is not None:
         # findings of the same bytes become one, which measures once more what some objects retain
         rules.append(lambda asked: table.ranked(asked, device))
     return rules
@@ -59,6 +61,8 @@ def _is_first(snapshot: Snapshot, device: int | None) -> bool:
             return device is None or device == default
         case ProfileInfo() | GraphInfo():
             return True
+        case _:
+            assert_never(snapshot.info)
 
 
 def _answers(snapshot: Snapshot, device: int | None) -> _Kept:

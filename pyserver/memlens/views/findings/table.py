@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import assert_never
 
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
-from memlens.store.models import graph_of
+from memlens.store.models import graph_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import FindingsAnswer
 from memlens.views.findings.graph import buckets, collections, dotnet, duplicates, holders, leaks, runtime
@@ -115,8 +115,9 @@ def _of_graph(rule: Callable[[GraphCase], Iterator[Ranked]]) -> Rule:
 def ranked(snapshot: Snapshot, device: int | None) -> list[Ranked]:
     """What all rules found, the most important first; of a heap dump's those as one that are of the same bytes."""
     found = [each for rule in rules_of(snapshot, device) for each in rule(snapshot)]
-    if isinstance(info := snapshot.info, GraphInfo):
-        found = snapshot.keep("findings.joined", lambda: joined(GraphCase(snapshot, info), found))
+    dump = heap_dump_of(snapshot.info)
+    if dump is not None:
+        found = snapshot.keep("findings.joined", lambda: joined(GraphCase(snapshot, dump), found))
     # of equals, the order of the rules
     return sorted(found, key=lambda each: -each.weight)
 

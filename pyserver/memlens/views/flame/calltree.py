@@ -6,7 +6,7 @@ below it. :mod:`memlens.views.flame.graph` makes the one of an allocation set an
 
 In between stands what the stacks merge to by name, whatever the values are (:class:`Merged`). It is made once for the
 stacks of a snapshot, so the tree of another moment or value is that with other sums, and a node has the same number in
-each. Children are put in order, and placed side by side, where somebody looks at them and nowhere else.
+each. Children are put in order, and placed side by side, only where they are looked at.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ Direction = Literal["top_down", "bottom_up"]
 Order = Literal["value", "time"]
 
 MOST_VALUE = 2**62
-"""Sums stay below it; more than that is no memory that there ever was."""
+"""Sums stay below it; no memory was ever larger than that."""
 FEW_PART = 32
 """Stacks that are fewer than such a part of a tree's nodes reach so few of them that these are picked out."""
 MOST_TURNED = 20_000_000
@@ -133,7 +133,7 @@ class CallTree:
 
     The numbers of nodes follow from the stacks and the options, so that every answer means the same by them. Nodes that
     have nothing of what the tree is laid out by (row ``by`` of the values that ``meaning`` explains) have no place in a
-    picture, and are nobody's children.
+    picture, and are children of none.
     """
 
     options: FlameOptions

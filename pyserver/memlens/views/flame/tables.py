@@ -175,7 +175,7 @@ def details(
 def details_of(
     tree: CallTree, stacks: ValuedStacks[Meaning], number: int, attribution: Attribution = "mine"
 ) -> FlameNodeAnswer:
-    """The same of a tree that was made of ``stacks``."""
+    """The same of a tree that was made from ``stacks``."""
     node = _checked(tree, number)
     items, shown = shown_frames(stacks, tree, node)
     name = int(tree.name[node])

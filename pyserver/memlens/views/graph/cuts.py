@@ -6,7 +6,9 @@ from msgspec import Struct
 from memlens.kernels.graph.walk import OtherHolders, freed_without
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
+from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.objects import references_between
 from memlens.views.graph.reach import followed, holders
 from memlens.views.graph.reached import reached
 from memlens.views.graph.rows import Numbers, check_object
@@ -31,7 +33,7 @@ def cut(snapshot: Snapshot, source: int, target: int) -> CutAnswer:
         check_object(snapshot, number)
     freed = freed_by_cut(snapshot, source, target, _ALL)
     if freed is None:
-        raise InconsistentError("More objects than there are were looked at")
+        raise InconsistentError("More objects were visited than there are")
     return CutAnswer(freed)
 
 
@@ -45,8 +47,7 @@ def freed_by_cut(snapshot: Snapshot, source: int, target: int, most: int = MOST_
     stored = snapshot.references
     if snapshot.objects.distance[target] == NEVER or target in holders(snapshot):
         return 0
-    first, last = int(stored.start[source]), int(stored.start[source + 1])
-    between = stored.kind[first:last][stored.target[first:last] == target]
+    between = stored.kind[references_between(snapshot, source, target)]
     if target in reached(snapshot).unheld or not followed(snapshot)[between].any():
         return 0
     return _freed_of(snapshot, np.array([source], np.int64), target, most)
@@ -117,19 +118,20 @@ def _common_dominator(snapshot: Snapshot, numbers: list[int], most: int) -> int 
 def _freed_of(snapshot: Snapshot, sources: Numbers, target: int, most: int) -> int | None:
     """What is freed without the references from some objects to one that is reached and at which nothing begins."""
     stored = snapshot.references
-    start, end = int(stored.referrer_start[target]), int(stored.referrer_start[target + 1])
+    start, end = map(int, stored.items(ReferenceColumns.referrer_start, slice(target, target + 2)))
     if end - start > most:
         return None
     alone = reached(snapshot)
     others = snapshot.keep("other holders", lambda: _other_holders(snapshot))
     without = np.sort(np.append(alone.unheld, sources).astype(np.uint32))
-    kept = others.hold(target, stored.referrer[start:end], without, most)
+    kept = others.hold(target, stored.items(ReferenceColumns.referrer, slice(start, end)), without, most)
     return None if kept is None else 0 if kept else alone.retained(target)
 
 
 def _other_holders(snapshot: Snapshot) -> OtherHolders:
     stored, objects, alone = snapshot.references, snapshot.objects, reached(snapshot)
     return OtherHolders(
-        stored.start, stored.target, stored.kind, followed(snapshot), objects.dominator, alone.moved,
-        alone.moved_to, objects.distance,
+        stored.unchecked(ReferenceColumns.start), stored.unchecked(ReferenceColumns.target), stored.kind,
+        followed(snapshot), objects.unchecked(ObjectColumns.dominator), alone.moved, alone.moved_to,
+        objects.distance,
     )  # fmt: skip

@@ -60,7 +60,7 @@ def _made(snapshot: Snapshot) -> dict[str, list[HeapLine]]:
 
 
 def _functions(snapshot: Snapshot, of_types: dict[int, int]) -> list[HeapLine]:
-    """What is defined on lines that are no type's: functions, by their closures."""
+    """What is defined on lines that aren't a type's: functions, by their closures."""
     places, objects = snapshot.objects.places, snapshot.objects
     if not len(places):
         return []

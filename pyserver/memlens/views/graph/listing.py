@@ -262,7 +262,7 @@ def _below_own_group(
 
 
 def _groups_of_nodes(snapshot: Snapshot, group_of: Numbers, groups: int) -> Numbers:
-    """The group of each node of the compact tree by its type; ``groups`` for a root that is no object."""
+    """The group of each node of the compact tree by its type; ``groups`` for a root that isn't an object."""
     return np.append(group_of, np.uint32(groups))[np.minimum(snapshot.compact.type, len(group_of))]
 
 

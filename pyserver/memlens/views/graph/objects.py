@@ -22,12 +22,14 @@ from memlens.views.graph.rows import (
 )  # fmt: skip
 from memlens.views.lines.stack import stack_frames
 
+_STRETCH = 1 << 20
+"""References that are looked at together."""
 _FLOATS = {"float": "<f", "double": "<d"}
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 
 
 class FieldRow(Struct, frozen=True):
-    """A field that is no reference."""
+    """A field that isn't a reference."""
 
     name: str
     kind: str
@@ -132,6 +134,35 @@ def references_between(snapshot: Snapshot, source: int, target: int) -> Numbers:
     stored = snapshot.references
     first, last = map(int, stored.items(ReferenceColumns.start, slice(source, source + 2)))
     return first + np.flatnonzero(stored.items(ReferenceColumns.target, slice(first, last)) == target)
+
+
+def first_references(snapshot: Snapshot, sources: Numbers, targets: Numbers) -> Numbers:
+    """The number of the first reference from each of some objects to each of as many others, to which it refers."""
+    stored = snapshot.references
+    if not len(sources):
+        return np.empty(0, np.int64)
+    is_target = np.zeros(len(snapshot.objects.type), np.bool_)
+    is_target[targets] = True
+    distinct, of = np.unique(sources, return_inverse=True)
+    starts, ends = (stored.start[distinct + after].astype(np.int64) for after in (0, 1))
+    widths = np.cumsum(ends - starts)
+    found: list[tuple[Numbers, Numbers]] = []
+    begin = 0
+    while begin < len(distinct):
+        # so many objects that their references are few, or one
+        before = int(widths[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(widths, before + _STRETCH)))
+        counts = (ends - starts)[begin:end]
+        skipped = starts[begin:end] - np.append(0, np.cumsum(counts)[:-1])
+        rows = np.arange(int(counts.sum())) + np.repeat(skipped, counts)
+        own = np.repeat(np.arange(begin, end), counts)
+        hit = is_target[stored.target[rows]]
+        found.append((own[hit] << 32 | stored.target[rows[hit]], rows[hit]))
+        begin = end
+    keys, rows = (np.concatenate([part[which] for part in found]) for which in (0, 1))
+    keys, first = np.unique(keys, return_index=True)
+    places: Numbers = rows[first[np.searchsorted(keys, of << 32 | targets)]]
+    return places
 
 
 def dominated(

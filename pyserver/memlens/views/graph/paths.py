@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from memlens.kernels.graph.walk import PathSearch
 from memlens.model.graph import Strength
+from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.cuts import freed_by_cut
 from memlens.views.graph.objects import RootRow, references_between, roots_of
@@ -66,7 +67,8 @@ def paths(snapshot: Snapshot, number: int, most: int = 10, through: Collection[S
     check_object(snapshot, number)
     follows, stored = followed(snapshot, through), snapshot.references
     search = PathSearch(
-        stored.referrer_start, stored.referrer, stored.referrer_kind, follows, is_entry(snapshot), number,
+        stored.unchecked(ReferenceColumns.referrer_start), stored.unchecked(ReferenceColumns.referrer),
+        stored.referrer_kind, follows, is_entry(snapshot), number,
     )  # fmt: skip
     found: list[Path] = []
     # where all begin at one root, as V8's do, looking for another one would pass through the whole heap

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
+from memlens.store.objects.columns import ObjectColumns
 from memlens.store.snapshot import Snapshot
 
 U32 = npt.NDArray[np.uint32]
@@ -22,12 +23,13 @@ class Reached:
         objects, rows = snapshot.objects, snapshot.objects.reached
         self._rows = rows
         self._objects = objects
+        self._stored = objects.unchecked(ObjectColumns.dominator)
         known = rows["dominator"][rows["dominator"] != NEVER]
         if max(rows["object"].max(initial=0), known.max(initial=0)) >= len(objects.type) > 0:
             raise InconsistentError("An object's number is out of range")
         self.unheld: U32 = np.ascontiguousarray(rows["object"][rows["dominator"] == NEVER])
         """Objects with a distance from what the file calls a root, that references which retain don't lead to."""
-        moved = rows[rows["dominator"] != objects.dominator[rows["object"]]]
+        moved = rows[rows["dominator"] != objects.items(ObjectColumns.dominator, rows["object"])]
         self._dominators: dict[int, int] = dict(
             zip(moved["object"].tolist(), moved["dominator"].tolist(), strict=True)
         )
@@ -42,7 +44,13 @@ class Reached:
     def dominator(self, number: int) -> int:
         """The immediate dominator, NEVER where there is none."""
         moved = self._dominators.get(number)
-        return int(self._objects.dominator[number]) if moved is None else moved
+        if moved is not None:
+            return moved
+        # of the whole column nothing else may ever be needed
+        found = int(self._stored[number])
+        if len(self._stored) <= found != NEVER:
+            raise InconsistentError("An object's number is out of range")
+        return found
 
     def retained(self, number: int) -> int:
         """Bytes of all that an object dominates."""

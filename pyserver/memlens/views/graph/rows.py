@@ -35,7 +35,7 @@ class ObjectRow(Struct, frozen=True):
     shallow_bytes: int
     retained_bytes: int
     dominator: int | None
-    """The number of its immediate dominator; None where that is no object."""
+    """The number of its immediate dominator; None where that isn't an object."""
     distance: int | None
     """The least number of references from a root; None where no root reaches it."""
     flags: list[str]

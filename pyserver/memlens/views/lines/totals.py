@@ -10,9 +10,9 @@ from msgspec import Struct
 from memlens.model.attribution import Attribution, FrameKind
 from memlens.model.frames import KIND_NAMES, SOURCE_NAMES
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
-from memlens.store.frames import FrameRow
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameRow
 from memlens.store.totals import line_totals, stack_totals
 from memlens.views.answers import LineAnswer, SourceLine, Totals
 from memlens.views.lines.stack import totals, totals_on

@@ -16,9 +16,9 @@ from memlens.model.attribution import Attribution
 from memlens.model.charging import passed_over, ranks
 from memlens.model.frames import KIND_NAMES, NATIVE, NATIVE_CODE, SOURCE_NAMES, package_of
 from memlens.model.info import Model
-from memlens.store.frames import FrameColumns, FrameRow
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameColumns, FrameRow
 from memlens.units import SOURCE_WORDS
 from memlens.views.answers import FrameSource
 
@@ -193,7 +193,7 @@ class FrameNames:
         return FlameName(number, package, "", 0, KIND_NAMES[int(self.package_kind[which])], package, True)
 
     def places(self, numbers: Sequence[int]) -> list[Place | None]:
-        """File, line and function of frames, whichever they are merged with; None for what is no frame."""
+        """File, line and function of frames, whichever they are merged with; None for what isn't a frame."""
         rows = self._rows(numbers)
         return [rows[number][:3] if number < self.frames else None for number in numbers]
 

@@ -13,8 +13,8 @@ from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER
-from memlens.store.frames import FrameRow
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameRow
 from memlens.views.naming.attribution import charged_frames
 from memlens.views.naming.frame_names import BEFORE_TRACE, SPECIAL_NAMES
 from memlens.views.naming.operators import operators_of_stacks

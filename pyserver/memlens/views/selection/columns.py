@@ -11,9 +11,9 @@ from memlens.kernels.trace import ranges, stacked
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import KIND_NAMES, NATIVE, RECORDED, SOURCE_NAMES, operator_of
 from memlens.model.info import AxisRange, device_name
-from memlens.store.frames import FrameRow
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameRow
 from memlens.store.trace.device import Device
 from memlens.views.answers import AllocationSummary, Axis, Frame
 from memlens.views.naming.labels import labels_of
@@ -69,7 +69,7 @@ def allocation_of(snapshot: Snapshot, allocation: int, filter_text: str = "") ->
     device = device_of(snapshot, number, filter_text)
     row = device.row_of(allocation)
     if row is None:
-        raise BadRequestError(f"The filter leaves allocation {allocation} out")
+        raise BadRequestError(f"The filter excludes allocation {allocation}")
     return device, row
 
 

@@ -35,9 +35,9 @@ from memlens.errors import BadRequestError
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import INFERRED, NATIVE
 from memlens.model.timeline import NEVER, NO_CATEGORY
-from memlens.store.frames import FrameColumns
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameColumns
 from memlens.store.trace.device import Device
 from memlens.views.naming.attribution import CHARGED_AS, charged_frames
 from memlens.views.naming.labels import labels_of

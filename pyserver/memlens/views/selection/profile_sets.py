@@ -166,7 +166,7 @@ def flow_of(snapshot: Snapshot, of: AllocationSet) -> Flow:
     """What a set's range comes to for each sample: live at its one edge, or what went on between its two."""
     info, times = profile_of(snapshot.info), snapshot.times
     if times is None:
-        raise BadRequestError("The profile has no times, so no part of its run can be asked about")
+        raise BadRequestError("The profile has no times, so no part of its run can be chosen")
     first = _edge(info, 0 if of.from_moment is None else of.from_moment)
     if of.to_moment is None:
         return _summed(snapshot, times, 0, first, 1, 1)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from memlens.kernels.base import texts as kernel
 from memlens.store.manifest import InconsistentError
-from memlens.store.strings import Strings
+from memlens.store.stacks.strings import Strings
 
 Mask = npt.NDArray[np.bool_]
 

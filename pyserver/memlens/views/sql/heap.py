@@ -15,7 +15,7 @@ import numpy as np
 
 from memlens.errors import BadRequestError
 from memlens.model.graph import Strength
-from memlens.model.info import GraphInfo
+from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.objects import references_between
 from memlens.views.graph.paths import paths
@@ -56,7 +56,7 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
 
 def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
     """Let a connection's queries call these functions. The snapshot must be the connection's own."""
-    if not isinstance(snapshot.info, GraphInfo):
+    if heap_dump_of(snapshot.info) is None:
         return
 
     def aggregate() -> tuple[set[int], Callable[..., None], Callable[[set[int]], int]]:

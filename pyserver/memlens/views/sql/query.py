@@ -1,7 +1,7 @@
 """Questions in SQL: a read-only connection to the archive's tables that can do nothing but read.
 
 A :class:`SqlSession` belongs to one thread at a time and never to the thread that answers the views, so a query that
-never ends slows nobody. What holds it:
+never ends slows nothing else. What holds it:
 
 * the files are opened read-only and as immutable, SQLite itself in defensive mode and without trust in their schema;
 * an authorizer lets through SELECT, recursion, the functions and tables that are named here, and the pragmas that

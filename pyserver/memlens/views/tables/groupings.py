@@ -14,9 +14,9 @@ from memlens.model.attribution import Attribution
 from memlens.model.frames import LIBRARY, NATIVE, lacks_its_line, package_of
 from memlens.model.info import GraphInfo, Model, ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER, NO_CATEGORY
-from memlens.store.frames import FrameColumns, FrameRow
 from memlens.store.models import devices_of, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameColumns, FrameRow
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
 from memlens.views.naming.attribution import FILTER_FIELD
@@ -52,7 +52,12 @@ _ONLY: dict[GroupKind, Model] = {
 """What only one model has."""
 KINDS: dict[Model, tuple[GroupKind, ...]] = {
     model: tuple(kind for kind in get_args(GroupKind) if _ONLY.get(kind, model) == model)
-    for model in ("timeline", "profile", "graph")
+    for model in get_args(Model)
+}
+_ITEMS: dict[Model, str] = {
+    "timeline": "The allocations of a trace",
+    "profile": "The samples of a profile",
+    "graph": "The objects of a heap dump",
 }
 
 U32 = npt.NDArray[np.uint32]
@@ -105,12 +110,9 @@ def check_kind(snapshot: Snapshot, kind: GroupKind) -> None:
     """Raises :class:`BadRequestError` for what a snapshot's model can't be grouped by."""
     model = snapshot.info.model
     if kind not in KINDS[model]:
-        what = {
-            "timeline": "The allocations of a trace",
-            "profile": "The samples of a profile",
-            "graph": "The objects of a heap dump",
-        }[model]
-        raise BadRequestError(f"{what} can't be grouped by {kind}", advice=f"By {', '.join(KINDS[model])}.")
+        raise BadRequestError(
+            f"{_ITEMS[model]} can't be grouped by {kind}", advice=f"By {', '.join(KINDS[model])}."
+        )
 
 
 def grouping(
@@ -360,11 +362,16 @@ _BY_STACK: dict[GroupKind, Callable[[Snapshot, Attribution], Grouping]] = {
 # ---- by what single allocations or samples have --------------------------------------------------------------
 
 
+_UNKNOWN_SIZE = "Size not in the file"
+_WITHOUT_SIZE: dict[Model, str] = {"timeline": "0 B", "profile": _UNKNOWN_SIZE, "graph": _UNKNOWN_SIZE}
+"""What the class of size 0 is called."""
+
+
 def _sizes(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
     sizes = sizes_of(snapshot, of)
     if sizes is None:
         raise BadRequestError("The profile doesn't have the sizes of blocks")
-    nothing = {"timeline": "0 B", "profile": "Size not in the file"}[snapshot.info.model]
+    nothing = _WITHOUT_SIZE[snapshot.info.model]
 
     def name(code: int) -> GroupName:
         low, high = edges_of(code)

@@ -11,6 +11,7 @@ import { plural, t } from '../../base/l10n';
 import { visible } from '../../base/text';
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { Axis } from '../../shell/state';
+import { devicesOf } from '../../shell/model';
 import { made, type MakePane } from '../../shell/pane';
 
 export interface BookmarksOwner {
@@ -34,7 +35,7 @@ export function bookmarksPane(owner: BookmarksOwner): MakePane {
     const axis = signal<Axis>(context.axis);
     const root = element('section', { class: 'bookmarks' });
     const bar = element('div', { class: 'bookmarks-bar' });
-    const devices = context.info.model === 'timeline' && context.info.devices.length > 1;
+    const devices = devicesOf(context.info).length > 1;
     render(<List owner={owner} context={context} axis={axis} devices={devices} />, root);
     render(<Bar owner={owner} />, bar);
     return made({

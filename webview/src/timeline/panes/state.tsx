@@ -243,7 +243,7 @@ function StateHead({ pane }: { readonly pane: StatePane }): VNode {
   return (
     <>
       {traced && <IconButton icon="left" label={t('One event back')} keys="," press={step(-1)} />}
-      {traced && <IconButton icon="right" label={t('One event on')} keys="." press={step(1)} />}
+      {traced && <IconButton icon="right" label={t('One event forward')} keys="." press={step(1)} />}
       <span class="state-event">{pane.event}</span>
       <Choices<Order>
         label={t('Order of the segments')}

@@ -4,7 +4,7 @@ import type { ReservedAnswer } from '../../../../extension/shared/protocol.gen';
 import { bytesOf } from '../../base/base64';
 
 const KINDS = ['reserved', 'active', 'allocated', 'requested'] as const;
-/** `fitting`: the part of what was requested that fits the filter. */
+/** `fitting`: the part of what was requested that matches the filter. */
 export type Kind = (typeof KINDS)[number] | 'fitting';
 
 interface KindColumns {
@@ -18,13 +18,13 @@ export interface ReservedColumns {
   readonly x1: number;
   readonly columns: number;
   readonly known: boolean;
-  /** Bytes in each column, of each kind a part of the one before it; with a filter the last is what fits it. */
+  /** Bytes in each column, of each kind a part of the one before it; with a filter the last is what matches it. */
   readonly kinds: readonly KindColumns[];
   readonly first: Uint32Array;
   readonly last: Uint32Array;
 }
 
-/** The kinds that are known of a file: without segments nobody knows what was reserved. */
+/** The kinds that are known of a file: without segments it isn't known what was reserved. */
 export const shownKinds = (filter: string, known: boolean): readonly Kind[] =>
   kindsOf(filter).filter((kind) => known || kind !== 'reserved');
 

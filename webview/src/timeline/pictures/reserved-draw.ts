@@ -11,7 +11,7 @@ export const NAMES: Record<Kind, string> = {
   active: t('Active (with pending frees)'),
   allocated: t('Allocated (with rounding)'),
   requested: t('Requested'),
-  fitting: t('Requested by what fits the filter'),
+  fitting: t('Requested by what matches the filter'),
 };
 
 /** Mostly of the same hue, so that they read as parts of one another; distinguished by lightness, and by edges in high contrast. */

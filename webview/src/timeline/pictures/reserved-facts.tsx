@@ -60,7 +60,7 @@ export function Facts({ answer: { gap, fitting_bytes: fitting }, when, most, kno
             <Fact key={part.name} name={part.name} size={part.bytes} why={part.why} part />
           ))}
           {fitting !== null && (
-            <Fact name={t('Fits the filter')} size={fitting} why={t('a part of what was requested')} />
+            <Fact name={t('Matches the filter')} size={fitting} why={t('a part of what was requested')} />
           )}
           <Fact name={t('Allocated')} size={gap.allocated_bytes} why={t('requested and rounding')} />
           <Fact name={t('Active')} size={gap.active_bytes} why={t('allocated and pending frees')} />
@@ -95,7 +95,7 @@ function Fact({ name, size, why, part }: FactProps): VNode {
         {name}
         <span class="muted reserved-why">{why}</span>
       </th>
-      <td class="number" title={size === null ? t('Not known') : exactBytes(size)}>
+      <td class="number" title={size === null ? t('Unknown') : exactBytes(size)}>
         {size === null ? '–' : bytes(size)}
       </td>
     </tr>
@@ -131,7 +131,7 @@ export function Card({ answer: { gap, fitting_bytes: fitting }, at, data, column
       {fitting !== null && (
         <div class="reserved-part">
           <span>{bytes(fitting)}</span>
-          <span>{t('of it fits the filter')}</span>
+          <span>{t('of it matches the filter')}</span>
         </div>
       )}
       <div class="muted">{t('at {0}', at)}</div>

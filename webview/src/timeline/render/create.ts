@@ -9,7 +9,7 @@ import type { Camera, PlotSize } from '../../canvas/camera';
 const PATIENCE_MS = 3000;
 const LOSSES = 3;
 
-/** `auto` takes WebGL2 where a GPU stands behind it. */
+/** `auto` takes WebGL2 where a GPU runs it. */
 export type Preference = Renderer['kind'] | 'auto';
 
 export class RendererHost implements Renderer {

@@ -1,4 +1,4 @@
-// What draws a picture. Two implementations stand behind this: WebGL2, and a software one for Canvas2D.
+// What draws a picture. It has two implementations: WebGL2, and a software one for Canvas2D.
 
 import type { Geometry } from '../../../../extension/shared/geometry';
 import type { Camera, PlotSize } from '../../canvas/camera';

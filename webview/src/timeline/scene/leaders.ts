@@ -1,5 +1,5 @@
 /* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
-// What merged rects are mostly made of. Each different leader gets a colour of its own, behind those of the bands.
+// What merged rects are mostly made of. Each different leader gets a colour of its own, after those of the bands.
 
 import {
   LIT_NEITHER,

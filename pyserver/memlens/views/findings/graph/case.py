@@ -15,7 +15,7 @@ from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import Figure, FigureKind, LineLink, ObjectsLink, TextPart
 from memlens.views.findings.writing import text_in_sql, words
 from memlens.views.graph.filters import named_by_text
-from memlens.views.graph.objects import references_between
+from memlens.views.graph.objects import first_references
 from memlens.views.graph.paths import Path, paths
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, type_names
@@ -248,25 +248,28 @@ def _step(name: str, kind: str) -> str:
 
 def common_reference(case: GraphCase, members: Numbers) -> str:
     """By which field of which type most of some objects are held: ``HashMap$Node.value``; empty where that varies."""
-    some = members[:: max(1, len(members) // 2_000)][:2_000]
-    stored = case.snapshot.references
-    seen: dict[tuple[int, int, int], int] = {}
-    for number in some.tolist():
-        begin = int(stored.referrer_start[number])
-        for source in stored.referrer[begin : begin + min(4, int(stored.referrer_start[number + 1]) - begin)]:
-            for reference in references_between(case.snapshot, int(source), number)[:1].tolist():
-                key = (
-                    int(case.snapshot.objects.type[int(source)]), int(stored.kind[reference]),
-                    int(stored.name[reference]),
-                )  # fmt: skip
-                if case.snapshot.graph_names.reference_kinds[key[1]].naming != "text":
-                    key = (*key[:2], -1)
-                seen[key] = seen.get(key, 0) + 1
-    if not seen:
+    stored, objects = case.snapshot.references, case.snapshot.objects
+    some = members[:: max(1, len(members) // 2_000)][:2_000].astype(np.int64)
+    begins, ends = (stored.referrer_start[some + after].astype(np.int64) for after in (0, 1))
+    # no more than four references to each
+    places = begins[:, np.newaxis] + np.arange(4)
+    there = places < ends[:, np.newaxis]
+    sources = stored.referrer[places[there]].astype(np.int64)
+    if not len(sources):
         return ""
-    (kind, reference_kind, name), count = max(seen.items(), key=lambda item: item[1])
-    if count < len(some) // 2:
+    references = first_references(case.snapshot, sources, np.repeat(some, there.sum(axis=1)))
+    kinds = stored.kind[references].astype(np.int64)
+    naming = [each.naming for each in case.snapshot.graph_names.reference_kinds]
+    is_text = np.array([each == "text" for each in naming])[kinds]
+    names = np.where(is_text, stored.name[references].astype(np.int64), -1)
+    keys = np.stack((objects.type[sources].astype(np.int64), kinds, names), axis=1)
+    _, firsts, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
+    # of equally many those that were seen first
+    most = int(counts.max())
+    first = int(firsts[counts == most].min())
+    if most < len(some) // 2:
         return ""
-    naming = case.snapshot.graph_names.reference_kinds[reference_kind].naming
-    field = f".{plain_name(case.snapshot.strings.head(name, _MOST_NAME))}" if naming == "text" else ""
+    kind, reference_kind, name = keys[first].tolist()
+    is_named = naming[reference_kind] == "text"
+    field = f".{plain_name(case.snapshot.strings.head(name, _MOST_NAME))}" if is_named else ""
     return f"{case.type_name(kind)}{field}"

@@ -108,7 +108,7 @@ def _integers(kinds: Numbers, bits: Numbers) -> Numbers:
 def _tables(case: GraphCase) -> tuple[Numbers, Numbers]:
     """JavaScript's maps and sets, and how many references of their tables aren't the engine's own.
 
-    Small integers are no objects, so a table of them has none either: only one of the smallest size counts as empty.
+    Small integers aren't objects, so a table of them has none either: only one of the smallest size counts as empty.
     """
     stored, objects = case.snapshot.references, case.snapshot.objects
     members = case.instances(case.types_where(_TABLES.__contains__))
@@ -140,7 +140,7 @@ def empty_collections(case: GraphCase) -> Iterator[Ranked]:
         verb = "are empty, or have only small integers, which V8's dumps don't show, and retain"
     yield from _wasteful(
         case, known.objects[known.sizes == 0], "empty_collections", "Empty collections",
-        verb, ". Make them when the first element comes.",
+        verb, ". Create them when the first element is added.",
     )  # fmt: skip
 
 
@@ -294,7 +294,7 @@ def boxed_numbers(case: GraphCase) -> Iterator[Ranked]:
         words(f"{len(members):,} numbers are objects of their own ({what}), "), measured(shown, link),
         words(f" ({percent(total, case.whole)} of what roots reach)"),
         words(f", most of them referred to by {through}" if through else ""),
-        words(". Arrays of numbers, or collections made for them, have no such objects."),
+        words(". Arrays of numbers, or collections made for them, need no such objects."),
     ]  # fmt: skip
     yield Ranked(
         0.7 * total / case.whole,

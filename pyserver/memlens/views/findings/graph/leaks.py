@@ -221,18 +221,19 @@ def contexts(case: GraphCase) -> Iterator[Ranked]:
 def _of_keepers(case: GraphCase, keepers: _Keepers, total: int) -> Ranked:
     objects = case.snapshot.objects
     members = keepers.contexts
-    lines = {frame: line for frame in keepers.frames if (line := case.line_of(frame)) is not None}
-    first = next(iter(lines.values()))
+    functions = len(keepers.frames)
+    lines = [line for frame in keepers.frames[:_MOST_FUNCTIONS] if (line := case.line_of(frame)) is not None]
+    first = lines[0]
     listed = ", ".join(map(str, members.tolist())) if len(members) <= _MOST_CONTEXTS else ""
     sql = retained_sql(f"object IN ({listed})") if listed else ""
-    shown = figure(total, sql or (_context_sql(first) if len(lines) == 1 else ""))
+    shown = figure(total, sql or (_context_sql(first) if functions == 1 else ""))
     largest = int(members[np.argmax(objects.retained[members])])
     link = ObjectsLink("object", largest)
     variables = _variables(case, largest)
     sentence = [
-        words(f"{counted(len(keepers.closures), 'closure')}{_of_functions(len(lines), len(keepers.closures))} "),
-        *_functions(lines),
-        words(", " if len(lines) > 1 else " "),
+        words(f"{counted(len(keepers.closures), 'closure')}{_of_functions(functions, len(keepers.closures))} "),
+        *_functions(lines, functions - len(lines)),
+        words(", " if functions > 1 else " "),
         words(
             "keep variables of the functions around them, which retain " if len(keepers.closures) > 1
             else "keeps variables of the functions around it, which retain "
@@ -251,13 +252,11 @@ def _of_functions(functions: int, closures: int) -> str:
     return "," if functions == closures else f" of {functions:,} functions,"
 
 
-def _functions(lines: dict[int, LineLink]) -> list[TextPart]:
-    """The functions by name and line, those that are nearest to a root."""
+def _functions(lines: list[LineLink], more: int) -> list[TextPart]:
+    """The functions that are nearest to a root by name and line, and how many more there are."""
     parts: list[TextPart] = []
-    some = list(lines.values())[:_MOST_FUNCTIONS]
-    more = len(lines) - len(some)
-    for place, line in enumerate(some):
-        is_last = place == len(some) - 1 and not more
+    for place, line in enumerate(lines):
+        is_last = place == len(lines) - 1 and not more
         before = "" if not place else " and " if is_last else ", "
         name = plain_name(line.function) or "(anonymous)"
         parts += [words(f"{before}{name} ("), TextPart(base_line(line), None, line), words(")")]
@@ -280,8 +279,11 @@ def _keepers(case: GraphCase) -> Iterator[_Keepers]:
     order = np.lexsort((objects.distance[sources], frames))
     sources, targets, frames = sources[order], targets[order], frames[order]
     numbers, begins, places = np.unique(frames, return_index=True, return_inverse=True)
-    pairs = np.unique(np.stack((places, targets), axis=1), axis=0)
-    sums = np.bincount(pairs[:, 0], weights=objects.retained[pairs[:, 1]].astype(np.float64))
+    pairs = np.unique(places << 32 | targets)
+    # of functions: where their contexts begin
+    starts = np.searchsorted(pairs, np.arange(len(numbers) + 1) << 32)
+    kept = pairs & 0xFFFFFFFF
+    sums = np.bincount(pairs >> 32, weights=objects.retained[kept].astype(np.float64))
     ends = np.append(begins[1:], len(frames))
     nearest = objects.distance[sources[begins]] if len(begins) else begins
     groups: dict[bytes, list[int]] = {}
@@ -291,20 +293,15 @@ def _keepers(case: GraphCase) -> Iterator[_Keepers]:
         file, line, _, _ = rows[int(numbers[function])]
         if not file or line <= 0 or file.startswith("node:"):
             continue
-        groups.setdefault(_contexts_of(pairs, function).tobytes(), []).append(function)
+        contexts_of = kept[starts[function] : starts[function + 1]]
+        groups.setdefault(contexts_of.tobytes(), []).append(function)
     for functions in sorted(groups.values(), key=lambda each: -sums[each[0]]):
         near = sorted(functions, key=lambda each: int(nearest[each]))
         yield _Keepers(
-            _contexts_of(pairs, near[0]),
+            kept[starts[near[0]] : starts[near[0] + 1]],
             np.concatenate([sources[begins[each] : ends[each]] for each in near]),
             [int(numbers[each]) for each in near],
         )
-
-
-def _contexts_of(pairs: Numbers, function: int) -> Numbers:
-    """The contexts of a function's closures, from pairs of functions and contexts in their order."""
-    begin, end = np.searchsorted(pairs[:, 0], (function, function + 1))
-    return pairs[begin:end, 1]
 
 
 def _context_sql(line: LineLink) -> str:

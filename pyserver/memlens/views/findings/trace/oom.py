@@ -51,7 +51,7 @@ def failed(case: TraceCase, answer: OomAnswer) -> list[TextPart]:
     if answer.requested_bytes:
         head += [amount(requested_figure(answer), evidence), words(" asked for")]
     else:
-        head.append(words("an amount that the file doesn't say asked for"))
+        head.append(words("an unknown amount asked for"))
     if answer.device_free_bytes is None:
         return [*head, words(", free on the device unknown.")]
     query = (

@@ -87,7 +87,7 @@ def rounded_up(sizes: npt.NDArray[np.int64], divisions: npt.NDArray[np.int64]) -
 
     That is up to 512 bytes; and where ``roundup_power2_divisions`` divides the interval between two powers of two in
     which a request lies, and the request is more than 512 bytes times that, up to the next of these divisions. Of a
-    number of divisions that is no power of two itself, the power below it counts.
+    number of divisions that isn't a power of two itself, the power below it counts.
     """
     rounded = np.maximum(sizes + (LEAST_BLOCK_BYTES - 1) & -LEAST_BLOCK_BYTES, LEAST_BLOCK_BYTES)
     if divisions.any():

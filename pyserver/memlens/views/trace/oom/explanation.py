@@ -15,9 +15,9 @@ from memlens.kernels.trace import allocator as flags
 from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.info import device_name
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
-from memlens.store.frames import FrameRow
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
+from memlens.store.stacks.frames import FrameRow
 from memlens.store.trace.device import Device
 from memlens.views.answers import Frame
 from memlens.views.lines.stack import stack_frames
@@ -176,7 +176,7 @@ def _switch(value: Any) -> bool | None:
 
 
 def _size_of(device: Device, event: int) -> int:
-    # sizes of events that are no allocations are kept as the file has them
+    # sizes of events that aren't allocations are kept as the file has them
     return max(int(device.event_size[event]), 0)
 
 

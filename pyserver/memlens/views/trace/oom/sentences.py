@@ -126,11 +126,7 @@ def headline(case: Case) -> str:
         if case.device_free_bytes is None
         else f"the device had {format_bytes(case.device_free_bytes)} free"
     )
-    asked = (
-        f"{format_bytes(case.size_bytes)} were"
-        if case.size_known
-        else "An amount that the file doesn't say was"
-    )
+    asked = f"{format_bytes(case.size_bytes)} were" if case.size_known else "An unknown amount was"
     text = f"{asked} asked for and {free}"
     if not case.segments_known:
         return f"{text}; the file has no segments."

@@ -130,7 +130,7 @@ def _ranges(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[Any], npt.NDAr
         end += len(used)
         parts.append(used)
     ranges = np.concatenate(parts)
-    # nobody lies in those that were replaced by their parts
+    # no allocation lies in those that were replaced by their parts
     kept = np.ones(len(ranges), bool)
     kept[absurd] = False
     return ranges[kept], (np.cumsum(kept) - 1)[range_of]

@@ -14,7 +14,7 @@ class Forwards(NamedTuple):
     """The calls of a ``forward`` that stacks have, as places: a file, a line and a function."""
 
     place: npt.NDArray[np.int64]
-    """A node's place, -1 for a node that is no call of a ``forward``."""
+    """A node's place, -1 for a node that isn't a call of a ``forward``."""
     nearest: npt.NDArray[np.int64]
     """The next node at or above a node that has a place, 0 for none."""
     above: npt.NDArray[np.int64]

@@ -53,5 +53,5 @@ def make_folder(folder: Path) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Let nobody but the owner read or write a file, whatever the process' umask says."""
+    """Let only the owner read or write a file, whatever the process' umask says."""
     path.chmod(0o600)

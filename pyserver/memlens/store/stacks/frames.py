@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from memlens.model.frames import Frames
 from memlens.model.texts import Texts
-from memlens.store.column_files import ColumnFiles
 from memlens.store.columns import Array, Columns, Count, Source, Stored
-from memlens.store.strings import Strings, StringWriter
+from memlens.store.files.column_files import ColumnFiles
+from memlens.store.stacks.strings import Strings, StringWriter
 
 Mask = npt.NDArray[np.bool_]
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memlens.errors import MemlensError
-from memlens.store.disk import make_folder, make_private, room_in
+from memlens.store.files.disk import make_folder, make_private, room_in
+from memlens.store.files.processes import is_running, remove_leftovers
 from memlens.store.manifest import (
     FILE_NAME,
     FORMAT_VERSION,
@@ -21,7 +22,6 @@ from memlens.store.manifest import (
     is_archive,
     read_manifest,
 )
-from memlens.store.processes import is_running, remove_leftovers
 
 DEFAULT_LIMIT_BYTES = 10 * 2**30
 

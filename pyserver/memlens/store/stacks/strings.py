@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.model.texts import Texts
-from memlens.store.column_files import ColumnFiles
 from memlens.store.columns import Columns, Stored
+from memlens.store.files.column_files import ColumnFiles
 from memlens.store.manifest import InconsistentError
 
 U32 = npt.NDArray[np.uint32]
@@ -77,9 +77,17 @@ class Strings(Columns):
 
     def find(self, numbers: Numbers, text: str) -> int:
         """Which of some numbers is a text's, which isn't empty; -1 for none. Only strings of its length are read."""
-        distinct = np.array(_distinct(numbers[numbers > 0]), np.int64)
-        lengths = self.end[distinct] - self.end[distinct - 1]
-        alike = distinct[lengths == len(text.encode("utf-8", "replace"))].tolist()
+        wanted = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
+        numbers = numbers[numbers > 0]
+        ends = self.end[numbers]
+        alike = numbers[ends - self.end[numbers - 1] == len(wanted)]
+        if len(alike) and int(self.end[alike].max()) > len(self.utf8):
+            raise InconsistentError("A string ends after the last one")
+        for place, byte in enumerate(wanted.tolist()):
+            if not len(alike):
+                break
+            alike = alike[self.utf8[self.end[alike - 1] + np.uint64(place)] == byte]
+        # a character that there isn't is written as another
         return next((number for number, each in self.some(alike).items() if each == text), -1)
 
     def _places(self, numbers: Iterable[int]) -> Iterator[tuple[int, int, int]]:

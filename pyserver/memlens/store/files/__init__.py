@@ -1,0 +1,1 @@
+"""Where archives lie: their files mapped and verified, the cache, the disk."""

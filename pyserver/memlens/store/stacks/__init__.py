@@ -1,0 +1,1 @@
+"""What archives of every model hold: texts, frames, source lines, stacks."""

@@ -1,0 +1,17 @@
+"""Makes the archive of a heap dump without its findings, which no peer makes: ``python archive.py FILE FOLDER``.
+
+Names, references, dominators, retained sizes and the compact tree are in it. All else is as in ``memlens ingest``.
+"""
+
+import functools
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "pyserver"))
+
+from memlens.cli import ingest as command
+from memlens.cli import main
+from memlens.ingest import ingest
+
+vars(command)["ingest"] = functools.partial(ingest, ahead=False)
+sys.exit(main(["ingest", sys.argv[1], "--cache-dir", sys.argv[2], "--progress", "none"]))

@@ -1,0 +1,50 @@
+// What must not happen in a window: requests to other machines, and errors on the console.
+
+const OWN_SCHEMES = /^(data|blob|vscode-[\w-]+|about):/;
+/** Not a host on the network: the webview's service worker answers these from the extension's folder. */
+const WEBVIEW_RESOURCE = /^https:\/\/[^/]+\.vscode-resource\.vscode-cdn\.net\//;
+
+/** What the workbench itself writes to the console as errors in a browser without a network. */
+const WORKBENCH_NOISE = [
+  /open-vsx/,
+  /marketplace/i,
+  /authentication provider/i,
+  /\[Service ?Worker\]/i,
+  /Long running operations during shutdown/,
+  /Error while loading (the )?(account|default account)/i,
+  // The npm package leaves these out.
+  /favicon/,
+  /\/vsda/,
+  /bad HTTP response code \(404\) was received when fetching the script/,
+  /\/update\/check/,
+  /vscode\.github-authentication/,
+  // Its own, where a save took long on a busy machine; nothing here takes part in saving.
+  /Aborted onWillSaveTextDocument-event/,
+  // Its own, when the window is loaded again while it reads a workspace's settings.
+  /Unable to read file 'vscode-remote:.*\.vscode\/\w+\.json' \(Canceled: Canceled\)/,
+  // Its own log, when the window is reloaded while it writes.
+  /vscode-log:.*IndexedDB database 'vscode-web-db' is closed/,
+];
+
+/**
+ * Listens to a page and its webviews from now on.
+ * @param {import('playwright-core').Page} page
+ * @param {string} authority that of this machine's own server
+ * @param {string[]} foreignRequests gets the address of each request that left it
+ * @param {string[]} consoleErrors gets each error but the workbench's own noise
+ */
+export function noteErrors(page, authority, foreignRequests, consoleErrors) {
+  const own = `http://${authority}`;
+  page.on('request', (request) => {
+    const url = request.url();
+    if (url.startsWith(own) || OWN_SCHEMES.test(url) || WEBVIEW_RESOURCE.test(url)) return;
+    foreignRequests.push(url);
+  });
+  const note = (text) => {
+    if (!WORKBENCH_NOISE.some((noise) => noise.test(text))) consoleErrors.push(text);
+  };
+  page.on('console', (message) => {
+    if (message.type() === 'error') note(`${message.text()} (${message.location().url})`);
+  });
+  page.on('pageerror', (error) => note(error.stack ?? String(error)));
+}

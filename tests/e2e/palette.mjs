@@ -1,0 +1,151 @@
+// The widget at the top of a window: its commands, quick open, links, and the dialog for files.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { ROOT } from '../../scripts/lib/paths.mjs';
+import { commandsIn } from './settled.mjs';
+import { TIMEOUT_MS, came } from './waiting.mjs';
+
+const ROWS = '.quick-input-list .monaco-list-row';
+
+/** Commands that are passed on to the active view, by what the palette calls them. */
+const VIEW_COMMANDS = viewCommands();
+
+export class Palette {
+  /** @param {import('playwright-core').Page} page */
+  constructor(page) {
+    this.page = page;
+  }
+
+  /** Opens it and enters some text: a command with a `>` before it, else a file. */
+  async enter(text) {
+    const input = this.page.locator('.quick-input-widget .quick-input-box input');
+    // A webview that is drawn anew at this moment may swallow the key, or take the focus and so close the palette.
+    for (let attempt = 0; ; attempt++) {
+      await this.page.keyboard.press('F1');
+      if (await came(input.fill(text, { timeout: 3000 }))) return;
+      if (attempt === 10) throw new Error('The palette never came.');
+    }
+  }
+
+  /** Until the workbench knows the extension's contributions, a snapshot would open as text. */
+  async knowsExtension() {
+    // To ask the palette costs much more.
+    await this.page.waitForFunction(
+      () => performance.getEntriesByName('code/didLoadExtensions').length > 0,
+      undefined,
+      { polling: 100 },
+    );
+    const row = this.page.locator(ROWS, { hasText: 'Memlens:' }).first();
+    const until = Date.now() + TIMEOUT_MS;
+    for (;;) {
+      await this.enter('>Memlens: ');
+      const known = await came(row.waitFor({ timeout: 500 }));
+      await this.#close();
+      if (known) return;
+      if (Date.now() > until) throw new Error('VS Code never learnt the commands of the extension.');
+    }
+  }
+
+  /** Runs a command by its title, as a person would: `run('Memlens: Go to the Peak')`. */
+  async run(title) {
+    // A longer title with the same words may stand above it.
+    const row = this.page.locator(ROWS, {
+      has: this.page.locator('.label-name').getByText(title, { exact: true }),
+    });
+    const listed = () => came(row.first().waitFor({ timeout: 5000 }));
+    // An open palette doesn't learn that a command is enabled again, as after a file was read again.
+    for (let attempt = 0; ; attempt++) {
+      await this.enter(`>${title}`);
+      if (await listed()) break;
+      if (attempt === 10) throw new Error(`The palette doesn't have "${title}".`);
+      await this.page.keyboard.press('Escape');
+    }
+    for (let rows = 0; !(await row.and(this.page.locator('.focused')).count()); rows++) {
+      if (rows === 50) throw new Error(`The palette has no way to "${title}".`);
+      await this.page.keyboard.press('ArrowDown');
+    }
+    const commands = await commandsIn(this.page);
+    await this.page.keyboard.press('Enter');
+    // The command itself may ask for something in the same widget, as VS Code's dialogs for files do.
+    await this.page.waitForFunction(
+      () =>
+        !document
+          .querySelector('.quick-input-widget:not([style*="display: none"]) input')
+          ?.value.startsWith('>'),
+    );
+    if (VIEW_COMMANDS.has(title)) await this.#arrived(title, commands);
+  }
+
+  /** Waits until a view has got a command; `before` has those that each had got already. */
+  async #arrived(title, before) {
+    const until = Date.now() + TIMEOUT_MS;
+    for (;;) {
+      const now = await commandsIn(this.page);
+      if ([...now].some(([frame, count]) => count > (before.get(frame) ?? 0))) return;
+      if (Date.now() > until) throw new Error(`No view got "${title}".`);
+      await this.page.waitForTimeout(20);
+    }
+  }
+
+  /** The titles that it offers for some words. */
+  async offered(words) {
+    await this.enter(`>${words}`);
+    await this.page.locator(ROWS).first().waitFor();
+    const titles = await this.page.locator('.quick-input-list .label-name').allInnerTexts();
+    await this.#close();
+    return titles;
+  }
+
+  async #close() {
+    await this.page.keyboard.press('Escape');
+    await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
+  }
+
+  /** Opens a link to the extension as the system would, which VS Code asks about. */
+  async openLink(link) {
+    await this.enter('>Developer: Open URL');
+    await this.page.keyboard.press('Enter');
+    const input = this.page.locator('.quick-input-widget input[type=text]');
+    await this.page.locator('.quick-input-widget .quick-input-list').waitFor({ state: 'hidden' });
+    await input.fill(link);
+    await this.page.keyboard.press('Enter');
+    await this.page.locator('.monaco-dialog-box').getByRole('button', { name: 'Open' }).click();
+  }
+
+  /**
+   * Accepts a path in VS Code's dialog for files, once that offers one.
+   * @param {RegExp} offered what the dialog offers first
+   * @param {string} [file] the path to enter instead of it
+   */
+  async choosePath(offered, file) {
+    const widget = this.page.locator('.quick-input-widget');
+    const input = widget.locator('.quick-input-box input');
+    for (;;) {
+      await input.waitFor();
+      if (offered.test(await input.inputValue())) break;
+      await this.page.waitForTimeout(50);
+    }
+    const closed = () => came(widget.waitFor({ state: 'hidden', timeout: 2000 }));
+    // While it lists a folder, the dialog ignores the key and may put that folder before what was entered.
+    for (let attempt = 0; ; attempt++) {
+      if (attempt > 10) throw new Error(`The dialog never accepted ${file ?? offered}.`);
+      if (file) {
+        await input.fill(file, { timeout: 2000 }).catch(() => undefined);
+        await this.page.waitForTimeout(200);
+        if (!(await input.inputValue({ timeout: 2000 }).catch(() => file)).startsWith(file)) continue;
+      }
+      await input.press('Enter', { timeout: 2000 }).catch(() => undefined);
+      if (await closed()) return;
+    }
+  }
+}
+
+function viewCommands() {
+  const read = (name) => JSON.parse(readFileSync(path.join(ROOT, name), 'utf8'));
+  const texts = read('package.nls.json');
+  return new Set(
+    read('package.json')
+      .contributes.commands.filter(({ enablement = '' }) => enablement.includes('memlens.commands'))
+      .map(({ category, title }) => `${category}: ${texts[title.slice(1, -1)]}`),
+  );
+}

@@ -1,0 +1,39 @@
+// VS Code's own themes, and switching between them.
+import { came } from './waiting.mjs';
+
+/** By name; the file of each, which the workbench has as a class, and the class of webviews. */
+export const THEMES = {
+  light: { name: 'Light Modern', file: 'light_modern', kind: 'vscode-light' },
+  dark: { name: 'Dark Modern', file: 'dark_modern', kind: 'vscode-dark' },
+  hc: { name: 'Default High Contrast', file: 'hc_black', kind: 'vscode-high-contrast' },
+  'hc-light': {
+    name: 'Default High Contrast Light',
+    file: 'hc_light',
+    kind: 'vscode-high-contrast-light',
+  },
+};
+
+/** Switches the colours of the workbench by its settings, and waits until it has them. */
+export async function colourWorkbench(page, theme, writeSettings) {
+  const { name, file } = THEMES[theme];
+  const colours = page.locator(`.monaco-workbench.vscode-theme-defaults-themes-${file}-json`);
+  const shown = (timeout) => came(colours.waitFor({ timeout }));
+  if (await colours.count()) return;
+  for (let attempt = 0; ; attempt++) {
+    writeSettings({ 'workbench.colorTheme': name });
+    if (await shown(3000)) break;
+    if (attempt === 10) throw new Error(`VS Code never took the theme "${name}".`);
+    // It missed that: only another change makes it look again.
+    writeSettings({ 'workbench.colorTheme': 'Red' });
+    await page.waitForTimeout(500);
+  }
+}
+
+/** Waits until a webview has the class of a theme. */
+export async function hasTheme(frame, theme) {
+  await frame.waitForFunction((kind) => {
+    const { classList: names } = document.body;
+    // That of light high contrast has the class of the dark one, too.
+    return names.contains(kind) && names.contains(`${kind}-light`) === false;
+  }, THEMES[theme].kind);
+}
