@@ -1303,15 +1303,17 @@ export interface HeapCutParams {
 export interface HeapDominatedParams {
   snapshot: string;
   object: number | null;
+  filter: string;
   offset: number;
   limit: number;
 }
 
-/** Objects `offset` and on of `total`. */
+/** Objects `offset` and on of `total`; `contained` says which fit the filter, None without one. */
 export interface HeapDominatedResult {
   rows: ObjectRow[];
   offset: number;
   total: number;
+  contained: boolean[] | null;
 }
 
 /** A group of the compact dominator tree; group 0 is the root. */
@@ -1392,7 +1394,11 @@ export interface HeapPathsParams {
   most: number;
 }
 
-/** A part of the compact dominator tree, as `memlens/flame` has it; `search` is a filter. */
+/**
+ * A part of the compact dominator tree, as `memlens/flame` has it; `search` is a filter.
+ *
+ * Marked are the groups with objects that fit it, and are of the type `kind` where that is given.
+ */
 export interface HeapPictureParams {
   x0: number;
   x1: number;
@@ -1401,6 +1407,7 @@ export interface HeapPictureParams {
   rows: number;
   search: string;
   snapshot: string;
+  kind: number | null;
 }
 
 /** More of what an object refers to, or of what refers to it. */
@@ -1842,6 +1849,7 @@ export interface ObjectAnswer {
   dominated: ObjectRow[];
   dominated_total: number;
   allocated: Frame[];
+  group: number;
 }
 
 /** An object. `object` is its number in the file, `id` the file's own id or address. */

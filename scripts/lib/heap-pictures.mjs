@@ -14,7 +14,6 @@ export async function takeHeapPictures() {
   mkdirSync(OUT, { recursive: true });
   const vscode = await openVSCode({
     workspace: path.join(ROOT, 'tests', 'fixtures', 'heap'),
-    settings: { 'workbench.editorAssociations': { '*.heapsnapshot': 'memlens.snapshot' } },
     viewport: { width: 1240, height: 860 },
     prepare: (folder) => {
       execFileSync(process.execPath, ['leak.js', ...DUMPS], { cwd: folder });

@@ -185,7 +185,7 @@ def answers(path: Path, cache: Path, folder: Path) -> dict[str, list[tuple[float
         for _ in range(ROUNDS):
             one = {**of, "object": rng.randrange(objects)}
             page = {"offset": 0, "limit": 100}
-            ask("children", "memlens/heapDominated", {**one, **page})
+            ask("children", "memlens/heapDominated", {**one, "filter": "", **page})
             ask("referrers", "memlens/heapReferences", {**one, **page, "direction": "incoming"})
             ask("path", "memlens/heapPaths", {**one, "through": [], "most": 1})
             kind = rng.choice(types)["number"]

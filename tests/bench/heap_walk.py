@@ -70,14 +70,14 @@ def walk(path: Path, cache: Path, folder: Path) -> dict[str, list[tuple[float, f
 def _tables(steps: Walk) -> None:
     page = {"offset": 0, "limit": 100}
     listed = {"filter": "", "reverse": False, "by": "package", "order": "retained", **page}
-    picture = {"first_depth": 0, "rows": 40, "width_px": WIDTH_PX}
+    picture = {"first_depth": 0, "rows": 40, "width_px": WIDTH_PX, "kind": None}
     for name in ("first icicle", "icicle"):
         steps.ask(name, "heapPicture", **picture, x0=0, x1=1, search="")
     steps.ask("icicle, zoomed", "heapPicture", **picture, x0=0.1, x1=0.3, search="")
     steps.ask("icicle, searched", "heapPicture", **picture, x0=0, x1=1, search="type:Array")
     steps.ask("types", "heapTypes", **listed, package=None)
     steps.ask("packages", "heapPackages", **listed)
-    steps.ask("dominators", "heapDominated", object=None, **page)
+    steps.ask("dominators", "heapDominated", object=None, filter="", **page)
 
 
 def _types(steps: Walk) -> list[int]:
@@ -104,7 +104,7 @@ def _object(steps: Walk, number: int) -> None:
     steps.ask("object", "heapObject", object=number)
     for direction in ("outgoing", "incoming"):
         steps.ask(f"{direction} references", "heapReferences", object=number, direction=direction, **page)
-    steps.ask("dominated", "heapDominated", object=number, **page)
+    steps.ask("dominated", "heapDominated", object=number, filter="", **page)
     steps.ask("path to a root", "heapPaths", object=number, through=[], most=10)
     steps.ask("path through weak references", "heapPaths", object=number, through=["weak"], most=10)
 

@@ -25,13 +25,7 @@ let view;
 before(async () => {
   vscode = await openVSCode({
     workspace: FOLDER,
-    // VS Code has a viewer of its own for these files
-    settings: {
-      'workbench.editorAssociations': {
-        '*.heapsnapshot': 'memlens.snapshot',
-        '*.zst': 'memlens.snapshot.optional',
-      },
-    },
+    settings: { 'workbench.editorAssociations': { '*.zst': 'memlens.snapshot.optional' } },
     viewport: { width: 1440, height: 900 },
     prepare: (folder) => {
       execFileSync(process.execPath, ['leak.js', ...EARLIER, FILE], { cwd: folder });
@@ -140,9 +134,9 @@ test('a filter narrows the tables and marks the boxes, and says what is wrong wi
   await box.fill('');
   await box.pressSequentially('finding:');
   const offers = view.locator('.filter-offers li code');
-  const kept = offers.filter({ hasText: 'finding:"Kept by closures"' });
-  await kept.click();
-  assert.equal(await box.inputValue(), 'finding:"Kept by closures"');
+  const most = offers.filter({ hasText: 'finding:"Retains most"' });
+  await most.click();
+  assert.equal(await box.inputValue(), 'finding:"Retains most"');
   const { types: about } = await vscode.memlens('types', FILE, '--filter', await box.inputValue());
   const objects = about.reduce((sum, { count }) => sum + count, 0);
   await until(

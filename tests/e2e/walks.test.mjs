@@ -27,7 +27,6 @@ let vscode;
 before(async () => {
   vscode = await openVSCode({
     viewport: { width: 1440, height: 900 },
-    settings: { 'workbench.editorAssociations': { '*.heapsnapshot': 'memlens.snapshot' } },
     prepare: (folder) => {
       for (const [name, as] of Object.entries(RECORDINGS))
         cpSync(path.join(FIXTURES, 'profiles', name), path.join(folder, as));

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from tests.python import gcdump_files
 from tests.python.conftest import ROOT
-from tests.python.ruby_files import RECORDED
 from tests.python.test_findings_of_heaps import java_heap, v8_heap
 
 from memlens.cli import main
@@ -26,7 +25,8 @@ def test_commands_print_what_stands_there(
     for name, data in (
         ("before.heapsnapshot", v8_heap(has=False)), ("app.heapsnapshot", v8_heap(has=True)),
         ("before.hprof", java_heap(has=False)), ("app.hprof", java_heap(has=True)),
-        ("app.gcdump", gcdump_files.small()), ("sessions.ruby.json.zst", RECORDED.read_bytes()),
+        ("app.gcdump", gcdump_files.small()),
+        *((dump.name, dump.read_bytes()) for dump in PROGRAM.parents[1].glob("sessions.*") if dump.suffix != ".txt"),
     ):  # fmt: skip
         (tmp_path / name).write_bytes(data)
     monkeypatch.chdir(tmp_path)

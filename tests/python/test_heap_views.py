@@ -21,7 +21,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import graph as flame
-from memlens.views.graph import filters, listing
+from memlens.views.graph import filters, halves, listing
 from memlens.views.graph import objects as rows_of_objects
 from memlens.views.graph.cuts import cut, freed_by_cut, freed_by_cuts
 from memlens.views.graph.dominators import dominator_tree, fitting_by_group, group
@@ -34,6 +34,7 @@ from memlens.views.graph.paths import paths
 from memlens.views.graph.reach import entries, followed, holders
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import type_names
+from memlens.views.graph.types import figures_of
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -138,6 +139,8 @@ def test_what_a_filter_leaves_is_summed_up_by_type_and_package(
     seed: int, most: int, opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "_MOST_WALKED", most)
+    # of large dumps each half is looked through by a thread of its own
+    monkeypatch.setattr(halves, "_MOST_ALONE", 1_000 if seed % 2 else 1)
     path = tmp_path / "random.heapsnapshot"
     path.write_bytes(heap_of(random_graph(seed, 40)).data())
     snapshot = opened(path)
@@ -227,7 +230,12 @@ def test_boxes_are_as_wide_as_what_groups_retain_and_marked_by_the_filter(small:
     above = tree.path(holding)[:-1]
     assert all(found.held[node] == 2 for node in [0, *above])
     assert found.totals.tolist() == [72, 1]
-    drawn = flame.picture(tree, 0, 1, 0, 20, 800, "detached")
+    kind = int(small.objects.type[_named(small, "Detached HTMLDivElement")])
+    of_type = tree.marked("", kind)
+    assert of_type.nodes.tolist() == np.flatnonzero(small.compact.type == kind).tolist()
+    assert of_type.totals.tolist() == [int(small.types.shallow[kind]), int(figures_of(small)["count"][kind])]
+    assert not len(tree.marked("-detached", kind).nodes)
+    drawn = flame.picture(tree, 0, 1, 0, 20, 800, of_type)
     assert {name.function for name in drawn.names} <= set(type_names(small))
     answer = group(small, holding, "detached")
     assert (answer.node.objects, answer.fitting) == (1, 1)
@@ -489,9 +497,9 @@ def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, 
         "heapType": {"kind": 1},
         "heapObject": {"object": 3},
         "heapReferences": {"object": 3, "direction": "incoming", **page},
-        "heapDominated": {"object": None, **page},
+        "heapDominated": {"object": None, "filter": "type:Session", **page},
         "heapGroup": {"node": 1, "filter": "retained>1"},
-        "heapPicture": {**part, "search": "Session"},
+        "heapPicture": {**part, "search": "Session", "kind": 1},
         "heapPaths": {"object": 3, "through": ["weak"], "most": 3},
         "heapMergedPaths": {**kind, "through": ["weak"], "node": 0, **page},
         "heapRetained": kind,
@@ -503,6 +511,8 @@ def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, 
     assert answers["heapObject"]["object"]["object"] == 3
     assert answers["heapTypes"]["total"] == len(answers["heapTypes"]["rows"]) > 0
     assert answers["heapPicture"]["geometry"]
+    dominated = answers["heapDominated"]
+    assert dominated["contained"] == ["Session" in row["type"] for row in dominated["rows"]]
     assert answers["heapRetained"]["retained_bytes"] >= 0
     assert answers["heapCut"]["freed_bytes"] >= 0
     with pytest.raises(RpcError, match="no object number"):

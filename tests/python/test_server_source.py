@@ -400,7 +400,19 @@ def test_classes_and_functions_say_what_their_objects_come_to(
     kind = server.request("memlens/heapAt", asked)["type"]
     rows = server.request("memlens/heapType", {"snapshot": opened["snapshot"], "kind": kind})
     assert rows["type"]["type"] == "Session"
-    assert server.request("memlens/heapAt", {**asked, "line": 9})["filter"] == 'name:"=step"'
+    closures_filter = server.request("memlens/heapAt", {**asked, "line": 9})["filter"]
+    of = {"filter": closures_filter, "order": "count", "reverse": False, "by": "kind", "package": None}
+    listed = server.request(
+        "memlens/heapTypes", {"snapshot": opened["snapshot"], **of, "offset": 0, "limit": 9}
+    )
+    assert listed["objects"] == 3, "not what else is called step"
+    # V8 knows where the constructor is; the class is a line of its own
+    text = source.read_text("utf-8")
+    lines = text.splitlines()
+    source.write_text("\n".join([*lines[:20], "class Session {", *lines[21:]]), "utf-8")
+    for line, answers in ((21, True), (20, False), (22, False)):
+        assert ("instances of the type Session" in (server.hover(source, line) or "")) is answers
+    source.write_text(text, "utf-8")
     # of Java's classes a dump has the names alone
     declared = workspace / "Sessions.java"
     lines = declared.read_text("utf-8").splitlines()

@@ -15,6 +15,7 @@ import type {
   ObjectAnswer,
   ObjectRow,
   PathsAnswer,
+  ReferenceRow,
   TypeRow,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
@@ -119,6 +120,38 @@ test('a table without rows says so, and dominators are words of any language', a
   assert.equal(host.querySelectorAll('.grid-row').length, 2, 'one, and one more to be fetched');
 });
 
+test('rows of the dominator tree that fit the filter, too, are marked', async () => {
+  const rows = [row(1, { flags: [] }), row(2, { flags: [] })];
+  const answers = { 'memlens/heapDominated': { rows, total: 2, contained: [true, false] } };
+  const host = await shown(dominatorsPane(contextWith(answers)));
+  const marked = [...host.querySelectorAll('.grid-row')].map(
+    (each) => each.querySelectorAll('.badge').length,
+  );
+  assert.deepEqual(marked, [1, 0]);
+});
+
+test('a table that takes long says so, can be given up and be asked for again', async () => {
+  const context = contextWith({});
+  let [asked, cancelled] = [0, 0];
+  Object.assign(context.api, {
+    request: () => {
+      asked++;
+      return { answer: new Promise(() => undefined), cancel: () => cancelled++ };
+    },
+  });
+  const host = await shown(typesPane(context));
+  const press = async (selector: string): Promise<void> => {
+    host.querySelector<HTMLElement>(selector)?.click();
+    await drawn();
+    assertTranslated(host, selector);
+  };
+  await press('.heap-waiting .link');
+  assert.deepEqual([asked, cancelled, host.querySelector('.heap-waiting')], [1, 1, null]);
+  await press('.heap-none .link');
+  assert.equal(asked, 2);
+  assert.ok(host.querySelector('.heap-waiting'));
+});
+
 test('why something is alive: the chain of an object, and the switches that its dump has', async () => {
   const paths: PathsAnswer = {
     object: row(2),
@@ -140,20 +173,48 @@ test('why something is alive: the chain of an object, and the switches that its 
 });
 
 test('the overview, and the details of an object', async () => {
+  const reference = (to: number): ReferenceRow => ({
+    ...{ kind: 'κ', name: 'ν', object: row(to), strength: 'strong' },
+  });
   const found: ObjectAnswer = {
     ...{ object: row(1), dominator: null, dominated: [row(2)], dominated_total: 3 },
     roots: [{ kind: 'ρ', detail: '', file: '/σ/μ.π', line: 2 }],
     fields: [{ name: 'ν', kind: 'κ', value: 'υ' }],
-    references: [{ kind: 'κ', name: 'ν', object: row(1), strength: 'strong' }],
-    ...{ references_total: 1, referrers: [], referrers_total: 0, allocated: [] },
+    references: [reference(1), reference(2)],
+    ...{ references_total: 2, referrers: [], referrers_total: 0, allocated: [], group: 7 },
   };
-  const context = contextWith({ 'memlens/heapObject': found, 'memlens/heapOverview': OVERVIEW });
-  const inspector = new Inspector(context, () => undefined);
+  const context = contextWith({
+    ...{ 'memlens/heapObject': found, 'memlens/heapOverview': OVERVIEW },
+    'memlens/heapReferences': { rows: [reference(3), reference(1)], offset: 0, total: 2 },
+  });
+  let located = -1;
+  const inspector = new Inspector(
+    context,
+    () => undefined,
+    (group) => {
+      located = group;
+    },
+  );
   const overview = new Overview(context.api, signal(null), { choose: never, failed: never });
   document.body.append(inspector.root, overview.root);
   inspector.show({ is: 'object', object: 1 });
   await drawn();
   assertTranslated(inspector.root, 'details');
+  assert.equal(located, 7, 'its box is outlined');
+  const marked = (): number => inspector.root.querySelectorAll('.heap-reference-row .badge').length;
+  assert.equal(marked(), 1, 'it refers to itself');
+  const openers = inspector.root.querySelectorAll<HTMLButtonElement>('.heap-opener');
+  assert.deepEqual(
+    [...openers].map(({ disabled }) => disabled),
+    [true, false],
+  );
+  openers[1]?.click();
+  await drawn();
+  assert.equal(marked(), 2, 'what that refers to leads back to it');
+  assertTranslated(inspector.root, 'references');
+  inspector.sourceMissing('σ <b>λ</b>');
+  await drawn();
+  assert.equal(inspector.root.querySelector('.heap-missing')?.textContent, 'σ <b>λ</b>');
   assertTranslated(overview.root, 'overview');
   inspector.dispose();
   overview.dispose();

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,13 +19,19 @@ from memlens.views.graph.rows import type_names
 
 logger = logging.getLogger(__name__)
 
+_CLASS = re.compile(r"\bclass[ \t]+([\w$]+)")
+
 
 class PlacedDefinition(NamedTuple):
-    """A definition of one dump, and where it is in the editor now; ``line`` counts from 1."""
+    """A definition of one dump, and where it is in the editor now; ``line`` counts from 1.
+
+    ``class_line`` is that of the class where ``line`` is that of its constructor, as V8 has it; else the same.
+    """
 
     snapshot: OpenSnapshot
     row: HeapLine
     line: int
+    class_line: int
 
     @property
     def words(self) -> str:
@@ -60,16 +67,24 @@ class HeapLines:
             except MemlensError as error:
                 logger.info("no definitions of %s: %s", bound.file, error)
                 continue
-            state = await self._sources.state(document, bound) if rows else None
+            if not rows:
+                continue
+            state = await self._sources.state(document, bound)
+            classes = (
+                await asyncio.to_thread(_lines_of_classes, document.path, rows, bound.skipped)
+                if bound.snapshot.info.kind == "v8" and document.cell is None
+                else {}
+            )
             for row in rows:
-                line = state.lines.here(row.line + bound.skipped) if state else 0
+                line = state.lines.here(row.line + bound.skipped)
                 if line:
-                    found.append(PlacedDefinition(bound.snapshot, row, line))
+                    of_class = state.lines.here(classes.get(row.line, row.line + bound.skipped))
+                    found.append(PlacedDefinition(bound.snapshot, row, line, of_class))
         return found + await self._declared(document)
 
     async def at(self, document: Document, line: int) -> list[PlacedDefinition]:
-        """Those on one line."""
-        return [each for each in await self.placed(document) if each.line == line]
+        """Those on one line, and the classes that are declared on it."""
+        return [each for each in await self.placed(document) if line in (each.line, each.class_line)]
 
     async def _declared(self, document: Document) -> list[PlacedDefinition]:
         """Types of which dumps have only the names, as Java's and .NET's."""
@@ -91,19 +106,33 @@ class HeapLines:
                 ]
 
             try:
-                found += [PlacedDefinition(dump, row, row.line) for row in await dump.ask(known)]
+                found += [PlacedDefinition(dump, row, row.line, row.line) for row in await dump.ask(known)]
             except MemlensError as error:
                 logger.info("no types of %s: %s", dump.title, error)
         return found
 
 
-def _declarations(path: str) -> dict[TypeName, int]:
+def _lines_of_classes(path: str, rows: list[HeapLine], skipped: int) -> dict[int, int]:
+    """The line of the class whose constructor is on a row's line, by the row's: the nearest above of its name."""
+    wanted = {row.name: row.line for row in rows if row.type is not None}
+    found = {}
+    for at, line in enumerate(_text(path).splitlines(), 1):
+        for name in _CLASS.findall(line):
+            if name in wanted and at <= wanted[name] + skipped:
+                found[wanted[name]] = at
+    return found
+
+
+def _text(path: str) -> str:
     try:
         with Path(path).open("rb") as file:
-            text = file.read(TEXT_LIMIT).decode("utf-8", "replace")
+            return file.read(TEXT_LIMIT).decode("utf-8", "replace")
     except (OSError, ValueError):
-        return {}
-    return {each.type: each.line for each in reversed(declarations(text))}
+        return ""
+
+
+def _declarations(path: str) -> dict[TypeName, int]:
+    return {each.type: each.line for each in reversed(declarations(_text(path)))}
 
 
 def _named(snapshot: Snapshot, kind: str) -> dict[TypeName, list[int]]:

@@ -144,14 +144,30 @@ export class ComparePane implements Pane {
   private drawContent(): VNode {
     const { form, version, found, series, tree, notice } = this;
     const isSeries = form.value === 'series';
-    const summary = isSeries ? series.words : found.value ? summaryOf(found.value) : t('Comparing…');
+    const waiting = this.asking.asking ? t('Comparing…') : t('Not compared.');
+    const summary = isSeries ? series.words : found.value ? summaryOf(found.value) : waiting;
     return (
       <>
         {notice ? (
           <Notice {...notice} />
         ) : (
           <p class="heap-note muted" role="status" data-version={version.value}>
-            {summary}
+            {summary}{' '}
+            {!isSeries && found.value === null && (
+              <button
+                type="button"
+                class="link"
+                onClick={() => {
+                  if (!this.asking.asking) this.renew();
+                  else {
+                    this.asking.cancel();
+                    this.of = '';
+                  }
+                }}
+              >
+                {this.asking.asking ? t('Cancel') : t('Try Again')}
+              </button>
+            )}
           </p>
         )}
         {isSeries && !notice && <series.Chart />}

@@ -9,7 +9,6 @@ import type {
   InstancesAnswer,
   ObjectAnswer,
   ObjectRow,
-  ReferenceRow,
   RetainedAnswer,
 } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
@@ -19,8 +18,9 @@ import { isCancelled } from '../base/latest';
 import { shorten, visible } from '../base/text';
 import type { GraphContext } from './context';
 import { Actions, Figures, MoreButton, Name, Section, usePages } from './details-parts';
+import { ObjectButton } from './object-button';
 import { PlaceButton } from './place';
-import { ObjectButton, referenceWords } from './why';
+import { References } from './references';
 import { idText, objectsText, ownName, referencesText, shortType } from './words';
 
 const PAGE = 100;
@@ -122,44 +122,6 @@ export function ObjectDetails({
   );
 }
 
-interface ReferencesProps {
-  readonly of: ObjectRow;
-  readonly direction: 'outgoing' | 'incoming';
-  readonly first: readonly ReferenceRow[];
-  readonly total: number;
-  readonly context: GraphContext;
-}
-
-/** A page of what it refers to or what refers to it, and the next ones when they are asked for. */
-function References({ of, direction, first, total, context }: ReferencesProps): VNode {
-  const more = usePages<ReferenceRow>(first, total, context, (offset) =>
-    context.api.request('memlens/heapReferences', { object: of.object, direction, offset, limit: PAGE }),
-  );
-  return (
-    <Section
-      title={
-        direction === 'outgoing'
-          ? t('Refers to ({0})', count(total))
-          : t('Referred to by ({0})', count(total))
-      }
-    >
-      <ul class="heap-list">
-        {more.rows.map((row, index) => (
-          <li key={index}>
-            <bdi class="heap-reference" title={row.kind}>
-              {direction === 'outgoing' ? referenceWords(row) : referenceWords(row).replace(' →', '')}
-            </bdi>{' '}
-            <ObjectButton row={row.object} context={context} />
-            {row.object.object === of.object && <span class="badge">{t('itself')}</span>}
-            <span class="heap-figures">{bytes(row.object.retained_bytes)}</span>
-          </li>
-        ))}
-      </ul>
-      <MoreButton left={total - more.rows.length} press={more.next} />
-    </Section>
-  );
-}
-
 interface DominatedProps {
   readonly of: ObjectRow;
   readonly first: readonly ObjectRow[];
@@ -169,7 +131,7 @@ interface DominatedProps {
 
 function Dominated({ of, first, total, context }: DominatedProps): VNode {
   const more = usePages<ObjectRow>(first, total, context, (offset) =>
-    context.api.request('memlens/heapDominated', { object: of.object, offset, limit: PAGE }),
+    context.api.request('memlens/heapDominated', { object: of.object, filter: '', offset, limit: PAGE }),
   );
   return (
     <Section title={t('Dominates ({0})', count(total))}>

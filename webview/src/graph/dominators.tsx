@@ -1,4 +1,5 @@
-// The dominator tree as a table: what each object alone keeps alive. With a filter its first level is what fits that.
+// The dominator tree as a table: what each object alone keeps alive. With a filter its first level is what fits that, and
+// below it are those marked that fit it as well.
 
 import type { ObjectRow } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
@@ -18,24 +19,35 @@ import { selectionMenu } from './menu';
 import { HeapTree, treePane } from './tree';
 import { bytesCell, copiedObject, countCell, noObjects, objectCell, textCell } from './words';
 
+/** Below the first level it is known whether an object fits the filter, too. */
+interface DominatorRow extends ObjectRow {
+  readonly contained: boolean;
+}
+
 export function dominatorsPane(context: GraphContext): Pane {
   const title = t('Dominators');
-  const tree = new HeapTree<ObjectRow>(title, context, {
+  const tree = new HeapTree<DominatorRow>(title, context, {
     ask: (node, offset, limit) => {
       const { api, filter } = context;
-      const asked =
-        node === null && filter !== ''
-          ? api.request('memlens/heapObjects', {
-              ...{ filter, kind: null, group: null, order: 'retained', reverse: false, offset, limit },
-            })
-          : api.request('memlens/heapDominated', { object: node?.object ?? null, offset, limit });
-      return turned(asked, ({ rows, total }) => ({ rows, offset, children: total }));
+      if (node === null && filter !== '') {
+        const of = { filter, kind: null, group: null, order: 'retained', reverse: false } as const;
+        return turned(api.request('memlens/heapObjects', { ...of, offset, limit }), ({ rows, total }) => ({
+          ...{ rows: rows.map((row) => ({ ...row, contained: false })), offset, children: total },
+        }));
+      }
+      const asked = api.request('memlens/heapDominated', {
+        ...{ object: node?.object ?? null, filter, offset, limit },
+      });
+      return turned(asked, ({ rows, total, contained }) => ({
+        rows: rows.map((row, at) => ({ ...row, contained: contained?.[at] === true })),
+        ...{ offset, children: total },
+      }));
     },
     // what it retains besides itself is below it
     hasChildren: ({ retained_bytes: retained, shallow_bytes: shallow }) => retained > shallow,
     id: ({ object }) => String(object),
     cells: (row) => [
-      objectCell(row),
+      objectCell(row, row.contained ? t('matches the filter') : ''),
       row.distance === null ? textCell('–') : countCell(row.distance),
       bytesCell(row.shallow_bytes),
       ...retainedCells(row.retained_bytes, context.info.shallow_bytes),

@@ -37,6 +37,8 @@ export class Icicle {
   private readonly ringHover: FlameHover;
   private readonly crumbs: FlameCrumbs;
 
+  /** The type whose boxes stand out, besides what fits the filter. */
+  private marked: number | null = null;
   private readonly rings = signal(false);
   /** How it is drawn; null until it is. */
   readonly look = signal<Theme | null>(null);
@@ -45,7 +47,10 @@ export class Icicle {
     const places = new Places(() => false);
     this.plot = new FlamePlot(
       {
-        ask: (request) => context.api.request('memlens/heapPicture', { ...request, search: context.filter }),
+        ask: (request) =>
+          context.api.request('memlens/heapPicture', {
+            ...{ ...request, search: context.filter, kind: this.marked },
+          }),
         shown: () => {
           this.crumbs.update();
           this.root.dataset['pictures'] = String(this.plot.pictures);
@@ -182,9 +187,10 @@ export class Icicle {
 
   /** Draws what is kept. */
   begin(): void {
-    const { x0, x1, top, selection } = this.context.state;
-    this.plot.renew(false, this.context.filter !== '', { x0, x1, top });
-    if (selection?.is === 'group') this.plot.select({ node: selection.group, more: false, left: 0 });
+    const { x0, x1, top } = this.context.state;
+    this.marked = this.selectedType;
+    this.plot.renew(false, this.isMarking, { x0, x1, top });
+    this.mark();
   }
 
   /** Shows a part of before; nobody asked to move. */
@@ -194,13 +200,21 @@ export class Icicle {
 
   /** Marks what fits another filter. */
   remark(): void {
-    this.plot.renew(true, this.context.filter !== '');
+    this.plot.renew(true, this.isMarking);
   }
 
-  /** Something else is selected, wherever. */
+  /** Something else is selected, wherever: a group has its box, a type all boxes of it. */
   mark(): void {
     const { selection } = this.context.state;
-    this.plot.select(selection?.is === 'group' ? { node: selection.group, more: false, left: 0 } : null);
+    this.outline(selection?.is === 'group' ? selection.group : null);
+    if (this.marked === this.selectedType) return;
+    this.marked = this.selectedType;
+    this.remark();
+  }
+
+  /** Outlines the box of a group. */
+  outline(group: number | null): void {
+    this.plot.select(group === null ? null : { node: group, more: false, left: 0 });
   }
 
   focus(): void {
@@ -213,6 +227,16 @@ export class Icicle {
     this.sunburst.dispose();
     this.plot.dispose();
     render(null, this.root);
+  }
+
+  private get selectedType(): number | null {
+    const { selection } = this.context.state;
+    return selection?.is === 'type' ? selection.kind : null;
+  }
+
+  /** Whether some boxes stand out. */
+  private get isMarking(): boolean {
+    return this.context.filter !== '' || this.marked !== null;
   }
 
   /** The part that is in view, as a picture for a file. */
@@ -337,7 +361,7 @@ export class Icicle {
 
   private goToMatch(by: 1 | -1): void {
     const g = this.plot.geometry;
-    if (!g || this.context.filter === '') return;
+    if (!g || !this.isMarking) return;
     const from = this.plot.selectedBox();
     for (let step = 1; step <= g.boxes; step++) {
       const box = (((from + by * step) % g.boxes) + g.boxes) % g.boxes;
@@ -346,7 +370,9 @@ export class Icicle {
         return;
       }
     }
-    this.context.say(t('Nothing in view matches the filter.'));
+    this.context.say(
+      this.marked === null ? t('Nothing in view matches the filter.') : t('No box in view is marked.'),
+    );
   }
 
   private go(box: number): void {

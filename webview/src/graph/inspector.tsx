@@ -13,6 +13,7 @@ import type { Pending } from '../api';
 import { bytes } from '../base/format';
 import { plural, t } from '../base/l10n';
 import { Latest, turned } from '../base/latest';
+import { asMarkdown, markdownText, type CopiedCell } from '../widgets/copy';
 import { IconButton } from '../widgets/icon-button';
 import type { GraphContext } from './context';
 import { GroupDetails, ObjectDetails, TypeDetails } from './details';
@@ -26,22 +27,28 @@ type Answer =
 export class Inspector {
   readonly root = document.createElement('aside');
   private readonly answer = signal<Answer | null>(null);
+  /** What was looked for in vain, of what is shown. */
+  private readonly missing = signal('');
   private readonly asking = new Latest();
   private of = '';
 
+  /** `located` is called with the group of the dominator tree that an object is of. */
   constructor(
     private readonly context: GraphContext,
     close: () => void,
+    private readonly located: (group: number) => void,
   ) {
     this.root.className = 'panel heap-details';
     this.root.setAttribute('aria-label', t('Details'));
-    render(<Details answer={this.answer} context={context} close={close} />, this.root);
+    const { answer, missing } = this;
+    render(<Details {...{ answer, missing, context, close }} />, this.root);
   }
 
   show(selection: HeapSelection | null): void {
     const of = JSON.stringify([selection, this.context.filter]);
     if (of === this.of) return;
     this.of = of;
+    this.missing.value = '';
     this.asking.cancel();
     if (!selection) {
       this.answer.value = null;
@@ -53,11 +60,17 @@ export class Inspector {
         this.answer.value = answer;
         this.root.querySelector('.panel-body')?.scrollTo(0, 0);
         this.context.say(titleOf(answer));
+        if (answer.is === 'object') this.located(answer.found.group);
       },
       (error) => {
         this.context.failed(error);
       },
     );
+  }
+
+  /** The source of what is shown wasn't found; `text` says what was looked for, which is too long for one line. */
+  sourceMissing(text: string): void {
+    this.missing.value = text;
   }
 
   dispose(): void {
@@ -121,11 +134,12 @@ function headingOf(shown: Answer | null): string {
 
 interface DetailsProps {
   readonly answer: Signal<Answer | null>;
+  readonly missing: Signal<string>;
   readonly context: GraphContext;
   readonly close: () => void;
 }
 
-function Details({ answer, context, close }: DetailsProps): VNode {
+function Details({ answer, missing, context, close }: DetailsProps): VNode {
   const shown = answer.value;
   return (
     <>
@@ -145,6 +159,7 @@ function Details({ answer, context, close }: DetailsProps): VNode {
         </div>
       </header>
       <div class="panel-body">
+        {shown !== null && missing.value !== '' && <p class="heap-missing">{missing.value}</p>}
         {shown === null ? (
           <p class="hint">{t('Select a box, a type or an object.')}</p>
         ) : shown.is === 'object' ? (
@@ -161,27 +176,29 @@ function Details({ answer, context, close }: DetailsProps): VNode {
 
 /** What is shown as Markdown. */
 function markdownOf(shown: Answer): string {
-  const row = (...cells: string[]): string =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  const figure = (value: number): CopiedCell => ({ shown: bytes(value), exact: value });
+  const title = markdownText(titleOf(shown));
   if (shown.is !== 'object') {
     const rows = shown.is === 'type' ? shown.found.instances : shown.found.largest;
-    const head = [titleOf(shown), '', row(t('Object'), t('Retained')), row('---', '---:')];
-    return [...head, ...rows.map((each) => row(objectText(each), bytes(each.retained_bytes)))].join('\n');
+    const table = asMarkdown({
+      heads: [t('Object'), t('Retained')],
+      rows: rows.map((each) => [objectText(each), figure(each.retained_bytes)]),
+    });
+    return `${title}\n\n${table}`;
   }
   const { object, references, referrers } = shown.found;
   const place = object.file === null ? [] : [t('Defined at {0}', `${object.file}:${object.line ?? 0}`)];
-  const table = (title: string, of: readonly ReferenceRow[]): string[] => [
-    '',
-    title,
-    '',
-    row(t('Name'), t('Object'), t('Retained')),
-    row('---', '---', '---:'),
-    ...of.map((each) => row(each.name, objectText(each.object), bytes(each.object.retained_bytes))),
+  const list = (of: string, rows: readonly ReferenceRow[]): string[] => [
+    ...['', of, ''],
+    asMarkdown({
+      heads: [t('Name'), t('Object'), t('Retained')],
+      rows: rows.map((each) => [each.name, objectText(each.object), figure(each.object.retained_bytes)]),
+    }),
   ];
   return [
-    titleOf(shown),
-    ...place.map((text) => `${text}  (${idText(object)})`),
-    ...table(t('Refers to:'), references),
-    ...table(t('Referred to by:'), referrers),
+    title,
+    ...place.map((text) => markdownText(`${text}  (${idText(object)})`)),
+    ...list(t('Refers to:'), references),
+    ...list(t('Referred to by:'), referrers),
   ].join('\n');
 }

@@ -63,10 +63,16 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
     owner.failed(error);
   };
   const icicle = new Icicle(owner);
-  const inspector = new Inspector(owner, () => {
-    frame.set({ panelOpen: false });
-    icicle.focus();
-  });
+  const inspector = new Inspector(
+    owner,
+    () => {
+      frame.set({ panelOpen: false });
+      icicle.focus();
+    },
+    (group) => {
+      icicle.outline(group);
+    },
+  );
   const overview = new Overview(api, icicle.look, {
     choose: (text) => {
       owner.list(text);

@@ -13,6 +13,7 @@ import { LazyRows, type LazyAnswer } from '../widgets/lazy-rows';
 import type { MenuEntry } from '../widgets/menu';
 import { TreeGrid, type GridColumn, type GridRow } from '../widgets/tree-grid';
 import type { GraphContext } from './context';
+import { GivenUp, Waiting } from './waiting';
 import type { Cell } from './words';
 
 export interface HeapTreeEvents<N> {
@@ -37,7 +38,10 @@ export class HeapTree<N> {
   private readonly rows: LazyRows<N, LazyAnswer<N>>;
   /** What stands in the place of the rows. */
   private readonly none = signal('');
+  /** Whether the first rows are under way, or were given up. */
+  private readonly first = signal<'asked' | 'here' | 'cancelled'>('here');
   private columns: readonly GridColumn[] = [];
+  private asked: Pending<LazyAnswer<N>> | null = null;
 
   constructor(
     label: string,
@@ -45,7 +49,10 @@ export class HeapTree<N> {
     private readonly events: HeapTreeEvents<N>,
   ) {
     this.rows = new LazyRows({
-      ask: (node, offset, limit) => events.ask(node, offset, limit),
+      ask: (node, offset, limit) => {
+        const asked = events.ask(node, offset, limit);
+        return node === null && offset === 0 ? this.watched(asked) : asked;
+      },
       hasChildren: (node) => events.hasChildren(node),
       changed: (moved) => {
         this.grid.update(moved(this.grid.activeIndex));
@@ -84,6 +91,22 @@ export class HeapTree<N> {
       <p class="muted heap-none" role="status" hidden={this.none.value === ''}>
         {this.none}
       </p>
+      {this.first.value === 'asked' && (
+        <Waiting
+          text={t('Working…')}
+          cancel={() => {
+            this.rows.cancel();
+            this.first.value = 'cancelled';
+          }}
+        />
+      )}
+      {this.first.value === 'cancelled' && (
+        <GivenUp
+          again={() => {
+            this.rows.reset();
+          }}
+        />
+      )}
     </div>
   );
 
@@ -114,6 +137,17 @@ export class HeapTree<N> {
 
   dispose(): void {
     this.rows.cancel();
+    this.first.value = 'here';
+  }
+
+  private watched(asked: Pending<LazyAnswer<N>>): Pending<LazyAnswer<N>> {
+    this.asked = asked;
+    this.first.value = 'asked';
+    const here = (): void => {
+      if (this.asked === asked && this.first.value === 'asked') this.first.value = 'here';
+    };
+    asked.answer.then(here, here);
+    return asked;
   }
 
   private get nodes(): readonly N[] {

@@ -10,10 +10,10 @@ import type {
 } from '../../../extension/shared/messages';
 import type { Evidence, GraphInfo, ObjectsLink } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage } from '../api';
-import { count } from '../base/format';
-import { plural, t } from '../base/l10n';
+import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import { baseName } from '../base/paths';
+import { visible } from '../base/text';
 import { Colours } from '../timeline/scene/colours';
 import { watchTheme, type Theme } from '../canvas/theme';
 import { Compare, restoreCompare } from '../compare/comparison';
@@ -28,7 +28,7 @@ import type { MenuEntry } from '../widgets/menu';
 import { sameSelection } from './context';
 import { makeParts, type GraphParts, type PartsOwner } from './parts';
 import { restoreGraph } from './state';
-import { objectsText, referencesText, setIds } from './words';
+import { factsOf, setIds } from './words';
 
 export class GraphView implements PartsOwner {
   filter = '';
@@ -81,7 +81,7 @@ export class GraphView implements PartsOwner {
       },
       { signal: this.stop.signal },
     );
-    setText(frame.status, facts(info));
+    setText(frame.status, factsOf(info));
     this.filter = state?.filter.trim() ?? '';
     filterBox.show(this.filter);
     this.arrange();
@@ -115,15 +115,16 @@ export class GraphView implements PartsOwner {
       case 'showLine':
         this.showDefinition(message.file, message.line);
         return;
-      case 'sourceMissing':
-        this.failed(
-          new Error(
-            message.lookedFor === ''
-              ? t('The dump doesn’t say where {0} is defined.', message.file)
-              : t('{0} was not found. Memlens looked for {1}.', baseName(message.file), message.lookedFor),
-          ),
-        );
+      case 'sourceMissing': {
+        const { file, lookedFor } = message;
+        const text =
+          lookedFor === ''
+            ? t('The dump doesn’t say where {0} is defined.', file)
+            : t('{0} was not found. Memlens looked for {1}.', baseName(file), lookedFor);
+        this.parts.inspector.sourceMissing(visible(text));
+        this.failed(new Error(text));
         return;
+      }
       case 'other':
         this.compare.receive(message.other, 0);
         if (message.fresh) dock.show('compare');
@@ -211,6 +212,7 @@ export class GraphView implements PartsOwner {
       return;
     }
     // asked first, so that what is wrong with it is said beside it and nothing else goes
+    filterBox.waits();
     this.asking.ask(
       this.api.request('memlens/heapTypes', {
         ...{ filter: text, order: 'count', reverse: false, by: 'package', package: null },
@@ -400,14 +402,4 @@ export class GraphView implements PartsOwner {
     else return false;
     return true;
   }
-}
-
-function facts({ kind, objects, references, types, roots, count_multiplier: each }: GraphInfo): string {
-  const parts = [
-    t('{0}, {1} of {2}', kind, objectsText(objects), plural(types, '{0} type', '{0} types')),
-    referencesText(references),
-    plural(roots, '{0} root', '{0} roots'),
-  ];
-  if (each > 1) parts.push(t('sampled: one object stands for {0}', count(Math.round(each))));
-  return parts.join('  ·  ');
 }

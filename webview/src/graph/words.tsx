@@ -1,7 +1,7 @@
 // Objects of a heap dump in words, and as cells of its tables.
 
 import type { VNode } from 'preact';
-import type { GraphInfo, ObjectRow, TypeRow } from '../../../extension/shared/protocol.gen';
+import type { GraphInfo, ObjectRow, ReferenceRow, TypeRow } from '../../../extension/shared/protocol.gen';
 import type { CopiedCell, CopiedPlace } from '../widgets/copy';
 import type { GridCell } from '../widgets/tree-grid';
 import { bytes, count, exactBytes } from '../base/format';
@@ -54,6 +54,34 @@ export function referencesText(references: number): string {
   return plural(references, '{0} reference', '{0} references');
 }
 
+/** "cache →", "[3] → (weak)". */
+export function referenceWords({
+  name,
+  kind,
+  strength,
+}: Pick<ReferenceRow, 'name' | 'kind' | 'strength'>): string {
+  const text = name === '' ? `(${kind})` : shorten(name, 80);
+  return visible(strength === 'strong' ? `${text} →` : `${text} → (${strength})`);
+}
+
+/** What a dump consists of, in a line. */
+export function factsOf({
+  kind,
+  objects,
+  references,
+  types,
+  roots,
+  count_multiplier: each,
+}: GraphInfo): string {
+  const parts = [
+    t('{0}, {1} of {2}', kind, objectsText(objects), plural(types, '{0} type', '{0} types')),
+    referencesText(references),
+    plural(roots, '{0} root', '{0} roots'),
+  ];
+  if (each > 1) parts.push(t('sampled: one object stands for {0}', count(Math.round(each))));
+  return parts.join('  ·  ');
+}
+
 /** What is said where there are no rows. */
 export function noObjects({ filter }: { readonly filter: string }): string {
   return filter === '' ? t('The dump has no objects.') : t('No object matches the filter.');
@@ -77,7 +105,8 @@ export function textCell(text: string): Cell {
   return { parts: [text], copied: text };
 }
 
-export function objectCell(row: ObjectRow): Cell {
+/** `badge` says something else of it. */
+export function objectCell(row: ObjectRow, badge = ''): Cell {
   const { type, flags, distance, file, line } = row;
   const name = ownName(row);
   return {
@@ -90,6 +119,7 @@ export function objectCell(row: ObjectRow): Cell {
           <Badge key={flag} text={flag} />
         ))}
         {distance === null && <Badge text={t('unreachable')} />}
+        {badge !== '' && <Badge text={badge} />}
         {file !== null && line !== null && (
           <bdi class="place place-link" title={t('Open {0}', `${shorten(file, 300)}:${line}`)}>
             {`${shorten(fileName(file), 60)}:${line}`}

@@ -44,6 +44,7 @@ export class FilterBox {
   readonly filtered = signal(false);
   /** What was last applied or given up as wrong: typing it again asks nothing. */
   private settled = '';
+  private waiting: Fits | null = null;
   readonly applySoon = debounce(APPLY_AFTER_MS, () => {
     this.apply();
   });
@@ -79,7 +80,14 @@ export class FilterBox {
     };
   }
 
+  /** The button beside it gives up. */
+  waits(): void {
+    this.badge.value = { text: '…', title: t('Looking for what matches the filter; Escape cancels') };
+    this.waiting = this.badge.value;
+  }
+
   fails(message: string): void {
+    if (this.badge.value === this.waiting) this.badge.value = null;
     this.error.value = shorten(message, LONGEST_ERROR);
   }
 

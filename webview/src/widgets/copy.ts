@@ -24,14 +24,18 @@ export function copyTable({ heads, rows }: CopiedTable): string {
     .join('\n');
 }
 
-function asMarkdown({ heads, rows }: CopiedTable): string {
-  const cell = (text: string): string => text.replace(/[\\|`*_<>[\]]/g, '\\$&');
+/** A text of the dump as that in Markdown. */
+export function markdownText(text: string): string {
+  return visible(text).replace(/[\\|`*_<>[\]]/g, '\\$&');
+}
+
+export function asMarkdown({ heads, rows }: CopiedTable): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   const numbers = heads.map((_, at) => rows.every((row) => typeof row[at] !== 'string') && rows.length > 0);
   return [
     line(heads),
     line(numbers.map((number) => (number ? '--:' : '---'))),
-    ...rows.map((row) => line(row.map((each) => cell(shown(each))))),
+    ...rows.map((row) => line(row.map((each) => markdownText(shown(each))))),
   ].join('\n');
 }
 

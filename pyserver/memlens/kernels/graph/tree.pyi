@@ -21,8 +21,11 @@ def sums_by_group(
     dominator: U32,
     shallow: U64,
     retained: U64,
+    first: int,
+    last: int,
     most: int,
     counts: U64,
     own: U64,
     held: U64,
 ) -> bool: ...
+def frames_alike(places: U32, type_of: U32, found: U32) -> None: ...

@@ -153,22 +153,28 @@ def sums_by_group(
     const uint32_t[::1] dominator,
     const uint64_t[::1] shallow,
     const uint64_t[::1] retained,
+    size_t first,
+    size_t last,
     size_t most,
     uint64_t[::1] counts,
     uint64_t[::1] own,
     uint64_t[::1] held,
 ):
-    """Add up the ``chosen`` objects by the groups of their types: how many, their own bytes and what they retain.
+    """Add up the ``chosen`` objects from ``first`` up to ``last`` by the groups of their types.
+
+    That is how many they are, their own bytes and what they retain.
 
     Only what no other chosen one of the group dominates adds to ``held``. Objects are in nodes of the compact tree, and
     ``below`` says of these which have others of the same group above them (:func:`below_own_group`): only from their
     objects on the dominators are walked. Returns False where these would be more than ``most`` in all. ``group_of`` has
     an item per type, ``counts`` and the others one per group.
     """
-    cdef size_t objects = type_of.shape[0], groups = counts.shape[0], item, looked = 0
+    cdef size_t groups = counts.shape[0], item, looked = 0
     cdef uint32_t above, group
+    if last > <size_t> type_of.shape[0]:
+        raise ValueError("there are fewer objects")
     with nogil:
-        for item in range(objects):
+        for item in range(first, last):
             if not chosen[item]:
                 continue
             group = group_of[type_of[item]]
@@ -189,3 +195,31 @@ def sums_by_group(
                     continue
             held[group] += retained[item]
     return looked <= most
+
+
+def frames_alike(const uint32_t[:, ::1] places, const uint32_t[::1] type_of, uint32_t[::1] found):
+    """The frame that all objects of a type have alike, by type; NO_NUMBER where they differ or none has one.
+
+    ``places`` are pairs of an object's number and a frame's, ascending. Objects are numbers of ``type_of``, types of
+    ``found``: what is out of range is left out.
+    """
+    cdef size_t row, types = found.shape[0], objects = type_of.shape[0]
+    cdef uint32_t own, frame
+    cdef uint8_t *differ = <uint8_t *> calloc(types + 1, 1)
+    if differ == NULL:
+        raise MemoryError
+    with nogil:
+        for own in range(<uint32_t> types):
+            found[own] = NO_NUMBER
+        for row in range(<size_t> places.shape[0]):
+            if places[row, 0] >= objects or type_of[places[row, 0]] >= types:
+                continue
+            own, frame = type_of[places[row, 0]], places[row, 1]
+            if found[own] == NO_NUMBER:
+                found[own] = frame
+            elif found[own] != frame:
+                differ[own] = 1
+        for own in range(<uint32_t> types):
+            if differ[own]:
+                found[own] = NO_NUMBER
+    free(differ)

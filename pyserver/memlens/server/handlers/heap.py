@@ -2,6 +2,8 @@
 
 import base64
 
+import numpy as np
+
 from memlens.server.protocol.flame import FlameResult
 from memlens.server.protocol.heap import (
     HeapCutParams,
@@ -28,6 +30,7 @@ from memlens.views.flame import graph as flame
 from memlens.views.graph import (
     cuts,
     dominators,
+    filters,
     listing,
     merged_paths,
     objects,
@@ -83,7 +86,10 @@ def _references(snapshot: Snapshot, p: HeapReferencesParams) -> HeapReferencesRe
 
 def _dominated(snapshot: Snapshot, p: HeapDominatedParams) -> HeapDominatedResult:
     rows, total = objects.dominated(snapshot, p.object, p.offset, p.limit)
-    return HeapDominatedResult(rows, p.offset, total)
+    chosen = filters.chosen(snapshot, p.filter)
+    numbers = np.array([row.object for row in rows], np.int64)
+    contained = None if chosen is None else chosen.among(snapshot, numbers).tolist()
+    return HeapDominatedResult(rows, p.offset, total, contained)
 
 
 def _group(snapshot: Snapshot, p: HeapGroupParams) -> GroupAnswer:
@@ -92,7 +98,9 @@ def _group(snapshot: Snapshot, p: HeapGroupParams) -> GroupAnswer:
 
 def _picture(snapshot: Snapshot, p: HeapPictureParams) -> FlameResult:
     tree = dominators.dominator_tree(snapshot)
-    made = flame.picture(tree, p.x0, p.x1, p.first_depth, p.rows, p.width_px, p.search.strip())
+    text = p.search.strip()
+    marked = tree.marked(text, p.kind) if text or p.kind is not None else ""
+    made = flame.picture(tree, p.x0, p.x1, p.first_depth, p.rows, p.width_px, marked)
     return FlameResult(base64.b64encode(made.geometry).decode("ascii"), made.names)
 
 

@@ -58,8 +58,13 @@ def register(
         found = next((row for row in rows if row.line == params.line), None)
         if found is None:
             return HeapAtResult(None, None)
+        if found.type is not None:
+            return HeapAtResult(found.type, None)
         text = found.name.replace("\\", "\\\\").replace('"', '\\"')
-        return HeapAtResult(found.type, None if found.type is not None else f'name:"={text}"')
+        # strings and others may be called as a function is
+        kinds = await opened.ask(lambda snapshot: snapshot.graph_names.type_kinds)
+        kind = "kind:closure " if "closure" in kinds else ""
+        return HeapAtResult(None, f'{kind}name:"={text}"')
 
     answer(server, "memlens/objectSource", object_source)
     answer(server, "memlens/heapAt", heap_at)

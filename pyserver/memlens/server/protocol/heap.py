@@ -110,16 +110,18 @@ class HeapDominatedParams(Struct, frozen=True):
 
     snapshot: str
     object: Count | None
+    filter: Filter
     offset: Count
     limit: Page
 
 
 class HeapDominatedResult(Struct, frozen=True):
-    """Objects ``offset`` and on of ``total``."""
+    """Objects ``offset`` and on of ``total``; ``contained`` says which fit the filter, None without one."""
 
     rows: list[ObjectRow]
     offset: int
     total: int
+    contained: list[bool] | None
 
 
 class HeapGroupParams(Struct, frozen=True):
@@ -131,9 +133,13 @@ class HeapGroupParams(Struct, frozen=True):
 
 
 class HeapPictureParams(FlamePart, frozen=True, kw_only=True):
-    """A part of the compact dominator tree, as ``memlens/flame`` has it; ``search`` is a filter."""
+    """A part of the compact dominator tree, as ``memlens/flame`` has it; ``search`` is a filter.
+
+    Marked are the groups with objects that fit it, and are of the type ``kind`` where that is given.
+    """
 
     snapshot: str
+    kind: Count | None
 
 
 class HeapPathsParams(Struct, frozen=True):

@@ -47,7 +47,7 @@ from memlens.store.artefacts import Artefact
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import calltree
 from memlens.views.flame import first as first_flame
-from memlens.views.flame.calltree import CallTree, FlameOptions, Nodes
+from memlens.views.flame.calltree import CallTree, FlameOptions, Nodes, Search
 from memlens.views.naming.frame_names import FlameName, frame_names
 from memlens.views.selection.columns import NEVER, rows_of
 from memlens.views.selection.items import drawn_stacks
@@ -143,16 +143,17 @@ def picture(
     first_depth: int,
     rows: int,
     width_px: int,
-    search: str = "",
+    search: str | Search = "",
 ) -> Picture:
     """The boxes of ``[x0, x1]`` (shares of the whole, within 0 and 1) at ``rows`` depths from ``first_depth``.
 
-    Raises :class:`BadRequestError` for a part that has no width.
+    ``search`` is the text that is searched, or what a search found. Raises :class:`BadRequestError` for a part that has
+    no width.
     """
     held = None
     matched, matching = 0, 0
     if search:
-        found = tree.search(search)
+        found = tree.search(search) if isinstance(search, str) else search
         held, matched, matching = found.held, int(found.totals[tree.by]), len(found.nodes)
     boxes, sides, low, high, merged = _laid(tree, x0, x1, first_depth, rows, width_px, held)
     named = np.where((boxes["flags"] & kernel.MORE) != 0, np.uint32(NEVER), boxes["name"])

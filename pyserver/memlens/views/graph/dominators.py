@@ -1,7 +1,7 @@
 """The dominator tree grouped by type, as a flame graph draws it: a box for each group, as wide as what it retains.
 
-What fits the filter is marked as what a search finds in a flame graph is: groups that have such objects, and those
-above them.
+What fits the filter, and is of the type that is selected, is marked as what a search finds in a flame graph is: groups
+that have such objects, and those above them.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from memlens.model.attribution import Attribution
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame.calltree import CallTree, FlameOptions, Merged, Search, Shape, build
-from memlens.views.graph import filters
+from memlens.views.graph import filters, listing
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.places import places_of_types
 from memlens.views.graph.retained import CompactNode, check_node, compact_nodes
@@ -93,25 +93,29 @@ class DominatorTree(CallTree):
     snapshot: Snapshot
 
     def search(self, text: str) -> Search:
-        """The groups with objects that fit a filter. The last few are kept. Raises :class:`BadRequestError`."""
-        found = self.searches.get(text)
-        if found is None:
-            found = self._search(text)
-            while len(self.searches) >= 4:
-                self.searches.pop(next(iter(self.searches)))
-            self.searches[text] = found
-        return found
+        """The groups with objects that fit a filter. Raises :class:`BadRequestError`."""
+        return self.marked(text, None)
 
-    def _search(self, text: str) -> Search:
-        objects = self.snapshot.objects
-        fitting = fitting_by_group(self.snapshot, text)
-        chosen = filters.chosen(self.snapshot, text)
-        if chosen is None:
+    def marked(self, text: str, kind: int | None) -> Search:
+        """The groups with objects that fit a filter, of one type where it is given. Raises :class:`BadRequestError`."""
+        return self.snapshot.keep(("marked groups", text, kind), lambda: self._marked(text, kind))
+
+    def _marked(self, text: str, kind: int | None) -> Search:
+        snapshot, shallow = self.snapshot, self.snapshot.objects.shallow
+        chosen = filters.chosen(snapshot, text)
+        fitting = fitting_by_group(snapshot, text)
+        if kind is not None:
+            matched = int(shallow[listing.fitting(snapshot, text, kind, None)].sum())
+            # a group's objects are of one type
+            compact = snapshot.compact
+            every = compact.objects.astype(np.int64) if chosen is None else fitting
+            fitting = np.where(compact.type == kind, every, 0)
+        elif chosen is None:
             matched = 0
         elif chosen.objects is None:
-            matched = int(self.snapshot.types.shallow[chosen.types].sum())
+            matched = int(snapshot.types.shallow[chosen.types].sum())
         else:
-            matched = int(objects.shallow[chosen.objects].sum())
+            matched = int(shallow[chosen.objects].sum())
         below = fitting[np.newaxis].copy()
         kernel.sum_up(self.parents, below)
         held = ((fitting > 0) | 2 * (below[0] > fitting)).astype(np.uint8)

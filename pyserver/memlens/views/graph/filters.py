@@ -31,6 +31,7 @@ from memlens.kernels.graph import filtering as kernel
 from memlens.model.timeline import NEVER
 from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.halves import in_halves
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.rows import Numbers, type_names
 from memlens.views.selection.filters import Term, bytes_of, compared, number_of, terms_of
@@ -74,7 +75,11 @@ class Chosen:
 def of_each(numbers: Numbers, fits: Mask) -> Mask:
     """Whether what each of a column's numbers names fits."""
     found = np.empty(len(numbers), np.bool_)
-    kernel.marked(numbers, fits.view(np.uint8), found.view(np.uint8))
+    table, marks = fits.view(np.uint8), found.view(np.uint8)
+    in_halves(
+        len(numbers),
+        lambda first, last: kernel.marked(numbers[first:last], table, marks[first:last]),
+    )
     return found
 
 

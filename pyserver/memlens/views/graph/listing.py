@@ -11,6 +11,7 @@ from memlens.store.objects.retained import retained_by_node_group, retained_by_o
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph import filters
 from memlens.views.graph.filters import Chosen
+from memlens.views.graph.halves import in_halves
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.retained import check_node
 from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, page, type_names
@@ -202,23 +203,36 @@ def figures_by_type(snapshot: Snapshot, filter_text: str) -> tuple[dict[str, Num
 
 def _narrowed(snapshot: Snapshot, chosen: Chosen) -> dict[str, Numbers]:
     types = np.arange(len(snapshot.types.name), dtype=np.uint32)
-    return _sums_of(snapshot, chosen.mask(snapshot), types, len(types))
+    return _sums_of(snapshot, chosen.mask(snapshot), "type", types, len(types))
 
 
 def _sums_of(
-    snapshot: Snapshot, mask: npt.NDArray[np.bool_], group_of: Numbers, groups: int
+    snapshot: Snapshot,
+    mask: npt.NDArray[np.bool_],
+    by: Literal["type", "package", "kind"],
+    group_of: Numbers,
+    groups: int,
 ) -> dict[str, Numbers]:
-    """What some objects come to by the groups of their types, and what of it no other one of the group dominates."""
-    stored, compact = snapshot.objects, snapshot.compact
-    below = np.empty(len(compact.type), np.uint8)
-    of_nodes = _groups_of_nodes(snapshot, group_of, groups)
-    kernel.below_own_group(compact.first, compact.last, np.empty(0, np.uint32), 0, of_nodes, groups, below)
-    counts, shallow, retained = np.zeros((3, groups), np.uint64)
-    is_whole = kernel.sums_by_group(
-        mask.view(np.uint8), stored.type, group_of, stored.group, below, stored.dominator, stored.shallow,
-        stored.retained, _MOST_WALKED, counts, shallow, retained,
-    )  # fmt: skip
-    if not is_whole:
+    """What some objects come to by the groups of their types, and what of it no other one of the group dominates.
+
+    ``group_of`` follows from ``by``.
+    """
+    stored = snapshot.objects
+    below = _below_own_group(snapshot, by, group_of, groups)
+
+    def sums(first: int, last: int) -> Numbers | None:
+        found = np.zeros((3, groups), np.uint64)
+        is_whole = kernel.sums_by_group(
+            mask.view(np.uint8), stored.type, group_of, stored.group, below, stored.dominator, stored.shallow,
+            stored.retained, first, last, _MOST_WALKED, *found,
+        )  # fmt: skip
+        return found if is_whole else None
+
+    parts = in_halves(len(mask), sums)
+    whole = [part for part in parts if part is not None]
+    if len(whole) == len(parts):
+        counts, shallow, retained = np.sum(whole, axis=0)
+    else:
         group = np.where(mask, group_of[stored.type], np.uint32(groups))
         retained = retained_by_object_group(
             stored.dominated_start, stored.dominated, group, groups, stored.retained
@@ -228,6 +242,23 @@ def _sums_of(
         np.add.at(shallow, group, stored.shallow)
         shallow = shallow[:groups]
     return {"count": counts.astype(np.int64), "shallow": shallow, "retained": retained}
+
+
+def _below_own_group(
+    snapshot: Snapshot, by: Literal["type", "package", "kind"], group_of: Numbers, groups: int
+) -> npt.NDArray[np.uint8]:
+    """Which nodes of the compact tree stand below one of their own group; the same whatever is asked about."""
+
+    def make() -> npt.NDArray[np.uint8]:
+        compact = snapshot.compact
+        below = np.empty(len(compact.type), np.uint8)
+        of_nodes = _groups_of_nodes(snapshot, group_of, groups)
+        kernel.below_own_group(
+            compact.first, compact.last, np.empty(0, np.uint32), 0, of_nodes, groups, below
+        )
+        return below
+
+    return snapshot.keep(("below own group", by), make)
 
 
 def _groups_of_nodes(snapshot: Snapshot, group_of: Numbers, groups: int) -> Numbers:
@@ -250,17 +281,19 @@ def _package_sums(
             "count": np.bincount(own, figures["count"][fits], count).astype(np.int64),
             "shallow": shallow,
         }
-        return sums | {"retained": _retained_by_packages(snapshot, filter_text, groups, count)}
+        return sums | {"retained": _retained_by_packages(snapshot, filter_text, by, groups, count)}
 
     return snapshot.keep(("heap packages", filter_text, by), make), names
 
 
-def _retained_by_packages(snapshot: Snapshot, filter_text: str, groups: Numbers, count: int) -> Numbers:
+def _retained_by_packages(
+    snapshot: Snapshot, filter_text: str, by: GroupedBy, groups: Numbers, count: int
+) -> Numbers:
     chosen = filters.chosen(snapshot, filter_text)
     group_of = groups.astype(np.uint32)
     if chosen is not None:
         if chosen.objects is not None:
-            return _sums_of(snapshot, chosen.objects, group_of, count)["retained"]
+            return _sums_of(snapshot, chosen.objects, by, group_of, count)["retained"]
         group_of[~chosen.types] = count
     # objects of a node are of one type and have the same types above them: nodes say as much as their objects
     compact, of_nodes = snapshot.compact, _groups_of_nodes(snapshot, group_of, count)

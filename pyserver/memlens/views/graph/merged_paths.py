@@ -123,7 +123,9 @@ def merged_tree(
     """The whole tree. Raises :class:`BadRequestError`."""
     return snapshot.keep(
         ("merged paths", kind, group, filter_text, tuple(sorted(through))),
-        lambda: _merged(snapshot, np.asarray(fitting(snapshot, filter_text, kind, group), np.int64), through),
+        lambda: _merged(
+            snapshot, fitting(snapshot, filter_text, kind, group), through, is_ordered=kind is not None
+        ),
     )
 
 
@@ -171,18 +173,32 @@ def _label(snapshot: Snapshot, tree: MergedPaths, number: int) -> str:
     return "" if label == _NO_NAME else snapshot.strings.head(label, MOST_NAME)
 
 
-def _merged(snapshot: Snapshot, numbers: Numbers, through: Collection[Strength]) -> MergedPaths:
-    objects, distance = snapshot.objects, distances_through(snapshot, through)
-    retained = objects.retained[numbers].astype(np.int64)
-    reached = distance[numbers] != NEVER
-    unreachable = int(np.count_nonzero(~reached))
-    near = distance[numbers] < MOST_LENGTH
-    kept = np.flatnonzero(reached & near)
-    kept = kept[np.argsort(-retained[kept], kind="stable")[:MOST_OBJECTS]]
-    chosen = numbers[kept]
-    sizes = np.where(_has_none_above(snapshot, chosen), retained[kept], 0)
+def _merged(
+    snapshot: Snapshot, numbers: Numbers, through: Collection[Strength], *, is_ordered: bool
+) -> MergedPaths:
+    """``is_ordered`` says that they stand by retained size already, as a type's instances do."""
+    distance = distances_through(snapshot, through)[numbers]
+    unreachable = int(np.count_nonzero(distance == NEVER))
+    # what isn't reached is further than any
+    near = numbers[distance < MOST_LENGTH]
+    chosen = (near[:MOST_OBJECTS] if is_ordered else _largest(snapshot, near)).astype(np.int64)
+    retained = snapshot.objects.retained[chosen].astype(np.int64)
+    sizes = np.where(_has_none_above(snapshot, chosen), retained, 0)
     left_out = len(numbers) - unreachable - len(chosen)
     return _tree(snapshot, chosen, sizes, left_out, unreachable, through)
+
+
+def _largest(snapshot: Snapshot, numbers: Numbers) -> Numbers:
+    """Those of some objects that retain most, the largest first, and of the same size in the order given."""
+    retained = snapshot.objects.retained[numbers].astype(np.int64)
+    if len(numbers) > MOST_OBJECTS:
+        # of millions all but the few are left out before they are sorted
+        least = np.partition(retained, -MOST_OBJECTS)[-MOST_OBJECTS]
+        above = np.flatnonzero(retained > least)
+        kept = np.concatenate((above, np.flatnonzero(retained == least)[: MOST_OBJECTS - len(above)]))
+        numbers, retained = numbers[kept], retained[kept]
+    found: Numbers = numbers[np.argsort(-retained, kind="stable")]
+    return found
 
 
 def _has_none_above(snapshot: Snapshot, chosen: Numbers) -> npt.NDArray[np.bool_]:
@@ -216,7 +232,7 @@ def _tree(
     distance = distances_through(snapshot, through)
     levels = _chains(snapshot, chosen, distance, followed(snapshot, through))
     length = distance[chosen].astype(np.int64)
-    kinds = _root_kinds(snapshot)
+    kinds = root_kinds(snapshot)
     types = snapshot.objects.type
     # the columns of MergedPaths, in their order
     parts = [np.array([[0, 0, 0, len(chosen), 0, int(sizes.sum()), 0]], np.int64)]
@@ -312,7 +328,7 @@ def _labels(snapshot: Snapshot, rows: Numbers) -> Numbers:
     return labels
 
 
-def _root_kinds(snapshot: Snapshot) -> Numbers:
+def root_kinds(snapshot: Snapshot) -> Numbers:
     """The kind of each root by object; -1 for what no root entry is about."""
 
     def make() -> Numbers:

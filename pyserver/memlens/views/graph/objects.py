@@ -60,6 +60,8 @@ class ObjectAnswer(Struct, frozen=True):
     dominated_total: int
     allocated: list[Frame]
     """The stack that allocated it, innermost first; empty if it isn't known."""
+    group: int
+    """The node of the compact dominator tree that it is of."""
 
 
 def number_of(snapshot: Snapshot, own_id: int) -> int:
@@ -91,6 +93,7 @@ def describe(snapshot: Snapshot, number: int, limit: int = 100) -> ObjectAnswer:
         dominated=below,
         dominated_total=below_total,
         allocated=[] if stacks is None else stack_frames(snapshot, int(stacks[number])),
+        group=int(snapshot.objects.group[number]),
     )
 
 

@@ -9,6 +9,7 @@ from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.merged_paths import root_kinds
 from memlens.views.graph.reach import entries
 from memlens.views.graph.reached import reached
 
@@ -58,8 +59,10 @@ def _prepare(snapshot: Snapshot) -> None:
         getattr(stored, name)
     for name in ("dominator", "dominated_start", "dominated", "id", "name", "group"):
         getattr(objects, name)
+    snapshot.types.instance.max(initial=0)
     entries(snapshot)
     reached(snapshot)
+    root_kinds(snapshot)
 
 
 _PAGE_BYTES = 4096
@@ -117,7 +120,10 @@ def _overview(snapshot: Snapshot) -> HeapOverviewAnswer:
 def _roots(snapshot: Snapshot) -> list[tuple[str, int, int]]:
     """How many objects are roots of each kind, and their bytes."""
     objects, names = snapshot.objects, snapshot.graph_names.root_kinds
-    rows = np.sort(objects.roots["kind"].astype(np.uint64) << np.uint64(32) | objects.roots["object"])
+    kind = objects.roots["kind"]
+    rows = kind.astype(np.uint64) << np.uint64(32) | objects.roots["object"]
+    # by kinds they are ascending already, or nearly so: a stable sort finds that out, and kinds are sorted by digits
+    rows = np.sort(rows[np.argsort(kind.astype(np.uint16), kind="stable")], kind="stable")
     # NumPy's unique makes a table of hashes, which takes many times as long
     rows = rows[np.append(True, rows[1:] != rows[:-1])[: len(rows)]]
     kinds, shallow = (rows >> np.uint64(32)).astype(np.int64), objects.shallow[rows.astype(np.uint32)]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from memlens.kernels.graph import tree as kernel
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 
@@ -27,17 +28,14 @@ def frames_of_types(snapshot: Snapshot) -> dict[int, int]:
         places, classes = snapshot.objects.places, snapshot.types.object
         if not len(places):
             return {}
-        types, frames = snapshot.objects.type[places["object"]], places["frame"]
-        # the last one of each type, which is all of them unless one differs
-        of_type = np.full(len(snapshot.types.name), NEVER, np.uint32)
-        of_type[types] = frames
-        of_type[types[of_type[types] != frames]] = NEVER
+        of_type = np.empty(len(snapshot.types.name), np.uint32)
+        kernel.frames_alike(places.view(np.uint32).reshape(-1, 2), snapshot.objects.type, of_type)
         kinds = np.flatnonzero(of_type != NEVER)
         known: dict[int, int] = dict(zip(kinds.tolist(), of_type[kinds].tolist(), strict=True))
         if classes is not None:
             at = np.minimum(np.searchsorted(places["object"], classes), len(places) - 1)
             own = np.flatnonzero(places["object"][at] == classes)
-            known |= dict(zip(own.tolist(), frames[at[own]].tolist(), strict=True))
+            known |= dict(zip(own.tolist(), places["frame"][at[own]].tolist(), strict=True))
         return known
 
     return snapshot.keep("frames of types", make)

@@ -1,0 +1,109 @@
+// The paths from roots to many objects as one tree: of each step how many of them are reached through it.
+
+import type { Signal } from '@preact/signals';
+import type { HeapSelection } from '../../../extension/shared/messages';
+import type { PathNode, PathNodesAnswer } from '../../../extension/shared/protocol.gen';
+import { plural, t } from '../base/l10n';
+import { turned } from '../base/latest';
+import { shorten, visible } from '../base/text';
+import {
+  figureColumn,
+  gridColumns,
+  nameColumn,
+  retainedCells,
+  retainedTitle,
+  type HeapColumn,
+} from './columns';
+import type { GraphContext } from './context';
+import { selectionMenu } from './menu';
+import { HeapTree } from './tree';
+import { Badge, bytesCell, countCell, objectsText, objectText, shortType, textCell, TypeName } from './words';
+
+function columnsOf(): readonly HeapColumn<never>[] {
+  return [
+    nameColumn(t('From the roots'), t('References, and the types they lead to'), 170),
+    figureColumn(t('Objects'), t('Objects explained whose paths lead through here'), 92),
+    figureColumn(t('Retained'), t('{0}, of the objects explained', retainedTitle())),
+    figureColumn(t('Share'), t('Of what all of them retain'), 112),
+    figureColumn(
+      t('Cut frees'),
+      t('What would be freed without these references; – where that isn’t known'),
+      92,
+    ),
+  ];
+}
+
+/** The paths to all objects of a type or group, merged; what is known of them goes into `merged`. */
+export function mergedTree(
+  context: GraphContext,
+  merged: Signal<PathNodesAnswer | null>,
+): HeapTree<PathNode> {
+  return new HeapTree<PathNode>(t('Merged paths'), context, {
+    ask: (node, offset, limit) =>
+      turned(
+        context.api.request('memlens/heapMergedPaths', {
+          ...ofSelection(context.state.selection),
+          ...{ filter: context.filter, through: [...context.state.through] },
+          ...{ node: node?.node ?? 0, offset, limit },
+        }),
+        (found) => {
+          merged.value = found;
+          return found;
+        },
+      ),
+    hasChildren: ({ children }) => children > 0,
+    id: ({ node }) => String(node),
+    cells: (row) => [
+      {
+        parts: [
+          <>
+            <bdi class="heap-reference">{shorten(row.name, 80)}</bdi>{' '}
+            <TypeName type={row.type} text={shortType(row.type)} />
+            {row.ends > 0 && row.children > 0 && <Badge text={plural(row.ends, '{0} ends', '{0} end')} />}
+          </>,
+        ],
+        copied: visible(`${row.name} ${row.type}`),
+      },
+      countCell(row.objects),
+      ...retainedCells(row.bytes, merged.value?.bytes ?? 0),
+      row.freed_bytes === null ? textCell('–') : bytesCell(row.freed_bytes),
+    ],
+    isSelected: () => false,
+    pick: ({ example }, opened, beside) => {
+      if (opened) context.openSource({ is: 'object', object: example.object }, beside);
+      else context.say(t('One of them: {0}', objectText(example)));
+    },
+    menu: ({ example }) => selectionMenu(context, { is: 'object', object: example.object }),
+    copied: ({ example }) => ({ name: objectText(example), place: null }),
+    empty: () => t('No root reaches any of them.'),
+  });
+}
+
+/** Asks for the paths to what is selected now. */
+export function showMerged(tree: HeapTree<PathNode>): void {
+  tree.show(t('Paths from roots, merged'), gridColumns(columnsOf(), null));
+}
+
+function ofSelection(selection: HeapSelection | null): { kind: number | null; group: number | null } {
+  return {
+    kind: selection?.is === 'type' ? selection.kind : null,
+    group: selection?.is === 'group' ? selection.group : null,
+  };
+}
+
+export function mergedWords({ explained, left_out: left, unreachable }: PathNodesAnswer): string {
+  const objects = objectsText(explained);
+  return [
+    left > 0
+      ? plural(
+          left,
+          'Shortest paths to {1}, the largest; {0} other left out.',
+          'Shortest paths to {1}, the largest; {0} others left out.',
+          objects,
+        )
+      : t('Shortest paths to {0}.', objects),
+    ...(unreachable > 0
+      ? [plural(unreachable, 'No root reaches {0} object.', 'No root reaches {0} objects.')]
+      : []),
+  ].join(' ');
+}

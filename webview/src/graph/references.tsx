@@ -1,0 +1,144 @@
+// What an object refers to or what refers to it: names and ends, in pages, and each opens in turn what lies behind it.
+
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { useEffect } from 'preact/hooks';
+import type { HeapReferencesResult, ObjectRow, ReferenceRow } from '../../../extension/shared/protocol.gen';
+import type { Pending } from '../api';
+import { bytes, count } from '../base/format';
+import { t } from '../base/l10n';
+import { isCancelled } from '../base/latest';
+import { Icon } from '../widgets/icon';
+import type { GraphContext } from './context';
+import { MoreButton, Section, usePages } from './details-parts';
+import { ObjectButton } from './object-button';
+import { objectText, referenceWords } from './words';
+
+const PAGE = 100;
+const FIRST = 20;
+
+type Direction = 'outgoing' | 'incoming';
+
+interface Listed {
+  readonly rows: readonly ReferenceRow[];
+  readonly total: number;
+}
+
+interface ReferencesProps {
+  readonly of: ObjectRow;
+  readonly direction: Direction;
+  readonly first: readonly ReferenceRow[];
+  readonly total: number;
+  readonly context: GraphContext;
+}
+
+export function References({ of, direction, first, total, context }: ReferencesProps): VNode {
+  const title =
+    direction === 'outgoing' ? t('Refers to ({0})', count(total)) : t('Referred to by ({0})', count(total));
+  return (
+    <Section title={title}>
+      <List of={{ rows: first, total }} chain={[of.object]} {...{ object: of.object, direction, context }} />
+    </Section>
+  );
+}
+
+interface ListProps {
+  /** The object whose references these are. */
+  readonly object: number;
+  readonly of: Listed;
+  readonly direction: Direction;
+  /** The objects from the one that is inspected to that, which a reference may lead back to. */
+  readonly chain: readonly number[];
+  readonly context: GraphContext;
+}
+
+function List({ object, of: { rows: first, total }, direction, chain, context }: ListProps): VNode {
+  const more = usePages<ReferenceRow>(first, total, context, (offset) =>
+    context.api.request('memlens/heapReferences', { object, direction, offset, limit: PAGE }),
+  );
+  return (
+    <>
+      <ul class="heap-list heap-references">
+        {more.rows.map((row, index) => (
+          <Item key={index} {...{ row, direction, chain, context }} />
+        ))}
+      </ul>
+      <MoreButton left={total - more.rows.length} press={more.next} />
+    </>
+  );
+}
+
+interface ItemProps {
+  readonly row: ReferenceRow;
+  readonly direction: Direction;
+  readonly chain: readonly number[];
+  readonly context: GraphContext;
+}
+
+function Item({ row, direction, chain, context }: ItemProps): VNode {
+  const behind = useSignal<Listed | null>(null);
+  const pending = useSignal<Pending<HeapReferencesResult> | null>(null);
+  useEffect(() => () => pending.peek()?.cancel(), [pending]);
+  const { object } = row.object;
+  const place = chain.indexOf(object);
+  const toggle = (): void => {
+    pending.value?.cancel();
+    if (behind.value || pending.value) {
+      behind.value = null;
+      pending.value = null;
+      return;
+    }
+    const asked = context.api.request('memlens/heapReferences', {
+      ...{ object, direction, offset: 0, limit: FIRST },
+    });
+    pending.value = asked;
+    asked.answer.then(
+      (found) => {
+        if (pending.value !== asked) return;
+        pending.value = null;
+        behind.value = found;
+      },
+      (error: unknown) => {
+        if (pending.value === asked) pending.value = null;
+        if (!isCancelled(error)) context.failed(error);
+      },
+    );
+  };
+  const text = referenceWords(row);
+  return (
+    <li>
+      <div class="heap-reference-row">
+        <button
+          type="button"
+          class="link heap-opener"
+          disabled={place >= 0}
+          aria-expanded={behind.value !== null}
+          aria-label={
+            direction === 'outgoing'
+              ? t('What {0} refers to', objectText(row.object))
+              : t('What refers to {0}', objectText(row.object))
+          }
+          onClick={toggle}
+        >
+          <Icon name="chevron" />
+        </button>
+        <bdi class="heap-reference" title={row.kind}>
+          {direction === 'outgoing' ? text : text.replace(' →', '')}
+        </bdi>{' '}
+        <ObjectButton row={row.object} context={context} />
+        {place >= 0 && (
+          <span class="badge" title={t('The references lead back to an object that is listed above')}>
+            {place === chain.length - 1 ? t('itself') : t('cycle')}
+          </span>
+        )}
+        <span class="heap-figures">{bytes(row.object.retained_bytes)}</span>
+      </div>
+      {behind.value?.total === 0 && <p class="muted heap-behind">{t('None')}</p>}
+      {behind.value && behind.value.total > 0 && (
+        <div class="heap-behind">
+          <List of={behind.value} chain={[...chain, object]} {...{ object, direction, context }} />
+        </div>
+      )}
+    </li>
+  );
+}
