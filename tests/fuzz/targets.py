@@ -21,8 +21,7 @@ from memlens.store.files.cache import Cache
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import graph as flame
-from memlens.views.flame.calltree import FlameOptions
-from memlens.views.flame.first import opening_set
+from memlens.views.flame.first import opening_options, opening_set
 from memlens.views.selection import filters
 
 if TYPE_CHECKING:
@@ -156,7 +155,7 @@ def _archive(name: str) -> Path:
 
 
 def first_flame(snapshot: Snapshot) -> None:
-    tree = flame.tree_of(snapshot, opening_set(snapshot.info), "bytes", FlameOptions())
+    tree = flame.tree_of(snapshot, opening_set(snapshot.info), "bytes", opening_options(snapshot.info))
     flame.picture(tree, 0, 1, 0, 100, 1000)
     flame.picture(tree, 0.3, 0.4, 2, 100, 1000, "a")
 
