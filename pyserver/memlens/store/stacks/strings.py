@@ -19,6 +19,8 @@ U32 = npt.NDArray[np.uint32]
 Numbers = npt.NDArray[np.integer]
 
 _MOST_BYTES_OF_A_CHARACTER = 4
+_MOST_COMPARED = 64
+"""Bytes of a text that are compared in all candidates at once, before the candidates that are left are read."""
 
 
 class Strings(Columns):
@@ -83,8 +85,8 @@ class Strings(Columns):
         alike = numbers[ends - self.end[numbers - 1] == len(wanted)]
         if len(alike) and int(self.end[alike].max()) > len(self.utf8):
             raise InconsistentError("A string ends after the last one")
-        for place, byte in enumerate(wanted.tolist()):
-            if not len(alike):
+        for place, byte in enumerate(wanted[:_MOST_COMPARED].tolist()):
+            if len(alike) <= 1:
                 break
             alike = alike[self.utf8[self.end[alike - 1] + np.uint64(place)] == byte]
         # a character that there isn't is written as another
