@@ -384,6 +384,25 @@ test('what a headline says of a line is not repeated below it', async () => {
   }
 });
 
+test('a finding whose first sentence is the headline is one click away', async () => {
+  const host = root();
+  const sentence = [part('A table retains 6 MiB.')];
+  const joined = {
+    ...finding('Retains most'),
+    ...{ text: 'A table retains 6 MiB. The same bytes: 5 closures keep it.', line: null },
+    evidence_from: [{ rule: 'contexts', title: 'Kept by closures' }],
+  };
+  const headline = { ...HEADLINE, rule: 'heap', sentences: [[part('9 MiB in 5 objects.')], sentence] };
+  const summary = new Summary(server(false, headline, [joined]), [], never);
+  const actions = { open: never, showObjects: null, show: never, copy: never };
+  render(<Headline summary={summary} actions={actions} />, host);
+  summary.turnTo(0);
+  summary.find();
+  await drawn();
+  assert.equal(host.querySelector('.headline-finding'), null);
+  assert.equal(one(host, '.headline-all').textContent, '1 finding');
+});
+
 test('a summary that fails says so, and leaves the warnings of the file', async () => {
   const host = root();
   const errors: unknown[] = [];

@@ -48,16 +48,11 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
   };
   // The headline may be about the most important one; one that it ends with stands below it.
   const sentences = headline?.sentences ?? [];
-  const last =
-    sentences.length > 1
-      ? sentences
-          .at(-1)
-          ?.map(({ text }) => text)
-          .join('')
-      : undefined;
+  const last = sentences.length > 1 ? plainText(sentences.at(-1)) : undefined;
   const ending = headline?.rule === 'heap' ? undefined : findings.find(({ text }) => text === last);
   const next = ending ?? findings.find((each) => headline === null || !isSaid(each, headline));
-  const all = findings.length > 1 && (
+  // the only one is listed where the headline has its first sentence alone
+  const all = (findings.length > 1 || findings.some((each) => each.evidence_from.length > 0)) && (
     <button
       type="button"
       class="link headline-all"
@@ -170,9 +165,16 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
   );
 }
 
-/** Whether a headline says a finding: word by word, or its line with its bytes. */
-function isSaid({ rule, text, line, figure }: SnapshotFinding, headline: HeadlineAnswer): boolean {
+function plainText(sentence: readonly TextPart[] = []): string {
+  return sentence.map(({ text }) => text).join('');
+}
+
+/** Whether a headline says a finding: word by word, its beginning if others are joined to it, or its line with its bytes. */
+function isSaid(finding: SnapshotFinding, headline: HeadlineAnswer): boolean {
+  const { rule, text, line, figure, evidence_from: joined } = finding;
   if (rule === headline.rule || headline.text.includes(text)) return true;
+  if (joined.length && headline.sentences.some((each) => each.length && text.startsWith(plainText(each))))
+    return true;
   const parts = headline.sentences.flat();
   return (
     line !== null &&
