@@ -23,7 +23,7 @@ from tests.python.graphs import (
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph import tree, walk
 from memlens.kernels.graph.alike import first_alike
-from memlens.store.objects.compact import Dominated, compact_tree
+from memlens.store.objects.compact import NO_OBJECTS, Dominated, compact_tree
 from memlens.store.objects.retained import retained_by_object_group
 from memlens.store.objects.room import Room
 
@@ -378,7 +378,12 @@ def test_types_retain_what_those_objects_do_that_none_of_the_type_dominates() ->
 
 
 def _compact(
-    objects: ByObject, types: U32, shallow: U64, room: Room, root: int | None = None
+    objects: ByObject,
+    types: U32,
+    shallow: U64,
+    room: Room,
+    root: int | None = None,
+    unreached: U32 = NO_OBJECTS,
 ) -> tuple[Rows, U32]:
     """The compact tree as rows of its columns, and the node of each object."""
     columns, group = compact_tree(
@@ -389,8 +394,9 @@ def _compact(
         objects.retained,
         root,
         room,
+        unreached,
     )
-    rows = np.empty(len(group) + 1, [(name, column.dtype) for name, column in columns.items()])
+    rows = np.empty(len(group) + 2, [(name, column.dtype) for name, column in columns.items()])
     rows = rows[: len(columns["type"])]
     for name, column in columns.items():
         rows[name] = column
@@ -398,16 +404,23 @@ def _compact(
 
 
 def test_the_compact_tree_groups_by_the_types_of_all_dominators(tmp_path: Path) -> None:
+    with_unreachable = 0
     for seed in SEEDS:
         graph = random_graph(seed)
         computed = Computed(graph)
         types, shallow = np.array(graph.types, np.uint32), np.array(graph.shallow, np.uint64)
-        rows, of_object = _compact(_by_object(computed), types, shallow, Room(tmp_path))
+        unreached = computed.order[computed.reachable :]
+        rows, of_object = _compact(_by_object(computed), types, shallow, Room(tmp_path), unreached=unreached)
         group = np.append(0, of_object[computed.order[1:]])
         paths: list[tuple[int, ...]] = [()]
         sums: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
         for vertex in range(1, computed.count):
-            paths.append((*paths[computed.idom[vertex]], int(computed.types[vertex])))
+            above = paths[computed.idom[vertex]]
+            if not above and vertex >= computed.reachable:
+                above = (kernel.NONE,)
+                sums[above][2] += int(computed.retained[vertex])
+                with_unreachable += 1
+            paths.append((*above, int(computed.types[vertex])))
             for place, value in enumerate((1, computed.shallow[vertex], computed.retained[vertex])):
                 sums[paths[-1]][place] += int(value)
         assert len(rows) == len(sums) + 1
@@ -425,7 +438,10 @@ def test_the_compact_tree_groups_by_the_types_of_all_dominators(tmp_path: Path) 
             children = rows[row["first"] : row["last"]]
             assert (children["parent"] == number).all()
             assert len(children) == (rows["parent"][1:] == number).sum()
-            assert (np.diff(children["retained"].astype(np.int64)) <= 0).all()
+            of_types = children[children["type"] != kernel.NONE]
+            assert (of_types == children[: len(of_types)]).all()
+            assert (np.diff(of_types["retained"].astype(np.int64)) <= 0).all()
+    assert with_unreachable > 100
 
 
 def test_a_compact_tree_below_an_object(tmp_path: Path) -> None:

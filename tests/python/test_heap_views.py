@@ -517,3 +517,20 @@ def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, 
     assert answers["heapCut"]["freed_bytes"] >= 0
     with pytest.raises(RpcError, match="no object number"):
         server.request("memlens/heapObject", {**about, "object": 10**6})
+
+
+@has_java
+def test_unreachable_objects_are_in_a_box_of_their_own(opened: Opened) -> None:
+    snapshot = opened(JAVA)
+    found, tree, compact = overview(snapshot), dominator_tree(snapshot), snapshot.compact
+    last = int(compact.last[0]) - 1
+    assert found.unreachable_bytes > 0
+    assert int(compact.retained[last]) == found.unreachable_bytes
+    assert int(compact.retained[0]) == found.shallow_bytes
+    below = np.array([last in tree.path(node) for node in range(len(compact.type))])
+    is_lost = snapshot.objects.distance == NEVER
+    assert (below[snapshot.objects.group] == is_lost).all()
+    answer = group(snapshot, last, "")
+    assert (answer.node.type, answer.node.objects, answer.largest) == ("(unreachable)", 0, [])
+    drawn = flame.picture(tree, 0, 1, 1, 1, 800, None)
+    assert "unreachable" in {name.function for name in drawn.names}

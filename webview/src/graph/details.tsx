@@ -190,9 +190,12 @@ export function GroupDetails({
       <Actions selection={{ is: 'group', group: node.node }} context={context} place={place} />
       <Figures
         rows={[
-          [t('Objects'), count(node.objects), ''],
+          // the roots together, and all that is unreachable, are no objects
+          ...(node.objects === 0 ? [] : ([[t('Objects'), count(node.objects), '']] as const)),
           [t('Retained'), bytes(node.retained_bytes), exactBytes(node.retained_bytes)],
-          [t('Shallow'), bytes(node.shallow_bytes), exactBytes(node.shallow_bytes)],
+          ...(node.objects === 0
+            ? []
+            : ([[t('Shallow'), bytes(node.shallow_bytes), exactBytes(node.shallow_bytes)]] as const)),
           [
             t('Of the dump'),
             share(node.retained_bytes, context.info.shallow_bytes),
@@ -225,7 +228,7 @@ export function GroupDetails({
           </ol>
         </Section>
       )}
-      <Largest rows={largest} context={context} />
+      {largest.length > 0 && <Largest rows={largest} context={context} />}
     </>
   );
 }

@@ -18,6 +18,8 @@ class CompactTree:
         shallow: U64,
         retained: U64,
         root: int,
+        tops: U32,
+        lost: U32,
         types: int,
         columns: tuple[U32, U32, U32, U32, U32, U64, U64],
         group: U32,

@@ -38,14 +38,16 @@ cdef int larger_first(const void *one, const void *two) noexcept nogil:
 cdef class CompactTree:
     """Groups the dominator tree of objects.
 
-    ``begin`` and ``child`` are objects by their dominators, as :func:`memlens.kernels.graph.tree.grouped` has them: the
-    last group are those that no object dominates. ``root`` is the one of these that is node 0, or -1: node 0 then is no
-    object, has the type NONE, and all of them are below it. ``type_of``, ``shallow`` and ``retained`` have an item per
-    object; ``types`` is how many there are. The columns of nodes have room for one node more than there are objects,
-    ``group`` gets the node of each object, and ``queue`` is room for an item per object.
+    ``begin`` and ``child`` are objects by their dominators, as :func:`memlens.kernels.graph.tree.grouped` has them.
+    ``root`` is the object that is node 0, or -1: node 0 is no object then and has the type NONE. Its children are the
+    groups of ``tops``, the objects that no object dominates and a root reaches, and last a node of the type NONE, whose
+    children are the groups of ``lost``, those that no object dominates and no root reaches; it is left out if there are
+    none. ``type_of``, ``shallow`` and ``retained`` have an item per object;
+    ``types`` is how many there are. The columns of nodes have room for two nodes more than there are objects, ``group``
+    gets the node of each object, and ``queue`` is room for an item per object.
     """
 
-    cdef const uint32_t[::1] begin, child, type_of
+    cdef const uint32_t[::1] begin, child, type_of, tops, lost
     cdef const uint64_t[::1] shallow, retained
     cdef uint32_t[::1] type, parent, objects, first, last, group, queue
     cdef uint64_t[::1] node_shallow, node_retained
@@ -65,17 +67,17 @@ cdef class CompactTree:
         const uint64_t[::1] shallow,
         const uint64_t[::1] retained,
         long long root,
+        const uint32_t[::1] tops,
+        const uint32_t[::1] lost,
         size_t types,
         tuple columns,
         uint32_t[::1] group,
         uint32_t[::1] queue,
     ):
-        cdef size_t count = type_of.shape[0]
-        cdef uint32_t at, item
-        cdef uint64_t total = 0
+        cdef uint32_t item
         vector_init(&self.children, sizeof(Child))
         vector_init(&self.cursors, 4)
-        self.begin, self.child, self.type_of = begin, child, type_of
+        self.begin, self.child, self.type_of, self.tops, self.lost = begin, child, type_of, tops, lost
         self.shallow, self.retained, self.group, self.queue = shallow, retained, group, queue
         (self.type, self.parent, self.objects, self.first, self.last, self.node_shallow,
          self.node_retained) = columns
@@ -92,11 +94,8 @@ cdef class CompactTree:
             self.queue[0] = item
             self.back = 1
         else:
-            # the objects of the last group are the children of node 0, which has no member
-            for at in range(begin[count], begin[count + 1]):
-                total += retained[child[at]]
-            self.type[0], self.objects[0] = NO_NUMBER, 0
-            self.node_shallow[0], self.node_retained[0] = 0, total
+            self._add_without_objects(0, tops)
+            self.node_retained[0] += self._sum(lost)
 
     def __dealloc__(self):
         free(self.place)
@@ -115,24 +114,43 @@ cdef class CompactTree:
             raise MemoryError
         return self.done < self.nodes
 
+    cdef uint64_t _sum(self, const uint32_t[::1] objects) noexcept nogil:
+        """What objects retain."""
+        cdef uint64_t total = 0
+        cdef size_t at
+        for at in range(<size_t> objects.shape[0]):
+            total += self.retained[objects[at]]
+        return total
+
+    cdef void _add_without_objects(self, size_t node, const uint32_t[::1] below) noexcept nogil:
+        """Make a node that stands for no object of its own, but for those below it."""
+        self.type[node], self.parent[node], self.objects[node] = NO_NUMBER, 0, 0
+        self.node_shallow[node], self.node_retained[node] = 0, self._sum(below)
+
     cdef int _expand(self, uint32_t node) noexcept nogil:
         """Make the children of a node: its members' children by type."""
         cdef size_t member, end = self.front + self.objects[node], number, found
         cdef uint32_t item, total = 0
         cdef Child *made
         cdef uint32_t *cursor
+        cdef bint is_object = self.objects[node] > 0
+        cdef bint adds_lost = node == 0 and not is_object and self.lost.shape[0] > 0
+        cdef const uint32_t *below = NULL
+        cdef size_t count_below = 0
+        if not is_object:
+            count_below = self.tops.shape[0] if node == 0 else self.lost.shape[0]
+            below = &self.tops[0] if node == 0 else &self.lost[0]
         self.children.count = 0
-        if node == 0 and self.objects[0] == 0:
-            item = <uint32_t> self.type_of.shape[0]
-            if self._gather(item) < 0:
-                return -1
+        if self._gather(below, 0, count_below) < 0:
+            return -1
         for member in range(self.front, end):
             self._fetch(member)
-            if self._gather(self.queue[member]) < 0:
+            item = self.queue[member]
+            if self._gather(&self.child[0], self.begin[item], self.begin[<size_t> item + 1]) < 0:
                 return -1
         found = self.children.count
-        self.first[node] = <uint32_t> self.nodes if found else 0
-        self.last[node] = <uint32_t> (self.nodes + found) if found else 0
+        self.first[node] = <uint32_t> self.nodes if found or adds_lost else 0
+        self.last[node] = <uint32_t> (self.nodes + found + adds_lost) if found or adds_lost else 0
         made = <Child *> self.children.data
         if found > 1:
             qsort(made, found, sizeof(Child), larger_first)
@@ -148,15 +166,18 @@ cdef class CompactTree:
             self.place[made[number].type] = <uint32_t> number + 1
             cursor[number] = <uint32_t> self.back + total
             total += made[number].objects
-        if node == 0 and self.objects[0] == 0:
-            self._place(<uint32_t> self.type_of.shape[0], cursor)
+        self._place(below, 0, count_below, cursor)
         for member in range(self.front, end):
-            self._place(self.queue[member], cursor)
+            item = self.queue[member]
+            self._place(&self.child[0], self.begin[item], self.begin[<size_t> item + 1], cursor)
         for number in range(found):
             self.place[made[number].type] = 0
         self.front = end
         self.back += total
         self.nodes += found
+        if adds_lost:
+            self._add_without_objects(self.nodes, self.lost)
+            self.nodes += 1
         return 0
 
     cdef inline void _fetch(self, size_t member) noexcept nogil:
@@ -175,13 +196,14 @@ cdef class CompactTree:
                 prefetch(&self.retained[at])
                 prefetch(&self.group[at])
 
-    cdef inline int _gather(self, uint32_t item) noexcept nogil:
-        """Add what an object dominates to the children of the current node."""
-        cdef uint32_t at, one, kind
+    cdef inline int _gather(self, const uint32_t *objects, size_t first, size_t last) noexcept nogil:
+        """Add some objects to the children of the current node."""
+        cdef size_t at
+        cdef uint32_t one, kind
         cdef Child fresh
         cdef Child *of
-        for at in range(self.begin[item], self.begin[<size_t> item + 1]):
-            one = self.child[at]
+        for at in range(first, last):
+            one = objects[at]
             kind = self.type_of[one]
             if self.place[kind] == 0:
                 fresh.shallow = fresh.retained = 0
@@ -196,11 +218,14 @@ cdef class CompactTree:
             of.objects += 1
         return 0
 
-    cdef inline void _place(self, uint32_t item, uint32_t *cursor) noexcept nogil:
-        """Put what an object dominates into the queue, each at its node's members."""
-        cdef uint32_t at, one, number
-        for at in range(self.begin[item], self.begin[<size_t> item + 1]):
-            one = self.child[at]
+    cdef inline void _place(
+        self, const uint32_t *objects, size_t first, size_t last, uint32_t *cursor
+    ) noexcept nogil:
+        """Put some objects into the queue, each at its node's members."""
+        cdef size_t at
+        cdef uint32_t one, number
+        for at in range(first, last):
+            one = objects[at]
             number = self.place[self.type_of[one]] - 1
             self.group[one] = <uint32_t> self.nodes + number
             self.queue[cursor[number]] = one

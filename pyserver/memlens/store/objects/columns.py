@@ -97,12 +97,13 @@ class TypeColumns(Columns):
 class CompactColumns(Columns):
     """An item a node of the dominator tree grouped by type at each level, level after level.
 
-    Node 0 is the root. A node's children stand together, the one first that retains most.
+    Node 0 is the root. A node's children are together, the one that retains most first; but where the root isn't an
+    object, its last child is the node that the objects are below that no root reaches, if there are any.
     """
 
     prefix = "compact_"
     type = Stored(np.uint32, "compact nodes", below="types", or_never=True)
-    """NEVER for a root that isn't an object."""
+    """NEVER for a root that isn't an object, and for the node of unreachable objects."""
     parent = Stored(np.uint32, "compact nodes", below="itself", first=1)
     objects = Stored(np.uint32, "compact nodes")
     shallow = Stored(np.uint64, "compact nodes")

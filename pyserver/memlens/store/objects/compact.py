@@ -18,6 +18,8 @@ COLUMNS = {
 }  # fmt: skip
 """The columns of nodes, in the order of the kernel's, see :class:`memlens.store.objects.columns.CompactColumns`."""
 
+NO_OBJECTS = np.empty(0, np.uint32)
+
 _STEP_NODES = 1 << 20
 
 
@@ -26,6 +28,11 @@ class Dominated(NamedTuple):
 
     begin: U32
     member: U32
+
+    @property
+    def tops(self) -> U32:
+        """The objects that no object dominates."""
+        return self.member[int(self.begin[-2]) : int(self.begin[-1])]
 
 
 def compact_tree(
@@ -36,13 +43,23 @@ def compact_tree(
     retained: U64,
     root: int | None,
     room: Room,
+    unreached: U32 = NO_OBJECTS,
 ) -> tuple[dict[str, Rows], U32]:
-    """Return the columns of nodes, and the node of each object. ``types`` is how many types there are."""
+    """Return the columns of nodes, and the node of each object.
+
+    ``types`` is how many types there are. Without a ``root`` the ``unreached`` objects, which no root reaches, are
+    below a node of their own, the last child of node 0: what only waits to be collected doesn't hold the memory.
+    """
     count = len(type_of)
-    columns = {name: room(count + 1, kind) for name, kind in COLUMNS.items()}
+    columns = {name: room(count + 2, kind) for name, kind in COLUMNS.items()}
     group, queue = room(count, np.uint32), room(count, np.uint32)
+    is_unreached = np.zeros(count if len(unreached) else 0, np.bool_)
+    is_unreached[unreached] = True
+    tops = dominated.tops
+    is_lost = is_unreached[tops] if len(unreached) else np.zeros(len(tops), np.bool_)
     tree = CompactTree(
-        dominated.begin, dominated.member, type_of, shallow, retained, -1 if root is None else root, types,
+        dominated.begin, dominated.member, type_of, shallow, retained, -1 if root is None else root,
+        tops[~is_lost], tops[is_lost], types,
         (columns["type"], columns["parent"], columns["objects"], columns["first"], columns["last"],
          columns["shallow"], columns["retained"]),
         group, queue,

@@ -165,7 +165,14 @@ def _derive(graph: Graph, retains: U8, room: Room, referrers: Callable[[], _Refe
     tree.grouped(dominator, ordered, begin, member)
     dominated = Dominated(begin, member)
     compact, group = compact_tree(
-        dominated, len(graph.types), graph.objects.type, graph.objects.shallow, retained, graph.root, room
+        dominated,
+        len(graph.types),
+        graph.objects.type,
+        graph.objects.shallow,
+        retained,
+        graph.root,
+        room,
+        unreached,
     )
     return _Derived(
         dominator,

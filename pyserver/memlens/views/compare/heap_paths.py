@@ -5,6 +5,7 @@ from msgspec import Struct
 
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.retained import UNREACHABLE_NODE
 from memlens.views.graph.rows import type_names
 
 LEAST_SHARE = 0.002
@@ -34,7 +35,7 @@ class _Tree:
     """A dump's dominator tree grouped by type, as it is walked."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.names = type_names(snapshot)
+        self.names = (*type_names(snapshot), UNREACHABLE_NODE)
         self.stored = snapshot.compact
 
     def children(self, node: int | None, least: int) -> dict[str, int]:
@@ -44,11 +45,16 @@ class _Tree:
             return found
         stored = self.stored
         for child in range(int(stored.first[node]), int(stored.last[node])):
-            # the ones that retain most stand first
-            if int(stored.retained[child]) < least:
+            if int(stored.retained[child]) >= least:
+                found.setdefault(self.names[self._kind(child)], child)
+            elif node != 0:
+                # the ones that retain most are first, but for the node of unreachable objects
                 break
-            found.setdefault(self.names[int(stored.type[child])], child)
         return found
+
+    def _kind(self, node: int) -> int:
+        """Which of the names a node has."""
+        return min(int(self.stored.type[node]), len(self.names) - 1)
 
     def named(self, node: int, name: str, known: dict[str, int]) -> int | None:
         """The child of a type, however little it retains."""
@@ -56,7 +62,7 @@ class _Tree:
             return known[name]
         stored, first, last = self.stored, int(self.stored.first[node]), int(self.stored.last[node])
         kinds = [number for number, each in enumerate(self.names) if each == name]
-        at = np.flatnonzero(np.isin(stored.type[first:last], kinds))
+        at = np.flatnonzero(np.isin(np.minimum(stored.type[first:last], len(self.names) - 1), kinds))
         return first + int(at[0]) if len(at) else None
 
     def figures(self, node: int | None) -> tuple[int, int]:

@@ -25,7 +25,8 @@ from memlens.views.selection.stacks import PrefixTree, Retained, ValuedStacks, V
 from memlens.views.selection.texts import Pattern
 
 _NO_PACKAGE = 0xFFFF
-_USER, _LIBRARY = 0, 1
+_USER, _LIBRARY, _NEITHER = 0, 1, 3
+_UNREACHABLE = "unreachable"
 _MOST_EXAMPLES = 3
 
 
@@ -34,7 +35,7 @@ class GroupAnswer(Struct, frozen=True):
 
     node: CompactNode
     name: FlameName | None
-    """Its type, as boxes are called; None for a root that is no object."""
+    """Its name, as boxes have it; None for a root that is no object."""
     path: list[CompactNode]
     largest: list[ObjectRow]
     fitting: int | None
@@ -42,7 +43,10 @@ class GroupAnswer(Struct, frozen=True):
 
 
 class TypeNames:
-    """Types as the names of boxes, see :class:`memlens.views.flame.names.Names`."""
+    """Types as the names of boxes, see :class:`memlens.views.flame.names.Names`.
+
+    The last name is that of the node that unreachable objects are below.
+    """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -50,23 +54,31 @@ class TypeNames:
 
     @property
     def count(self) -> int:
-        """How many types there are."""
-        return len(self._packages.short)
+        """How many names there are."""
+        return len(self._packages.short) + 1
+
+    @property
+    def unreachable(self) -> int:
+        """The number of the name of the node that unreachable objects are below."""
+        return self.count - 1
 
     def kinds(self) -> npt.NDArray[np.uint8]:
         """The platform's types are libraries'."""
-        return np.where(self._packages.is_platform, _LIBRARY, _USER).astype(np.uint8)
+        return np.append(np.where(self._packages.is_platform, _LIBRARY, _USER), _NEITHER).astype(np.uint8)
 
     def package_numbers(self) -> npt.NDArray[np.uint32]:
         """Types without a package have a colour each."""
         own = self._packages.of_type
         numbers = np.where(own == 0, len(self._packages.names) + np.arange(len(own)), own)
-        return np.minimum(numbers, _NO_PACKAGE - 1).astype(np.uint32)
+        return np.append(np.minimum(numbers, _NO_PACKAGE - 1), _NO_PACKAGE).astype(np.uint32)
 
     def names(self, numbers: Sequence[int]) -> list[FlameName]:
         """Types without their packages."""
         packages, found = self._packages, []
         for number, place in zip(numbers, self.places(numbers), strict=True):
+            if number == self.unreachable:
+                found.append(FlameName(number, _UNREACHABLE, "", 0, "none", "", False))
+                continue
             file, line, _ = place or ("", 0, "")
             package = packages.names[int(packages.of_type[number])]
             found.append(FlameName(number, packages.short[number], file, line, "none", package, False))
@@ -80,7 +92,8 @@ class TypeNames:
     def matching(self, text: str) -> npt.NDArray[np.uint8]:
         """The types whose names fit."""
         pattern = Pattern(text)
-        return np.array([pattern.matches(name) for name in type_names(self._snapshot)], np.uint8)
+        names = (*type_names(self._snapshot), _UNREACHABLE)
+        return np.array([pattern.matches(name) for name in names], np.uint8)
 
     def ranks(self, _attribution: Attribution) -> npt.NDArray[np.uint8]:
         """All alike: nothing is charged to another object than itself."""
@@ -147,14 +160,14 @@ def dominator_tree(snapshot: Snapshot) -> DominatorTree:
         nodes = np.arange(len(compact.type), dtype=np.uint32)
         parents = np.array(compact.parent, np.uint32)
         parents[0] = 0
-        types = np.array(compact.type, np.uint32)
+        names = TypeNames(snapshot)
+        types = np.minimum(compact.type, names.unreachable).astype(np.uint32)
         types[0] = NEVER
         values = np.stack((compact.shallow.astype(np.int64), compact.objects.astype(np.int64)))
         meaning = Retained((ValueName("shallow_bytes", "bytes"), ValueName("objects", "count")))
         stacks = ValuedStacks(PrefixTree(parents, types, nodes, nodes), nodes, values, meaning, nodes, nodes)
         child, sibling = np.empty_like(nodes), np.empty_like(nodes)
         kernel.families(parents, child, sibling)
-        names = TypeNames(snapshot)
         merged = Merged(Shape(parents, types, child, sibling), nodes, np.arange(names.count, dtype=np.uint32))
         built = build(stacks, merged, names, FlameOptions(), 0)
         tree = DominatorTree(built.options, names, built.by, built.meaning, built.make)
@@ -170,7 +183,7 @@ def group(snapshot: Snapshot, node: int, filter_text: str) -> GroupAnswer:
     tree = dominator_tree(snapshot)
     path = tree.path(node)
     kind = int(snapshot.compact.type[node])
-    name = None if kind == NEVER else tree.names.names([kind])[0]
+    name = None if kind == NEVER and node == 0 else tree.names.names([min(kind, tree.names.count - 1)])[0]
     found = compact_nodes(snapshot, np.array([node, *path], np.int64))
     members = np.flatnonzero(snapshot.objects.group == node)
     retained = snapshot.objects.retained[members].astype(np.int64)

@@ -13,9 +13,14 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.graph.reach import followed, held_distances
 from memlens.views.graph.rows import Numbers, check_object, type_names
 
+UNREACHABLE_NODE = "(unreachable)"
+
 
 class CompactNode(Struct, frozen=True):
-    """Objects of one type whose dominators are of one node. ``node`` is its number, 0 for the root."""
+    """Objects of one type whose dominators are of one node. ``node`` is its number, 0 for the root.
+
+    A root that is no object has the type ``(roots)``, the node that unreachable objects are below ``(unreachable)``.
+    """
 
     node: int
     type: str
@@ -45,7 +50,12 @@ def compact_nodes(snapshot: Snapshot, numbers: Numbers) -> list[CompactNode]:
     columns = (stored.type, stored.objects, stored.shallow, stored.retained, stored.first, stored.last)
     return [
         CompactNode(
-            number, "(roots)" if kind == NEVER else names[kind], objects, shallow, retained, last - first
+            number,
+            names[kind] if kind != NEVER else UNREACHABLE_NODE if number else "(roots)",
+            objects,
+            shallow,
+            retained,
+            last - first,
         )
         for number, (kind, objects, shallow, retained, first, last) in zip(
             numbers.tolist(), zip(*(column[numbers].tolist() for column in columns), strict=True), strict=True
