@@ -1,12 +1,12 @@
-// Writes what translators start from: l10n/bundle.l10n.json with every text of extension/src and webview/src,
-// and a pseudo-language (qps-ploc) of it and of package.nls.json, in which a text that isn't translated stands out. `--check` compares
+// Writes what translators start from: l10n/bundle.l10n.json with every text of extension/src, webview/src and of the
+// server's sentences, and a pseudo-language (qps-ploc) of it and of package.nls.json, in which a text that isn't translated stands out. `--check` compares
 // instead, and looks whether package.json names only texts that package.nls.json has, and all of them, and whether the page
 // has texts that can't be translated.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import ts from 'typescript';
-import { ROOT } from './lib/paths.mjs';
-import { UserError, filesUnder, main } from './lib/steps.mjs';
+import { ROOT, VENV_PYTHON } from './lib/paths.mjs';
+import { UserError, filesUnder, main, run } from './lib/steps.mjs';
 import { untranslated } from './lib/untranslated.mjs';
 
 const BUNDLE = 'l10n/bundle.l10n.json';
@@ -21,7 +21,7 @@ const READ_LISTS = new Set(['enumItemLabels', 'enumDescriptions']);
 const NAMES = new Set(['Memlens']);
 
 /** What stays as it is in a translation: placeholders, code, targets of links, names of commands and settings. */
-const KEPT = /\{\d+\}|`[^`]*`|\]\([^)]*\)|\$\([\w-]+\)|Memlens: [A-Z][\w ]*…?(?=")|memlens\.[\w.]+/g;
+const KEPT = /\{\w+\}|`[^`]*`|\]\([^)]*\)|\$\([\w-]+\)|Memlens: [A-Z][\w ]*…?(?=")|memlens\.[\w.]+/g;
 const ACCENTS = { a: 'å', e: 'é', i: 'î', o: 'ö', u: 'û', A: 'Å', E: 'É', I: 'Î', O: 'Ö', U: 'Û' };
 
 /** A text with accents and brackets, longer by a third, as translations are. */
@@ -64,6 +64,13 @@ function messagesOf(file, source) {
   return found;
 }
 
+/** Every template of the server's sentences: `phrase` and `plural` of memlens/texts.py. */
+async function templates() {
+  const { code, output } = await run([VENV_PYTHON, 'scripts/lib/templates.py']);
+  if (code !== 0) throw new UserError(output.trim());
+  return JSON.parse(output);
+}
+
 /** What is wrong between package.json and its texts. */
 function manifestProblems(manifest, texts) {
   const problems = [];
@@ -99,10 +106,11 @@ const translated = (texts) =>
   Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, pseudo(text)]));
 
 /** The files that are made, by their paths. */
-function made() {
+async function made() {
   const messages = ['extension/src', 'webview/src'].flatMap((folder) =>
     filesUnder(folder, ['.ts', '.tsx']).flatMap((file) => messagesOf(file, read(file))),
   );
+  messages.push(...(await templates()));
   const bundle = Object.fromEntries([...new Set(messages)].sort().map((message) => [message, message]));
   return {
     [BUNDLE]: json(bundle),
@@ -114,7 +122,7 @@ function made() {
 main(async () => {
   const problems = manifestProblems(JSON.parse(read(MANIFEST)), JSON.parse(read(TEXTS)));
   const checking = process.argv.includes('--check');
-  for (const [file, content] of Object.entries(made())) {
+  for (const [file, content] of Object.entries(await made())) {
     const target = path.join(ROOT, file);
     if (!checking) {
       mkdirSync(path.dirname(target), { recursive: true });

@@ -61,7 +61,13 @@ const STEPS = [
     name: 'mypy',
     what: 'Python: types',
     commands: () => [
-      [venvProgram('mypy'), 'pyserver/memlens', 'scripts/package', ...present('tests/bench', 'tests/python')],
+      [
+        venvProgram('mypy'),
+        'pyserver/memlens',
+        'scripts/package',
+        'scripts/lib',
+        ...present('tests/bench', 'tests/python'),
+      ],
     ],
   },
   {

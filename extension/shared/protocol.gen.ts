@@ -717,7 +717,7 @@ export interface FindFilesResult {
 /** A sentence with its figures. `code` is stable; the frame or the allocation is where to look. */
 export interface Finding {
   code: string;
-  text: string;
+  text: Text;
   advice: boolean;
   frame: Frame | null;
   allocation: number | null;
@@ -730,7 +730,7 @@ export interface FindingMarkdownParams {
   device?: number | null;
 }
 
-/** A rule that found something, and its name for people. */
+/** A rule that found something, and its name for people in English, which is a template without values. */
 export interface FindingName {
   rule: string;
   title: string;
@@ -1263,12 +1263,12 @@ export interface GrowthRow {
 /**
  * What a snapshot says in a sentence or two, the first the shortest.
  *
- * Sentences are to be joined by blanks; `text` is that without links. `rule` names what the headline is about, as
- * `out_of_memory` or `peak`. `warnings` are about what the file lacks.
+ * Sentences are to be joined by blanks; `text` is that in English, without links. `rule` names what the headline
+ * is about, as `out_of_memory` or `peak`. `warnings` are about what the file lacks.
  */
 export interface HeadlineAnswer {
   rule: string;
-  sentences: TextPart[][];
+  sentences: TextPart[];
   text: string;
   warnings: Notice[];
 }
@@ -1930,11 +1930,11 @@ export interface OomAnswer {
   pool: string | null;
   frames: Frame[];
   asked_at: Frame | null;
-  asked_by: string;
+  asked_by: Text;
   gap: Gap;
   segments_known: boolean;
   verdict: 'driver_step' | 'elsewhere' | 'fragmented' | 'limit' | 'too_large' | 'unexplained' | 'unknown';
-  headline: string;
+  headline: Text;
   findings: Finding[];
   places: FreePlace[];
   shared_free_bytes: number;
@@ -2428,15 +2428,16 @@ export interface SizesParams {
 /**
  * Something in the snapshot that is worth a look, in one sentence.
  *
- * `title` is the rule's name for people. `inferred` says that it rests on something that the file doesn't say but
- * was inferred. `line` is the line to look at, where there is one. The evidence of a heap dump's findings is their
- * `objects`, and that of other models' an `evidence`; the other of the two is None. `evidence_from` names the
- * findings about the same bytes, whose sentences follow its own.
+ * `title` is the rule's name for people in English, a template without values; `text` is the sentence in English.
+ * `inferred` says that it rests on something that the file doesn't say but was inferred. `line` is the line to
+ * look at, where there is one. The evidence of a heap dump's findings is their `objects`, and that of other models'
+ * an `evidence`; the other of the two is None. `evidence_from` names the findings about the same bytes, whose
+ * sentences follow its own.
  */
 export interface SnapshotFinding {
   rule: string;
   title: string;
-  sentence: TextPart[];
+  sentence: TextPart;
   text: string;
   figure: Figure;
   evidence: Evidence | null;
@@ -2680,12 +2681,26 @@ export interface SvgResult {
 }
 
 /**
- * A piece of a sentence. `line` opens a source file, `evidence` shows a set, `objects` those of a heap dump.
+ * `text` is the English; of Memlens's own words `template` and `values` are what it was made of.
  *
- * A part may have several of them or none.
+ * A `text` without a template is the same in every language.
+ */
+export interface Text {
+  text: string;
+  template: string;
+  values: Record<string, Text>;
+}
+
+/**
+ * A sentence or a piece of one. `line` opens a source file, `evidence` shows a set, `objects` those of a heap
+ * dump.
+ *
+ * A part may have several of them or none; what one with any is made of has none.
  */
 export interface TextPart {
   text: string;
+  template: string;
+  values: Record<string, TextPart>;
   figure: Figure | null;
   line: LineLink | null;
   evidence: Evidence | null;

@@ -16,6 +16,7 @@ from tests.python.conftest import ROOT, event, frame, real_files, real_profiles
 from tests.python.limited_allocator import DeviceFullError, LimitedAllocator
 from tests.python.model_allocator import MIB
 from tests.python.profile_reading import FIXTURES
+from tests.python.said import assert_words_are_templates
 from tests.python.test_allocator import open_data
 
 from memlens import cli
@@ -25,10 +26,11 @@ from memlens.ingest import ingest
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
+from memlens.texts import Text, phrase
 from memlens.views.findings import table
 from memlens.views.findings.ahead import FINDINGS, findings, headline, parts
-from memlens.views.findings.answers import Figure, SnapshotFinding, TextPart, plain_text
-from memlens.views.findings.writing import made, short_function, words
+from memlens.views.findings.answers import Figure, SnapshotFinding, TextPart, pieces
+from memlens.views.findings.writing import made, short_function
 from memlens.views.selection.items import items_of
 from memlens.views.selection.stacks import AMOUNT
 from memlens.views.sql.query import SqlSession
@@ -56,9 +58,9 @@ Opened = Callable[[Path], Snapshot]
 def parts_of(snapshot: Snapshot) -> Iterator[tuple[str, TextPart]]:
     """Each part of each sentence, and the rule that it is of."""
     for sentence in headline(snapshot, None).sentences:
-        yield from (("headline", part) for part in sentence)
+        yield from (("headline", part) for part in pieces(sentence))
     for finding in findings(snapshot, None, 100).findings:
-        yield from ((finding.rule, part) for part in finding.sentence)
+        yield from ((finding.rule, part) for part in pieces(finding.sentence))
 
 
 def rules(snapshot: Snapshot) -> list[str]:
@@ -70,7 +72,8 @@ def of_rule(snapshot: Snapshot, rule: str) -> list[SnapshotFinding]:
 
 
 def check_figures(snapshot: Snapshot) -> int:
-    """Hold every figure to its query, and to the set that it opens; how many there were."""
+    """Hold every figure to its query, to the set that it opens, and words to templates; how many figures there were."""
+    assert_words_are_templates(snapshot)
     tables.fill(snapshot, lambda *_: None)
     held = 0
     with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
@@ -99,14 +102,16 @@ def check_figures(snapshot: Snapshot) -> int:
 def test_figures_are_those_of_sql(opened: Opened, path: Path) -> None:
     snapshot = opened(path)
     first = headline(snapshot, None)
-    assert first.text == " ".join(plain_text(sentence) for sentence in first.sentences)
+    assert first.text == " ".join(sentence.text for sentence in first.sentences)
     assert first.text.endswith(".")
     assert "  " not in first.text
     assert all(sentence for sentence in first.sentences)
     for finding in findings(snapshot, None, 100).findings:
-        assert finding.text == plain_text(finding.sentence)
+        assert (
+            finding.text == finding.sentence.text == "".join(part.text for part in pieces(finding.sentence))
+        )
         assert finding.text.endswith(".")
-        assert any(part.figure == finding.figure for part in finding.sentence)
+        assert any(part.figure == finding.figure for part in pieces(finding.sentence))
     assert check_figures(snapshot) >= (0 if first.rule == "empty" else 1)
 
 
@@ -171,7 +176,7 @@ def test_the_command_line(sample: Path, tmp_path: Path, capsys: pytest.CaptureFi
 )
 def test_inferred_is_said_once(sentence: str, title: str) -> None:
     figure = Figure(MIB, "bytes", "live")
-    found = made("line", "Largest line", [words(sentence)], figure, None, inferred=True)
+    found = made("line", phrase("Largest line"), Text(sentence), figure, None, inferred=True)
     assert list(finding_markdown(found)) == [f"{title}: {sentence}"]
 
 

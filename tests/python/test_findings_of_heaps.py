@@ -14,6 +14,7 @@ from tests.python.gcdump_files import Node, gcdump
 from tests.python.heap_archives import Opened, archived
 from tests.python.heap_files import HeapFile
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
+from tests.python.said import assert_words_are_templates
 
 from memlens import ingest
 from memlens.errors import BadRequestError
@@ -23,7 +24,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.views.findings import table
 from memlens.views.findings.ahead import FINDINGS, findings, headline
-from memlens.views.findings.answers import TextPart, plain_text
+from memlens.views.findings.answers import TextPart, pieces
 from memlens.views.findings.filtering import add_finding_term
 from memlens.views.graph import filters
 from memlens.views.graph.reach import HELD_DISTANCES, followed, held_distances, holders
@@ -40,13 +41,14 @@ pytest_plugins = ("tests.python.heap_fixtures",)
 
 def parts_of(snapshot: Snapshot) -> Iterator[TextPart]:
     for sentence in headline(snapshot, None).sentences:
-        yield from sentence
+        yield from pieces(sentence)
     for finding in findings(snapshot, None, 100).findings:
-        yield from finding.sentence
+        yield from pieces(finding.sentence)
 
 
 def check_figures(snapshot: Snapshot) -> int:
-    """Hold each figure that has a query to it; every query that shows objects has some."""
+    """Hold each figure that has a query to it, and words to templates; every query that shows objects has some."""
+    assert_words_are_templates(snapshot)
     tables.fill(snapshot, lambda *_: None)
     held = 0
     with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
@@ -152,7 +154,7 @@ def test_figures_are_those_of_sql(tmp_path: Path, path: Path) -> None:
         assert check_figures(snapshot)
         first = headline(snapshot, None)
         assert first.rule == "heap"
-        assert first.text == " ".join(plain_text(sentence) for sentence in first.sentences)
+        assert first.text == " ".join(sentence.text for sentence in first.sentences)
         for text in (first.text, *(finding.text for finding in findings(snapshot, None, 100).findings)):
             assert text.endswith(".")
             assert "  " not in text

@@ -191,11 +191,11 @@ def check_words(answer: OomAnswer, expandable: bool) -> None:
     if "expandable-segments" in codes:
         assert not expandable
         assert size <= free + answer.shared_free_bytes <= free + in_segments
-        text = find(answer, "expandable-segments").text
+        text = find(answer, "expandable-segments").text.text
         assert f"here {format_bytes(answer.shared_free_bytes)} in segments" in text
     for finding in answer.findings:
-        assert finding.text.endswith(".")
-        assert "-0" not in finding.text
+        assert finding.text.text.endswith(".")
+        assert "-0" not in finding.text.text
 
 
 def find(answer: OomAnswer, code: str) -> Finding:
@@ -245,22 +245,23 @@ def test_two_devices_run_out_of_memory_for_two_reasons(tmp_path: Path) -> None:
     assert zero.verdict == "too_large"
     assert (zero.device_free_bytes, zero.gap.reserved_bytes) == (14 * MIB, 50 * MIB)
     assert (
-        "14 MiB on the device and 0 B in segments come to 14 MiB, 386 MiB too little" in zero.findings[0].text
+        "14 MiB on the device and 0 B in segments come to 14 MiB, 386 MiB too little"
+        in zero.findings[0].text.text
     )
-    assert "14 MiB free and 50 MiB reserved come to 64 MiB" in zero.findings[0].text
+    assert "14 MiB free and 50 MiB reserved come to 64 MiB" in zero.findings[0].text.text
     assert find(zero, "no-setting-helps").advice
     largest = find(zero, "largest-line")
     assert largest.frame is not None
     assert (largest.frame.file, largest.frame.line) == ("/job/model.py", 10)
-    assert "model.py:10 (layer10): 30 MiB in 1 allocation, 60% of what was live" in largest.text
-    assert "is less than the 386 MiB that were missing" in largest.text
+    assert "model.py:10 (layer10): 30 MiB in 1 allocation, 60% of what was live" in largest.text.text
+    assert "is less than the 386 MiB that were missing" in largest.text.text
     assert zero.retry is None
 
     assert one.verdict == "fragmented"
-    assert one.headline.startswith("60 MiB were asked for and the device had")
+    assert one.headline.text.startswith("60 MiB were asked for and the device had")
     (usable,) = [place for place in one.places if place.why == "usable"]
     assert usable.largest_bytes < 60 * MIB <= usable.bytes + (one.device_free_bytes or 0)
-    assert "expandable_segments was off" in find(one, "expandable-segments").text
+    assert "expandable_segments was off" in find(one, "expandable-segments").text.text
     said = f"{format_bytes(one.shared_free_bytes)} was free in segments"
     assert said in headline(snapshot, 1).text
     pin = find(one, "pinning-line")
@@ -287,17 +288,17 @@ def test_a_large_segment_that_a_small_block_splits(tmp_path: Path) -> None:
     assert (answer.verdict, answer.device_free_bytes) == ("fragmented", 6 * MIB)
     assert [(p.why, p.bytes, p.pieces) for p in answer.places] == [("usable", 62 * MIB, 1)]
     split = find(answer, "max-split-size")
-    assert "max_split_size_mb:21 " in split.text
+    assert "max_split_size_mb:21 " in split.text.text
     assert split.frame is not None
     assert split.frame.line == 2
     (segment,) = answer.pinned
     assert segment.large_enough
     assert [block.label.line for block in segment.blocks if block.label] == [2]
-    assert "is not recorded in the file" in find(answer, "expandable-segments").text
+    assert "is not recorded in the file" in find(answer, "expandable-segments").text.text
     assert answer.retry is not None
     assert (answer.retry.same_stack, answer.retry.failures_between) == (True, 0)
     retried = find(answer, "retry-succeeded")
-    assert "from the same stack" in retried.text
+    assert "from the same stack" in retried.text.text
     assert retried.allocation == answer.retry.allocation
     snapshot.close()
 
@@ -319,7 +320,7 @@ def test_memory_of_other_streams_pools_and_sizes_can_not_serve(tmp_path: Path) -
     assert answer.pool == "(0, 0)"
     assert answer.driver_bytes == 40 * MIB
     assert answer.verdict == "fragmented"
-    text = find(answer, "not-for-it").text
+    text = find(answer, "not-for-it").text.text
     assert "38 MiB in segments of other streams, the largest piece 38 MiB" in text
     assert "private pools" in text
     snapshot.close()
@@ -337,7 +338,7 @@ def test_what_the_file_does_not_say_is_not_guessed(tmp_path: Path) -> None:
     snapshot = open_data(tmp_path, {"segments": [], "device_traces": [trace]})
     unknown, limit, step, negative = (oom(snapshot, 0, event) for event in range(1, 5))
     assert (unknown.verdict, unknown.device_free_bytes, unknown.segments_known) == ("unknown", None, False)
-    assert "doesn't say what the device had free" in unknown.findings[0].text
+    assert "doesn't say what the device had free" in unknown.findings[0].text.text
     assert not {finding.code for finding in unknown.findings} & {"expandable-segments", "max-split-size"}
     assert unknown.lines[0].frame is None
     words = "\n".join(report([unknown], marks(snapshot), snapshot.info))
@@ -345,8 +346,8 @@ def test_what_the_file_does_not_say_is_not_guessed(tmp_path: Path) -> None:
     assert "what was reserved is not in the file" in words
     assert "  reserved " not in words
     assert limit.verdict == "limit"
-    assert "is not in the file" in limit.findings[0].text
-    assert "asks the driver for 20 MiB at once" in step.findings[0].text
+    assert "is not in the file" in limit.findings[0].text.text
+    assert "asks the driver for 20 MiB at once" in step.findings[0].text.text
     assert negative.requested_bytes == 0
     found = marks(snapshot)
     assert [(mark.kind, mark.event) for mark in found.marks] == [
@@ -413,10 +414,10 @@ def asked(opened: Callable[[Path], Snapshot], tmp_path: Path, stacks: list[Any],
     answers = [oom(snapshot, 0, number) for number in range(len(stacks))]
     lines = list(report(answers, marks(snapshot), snapshot.info))
     assert [line.strip() for line in lines if " asked for at " in line or "was recorded" in line] == [
-        answer.asked_by for answer in answers
+        answer.asked_by.text for answer in answers
     ]
     for answer in answers:
-        assert (answer.asked_at is None) == (not answer.asked_by.startswith("asked for at "))
+        assert (answer.asked_at is None) == (not answer.asked_by.text.startswith("asked for at "))
     sentences = [each.text for each in findings(snapshot, 0, 100).findings if each.rule == "out_of_memory"]
     if sentences:
         assert headline(snapshot, 0).text.startswith(sentences[0].partition(" Try ")[0])
@@ -427,7 +428,7 @@ def asked(opened: Callable[[Path], Snapshot], tmp_path: Path, stacks: list[Any],
         else:
             name = re.split(r"[/\\]", at.file)[-1]
             assert sentence.startswith(f"Out of memory at {name}:{at.line}: 1 MiB asked for, 9 B free.")
-    return [answer.asked_by for answer in answers]
+    return [answer.asked_by.text for answer in answers]
 
 
 @pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem[:40])

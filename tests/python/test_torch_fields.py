@@ -110,7 +110,7 @@ def test_lines_held_at_an_oom_say_how_they_are_known(opened: Opened, tmp_path: P
     (line,) = answer.lines
     assert line.frame is not None
     assert (line.frame.line, line.frame.source) == (12, "forward")
-    assert any("model.py:12 (forward) (forward)" in finding.text for finding in answer.findings)
+    assert any("model.py:12 (forward) (forward)" in finding.text.text for finding in answer.findings)
     printed = "\n".join(
         report([answer], marks(opened(tmp_path / "s.pickle")), opened(tmp_path / "s.pickle").info)
     )

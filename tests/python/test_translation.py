@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripts.lib.templates import templates_of
+
+from memlens.texts import Text, in_a_row, phrase, plural
 
 ROOT = Path(__file__).parents[2]
-KEPT = re.compile(r"\{\d+\}|`[^`]*`|\]\([^)]*\)|memlens\.[\w.]+|\n")
+KEPT = re.compile(r"\{\w+\}|`[^`]*`|\]\([^)]*\)|memlens\.[\w.]+|\n")
 READ = ("title", "description", "markdownDescription", "displayName", "altText")
 
 
@@ -52,6 +55,45 @@ def test_every_message_is_in_the_bundle(folder: str, call: str) -> None:
         messages |= {call[1:-1].replace("\\'", "'") for call in calls if call}
     assert len(messages) > 100
     assert messages <= set(texts_of("l10n/bundle.l10n.json"))
+
+
+@pytest.mark.parametrize(
+    ("source", "found", "problem"),
+    [
+        ('phrase("{n} lines", n=4)', ["{n} lines"], None),
+        ('phrase("a " "line" if x else "lines")', ["a line", "lines"], None),
+        ('phrase(plural(n, "{n} line", "{n} lines"), n=n)', ["{n} line", "{n} lines"], None),
+        ('phrase("{a} {b}", a=1, b=2)', [], None),
+        ('phrase("{line} holds", **parts)', ["{line} holds"], None),
+        ('phrase(f"{n} lines")', [], "needs a text"),
+        ('phrase("one" if x else many)', ["one"], "needs a text"),
+        ('phrase("{n:,} lines", n=4)', ["{n:,} lines"], "has nothing beside it"),
+        ('phrase("{n} lines of {file}", n=4)', ["{n} lines of {file}"], "file of the template has no value"),
+        ('phrase("{n} lines", n=4, file="")', ["{n} lines"], "file is not in the template"),
+    ],
+)
+def test_a_template_is_a_literal_whose_names_are_those_of_its_values(
+    source: str, found: list[str], problem: str | None
+) -> None:
+    templates, problems = templates_of(f"x\n{source}", "views/a.py")
+    assert templates == found
+    assert len(problems) == (problem is not None)
+    for each in problems:
+        assert each.startswith("views/a.py:2: ")
+        assert problem is not None
+        assert problem in each
+
+
+def test_a_phrase_is_english_and_what_it_is_made_of() -> None:
+    where = phrase("{line} (inferred)", line="{n}.py:3")
+    text = phrase(plural(1200, "{n} line at {where}", "{n} lines at {where}"), n=1200, where=where)
+    assert str(text) == "1,200 lines at {n}.py:3 (inferred)"
+    assert text.template == "{n} lines at {where}"
+    assert text.values["where"] is where
+    assert text.values["n"] == Text("1,200")
+    assert str(in_a_row(["a", text, 3], "; ")) == f"a; {text}; 3"
+    with pytest.raises(KeyError):
+        phrase("{n} lines of {file}", n=3)
 
 
 @pytest.mark.parametrize("name", ["package.nls", "l10n/bundle.l10n"])

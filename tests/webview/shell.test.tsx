@@ -231,19 +231,25 @@ const EVIDENCE: Evidence = {
   of: { device: 0, kind: 'live', from_moment: 4, to_moment: null, filter: '', value: null },
 };
 const part = (text: string, more: Partial<TextPart> = {}): TextPart => ({
-  ...{ text, figure: null, line: null, evidence: null, objects: null },
+  ...{ text, template: '', values: {}, figure: null, line: null, evidence: null, objects: null },
   ...more,
 });
+/** A sentence of the server's with parts by their names. */
+const sentence = (template: string, values: Readonly<Record<string, TextPart>> = {}): TextPart => ({
+  ...part(template.replace(/\{(\w+)\}/g, (_, name: string) => values[name]?.text ?? '')),
+  ...{ template, values },
+});
+const HELD = { line: part('model.py:39', { line: LINE }), size: part('2 GiB', { evidence: EVIDENCE }) };
 const finding = (title: string): SnapshotFinding => ({
-  ...{ rule: 'dominates', title, text: `${title}: model.py:39 holds 2 GiB.`, evidence: EVIDENCE },
-  sentence: [part('model.py:39', { line: LINE }), part(' holds '), part('2 GiB', { evidence: EVIDENCE })],
+  ...{ rule: 'dominates', title, text: 'model.py:39 holds 2 GiB.', evidence: EVIDENCE },
+  sentence: sentence('{line} holds {size}.', HELD),
   ...{ figure: { amount: 2 ** 31, unit: 'bytes', kind: 'live', sql: '' }, line: LINE, inferred: true },
   ...{ objects: null, evidence_from: [] },
 });
 const HEADLINE: HeadlineAnswer = {
   rule: 'peak',
-  sentences: [[part('Peak 4 GiB.')], [part('Held by '), part('model.py:39', { line: LINE })]],
-  text: 'Peak 4 GiB. Held by model.py:39',
+  sentences: [sentence('Peak {peak}.', { peak: part('4 GiB') }), sentence('Held by {line}.', HELD)],
+  text: 'Peak 4 GiB. Held by model.py:39.',
   warnings: [{ code: 'ring_buffer', message: 'Recording started mid-run.', device: 0 }],
 };
 
@@ -304,11 +310,11 @@ test('the summary links lines and evidence, copies as text, and counts the warni
   summary.find();
   await drawn();
   assert.deepEqual(api.asked, ['memlens/headline', 'memlens/findings']);
-  assert.equal(one(host, '.headline-text').textContent.trim(), 'Peak 4 GiB. Held by model.py:39');
+  assert.equal(one(host, '.headline-text').textContent.trim(), 'Peak 4 GiB. Held by model.py:39.');
 
   one(host, '.headline-text .link').click();
   const best = one(host, '.headline-finding');
-  assert.match(best.textContent, /^Most memory: model\.py:39 holds 2 GiB \(inferred\) Show/);
+  assert.match(best.textContent, /^Most memory: model\.py:39 holds 2 GiB\. \(inferred\) Show/);
   const links = [...best.querySelectorAll<HTMLElement>('.link')];
   // the line is linked where it stands, and not a second time
   assert.deepEqual(
@@ -320,10 +326,7 @@ test('the summary links lines and evidence, copies as text, and counts the warni
   assert.deepEqual(done, [
     ['open', '/src/train/model.py', 39, false],
     ['show', 'liveSet'],
-    [
-      'copy',
-      'Peak 4 GiB. Held by model.py:39\n- Most memory: model.py:39 holds 2 GiB.\n- Grows: model.py:39 holds 2 GiB.',
-    ],
+    ['copy', 'Peak 4 GiB. Held by model.py:39.\n- model.py:39 holds 2 GiB.\n- model.py:39 holds 2 GiB.'],
   ]);
 
   const lists = [...host.querySelectorAll<HTMLElement>('.headline-list')];
@@ -347,7 +350,10 @@ test('the summary links lines and evidence, copies as text, and counts the warni
 
 test('the finding that a headline ends with stands below it, with its evidence', async () => {
   const host = root();
-  const grows = { ...finding('Grows'), text: 'model.py:39 holds 2 GiB' };
+  const grows = {
+    ...finding('Grows'),
+    ...{ text: 'model.py:39 grows to 2 GiB.', sentence: sentence('{line} grows to {size}.', HELD) },
+  };
   const headline = { ...HEADLINE, sentences: [...HEADLINE.sentences, grows.sentence] };
   const summary = new Summary(server(false, headline, [finding('Most memory'), grows]), [], never);
   const actions = { open: never, showObjects: null, show: never, copy: never };
@@ -355,17 +361,17 @@ test('the finding that a headline ends with stands below it, with its evidence',
   summary.turnTo(0);
   summary.find();
   await drawn();
-  assert.equal(one(host, '.headline-text').textContent.trim(), 'Peak 4 GiB. Held by model.py:39');
+  assert.equal(one(host, '.headline-text').textContent.trim(), 'Peak 4 GiB. Held by model.py:39.');
   assert.match(
     one(host, '.headline-finding').textContent,
-    /^Grows: model\.py:39 holds 2 GiB \(inferred\) Show/,
+    /^Grows: model\.py:39 grows to 2 GiB\. \(inferred\) Show/,
   );
 });
 
 test('what a headline says of a line is not repeated below it', async () => {
   const host = root();
   const held = part('2 GiB', { figure: finding('').figure });
-  const headline = { ...HEADLINE, sentences: [...HEADLINE.sentences, [held]] };
+  const headline = { ...HEADLINE, sentences: [...HEADLINE.sentences, held] };
   const others = { ...finding('Grows'), figure: { ...finding('').figure, amount: 7 } };
   const actions = { open: never, showObjects: null, show: never, copy: never };
   for (const [found, below, link] of [
@@ -386,13 +392,13 @@ test('what a headline says of a line is not repeated below it', async () => {
 
 test('a finding whose first sentence is the headline is one click away', async () => {
   const host = root();
-  const sentence = [part('A table retains 6 MiB.')];
+  const holds = sentence('A table retains {size}.', { size: part('6 MiB') });
   const joined = {
     ...finding('Retains most'),
     ...{ text: 'A table retains 6 MiB. The same bytes: 5 closures keep it.', line: null },
     evidence_from: [{ rule: 'contexts', title: 'Kept by closures' }],
   };
-  const headline = { ...HEADLINE, rule: 'heap', sentences: [[part('9 MiB in 5 objects.')], sentence] };
+  const headline = { ...HEADLINE, rule: 'heap', sentences: [part('9 MiB in 5 objects.'), holds] };
   const summary = new Summary(server(false, headline, [joined]), [], never);
   const actions = { open: never, showObjects: null, show: never, copy: never };
   render(<Headline summary={summary} actions={actions} />, host);

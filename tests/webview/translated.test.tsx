@@ -21,6 +21,7 @@ import type {
   StackAnswer,
   StepsAnswer,
   TimelineInfo,
+  Text,
   Totals,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
@@ -67,6 +68,8 @@ const nothing = (): void => undefined;
 const never = (): never => assert.fail();
 const GIB = 2 ** 30;
 
+/** What is the same in every language. */
+const text = (name: string): Text => ({ text: name, template: '', values: {} });
 const frame = (kind: Frame['kind'], source: Frame['source'] = 'recorded'): Frame => ({
   ...{ file: '/σ/μ.π', line: 12, function: 'φ', kind, source },
 });
@@ -159,15 +162,22 @@ const MARKS: readonly Mark[] = [1, 2].map((event) => ({
 
 const OOM: OomAnswer = {
   ...{ device: 0, event: 1, moment: 1, time_us: 9, requested_bytes: GIB, driver_bytes: GIB },
-  ...{ device_free_bytes: 0, stream: '0', pool: 'Π', frames: [], asked_at: frame('user'), asked_by: 'Ω' },
+  ...{
+    device_free_bytes: 0,
+    stream: '0',
+    pool: 'Π',
+    frames: [],
+    asked_at: frame('user'),
+    asked_by: text('Ω'),
+  },
   gap: {
     ...{ reserved_bytes: 9 * GIB, active_bytes: GIB, allocated_bytes: GIB, requested_bytes: GIB },
     ...{ rounding_bytes: 1, pending_bytes: 2, inactive_split_bytes: 3, expandable_free_bytes: 4 },
     ...{ wholly_free_bytes: 5, outside_bytes: 0 },
   },
-  ...{ segments_known: true, verdict: 'fragmented', headline: 'Η' },
+  ...{ segments_known: true, verdict: 'fragmented', headline: text('Η') },
   findings: [true, false].map((advice) => ({
-    ...{ code: 'too_large', text: 'Θ', advice, frame: frame('user'), allocation: 3 },
+    ...{ code: 'too_large', text: text('Θ'), advice, frame: frame('user'), allocation: 3 },
   })),
   places: (['other_pool', 'other_size_class', 'other_stream', 'rest', 'usable'] as const).map((why) => ({
     ...{ why, bytes: GIB, pieces: 2, segments: 1, largest_bytes: GIB, largest_address: '0x70' },

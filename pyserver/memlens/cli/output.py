@@ -9,6 +9,7 @@ import msgspec
 
 from memlens.errors import BadRequestError
 from memlens.store.files.disk import room_in
+from memlens.texts import Text
 from memlens.units import plain
 
 
@@ -44,6 +45,21 @@ def json_line(value: Any) -> None:
     """Write a value to stdout as one line of JSON."""
     sys.stdout.buffer.write(escaped(msgspec.json.encode(value).decode()).encode() + b"\n")
     sys.stdout.buffer.flush()
+
+
+def in_english(value: Any) -> Any:
+    """An answer as data for scripts, which get texts without what translations are made from."""
+    match value:
+        case Text():
+            return value.as_data()
+        case msgspec.Struct():
+            config = value.__struct_config__
+            tag = {} if config.tag_field is None else {config.tag_field: config.tag}
+            return tag | {field: in_english(getattr(value, field)) for field in value.__struct_fields__}
+        case list() | tuple():
+            return [in_english(each) for each in value]
+        case _:
+            return value
 
 
 def escaped(json_text: str) -> str:

@@ -11,6 +11,7 @@ from memlens.views.findings.answers import (
     SnapshotFinding,
     TextPart,
     inferred_mark,
+    pieces,
 )
 
 _MARKED = re.compile(r"([\\`*_\[\]<>#|~])")
@@ -66,11 +67,11 @@ def place_of(line: LineLink) -> str:
     return f"{line.file}:{line.line} {line.function}".strip()
 
 
-def _marked(sentence: list[TextPart]) -> str:
+def _marked(sentence: TextPart) -> str:
     """A sentence in which lines of source are code."""
     return "".join(
         _code(part.text) if part.line is not None and part.figure is None else _escaped(part.text)
-        for part in sentence
+        for part in pieces(sentence)
     )
 
 

@@ -16,7 +16,7 @@ from memlens.export.pictures.timeline import Part, timeline
 from memlens.export.summary import Summary, Table, set_of, summary, unit_of
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
-from memlens.views.findings.answers import SnapshotFinding, TextPart, inferred_mark
+from memlens.views.findings.answers import SnapshotFinding, TextPart, inferred_mark, pieces
 from memlens.views.flame.first import opening_options
 from memlens.views.flame.graph import tree_of
 from memlens.views.graph.dominators import dominator_tree
@@ -93,7 +93,7 @@ def _over_time(snapshot: Snapshot, info: TimelineInfo, device: int) -> Iterator[
 
 def _body(page: Summary, pictures: list[Svg]) -> Iterator[str]:
     yield f'<h1>{escaped(page.title)}</h1><p class="kind">Memory report by Memlens: {escaped(page.kind)}</p>'
-    sentences = [_sentence(parts) for parts in page.headline.sentences]
+    sentences = [_sentence(each) for each in page.headline.sentences]
     first, rest = sentences[0] if sentences else "", " ".join(sentences[1:])
     yield f'<p class="headline"><strong>{first}</strong> {rest}</p>'
     facts = "".join(
@@ -122,13 +122,13 @@ def _finding(finding: SnapshotFinding) -> str:
     )
 
 
-def _sentence(parts: list[TextPart]) -> str:
+def _sentence(sentence: TextPart) -> str:
     """A sentence in which lines of source are code."""
     return "".join(
         f"<code>{escaped(part.text)}</code>"
         if part.line is not None and part.figure is None
         else escaped(part.text)
-        for part in parts
+        for part in pieces(sentence)
     )
 
 

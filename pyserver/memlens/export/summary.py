@@ -74,7 +74,7 @@ def _findings(
     except LackingError:
         (first, text), *rest = _facts(snapshot.info, device)
         sentence = f"{first}: {text}. " + " ".join(f"{name}: {each}." for name, each in rest)
-        return HeadlineAnswer("figures", [[TextPart(sentence)]], sentence, snapshot.info.warnings), []
+        return HeadlineAnswer("figures", [TextPart(sentence)], sentence, snapshot.info.warnings), []
 
 
 def set_of(info: SnapshotInfo, device: int | None) -> AllocationSet | None:

@@ -248,7 +248,7 @@ def _ooms(snapshot: Snapshot) -> Iterator[OomRow]:
         yield OomRow(
             answer.device, answer.event, answer.time_us, _unix(origins[answer.device], answer.time_us),
             answer.requested_bytes, answer.device_free_bytes, answer.gap.requested_bytes,
-            plain(shortened(answer.headline, _LONGEST_TEXT)), file, line, function,
+            plain(shortened(str(answer.headline), _LONGEST_TEXT)), file, line, function,
         )  # fmt: skip
 
 

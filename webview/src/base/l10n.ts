@@ -1,5 +1,7 @@
 // The texts of the page in the language of the editor. The English text is its own key; `npm run l10n` collects them.
 
+import type { Text } from '../../../extension/shared/protocol.gen';
+
 type Texts = Readonly<Record<string, unknown>>;
 
 /** What the extension wrote into the page: a text for each English one, nothing in English. */
@@ -17,9 +19,13 @@ export function learnTexts(known: Texts): void {
   texts = known;
 }
 
-function textOf(text: string, values: readonly (string | number)[]): string {
+function translated(text: string): string {
   const known = texts[text];
-  return (typeof known === 'string' ? known : text).replace(/\{(\d+)\}/g, (whole, index: string) =>
+  return typeof known === 'string' ? known : text;
+}
+
+function textOf(text: string, values: readonly (string | number)[]): string {
+  return translated(text).replace(/\{(\d+)\}/g, (whole, index: string) =>
     String(values[Number(index)] ?? whole),
   );
 }
@@ -48,4 +54,28 @@ export function plural(
   ...values: readonly (string | number)[]
 ): string {
   return textOf(number === 1 ? one : many, [count(number), ...values]);
+}
+
+/** A sentence of the server's in the user's language. One without a template is the same in every language. */
+export function said({ text, template, values }: Text): string {
+  return template === '' ? text : pieces(template, values, said).join('');
+}
+
+/** What a template is made of in the order of the user's language: words, and what `of` makes of each value. */
+export function pieces<T, R>(
+  template: string,
+  values: Readonly<Record<string, T>>,
+  of: (value: T) => R,
+): readonly (string | R)[] {
+  return translated(template)
+    .split(/\{(\w+)\}/)
+    .map((piece, index) => {
+      const value = index % 2 === 0 ? undefined : values[piece];
+      return value === undefined ? piece : of(value);
+    });
+}
+
+/** A name that the server gives its own things, as a finding's title, in the user's language. */
+export function named(text: string): string {
+  return translated(text);
 }

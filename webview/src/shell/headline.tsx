@@ -12,7 +12,7 @@ import type {
   SnapshotFinding,
   TextPart,
 } from '../../../extension/shared/protocol.gen';
-import { plural, t } from '../base/l10n';
+import { named, pieces, plural, said, t } from '../base/l10n';
 import { visible } from '../base/text';
 import { Icon } from '../widgets/icon';
 import type { Summary } from './summary';
@@ -48,7 +48,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
   };
   // The headline may be about the most important one; one that it ends with stands below it.
   const sentences = headline?.sentences ?? [];
-  const last = sentences.length > 1 ? plainText(sentences.at(-1)) : undefined;
+  const last = sentences.length > 1 ? sentences.at(-1)?.text : undefined;
   const ending = headline?.rule === 'heap' ? undefined : findings.find(({ text }) => text === last);
   const next = ending ?? findings.find((each) => headline === null || !isSaid(each, headline));
   // the only one is listed where the headline has its first sentence alone
@@ -82,7 +82,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
         <p class="headline-text" role="status">
           {above.map((sentence, index) => (
             <span key={index} class={['headline-first', 'headline-second'][index] ?? ''}>
-              <Sentence parts={sentence} actions={actions} />{' '}
+              <Part part={sentence} actions={actions} />{' '}
             </span>
           ))}
         </p>
@@ -165,17 +165,17 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
   );
 }
 
-function plainText(sentence: readonly TextPart[] = []): string {
-  return sentence.map(({ text }) => text).join('');
+/** A part and all that it is made of. */
+function partsOf(part: TextPart): readonly TextPart[] {
+  return [part, ...Object.values(part.values).flatMap(partsOf)];
 }
 
 /** Whether a headline says a finding: word by word, its beginning if others are joined to it, or its line with its bytes. */
 function isSaid(finding: SnapshotFinding, headline: HeadlineAnswer): boolean {
   const { rule, text, line, figure, evidence_from: joined } = finding;
   if (rule === headline.rule || headline.text.includes(text)) return true;
-  if (joined.length && headline.sentences.some((each) => each.length && text.startsWith(plainText(each))))
-    return true;
-  const parts = headline.sentences.flat();
+  if (joined.length && headline.sentences.some((each) => text.startsWith(each.text))) return true;
+  const parts = headline.sentences.flatMap(partsOf);
   return (
     line !== null &&
     parts.some((part) => part.line?.frame === line.frame) &&
@@ -217,12 +217,13 @@ function Finding({
   /** As Markdown. */
   readonly copy: () => void;
 }): VNode {
-  const { title, sentence, evidence, line, inferred, objects } = finding;
-  const linked = sentence.some((part) => part.line?.frame === line?.frame);
-  const marked = sentence.some(({ text }) => text.endsWith('(inferred)'));
+  const { sentence, evidence, line, inferred, objects } = finding;
+  const title = named(finding.title);
+  const linked = partsOf(sentence).some((part) => part.line !== null && part.line.frame === line?.frame);
+  const marked = finding.text.includes('(inferred)');
   return (
     <>
-      <strong class="headline-rule">{visible(title)}:</strong> <Sentence parts={sentence} actions={actions} />
+      <strong class="headline-rule">{visible(title)}:</strong> <Part part={sentence} actions={actions} />
       {inferred && !marked && <span class="muted"> ({t('inferred')})</span>}
       {line && !linked && (
         <>
@@ -267,24 +268,10 @@ function Finding({
   );
 }
 
-function Sentence({
-  parts,
-  actions,
-}: {
-  readonly parts: readonly TextPart[];
-  readonly actions: HeadlineActions;
-}): VNode {
-  return (
-    <>
-      {parts.map((part, index) => (
-        <Part key={index} part={part} actions={actions} />
-      ))}
-    </>
-  );
-}
-
+/** A sentence or a piece of one, as a link where it leads somewhere. */
 function Part({ part, actions }: { readonly part: TextPart; readonly actions: HeadlineActions }): VNode {
-  const { text, line, evidence, objects } = part;
+  const { line, evidence, objects } = part;
+  const text = said(part);
   if (line)
     return (
       <Link
@@ -315,7 +302,14 @@ function Part({ part, actions }: { readonly part: TextPart; readonly actions: He
         }}
       />
     );
-  return <bdi>{visible(text)}</bdi>;
+  if (part.template === '') return <bdi>{visible(text)}</bdi>;
+  return (
+    <>
+      {pieces(part.template, part.values, (value) => (
+        <Part part={value} actions={actions} />
+      ))}
+    </>
+  );
 }
 
 interface LinkProps {

@@ -3,6 +3,7 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { HeadlineAnswer, Notice, SnapshotFinding } from '../../../extension/shared/protocol.gen';
 import type { Api, Pending } from '../api';
+import { said } from '../base/l10n';
 import { isCancelled } from '../base/latest';
 
 const MOST_FINDINGS = 20;
@@ -36,10 +37,11 @@ export class Summary {
     return this.warningsSignal;
   }
 
-  /** The headline as plain text; empty until it is known. */
+  /** The headline and the findings as plain text; empty until they are known. */
   get text(): string {
+    const headline = this.headlineSignal.value?.sentences ?? [];
     const findings = this.findingsSignal.value ?? [];
-    return [this.headlineSignal.value?.text ?? '', ...findings.map(({ text }) => `- ${text}`)]
+    return [headline.map(said).join(' '), ...findings.map(({ sentence }) => `- ${said(sentence)}`)]
       .filter((line) => line !== '')
       .join('\n');
   }

@@ -1,13 +1,17 @@
 """The headline and the findings as plain data, for the command line and for the wire alike.
 
-Sentences are lists of parts, so that a view can link them and a terminal, a report or a clipboard gets plain text.
+A sentence is a part made of others, which a view can link and say in another language; a terminal, a report or a
+clipboard gets the English.
 """
 
+from collections.abc import Mapping
+from string import Formatter
 from typing import Literal
 
 from msgspec import Struct
 
 from memlens.model.info import Notice
+from memlens.texts import Text
 from memlens.units import format_value
 from memlens.views.answers import FrameSource
 from memlens.views.selection.sets import AllocationSet
@@ -95,34 +99,45 @@ class ObjectsLink(Struct, frozen=True):
     sql: str = ""
 
 
-class TextPart(Struct, frozen=True):
-    """A piece of a sentence. ``line`` opens a source file, ``evidence`` shows a set, ``objects`` those of a heap dump.
+class TextPart(Text, frozen=True):
+    """A sentence or a piece of one. ``line`` opens a source file, ``evidence`` shows a set, ``objects`` those of a heap
+    dump.
 
-    A part may have several of them or none.
+    A part may have several of them or none; what one with any is made of has none.
     """
 
-    text: str
+    values: Mapping[str, "TextPart"] = {}
     figure: Figure | None = None
     line: LineLink | None = None
     evidence: Evidence | None = None
     objects: ObjectsLink | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it leads nowhere and is no figure."""
+        return self.figure is None and self.line is None and self.evidence is None and self.objects is None
+
+    def as_data(self) -> object:
+        """What a script gets of a sentence: the list of its pieces in English."""
+        kept = [field for field in self.__struct_fields__ if field not in ("template", "values")]
+        return [{field: getattr(piece, field) for field in kept} for piece in pieces(self)]
+
 
 class HeadlineAnswer(Struct, frozen=True):
     """What a snapshot says in a sentence or two, the first the shortest.
 
-    Sentences are to be joined by blanks; ``text`` is that without links. ``rule`` names what the headline is about, as
-    ``out_of_memory`` or ``peak``. ``warnings`` are about what the file lacks.
+    Sentences are to be joined by blanks; ``text`` is that in English, without links. ``rule`` names what the headline
+    is about, as ``out_of_memory`` or ``peak``. ``warnings`` are about what the file lacks.
     """
 
     rule: str
-    sentences: list[list[TextPart]]
+    sentences: list[TextPart]
     text: str
     warnings: list[Notice]
 
 
 class FindingName(Struct, frozen=True):
-    """A rule that found something, and its name for people."""
+    """A rule that found something, and its name for people in English, which is a template without values."""
 
     rule: str
     title: str
@@ -131,15 +146,16 @@ class FindingName(Struct, frozen=True):
 class SnapshotFinding(Struct, frozen=True):
     """Something in the snapshot that is worth a look, in one sentence.
 
-    ``title`` is the rule's name for people. ``inferred`` says that it rests on something that the file doesn't say but
-    was inferred. ``line`` is the line to look at, where there is one. The evidence of a heap dump's findings is their
-    ``objects``, and that of other models' an ``evidence``; the other of the two is None. ``evidence_from`` names the
-    findings about the same bytes, whose sentences follow its own.
+    ``title`` is the rule's name for people in English, a template without values; ``text`` is the sentence in English.
+    ``inferred`` says that it rests on something that the file doesn't say but was inferred. ``line`` is the line to
+    look at, where there is one. The evidence of a heap dump's findings is their ``objects``, and that of other models'
+    an ``evidence``; the other of the two is None. ``evidence_from`` names the findings about the same bytes, whose
+    sentences follow its own.
     """
 
     rule: str
     title: str
-    sentence: list[TextPart]
+    sentence: TextPart
     text: str
     figure: Figure
     evidence: Evidence | None
@@ -165,6 +181,18 @@ class FindingsAnswer(Struct, frozen=True):
     findings: list[SnapshotFinding]
 
 
-def plain_text(parts: list[TextPart]) -> str:
-    """A sentence without its links."""
-    return "".join(part.text for part in parts)
+def pieces(part: TextPart) -> list[TextPart]:
+    """A sentence in English as what leads somewhere, and the words between."""
+    if not part.template or not part.is_plain:
+        alone = TextPart(
+            part.text, figure=part.figure, line=part.line, evidence=part.evidence, objects=part.objects
+        )
+        return [alone] if part.text else []
+    found: list[TextPart] = []
+    for words, name, _, _ in Formatter().parse(part.template):
+        for each in [TextPart(words)] * bool(words) + (pieces(part.values[name]) if name else []):
+            if found and found[-1].is_plain and each.is_plain:
+                found[-1] = TextPart(found[-1].text + each.text)
+            else:
+                found.append(each)
+    return found

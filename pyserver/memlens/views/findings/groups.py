@@ -9,9 +9,10 @@ import numpy as np
 from memlens.model.attribution import Attribution, FrameKind
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
+from memlens.texts import Text, in_a_row, phrase
 from memlens.views.answers import Frame
 from memlens.views.findings.answers import Evidence, Figure, FigureKind, FindingPane, LineLink, TextPart
-from memlens.views.findings.writing import short_function, text_in_sql
+from memlens.views.findings.writing import amount, linked, short_function, text_in_sql
 from memlens.views.selection.columns import device_of
 from memlens.views.selection.items import meaning_of
 from memlens.views.selection.sets import AllocationSet
@@ -21,6 +22,14 @@ from memlens.views.tables.groups import Branch, Group, groups
 
 _NO_STACK = ("No stack", "No stack in the file")
 """What groups of what has no stack are called."""
+_WHY_NO_STACK: dict[str, Text] = {
+    "": phrase("no stack"),
+    "not recorded": phrase("no stack (not recorded)"),
+    "allocated before recording": phrase("no stack (allocated before recording)"),
+}
+"""The same within a sentence, by what stands beside it."""
+INFERRED = " (inferred)"
+"""The end of names of modules and categories that are inferred."""
 
 ADDRESS = re.compile(r"(?:^| at )0x[0-9a-f]+$")
 """The end of a function's name where only its address is known."""
@@ -36,7 +45,7 @@ class TopGroup:
     ``largest`` is its largest allocation's size, 0 where that isn't known.
     """
 
-    name: str
+    title: Text
     function: str
     amount: int
     count: int | None
@@ -49,17 +58,28 @@ class TopGroup:
     """Whether it is what has no stack."""
 
     @property
+    def name(self) -> str:
+        """Its name in English."""
+        return self.title.text
+
+    @property
     def inferred(self) -> bool:
         """Whether its line, module or category is inferred."""
         return self.name.endswith("(inferred)")
 
     def named(self) -> TextPart:
         """Its name, which shows it."""
-        return TextPart(self.name, None, self.line, self.evidence)
+        return linked(self.title, line=self.line, evidence=self.evidence)
+
+    def with_function(self) -> Text:
+        """Its name, of a line with the function in parentheses."""
+        if not self.function or self.line is None:
+            return self.named()
+        return in_a_row([self.named(), f"({self.function})"], " ")
 
     def measured(self) -> TextPart:
         """What it has, which shows it."""
-        return TextPart(str(self.figure), self.figure, None, self.evidence)
+        return amount(self.figure, self.evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,29 +135,36 @@ def _function(row: Group) -> str:
     return short_function(row.place.function)
 
 
-def _name(row: Group, by: GroupKind) -> str:
+def _name(row: Group, by: GroupKind) -> Text:
     """A group's name within a sentence."""
     if row.name in _NO_STACK:
-        return f"no stack ({row.detail})" if row.detail else "no stack"
+        return _WHY_NO_STACK.get(row.detail) or phrase("no stack ({why})", why=row.detail)
     if by == "category":
-        return row.name.replace("_", " ")
+        return _perhaps_inferred(row.name.replace("_", " "))
     if by == "module":
-        inferred = " (inferred)" if row.name.endswith(" (inferred)") else ""
-        path = row.name.removesuffix(inferred).split(" / ")
-        return ("…" if len(path) > 2 else "") + " / ".join(path[-2:]) + inferred
+        path = row.name.removesuffix(INFERRED).split(" / ")
+        short = ("…" if len(path) > 2 else "") + " / ".join(path[-2:])
+        return _perhaps_inferred(short + (INFERRED if row.name.endswith(INFERRED) else ""))
     if row.place is None or not row.place.line:
         return _without_line(row)
-    return f"{row.name} (inferred)" if row.place.source == "inferred" else row.name
+    return phrase("{name} (inferred)", name=row.name) if row.place.source == "inferred" else Text(row.name)
 
 
-def _without_line(row: Group) -> str:
+def _perhaps_inferred(name: str) -> Text:
+    """A name of the model or of an inference, which marks it."""
+    if name.endswith(INFERRED):
+        return phrase("{name} (inferred)", name=name.removesuffix(INFERRED))
+    return Text(name)
+
+
+def _without_line(row: Group) -> Text:
     """A function without a line; one that has no name either is called by its module and address."""
     if row.detail == ONLY_NATIVE:
-        return f"{row.name} (C++ only)"
+        return phrase("{name} (C++ only)", name=row.name)
     if ADDRESS.search(row.name):
-        return row.name
+        return Text(row.name)
     name = short_function(row.name)
-    return f"{name} ({row.detail})" if row.detail == LINE_UNKNOWN else f"{name}()"
+    return phrase("{name} (line unknown)", name=name) if row.detail == LINE_UNKNOWN else Text(f"{name}()")
 
 
 def line_link(snapshot: Snapshot, place: Frame | None) -> LineLink | None:

@@ -8,23 +8,17 @@ from typing import assert_never
 
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
-from memlens.units import counted, format_bytes, format_time, format_value
-from memlens.views.findings.answers import (
-    Figure,
-    FigureKind,
-    HeadlineAnswer,
-    SnapshotFinding,
-    TextPart,
-    plain_text,
-)
-from memlens.views.findings.graph.case import GraphCase, measured
+from memlens.texts import Text, in_a_row, phrase, plural
+from memlens.units import format_bytes, format_time, format_value
+from memlens.views.findings.answers import Figure, FigureKind, HeadlineAnswer, SnapshotFinding
+from memlens.views.findings.graph.case import GraphCase
 from memlens.views.findings.graph.joined import HOLDING
-from memlens.views.findings.groups import TopGroups, top_groups
+from memlens.views.findings.groups import TopGroup, TopGroups, top_groups
 from memlens.views.findings.profile.case import ProfileCase
 from memlens.views.findings.table import ranked
 from memlens.views.findings.trace.case import LEAST_EVENTS, TraceCase
 from memlens.views.findings.trace.oom import events_of, failed, in_use, tries
-from memlens.views.findings.writing import amount, percent, words
+from memlens.views.findings.writing import amount, as_part, percent
 from memlens.views.selection.arenas import pooled_amount
 
 MOST_LINES = 4
@@ -36,7 +30,7 @@ LEAST_GRAPH_WEIGHT = 0.05
 _SAID = ("dominant_line", "one_site", "dominant_module", "out_of_memory")
 """Rules whose findings the second sentence says already, or that are of less use than the next ones."""
 
-Sentences = list[list[TextPart]]
+Sentences = list[Text | None]
 
 
 def headline(snapshot: Snapshot, device: int | None) -> HeadlineAnswer:
@@ -54,9 +48,8 @@ def headline(snapshot: Snapshot, device: int | None) -> HeadlineAnswer:
             warnings = snapshot.info.warnings
         case _:
             assert_never(snapshot.info)
-    sentences = [sentence for sentence in sentences if sentence]
-    text = " ".join(plain_text(sentence) for sentence in sentences)
-    return HeadlineAnswer(rule, sentences, text, warnings)
+    said = [as_part(sentence) for sentence in sentences if sentence is not None]
+    return HeadlineAnswer(rule, said, " ".join(sentence.text for sentence in said), warnings)
 
 
 def _of_trace(case: TraceCase) -> tuple[str, Sentences]:
@@ -64,51 +57,57 @@ def _of_trace(case: TraceCase) -> tuple[str, Sentences]:
     if info.ooms:
         answer = events_of(case)[0]
         lines = _list(top_groups(case.snapshot, case.at(answer.moment), "line", MOST_LINES))
-        using = [*in_use(case, answer), words(" in use: " if lines else " in use"), *lines, words(".")]
+        used = in_use(case, answer)
+        using = phrase("{used} in use.", used=used)
+        if lines is not None:
+            using = phrase("{used} in use: {lines}.", used=used, lines=lines)
         return "out_of_memory", [failed(case, answer), using, tries(case, answer)]
     if not info.allocations:
-        return "empty", [[words("Nothing was allocated on this device while it was recorded.")]]
+        return "empty", [phrase("Nothing was allocated on this device while it was recorded.")]
     held = case.peak_by_line()
     important = _most_important(case.snapshot, case.number)
     unknown = held.groups[0].is_bare and held.groups[0].amount >= NO_STACKS_SHARE * held.total
     if unknown and info.events < LEAST_EVENTS:
         return "no_history", [_peak(case), important]
-    return "peak", [_peak(case), _held("Held by ", held), important]
+    return "peak", [_peak(case), _held(_list(held)), important]
 
 
-def _peak(case: TraceCase) -> list[TextPart]:
+def _peak(case: TraceCase) -> Text:
     """How much, and when."""
     info = case.info
     peak = amount(case.peak_figure(), case.peak_evidence())
     if info.events < LEAST_EVENTS:
         # what was there when the snapshot was taken, without its history
-        return [peak, words(" in use when the snapshot was taken.")]
+        return phrase("{peak} in use when the snapshot was taken.", peak=peak)
     if info.peak_moment == 0:
-        return [words("Peak "), peak, words(", when recording started.")]
-    return [words("Peak "), peak, words(f" {case.when(info.peak_moment)}.")]
+        return phrase("Peak {peak}, when recording started.", peak=peak)
+    return phrase("Peak {peak} {when}.", peak=peak, when=case.when(info.peak_moment))
 
 
 def _of_profile(case: ProfileCase) -> tuple[str, Sentences]:
     main = case.main
     if not main.total and not any(value.total for value in case.info.values):
-        return "empty", [[words("The profile's values are all 0.")]]
+        return "empty", [phrase("The profile's values are all 0.")]
     kind: FigureKind = "live" if main.meaning in ("peak", "live", "end") else "value"
     number = case.info.default_value
     whole = amount(case.whole(number, kind), case.evidence(number))
+    found = case.by_line(number, kind)
     if main.negative:
-        most = _list(case.by_line(number, kind), case.snapshot, shares=False)
-        grew = [words("Grew most: "), *most, words(".")] if most else []
-        return "difference", [[words(f"{main.title}, as a difference: "), whole, words(".")], grew]
+        most = _list(found, case.snapshot, shares=False)
+        difference = phrase("{value}, as a difference: {whole}.", value=main.title, whole=whole)
+        return "difference", [difference, phrase("Grew most: {lines}.", lines=most) if most else None]
+    lines = _list(found, case.snapshot)
+    held = _held(lines)
     match main.meaning:
         case "peak":
-            first, second = [words("Peak "), whole, words(f"{_when(case)}.")], "Held by "
+            first = phrase("Peak {peak}{when}.", peak=whole, when=_when(case))
         case "live":
-            first, second = [whole, words(" in use when the profile was taken.")], "Held by "
+            first = phrase("{whole} in use when the profile was taken.", whole=whole)
         case "end":
-            first, second = [whole, words(" in use at the end.")], "Held by "
+            first = phrase("{whole} in use at the end.", whole=whole)
         case _:
-            first, second = [words(f"{main.title}: "), whole, words(".")], "Most in "
-    held = _held(second, case.by_line(number, kind), case.snapshot)
+            first = phrase("{value}: {whole}.", value=main.title, whole=whole)
+            held = phrase("Most in {lines}.", lines=lines) if lines else None
     return "profile", [first, held, _most_important(case.snapshot, None)]
 
 
@@ -118,22 +117,24 @@ def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
         info.reachable_bytes, "bytes", "shallow",
         "SELECT coalesce(sum(shallow_bytes), 0) FROM objects WHERE distance IS NOT NULL",
     )  # fmt: skip
-    first = [
-        measured(whole), words(f" in {counted(info.reachable_objects, 'object')} that roots reach"),
-    ]  # fmt: skip
     apart = info.shallow_bytes - info.reachable_bytes
-    if apart > 0:
-        first.append(words(f"; another {format_bytes(apart)} that none reaches"))
+    first = phrase(
+        plural(
+            info.reachable_objects,
+            "{size} in {n} object that roots reach{apart}.",
+            "{size} in {n} objects that roots reach{apart}.",
+        ),
+        size=amount(whole),
+        n=info.reachable_objects,
+        apart=phrase("; another {size} that none reaches", size=format_bytes(apart)) if apart > 0 else "",
+    )
     found = ranked(case.snapshot, None)
     holding = next((each for each in found if _says_holding(each.finding)), None)
     other = next(
         (each for each in found if not _says_holding(each.finding) and each.weight >= LEAST_GRAPH_WEIGHT),
         None,
     )
-    return "heap", [
-        [*first, words(".")],
-        *(each.first.sentence for each in (holding, other) if each is not None),
-    ]
+    return "heap", [first, *(each.first.sentence for each in (holding, other) if each is not None)]
 
 
 def _says_holding(finding: SnapshotFinding) -> bool:
@@ -141,50 +142,55 @@ def _says_holding(finding: SnapshotFinding) -> bool:
     return any(name.rule in HOLDING for name in finding.names)
 
 
-def _when(case: ProfileCase) -> str:
+def _when(case: ProfileCase) -> Text | str:
     """When the peak was, where the profile has times."""
     times = case.snapshot.times
     if times is None or case.info.time_unit != "microseconds" or not len(times.peaks):
         return ""
-    return f" at {format_time(float(times.edges[int(times.peaks.argmax())]))}"
+    return phrase(" at {time}", time=format_time(float(times.edges[int(times.peaks.argmax())])))
 
 
-def _held(verb: str, found: TopGroups, profile: Snapshot | None = None) -> list[TextPart]:
-    """What has the most of a set, by line; of a profile with the functions, and with what is perhaps in pools."""
-    parts = _list(found, profile)
-    return [words(verb), *parts, words(".")] if parts else []
+def _held(lines: Text | None) -> Text | None:
+    """What has the most of a set."""
+    return phrase("Held by {lines}.", lines=lines) if lines else None
 
 
-def _list(found: TopGroups, profile: Snapshot | None = None, *, shares: bool = True) -> list[TextPart]:
-    """The lines that have the most, and what the others have."""
-    parts: list[TextPart] = []
+def _list(found: TopGroups, profile: Snapshot | None = None, *, shares: bool = True) -> Text | None:
+    """The lines that have the most, and what the others have; of a profile with functions and what may be in pools."""
     if found.groups and shares and 0 < found.groups[0].amount < SPREAD_SHARE * found.total:
         most = found.groups[0]
-        lines = f"{found.count:,} lines, none with more than "
-        return [words(lines), most.measured(), words(" ("), most.named(), words(")")]
-    shown = 0
+        return phrase(
+            "{n} lines, none with more than {size} ({line})",
+            n=found.count, size=most.measured(), line=most.named(),
+        )  # fmt: skip
+    parts: list[Text] = []
     for group in found.groups[:MOST_LINES]:
         if group.amount <= 0 or (parts and group.amount < LEAST_SHARE * found.total):
             break
-        if parts:
-            parts.append(words("; "))
-        function = f" {group.function}()" if profile and group.function and group.line is not None else ""
-        parts += [group.named(), words(f"{function} "), group.measured()]
-        if shares:
-            pools = pooled_amount(profile, group.evidence.of) if profile else 0
-            perhaps = f", perhaps pools: {format_value(pools, found.unit)}" if pools > 0 else ""
-            parts.append(words(f" ({percent(group.amount, found.total)}{perhaps})"))
-        shown += 1
-    rest = found.total - sum(group.amount for group in found.groups[:shown])
-    if shares and shown and found.count > shown and rest >= 0.1 * found.total:
-        more = found.count - shown
-        parts.append(words(f"; {more:,} more line{'' if more == 1 else 's'} {percent(rest, found.total)}"))
-    return parts
+        function = [f"{group.function}()"] if profile and group.function and group.line is not None else []
+        part = [_share(group, found, profile)] if shares else []
+        parts.append(in_a_row([group.named(), *function, group.measured(), *part], " "))
+    rest = found.total - sum(group.amount for group in found.groups[: len(parts)])
+    more = found.count - len(parts)
+    if shares and parts and more > 0 and rest >= 0.1 * found.total:
+        share = percent(rest, found.total)
+        parts.append(
+            phrase(plural(more, "{n} more line {share}", "{n} more lines {share}"), n=more, share=share)
+        )
+    return in_a_row(parts, "; ") if parts else None
 
 
-def _most_important(snapshot: Snapshot, device: int | None) -> list[TextPart]:
+def _share(group: TopGroup, found: TopGroups, profile: Snapshot | None) -> Text:
+    share = percent(group.amount, found.total)
+    pools = pooled_amount(profile, group.evidence.of) if profile else 0
+    if pools <= 0:
+        return phrase("({share})", share=share)
+    return phrase("({share}, perhaps pools: {pools})", share=share, pools=format_value(pools, found.unit))
+
+
+def _most_important(snapshot: Snapshot, device: int | None) -> Text | None:
     """The finding that matters most of those that the headline doesn't say already."""
     for each in ranked(snapshot, device):
         if each.finding.rule not in _SAID and each.weight >= LEAST_WEIGHT:
             return each.finding.sentence
-    return []
+    return None

@@ -1,11 +1,11 @@
 """How sentences are put together: parts, places in code, and what a rule returns."""
 
 import re
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
+from memlens.texts import Text, Value, as_text, phrase
 from memlens.units import shortened
 from memlens.views.findings.answers import (
     Evidence,
@@ -14,7 +14,6 @@ from memlens.views.findings.answers import (
     ObjectsLink,
     SnapshotFinding,
     TextPart,
-    plain_text,
 )
 
 _MOST_FUNCTION = 40
@@ -39,20 +38,36 @@ class Ranked(NamedTuple):
         return self.alone or self.finding
 
 
-def words(text: str) -> TextPart:
-    """Plain words."""
-    return TextPart(text)
+def as_part(value: Value) -> TextPart:
+    """A value as a part of a sentence, of which any other may have links."""
+    text = as_text(value)
+    if isinstance(text, TextPart):
+        return text
+    return TextPart(text.text, text.template, {name: as_part(each) for name, each in text.values.items()})
 
 
-def amount(figure: Figure, evidence: Evidence | None = None) -> TextPart:
+def linked(
+    value: Value,
+    *,
+    figure: Figure | None = None,
+    line: LineLink | None = None,
+    evidence: Evidence | None = None,
+    objects: ObjectsLink | None = None,
+) -> TextPart:
+    """A part that leads somewhere."""
+    part = as_part(value)
+    return TextPart(part.text, part.template, part.values, figure, line, evidence, objects)
+
+
+def amount(figure: Figure, evidence: Evidence | None = None, objects: ObjectsLink | None = None) -> TextPart:
     """An amount, which shows what it is of."""
-    return TextPart(str(figure), figure, None, evidence)
+    return linked(str(figure), figure=figure, evidence=evidence, objects=objects)
 
 
 def made(
     rule: str,
-    title: str,
-    sentence: Sequence[TextPart],
+    title: Text,
+    sentence: Text,
     figure: Figure,
     evidence: Evidence | None,
     line: LineLink | None = None,
@@ -60,16 +75,20 @@ def made(
     inferred: bool = False,
     objects: ObjectsLink | None = None,
 ) -> SnapshotFinding:
-    """A finding with its text."""
-    parts = list(sentence)
+    """A finding with its text; the title is a phrase without values.
+
+    The sentence is a phrase with parts that lead somewhere (:func:`linked`, :func:`amount`) among its values.
+    """
     known = inferred or (line is not None and line.source == "inferred")
-    return SnapshotFinding(rule, title, parts, plain_text(parts), figure, evidence, line, known, objects)
+    return SnapshotFinding(
+        rule, title.text, as_part(sentence), sentence.text, figure, evidence, line, known, objects
+    )
 
 
-def percent(part: int, whole: int) -> str:
+def percent(part: int, whole: int) -> Text:
     """A share of a whole, as ``34%``; small ones as ``under 1%``."""
     share = 100 * part / whole if whole > 0 else 0.0
-    return f"{share:.0f}%" if share >= 0.5 or not part else "under 1%"
+    return Text(f"{share:.0f}%") if share >= 0.5 or not part else phrase("under {share}", share="1%")
 
 
 def base_line(link: LineLink) -> str:

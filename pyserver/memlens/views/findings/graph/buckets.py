@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.model.timeline import NEVER
-from memlens.views.findings.answers import ObjectsLink, TextPart
+from memlens.texts import phrase
+from memlens.views.findings.answers import ObjectsLink
 from memlens.views.findings.graph.case import GraphCase, figure, held_by, measured
-from memlens.views.findings.writing import Ranked, made, percent, words
+from memlens.views.findings.writing import Ranked, linked, made, percent
 from memlens.views.graph.rows import Numbers
 
 LONG_BUCKET = 9
@@ -58,19 +59,24 @@ def hash_collisions(case: GraphCase) -> Iterator[Ranked]:
     link = ObjectsLink("object", longest)
     keys = _keys(case, found.entries)
     held = held_by(case, longest)
-    several = f"in {len(heads):,} buckets of {LONG_BUCKET} or more" if len(heads) > 1 else "in one bucket"
-    sentence = [
-        TextPart(f"{len(found.entries):,} entries of maps", None, None, None, link),
-        words(f" are {several}"), words(f", {int(lengths.max()):,} in the longest; they take "
-                                        if len(heads) > 1 else "; they take "),
-        measured(shown, link), words(f" ({percent(total, case.whole)} of what roots reach)"),
-        words(f", and most of their keys are {keys}, whose hashCode has few values" if keys else ""),
-        *([words("; the longest is held by " if len(heads) > 1 else "; held by "), *held] if held else []),
-        words("."),
-    ]  # fmt: skip
+    several = len(heads) > 1
+    sentence = phrase(
+        "{entries} are {buckets}; they take {size} ({share} of what roots reach){keys}{holder}.",
+        entries=linked(phrase("{n} entries of maps", n=len(found.entries)), objects=link),
+        buckets=phrase(
+            "in {n} buckets of {least} or more, {longest} in the longest",
+            n=len(heads), least=LONG_BUCKET, longest=int(lengths.max()),
+        ) if several else phrase("in one bucket"),
+        size=measured(shown, link), share=percent(total, case.whole),
+        keys=phrase(", and most of their keys are {type}, whose hashCode has few values", type=keys) if keys else "",
+        holder="" if held is None else phrase("; the longest is held by {holder}", holder=held) if several
+        else phrase("; held by {holder}", holder=held),
+    )  # fmt: skip
     yield Ranked(
         total / case.whole + 0.02,
-        made("hash_collisions", "Hash collisions", sentence, shown, None, objects=link, inferred=True),
+        made(
+            "hash_collisions", phrase("Hash collisions"), sentence, shown, None, objects=link, inferred=True
+        ),
         found.entries,
     )
 

@@ -11,9 +11,10 @@ from memlens.model.graph import NONE
 from memlens.model.info import GraphInfo
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
+from memlens.texts import Text, in_a_row, phrase
 from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import Figure, FigureKind, LineLink, ObjectsLink, TextPart
-from memlens.views.findings.writing import text_in_sql, words
+from memlens.views.findings.writing import linked, text_in_sql
 from memlens.views.graph.filters import named_by_text
 from memlens.views.graph.objects import first_references
 from memlens.views.graph.paths import Path, paths
@@ -153,21 +154,23 @@ def short_type(name: str) -> str:
     return plain_name(shortened(" ".join((short or name).split()), _MOST_NAME))
 
 
-def object_name(case: GraphCase, row: ObjectRow) -> str:
+def object_name(case: GraphCase, row: ObjectRow) -> Text:
     """An object for a sentence: ``Session @5143``, a class by its own name."""
-    kind = int(case.snapshot.objects.type[row.object])
-    name = case.type_name(kind)
-    if row.name and row.type.startswith("java.lang.Class"):
-        return f"class {short_type(row.name)}"
+    if _is_class(row):
+        return phrase("class {name}", name=short_type(row.name))
+    name = case.type_name(int(case.snapshot.objects.type[row.object]))
     address = f"@{row.id:#x}" if case.info.kind != "v8" else f"@{row.id}"
-    return f"{name} {address}"
+    return Text(f"{name} {address}")
+
+
+def _is_class(row: ObjectRow) -> bool:
+    return bool(row.name) and row.type.startswith("java.lang.Class")
 
 
 def object_part(case: GraphCase, number: int) -> TextPart:
     """An object by its name, which shows it."""
-    return TextPart(
-        object_name(case, case.row(number)), None, case.line(number), None, ObjectsLink("object", number)
-    )
+    name = object_name(case, case.row(number))
+    return linked(name, line=case.line(number), objects=ObjectsLink("object", number))
 
 
 def figure(amount: int, sql: str, kind: FigureKind = "retained", unit: str = "bytes") -> Figure:
@@ -177,7 +180,7 @@ def figure(amount: int, sql: str, kind: FigureKind = "retained", unit: str = "by
 
 def measured(amount: Figure, objects: ObjectsLink | None = None) -> TextPart:
     """An amount, which shows what it is of."""
-    return TextPart(str(amount), amount, None, None, objects)
+    return linked(str(amount), figure=amount, objects=objects)
 
 
 def retained_sql(condition: str) -> str:
@@ -199,9 +202,9 @@ def of_types(names: Collection[str]) -> str:
     return f"type IN ({listed})"
 
 
-def held_by(case: GraphCase, number: int) -> list[TextPart]:
+def held_by(case: GraphCase, number: int) -> Text | None:
     """What holds an object, as ``Leak.CACHE.table``: names along a short path, without the runtime's own steps."""
-    nearest: list[TextPart] = []
+    nearest: Text | None = None
     for path in paths(case.snapshot, number, _MOST_PATHS).paths:
         kinds = ", ".join(dict.fromkeys(root.kind for root in path.roots[:2]))
         first, names = _way(case, path)
@@ -209,11 +212,17 @@ def held_by(case: GraphCase, number: int) -> list[TextPart]:
             begin = _short_name(case, first)
             shown = shortened(begin + "".join(names), _MOST_PATH)
             detail = next((root.detail for root in path.roots if root.detail), "")
-            where = f" ({kinds}{': ' + plain_name(detail) if detail else ''})" if kinds else ""
-            link = ObjectsLink("object", first.object)
-            return [TextPart(shown, None, None, None, link), words("" if case.info.kind == "v8" else where)]
-        nearest = nearest or [words(f"a root: {kinds}" if kinds else "a root")]
+            path_part = linked(shown, objects=ObjectsLink("object", first.object))
+            if not kinds or case.info.kind == "v8":
+                return path_part
+            return in_a_row([path_part, f"({kinds}{': ' + plain_name(detail) if detail else ''})"], " ")
+        nearest = nearest or (phrase("a root: {kinds}", kinds=kinds) if kinds else phrase("a root"))
     return nearest
+
+
+def and_held(holder: Text | None) -> Text | str:
+    """What :func:`held_by` says as the end of a sentence."""
+    return "" if holder is None else phrase(", held by {holder}", holder=holder)
 
 
 def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
@@ -228,9 +237,9 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
 
 def _short_name(case: GraphCase, row: ObjectRow) -> str:
     """What a path begins with: a class's name, a function's, or else a type with its id."""
-    if row.type.startswith("java.lang.Class"):
-        return object_name(case, row).removeprefix("class ")
-    return short_type(row.name) if row.name and case.info.kind == "v8" else object_name(case, row)
+    if _is_class(row) or (row.name and case.info.kind == "v8"):
+        return short_type(row.name)
+    return object_name(case, row).text
 
 
 def _is_runtime(case: GraphCase, row: ObjectRow) -> bool:
@@ -273,3 +282,9 @@ def common_reference(case: GraphCase, members: Numbers) -> str:
     is_named = naming[reference_kind] == "text"
     field = f".{plain_name(case.snapshot.strings.head(name, _MOST_NAME))}" if is_named else ""
     return f"{case.type_name(kind)}{field}"
+
+
+def mostly_through(case: GraphCase, members: Numbers) -> Text | str:
+    """The same as the end of a sentence."""
+    field = common_reference(case, members)
+    return phrase(", most of them referred to by {field}", field=field) if field else ""

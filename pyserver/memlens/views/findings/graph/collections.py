@@ -6,17 +6,19 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.model.graph import VALUE_KINDS
+from memlens.texts import Text, in_a_row, phrase
 from memlens.views.findings.graph.case import (
     GraphCase,
     chosen,
     common_reference,
     figure,
     measured,
+    mostly_through,
     of_types,
     retained_sql,
     short_type,
 )  # fmt: skip
-from memlens.views.findings.writing import Ranked, made, percent, words
+from memlens.views.findings.writing import Ranked, made, percent
 from memlens.views.graph.rows import Numbers
 
 _LEAST_SLOTS = 4
@@ -135,18 +137,7 @@ def empty_collections(case: GraphCase) -> Iterator[Ranked]:
     JavaScript with the smallest tables.
     """
     known = _sized(case)
-    verb = "are empty and retain"
-    if case.info.kind == "v8":
-        verb = "are empty, or have only small integers, which V8's dumps don't show, and retain"
-    yield from _wasteful(
-        case, known.objects[known.sizes == 0], "empty_collections", "Empty collections",
-        verb, ". Create them when the first element is added.",
-    )  # fmt: skip
-
-
-def _wasteful(
-    case: GraphCase, members: Numbers, rule: str, title: str, verb: str, advice: str
-) -> Iterator[Ranked]:
+    members = known.objects[known.sizes == 0]
     if not len(members) or case.at_most(members) < case.least:
         return
     total = case.retained(members)
@@ -154,24 +145,30 @@ def _wasteful(
         return
     listed = ", ".join(map(str, members.tolist())) if len(members) <= 1_000 else ""
     shown = figure(total, retained_sql(f"object IN ({listed})") if listed else "")
-    sentence = [
-        words(f"{_counted(case, members)} {verb} "), measured(shown),
-        words(f" ({percent(total, case.whole)} of what roots reach)"),
-    ]  # fmt: skip
-    through = common_reference(case, members)
-    sentence.append(words(f", most of them referred to by {through}{advice}" if through else advice))
+    sentence = phrase(
+        "{objects} are empty, or have only small integers, which V8's dumps don't show, and retain {size} ({share} of "
+        "what roots reach){through}. {advice}" if case.info.kind == "v8"
+        else "{objects} are empty and retain {size} ({share} of what roots reach){through}. {advice}",
+        objects=_counted(case, members), size=measured(shown), share=percent(total, case.whole),
+        through=mostly_through(case, members), advice=phrase("Create them when the first element is added."),
+    )  # fmt: skip
     kinds = np.unique(case.snapshot.objects.type[members]).tolist()
     link = chosen(of_types([case.type_names()[kind] for kind in kinds]))
-    yield Ranked(total / case.whole, made(rule, title, sentence, shown, None, objects=link), members)
+    title = phrase("Empty collections")
+    yield Ranked(
+        total / case.whole,
+        made("empty_collections", title, sentence, shown, None, objects=link),
+        members,
+    )
 
 
-def _counted(case: GraphCase, members: Numbers) -> str:
+def _counted(case: GraphCase, members: Numbers) -> Text:
     """How many objects of which types, the most frequent first: ``20,000 ArrayList, 300 HashMap``."""
     counts = np.bincount(case.snapshot.objects.type[members])
     order = np.argsort(-counts, kind="stable")
     named = [f"{int(counts[kind]):,} {case.type_name(kind)}" for kind in order[:3].tolist() if counts[kind]]
     rest = int(counts[order[3:]].sum())
-    return ", ".join([*named, *([f"{rest:,} others"] if rest else [])])
+    return in_a_row([*named, *([phrase("{n} others", n=rest)] if rest else [])], ", ")
 
 
 def oversized_collections(case: GraphCase) -> Iterator[Ranked]:
@@ -181,7 +178,8 @@ def oversized_collections(case: GraphCase) -> Iterator[Ranked]:
     Of dumps of Java, whose arrays don't refer to what is null, for arrays of four slots or more.
     """
     known = _sized(case)
-    yield from _unused(case, known.objects[known.sizes > 0], "oversized_collections", "Oversized collections")
+    title = phrase("Oversized collections")
+    yield from _unused(case, known.objects[known.sizes > 0], "oversized_collections", title)
 
 
 def null_arrays(case: GraphCase) -> Iterator[Ranked]:
@@ -200,14 +198,14 @@ def null_arrays(case: GraphCase) -> Iterator[Ranked]:
     held = stored.referrer_start[arrays + 1] > stored.referrer_start[arrays]
     first = np.zeros(len(arrays), np.int64)
     first[held] = stored.referrer[stored.referrer_start[arrays[held]].astype(np.int64)]
-    yield from _sparse(case, arrays[~(held & own[first])], "null_arrays", "Arrays of nulls")
+    yield from _sparse(case, arrays[~(held & own[first])], "null_arrays", phrase("Arrays of nulls"))
 
 
 def _reference_arrays(case: GraphCase) -> list[int]:
     return case.types_where(lambda name: name.endswith("[]") and name not in _PRIMITIVES)
 
 
-def _unused(case: GraphCase, collections: Numbers, rule: str, title: str) -> Iterator[Ranked]:
+def _unused(case: GraphCase, collections: Numbers, rule: str, title: Text) -> Iterator[Ranked]:
     """What arrays of some collections don't use."""
     if case.info.kind != "hprof" or not len(collections):
         return
@@ -237,7 +235,7 @@ def _counts(of: Numbers, chosen: Numbers, count: int) -> Numbers:
     return found
 
 
-def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: str) -> Iterator[Ranked]:
+def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: Text) -> Iterator[Ranked]:
     """What the slots without an element take of those arrays that use less than a quarter of theirs."""
     if not len(arrays):
         return
@@ -259,13 +257,13 @@ def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: str) -> Iterator
     kinds = np.unique(objects.type[members]).tolist()
     link = chosen(of_types([case.type_names()[kind] for kind in kinds]))
     empty = int((used[chosen_ones] == 0).sum())
-    sentence = [
-        words(f"{_counted(case, members)} use less than a quarter of their slots"),
-        words(f" ({empty:,} of them none)" if empty else ""),
-        words("; the others take "), measured(shown, link),
-        words(f" ({percent(unused, case.whole)} of what roots reach)"),
-        words(f". Most of them are referred to by {through}." if through else "."),
-    ]  # fmt: skip
+    sentence = phrase(
+        "{objects} use less than a quarter of their slots{empty}; the others take {size} ({share} of what roots "
+        "reach).{through}",
+        objects=_counted(case, members), size=measured(shown, link), share=percent(unused, case.whole),
+        empty=phrase(" ({n} of them none)", n=empty) if empty else "",
+        through=phrase(" Most of them are referred to by {field}.", field=through) if through else "",
+    )  # fmt: skip
     yield Ranked(
         unused / case.whole, made(rule, title, sentence, shown, None, objects=link, inferred=True), members
     )
@@ -288,16 +286,15 @@ def boxed_numbers(case: GraphCase) -> Iterator[Ranked]:
         total, f"SELECT sum(shallow_bytes) FROM objects WHERE {where} AND distance IS NOT NULL", "shallow"
     )
     link = chosen(where)
-    through = common_reference(case, members)
     what = ", ".join(short_type(name) for name in names[:3])
-    sentence = [
-        words(f"{len(members):,} numbers are objects of their own ({what}), "), measured(shown, link),
-        words(f" ({percent(total, case.whole)} of what roots reach)"),
-        words(f", most of them referred to by {through}" if through else ""),
-        words(". Arrays of numbers, or collections made for them, need no such objects."),
-    ]  # fmt: skip
+    sentence = phrase(
+        "{n} numbers are objects of their own ({types}), {size} ({share} of what roots reach){through}. Arrays of "
+        "numbers, or collections made for them, need no such objects.",
+        n=len(members), types=what, size=measured(shown, link), share=percent(total, case.whole),
+        through=mostly_through(case, members),
+    )  # fmt: skip
     yield Ranked(
         0.7 * total / case.whole,
-        made("boxed_numbers", "Boxed numbers", sentence, shown, None, objects=link),
+        made("boxed_numbers", phrase("Boxed numbers"), sentence, shown, None, objects=link),
         members,
     )

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from memlens.texts import phrase, plural
 from memlens.views.findings.answers import ObjectsLink
 from memlens.views.findings.graph.case import GraphCase, figure, measured, object_part, of_types
-from memlens.views.findings.writing import Ranked, made, percent, text_in_sql, words
+from memlens.views.findings.writing import Ranked, made, percent, text_in_sql
 
 LEAST_PINNED = 100
 LEAST_FREE_SHARE, LEAST_FREE_BYTES = 0.1, 1 << 20
@@ -41,16 +42,22 @@ def pinned(case: GraphCase) -> Iterator[Ranked]:
     )
     largest = int(members[np.argmax(objects.retained[members])])
     link = ObjectsLink("object", largest)
-    plural = "s are pinned and retain " if len(members) > 1 else " is pinned and retains "
-    sentence = [
-        words(f"{len(members):,} object{plural}"), measured(shown, link),
-        words(f" ({percent(total, case.whole)} of what roots reach); the largest is "), object_part(case, largest),
-        words(". The collector can't move them, and leaves holes beside them: pin for the length of a call, or buffers "
-              "that live as long as the process."),
-    ]  # fmt: skip
+    sentence = phrase(
+        plural(
+            len(members),
+            "{n} object is pinned and retains {size} ({share} of what roots reach); the largest is {object}. {advice}",
+            "{n} objects are pinned and retain {size} ({share} of what roots reach); the largest is {object}. {advice}",
+        ),
+        n=len(members), size=measured(shown, link), share=percent(total, case.whole),
+        object=object_part(case, largest),
+        advice=phrase(
+            "The collector can't move them, and leaves holes beside them: pin for the length of a call, or buffers "
+            "that live as long as the process."
+        ),
+    )  # fmt: skip
     yield Ranked(
         total / case.whole + 0.02,
-        made("pinned", "Pinned objects", sentence, shown, None, objects=link),
+        made("pinned", phrase("Pinned objects"), sentence, shown, None, objects=link),
         members,
     )
 
@@ -72,13 +79,14 @@ def free_blocks(case: GraphCase) -> Iterator[Ranked]:
     where = of_types([_FREE])
     shown = figure(total, f"SELECT sum(shallow_bytes) FROM objects WHERE {where}", "shallow")
     link = ObjectsLink("query", 0, f"SELECT * FROM objects WHERE {where} ORDER BY shallow_bytes DESC")
-    sentence = [
-        words(f"{int(is_free.sum()):,} free blocks between objects take "), measured(shown, link),
-        words(f" ({percent(total, whole)} of the objects' bytes in the file). A collection that compacts gives them "
-              "back, but for those that pinned objects split; large objects are compacted only on request."),
-    ]  # fmt: skip
+    sentence = phrase(
+        "{n} free blocks between objects take {size} ({share} of the objects' bytes in the file). A collection that "
+        "compacts gives them back, but for those that pinned objects split; large objects are compacted only on "
+        "request.",
+        n=int(is_free.sum()), size=measured(shown, link), share=percent(total, whole),
+    )  # fmt: skip
     yield Ranked(
         0.6 * total / whole,
-        made("free_blocks", "Fragmented heap", sentence, shown, None, objects=link),
+        made("free_blocks", phrase("Fragmented heap"), sentence, shown, None, objects=link),
         np.flatnonzero(is_free),
     )

@@ -8,16 +8,17 @@ import numpy.typing as npt
 
 from memlens.kernels.graph.alike import first_alike
 from memlens.store.manifest import InconsistentError
+from memlens.texts import in_a_row, phrase
 from memlens.units import plain_name, shortened
 from memlens.views.findings.graph.case import (
     GraphCase,
     chosen,
-    common_reference,
     figure,
     measured,
+    mostly_through,
     of_types,
 )  # fmt: skip
-from memlens.views.findings.writing import Ranked, made, percent, words
+from memlens.views.findings.writing import Ranked, made, percent
 from memlens.views.graph.rows import Numbers
 
 _STRING_TYPES = frozenset(("java.lang.String", "str", "String"))
@@ -66,18 +67,21 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
     most = np.argsort(-freed, kind="stable")[:_MOST_SHOWN]
     firsts = [int(members[np.argmax(groups == group)]) for group in most.tolist() if freed[group]]
     texts = [
-        f"“{plain_name(shortened(stored.head(int(objects.name[number]), _MOST_HEAD), _MOST_TEXT))}” "
-        f"{int(copies[group]):,} times"
+        phrase(
+            "“{text}” {n} times",
+            text=plain_name(shortened(stored.head(int(objects.name[number]), _MOST_HEAD), _MOST_TEXT)),
+            n=int(copies[group]),
+        )
         for number, group in zip(firsts, most.tolist(), strict=False)
     ]
-    sentence = [
-        words(f"{extra:,} strings are copies of others, "), measured(shown, chosen(where)),
-        words(f" ({percent(total, case.whole)} of what roots reach): {', '.join(texts)}."),
-    ]  # fmt: skip
+    sentence = phrase(
+        "{n} strings are copies of others, {size} ({share} of what roots reach): {texts}.",
+        n=extra, size=measured(shown, chosen(where)), share=percent(total, case.whole), texts=in_a_row(texts, ", "),
+    )  # fmt: skip
     link = chosen(where)
     yield Ranked(
         total / case.whole,
-        made("duplicate_strings", "Duplicate strings", sentence, shown, None, objects=link),
+        made("duplicate_strings", phrase("Duplicate strings"), sentence, shown, None, objects=link),
         members[copies[groups] > 1],
     )
 
@@ -113,14 +117,14 @@ def arrays(case: GraphCase) -> Iterator[Ranked]:
         return
     shown = figure(total, "", "shallow")
     extra = copies[groups.reshape(-1)] > 1
-    through = common_reference(case, members[extra])
     where = of_types([case.type_names()[kind] for kind in np.unique(objects.type[members[extra]]).tolist()])
-    sentence = [
-        words(f"{int((copies - 1)[copies > 1].sum()):,} arrays have the same elements as another, "),
-        measured(shown, chosen(where)), words(f" ({percent(total, case.whole)} of what roots reach)"),
-        words(f", most of them referred to by {through}." if through else "."),
-    ]  # fmt: skip
-    found = made("duplicate_arrays", "Duplicate arrays", sentence, shown, None, objects=chosen(where))
+    sentence = phrase(
+        "{n} arrays have the same elements as another, {size} ({share} of what roots reach){through}.",
+        n=int((copies - 1)[copies > 1].sum()), size=measured(shown, chosen(where)),
+        share=percent(total, case.whole), through=mostly_through(case, members[extra]),
+    )  # fmt: skip
+    title = phrase("Duplicate arrays")
+    found = made("duplicate_arrays", title, sentence, shown, None, objects=chosen(where))
     yield Ranked(total / case.whole, found, members[extra])
 
 

@@ -6,17 +6,19 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.model.timeline import NEVER
-from memlens.views.findings.answers import ObjectsLink, TextPart
+from memlens.texts import Text, phrase
+from memlens.views.findings.answers import ObjectsLink
 from memlens.views.findings.graph.case import (
     RUNTIME_KINDS,
     GraphCase,
-    common_reference,
+    and_held,
     figure,
     held_by,
     measured,
+    mostly_through,
     object_part,
 )  # fmt: skip
-from memlens.views.findings.writing import Ranked, made, percent, text_in_sql, words
+from memlens.views.findings.writing import Ranked, linked, made, percent, text_in_sql
 from memlens.views.graph.rows import Numbers
 
 BIG_SHARE = 0.1
@@ -158,22 +160,20 @@ def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
     total = int(objects.retained[holder])
     shown = figure(total, f"SELECT retained_bytes FROM objects WHERE object = {holder}")
     link = ObjectsLink("object", holder)
-    sentence = [
-        object_part(case, holder), words(" retains "), measured(shown, link),
-        words(f", {percent(total, case.whole)} of what roots reach"),
-    ]  # fmt: skip
+    contents: Text | str = ""
     if _begins_a_chain(case, holder):
-        sentence.append(words(f", a chain of {case.type_name(int(objects.type[holder]))}"))
+        contents = phrase(", a chain of {type}", type=case.type_name(int(objects.type[holder])))
     elif _is_mostly(groups, total):
-        sentence += [words(", most of it in "), *_contents(case, holder, groups[0])]
-    sentence += _held(case, holder)
-    finding = made("retains_most", "Retains most", sentence, shown, None, case.line(holder), objects=link)
-    return Ranked(total / max(case.whole, 1), finding, np.array([holder]))
-
-
-def _held(case: GraphCase, holder: int) -> list[TextPart]:
+        contents = phrase(", most of it in {objects}", objects=_contents(case, holder, groups[0]))
     held = held_by(case, holder)
-    return [words(". Held by "), *held, words(".")] if held else [words(".")]
+    sentence = phrase(
+        "{object} retains {size}, {share} of what roots reach{contents}.{holder}",
+        object=object_part(case, holder), size=measured(shown, link), share=percent(total, case.whole),
+        contents=contents, holder=phrase(" Held by {holder}.", holder=held) if held else "",
+    )  # fmt: skip
+    title = phrase("Retains most")
+    finding = made("retains_most", title, sentence, shown, None, case.line(holder), objects=link)
+    return Ranked(total / max(case.whole, 1), finding, np.array([holder]))
 
 
 def _begins_a_chain(case: GraphCase, holder: int) -> bool:
@@ -186,14 +186,14 @@ def _begins_a_chain(case: GraphCase, holder: int) -> bool:
     return int(objects.type[first[0]]) == int(objects.type[holder])
 
 
-def _contents(case: GraphCase, holder: int | None, group: _Group) -> list[TextPart]:
+def _contents(case: GraphCase, holder: int | None, group: _Group) -> Text:
     """A group and the types within it that have most of it: ``20,000 HashMap$Node (with 20,000 Session)``."""
     link = _link(case, holder, group)
-    parts = [TextPart(f"{len(group.members):,} {case.type_name(group.type)}", None, None, None, link)]
+    whole = linked(f"{len(group.members):,} {case.type_name(group.type)}", objects=link)
     stored = case.snapshot.compact
     node = int(case.snapshot.objects.group[int(group.members[0])])
     if int(stored.objects[node]) != len(group.members):
-        return parts
+        return whole
     inner: list[str] = []
     while len(inner) < 3:
         first, last = int(stored.first[node]), int(stored.last[node])
@@ -201,9 +201,7 @@ def _contents(case: GraphCase, holder: int | None, group: _Group) -> list[TextPa
             break
         node = first
         inner.append(f"{int(stored.objects[node]):,} {case.type_name(int(stored.type[node]))}")
-    if inner:
-        parts.append(words(f" (with {', '.join(inner)})"))
-    return parts
+    return phrase("{objects} (with {inner})", objects=whole, inner=", ".join(inner)) if inner else whole
 
 
 def _link(case: GraphCase, holder: int | None, group: _Group) -> ObjectsLink:
@@ -231,23 +229,21 @@ def _of_group(case: GraphCase, holder: int | None, group: _Group) -> Ranked:
     query = f"SELECT sum(retained_bytes) FROM objects WHERE {where}"
     shown = figure(group.retained, query if len(names) == 1 else "")
     link = _link(case, holder, group)
-    sentence = [
-        *_contents(case, holder, group), words(" retain "), measured(shown, link),
-        words(f", {percent(group.retained, case.whole)} of what roots reach"),
-    ]  # fmt: skip
-    through = common_reference(case, group.members)
-    if through:
-        sentence.append(words(f", most of them referred to by {through}"))
-    if holder is None or _is_made_up(case, np.array([holder]))[0]:
-        sentence.append(words("; no single object holds them all."))
-    else:
-        sentence += [words(". Their last common holder is "), object_part(case, holder)]
-        held = held_by(case, holder)
-        sentence += [words(", held by "), *held, words(".")] if held else [words(".")]
+    sentence = phrase(
+        "{objects} retain {size}, {share} of what roots reach{through}{holder}",
+        objects=_contents(case, holder, group), size=measured(shown, link),
+        share=percent(group.retained, case.whole), through=mostly_through(case, group.members),
+        holder=phrase("; no single object holds them all.")
+        if holder is None or _is_made_up(case, np.array([holder]))[0]
+        else phrase(
+            ". Their last common holder is {object}{held}.",
+            object=object_part(case, holder), held=and_held(held_by(case, holder)),
+        ),
+    )  # fmt: skip
     member = int(group.members[0])
     finding = made(
         "group_retains_most",
-        "Group that retains most",
+        phrase("Group that retains most"),
         sentence,
         shown,
         None,

@@ -10,9 +10,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from memlens.model.timeline import NEVER
-from memlens.views.findings.answers import FindingName, plain_text
+from memlens.texts import in_a_row, phrase
+from memlens.views.findings.answers import FindingName
 from memlens.views.findings.graph.case import GraphCase
-from memlens.views.findings.writing import Ranked, words
+from memlens.views.findings.writing import Ranked, as_part
 from memlens.views.graph.rows import Numbers
 
 HOLDING = ("retains_most", "group_retains_most")
@@ -60,14 +61,16 @@ def _together(same: list[Ranked]) -> Ranked:
         lead = next((each for each in same if each.finding.rule in HOLDING), lead)
     others = sorted((each for each in same if each is not lead), key=lambda each: -each.weight)
     finding = lead.finding
-    sentence = [*finding.sentence, words(" The same bytes:")]
-    for each in others:
-        sentence += [words(" "), *each.finding.sentence]
+    sentence = phrase(
+        "{finding} The same bytes: {evidence}",
+        finding=finding.sentence,
+        evidence=in_a_row([each.finding.sentence for each in others], " "),
+    )
     line = next((each.finding.line for each in (lead, *others) if each.finding.line is not None), None)
     joined_finding = replace(
         finding,
-        sentence=sentence,
-        text=plain_text(sentence),
+        sentence=as_part(sentence),
+        text=sentence.text,
         line=line,
         inferred=any(each.finding.inferred for each in same),
         evidence_from=[FindingName(each.finding.rule, each.finding.title) for each in others],

@@ -7,17 +7,19 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.model.graph import NONE
-from memlens.units import counted, plain_name
-from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
+from memlens.texts import Text, in_a_row, phrase, plural
+from memlens.units import plain_name
+from memlens.views.findings.answers import LineLink, ObjectsLink
 from memlens.views.findings.graph.case import (
     GraphCase,
+    and_held,
     figure,
     held_by,
     measured,
     object_part,
     retained_sql,
 )  # fmt: skip
-from memlens.views.findings.writing import Ranked, base_line, made, percent, text_in_sql, words
+from memlens.views.findings.writing import Ranked, base_line, linked, made, percent, text_in_sql
 from memlens.views.graph.rows import Numbers
 
 LEAST_LISTENERS = 50
@@ -49,15 +51,20 @@ def detached_nodes(case: GraphCase) -> Iterator[Ranked]:
     shown = figure(total, retained_sql(f"object IN ({listed})") if listed else "")
     largest = int(members[np.argmax(objects.retained[members])])
     link = ObjectsLink("object", largest)
-    held = held_by(case, largest)
-    sentence = [
-        words(f"{counted(len(members), 'detached DOM node')} kept with "), measured(shown, link),
-        words(f" ({percent(total, case.whole)} of what roots reach); the largest tree is below "),
-        object_part(case, largest), *([words(", held by "), *held] if held else []), words("."),
-    ]  # fmt: skip
+    sentence = phrase(
+        plural(
+            len(members),
+            "{n} detached DOM node kept with {size} ({share} of what roots reach); the largest tree is below "
+            "{object}{held}.",
+            "{n} detached DOM nodes kept with {size} ({share} of what roots reach); the largest tree is below "
+            "{object}{held}.",
+        ),
+        n=len(members), size=measured(shown, link), share=percent(total, case.whole),
+        object=object_part(case, largest), held=and_held(held_by(case, largest)),
+    )  # fmt: skip
     yield Ranked(
         2 * total / case.whole + 0.05,
-        made("detached_nodes", "Detached DOM trees", sentence, shown, None, objects=link),
+        made("detached_nodes", phrase("Detached DOM trees"), sentence, shown, None, objects=link),
         members,
     )
 
@@ -100,7 +107,7 @@ def _of_emitters(case: GraphCase) -> Iterator[Ranked]:
             members = stored.target[own][by_index[stored.kind[own]]]
             if len(members) >= LEAST_LISTENERS:
                 event = plain_name(case.snapshot.strings.head(name, 40))
-                yield _of_listeners(case, emitter, target, members, f" of “{event}”")
+                yield _of_listeners(case, emitter, target, members, phrase(" of “{event}”", event=event))
 
 
 def _of_delegates(case: GraphCase) -> Iterator[Ranked]:
@@ -142,21 +149,20 @@ def _of_fields(case: GraphCase) -> Iterator[Ranked]:
         link = ObjectsLink("object", target)
         name = plain_name(strings.head(int(stored.name[reference]), 40))
         held = held_by(case, owner)
-        sentence = [
-            object_part(case, owner), words(f" keeps in its field {name} "), measured(shown, link),
-            words(f" ({percent(total, case.whole)} of what roots reach)"),
-            *([words("; held by "), *held] if held else []), words("."),
-        ]  # fmt: skip
+        sentence = phrase(
+            "{object} keeps in its field {field} {size} ({share} of what roots reach){held}.",
+            object=object_part(case, owner), field=name, size=measured(shown, link),
+            share=percent(total, case.whole), held=phrase("; held by {holder}", holder=held) if held else "",
+        )  # fmt: skip
+        title, line = phrase("Listeners"), case.line(owner)
         yield Ranked(
             total / case.whole,
-            made(
-                "listeners", "Listeners", sentence, shown, None, case.line(owner), objects=link, inferred=True
-            ),
+            made("listeners", title, sentence, shown, None, line, objects=link, inferred=True),
             np.array([target]),
         )
 
 
-def _of_listeners(case: GraphCase, emitter: int, array: int, members: Numbers, event: str) -> Ranked:
+def _of_listeners(case: GraphCase, emitter: int, array: int, members: Numbers, event: Text | str) -> Ranked:
     """A finding about an emitter's listeners, which an array has."""
     total = case.retained(np.unique(members))
     query = f"SELECT retained(target) FROM refs WHERE source = {array} AND kind = 'element'"
@@ -169,13 +175,14 @@ def _of_listeners(case: GraphCase, emitter: int, array: int, members: Numbers, e
     shown = figure(total, query)
     link = ObjectsLink("object", array)
     line = _common_line(case, members)
-    sentence = [
-        object_part(case, emitter), words(f" has {len(members):,} listeners{event}"),
-        *([words(", most of them made at "), TextPart(base_line(line), None, line)] if line else []),
-        words(", and they retain "), measured(shown, link),
-        words(f" ({percent(total, case.whole)} of what roots reach). Remove those that are done."),
-    ]  # fmt: skip
-    finding = made("listeners", "Listeners", sentence, shown, None, line, objects=link)
+    place = phrase(", most of them made at {line}", line=linked(base_line(line), line=line)) if line else ""
+    sentence = phrase(
+        "{object} has {n} listeners{event}{place}, and they retain {size} ({share} of what roots reach). Remove those "
+        "that are done.",
+        object=object_part(case, emitter), n=len(members), event=event, place=place,
+        size=measured(shown, link), share=percent(total, case.whole),
+    )  # fmt: skip
+    finding = made("listeners", phrase("Listeners"), sentence, shown, None, line, objects=link)
     return Ranked(1.5 * total / case.whole + 0.05, finding, np.unique(members))
 
 
@@ -230,37 +237,47 @@ def _of_keepers(case: GraphCase, keepers: _Keepers, total: int) -> Ranked:
     largest = int(members[np.argmax(objects.retained[members])])
     link = ObjectsLink("object", largest)
     variables = _variables(case, largest)
-    sentence = [
-        words(f"{counted(len(keepers.closures), 'closure')}{_of_functions(functions, len(keepers.closures))} "),
-        *_functions(lines, functions - len(lines)),
-        words(", " if functions > 1 else " "),
-        words(
-            "keep variables of the functions around them, which retain " if len(keepers.closures) > 1
-            else "keeps variables of the functions around it, which retain "
+    sentence = phrase(
+        plural(
+            len(keepers.closures),
+            "{closures} keeps variables of the functions around it, which retain {size} ({share} of what roots "
+            "reach){variables}.",
+            "{closures} keep variables of the functions around them, which retain {size} ({share} of what roots "
+            "reach){variables}.",
         ),
-        measured(shown, link), words(f" ({percent(total, case.whole)} of what roots reach)"),
-        words(f", as {', '.join(variables)}." if variables else "."),
-    ]  # fmt: skip
-    finding = made("contexts", "Kept by closures", sentence, shown, None, first, objects=link)
+        closures=_closures(len(keepers.closures), functions, _functions(lines, functions - len(lines))),
+        size=measured(shown, link), share=percent(total, case.whole),
+        variables=phrase(", as {names}", names=", ".join(variables)) if variables else "",
+    )  # fmt: skip
+    finding = made("contexts", phrase("Kept by closures"), sentence, shown, None, first, objects=link)
     return Ranked(0.9 * total / case.whole, finding, members)
 
 
-def _of_functions(functions: int, closures: int) -> str:
-    """How many functions some closures are of, where that isn't seen otherwise."""
+def _closures(closures: int, functions: int, named: Text) -> Text:
+    """Closures of some functions: how many functions, where that isn't seen otherwise."""
     if functions == 1:
-        return ""
-    return "," if functions == closures else f" of {functions:,} functions,"
+        return phrase(
+            plural(closures, "{n} closure {function}", "{n} closures {function}"), n=closures, function=named
+        )
+    if functions == closures:
+        return phrase("{n} closures, {functions},", n=closures, functions=named)
+    return phrase("{n} closures of {m} functions, {functions},", n=closures, m=functions, functions=named)
 
 
-def _functions(lines: list[LineLink], more: int) -> list[TextPart]:
+def _functions(lines: list[LineLink], more: int) -> Text:
     """The functions that are nearest to a root by name and line, and how many more there are."""
-    parts: list[TextPart] = []
-    for place, line in enumerate(lines):
-        is_last = place == len(lines) - 1 and not more
-        before = "" if not place else " and " if is_last else ", "
-        name = plain_name(line.function) or "(anonymous)"
-        parts += [words(f"{before}{name} ("), TextPart(base_line(line), None, line), words(")")]
-    return [*parts, words(f" and {more:,} more")] if more else parts
+    named = [
+        phrase(
+            "{function} ({line})",
+            function=plain_name(line.function) or phrase("(anonymous)"),
+            line=linked(base_line(line), line=line),
+        )
+        for line in lines
+    ]
+    if more:
+        return phrase("{functions} and {n} more", functions=in_a_row(named, ", "), n=more)
+    *others, last = named
+    return phrase("{functions} and {last}", functions=in_a_row(others, ", "), last=last) if others else last
 
 
 def _keepers(case: GraphCase) -> Iterator[_Keepers]:

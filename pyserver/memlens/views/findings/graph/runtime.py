@@ -6,9 +6,11 @@ import numpy as np
 
 from memlens.kernels.graph.walk import distances
 from memlens.model.timeline import NEVER
-from memlens.views.findings.answers import ObjectsLink, TextPart
+from memlens.texts import phrase
+from memlens.views.findings.answers import ObjectsLink
 from memlens.views.findings.graph.case import (
     GraphCase,
+    and_held,
     chosen,
     figure,
     held_by,
@@ -18,7 +20,7 @@ from memlens.views.findings.graph.case import (
     retained_sql,
     short_type,
 )  # fmt: skip
-from memlens.views.findings.writing import Ranked, made, percent, words
+from memlens.views.findings.writing import Ranked, linked, made, percent
 from memlens.views.graph.reach import followed
 from memlens.views.graph.rows import Numbers
 
@@ -60,16 +62,16 @@ def class_loaders(case: GraphCase) -> Iterator[Ranked]:
         shown = figure(total, retained_sql(f"object IN ({listed})"))
         largest = int(own[np.argmax(objects.retained[own])])
         link = chosen(f"object IN ({listed})")
-        held = held_by(case, largest)
-        sentence = [
-            TextPart(f"{len(own):,} {short_type(name)}", None, None, None, link),
-            words(" have loaded classes of the same names, and retain "), measured(shown, link),
-            words(f" ({percent(total, case.whole)} of what roots reach); one is "), object_part(case, largest),
-            *([words(", held by "), *held] if held else []), words("."),
-        ]  # fmt: skip
+        sentence = phrase(
+            "{loaders} have loaded classes of the same names, and retain {size} ({share} of what roots reach); one is "
+            "{object}{held}.",
+            loaders=linked(f"{len(own):,} {short_type(name)}", objects=link), size=measured(shown, link),
+            share=percent(total, case.whole), object=object_part(case, largest),
+            held=and_held(held_by(case, largest)),
+        )  # fmt: skip
         yield Ranked(
             2 * total / case.whole,
-            made("class_loaders", "Class loaders", sentence, shown, None, objects=link),
+            made("class_loaders", phrase("Class loaders"), sentence, shown, None, objects=link),
             own,
         )
 
@@ -121,13 +123,14 @@ def _waiting(case: GraphCase, members: Numbers, total: int, sql: str) -> Ranked:
     shown = figure(total, sql)
     largest = int(members[np.argmax(objects.retained[members])])
     link = ObjectsLink("object", largest)
-    sentence = [
-        words(f"{len(members):,} objects wait for their finalizers ({what}) and keep "), measured(shown, link),
-        words(f" ({percent(total, case.whole)} of what roots reach). Close them where they are used."),
-    ]  # fmt: skip
+    sentence = phrase(
+        "{n} objects wait for their finalizers ({types}) and keep {size} ({share} of what roots reach). Close them "
+        "where they are used.",
+        n=len(members), types=what, size=measured(shown, link), share=percent(total, case.whole),
+    )  # fmt: skip
     return Ranked(
         1.5 * total / case.whole + 0.02,
-        made("finalizers", "Waiting for finalizers", sentence, shown, None, objects=link),
+        made("finalizers", phrase("Waiting for finalizers"), sentence, shown, None, objects=link),
         members,
     )
 
@@ -152,14 +155,14 @@ def thread_locals(case: GraphCase) -> Iterator[Ranked]:
     objects = case.snapshot.objects
     largest = int(members[np.argmax(objects.retained[members])])
     link = ObjectsLink("object", largest)
-    held = held_by(case, largest)
-    sentence = [
-        words("Variables of threads retain "), measured(shown, chosen(where)),
-        words(f" ({percent(total, case.whole)} of what roots reach); the largest is "), object_part(case, largest),
-        *([words(", held by "), *held] if held else []), words(". Remove them when the thread's work is done."),
-    ]  # fmt: skip
+    sentence = phrase(
+        "Variables of threads retain {size} ({share} of what roots reach); the largest is {object}{held}. Remove them "
+        "when the thread's work is done.",
+        size=measured(shown, chosen(where)), share=percent(total, case.whole), object=object_part(case, largest),
+        held=and_held(held_by(case, largest)),
+    )  # fmt: skip
     yield Ranked(
         total / case.whole,
-        made("thread_locals", "Thread locals", sentence, shown, None, objects=link),
+        made("thread_locals", phrase("Thread locals"), sentence, shown, None, objects=link),
         members,
     )

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from memlens.texts import phrase
 from memlens.units import MIB, format_bytes
 from memlens.views.findings.profile.case import ProfileCase, is_own
-from memlens.views.findings.profile.sites import in_function
-from memlens.views.findings.writing import Ranked, made, percent, words
+from memlens.views.findings.writing import Ranked, made, percent
 
 TEMPORARY_COUNT, TEMPORARY_SHARE = 10_000, 0.05
 CHURN_BYTES, CHURN_SHARE, HELD_SHARE = 16 * MIB, 0.2, 0.02
@@ -23,21 +23,13 @@ def temporary_allocations(case: ProfileCase) -> Iterator[Ranked]:
     for group in case.by_line(temporary, "temporary").groups[:MOST_LINES]:
         if group.amount < max(TEMPORARY_COUNT, TEMPORARY_SHARE * case.total(count)) or not is_own(group):
             continue
-        sentence = [
-            group.named(), words(f"{in_function(group)} makes "), group.measured(),
-            words(
-                f" temporary allocations, {percent(group.amount, case.total(count))} of all: each is freed before the "
-                "next one is made. Reuse a buffer, or reserve its capacity once."
-            ),
-        ]  # fmt: skip
-        finding = made(
-            "temporary_allocations",
-            "Temporary allocations",
-            sentence,
-            group.figure,
-            group.evidence,
-            group.line,
-        )
+        sentence = phrase(
+            "{line} makes {n} temporary allocations, {share} of all: each is freed before the next one is made. "
+            "Reuse a buffer, or reserve its capacity once.",
+            line=group.with_function(), n=group.measured(), share=percent(group.amount, case.total(count)),
+        )  # fmt: skip
+        title = phrase("Temporary allocations")
+        finding = made("temporary_allocations", title, sentence, group.figure, group.evidence, group.line)
         yield Ranked(0.7 * group.amount / case.total(count), finding)
 
 
@@ -50,19 +42,17 @@ def churn(case: ProfileCase) -> Iterator[Ranked]:
     if total is None or held is None or case.total(total) <= 0 or case.info.values[held].negative:
         return
     held_of = case.amounts(held)
-    when = "at the peak" if case.info.values[held].meaning == "peak" else "in the end"
+    at_peak = case.info.values[held].meaning == "peak"
     for group in case.by_line(total, "allocated").groups[:MOST_LINES]:
         has = held_of.get(group.evidence.of.filter, 0)
         least = max(CHURN_BYTES, CHURN_SHARE * case.total(total))
         if group.amount < least or has > HELD_SHARE * group.amount or not is_own(group):
             continue
-        sentence = [
-            group.named(), words(f"{in_function(group)} allocates "),
-            group.measured(),
-            words(
-                f" over the run, {percent(group.amount, case.total(total))} of all, and holds {format_bytes(has)} "
-                f"{when}: reuse buffers to save that work."
-            ),
-        ]  # fmt: skip
-        finding = made("churn", "Churn", sentence, group.figure, group.evidence, group.line)
+        sentence = phrase(
+            "{line} allocates {size} over the run, {share} of all, and holds {held}: reuse buffers to save that work.",
+            line=group.with_function(), size=group.measured(), share=percent(group.amount, case.total(total)),
+            held=phrase("{size} at the peak", size=format_bytes(has)) if at_peak
+            else phrase("{size} in the end", size=format_bytes(has)),
+        )  # fmt: skip
+        finding = made("churn", phrase("Churn"), sentence, group.figure, group.evidence, group.line)
         yield Ranked(0.5 * group.amount / case.total(total), finding)

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
+from memlens.texts import Text, phrase, plural
 from memlens.units import MIB, format_bytes
-from memlens.views.findings.answers import Evidence, TextPart
+from memlens.views.findings.answers import Evidence
 from memlens.views.findings.groups import TopGroup, top_groups
 from memlens.views.findings.profile.case import ProfileCase, is_own
-from memlens.views.findings.profile.sites import in_function
-from memlens.views.findings.writing import Ranked, made, percent, words
+from memlens.views.findings.writing import Ranked, amount, made, percent
 from memlens.views.selection.arenas import pool_stacks, pooled_amount
 from memlens.views.selection.sets import AllocationSet
 
@@ -35,20 +35,21 @@ def leaks(case: ProfileCase) -> Iterator[Ranked]:
         group for group in case.by_line(value, "leaked").groups if is_own(group) and group.amount >= least
     ]
     for group in shown[:MOST_LEAKS]:
-        sentence = [
-            group.named(), words(f"{in_function(group)} leaks "), group.measured(),
-            words(
-                f"{_pieces(group)}, {percent(group.amount, case.total(value))} of what is never "
-                "freed. Free it, or let a shorter-lived owner hold it."
-            ),
-        ]  # fmt: skip
-        finding = made("leak", "Leaked", sentence, group.figure, group.evidence, group.line)
+        sentence = phrase(
+            "{line} leaks {size}{pieces}, {share} of what is never freed. Free it, or let a shorter-lived owner hold "
+            "it.",
+            line=group.with_function(), size=group.measured(), pieces=_pieces(group),
+            share=percent(group.amount, case.total(value)),
+        )  # fmt: skip
+        finding = made("leak", phrase("Leaked"), sentence, group.figure, group.evidence, group.line)
         whole = case.total(peak) if peak is not None else case.total(value)
         yield Ranked(2 * group.amount / max(whole, 1) + 0.2, finding)
 
 
-def _pieces(group: TopGroup) -> str:
-    return f" in {group.count:,} allocation{'' if group.count == 1 else 's'}" if group.count else ""
+def _pieces(group: TopGroup) -> Text | str:
+    if not group.count:
+        return ""
+    return phrase(plural(group.count, " in {n} allocation", " in {n} allocations"), n=group.count)
 
 
 def growth(case: ProfileCase) -> Iterator[Ranked]:
@@ -82,14 +83,12 @@ def growth(case: ProfileCase) -> Iterator[Ranked]:
             0, "survived", edges[0], edges[-1], group.evidence.of.filter, group.evidence.of.value
         )
         evidence = Evidence("liveSet", of, "line")
-        sentence = [
-            group.named(), words(
-                f"{in_function(group)} grows throughout the run: {format_bytes(at[0])} after 20% of it, "
-                f"{format_bytes(at[-1])} after 80%; at the peak it has "
-            ),
-            TextPart(str(most.figure), most.figure, None, evidence), words("."),
-        ]  # fmt: skip
-        finding = made("growth", "Grows over time", sentence, most.figure, evidence, group.line)
+        sentence = phrase(
+            "{line} grows throughout the run: {first} after 20% of it, {last} after 80%; at the peak it has {size}.",
+            line=group.with_function(), first=format_bytes(at[0]), last=format_bytes(at[-1]),
+            size=amount(most.figure, evidence),
+        )  # fmt: skip
+        finding = made("growth", phrase("Grows over time"), sentence, most.figure, evidence, group.line)
         yield Ranked(1.2 * grown / max(peak, 1), finding)
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
+from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 from memlens.views.findings.answers import Figure, FigureKind
-from memlens.views.findings.groups import ADDRESS, TopGroup
+from memlens.views.findings.groups import ADDRESS
 from memlens.views.findings.profile.case import ProfileCase, is_own
-from memlens.views.findings.writing import Ranked, amount, made, percent, words
+from memlens.views.findings.writing import Ranked, amount, made, percent
 
 SITE_SHARE = 0.5
 NO_SYMBOL_SHARE = 0.5
@@ -23,30 +24,32 @@ def one_site(case: ProfileCase) -> Iterator[Ranked]:
     if found.count < 3 or found.groups[0].amount < SITE_SHARE * found.total or found.groups[0].is_bare:
         return
     group = found.groups[0]
-    sentence = [
-        group.named(), words(f"{in_function(group)} has "), group.measured(),
-        words(f", {percent(group.amount, found.total)} of {_whole(case)}."),
-    ]  # fmt: skip
-    finding = made("one_site", "One call site", sentence, group.figure, group.evidence, group.line)
+    sentence = phrase(
+        "{line} has {size}, {share} of {whole}.",
+        line=group.with_function(), size=group.measured(), share=percent(group.amount, found.total),
+        whole=_whole(case),
+    )  # fmt: skip
+    finding = made("one_site", phrase("One call site"), sentence, group.figure, group.evidence, group.line)
     yield Ranked(group.amount / found.total, finding)
 
 
-def _whole(case: ProfileCase) -> str:
+def _whole(case: ProfileCase) -> Text:
     """What the profile's main value is of, in words."""
-    verb = case.main.title.removesuffix(" in all")
-    if case.main.meaning == "total" and verb in ("Allocated", "Copied"):
-        return f"all that was {verb.lower()}"
-    what = {"peak": "the peak", "live": "what is in use"}
-    return what.get(case.main.meaning, f"all of “{case.main.title}”")
+    match case.main.meaning, case.main.title.removesuffix(" in all"):
+        case "total", "Allocated":
+            return phrase("all that was allocated")
+        case "total", "Copied":
+            return phrase("all that was copied")
+        case "peak", _:
+            return phrase("the peak")
+        case "live", _:
+            return phrase("what is in use")
+        case _:
+            return phrase("all of “{value}”", value=case.main.title)
 
 
 def _kind(case: ProfileCase) -> FigureKind:
     return "live" if case.main.meaning in ("peak", "live", "end") else "value"
-
-
-def in_function(group: TopGroup) -> str:
-    """The function of a group's line in parentheses."""
-    return f" ({group.function})" if group.function and group.line is not None else ""
 
 
 def small_allocations(case: ProfileCase) -> Iterator[Ranked]:
@@ -73,17 +76,17 @@ def small_allocations(case: ProfileCase) -> Iterator[Ranked]:
         mean = total / group.amount
         if not 0 < mean <= SMALL_BYTES:
             continue
-        verb, what = ("makes", "all") if meaning == "total" else ("holds", "all live ones")
-        sentence = [
-            group.named(), words(f"{in_function(group)} {verb} "), group.measured(),
-            words(
-                f" allocations of {mean:.0f} B on average, {percent(group.amount, case.total(count))} of {what}. "
+        sentence = phrase(
+            "{line} makes {n} allocations of {mean} on average, {share} of all. {advice}" if meaning == "total"
+            else "{line} holds {n} allocations of {mean} on average, {share} of all live ones. {advice}",
+            line=group.with_function(), n=group.measured(), mean=f"{mean:.0f} B",
+            share=percent(group.amount, case.total(count)),
+            advice=phrase(
                 "An arena, a pool or one array of values would save the allocator's work and its overhead for each."
             ),
-        ]  # fmt: skip
-        finding = made(
-            "small_allocations", "Many small allocations", sentence, group.figure, group.evidence, group.line
-        )
+        )  # fmt: skip
+        title = phrase("Many small allocations")
+        finding = made("small_allocations", title, sentence, group.figure, group.evidence, group.line)
         yield Ranked(0.6 * group.amount / case.total(count), finding)
 
 
@@ -104,14 +107,14 @@ def oversized_buffers(case: ProfileCase) -> Iterator[Ranked]:
             continue
         query = group.figure.sql.replace(f"value = {total} ", f"value = {written} ")
         figure = Figure(used, "bytes", "value", query if used else "")
-        sentence = [
-            group.named(), words(f"{in_function(group)} allocates "),
-            group.measured(), words(" and writes only "), amount(figure),
-            words(f" to it ({format_bytes(group.amount - used)} stay untouched): the buffers are larger than needed."),
-        ]  # fmt: skip
-        finding = made(
-            "oversized_buffers", "Oversized buffers", sentence, group.figure, group.evidence, group.line
-        )
+        sentence = phrase(
+            "{line} allocates {size} and writes only {written} to it ({unwritten} stay untouched): the buffers are "
+            "larger than needed.",
+            line=group.with_function(), size=group.measured(), written=amount(figure),
+            unwritten=format_bytes(group.amount - used),
+        )  # fmt: skip
+        title = phrase("Oversized buffers")
+        finding = made("oversized_buffers", title, sentence, group.figure, group.evidence, group.line)
         yield Ranked(0.8 * group.amount / case.total(total), finding)
 
 
@@ -127,13 +130,11 @@ def no_symbols(case: ProfileCase) -> Iterator[Ranked]:
         return
     figure = Figure(without, case.main.unit, _kind(case), case.unnamed_sql(value))
     binary = unnamed[0].name.partition(" at ")[0]
-    whose = f", most of them in {binary}" if not binary.startswith("0x") else ""
-    sentence = [
-        words("Names are missing: "), amount(figure, case.evidence(value)),
-        words(
-            f" ({percent(without, number)}) is in functions known by address only{whose}. Install debug symbols, or "
-            "symbolize the profile where it was recorded, to see lines."
-        ),
-    ]  # fmt: skip
-    finding = made("no_symbols", "No symbols", sentence, figure, case.evidence(value))
+    sentence = phrase(
+        "Names are missing: {size} ({share}) is in functions known by address only{whose}. Install debug symbols, or "
+        "symbolize the profile where it was recorded, to see lines.",
+        size=amount(figure, case.evidence(value)), share=percent(without, number),
+        whose="" if binary.startswith("0x") else phrase(", most of them in {binary}", binary=binary),
+    )  # fmt: skip
+    finding = made("no_symbols", phrase("No symbols"), sentence, figure, case.evidence(value))
     yield Ranked(0.9 * without / number, finding)

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from memlens.kernels.trace.timeline import BEFORE_TRACE
+from memlens.texts import Text, phrase
 from memlens.views.findings.answers import Evidence, Figure
 from memlens.views.findings.trace.case import LEAST_EVENTS, TraceCase
-from memlens.views.findings.writing import Ranked, amount, made, percent, words
+from memlens.views.findings.writing import Ranked, amount, made, percent
 from memlens.views.selection.columns import live_rows
 
 LEAST_SHARE = 0.1
@@ -28,15 +29,13 @@ def before_recording(case: TraceCase) -> Iterator[Ranked]:
     evidence = Evidence("liveSet", case.at(info.peak_moment, "is:before"), "line")
     without = Figure(bare, "bytes", "live", f"{query} AND stack = 0")
     bare_of = Evidence("liveSet", case.at(info.peak_moment, "is:before stack:0"), "size")
-    some = (
-        [words(", "), amount(without, bare_of), words(" of it without a stack")] if 0 < bare < early else []
-    )
-    sentence = [
-        words("Recording started mid-run: "), amount(figure, evidence),
-        words(f" ({percent(early, info.peak_bytes)} of the peak) was already allocated"),
-        *([words(", without stacks")] if bare == early else some), words(f". {_advice(case)}"),
-    ]  # fmt: skip
-    finding = made("before_recording", "From before recording", sentence, figure, evidence)
+    some = phrase(", {size} of it without a stack", size=amount(without, bare_of)) if 0 < bare < early else ""
+    sentence = phrase(
+        "Recording started mid-run: {size} ({share} of the peak) was already allocated{without}. {advice}",
+        size=amount(figure, evidence), share=percent(early, info.peak_bytes),
+        without=phrase(", without stacks") if bare == early else some, advice=_advice(case),
+    )  # fmt: skip
+    finding = made("before_recording", phrase("From before recording"), sentence, figure, evidence)
     yield Ranked(0.5 * early / info.peak_bytes, finding)
 
 
@@ -54,19 +53,19 @@ def no_history(case: TraceCase) -> Iterator[Ranked]:
     )
     figure = Figure(bare, "bytes", "live", query)
     evidence = Evidence("liveSet", case.at(info.peak_moment, "stack:0"), "size")
-    sentence = [
-        words("The snapshot doesn't say who allocated "), amount(figure, evidence),
-        words(
-            f" ({percent(bare, info.peak_bytes)}): call torch.cuda.memory._record_memory_history() before the model is "
-            "built, and take the snapshot again."
-        ),
-    ]  # fmt: skip
-    finding = made("no_history", "No stacks", sentence, figure, evidence)
+    sentence = phrase(
+        "The snapshot doesn't say who allocated {size} ({share}): call torch.cuda.memory._record_memory_history() "
+        "before the model is built, and take the snapshot again.",
+        size=amount(figure, evidence), share=percent(bare, info.peak_bytes),
+    )  # fmt: skip
+    finding = made("no_history", phrase("No stacks"), sentence, figure, evidence)
     yield Ranked(bare / info.peak_bytes, finding)
 
 
-def _advice(case: TraceCase) -> str:
+def _advice(case: TraceCase) -> Text:
     codes = {notice.code for notice in case.snapshot.info.warnings if notice.device in (None, case.number)}
     if "start-lost" in codes:
-        return "Start recording before the model is built, or raise max_entries if the trace was cut off."
-    return "Start recording before the model is built to see the lines of it."
+        return phrase(
+            "Start recording before the model is built, or raise max_entries if the trace was cut off."
+        )
+    return phrase("Start recording before the model is built to see the lines of it.")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from memlens.model.info import DeviceInfo
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
+from memlens.texts import Text, phrase
 from memlens.units import format_time
 from memlens.views.findings.answers import Evidence, Figure
 from memlens.views.findings.groups import TopGroups, top_groups
@@ -39,9 +40,9 @@ class TraceCase:
         return self.device.info.device
 
     @property
-    def whole(self) -> str:
+    def whole(self) -> Text:
         """What was live at the peak, in words: with no history it is only what was there at the end."""
-        return "the peak" if self.info.events >= LEAST_EVENTS else "what is in use"
+        return phrase("the peak") if self.info.events >= LEAST_EVENTS else phrase("what is in use")
 
     @property
     def peak(self) -> AllocationSet:
@@ -73,16 +74,8 @@ class TraceCase:
         """What was live at the peak, by line."""
         return Evidence("liveSet", self.peak, "line")
 
-    def when(self, moment: int) -> str:
-        """A moment in words: ``at 50.3 ms``, without times ``at event 116``, before the first event nothing."""
-        if moment <= 0:
-            return ""
+    def when(self, moment: int) -> Text:
+        """A moment in words: ``at 50.3 ms``, without times ``at event 116``."""
         if self.device.time is None:
-            return f"at event {moment:,}"
-        return f"at {format_time(float(self.device.time[moment - 1]))}"
-
-    def span(self, first: int, last: int) -> str:
-        """How long it is from a moment to another, in words."""
-        if self.device.time is None or first <= 0:
-            return f"{last - first:,} events"
-        return format_time(float(self.device.time[last - 1] - self.device.time[first - 1]))
+            return phrase("at event {event}", event=moment)
+        return phrase("at {time}", time=format_time(float(self.device.time[moment - 1])))

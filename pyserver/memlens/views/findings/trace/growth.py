@@ -2,12 +2,20 @@
 
 from collections.abc import Iterator
 
-from memlens.units import MIB, counted, format_bytes
+from memlens.texts import phrase, plural
+from memlens.units import MIB, format_bytes
 from memlens.views.answers import Frame
-from memlens.views.findings.answers import Evidence, Figure, TextPart
+from memlens.views.findings.answers import Evidence, Figure
 from memlens.views.findings.groups import line_link
 from memlens.views.findings.trace.case import TraceCase
-from memlens.views.findings.writing import Ranked, amount, made, short_function, text_in_sql, words
+from memlens.views.findings.writing import (
+    Ranked,
+    amount,
+    linked,
+    made,
+    short_function,
+    text_in_sql,
+)
 from memlens.views.selection.filters import Term
 from memlens.views.trace.steps.finding import find_steps
 from memlens.views.trace.steps.growth import GrowthAnswer, GrowthRow, growth
@@ -52,15 +60,20 @@ def _finding(case: TraceCase, found: GrowthAnswer, row: GrowthRow, frame: Frame,
     evidence = Evidence("steps", case.at(last, filter_text), "line")
     link = line_link(case.snapshot, frame)
     name = frame.file.replace("\\", "/").rpartition("/")[2]
-    steps = counted((found.ends - 1) * found.every, "inferred step" if inferred else "step")
-    how = "after every step" if row.trend == "every_step" else f"after {row.steps_grown:,} of {steps}"
-    sentence = [
-        TextPart(f"{name}:{frame.line}", None, link, evidence),
-        words(f" ({short_function(frame.function)}) keeps more {how}: "), amount(figure, evidence),
-        words(
-            f" over {steps}, about {format_bytes(round(row.slope_bytes))} a step. "
-            "Something keeps what it makes, such as a list, a cache or a graph that isn't detached."
-        ),
-    ]  # fmt: skip
-    finding = made("grows_by_step", "Grows by step", sentence, figure, evidence, link, inferred=inferred)
+    count = (found.ends - 1) * found.every
+    steps = (
+        phrase(plural(count, "{n} inferred step", "{n} inferred steps"), n=count) if inferred
+        else phrase(plural(count, "{n} step", "{n} steps"), n=count)
+    )  # fmt: skip
+    sentence = phrase(
+        "{line} ({function}) keeps more {when}: {size} over {steps}, about {slope} a step. "
+        "Something keeps what it makes, such as a list, a cache or a graph that isn't detached.",
+        line=linked(f"{name}:{frame.line}", line=link, evidence=evidence),
+        function=short_function(frame.function),
+        when=phrase("after every step") if row.trend == "every_step"
+        else phrase("after {n} of {steps}", n=row.steps_grown, steps=steps),
+        size=amount(figure, evidence), steps=steps, slope=format_bytes(round(row.slope_bytes)),
+    )  # fmt: skip
+    title = phrase("Grows by step")
+    finding = made("grows_by_step", title, sentence, figure, evidence, link, inferred=inferred)
     return Ranked(4 * row.grown_bytes / max(case.info.peak_bytes, 1) + 1, finding)

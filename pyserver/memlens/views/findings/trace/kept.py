@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from memlens.texts import phrase
 from memlens.units import MIB
 from memlens.views.findings.answers import Evidence, Figure
 from memlens.views.findings.groups import top_groups
 from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.trace.growth import growing_lines
-from memlens.views.findings.writing import Ranked, amount, made, percent, words
+from memlens.views.findings.writing import Ranked, amount, made, percent
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.trace.steps.finding import find_steps
 
@@ -56,15 +57,14 @@ def never_freed(case: TraceCase) -> Iterator[Ranked]:
             AllocationSet(case.number, "survived", 0, until, group.evidence.of.filter),
             "line",
         )
-        sentence = [
-            group.named(), words(" frees nothing of what it allocates: "), amount(group.figure, evidence),
-            words(
-                f" ({percent(group.amount, case.info.peak_bytes)} of the peak) in {group.count or 0:,} allocations "
-                "stay to the end. If it is a cache, it has no limit here."
-            ),
-        ]  # fmt: skip
+        sentence = phrase(
+            "{line} frees nothing of what it allocates: {size} ({share} of the peak) in {n} allocations stay to the "
+            "end. If it is a cache, it has no limit here.",
+            line=group.named(), size=amount(group.figure, evidence),
+            share=percent(group.amount, case.info.peak_bytes), n=group.count or 0,
+        )  # fmt: skip
         finding = made(
-            "never_freed", "Never freed", sentence, group.figure, evidence, group.line,
+            "never_freed", phrase("Never freed"), sentence, group.figure, evidence, group.line,
             inferred=steps.source == "period",
         )  # fmt: skip
         yield Ranked(1.5 * group.amount / case.info.peak_bytes, finding)
@@ -98,14 +98,12 @@ def gradients_kept(case: TraceCase) -> Iterator[Ranked]:
     )
     figure = Figure(sums[step], "bytes", "live", query)
     evidence = Evidence("liveSet", case.at(first, "category:gradient"), "line")
-    sentence = [
-        words("Gradients of "), amount(figure, evidence),
-        words(
-            f" ({percent(sums[step], case.info.peak_bytes)} of the peak) stay allocated through all of "
-            f"{steps.names[step]}. zero_grad(set_to_none=True) before the forward frees them; keep them only to "
-            "accumulate."
-        ),
-    ]  # fmt: skip
+    sentence = phrase(
+        "Gradients of {size} ({share} of the peak) stay allocated through all of {step}. "
+        "zero_grad(set_to_none=True) before the forward frees them; keep them only to accumulate.",
+        size=amount(figure, evidence), share=percent(sums[step], case.info.peak_bytes), step=steps.names[step],
+    )  # fmt: skip
     inferred = steps.source == "period" or any("inferred" in names[number] for number in numbers)
-    finding = made("gradients_kept", "Gradients kept", sentence, figure, evidence, inferred=inferred)
+    title = phrase("Gradients kept")
+    finding = made("gradients_kept", title, sentence, figure, evidence, inferred=inferred)
     yield Ranked(1.5 * sums[step] / case.info.peak_bytes, finding)

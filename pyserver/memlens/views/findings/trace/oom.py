@@ -2,11 +2,19 @@
 
 from collections.abc import Iterator
 
+from memlens.texts import Text, in_a_row, phrase
 from memlens.units import format_bytes
-from memlens.views.findings.answers import Evidence, Figure, LineLink, TextPart
+from memlens.views.findings.answers import Evidence, Figure, LineLink
 from memlens.views.findings.groups import line_link
 from memlens.views.findings.trace.case import TraceCase
-from memlens.views.findings.writing import Ranked, amount, base_line, made, text_in_sql, words
+from memlens.views.findings.writing import (
+    Ranked,
+    amount,
+    base_line,
+    linked,
+    made,
+    text_in_sql,
+)
 from memlens.views.selection.filters import Term
 from memlens.views.trace.oom.answers import OomAnswer
 from memlens.views.trace.oom.explanation import marks, oom
@@ -20,9 +28,10 @@ def out_of_memory(case: TraceCase) -> Iterator[Ranked]:
         requested = requested_figure(answer)
         evidence = Evidence("oom", case.at(answer.moment), None, answer.event)
         advice = tries(case, answer)
-        sentence = [*failed(case, answer), *([words(" "), *advice] if advice else [])]
+        what = failed(case, answer)
+        sentence = in_a_row([what, advice], " ") if advice else what
         link = line_link(case.snapshot, answer.asked_at)
-        finding = made("out_of_memory", "Out of memory", sentence, requested, evidence, link)
+        finding = made("out_of_memory", phrase("Out of memory"), sentence, requested, evidence, link)
         yield Ranked(100.0 - number, finding)
 
 
@@ -40,91 +49,90 @@ def requested_figure(answer: OomAnswer) -> Figure:
     return Figure(answer.requested_bytes, "bytes", "requested", query if answer.requested_bytes else "")
 
 
-def failed(case: TraceCase, answer: OomAnswer) -> list[TextPart]:
+def failed(case: TraceCase, answer: OomAnswer) -> Text:
     """What was asked for where, and what was free."""
     evidence = Evidence("oom", case.at(answer.moment), None, answer.event)
     link: LineLink | None = line_link(case.snapshot, answer.asked_at)
-    head = [TextPart("Out of memory", None, None, evidence)]
+    what: Text = linked(phrase("Out of memory"), evidence=evidence)
     if link is not None:
-        head += [words(" at "), TextPart(base_line(link), None, link)]
-    head.append(words(": "))
-    if answer.requested_bytes:
-        head += [amount(requested_figure(answer), evidence), words(" asked for")]
-    else:
-        head.append(words("an unknown amount asked for"))
-    end = words("." if link is not None else f"; {answer.asked_by}.")
-    if answer.device_free_bytes is None:
-        return [*head, words(", free on the device unknown"), end]
-    query = (
-        "SELECT value FROM notes JOIN events USING (event) WHERE name = 'device_free' "
-        f"AND device = {answer.device} AND moment = {answer.moment}"
-    )
-    return [
-        *head,
-        words(", "),
-        amount(Figure(answer.device_free_bytes, "bytes", "free", query)),
-        words(" free"),
-        end,
-    ]
+        what = phrase(
+            "{out_of_memory} at {line}", out_of_memory=what, line=linked(base_line(link), line=link)
+        )
+    asked = (
+        phrase("{size} asked for", size=amount(requested_figure(answer), evidence)) if answer.requested_bytes
+        else phrase("an unknown amount asked for")
+    )  # fmt: skip
+    free = phrase("free on the device unknown")
+    if answer.device_free_bytes is not None:
+        query = (
+            "SELECT value FROM notes JOIN events USING (event) WHERE name = 'device_free' "
+            f"AND device = {answer.device} AND moment = {answer.moment}"
+        )
+        free = phrase("{size} free", size=amount(Figure(answer.device_free_bytes, "bytes", "free", query)))
+    if link is not None:
+        return phrase("{what}: {asked}, {free}.", what=what, asked=asked, free=free)
+    return phrase("{what}: {asked}, {free}; {why}.", what=what, asked=asked, free=free, why=answer.asked_by)
 
 
-def tries(case: TraceCase, answer: OomAnswer) -> list[TextPart]:
-    """What would have helped, in a sentence; empty where nothing is known to."""
+def tries(case: TraceCase, answer: OomAnswer) -> Text | None:
+    """What would have helped, in a sentence; None where nothing is known to."""
     advice = {finding.code for finding in answer.findings if finding.advice}
     if "expandable-segments" in advice:
-        return [
-            words(
-                "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: "
-                f"{format_bytes(answer.shared_free_bytes)} was free in segments, "
-                "but not where the request could use it."
-            )
-        ]
+        return phrase(
+            "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: {free} was free in segments, but not where the "
+            "request could use it.",
+            free=format_bytes(answer.shared_free_bytes),
+        )
     if answer.verdict == "limit":
-        return [
-            words("The device had enough free: look for a limit such as set_per_process_memory_fraction.")
-        ]
+        return phrase("The device had enough free: look for a limit such as set_per_process_memory_fraction.")
     largest = _largest_line(case, answer)
     if "no-setting-helps" in advice:
-        rest = (
-            [words("Try to free or shrink what "), *largest] if largest else [words("Try a smaller request")]
+        if largest is None:
+            return phrase("Try a smaller request; no allocator setting would have helped.")
+        return phrase(
+            "Try to free or shrink what {line} holds ({size}); no allocator setting would have helped.",
+            **largest,
         )
-        return [*rest, words("; no allocator setting would have helped.")]
-    return [words("Try to free or shrink what "), *largest, words(".")] if largest else []
+    return phrase("Try to free or shrink what {line} holds ({size}).", **largest) if largest else None
 
 
-def _largest_line(case: TraceCase, answer: OomAnswer) -> list[TextPart]:
-    """The line of Python that held the most, and whether that would have been enough."""
-    for line in answer.lines:
-        link = line_link(case.snapshot, line.frame)
+def _largest_line(case: TraceCase, answer: OomAnswer) -> dict[str, Text] | None:
+    """The line of Python that held the most, and its size with whether that would have been enough."""
+    for held in answer.lines:
+        link = line_link(case.snapshot, held.frame)
         if link is None or link.source == "inferred":
             continue
         where = f"file = {text_in_sql(link.file)} AND line = {link.line}"
         query = f"SELECT sum(size_bytes) FROM live_at({case.number}, {answer.moment}) WHERE {where}"
-        missing = (
-            answer.requested_bytes
-            - (answer.device_free_bytes or 0)
-            - sum(each.bytes for each in answer.places)
-        )
-        enough = (
-            "more than" if line.bytes > missing else "less than" if line.bytes < missing else "as much as"
-        )
-        figure = Figure(line.bytes, "bytes", "live", query)
         filter_text = str(Term("by", ":", (f"={link.file}:{link.line}",)))
         evidence = Evidence("liveSet", case.at(answer.moment, filter_text), "line")
-        parts = [TextPart(base_line(link), None, link, evidence), words(" holds ("), amount(figure, evidence)]
-        known = answer.device_free_bytes is not None and missing > 0
-        return [*parts, words(f", {enough} the {format_bytes(missing)} missing)" if known else ")")]
-    return []
+        size = amount(Figure(held.bytes, "bytes", "live", query), evidence)
+        line = linked(base_line(link), line=link, evidence=evidence)
+        if answer.device_free_bytes is None:
+            return {"line": line, "size": size}
+        missing = (
+            answer.requested_bytes - answer.device_free_bytes - sum(each.bytes for each in answer.places)
+        )
+        return {"line": line, "size": _beside(size, held.bytes, missing) if missing > 0 else size}
+    return None
 
 
-def in_use(case: TraceCase, answer: OomAnswer) -> list[TextPart]:
+def _beside(size: Text, held: int, missing: int) -> Text:
+    """A size, and whether it would have been enough."""
+    least = format_bytes(missing)
+    if held > missing:
+        return phrase("{size}, more than the {missing} missing", size=size, missing=least)
+    if held < missing:
+        return phrase("{size}, less than the {missing} missing", size=size, missing=least)
+    return phrase("{size}, as much as the {missing} missing", size=size, missing=least)
+
+
+def in_use(case: TraceCase, answer: OomAnswer) -> Text:
     """What was in use of what there was, as the beginning of a sentence."""
     query = f"SELECT live_bytes FROM events WHERE device = {case.number} AND moment = {answer.moment}"
-    live = int(case.device.live[answer.moment])
-    figure = Figure(live, "bytes", "live", query)
-    evidence = Evidence("liveSet", case.at(answer.moment), "line")
-    parts = [amount(figure, evidence)]
-    if answer.segments_known:
-        whole = answer.gap.reserved_bytes + (answer.device_free_bytes or 0)
-        parts.append(words(f" of {format_bytes(whole)}"))
-    return parts
+    figure = Figure(int(case.device.live[answer.moment]), "bytes", "live", query)
+    live = amount(figure, Evidence("liveSet", case.at(answer.moment), "line"))
+    if not answer.segments_known:
+        return live
+    whole = answer.gap.reserved_bytes + (answer.device_free_bytes or 0)
+    return phrase("{size} of {whole}", size=live, whole=format_bytes(whole))

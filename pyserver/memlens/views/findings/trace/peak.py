@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from memlens.texts import Text, phrase
 from memlens.units import format_bytes
-from memlens.views.findings.answers import TextPart
-from memlens.views.findings.groups import TopGroup, top_groups
+from memlens.views.findings.groups import INFERRED, TopGroup, top_groups
 from memlens.views.findings.trace.case import TraceCase
-from memlens.views.findings.writing import Ranked, made, percent, words
+from memlens.views.findings.writing import Ranked, linked, made, percent
 
 LINE_SHARE, MOST_LINES = 0.15, 3
 MODULE_SHARE = 0.25
@@ -20,29 +20,28 @@ def dominant_lines(case: TraceCase) -> Iterator[Ranked]:
         group for group in found.groups if not group.is_bare and group.amount >= LINE_SHARE * found.total
     ]
     for group in named[:MOST_LINES]:
-        sentence = [
-            group.named(), words(f"{_function(group)} holds "), group.measured(),
-            words(f", {percent(group.amount, found.total)} of {case.whole}{in_pieces(group)}."),
-        ]  # fmt: skip
+        sentence = phrase(
+            "{line} holds {size}, {share} of {whole}{pieces}.",
+            line=group.with_function(), size=group.measured(), share=percent(group.amount, found.total),
+            whole=case.whole, pieces=in_pieces(group),
+        )  # fmt: skip
         finding = made(
-            "dominant_line", "Most memory", sentence, group.figure, group.evidence, group.line,
+            "dominant_line", phrase("Most memory"), sentence, group.figure, group.evidence, group.line,
             inferred=group.inferred,
         )  # fmt: skip
         yield Ranked(group.amount / found.total, finding)
 
 
-def _function(group: TopGroup) -> str:
-    return f" ({group.function})" if group.function and group.line is not None else ""
-
-
-def in_pieces(group: TopGroup) -> str:
+def in_pieces(group: TopGroup) -> Text | str:
     """In how many allocations a group's bytes are, if that says something."""
     if not group.count or group.count == 1:
-        return ", in one allocation" if group.count else ""
-    if group.largest and group.largest * group.count == group.amount:
-        return f", in {group.count:,} allocations of {format_bytes(group.largest)} each"
-    largest = f", the largest {format_bytes(group.largest)}" if group.largest else ""
-    return f", in {group.count:,} allocations{largest}"
+        return phrase(", in one allocation") if group.count else ""
+    if not group.largest:
+        return phrase(", in {n} allocations", n=group.count)
+    size = format_bytes(group.largest)
+    if group.largest * group.count == group.amount:
+        return phrase(", in {n} allocations of {size} each", n=group.count, size=size)
+    return phrase(", in {n} allocations, the largest {size}", n=group.count, size=size)
 
 
 def dominant_module(case: TraceCase) -> Iterator[Ranked]:
@@ -52,13 +51,12 @@ def dominant_module(case: TraceCase) -> Iterator[Ranked]:
     if len(modules) == 0 or found.count < 3 or modules[0].amount < MODULE_SHARE * found.total:
         return
     group = modules[0]
-    sentence = [
-        words("Module "), group.named(), words(" holds "), group.measured(),
-        words(f", {percent(group.amount, found.total)} of {case.whole}."),
-    ]  # fmt: skip
-    finding = made(
-        "dominant_module", "Largest module", sentence, group.figure, group.evidence, inferred=group.inferred
-    )
+    sentence = phrase(
+        "Module {name} holds {size}, {share} of {whole}.",
+        name=group.named(), size=group.measured(), share=percent(group.amount, found.total), whole=case.whole,
+    )  # fmt: skip
+    title = phrase("Largest module")
+    finding = made("dominant_module", title, sentence, group.figure, group.evidence, inferred=group.inferred)
     yield Ranked(0.7 * group.amount / found.total, finding)
 
 
@@ -70,27 +68,28 @@ def dominant_categories(case: TraceCase) -> Iterator[Ranked]:
     for group in found.groups:
         if group.amount < CATEGORY_SHARE * found.total or group.name in ("No category", "unknown"):
             continue
-        name = _plural(group.name)
-        sentence = [
-            TextPart(name[0].upper() + name[1:], None, None, group.evidence),
-            words(" take up "), group.measured(),
-            words(f", {percent(group.amount, found.total)} of {case.whole}."),
-        ]  # fmt: skip
+        sentence = phrase(
+            "{category} take up {size}, {share} of {whole}.",
+            category=linked(_contents(group), evidence=group.evidence), size=group.measured(),
+            share=percent(group.amount, found.total), whole=case.whole,
+        )  # fmt: skip
         finding = made(
-            "dominant_category", "Largest category", sentence, group.figure, group.evidence,
+            "dominant_category", phrase("Largest category"), sentence, group.figure, group.evidence,
             inferred=group.inferred,
         )  # fmt: skip
         yield Ranked(0.8 * group.amount / found.total, finding)
 
 
-_PLURALS = {
-    "input": "inputs", "activation": "activations", "temporary": "temporaries", "gradient": "gradients",
-    "optimizer state": "optimizer states", "parameter": "parameters",
-    "parameter or optimizer state": "parameters and optimizer states",
-    "autograd detail": "autograd's own tensors",
+_CONTENTS = {
+    "input": phrase("Inputs"), "activation": phrase("Activations"), "temporary": phrase("Temporaries"),
+    "gradient": phrase("Gradients"), "optimizer state": phrase("Optimizer states"), "parameter": phrase("Parameters"),
+    "parameter or optimizer state": phrase("Parameters and optimizer states"),
+    "autograd detail": phrase("Autograd's own tensors"),
 }  # fmt: skip
 
 
-def _plural(name: str) -> str:
-    bare = name.removesuffix(" (inferred)")
-    return _PLURALS.get(bare, bare) + name[len(bare) :]
+def _contents(group: TopGroup) -> Text:
+    """What is of a category, at the beginning of a sentence."""
+    name = group.name.removesuffix(INFERRED)
+    what = _CONTENTS.get(name) or Text(name[0].upper() + name[1:])
+    return phrase("{name} (inferred)", name=what) if group.inferred else what

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from memlens.kernels.trace.allocator import EXPANDABLE
-from memlens.units import MIB, counted, format_bytes
-from memlens.views.findings.answers import Evidence, Figure, LineLink, TextPart
+from memlens.texts import Text, phrase, plural
+from memlens.units import MIB, format_bytes
+from memlens.views.findings.answers import Evidence, Figure, LineLink
 from memlens.views.findings.groups import line_link
 from memlens.views.findings.trace.case import LEAST_EVENTS, TraceCase
-from memlens.views.findings.writing import Ranked, amount, base_line, made, percent, words
+from memlens.views.findings.writing import Ranked, amount, base_line, linked, made, percent
 from memlens.views.selection.columns import NEVER, frame
 from memlens.views.trace.allocator.state import INACTIVE, AllocatorState, state_at
 
@@ -38,16 +39,13 @@ def fragmentation(case: TraceCase) -> Iterator[Ranked]:
     figure = Figure(free, "bytes", "inactive_split", query)
     evidence = Evidence("state", case.at(case.info.events))
     link, holder = _holder(case, state, split)
-    sentence = [
-        amount(figure, evidence), words(" of "), amount(case.reserved_figure(), evidence),
-        words(
-            f" reserved ({percent(free, reserved)}) is free but fragmented when the "
-            "snapshot is taken"
-        ),
-        *holder,
-        words(". PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True lets such pieces be used together."),
-    ]  # fmt: skip
-    finding = made("fragmentation", "Fragmentation", sentence, figure, evidence, link)
+    sentence = phrase(
+        "{free} of {reserved} reserved ({share}) is free but fragmented when the snapshot is taken{holder}. "
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True lets such pieces be used together.",
+        free=amount(figure, evidence), reserved=amount(case.reserved_figure(), evidence),
+        share=percent(free, reserved), holder=holder,
+    )  # fmt: skip
+    finding = made("fragmentation", phrase("Fragmentation"), sentence, figure, evidence, link)
     yield Ranked(0.6 * free / reserved, finding)
 
 
@@ -68,15 +66,14 @@ def idle_segments(case: TraceCase) -> Iterator[Ranked]:
     )
     figure = Figure(unused, "bytes", "wholly_free", query)
     evidence = Evidence("state", case.at(case.info.events))
-    sentence = [
-        amount(figure, evidence), words(" of "), amount(case.reserved_figure(), evidence),
-        words(
-            f" reserved ({percent(unused, reserved)}) is unused when the snapshot is "
-            f"taken: {counted(int(np.count_nonzero(idle)), 'segment')} without an allocation, kept by the allocator. "
-            "torch.cuda.empty_cache() gives them back to other processes."
-        ),
-    ]  # fmt: skip
-    finding = made("idle_segments", "Cached and unused", sentence, figure, evidence)
+    count = int(np.count_nonzero(idle))
+    sentence = phrase(
+        "{unused} of {reserved} reserved ({share}) is unused when the snapshot is taken: {segments} without an "
+        "allocation, kept by the allocator. torch.cuda.empty_cache() gives them back to other processes.",
+        unused=amount(figure, evidence), reserved=amount(case.reserved_figure(), evidence),
+        share=percent(unused, reserved), segments=phrase(plural(count, "{n} segment", "{n} segments"), n=count),
+    )  # fmt: skip
+    finding = made("idle_segments", phrase("Cached and unused"), sentence, figure, evidence)
     # after a run nearly everything is unused
     yield Ranked((0.4 if case.info.events < LEAST_EVENTS else 0.15) * unused / reserved, finding)
 
@@ -89,14 +86,14 @@ def _state(case: TraceCase) -> AllocatorState:
 
 def _holder(
     case: TraceCase, state: AllocatorState, split: np.ndarray[tuple[int], np.dtype[np.intp]]
-) -> tuple[LineLink | None, list[TextPart]]:
+) -> tuple[LineLink | None, Text | str]:
     """The line that has blocks in the segments with the most free memory together."""
     free = state.segments["size"] - state.segments["active"]
     blocks = state.blocks[(state.blocks["state"] != INACTIVE) & np.isin(state.blocks["segment"], split)]
     labels = case.snapshot.stacks.label[blocks["stack"]]
     blocks, labels = blocks[labels != NEVER], labels[labels != NEVER]
     if not len(blocks):
-        return None, []
+        return None, ""
     pairs = np.unique(np.stack((labels.astype(np.int64), blocks["segment"].astype(np.int64))), axis=1)
     frames, group = np.unique(pairs[0], return_inverse=True)
     sums = np.bincount(group, free[pairs[1]])
@@ -105,12 +102,14 @@ def _holder(
     place = frame(case.snapshot.frames.rows([number])[number], int(case.snapshot.frames.source[number]))
     link = line_link(case.snapshot, place)
     if link is None:
-        return None, []
+        return None, ""
     touched = int(np.count_nonzero(group == best))
-    return link, [
-        words("; blocks of "), TextPart(base_line(link), None, link),
-        words(
-            f" lie in {touched:,} of {counted(len(split), 'such segment')}, "
-            f"beside {format_bytes(int(sums[best]))} of it"
+    return link, phrase(
+        plural(
+            len(split),
+            "; blocks of {line} lie in {touched} of {n} such segment, beside {size} of it",
+            "; blocks of {line} lie in {touched} of {n} such segments, beside {size} of it",
         ),
-    ]  # fmt: skip
+        line=linked(base_line(link), line=link), touched=touched, n=len(split),
+        size=format_bytes(int(sums[best])),
+    )  # fmt: skip

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
+from memlens.texts import phrase
 from memlens.units import MIB
 from memlens.views.findings.groups import top_groups
 from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.trace.peak import in_pieces
-from memlens.views.findings.writing import Ranked, made, percent, words
+from memlens.views.findings.writing import Ranked, made, percent
 
 LIFE_SHARE, MOST_EVENTS = 0.002, 100
 LEAST_SHARE = 0.05
@@ -27,15 +28,14 @@ def short_lived(case: TraceCase) -> Iterator[Ranked]:
     for group in found.groups:
         if group.amount < max(LEAST_SHARE * case.info.peak_bytes, MIB) or group.is_bare:
             continue
-        sentence = [
-            words("Temporaries of "), group.named(), words(" take up "), group.measured(),
-            words(
-                f", {percent(group.amount, case.info.peak_bytes)} of the peak{in_pieces(group)}, and are freed within "
-                f"{life} events. In-place operations, smaller chunks or a fused kernel would lower the peak."
-            ),
-        ]  # fmt: skip
-        finding = made(
-            "short_lived", "Short-lived at the peak", sentence, group.figure, group.evidence, group.line,
-            inferred=group.inferred,
+        sentence = phrase(
+            "Temporaries of {line} take up {size}, {share} of the peak{pieces}, and are freed within {life} events. "
+            "In-place operations, smaller chunks or a fused kernel would lower the peak.",
+            line=group.named(), size=group.measured(), share=percent(group.amount, case.info.peak_bytes),
+            pieces=in_pieces(group), life=life,
         )  # fmt: skip
+        title = phrase("Short-lived at the peak")
+        finding = made(
+            "short_lived", title, sentence, group.figure, group.evidence, group.line, inferred=group.inferred
+        )
         yield Ranked(1.2 * group.amount / case.info.peak_bytes, finding)

@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from memlens.texts import Text
 from memlens.views.answers import AllocationSummary, Frame, Gap
 
 Verdict = Literal["too_large", "fragmented", "elsewhere", "driver_step", "limit", "unexplained", "unknown"]
@@ -100,7 +101,7 @@ class Finding(Struct, frozen=True):
     """A sentence with its figures. ``code`` is stable; the frame or the allocation is where to look."""
 
     code: str
-    text: str
+    text: Text
     advice: bool
     """Whether it says what would have helped, rather than what was."""
     frame: Frame | None = None
@@ -135,12 +136,12 @@ class OomAnswer(Struct, frozen=True):
     frames: list[Frame]
     asked_at: Frame | None
     """The line of Python that the request came from: the user's where there is one; None where none was recorded."""
-    asked_by: str
+    asked_by: Text
     """The same in words: where it was asked for, or why that isn't known and what is."""
     gap: Gap
     segments_known: bool
     verdict: Verdict
-    headline: str
+    headline: Text
     findings: list[Finding]
     places: list[FreePlace]
     shared_free_bytes: int

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from memlens.model.info import SnapshotInfo, device_name
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
-from memlens.units import SOURCE_WORDS, format_bytes, format_time
+from memlens.units import format_bytes, format_time
 from memlens.views.answers import Frame
 from memlens.views.trace.oom.answers import MarksAnswer, OomAnswer
 from memlens.views.trace.oom.explanation import marks, oom
-from memlens.views.trace.oom.sentences import place_name
+from memlens.views.trace.oom.sentences import marked, place_name
 
 MOST_EVENTS = 100
 _FEW = 5
@@ -94,5 +94,5 @@ def _where(answer: OomAnswer) -> str:
 
 def _place(frame: Frame | None, operator: str | None) -> str:
     if frame is None or not frame.file or not frame.line:
-        return place_name(frame, operator)
-    return f"{frame.file}:{frame.line} {frame.function}{SOURCE_WORDS[frame.source]}"
+        return str(place_name(frame, operator))
+    return str(marked(f"{frame.file}:{frame.line} {frame.function}", frame.source))

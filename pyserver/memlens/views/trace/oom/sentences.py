@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from memlens.model.frames import is_recorder, operator_of
-from memlens.units import MIB, SOURCE_WORDS, format_bytes
-from memlens.views.answers import Frame, Gap
+from memlens.texts import Text, in_a_row, phrase, plural
+from memlens.units import MIB, format_bytes
+from memlens.views.answers import Frame, FrameSource, Gap
 from memlens.views.trace.oom.answers import (
     Finding,
     FreePlace,
@@ -20,10 +22,10 @@ from memlens.views.trace.oom.answers import (
 LEAST_SPLIT_LIMIT_BYTES = 21 * MIB
 """``max_split_size_mb`` must be more than 20 (kLargeBuffer of CUDAAllocatorConfig)."""
 
-_ELSEWHERE: dict[Why, str] = {
-    "other_stream": "in segments of other streams",
-    "other_pool": "in segments of private pools (CUDA graphs or MemPool) that are not the request's",
-    "other_size_class": "in segments of the other size class (up to 1 MiB, and above)",
+_ELSEWHERE: dict[Why, Text] = {
+    "other_stream": phrase("in segments of other streams"),
+    "other_pool": phrase("in segments of private pools (CUDA graphs or MemPool) that are not the request's"),
+    "other_size_class": phrase("in segments of the other size class (up to 1 MiB, and above)"),
 }
 
 
@@ -93,50 +95,90 @@ class Case:
         return "fragmented"
 
 
-def place_name(frame: Frame | None, operator: str | None) -> str:
+def place_name(frame: Frame | None, operator: str | None) -> Text:
     """A line as a sentence names it."""
     if frame is None:
-        return f"what was {operator}" if operator else "code whose stack is not in the file"
+        if operator:
+            return phrase("what was {operator}", operator=operator)
+        return phrase("code whose stack is not in the file")
     if frame.file and frame.line:
         name = frame.file.replace("\\", "/").rsplit("/", 1)[-1]
-        return f"{name}:{frame.line} ({frame.function}){SOURCE_WORDS[frame.source]}"
-    return operator or frame.function or "native code"
+        return marked(f"{name}:{frame.line} ({frame.function})", frame.source)
+    return Text(operator or frame.function) if operator or frame.function else phrase("native code")
 
 
-def asked_by(frame: Frame | None, functions: Sequence[str]) -> str:
+def marked(line: str, source: FrameSource) -> Text:
+    """A line, and how it is known where no stack was recorded on it."""
+    match source:
+        case "recorded":
+            return Text(line)
+        case "forward":
+            return phrase("{line} (forward)", line=line)
+        case "fx":
+            return phrase("{line} (FX trace)", line=line)
+        case "inferred":
+            return phrase("{line} (inferred)", line=line)
+        case _:
+            assert_never(source)
+
+
+def asked_by(frame: Frame | None, functions: Sequence[str]) -> Text:
     """Where a request came from, in words; ``functions`` are those of its stack, innermost first."""
     if frame is not None:
-        return f"asked for at {frame.file}:{frame.line} {frame.function}{SOURCE_WORDS[frame.source]}"
+        line = marked(f"{frame.file}:{frame.line} {frame.function}", frame.source)
+        return phrase("asked for at {line}", line=line)
     if not functions:
-        return "no stack was recorded for the request"
-    text = "no Python frame was recorded for the request"
+        return phrase("no stack was recorded for the request")
     outermost = operator_of(functions)
     if outermost is not None:
         innermost = next(name for function in functions if (name := operator_of([function])) is not None)
-        within = "" if innermost == outermost else f", the innermost {innermost}"
-        return f"{text}; the outermost operator is {outermost}{within}"
+        if innermost == outermost:
+            return phrase(
+                "no Python frame was recorded for the request; the outermost operator is {outermost}",
+                outermost=outermost,
+            )
+        return phrase(
+            "no Python frame was recorded for the request; the outermost operator is {outermost}, the innermost "
+            "{innermost}",
+            outermost=outermost,
+            innermost=innermost,
+        )
     named = [function for function in functions if function and not is_recorder(function)]
-    return f"{text}; the innermost native function is {named[0]}" if named else text
-
-
-def headline(case: Case) -> str:
-    """The event in one sentence."""
-    free = (
-        "the file doesn't say what the device had free"
-        if case.device_free_bytes is None
-        else f"the device had {format_bytes(case.device_free_bytes)} free"
+    if not named:
+        return phrase("no Python frame was recorded for the request")
+    return phrase(
+        "no Python frame was recorded for the request; the innermost native function is {function}",
+        function=named[0],
     )
-    asked = f"{format_bytes(case.size_bytes)} were" if case.size_known else "An unknown amount was"
-    text = f"{asked} asked for and {free}"
+
+
+def headline(case: Case) -> Text:
+    """The event in one sentence."""
+    asked = (
+        phrase("{size} were asked for", size=format_bytes(case.size_bytes)) if case.size_known
+        else phrase("An unknown amount was asked for")
+    )  # fmt: skip
+    free = (
+        phrase("the file doesn't say what the device had free") if case.device_free_bytes is None
+        else phrase("the device had {size} free", size=format_bytes(case.device_free_bytes))
+    )  # fmt: skip
     if not case.segments_known:
-        return f"{text}; the file has no segments."
-    text += f"; of {format_bytes(case.gap.reserved_bytes)} reserved "
+        return phrase("{asked} and {free}; the file has no segments.", asked=asked, free=free)
+    reserved = format_bytes(case.gap.reserved_bytes)
     place = case.usable
     if place.pieces == 0:
-        return f"{text}nothing was free for such a request."
-    pieces = "in one piece" if place.pieces == 1 else f"in {place.pieces:,} pieces"
-    largest = "" if place.pieces == 1 else f", the largest {format_bytes(place.largest_bytes)}"
-    return f"{text}{format_bytes(place.bytes)} were free for it {pieces}{largest}."
+        return phrase(
+            "{asked} and {free}; of {reserved} reserved nothing was free for such a request.",
+            asked=asked, free=free, reserved=reserved,
+        )  # fmt: skip
+    pieces = (
+        phrase("in one piece") if place.pieces == 1
+        else phrase("in {n} pieces, the largest {size}", n=place.pieces, size=format_bytes(place.largest_bytes))
+    )  # fmt: skip
+    return phrase(
+        "{asked} and {free}; of {reserved} reserved {usable} were free for it {pieces}.",
+        asked=asked, free=free, reserved=reserved, usable=format_bytes(place.bytes), pieces=pieces,
+    )  # fmt: skip
 
 
 def findings(case: Case) -> list[Finding]:
@@ -155,78 +197,93 @@ def findings(case: Case) -> list[Finding]:
 
 def _why(case: Case) -> Finding:
     size, free = format_bytes(case.size_bytes), format_bytes(case.device_free)
+    in_segments, reserved = format_bytes(case.free_bytes), format_bytes(case.gap.reserved_bytes)
     usable = case.usable
     match case.verdict:
         case "too_large":
             all_free = case.device_free + case.free_bytes
-            text = (
-                f"The request is larger than all that was free: {free} on the device and "
-                f"{format_bytes(case.free_bytes)} in segments come to {format_bytes(all_free)}, "
-                f"{format_bytes(case.size_bytes - all_free)} too little."
-            )
             reach = case.device_free + case.gap.reserved_bytes
+            text = phrase(
+                "The request is larger than all that was free: {free} on the device and {in_segments} in segments come "
+                "to {whole}, {missing} too little.",
+                free=free, in_segments=in_segments, whole=format_bytes(all_free),
+                missing=format_bytes(case.size_bytes - all_free),
+            )  # fmt: skip
             if case.size_bytes > reach:
-                text += (
-                    f" Even with nothing else live in this process it wouldn't have fitted: {free} free and "
-                    f"{format_bytes(case.gap.reserved_bytes)} reserved come to {format_bytes(reach)}."
-                )
+                alone = phrase(
+                    "Even with nothing else live in this process it wouldn't have fitted: {free} free and {reserved} "
+                    "reserved come to {whole}.",
+                    free=free, reserved=reserved, whole=format_bytes(reach),
+                )  # fmt: skip
+                text = in_a_row([text, alone], " ")
         case "fragmented":
-            together = format_bytes(usable.bytes + case.device_free)
-            text = (
-                f"Enough was free, but not in one piece: {format_bytes(usable.bytes)} in {usable.pieces:,} "
-                f"pieces of at most {format_bytes(usable.largest_bytes)}, and {free} on the device, "
-                f"together {together} for a request of {size}."
-            )
+            text = phrase(
+                "Enough was free, but not in one piece: {usable} in {n} pieces of at most {largest}, and {free} on the "
+                "device, together {together} for a request of {size}.",
+                usable=format_bytes(usable.bytes), n=usable.pieces, largest=format_bytes(usable.largest_bytes),
+                free=free, together=format_bytes(usable.bytes + case.device_free), size=size,
+            )  # fmt: skip
         case "elsewhere":
-            text = (
-                f"Enough was free in all, but not where the request could use it: {format_bytes(usable.bytes)} of "
-                f"{format_bytes(case.free_bytes)} free in segments, and {free} on the device."
-            )
+            text = phrase(
+                "Enough was free in all, but not where the request could use it: {usable} of {in_segments} free in "
+                "segments, and {free} on the device.",
+                usable=format_bytes(usable.bytes), in_segments=in_segments, free=free,
+            )  # fmt: skip
         case "driver_step":
-            text = (
-                f"The {free} free on the device would have held the request itself, but for it the allocator asks the "
-                f"driver for {format_bytes(case.driver_bytes)} at once, and no piece of {size} was free in segments."
-            )
+            text = phrase(
+                "The {free} free on the device would have held the request itself, but for it the allocator asks the "
+                "driver for {asked} at once, and no piece of {size} was free in segments.",
+                free=free, asked=format_bytes(case.driver_bytes), size=size,
+            )  # fmt: skip
         case "limit":
-            text = (
-                f"The device had enough free ({free}; the allocator would have asked for "
-                f"{format_bytes(case.driver_bytes)}), so it was not the device that was full. What forbade it, such "
-                "as torch.cuda.set_per_process_memory_fraction, is not in the file."
-            )
+            text = phrase(
+                "The device had enough free ({free}; the allocator would have asked for {asked}), so it was not the "
+                "device that was full. What forbade it, such as torch.cuda.set_per_process_memory_fraction, is not in "
+                "the file.",
+                free=free, asked=format_bytes(case.driver_bytes),
+            )  # fmt: skip
         case "unexplained":
-            text = (
-                f"By the trace a free piece of {format_bytes(usable.largest_bytes)} at {usable.largest_address} was "
-                "large enough. So blocks were larger than the trace shows, or the request belonged to another pool."
-            )
+            text = phrase(
+                "By the trace a free piece of {size} at {address} was large enough. So blocks were larger than the "
+                "trace shows, or the request belonged to another pool.",
+                size=format_bytes(usable.largest_bytes), address=usable.largest_address,
+            )  # fmt: skip
         case _:
-            what = "what the device had free" if case.size_known else "how much was asked for"
-            text = f"The file doesn't say {what}, so why the driver gave nothing is not known."
+            what = phrase("what the device had free") if case.size_known else phrase("how much was asked for")
+            text = phrase(
+                "The file doesn't say {what}, so why the driver gave nothing is not known.", what=what
+            )
     return Finding(case.verdict.replace("_", "-"), text, advice=False)
 
 
 def _elsewhere(case: Case) -> Finding | None:
     parts = []
-    for why, words in _ELSEWHERE.items():
+    for why, where in _ELSEWHERE.items():
         place = case.places.get(why)
         if place is not None:
-            fits = " (large enough)" if place.largest_bytes >= case.size_bytes else ""
             parts.append(
-                f"{format_bytes(place.bytes)} {words}, the largest piece {format_bytes(place.largest_bytes)}{fits}"
-            )
+                phrase(
+                    "{size} {where}, the largest piece {largest} (large enough)"
+                    if place.largest_bytes >= case.size_bytes
+                    else "{size} {where}, the largest piece {largest}",
+                    size=format_bytes(place.bytes), where=where, largest=format_bytes(place.largest_bytes),
+                )
+            )  # fmt: skip
     if not parts:
         return None
-    text = f"Free, but of no use to this request: {'; '.join(parts)}."
+    text = phrase("Free, but of no use to this request: {places}.", places=in_a_row(parts, "; "))
     if "other_pool" in case.places and not case.event_pool_known:
-        text += " The file doesn't say the request's pool; it is taken to be the default one."
+        taken = phrase("The file doesn't say the request's pool; it is taken to be the default one.")
+        text = in_a_row([text, taken], " ")
     return Finding("not-for-it", text, advice=False)
 
 
 def _pending(case: Case) -> Finding | None:
     if not case.gap.pending_bytes:
         return None
-    text = (
-        f"{format_bytes(case.gap.pending_bytes)} were freed by the program but still waited for work on other streams "
-        "(record_stream)."
+    text = phrase(
+        "{size} were freed by the program but still waited for work on other streams (record_stream).",
+        size=format_bytes(case.gap.pending_bytes),
     )
     return Finding("pending", text, advice=False)
 
@@ -234,10 +291,14 @@ def _pending(case: Case) -> Finding | None:
 def _returned(case: Case) -> Finding | None:
     if not case.returned_segments:
         return None
-    text = (
-        f"Right before, the allocator had given {format_bytes(case.returned_bytes)} in {case.returned_segments:,} "
-        f"{'segment' if case.returned_segments == 1 else 'segments'} back to the driver, and it was not enough."
-    )
+    text = phrase(
+        plural(
+            case.returned_segments,
+            "Right before, the allocator had given {size} in {n} segment back to the driver, and it was not enough.",
+            "Right before, the allocator had given {size} in {n} segments back to the driver, and it was not enough.",
+        ),
+        size=format_bytes(case.returned_bytes), n=case.returned_segments,
+    )  # fmt: skip
     return Finding("given-back", text, advice=False)
 
 
@@ -245,9 +306,9 @@ def _rest(case: Case) -> Finding | None:
     place = case.places.get("rest")
     if place is None:
         return None
-    text = (
-        f"{format_bytes(place.bytes)} are remainders of at most 1 MiB after blocks of large segments, which the "
-        "allocator doesn't split off."
+    text = phrase(
+        "{size} are remainders of at most 1 MiB after blocks of large segments, which the allocator doesn't split off.",
+        size=format_bytes(place.bytes),
     )
     return Finding("rest", text, advice=False)
 
@@ -256,15 +317,24 @@ def _retry(case: Case) -> Finding | None:
     if case.retry is None:
         if not case.events_after:
             return None
-        text = f"The trace goes on for {case.events_after:,} events, but no allocation of this size succeeded in it."
+        text = phrase(
+            "The trace goes on for {n} events, but no allocation of this size succeeded in it.",
+            n=case.events_after,
+        )
         return Finding("went-on", text, advice=False)
     retry = case.retry
     later = retry.event - case.event
-    failed = f", after {retry.failures_between:,} more failures" if retry.failures_between else ""
-    where = "from the same stack" if retry.same_stack else "from another stack"
-    text = (
-        f"An allocation of the same size succeeded {later:,} {'event' if later == 1 else 'events'} later, "
-        f"{where}{failed}."
+    text = phrase(
+        plural(
+            later,
+            "An allocation of the same size succeeded {n} event later, {where}{failed}.",
+            "An allocation of the same size succeeded {n} events later, {where}{failed}.",
+        ),
+        n=later,
+        where=phrase("from the same stack") if retry.same_stack else phrase("from another stack"),
+        failed=phrase(", after {n} more failures", n=retry.failures_between)
+        if retry.failures_between
+        else "",
     )
     return Finding("retry-succeeded", text, advice=False, allocation=retry.allocation)
 
@@ -277,35 +347,44 @@ def _line_to_look_at(case: Case) -> Finding | None:
         return None
     line = case.lines[0]
     live = max(sum(other.bytes for other in case.lines), 1)
-    share = line.bytes / live
-    text = (
-        f"The most was held by {place_name(line.frame, line.operator)}: {format_bytes(line.bytes)} in "
-        f"{line.count:,} {'allocation' if line.count == 1 else 'allocations'}, {share:.0%} of what was live"
-    )
     missing = case.size_bytes - case.device_free - case.free_bytes
+    beside: Text | str = ""
     if missing > 0:
-        verb = "is more than" if line.bytes >= missing else "is less than"
-        text += f"; that {verb} the {format_bytes(missing)} that were missing"
-    return Finding(
-        "largest-line", f"{text}.", advice=True, frame=line.frame, allocation=line.largest_allocation
-    )
+        beside = phrase(
+            "; that is more than the {size} that were missing" if line.bytes >= missing
+            else "; that is less than the {size} that were missing",
+            size=format_bytes(missing),
+        )  # fmt: skip
+    text = phrase(
+        plural(
+            line.count,
+            "The most was held by {line}: {size} in {n} allocation, {share} of what was live{beside}.",
+            "The most was held by {line}: {size} in {n} allocations, {share} of what was live{beside}.",
+        ),
+        line=place_name(line.frame, line.operator), size=format_bytes(line.bytes), n=line.count,
+        share=f"{line.bytes / live:.0%}", beside=beside,
+    )  # fmt: skip
+    return Finding("largest-line", text, advice=True, frame=line.frame, allocation=line.largest_allocation)
 
 
 def _pinning_line(case: Case) -> Finding | None:
     if case.verdict not in ("fragmented", "elsewhere") or not case.pinning:
         return None
     line = case.pinning[0]
-    text = (
-        f"{line.count:,} {'block' if line.count == 1 else 'blocks'} from {place_name(line.frame, line.operator)}, "
-        f"{format_bytes(line.bytes)}, {'lies' if line.count == 1 else 'lie'} in "
-        f"{line.segments:,} split {'segment' if line.segments == 1 else 'segments'} in which "
-        f"{format_bytes(line.pinned_bytes)} are free"
-    )
-    if line.alone_bytes:
-        text += f"; {format_bytes(line.alone_bytes)} of that in segments that no other line holds"
-    return Finding(
-        "pinning-line", f"{text}.", advice=True, frame=line.frame, allocation=line.largest_allocation
-    )
+    text = phrase(
+        plural(
+            line.count,
+            "{n} block from {line}, {size}, lies in {segments} in which {free} are free{alone}.",
+            "{n} blocks from {line}, {size}, lie in {segments} in which {free} are free{alone}.",
+        ),
+        n=line.count, line=place_name(line.frame, line.operator), size=format_bytes(line.bytes),
+        segments=phrase(plural(line.segments, "{n} split segment", "{n} split segments"), n=line.segments),
+        free=format_bytes(line.pinned_bytes),
+        alone=phrase(
+            "; {size} of that in segments that no other line holds", size=format_bytes(line.alone_bytes)
+        ) if line.alone_bytes else "",
+    )  # fmt: skip
+    return Finding("pinning-line", text, advice=True, frame=line.frame, allocation=line.largest_allocation)
 
 
 def _expandable(case: Case) -> Finding | None:
@@ -314,15 +393,18 @@ def _expandable(case: Case) -> Finding | None:
     free = case.shared_free_bytes
     if case.size_bytes > case.device_free + free:
         return None
-    state = "was off" if case.expandable is False else "is not recorded in the file"
-    page = "2 MiB" if case.size_bytes <= MIB else "20 MiB"
-    text = (
-        f"expandable_segments {state}. With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True free memory is given "
-        f"back and taken by pages ({page} for such a request) instead of whole segments, so free pieces can serve "
-        f"one request together: here {format_bytes(free)} in segments and {format_bytes(case.device_free)} on the "
-        f"device for {format_bytes(case.size_bytes)}, less what is lost to pages that are partly used."
-    )
-    return Finding("expandable-segments", text, advice=True)
+    state = (
+        phrase("expandable_segments was off.") if case.expandable is False
+        else phrase("expandable_segments is not recorded in the file.")
+    )  # fmt: skip
+    helps = phrase(
+        "With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True free memory is given back and taken by pages ({page} "
+        "for such a request) instead of whole segments, so free pieces can serve one request together: here {free} in "
+        "segments and {on_device} on the device for {size}, less what is lost to pages that are partly used.",
+        page="2 MiB" if case.size_bytes <= MIB else "20 MiB", free=format_bytes(free),
+        on_device=format_bytes(case.device_free), size=format_bytes(case.size_bytes),
+    )  # fmt: skip
+    return Finding("expandable-segments", in_a_row([state, helps], " "), advice=True)
 
 
 def _split_limit(case: Case) -> Finding | None:
@@ -340,13 +422,20 @@ def _split_limit(case: Case) -> Finding | None:
     if best is None:
         return None
     limit, segment = best
-    text = (
-        f"The segment of {format_bytes(segment.size_bytes)} at {segment.address} would hold the request, but "
-        f"{segment.block_count:,} {'block' if segment.block_count == 1 else 'blocks'} of at most "
-        f"{format_bytes(_block_bytes(segment))} ({format_bytes(segment.block_bytes)} in all) split it. "
-        f"max_split_size_mb:{limit // MIB} forbids cutting such blocks from free ones of "
-        f"{format_bytes(limit)} or more."
-    )
+    text = phrase(
+        plural(
+            segment.block_count,
+            "The segment of {size} at {address} would hold the request, but {n} block of at most {largest} ({blocks} "
+            "in all) split it. max_split_size_mb:{limit_mb} forbids cutting such blocks from free ones of {limit} or "
+            "more.",
+            "The segment of {size} at {address} would hold the request, but {n} blocks of at most {largest} ({blocks} "
+            "in all) split it. max_split_size_mb:{limit_mb} forbids cutting such blocks from free ones of {limit} or "
+            "more.",
+        ),
+        size=format_bytes(segment.size_bytes), address=segment.address, n=segment.block_count,
+        largest=format_bytes(_block_bytes(segment)), blocks=format_bytes(segment.block_bytes),
+        limit_mb=str(limit // MIB), limit=format_bytes(limit),
+    )  # fmt: skip
     return Finding(
         "max-split-size",
         text,
@@ -363,23 +452,33 @@ def _block_bytes(segment: PinnedSegment) -> int:
 def _wholly_free(case: Case) -> Finding | None:
     if not case.gap.wholly_free_bytes or case.device_free_bytes is None or case.verdict == "limit":
         return None
-    text = f"{format_bytes(case.gap.wholly_free_bytes)} of segments held no block at all and had not been given back"
     shared = case.gap.wholly_free_bytes - case.private_idle_bytes
+    private: Text | str = ""
     if case.private_idle_bytes:
-        text += f"; {format_bytes(case.private_idle_bytes)} of them belong to private pools, which keep them"
-    if shared and case.device_free + shared >= case.driver_bytes:
-        text += (
-            f"; {format_bytes(shared)} with the {format_bytes(case.device_free)} free on the device would be enough: "
-            "torch.cuda.empty_cache() before the request gives such segments back, garbage_collection_threshold does "
-            "it by itself"
+        private = phrase(
+            "; {size} of them belong to private pools, which keep them",
+            size=format_bytes(case.private_idle_bytes),
         )
-    return Finding("wholly-free", f"{text}.", advice=True)
+    enough: Text | str = ""
+    if shared and case.device_free + shared >= case.driver_bytes:
+        enough = phrase(
+            "; {size} with the {free} free on the device would be enough: torch.cuda.empty_cache() before the request "
+            "gives such segments back, garbage_collection_threshold does it by itself",
+            size=format_bytes(shared), free=format_bytes(case.device_free),
+        )  # fmt: skip
+    text = phrase(
+        "{size} of segments held no block at all and had not been given back{private}{enough}.",
+        size=format_bytes(case.gap.wholly_free_bytes), private=private, enough=enough,
+    )  # fmt: skip
+    return Finding("wholly-free", text, advice=True)
 
 
 def _no_setting(case: Case) -> Finding | None:
     if case.verdict != "too_large":
         return None
-    text = "No setting of the allocator would have helped: less must be live, or the request must be smaller."
+    text = phrase(
+        "No setting of the allocator would have helped: less must be live, or the request must be smaller."
+    )
     return Finding("no-setting-helps", text, advice=True)
 
 
