@@ -134,9 +134,9 @@ test('a filter narrows the tables and marks the boxes, and says what is wrong wi
   await box.fill('');
   await box.pressSequentially('finding:');
   const offers = view.locator('.filter-offers li code');
-  const most = offers.filter({ hasText: 'finding:"Retains most"' });
+  const most = offers.filter({ hasText: 'finding:"Large retained size"' });
   await most.click();
-  assert.equal(await box.inputValue(), 'finding:"Retains most"');
+  assert.equal(await box.inputValue(), 'finding:"Large retained size"');
   const { types: about } = await vscode.memlens('types', FILE, '--filter', await box.inputValue());
   const objects = about.reduce((sum, { count }) => sum + count, 0);
   await until(

@@ -394,7 +394,7 @@ test('a finding whose first sentence is the headline is one click away', async (
   const host = root();
   const holds = sentence('A table retains {size}.', { size: part('6 MiB') });
   const joined = {
-    ...finding('Retains most'),
+    ...finding('Large retained size'),
     ...{ text: 'A table retains 6 MiB. The same bytes: 5 closures keep it.', line: null },
     evidence_from: [{ rule: 'contexts', title: 'Kept by closures' }],
   };

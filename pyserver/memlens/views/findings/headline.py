@@ -6,22 +6,33 @@ important finding that the others don't say already.
 
 from typing import assert_never
 
+import numpy as np
+
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
+from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import format_bytes, format_time, format_value
-from memlens.views.findings.answers import Figure, FigureKind, HeadlineAnswer, SnapshotFinding
-from memlens.views.findings.graph.case import GraphCase
+from memlens.views.findings.answers import (
+    Evidence,
+    Figure,
+    FigureKind,
+    HeadlineAnswer,
+    ObjectsLink,
+    SnapshotFinding,
+)
+from memlens.views.findings.graph.case import GraphCase, figure, measured
 from memlens.views.findings.graph.joined import HOLDING
 from memlens.views.findings.groups import TopGroup, TopGroups, top_groups
 from memlens.views.findings.profile.case import ProfileCase
 from memlens.views.findings.table import ranked
 from memlens.views.findings.trace.case import LEAST_EVENTS, TraceCase
 from memlens.views.findings.trace.oom import events_of, failed, in_use, tries
-from memlens.views.findings.writing import amount, as_part, percent
+from memlens.views.findings.writing import amount, as_part, linked, percent, text_in_sql
 from memlens.views.selection.arenas import pooled_amount
 
 MOST_LINES = 4
+MOST_TYPES = 4
 LEAST_SHARE = 0.03
 SPREAD_SHARE = 0.05
 LEAST_WEIGHT = 0.2
@@ -78,7 +89,12 @@ def _peak(case: TraceCase) -> Text:
     peak = amount(case.peak_figure(), case.peak_evidence())
     if info.events < LEAST_EVENTS:
         # what was there when the snapshot was taken, without its history
-        return phrase("{peak} in use when the snapshot was taken.", peak=peak)
+        if (info.reserved_at_end_bytes or 0) <= info.peak_bytes:
+            return phrase("{peak} in use when the snapshot was taken.", peak=peak)
+        reserved = amount(case.reserved_figure(), Evidence("state", case.at(info.events)))
+        return phrase(
+            "{peak} in use of {reserved} reserved when the snapshot was taken.", peak=peak, reserved=reserved
+        )
     if info.peak_moment == 0:
         return phrase("Peak {peak}, when recording started.", peak=peak)
     return phrase("Peak {peak} {when}.", peak=peak, when=case.when(info.peak_moment))
@@ -134,7 +150,38 @@ def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
         (each for each in found if not _says_holding(each.finding) and each.weight >= LEAST_GRAPH_WEIGHT),
         None,
     )
-    return "heap", [first, *(each.first.sentence for each in (holding, other) if each is not None)]
+    most = _largest_types(case) if holding is None else holding.first.sentence
+    return "heap", [first, most, None if other is None else other.first.sentence]
+
+
+def _largest_types(case: GraphCase) -> Text | None:
+    """Where the bytes are of a dump in which nothing retains much: by the objects' own bytes, which add up."""
+    objects = case.snapshot.objects
+    reached = objects.distance != NEVER
+    shallow = np.bincount(objects.type[reached], objects.shallow[reached], len(case.snapshot.types.name))
+    parts: list[Text] = []
+    for number in np.argsort(-shallow, kind="stable")[:MOST_TYPES].tolist():
+        size = int(shallow[number])
+        if size < LEAST_SHARE * case.whole or not size:
+            break
+        own = figure(size, _own_bytes_sql(case, number), "shallow")
+        name = linked(case.type_name(number), objects=ObjectsLink("type", number))
+        parts.append(
+            in_a_row([name, measured(own), phrase("({share})", share=percent(size, case.whole))], " ")
+        )
+    if not parts:
+        return None
+    return phrase(
+        "No object of the program retains a tenth; the largest types are {types}.", types=in_a_row(parts, "; ")
+    )
+
+
+def _own_bytes_sql(case: GraphCase, number: int) -> str:
+    """A query for the bytes of a type's objects, empty where another type has the same name."""
+    name = case.type_names()[number]
+    if case.type_names().count(name) > 1:
+        return ""
+    return f"SELECT sum(shallow_bytes) FROM objects WHERE type = {text_in_sql(name)} AND distance IS NOT NULL"
 
 
 def _says_holding(finding: SnapshotFinding) -> bool:

@@ -142,10 +142,10 @@ def groups(
 class _Figures:
     """What groups come to, by their numbers. ``keys`` are the numbers of those that have items.
 
-    ``sums`` are int64[groups, values]. ``largest`` is the size of the largest allocation or "block", 0 where none is
-    known, or all of the largest "stack", where the sizes of blocks aren't known or the amounts aren't bytes. ``pools``
-    is what of the amounts may be pools of Python's allocator. ``allocations`` has the numbers of the largest of some
-    groups, where there are single ones.
+    ``sums`` are int64[groups, values]. ``largest`` is the size of the largest allocation or "block", 0 where not all
+    sizes are known, or all of the largest "stack", where the sizes of blocks aren't known or the amounts aren't bytes.
+    ``pools`` is what of the amounts may be pools of Python's allocator. ``allocations`` has the numbers of the largest
+    of some groups, where there are single ones.
     """
 
     keys: I64
@@ -180,6 +180,9 @@ def _figures(
             pools, pooled = np.zeros(found.groups, np.int64), pool_stacks(snapshot)[items.stacks]
             np.add.at(pools, found.codes[pooled], items.values[AMOUNT, pooled])
             if sizes is not None and unit == "bytes":
+                # the largest of some blocks isn't that of all
+                is_unknown = (sizes[items.rows] == 0) & (items.values[AMOUNT] != 0)
+                largest[found.codes[is_unknown]] = 0
                 return _Figures(keys, sums, largest, "block", unit, pools)
             return _Figures(keys, sums, _largest_stacks(items, found), "stack", unit, pools)
         case _:

@@ -24,7 +24,10 @@ const LEAST = { width: 56, height: 14 };
 const SAMPLES = 400;
 const STRETCHES = 8;
 
-/** Room for each area that has any in what is in view, with the bytes that it has in the middle of it. */
+/**
+ * Room for each area that has any in what is in view. Its bytes follow its name where they are the same all along: those
+ * of some moment would contradict the figures of the one that the legend names.
+ */
 export function areaLabels(
   g: Geometry,
   grouped: Grouped,
@@ -55,11 +58,10 @@ export function areaLabels(
     const x1 = Math.min(snap(first + box.to * step, place.scaleX, place.offsetX), plot.width);
     if (x1 - x0 < LEAST.width * scale) continue;
     const name = areaName(grouped.areas[area]!, grouped.by.by);
-    const middle = first + Math.floor((box.from + box.to - 1) / 2) * step;
-    const size = grouped.bytes[middle * groups + area]!;
+    const size = constantBytes(grouped, area, first, last);
     found.push({
       area,
-      texts: [`${name}  ${bytes(size)}`, name],
+      texts: size === null ? [name] : [`${name}  ${bytes(size)}`, name],
       x: x0 / scale,
       y: (plot.height - box.high) / scale,
       width: (x1 - x0) / scale,
@@ -67,6 +69,14 @@ export function areaLabels(
     });
   }
   return found;
+}
+
+/** What an area has in all of some columns; null where that differs. */
+function constantBytes({ areas, bytes: of }: Grouped, area: number, first: number, last: number): number | null {
+  const size = of[first * areas.length + area]!;
+  for (let column = first + 1; column < last; column++)
+    if (of[column * areas.length + area] !== size) return null;
+  return size;
 }
 
 interface Box {

@@ -21,6 +21,7 @@ const FIRST_OF_STACKS = 2;
 /** An area's name as it is shown; "Other (37)" says how many groups that are. */
 export function areaName(area: Pick<Area, 'key' | 'name' | 'groups'>, by: GroupedBy['by']): string {
   if (area.key === OTHER) return t('Other ({0})', count(area.groups));
+  if (by === 'size') return t('Blocks of {0}', area.name);
   return by === 'category' ? categoryName(area.name) : area.name;
 }
 

@@ -171,7 +171,7 @@ def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
         object=object_part(case, holder), size=measured(shown, link), share=percent(total, case.whole),
         contents=contents, holder=phrase(" Held by {holder}.", holder=held) if held else "",
     )  # fmt: skip
-    title = phrase("Retains most")
+    title = phrase("Large retained size")
     finding = made("retains_most", title, sentence, shown, None, case.line(holder), objects=link)
     return Ranked(total / max(case.whole, 1), finding, np.array([holder]))
 
@@ -243,7 +243,7 @@ def _of_group(case: GraphCase, holder: int | None, group: _Group) -> Ranked:
     member = int(group.members[0])
     finding = made(
         "group_retains_most",
-        phrase("Group that retains most"),
+        phrase("Large group"),
         sentence,
         shown,
         None,

@@ -77,7 +77,8 @@ def small_allocations(case: ProfileCase) -> Iterator[Ranked]:
         if not 0 < mean <= SMALL_BYTES:
             continue
         sentence = phrase(
-            "{line} makes {n} allocations of {mean} on average, {share} of all. {advice}" if meaning == "total"
+            "{line} made {n} allocations of {mean} on average, {share} of all that were ever made. {advice}"
+            if meaning == "total"
             else "{line} holds {n} allocations of {mean} on average, {share} of all live ones. {advice}",
             line=group.with_function(), n=group.measured(), mean=f"{mean:.0f} B",
             share=percent(group.amount, case.total(count)),
