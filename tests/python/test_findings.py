@@ -411,7 +411,7 @@ def test_reserved_memory(opened: Opened, tmp_path: Path) -> None:
     (unused,) = of_rule(snapshot, "idle_segments")
     assert unused.figure.amount == 200 * MIB
     assert headline(snapshot, None).text.startswith(
-        "60 MiB in use when the snapshot was taken. Held by model.py:7 "
+        "60 MiB in use of 500 MiB reserved when the snapshot was taken. Held by model.py:7 "
     )
     whole = segment(1 << 40, 3 * size, (3 * size, "active_allocated", held))
     assert rules(Run().snapshot(opened, tmp_path, segments=[whole])) == ["dominant_line"]

@@ -18,7 +18,8 @@ from tests.python.test_profile_model import archived, random_profile
 
 from memlens.cli import main
 from memlens.errors import BadRequestError
-from memlens.model.frames import package_of
+from memlens.model.frames import USER, Frames, SourceFrame, package_of
+from memlens.model.info import ValueType
 from memlens.model.profile import CHANGE_DTYPE, LABEL_DTYPE, Profile, ProfileTimes
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import fill
@@ -483,3 +484,38 @@ def test_what_happens_in_a_bin_is_given_by_the_second() -> None:
     rates = profile_times.per_second(edges, np.array([0, 3, 4, 5, 1, 2]))
     assert rates.tolist() == [0, 0, 14, 0, 4, 0]
     assert profile_times.per_second(edges[:2], np.array([0, 3])).tolist() == [0, 0]
+
+
+def test_a_line_is_called_by_the_function_around_its_comprehension(tmp_path: Path) -> None:
+    frames = [
+        SourceFrame("/p/app.py", 8, "<listcomp>", USER), SourceFrame("/p/app.py", 8, "collect", USER),
+        SourceFrame("/p/app.py", 9, "<lambda>", USER),
+    ]  # fmt: skip
+    snapshot = _profile(tmp_path, frames, amounts=[10, 90, 30], sizes=None)
+    found = groups(snapshot, Branch(AllocationSet(0), ["line"]), "bytes", 0, 10, descending=True)
+    assert [(row.name, row.detail, row.bytes) for row in found.rows] == [
+        ("app.py:8", "collect", 100), ("app.py:9", "<lambda>", 30),
+    ]  # fmt: skip
+    snapshot.close()
+
+
+def test_the_largest_block_is_known_only_where_all_sizes_are(tmp_path: Path) -> None:
+    frames = [SourceFrame("/p/app.c", line, "work", USER) for line in (1, 1, 2)]
+    snapshot = _profile(tmp_path, frames, amounts=[64, 4096, 300], sizes=[64, 0, 100])
+    found = groups(snapshot, Branch(AllocationSet(0), ["line"]), "bytes", 0, 10, descending=True)
+    assert found.largest == "block"
+    assert [(row.name, row.largest_bytes) for row in found.rows] == [("app.c:1", None), ("app.c:2", 100)]
+    snapshot.close()
+
+
+def _profile(
+    folder: Path, frames: list[SourceFrame], amounts: list[int], sizes: list[int] | None
+) -> Snapshot:
+    """A sample for each frame, whose stack is that frame."""
+    starts, each = np.arange(len(frames) + 1, dtype=np.uint64), np.arange(len(frames), dtype=np.uint32)
+    kind = ValueType("peak_bytes", "bytes", "peak", "Live at the peak")
+    profile = Profile(
+        "test", Frames(frames, starts, each), [kind], 0, each, [np.array(amounts, np.int64)],
+        sizes=None if sizes is None else np.array(sizes, np.int64),
+    )  # fmt: skip
+    return archived(profile, folder / "archive")

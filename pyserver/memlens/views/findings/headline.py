@@ -172,7 +172,8 @@ def _largest_types(case: GraphCase) -> Text | None:
     if not parts:
         return None
     return phrase(
-        "No object of the program retains a tenth; the largest types are {types}.", types=in_a_row(parts, "; ")
+        "No object of the program retains a tenth; the largest types are {types}.",
+        types=in_a_row(parts, "; "),
     )
 
 

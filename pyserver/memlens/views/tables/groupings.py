@@ -182,6 +182,8 @@ def _by_place(
         # a line that is inferred for others is kept apart from the line itself
         apart = any(snapshot.device(info.device).inferred is not None for info in devices_of(snapshot.info))
         of_frame, named_by = _alike(snapshot.frames, key, native_key)
+        if "line" in key:
+            named_by = _enclosing(snapshot, of_frame, named_by)
         operators, first_operator = operator_names(snapshot), FIRST + 2 * len(named_by)
         groups = first_operator + len(operators)
         recorded = (of_frame * 2 + FIRST).astype(np.uint32)
@@ -225,6 +227,27 @@ def _alike(
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return rank[groups], first[order]
+
+
+def _enclosing(
+    snapshot: Snapshot, groups: npt.NDArray[np.intp], named_by: npt.NDArray[np.intp]
+) -> npt.NDArray[np.intp]:
+    """Name lines with frames of several functions by the first that isn't a part of another, where there is one.
+
+    Python's ``<listcomp>`` and ``<lambda>`` are within a function that is often on the same line.
+    """
+    function = snapshot.frames.function
+    several = np.unique(groups[function != function[named_by[groups]]])
+    if not len(several):
+        return named_by
+    members = np.flatnonzero(np.isin(groups, several))
+    texts = snapshot.strings.some(np.unique(function[members]))
+    is_part = {number: text.startswith("<") and text.endswith(">") for number, text in texts.items()}
+    whole = members[[not is_part[number] for number in function[members].tolist()]][::-1]
+    found = named_by.copy()
+    # of those of one group the first is written last
+    found[groups[whole]] = whole
+    return found
 
 
 def _packed(frames: FrameColumns, key: Key) -> npt.NDArray[np.uint64]:
