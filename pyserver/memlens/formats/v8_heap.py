@@ -4,6 +4,7 @@ JSON whose long parts are flat arrays of numbers. Which number of a row is what 
 by version; fields are looked up there by name. Source: ``src/profiler/heap-snapshot-generator.cc`` of V8.
 """
 
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_objects import Snapshot, graph_of
 from memlens.formats.v8_places import Functions, TraceRows
 from memlens.kernels.readers import v8_json as kernel
-from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, SAMPLE_DTYPE, Graph, Objects, References
+from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, NONE, SAMPLE_DTYPE, Graph, Objects, References
 from memlens.model.texts import Texts
 from memlens.progress import Report
 
@@ -28,6 +29,9 @@ _MOST_U8, _MOST_U32, _MOST_U64 = 0xFF, 0xFFFFFFFF, 2**60
 _MOST_FIELDS = 64
 _MOST_KINDS = 85
 """Kinds of references are stored in a byte, three times: those that count for dominators, and two sorts that don't."""
+
+_WEBKIT = re.compile(rb'\{\s*"version"\s*:\s*\d+\s*,\s*"type"\s*:\s*"(?:Inspector|GCDebugging)"')
+"""How JavaScriptCore's snapshots begin (``HeapSnapshotBuilder.cpp`` of WebKit)."""
 
 _ERRORS = {
     kernel.TRUNCATED: "The JSON breaks off: the snapshot was probably not written to its end",
@@ -66,7 +70,9 @@ def sniff(head: bytes) -> bool:
     """Whether the first bytes are a JSON object with a heap snapshot's first fields."""
     text = head.lstrip()
     return text[:1] == b"{" and (
-        b'"node_fields"' in head or text[1:].lstrip().startswith((b'"nodes"', b'"edges"', b'"snapshot"'))
+        b'"node_fields"' in head
+        or text[1:].lstrip().startswith((b'"nodes"', b'"edges"', b'"snapshot"'))
+        or _WEBKIT.match(text) is not None
     )
 
 
@@ -79,11 +85,12 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
 
 
 class _Column(NamedTuple):
-    """A field that is kept: the type of its column and the largest value allowed; ``node_fields`` as in the kernel."""
+    """A field that is kept: the type of its column and the largest value allowed; the others are as in the kernel."""
 
     kind: type[np.unsignedinteger[Any]]
     most: int
     node_fields: int = 0
+    is_clipped: bool = False
 
 
 class _File:
@@ -97,9 +104,23 @@ class _File:
         source.release(len(self._data))
         self._check(status, offset)
         if "snapshot" not in self._sections:
-            raise NotASnapshotError("The file is JSON without the header of a heap snapshot")
+            raise self._without_header()
+        if self._sections.keys().isdisjoint(("nodes", "edges", "strings")):
+            raise NotASnapshotError(
+                "The file is only the header of a heap snapshot",
+                advice="Of parts that Julia's take_heap_snapshot(streaming=true) wrote, "
+                "Profile.HeapSnapshot.assemble_snapshot makes one file.",
+            )
         self._header = self._read_header()
         self._meta = self._header.meta
+
+    def _without_header(self) -> NotASnapshotError:
+        if "nodeClassNames" not in self._sections:
+            return NotASnapshotError("The file is JSON without the header of a heap snapshot")
+        return NotASnapshotError(
+            "The heap snapshot is in WebKit's own format, which Memlens doesn't read",
+            advice='In Bun, Bun.generateHeapSnapshot("v8") returns one that it does; write that to a file.',
+        )
 
     def snapshot(self) -> Snapshot:
         """Everything, checked."""
@@ -202,10 +223,8 @@ class _File:
             if column is None or field in columns:
                 sinks.append(None)
                 continue
-            columns[field] = np.empty(rows, column.kind)
-            sinks.append(
-                (columns[field].view(np.uint8), columns[field].itemsize, column.most, column.node_fields)
-            )
+            kept_as = columns[field] = np.empty(rows, column.kind)
+            sinks.append((kept_as.view(np.uint8), kept_as.itemsize, *column[1:]))
         scanner = kernel.Rows(self._data, start, end, rows, sinks)
         status = run_through(scanner, self._source, self._report, start)
         return columns, status, scanner.error_offset if status != kernel.OK else 0
@@ -234,7 +253,8 @@ class _File:
     def _edges(self, types: int, count: int, nodes: int) -> dict[str, npt.NDArray[Any]]:
         kept = {
             "type": _Column(np.uint8, types - 1),
-            "name_or_index": _Column(np.uint32, _MOST_U32),
+            # of an element whose index it doesn't know, Julia writes 2**64 - 1 (JuliaLang/julia issue 51576)
+            "name_or_index": _Column(np.uint32, NONE, is_clipped=True),
             "to_node": _Column(np.uint32, nodes - 1, len(self._meta.node_fields)),
         }
         edges = self._rows("edges", self._meta.edge_fields, kept, count)
