@@ -33,8 +33,12 @@ U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 
 _NAMED_BY_INDEX = ("element", "hidden")
-_DETACHED = 2
-"""``detachedness`` of nodes of the DOM that are in no document (``v8-profiler.h``, ``Detachedness``)."""
+_ATTACHED, _DETACHED = 1, 2
+"""``detachedness`` of nodes of the DOM, by whether they are in a document (``v8-profiler.h``, ``Detachedness``)."""
+_NO_STATE = ("hidden", "invisible", "weak")
+"""Kinds of references that don't pass it on."""
+_DETACHED_NAME = b"Detached "
+"""How names of detached nodes begin in files that don't have it."""
 
 _PARTS = ("hidden", "array")
 _PART_NAME = "system / ExternalStringData"
@@ -201,9 +205,30 @@ def _types(snapshot: Snapshot) -> tuple[Types, U32, Texts]:
 
 
 def _flags(snapshot: Snapshot) -> U8:
-    if snapshot.detachedness is None:
-        return np.zeros(len(snapshot.objects.ids), np.uint8)
-    flags: U8 = (snapshot.detachedness == _DETACHED).astype(np.uint8)
+    """An item per object: 1 for nodes of the DOM that DevTools calls detached."""
+    state, is_native = snapshot.detachedness, snapshot.is_of_type("native")
+    if state is None:
+        names = snapshot.objects.name
+        own = np.unique(names[is_native != 0]).tolist()
+        is_name = np.zeros(len(snapshot.texts), np.uint8)
+        is_name[[name for name in own if snapshot.texts.bytes_of(name).startswith(_DETACHED_NAME)]] = 1
+        return is_native & is_name[names]
+    if state.any():
+        references, kinds = snapshot.references, snapshot.edge_types
+        follows = np.zeros(256, np.uint8)
+        # those that don't count for dominators do here; see _reference_kinds
+        follows[: 3 * len(kinds)] = [name not in _NO_STATE for name in kinds] * 3
+        kernel.spread_states(
+            references.start,
+            references.target,
+            references.kind,
+            follows,
+            is_native,
+            _ATTACHED,
+            _DETACHED,
+            state,
+        )
+    flags: U8 = (state == _DETACHED).astype(np.uint8)
     return flags
 
 

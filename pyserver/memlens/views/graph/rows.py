@@ -48,8 +48,10 @@ class ObjectRow(Struct, frozen=True):
 
 
 class ReferenceRow(Struct, frozen=True):
-    """A reference: ``name`` is a field's name, or an index as ``[3]``, ``[?]`` where the file doesn't know it. ``object``
-    is what is at its other end."""
+    """A reference: ``name`` is a field's name, or an index as ``[3]``, ``[?]`` where the file doesn't know it.
+
+    ``object`` is what is at its other end.
+    """
 
     kind: str
     name: str
