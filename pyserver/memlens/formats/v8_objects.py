@@ -79,8 +79,18 @@ class Snapshot:
 
     def is_of_type(self, *names: str) -> U8:
         """An item per object: 1 for those of some types."""
-        chosen = np.array([name in names for name in self.node_types], np.uint8)
-        return chosen[self.node_type]
+        found = np.zeros(len(self.node_type), np.bool_)
+        for number, name in enumerate(self.node_types):
+            if name in names:
+                found |= self.node_type == number
+        return found.view(np.uint8)
+
+    def is_named(self, among: U8, texts: U8) -> U8:
+        """An item per object: 1 for those of ``among`` whose name is of some texts, an item of 1 each."""
+        found = np.zeros(len(among), np.uint8)
+        numbers = np.flatnonzero(among)
+        found[numbers] = texts[self.objects.name[numbers]]
+        return found
 
 
 def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
@@ -125,7 +135,7 @@ def _charge_parts(snapshot: Snapshot) -> None:
     if not bool((documents | (is_synthetic[from_root] == 0)).any()):
         return
     is_part = snapshot.is_of_type(*_PARTS)
-    is_part |= snapshot.is_of_type("native") & snapshot.texts.mask(_PART_NAME)[snapshot.objects.name]
+    is_part |= snapshot.is_named(snapshot.is_of_type("native"), snapshot.texts.mask(_PART_NAME))
     references = snapshot.references
     kernel.charge_parts(
         references.start, references.target, references.kind, snapshot.edge_type("weak"), is_part, is_synthetic,
@@ -212,7 +222,7 @@ def _flags(snapshot: Snapshot) -> U8:
         own = np.unique(names[is_native != 0]).tolist()
         is_name = np.zeros(len(snapshot.texts), np.uint8)
         is_name[[name for name in own if snapshot.texts.bytes_of(name).startswith(_DETACHED_NAME)]] = 1
-        return is_native & is_name[names]
+        return snapshot.is_named(is_native, is_name)
     if state.any():
         references, kinds = snapshot.references, snapshot.edge_types
         follows = np.zeros(256, np.uint8)
