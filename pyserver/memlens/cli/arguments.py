@@ -218,7 +218,11 @@ def _steps(command: AddCommand) -> argparse.ArgumentParser:
 
 
 def _flame(command: AddCommand) -> argparse.ArgumentParser:
-    flame = command("flame", "Print where memory was allocated as a tree of calls, or as folded stacks.")
+    flame = command(
+        "flame",
+        "Print where memory was allocated as a tree of calls, or as folded stacks; of a heap dump "
+        "without stacks, what dominates what, by type.",
+    )
     flame.add_argument("file", type=Path)
     flame.add_argument("--device", type=int, metavar="N", help=_DEVICE)
     flame.add_argument(
