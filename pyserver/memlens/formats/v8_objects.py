@@ -1,5 +1,6 @@
 """What the rows of V8's heap snapshots mean: types, roots, and the figures that DevTools shows for them."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,13 +107,16 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
     wrong = kernel.number_names(references.kind, references.name, by_index, len(snapshot.texts) - 1)
     if wrong >= 0:
         raise DamagedSnapshotError(f"Reference {wrong:,} is named by a string that the file doesn't have")
-    places = places_of(
-        references, snapshot.edge_type("internal"), snapshot.objects.name, snapshot.texts, snapshot.functions,
-        snapshot.trace, snapshot.locations, maps,
-    )  # fmt: skip
-    _charge_parts(snapshot)
+    with ThreadPoolExecutor(1) as pool:
+        # walks through all references, in which other threads may run
+        walks = pool.submit(_walk, snapshot)
+        places = places_of(
+            references, snapshot.edge_type("internal"), snapshot.objects.name, snapshot.texts, snapshot.functions,
+            snapshot.trace, snapshot.locations, maps,
+        )  # fmt: skip
+        owned = walks.result()
     roots, root_kinds = _roots(snapshot)
-    _mark_uncounted(snapshot)
+    _mark_uncounted(snapshot, owned)
     types, type_of, texts = _types(snapshot)
     objects = snapshot.objects
     objects.type = type_of
@@ -125,6 +129,12 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
         samples=snapshot.samples, facts=Facts(unreachable_attached=True),
         settings={"extra_native_bytes": snapshot.extra_native_bytes}, notices=_notices(snapshot, maps),
     )  # fmt: skip
+
+
+def _walk(snapshot: Snapshot) -> U8:
+    """Charge internal parts to what they belong to; return an item per object, 1 for what the page owns."""
+    _charge_parts(snapshot)
+    return _page_owned(snapshot)
 
 
 def _charge_parts(snapshot: Snapshot) -> None:
@@ -148,14 +158,14 @@ def _targets(snapshot: Snapshot, item: int) -> U32:
     return references.target[int(references.start[item]) : int(references.start[item + 1])]
 
 
-def _mark_uncounted(snapshot: Snapshot) -> None:
+def _mark_uncounted(snapshot: Snapshot, owned: U8) -> None:
     """Mark references that DevTools leaves out of dominators by kinds after the file's."""
     references, texts = snapshot.references, snapshot.texts
     table = np.zeros(len(texts), np.uint64)
     kernel.weak_map_tables(texts.utf8, texts.end, table)
     kernel.mark_uncounted(
         references.start, references.target, references.kind, references.name, snapshot.objects.ids, table,
-        _page_owned(snapshot), snapshot.root, len(snapshot.edge_types), snapshot.edge_type("shortcut"),
+        owned, snapshot.root, len(snapshot.edge_types), snapshot.edge_type("shortcut"),
         snapshot.edge_type("internal"),
     )  # fmt: skip
 
