@@ -14,6 +14,10 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
+_IMPORTED = ("numpy", "msgspec", "apsw", "zstandard")
+
 
 class Run(NamedTuple):
     """What one run of a command took."""
@@ -38,9 +42,17 @@ def measured(command: list[str]) -> Run:
 
 @functools.cache
 def _compiled() -> None:
-    """Compile Memlens's modules to bytecode, as an installed package is: else each process may compile them anew."""
-    folder = Path(__file__).resolve().parents[2] / "pyserver" / "memlens"
-    compileall.compile_dir(folder, quiet=2)
+    """Compile Memlens's modules and its libraries' to bytecode, as installed packages are.
+
+    Else each process compiles them anew where it may not write.
+    """
+    libraries = Path(msgspec.__file__).parents[1]
+    for folder in (
+        Path(__file__).resolve().parents[2] / "pyserver" / "memlens",
+        *map(libraries.joinpath, _IMPORTED),
+    ):
+        compileall.compile_dir(folder, quiet=2)
+    compileall.compile_file(libraries / "typing_extensions.py", quiet=2)
 
 
 def memlens(*args: object) -> list[str]:

@@ -10,9 +10,10 @@ import pytest
 import zstandard
 from tests.python.conftest import DATA
 from tests.python.graph_reading import damaged, edges, load, outcome, roots, type_names
-from tests.python.hprof_files import BYTE, INT, OBJECT, Dump, fill, small
+from tests.python.hprof_files import BYTE, CHAR, INT, OBJECT, Dump, fill, small
 from tests.python.replays import hprof as replay
 
+from memlens.cli import main
 from memlens.errors import BadRequestError
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.ingest import ingest
@@ -227,6 +228,31 @@ def test_heaps_of_android(tmp_path: Path) -> None:
         "class of the boot loader", "class of the boot loader",
     ]  # fmt: skip
     assert int(graph.objects.shallow[-1]) == 1016
+
+
+def test_strings_of_android_and_its_heaps_in_words(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """ART writes a string's characters as an array of their own behind it: of bytes, if all of them are ASCII."""
+    dump = Dump("1.0.3", 4)
+    dump.add(0xFE, "IP", 73, dump.name("image"))
+    dump.klass(0x10, "java.lang.Object", instance_bytes=8)
+    fields = [("count", INT), ("hash", INT), ("value", OBJECT)]
+    dump.klass(0x20, "java.lang.String", 0x10, fields, instance_bytes=16)
+    dump.add(0xFE, "IP", 65, dump.name("app"))
+    texts = {"hello": "ascii", "grüße €": "utf-16-be", "": "ascii"}
+    for number, (text, encoding) in enumerate(texts.items()):
+        place = 0x1000 + 64 * number
+        dump.instance(place, 0x20, "IIP", len(text), 0, place + 16)
+        dump.numbers(place + 16, BYTE if encoding == "ascii" else CHAR, text.encode(encoding))
+        dump.add(0x89, "P", place)
+    path = made(tmp_path, dump.end())
+    graph = load(path)
+    assert [graph.texts[name] for name in graph.objects.name.tolist()[2::2]] == list(texts)
+    cache = ["--cache-dir", str(tmp_path / "cache")]
+    assert main(["info", str(path), *cache]) == 0
+    assert [line for line in capfd.readouterr().out.splitlines() if line.startswith("heap ")] == [
+        "heap app: 120 B in 6 objects",
+        "heap image: 0 B in 2 objects",
+    ]
 
 
 def test_several_dumps_in_one_file(tmp_path: Path) -> None:

@@ -216,7 +216,8 @@ def test_reading_in_steps_of_a_few_bytes_changes_nothing() -> None:
     for step in range(1, 8):
         columns: list[npt.NDArray[Any]] = [np.empty(3, np.uint64), np.empty(3, np.uint8)]
         sinks: list[v8_json.Sink | None] = [
-            (columns[0].view(np.uint8), 8, 2**60, 0), None, (columns[1].view(np.uint8), 1, 255, 0)
+            (columns[0].view(np.uint8), 8, 2**60, 0, False), None,
+            (columns[1].view(np.uint8), 1, 255, 0, False),
         ]  # fmt: skip
         # 333 doesn't fit into a byte
         rows = v8_json.Rows(data, 0, len(data), 3, sinks)

@@ -12,7 +12,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import NoReturn
 
-from memlens.cli.arguments import parser
+from memlens.cli.arguments import parse
 from memlens.cli.fleets.arguments import with_run
 from memlens.cli.output import json_line, say
 from memlens.errors import MemlensError, Problem
@@ -34,7 +34,7 @@ def _terminate(_signal: int, _frame: object) -> NoReturn:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    options = parser().parse_args(with_run(sys.argv[1:] if arguments is None else arguments))
+    options = parse(with_run(sys.argv[1:] if arguments is None else arguments))
     for name in ("SIGTERM", "SIGHUP"):
         if options.command != "lsp" and hasattr(signal, name):
             signal.signal(getattr(signal, name), _terminate)

@@ -1,48 +1,36 @@
 """The command line's arguments."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
 
 from memlens.cli.attribution import add_any_code
 from memlens.cli.fleets.arguments import add_fleet
-from memlens.cli.output import say
+from memlens.cli.parsers import LeftOut, Parser, Version
 from memlens.store.tables.schema import PARTS
-from memlens.units import plain
 
 AddCommand = Callable[[str, str], argparse.ArgumentParser]
 """Adds a command, given its name, which is that of its module here, and its description."""
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser that reports wrong arguments in one line, like all other errors."""
-
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse the arguments; a query may follow options."""
-        options, rest = self.parse_known_args(args, namespace)
-        # Python 3.11 takes an argument that may be missing for missing where an option stands before it
-        if (
-            getattr(options, "query", "") is None
-            and len(rest) == 1
-            and (rest[0] == "-" or rest[0][:1] != "-")
-        ):
-            options.query = rest.pop()
-        if rest:
-            self.error(f"unrecognized arguments: {' '.join(rest)}")
-        return options
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(1, f"memlens: {plain(message)}. Try {self.prog} --help.\n")
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """Return the options that a command line has; ``command`` is the name of the command."""
+    options: argparse.Namespace = _parser(words[0] if words else "").parse_args(words)
+    return options
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands; ``options.command`` is the name of the selected one."""
-    root = _Parser(prog="memlens", description="Reads memory snapshots.")
-    root.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+def _parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
+    """Return the parser of the command that is ``first``; of all commands if it is none, or not ``alone``.
+
+    Those of all take as long as importing most of what a command needs.
+    """
+    root = Parser(prog="memlens", description="Reads memory snapshots.")
+    root.add_argument("--version", action=Version, nargs=0, help="print the version and exit")
     commands = root.add_subparsers(required=True, dest="command", metavar="COMMAND")
 
     def command(name: str, description: str) -> argparse.ArgumentParser:
+        if alone and name != first:
+            return LeftOut()
         return commands.add_parser(name, help=description, description=description)
 
     ingest = _ingest(command)
@@ -64,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
     _dump(command)
     add_fleet(command, _positive)
     command("lsp", "Run the language server on stdin and stdout.")
-    return root
+    return root if commands.choices else _parser(first, alone=False)
 
 
 _PROFILE_VALUE = (
@@ -230,7 +218,11 @@ def _steps(command: AddCommand) -> argparse.ArgumentParser:
 
 
 def _flame(command: AddCommand) -> argparse.ArgumentParser:
-    flame = command("flame", "Print where memory was allocated as a tree of calls, or as folded stacks.")
+    flame = command(
+        "flame",
+        "Print where memory was allocated as a tree of calls, or as folded stacks; of a heap dump "
+        "without stacks, what dominates what, by type.",
+    )
     flame.add_argument("file", type=Path)
     flame.add_argument("--device", type=int, metavar="N", help=_DEVICE)
     flame.add_argument(
@@ -344,16 +336,3 @@ def _positive(text: str) -> int:
     if not 0 < value < 2**62:
         raise argparse.ArgumentTypeError("must be more than 0 and less than 2^62")
     return value
-
-
-class _Version(argparse.Action):
-    """Print the version, which is looked up only for this option because that takes as long as building the parser."""
-
-    def __call__(self, *_: object) -> NoReturn:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            say(f"memlens {version('memlens')}")
-        except PackageNotFoundError:
-            say("memlens (not installed)")
-        raise SystemExit(0)

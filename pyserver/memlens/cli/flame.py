@@ -1,4 +1,7 @@
-"""``memlens flame``: a call tree of one file or of two, as text, JSON or folded stacks."""
+"""``memlens flame``: a call tree of one file or of two, as text, JSON or folded stacks.
+
+Of a heap dump without stacks, its dominator tree.
+"""
 
 import argparse
 from collections.abc import Iterable, Iterator
@@ -7,8 +10,10 @@ from typing import assert_never
 
 import numpy as np
 
+from memlens.cli import dominators
 from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, self_words, with_attribution
+from memlens.cli.dominators import DominatorTree
 from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
@@ -38,19 +43,34 @@ def run(options: argparse.Namespace) -> int:
     if options.diff is not None:
         return _run_difference(options)
     if options.json:
-        answer = ask(
-            options,
-            lambda snapshot: largest_functions(flame_tree(snapshot, options), attribution_of(options)),
-        )
-        json_line(with_attribution(options, answer))
+
+        def answer(snapshot: Snapshot) -> FlameFunctionsAnswer | DominatorTree:
+            if _of_dominators(snapshot, options):
+                return dominators.dominator_tree(snapshot)
+            return largest_functions(flame_tree(snapshot, options), attribution_of(options))
+
+        json_line(with_attribution(options, ask(options, answer)))
         return 0
 
     def lines(snapshot: Snapshot) -> list[str]:
+        if _of_dominators(snapshot, options):
+            whole = dominators.folded if options.folded else _dominators_in_text
+            return list(whole(snapshot))
         tree = flame_tree(snapshot, options)
         return list(folded(tree) if options.folded else text_tree(tree, options))
 
     _print(ask(options, lines))
     return 0
+
+
+def _of_dominators(snapshot: Snapshot, options: argparse.Namespace) -> bool:
+    """Whether there is nothing else to draw, and nothing is asked for that only allocations have."""
+    asked = options.value is not None or options.filter or options.bottom_up or options.by_line
+    return not asked and dominators.is_without_stacks(snapshot.info)
+
+
+def _dominators_in_text(snapshot: Snapshot) -> Iterator[str]:
+    return dominators.text(dominators.dominator_tree(snapshot))
 
 
 def _print(lines: Iterable[str]) -> None:

@@ -7,7 +7,7 @@ from typing import assert_never
 from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
 from memlens.model.info import DeviceInfo, GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
-from memlens.store.models import devices_of
+from memlens.store.models import devices_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, format_time, format_value
 
@@ -16,24 +16,34 @@ def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
 
     def question(snapshot: Snapshot) -> tuple[SnapshotInfo, list[str]]:
-        if options.json or not any(device.ooms for device in devices_of(snapshot.info)):
-            return snapshot.info, []
-        from memlens.views.trace.oom.report import explained, summary
+        return snapshot.info, [] if options.json else list(_more(snapshot))
 
-        return snapshot.info, list(summary(explained(snapshot)))
-
-    info, ooms = ask(options, question)
+    info, more = ask(options, question)
     if options.json:
         json_line(info)
         return 0
     say(f"{info.path}: {info.kind}, {format_bytes(info.file_bytes)}")
     for line in _figures(info):
         say(line)
-    for line in ooms:
+    for line in more:
         say(line)
     for warning in info.warnings:
         say(f"note: {warning.message}")
     return 0
+
+
+def _more(snapshot: Snapshot) -> Iterator[str]:
+    """What needs more than the summary: out-of-memory events, and the heaps of Android."""
+    if any(device.ooms for device in devices_of(snapshot.info)):
+        from memlens.views.trace.oom.report import explained, summary
+
+        yield from summary(explained(snapshot))
+    if heap_dump_of(snapshot.info) is not None:
+        from memlens.views.graph.overview import spaces
+
+        for space in spaces(snapshot):
+            if space.objects:
+                yield f"heap {space.name}: {format_bytes(space.shallow_bytes)} in {counted(space.objects, 'object')}"
 
 
 def _figures(info: SnapshotInfo) -> Iterator[str]:

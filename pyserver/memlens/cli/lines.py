@@ -1,4 +1,7 @@
-"""``memlens lines``: the source lines that allocated the most, and what is charged to no line."""
+"""``memlens lines``: the source lines that allocated the most, and what is charged to no line.
+
+Of a heap dump without stacks the lines at which what retains most is defined: classes and functions.
+"""
 
 import argparse
 from typing import assert_never
@@ -14,6 +17,7 @@ from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes, format_value
 from memlens.views.answers import SourceLine
+from memlens.views.graph.lines import HeapLine, largest_lines
 from memlens.views.lines.charged import (
     Charged,
     ChargedAmount,
@@ -33,6 +37,8 @@ def run(options: argparse.Namespace) -> int:
         json_line(with_attribution(options, answer))
     elif isinstance(answer, _Timeline):
         _print_timeline(options, answer)
+    elif isinstance(answer, _Definitions):
+        _print_definitions(answer)
     else:
         _print_profile(options, profile_of(info), answer)
     return 0
@@ -51,9 +57,15 @@ class _Profile(Struct, frozen=True):
     total: int
 
 
-def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Timeline | _Profile:
+class _Definitions(Struct, frozen=True):
+    lines: list[HeapLine]
+
+
+def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Timeline | _Profile | _Definitions:
     info, attribution = snapshot.info, attribution_of(options)
     match info:
+        case GraphInfo(allocations=None) if options.value is None:
+            return _Definitions(largest_lines(snapshot, options.top))
         case TimelineInfo():
             lines = top_lines(snapshot, options.top, attribution)
             return _Timeline(lines, *charged_allocations(snapshot, attribution))
@@ -65,6 +77,20 @@ def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Timeline | _Pro
             )
         case _:
             assert_never(info)
+
+
+def _print_definitions(answer: _Definitions) -> None:
+    if not answer.lines:
+        say(
+            "The heap dump has neither allocation stacks nor lines at which its types and functions are defined."
+        )
+        return
+    say(f"{'retained':>12} {'shallow':>12} {'count':>12}  defined at")
+    for row in answer.lines:
+        say(
+            f"{format_bytes(row.retained_bytes):>12} {format_bytes(row.shallow_bytes):>12} {row.count:>12,}  "
+            f"{row.file}:{row.line} {row.name}"
+        )
 
 
 def _print_timeline(options: argparse.Namespace, answer: _Timeline) -> None:

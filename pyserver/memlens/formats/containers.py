@@ -126,12 +126,13 @@ class Source:
         except TruncatedError:
             self.truncated = True
 
-    def release(self, end: int) -> None:
-        """Free the pages before ``end``, which are not needed soon."""
+    def release(self, end: int, start: int = 0) -> None:
+        """Free the pages before ``end``, from that of ``start`` on, which are not needed soon."""
         if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+            start -= start % mmap.PAGESIZE
             end -= end % mmap.PAGESIZE
-            if end:
-                self._map.madvise(mmap.MADV_DONTNEED, 0, end)
+            if end > start:
+                self._map.madvise(mmap.MADV_DONTNEED, start, end - start)
 
     def check(self) -> None:
         """Raise :class:`ChangedFileError` if the file became shorter while it was read."""

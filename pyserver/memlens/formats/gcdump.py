@@ -76,7 +76,8 @@ def _graph(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> Graph:
     names = np.array([texts.number(name) for name in dump.names], np.uint32)
     modules = np.array([texts.number(module) for module in dump.modules], np.uint32)
     kinds = np.array([_kind(name) for name in dump.names], np.uint8)
-    own = (kinds[types] == _OWN) & (ids == 0)
+    own = ids == 0
+    own[own] = kinds[types[own]] == _OWN
     root_kinds, rows = _Roots(dump, types, starts, targets, own).rows(texts)
     multipliers = _multipliers(dump)
     return Graph(

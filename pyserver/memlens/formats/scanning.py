@@ -29,7 +29,7 @@ def run_through(scanner: Scanner, source: Source, report: Report, start: int = 0
     while status == _MORE:
         done += _STEP_BYTES
         status = scanner.run(done)
-        source.release(scanner.offset)
+        source.release(scanner.offset, start)
         if status == _MORE:
             report("reading", done / source.length)
     if status == _OK:

@@ -4,6 +4,8 @@ JSON whose long parts are flat arrays of numbers. Which number of a row is what 
 by version; fields are looked up there by name. Source: ``src/profiler/heap-snapshot-generator.cc`` of V8.
 """
 
+import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +21,7 @@ from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_objects import Snapshot, graph_of
 from memlens.formats.v8_places import Functions, TraceRows
 from memlens.kernels.readers import v8_json as kernel
-from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, SAMPLE_DTYPE, Graph, Objects, References
+from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, NONE, SAMPLE_DTYPE, Graph, Objects, References
 from memlens.model.texts import Texts
 from memlens.progress import Report
 
@@ -28,6 +30,9 @@ _MOST_U8, _MOST_U32, _MOST_U64 = 0xFF, 0xFFFFFFFF, 2**60
 _MOST_FIELDS = 64
 _MOST_KINDS = 85
 """Kinds of references are stored in a byte, three times: those that count for dominators, and two sorts that don't."""
+
+_WEBKIT = re.compile(rb'\{\s*"version"\s*:\s*\d+\s*,\s*"type"\s*:\s*"(?:Inspector|GCDebugging)"')
+"""How JavaScriptCore's snapshots begin (``HeapSnapshotBuilder.cpp`` of WebKit)."""
 
 _ERRORS = {
     kernel.TRUNCATED: "The JSON breaks off: the snapshot was probably not written to its end",
@@ -66,7 +71,9 @@ def sniff(head: bytes) -> bool:
     """Whether the first bytes are a JSON object with a heap snapshot's first fields."""
     text = head.lstrip()
     return text[:1] == b"{" and (
-        b'"node_fields"' in head or text[1:].lstrip().startswith((b'"nodes"', b'"edges"', b'"snapshot"'))
+        b'"node_fields"' in head
+        or text[1:].lstrip().startswith((b'"nodes"', b'"edges"', b'"snapshot"'))
+        or _WEBKIT.match(text) is not None
     )
 
 
@@ -78,12 +85,17 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     return graph_of(_File(source, report).snapshot(), SourceMaps(source.tools.source_folders))
 
 
+def _quiet(_stage: str, _fraction: float) -> None:
+    """Report nothing: the bar follows the references, and all else is read beside them."""
+
+
 class _Column(NamedTuple):
-    """A field that is kept: the type of its column and the largest value allowed; ``node_fields`` as in the kernel."""
+    """A field that is kept: the type of its column and the largest value allowed; the others are as in the kernel."""
 
     kind: type[np.unsignedinteger[Any]]
     most: int
     node_fields: int = 0
+    is_clipped: bool = False
 
 
 class _File:
@@ -97,18 +109,43 @@ class _File:
         source.release(len(self._data))
         self._check(status, offset)
         if "snapshot" not in self._sections:
-            raise NotASnapshotError("The file is JSON without the header of a heap snapshot")
+            raise self._without_header()
+        if self._sections.keys().isdisjoint(("nodes", "edges", "strings")):
+            raise NotASnapshotError(
+                "The file is only the header of a heap snapshot",
+                advice="Of parts that Julia's take_heap_snapshot(streaming=true) wrote, "
+                "Profile.HeapSnapshot.assemble_snapshot makes one file.",
+            )
         self._header = self._read_header()
         self._meta = self._header.meta
+
+    def _without_header(self) -> NotASnapshotError:
+        if "nodeClassNames" not in self._sections:
+            return NotASnapshotError("The file is JSON without the header of a heap snapshot")
+        return NotASnapshotError(
+            "The heap snapshot is in WebKit's own format, which Memlens doesn't read",
+            advice='In Bun, Bun.generateHeapSnapshot("v8") returns one that it does; write that to a file.',
+        )
 
     def snapshot(self) -> Snapshot:
         """Everything, checked."""
         meta = self._meta
         node_types, edge_types = _names(meta.node_types, "node_types"), _names(meta.edge_types, "edge_types")
-        texts = self._strings()
-        nodes = self._nodes(len(node_types), len(texts))
-        starts = _starts(nodes.pop("edge_count"))
-        edges = self._edges(len(edge_types), int(starts[-1]), len(nodes["id"]))
+        objects, references = self._header.node_count, self._header.edge_count
+        with ThreadPoolExecutor(1) as pool:
+            # two thirds of a file are references: all else is read meanwhile, where the header says what it takes
+            ahead = None
+            if objects is not None and 0 < objects <= MOST_OBJECTS:
+                ahead = pool.submit(self._edges, len(edge_types), objects, references)
+            texts = self._strings()
+            nodes = self._nodes(len(node_types), len(texts))
+            starts = _starts(nodes.pop("edge_count"))
+            count = int(starts[-1])
+            edges = ahead.result() if ahead else self._edges(len(edge_types), len(nodes["id"]), count)
+        if len(edges["type"]) != count or references not in (None, count):
+            raise DamagedSnapshotError(
+                f"The snapshot has {len(edges['type']):,} references, but its objects have {count:,}"
+            )
         shallow: U64 = nodes["self_size"]
         if float(shallow.sum(dtype=np.float64)) >= MOST_BYTES:
             raise DamagedSnapshotError("The sizes of the objects add up to more than any memory")
@@ -160,12 +197,17 @@ class _File:
         return span
 
     def _run(self, scanner: kernel.Strings, start: int) -> None:
-        status = run_through(scanner, self._source, self._report, start)
+        status = run_through(scanner, self._source, _quiet, start)
         if status != kernel.OK:
             self._check(status, scanner.error_offset)
 
     def _rows(
-        self, section: str, fields: list[str], kept: dict[str, _Column], expected: int | None = None
+        self,
+        section: str,
+        fields: list[str],
+        kept: dict[str, _Column],
+        expected: int | None = None,
+        report: Report = _quiet,
     ) -> dict[str, npt.NDArray[Any]]:
         """Read rows of numbers; only fields that are ``kept`` and that the file has.
 
@@ -176,7 +218,7 @@ class _File:
             raise DamagedSnapshotError(f"The snapshot's {section} are not rows of numbers", offset=start)
         # a number and a comma are two bytes
         if expected is not None and 0 < expected <= min(MOST_OBJECTS, (end - start) // (2 * len(fields))):
-            columns, status, _ = self._read(start, end, fields, kept, expected)
+            columns, status, _ = self._read(start, end, fields, kept, expected, report)
             if status == kernel.OK:
                 return columns
         items = kernel.count_items(self._data, start, end)
@@ -187,12 +229,12 @@ class _File:
             )
         if rows > MOST_OBJECTS:
             raise DamagedSnapshotError(f"The snapshot has more {section} than can be numbered", offset=start)
-        columns, status, offset = self._read(start, end, fields, kept, rows)
+        columns, status, offset = self._read(start, end, fields, kept, rows, report)
         self._check(status, offset)
         return columns
 
     def _read(
-        self, start: int, end: int, fields: list[str], kept: dict[str, _Column], rows: int
+        self, start: int, end: int, fields: list[str], kept: dict[str, _Column], rows: int, report: Report
     ) -> tuple[dict[str, npt.NDArray[Any]], int, int]:
         """Read so many rows; return the columns, the scanner's status, and the offset of an error."""
         columns: dict[str, npt.NDArray[Any]] = {}
@@ -202,12 +244,10 @@ class _File:
             if column is None or field in columns:
                 sinks.append(None)
                 continue
-            columns[field] = np.empty(rows, column.kind)
-            sinks.append(
-                (columns[field].view(np.uint8), columns[field].itemsize, column.most, column.node_fields)
-            )
+            kept_as = columns[field] = np.empty(rows, column.kind)
+            sinks.append((kept_as.view(np.uint8), kept_as.itemsize, *column[1:]))
         scanner = kernel.Rows(self._data, start, end, rows, sinks)
-        status = run_through(scanner, self._source, self._report, start)
+        status = run_through(scanner, self._source, report, start)
         return columns, status, scanner.error_offset if status != kernel.OK else 0
 
     def _nodes(self, types: int, texts: int) -> dict[str, npt.NDArray[Any]]:
@@ -231,18 +271,16 @@ class _File:
             )
         return nodes
 
-    def _edges(self, types: int, count: int, nodes: int) -> dict[str, npt.NDArray[Any]]:
+    def _edges(self, types: int, nodes: int, expected: int | None) -> dict[str, npt.NDArray[Any]]:
+        """References; each leads to one of so many ``nodes``, which is for the caller to check."""
         kept = {
             "type": _Column(np.uint8, types - 1),
-            "name_or_index": _Column(np.uint32, _MOST_U32),
+            # of an element whose index it doesn't know, Julia writes 2**64 - 1 (JuliaLang/julia issue 51576)
+            "name_or_index": _Column(np.uint32, NONE, is_clipped=True),
             "to_node": _Column(np.uint32, nodes - 1, len(self._meta.node_fields)),
         }
-        edges = self._rows("edges", self._meta.edge_fields, kept, count)
+        edges = self._rows("edges", self._meta.edge_fields, kept, expected, self._report)
         _require(edges, "edge", *kept)
-        if len(edges["type"]) != count or self._header.edge_count not in (None, count):
-            raise DamagedSnapshotError(
-                f"The snapshot has {len(edges['type']):,} references, but its objects have {count:,}"
-            )
         return edges
 
     def _strings(self) -> Texts:

@@ -1,5 +1,6 @@
 """What the rows of V8's heap snapshots mean: types, roots, and the figures that DevTools shows for them."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,8 +34,12 @@ U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 
 _NAMED_BY_INDEX = ("element", "hidden")
-_DETACHED = 2
-"""``detachedness`` of nodes of the DOM that are in no document (``v8-profiler.h``, ``Detachedness``)."""
+_ATTACHED, _DETACHED = 1, 2
+"""``detachedness`` of nodes of the DOM, by whether they are in a document (``v8-profiler.h``, ``Detachedness``)."""
+_NO_STATE = ("hidden", "invisible", "weak")
+"""Kinds of references that don't pass it on."""
+_DETACHED_NAME = b"Detached "
+"""How names of detached nodes begin in files that don't have it."""
 
 _PARTS = ("hidden", "array")
 _PART_NAME = "system / ExternalStringData"
@@ -75,8 +80,18 @@ class Snapshot:
 
     def is_of_type(self, *names: str) -> U8:
         """An item per object: 1 for those of some types."""
-        chosen = np.array([name in names for name in self.node_types], np.uint8)
-        return chosen[self.node_type]
+        found = np.zeros(len(self.node_type), np.bool_)
+        for number, name in enumerate(self.node_types):
+            if name in names:
+                found |= self.node_type == number
+        return found.view(np.uint8)
+
+    def is_named(self, among: U8, texts: U8) -> U8:
+        """An item per object: 1 for those of ``among`` whose name is of some texts, an item of 1 each."""
+        found = np.zeros(len(among), np.uint8)
+        numbers = np.flatnonzero(among)
+        found[numbers] = texts[self.objects.name[numbers]]
+        return found
 
 
 def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
@@ -92,13 +107,16 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
     wrong = kernel.number_names(references.kind, references.name, by_index, len(snapshot.texts) - 1)
     if wrong >= 0:
         raise DamagedSnapshotError(f"Reference {wrong:,} is named by a string that the file doesn't have")
-    places = places_of(
-        references, snapshot.edge_type("internal"), snapshot.objects.name, snapshot.texts, snapshot.functions,
-        snapshot.trace, snapshot.locations, maps,
-    )  # fmt: skip
-    _charge_parts(snapshot)
+    with ThreadPoolExecutor(1) as pool:
+        # walks through all references, in which other threads may run
+        walks = pool.submit(_walk, snapshot)
+        places = places_of(
+            references, snapshot.edge_type("internal"), snapshot.objects.name, snapshot.texts, snapshot.functions,
+            snapshot.trace, snapshot.locations, maps,
+        )  # fmt: skip
+        owned = walks.result()
     roots, root_kinds = _roots(snapshot)
-    _mark_uncounted(snapshot)
+    _mark_uncounted(snapshot, owned)
     types, type_of, texts = _types(snapshot)
     objects = snapshot.objects
     objects.type = type_of
@@ -113,6 +131,12 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
     )  # fmt: skip
 
 
+def _walk(snapshot: Snapshot) -> U8:
+    """Charge internal parts to what they belong to; return an item per object, 1 for what the page owns."""
+    _charge_parts(snapshot)
+    return _page_owned(snapshot)
+
+
 def _charge_parts(snapshot: Snapshot) -> None:
     """Charge internal parts to the objects that they belong to, as DevTools does where there are user's roots."""
     is_synthetic = snapshot.is_of_type("synthetic")
@@ -121,7 +145,7 @@ def _charge_parts(snapshot: Snapshot) -> None:
     if not bool((documents | (is_synthetic[from_root] == 0)).any()):
         return
     is_part = snapshot.is_of_type(*_PARTS)
-    is_part |= snapshot.is_of_type("native") & snapshot.texts.mask(_PART_NAME)[snapshot.objects.name]
+    is_part |= snapshot.is_named(snapshot.is_of_type("native"), snapshot.texts.mask(_PART_NAME))
     references = snapshot.references
     kernel.charge_parts(
         references.start, references.target, references.kind, snapshot.edge_type("weak"), is_part, is_synthetic,
@@ -134,14 +158,14 @@ def _targets(snapshot: Snapshot, item: int) -> U32:
     return references.target[int(references.start[item]) : int(references.start[item + 1])]
 
 
-def _mark_uncounted(snapshot: Snapshot) -> None:
+def _mark_uncounted(snapshot: Snapshot, owned: U8) -> None:
     """Mark references that DevTools leaves out of dominators by kinds after the file's."""
     references, texts = snapshot.references, snapshot.texts
     table = np.zeros(len(texts), np.uint64)
     kernel.weak_map_tables(texts.utf8, texts.end, table)
     kernel.mark_uncounted(
         references.start, references.target, references.kind, references.name, snapshot.objects.ids, table,
-        _page_owned(snapshot), snapshot.root, len(snapshot.edge_types), snapshot.edge_type("shortcut"),
+        owned, snapshot.root, len(snapshot.edge_types), snapshot.edge_type("shortcut"),
         snapshot.edge_type("internal"),
     )  # fmt: skip
 
@@ -201,9 +225,30 @@ def _types(snapshot: Snapshot) -> tuple[Types, U32, Texts]:
 
 
 def _flags(snapshot: Snapshot) -> U8:
-    if snapshot.detachedness is None:
-        return np.zeros(len(snapshot.objects.ids), np.uint8)
-    flags: U8 = (snapshot.detachedness == _DETACHED).astype(np.uint8)
+    """An item per object: 1 for nodes of the DOM that DevTools calls detached."""
+    state, is_native = snapshot.detachedness, snapshot.is_of_type("native")
+    if state is None:
+        names = snapshot.objects.name
+        own = np.unique(names[is_native != 0]).tolist()
+        is_name = np.zeros(len(snapshot.texts), np.uint8)
+        is_name[[name for name in own if snapshot.texts.bytes_of(name).startswith(_DETACHED_NAME)]] = 1
+        return snapshot.is_named(is_native, is_name)
+    if state.any():
+        references, kinds = snapshot.references, snapshot.edge_types
+        follows = np.zeros(256, np.uint8)
+        # those that don't count for dominators do here; see _reference_kinds
+        follows[: 3 * len(kinds)] = [name not in _NO_STATE for name in kinds] * 3
+        kernel.spread_states(
+            references.start,
+            references.target,
+            references.kind,
+            follows,
+            is_native,
+            _ATTACHED,
+            _DETACHED,
+            state,
+        )
+    flags: U8 = (state == _DETACHED).astype(np.uint8)
     return flags
 
 

@@ -64,7 +64,8 @@ Strength = Literal["strong", "weak", "soft", "phantom", "finalizer", "ephemeron"
 while another object (the key of a weak map) is alive."""
 
 Naming = Literal["text", "index", "none"]
-"""What ``References.name`` is for a kind: the number of a text, an index in an array, or nothing (0)."""
+"""What ``References.name`` is for a kind: the number of a text, an index in an array (NONE where it
+isn't known), or nothing (0)."""
 
 
 class ReferenceKind(NamedTuple):

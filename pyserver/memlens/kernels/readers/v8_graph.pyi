@@ -9,17 +9,6 @@ U64: TypeAlias = npt.NDArray[np.uint64]
 
 def number_names(kind: U8, name: U32, by_index: U8, strings: int) -> int: ...
 def weak_map_tables(utf8: U8, end: U64, table: U64) -> None: ...
-def mark_page_owned(
-    start: U64,
-    target: U32,
-    kind: U8,
-    is_documents: U8,
-    root: int,
-    shortcut: int,
-    element: int,
-    weak: int,
-    owned: U8,
-) -> None: ...
 def mark_uncounted(
     start: U64,
     target: U32,
@@ -32,6 +21,9 @@ def mark_uncounted(
     kinds: int,
     shortcut: int,
     internal: int,
+) -> None: ...
+def spread_states(
+    start: U64, target: U32, kind: U8, follows: U8, is_native: U8, attached: int, detached: int, state: U8
 ) -> None: ...
 def charge_parts(
     start: U64, target: U32, kind: U8, weak: int, is_part: U8, is_synthetic: U8, shallow: U64

@@ -105,6 +105,47 @@ def mark_uncounted(
                 kind[at] += <uint8_t> (out * kinds)
 
 
+def spread_states(
+    const uint64_t[::1] start,
+    const uint32_t[::1] target,
+    const uint8_t[::1] kind,
+    const uint8_t[::1] follows,
+    const uint8_t[::1] is_native,
+    uint8_t attached,
+    uint8_t detached,
+    uint8_t[::1] state,
+):
+    """Give nodes of the DOM whose ``state`` isn't known, 0, that of those which refer to them.
+
+    What an attached node reaches is attached, what else a detached one reaches is detached; through native objects
+    alone, and references that are followed (an item for each number of a byte). States that are known stay.
+    """
+    cdef Py_ssize_t each, objects = state.shape[0]
+    cdef uint32_t item, other
+    cdef uint64_t at
+    cdef uint8_t known
+    cdef int turn, status = 0
+    cdef Vector stack
+    vector_init(&stack, 4)
+    with nogil:
+        for turn in range(2):
+            known = detached if turn else attached
+            for each in range(objects):
+                if state[each] == known and is_native[each] and status == 0:
+                    status = vector_push_u32(&stack, <uint32_t> each)
+            while stack.count and status == 0:
+                stack.count -= 1
+                item = (<uint32_t *> stack.data)[stack.count]
+                for at in range(start[item], start[item + 1]):
+                    other = target[at]
+                    if state[other] == 0 and is_native[other] and follows[kind[at]] and status == 0:
+                        state[other] = known
+                        status = vector_push_u32(&stack, other)
+    vector_free(&stack)
+    if status < 0:
+        raise MemoryError
+
+
 def charge_parts(
     const uint64_t[::1] start,
     const uint32_t[::1] target,

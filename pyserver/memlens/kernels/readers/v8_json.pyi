@@ -15,7 +15,7 @@ TOO_LARGE: int
 NO_NODE: int
 NO_MEMORY: int
 
-Sink: TypeAlias = tuple[npt.NDArray[np.uint8], int, int, int]
+Sink: TypeAlias = tuple[npt.NDArray[np.uint8], int, int, int, bool]
 
 def sections(data: Buffer, flat: Collection[str]) -> tuple[int, int, dict[str, tuple[int, int]]]: ...
 def count_items(data: Buffer, start: int, end: int) -> int: ...

@@ -188,6 +188,7 @@ cdef struct Sink:
     int width
     uint64_t most       # larger values are an error
     bint is_node        # whether values are indexes in the array of nodes; the number of the node is kept
+    bint is_clipped     # whether larger values become the largest
 
 
 cdef inline int short_number(const uint8_t *text, uint64_t *value) noexcept nogil:
@@ -219,7 +220,8 @@ cdef class Rows(ArrayReader):
     """Reads an array of numbers whose rows have ``fields`` numbers each.
 
     ``sinks`` has None for each field that isn't kept, else a column (as bytes), its items' width, the largest value
-    allowed, and 0 or, if values are indexes in the array of nodes, how many fields a node has.
+    allowed, 0 or, if values are indexes in the array of nodes, how many fields a node has, and whether larger values
+    become the largest, so that they aren't an error.
     """
 
     cdef list columns
@@ -238,10 +240,11 @@ cdef class Rows(ArrayReader):
         self.columns = []
         for field, sink in enumerate(sinks):
             self.sinks[field].data = NULL
+            self.sinks[field].is_clipped = False
             if sink is None:
                 self.sinks[field].most = MOST_NUMBER
                 continue
-            column, width, most, node_fields = sink
+            column, width, most, node_fields, is_clipped = sink
             if <size_t> column.shape[0] < rows * width:
                 raise ValueError("a column is too short")
             self.columns.append(column)
@@ -250,6 +253,7 @@ cdef class Rows(ArrayReader):
             self.sinks[field].width = width
             self.sinks[field].most = most
             self.sinks[field].is_node = node_fields > 0
+            self.sinks[field].is_clipped = is_clipped
             if node_fields:
                 self.node_fields = node_fields
                 self.of_node_field = 1.0 / node_fields
@@ -281,8 +285,12 @@ cdef class Rows(ArrayReader):
                             break
                         value = value * 10 + one
                         at += 1
-                    if at == begin or at - begin > 18:
-                        return self.fail(E_SYNTAX if at == begin else E_TOO_LARGE, begin)
+                    if at == begin:
+                        return self.fail(E_SYNTAX, begin)
+                    if at - begin > 18:
+                        if not self.sinks[field].is_clipped:
+                            return self.fail(E_TOO_LARGE, begin)
+                        value = <uint64_t> -1
                 while at < end and is_blank(data[at]):
                     at += 1
                 if at < end:
@@ -299,7 +307,9 @@ cdef class Rows(ArrayReader):
                         return self.fail(E_NO_NODE, begin)
                     value = node
                 elif value > sink.most:
-                    return self.fail(E_TOO_LARGE, begin)
+                    if not sink.is_clipped:
+                        return self.fail(E_TOO_LARGE, begin)
+                    value = sink.most
                 if sink.width == 4:
                     (<uint32_t *> sink.data)[self.row] = <uint32_t> value
                 elif sink.width == 1:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.base.sqlite_trees import Texts
+from memlens.model.graph import NONE
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.objects.moments import UNKNOWN, allocated_us
@@ -184,7 +185,7 @@ def _reference_names(names: _Names, name: Column, naming: Column) -> TreeColumn:
 def _reference_name(names: _Names, name: int, naming: int) -> str:
     if naming == 1:
         return names.text(name)
-    return str(name) if naming else ""
+    return str(name) if naming and name != NONE else ""
 
 
 def fill_strings(snapshot: Snapshot, filler: Filler) -> None:

@@ -31,6 +31,12 @@ def heap_lines(snapshot: Snapshot) -> dict[str, list[HeapLine]]:
     return snapshot.keep("lines of definitions", lambda: _made(snapshot))
 
 
+def largest_lines(snapshot: Snapshot, limit: int) -> list[HeapLine]:
+    """At most ``limit`` definitions, those first whose objects retain most."""
+    every = [row for rows in heap_lines(snapshot).values() for row in rows]
+    return sorted(every, key=lambda row: (-row.retained_bytes, row.file, row.line))[:limit]
+
+
 def line_of_type(snapshot: Snapshot, number: int, file: str, line: int) -> HeapLine:
     """The objects of a type whose definition was found elsewhere."""
     figures = figures_of(snapshot)

@@ -65,6 +65,18 @@ def _prepare(snapshot: Snapshot) -> None:
     root_kinds(snapshot)
 
 
+def spaces(snapshot: Snapshot) -> list[ShareRow]:
+    """What each heap or generation comes to, the largest first; empty where the file has none."""
+    objects, names = snapshot.objects, snapshot.graph_names.spaces
+    if objects.space is None:
+        return []
+    numbers = np.bincount(objects.space, minlength=len(names))
+    sums = np.bincount(objects.space, objects.shallow.astype(np.float64), len(names))
+    return _ranked(
+        [(name, int(each), int(size)) for name, each, size in zip(names, numbers, sums, strict=False)]
+    )
+
+
 _PAGE_BYTES = 4096
 
 
@@ -88,14 +100,6 @@ def _overview(snapshot: Snapshot) -> HeapOverviewAnswer:
         for number, name in enumerate(labels.type_kinds)
         for of in [types.kind == number]
     ]
-    spaces = []
-    if objects.space is not None:
-        numbers = np.bincount(objects.space, minlength=len(labels.spaces))
-        sums = np.bincount(objects.space, objects.shallow.astype(np.float64), len(labels.spaces))
-        spaces = [
-            (name, int(each), int(size))
-            for name, each, size in zip(labels.spaces, numbers, sums, strict=False)
-        ]
     flags = []
     if objects.flags is not None:
         flagged = np.flatnonzero(objects.flags)
@@ -110,7 +114,7 @@ def _overview(snapshot: Snapshot) -> HeapOverviewAnswer:
         unreachable_objects=int(np.count_nonzero(lost)),
         unreachable_bytes=int(objects.shallow[lost].sum()),
         kinds=_ranked(kinds),
-        spaces=_ranked(spaces),
+        spaces=spaces(snapshot),
         roots=_ranked(_roots(snapshot)),
         flags=_ranked(flags),
         strengths=[strength for strength in get_args(Strength) if strength in weak],

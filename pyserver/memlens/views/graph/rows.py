@@ -8,6 +8,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
+from memlens.model.graph import NONE
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.objects.columns import ObjectColumns
@@ -47,7 +48,10 @@ class ObjectRow(Struct, frozen=True):
 
 
 class ReferenceRow(Struct, frozen=True):
-    """A reference: ``name`` is a field's name, or an index as ``[3]``. ``object`` is what is at its other end."""
+    """A reference: ``name`` is a field's name, or an index as ``[3]``, ``[?]`` where the file doesn't know it.
+
+    ``object`` is what is at its other end.
+    """
 
     kind: str
     name: str
@@ -136,5 +140,5 @@ def reference_rows(snapshot: Snapshot, references: Numbers, others: Numbers) -> 
 
 def _name(snapshot: Snapshot, naming: str, name: int) -> str:
     if naming == "index":
-        return f"[{name}]"
+        return f"[{name}]" if name != NONE else "[?]"
     return snapshot.strings.head(name, MOST_NAME) if naming == "text" else ""

@@ -295,7 +295,10 @@ def _keepers(case: GraphCase) -> Iterator[_Keepers]:
     # the nearest closure of each function comes first
     order = np.lexsort((objects.distance[sources], frames))
     sources, targets, frames = sources[order], targets[order], frames[order]
-    numbers, begins, places = np.unique(frames, return_index=True, return_inverse=True)
+    is_first = np.ones(len(frames), np.bool_)
+    is_first[1:] = frames[1:] != frames[:-1]
+    begins, places = np.flatnonzero(is_first), np.cumsum(is_first) - 1
+    numbers = frames[begins]
     pairs = np.unique(places << 32 | targets)
     # of functions: where their contexts begin
     starts = np.searchsorted(pairs, np.arange(len(numbers) + 1) << 32)

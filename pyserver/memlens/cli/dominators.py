@@ -1,0 +1,81 @@
+"""A heap dump's dominator tree grouped by type: what ``memlens flame`` prints of one without allocation stacks."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from memlens.model.info import GraphInfo, SnapshotInfo
+from memlens.model.timeline import NEVER
+from memlens.store.snapshot import Snapshot
+from memlens.units import format_bytes
+from memlens.views.graph.rows import type_names
+
+LEAST_SHARE = 0.01
+_ROOTS = "(roots)"
+
+
+class DominatorGroup(Struct, frozen=True):
+    """Objects of one type that objects of the same group dominate. ``depth`` 0 is what holds all others."""
+
+    type: str
+    depth: int
+    objects: int
+    shallow_bytes: int
+    retained_bytes: int
+
+
+class DominatorTree(Struct, frozen=True):
+    """The groups that retain at least a hundredth, each before those that it dominates."""
+
+    groups: list[DominatorGroup]
+
+
+def is_without_stacks(info: SnapshotInfo) -> bool:
+    """Whether it is a heap dump that doesn't say where objects were allocated."""
+    return isinstance(info, GraphInfo) and info.allocations is None
+
+
+def dominator_tree(snapshot: Snapshot) -> DominatorTree:
+    """The groups worth a line."""
+    stored, names = snapshot.compact, type_names(snapshot)
+    least = LEAST_SHARE * int(stored.retained[0])
+    found, todo = [], [(0, 0)]
+    while todo:
+        node, depth = todo.pop()
+        kind = int(stored.type[node])
+        found.append(
+            DominatorGroup(
+                _ROOTS if kind == NEVER else names[kind], depth, int(stored.objects[node]),
+                int(stored.shallow[node]), int(stored.retained[node]),
+            )
+        )  # fmt: skip
+        first, last = int(stored.first[node]), int(stored.last[node])
+        # those that retain most stand first
+        large = int((stored.retained[first:last] >= least).sum())
+        todo += [(child, depth + 1) for child in reversed(range(first, first + large))]
+    return DominatorTree(found)
+
+
+def text(tree: DominatorTree) -> Iterator[str]:
+    """Yield a line per group, indented."""
+    whole = tree.groups[0].retained_bytes
+    yield f"{'retained':>11} {'shallow':>11} {'objects':>11} {'share':>6}"
+    for row in tree.groups:
+        share = row.retained_bytes / whole if whole else 0
+        yield (
+            f"{format_bytes(row.retained_bytes):>11} {format_bytes(row.shallow_bytes):>11} {row.objects:>11,} "
+            f"{share:>6.1%} {' ' * row.depth}{row.type}"
+        )
+
+
+def folded(snapshot: Snapshot) -> Iterator[str]:
+    """Yield a line per group with bytes of its own: the types down to it, joined by semicolons, and these bytes."""
+    stored, names = snapshot.compact, type_names(snapshot)
+    paths: dict[int, str] = {}
+    rows = zip(stored.type.tolist(), stored.parent.tolist(), stored.shallow.tolist(), strict=True)
+    for node, (kind, parent, shallow) in enumerate(rows):
+        # semicolons separate types
+        name = (_ROOTS if kind == NEVER else names[kind]).replace(";", ",").replace("\n", " ")
+        path = paths[node] = f"{paths[parent]};{name}" if node else name
+        if shallow:
+            yield f"{path} {shallow}"

@@ -1,0 +1,65 @@
+"""Parsers of arguments: one that reports errors as all commands do, and one that is none."""
+
+import argparse
+from typing import Any, NoReturn
+
+from memlens.cli.output import say
+from memlens.units import plain
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that reports wrong arguments in one line, like all other errors."""
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the arguments; a query may follow options."""
+        options, rest = self.parse_known_args(args, namespace)
+        # Python 3.11 takes an argument that may be missing for missing where an option stands before it
+        if (
+            getattr(options, "query", "") is None
+            and len(rest) == 1
+            and (rest[0] == "-" or rest[0][:1] != "-")
+        ):
+            options.query = rest.pop()
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return options
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error, and end."""
+        self.exit(1, f"memlens: {plain(message)}. Try {self.prog} --help.\n")
+
+
+class LeftOut(argparse.ArgumentParser):
+    """What commands that aren't asked for add their arguments to: it costs nothing, and has none."""
+
+    def __init__(self) -> None:
+        """Skip what makes a parser."""
+
+    def add_argument(self, *_: Any, **__: Any) -> Any:
+        """Add nothing."""
+
+    def add_mutually_exclusive_group(self, **_: Any) -> Any:
+        """Return this, which adds nothing."""
+        return self
+
+    def add_subparsers(self, **_: Any) -> Any:
+        """Return this, which adds nothing."""
+        return self
+
+    def add_parser(self, *_: Any, **__: Any) -> argparse.ArgumentParser:
+        """Return this, which adds nothing."""
+        return self
+
+
+class Version(argparse.Action):
+    """Print the version, which is looked up only for this option because that takes as long as building the parser."""
+
+    def __call__(self, *_: object) -> NoReturn:
+        """Print it, and end."""
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            say(f"memlens {version('memlens')}")
+        except PackageNotFoundError:
+            say("memlens (not installed)")
+        raise SystemExit(0)

@@ -1,0 +1,94 @@
+"""``memlens lines`` and ``memlens flame`` of heap dumps without allocation stacks: definitions and dominators."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.python.heap_files import HeapFile
+
+from memlens.cli import main
+
+
+def shop() -> HeapFile:
+    """Orders of a class that is defined in a script, held by one list, and a closure; nothing was tracked."""
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    window = heap.node("object", "Window", 40)
+    script = heap.node("hidden", "/home/me/shop.js", 8)
+    shared = heap.node("code", "onBuy", 30)
+    bought = heap.node("closure", "onBuy", 64)
+    orders = heap.node("object", "Array", 16)
+    heap.edge(root, "element", 1, window)
+    heap.edge(window, "property", "orders", orders)
+    heap.edge(window, "property", "onBuy", bought)
+    heap.edge(bought, "internal", "shared", shared)
+    heap.edge(shared, "internal", "script", script)
+    heap.locations.append((bought, 5, 6, 2))
+    for number in range(20):
+        order, name = heap.node("object", "Order", 100), heap.node("string", f"order; {number}", 50)
+        heap.edge(orders, "element", number, order)
+        heap.edge(order, "property", "name", name)
+        heap.locations.append((order, 5, 2, 4))
+    return heap
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "shop.heapsnapshot"
+    path.write_bytes(shop().data())
+    return path
+
+
+def printed(capfd: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main([str(argument) for argument in arguments]) == 0
+    return capfd.readouterr().out
+
+
+def test_lines_are_those_of_definitions(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    cache = ("--cache-dir", path.parent / "cache")
+    rows = json.loads(printed(capfd, "lines", path, "--json", *cache))["lines"]
+    names = ("file", "line", "name", "count", "shallow_bytes", "retained_bytes")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        ("/home/me/shop.js", 3, "Order", 20, 2_000, 3_000), ("/home/me/shop.js", 7, "onBuy", 1, 64, 102)
+    ]  # fmt: skip
+    text = printed(capfd, "lines", path, "--top", 1, *cache).splitlines()
+    assert len(text) == 2
+    assert text[1].split() == ["2.93", "KiB", "1.95", "KiB", "20", "/home/me/shop.js:3", "Order"]
+
+
+def test_a_dump_without_lines_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    heap = shop()
+    heap.locations.clear()
+    bare = tmp_path / "bare.heapsnapshot"
+    bare.write_bytes(heap.data())
+    assert "neither allocation stacks nor lines" in printed(
+        capfd, "lines", bare, "--cache-dir", tmp_path / "cache"
+    )
+
+
+def test_flame_is_the_dominator_tree(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    cache = ("--cache-dir", path.parent / "cache")
+    groups = json.loads(printed(capfd, "flame", path, "--json", *cache))["groups"]
+    names = ("depth", "type", "objects", "shallow_bytes", "retained_bytes")
+    assert [tuple(row[name] for name in names) for row in groups] == [
+        (0, "(synthetic)", 1, 0, 3_158), (1, "Window", 1, 40, 3_158), (2, "Array", 1, 16, 3_016),
+        (3, "Order", 20, 2_000, 3_000), (4, "(string)", 20, 1_000, 1_000), (2, "Function", 1, 64, 102),
+        (3, "(compiled code)", 1, 38, 38),
+    ]  # fmt: skip
+    text = printed(capfd, "flame", path, *cache).splitlines()
+    # the script, an internal part of the closure's code, counts with it
+    for line, row in zip(text[1:], groups, strict=True):
+        assert line.endswith(f"% {' ' * int(row['depth'])}{row['type']}")
+    stacks = printed(capfd, "flame", path, "--folded", *cache).splitlines()
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in stacks) == sum(
+        node["self_size"] for node in shop().nodes
+    )
+    assert "(synthetic);Window;Array;Order 2000" in stacks
+
+
+@pytest.mark.parametrize("option", [("--value", "live"), ("--bottom-up",), ("--filter", "x")])
+def test_what_only_allocations_have_is_refused(
+    option: tuple[str, ...], path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["flame", str(path), *option, "--cache-dir", str(path.parent / "cache")]) == 1
+    assert "no allocation stacks" in capfd.readouterr().err
