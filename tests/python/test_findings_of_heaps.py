@@ -25,8 +25,9 @@ from memlens.views.findings import table
 from memlens.views.findings.ahead import FINDINGS, findings, headline
 from memlens.views.findings.answers import TextPart, plain_text
 from memlens.views.findings.filtering import add_finding_term
-from memlens.views.graph import filters
+from memlens.views.graph import filters, together
 from memlens.views.graph.reach import HELD_DISTANCES, followed, held_distances, holders
+from memlens.views.graph.together import TOGETHER
 from memlens.views.sql.query import SqlSession
 
 REAL = [
@@ -548,7 +549,9 @@ def test_those_of_a_large_dump_are_made_with_the_archive(
         assert not FINDINGS.is_current(snapshot.origin)
         expected = findings(snapshot, None, 100), headline(snapshot, None)
         distances = held_distances(snapshot).tolist()
+        assert not TOGETHER.is_current(snapshot.origin)
     monkeypatch.setattr(ingest, "EXAMINED_FROM", 100)
+    monkeypatch.setattr(together, "WORKED_OUT_FROM", 100)
     stages: list[tuple[str, float]] = []
     archive = ingest.ingest(path, Cache(tmp_path / "large"), lambda *stage: stages.append(stage))
     fractions = [fraction for _, fraction in stages]
@@ -556,6 +559,7 @@ def test_those_of_a_large_dump_are_made_with_the_archive(
     assert stages[-1][0] == "examining"
     with closing(Snapshot.open(archive)) as snapshot:
         assert FINDINGS.is_current(snapshot.origin)
+        assert TOGETHER.is_current(snapshot.origin)
         assert (findings(snapshot, None, 100), headline(snapshot, None)) == expected
         assert held_distances(snapshot).tolist() == distances
     # columns of another length, whatever their checksum says, are made again
