@@ -167,7 +167,11 @@ def test_a_real_leak(tmp_path: Path) -> None:
         pytest.skip("the real heap dumps are not here")
     with closing(archived(paths[0], tmp_path)) as snapshot:
         found = {each.rule: each for each in findings(snapshot, None, 100).findings}
-    assert found["retains_most"].text.endswith("most of it in 10,000 RequestContext. Held by global.app.")
+    assert found["retains_most"].text.endswith(
+        "most of it in 10,000 RequestContext (leak.js:4). Held by global.app."
+    )
+    assert found["retains_most"].line is not None
+    assert found["retains_most"].line.line == 4
     assert "10,000 listeners of “tick”, most of them made at leak.js:9" in found["listeners"].text
     assert "“Mozilla/5.0 (X11; Linux)” 10,000 times" in found["duplicate_strings"].text
     assert found["contexts"].line is not None
@@ -245,10 +249,11 @@ def test_rules_for_v8(open_dump: Opened, has: bool) -> None:
     assert bus.line is not None
     assert bus.line.line == 12
     assert re.sub(r" @[0-9]+", "", bus.text) == (
-        "Array retains 180 KiB, 11% of what roots reach, most of it in 60 Function (with 60 system / Context). Held by "
-        "Window.bus._events.tick. The same bytes: Bus has 60 listeners of “tick”, most of them made at bus.js:12, and "
-        "they retain 180 KiB (11% of what roots reach). Remove those that are done. 60 closures onTick (bus.js:12) "
-        "keep variables of the functions around them, which retain 176 KiB (10% of what roots reach), as body."
+        "Array retains 180 KiB, 11% of what roots reach, most of it in 60 Function (bus.js:12, with 60 system / "
+        "Context). Held by Window.bus._events.tick. The same bytes: Bus has 60 listeners of “tick”, most of them made "
+        "at bus.js:12, and they retain 180 KiB (11% of what roots reach). Remove those that are done. 60 closures "
+        "onTick (bus.js:12) keep variables of the functions around them, which retain 176 KiB (10% of what roots "
+        "reach), as body."
     )
 
 

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memlens.model.frames import USER
 from memlens.model.timeline import NEVER
-from memlens.views.findings.answers import ObjectsLink, TextPart
+from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
 from memlens.views.findings.graph.case import (
     RUNTIME_KINDS,
     GraphCase,
@@ -16,7 +17,7 @@ from memlens.views.findings.graph.case import (
     measured,
     object_part,
 )  # fmt: skip
-from memlens.views.findings.writing import Ranked, made, percent, text_in_sql, words
+from memlens.views.findings.writing import Ranked, base_line, made, percent, text_in_sql, words
 from memlens.views.graph.rows import Numbers
 
 BIG_SHARE = 0.1
@@ -162,12 +163,14 @@ def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
         object_part(case, holder), words(" retains "), measured(shown, link),
         words(f", {percent(total, case.whole)} of what roots reach"),
     ]  # fmt: skip
+    line = case.line(holder)
     if _begins_a_chain(case, holder):
         sentence.append(words(f", a chain of {case.type_name(int(objects.type[holder]))}"))
     elif _is_mostly(groups, total):
         sentence += [words(", most of it in "), *_contents(case, holder, groups[0])]
+        line = line or _own_line(case, groups[0])
     sentence += _held(case, holder)
-    finding = made("retains_most", "Retains most", sentence, shown, None, case.line(holder), objects=link)
+    finding = made("retains_most", "Retains most", sentence, shown, None, line, objects=link)
     return Ranked(total / max(case.whole, 1), finding, np.array([holder]))
 
 
@@ -187,23 +190,40 @@ def _begins_a_chain(case: GraphCase, holder: int) -> bool:
 
 
 def _contents(case: GraphCase, holder: int | None, group: _Group) -> list[TextPart]:
-    """A group and the types within it that have most of it: ``20,000 HashMap$Node (with 20,000 Session)``."""
+    """A group, its line, the types within it that have most of it: ``9 Session (app.js:8, with 9 Array)``."""
     link = _link(case, holder, group)
-    parts = [TextPart(f"{len(group.members):,} {case.type_name(group.type)}", None, None, None, link)]
+    name = TextPart(f"{len(group.members):,} {case.type_name(group.type)}", None, None, None, link)
+    line, inner = _own_line(case, group), _within(case, group)
+    about = [
+        *([TextPart(base_line(line), None, line)] if line else []),
+        *([words(f"with {', '.join(inner)}")] if inner else []),
+    ]
+    if not about:
+        return [name]
+    between = [words(", ")] if len(about) > 1 else []
+    return [name, words(" ("), about[0], *between, *about[1:], words(")")]
+
+
+def _own_line(case: GraphCase, group: _Group) -> LineLink | None:
+    """Where a group's type is defined in the user's own code."""
+    line = case.line(int(group.members[0]))
+    return line if line and int(case.snapshot.frames.kind[line.frame]) == USER else None
+
+
+def _within(case: GraphCase, group: _Group) -> list[str]:
+    """The types within a group that have most of it, and how many objects each."""
     stored = case.snapshot.compact
     node = int(case.snapshot.objects.group[int(group.members[0])])
-    if int(stored.objects[node]) != len(group.members):
-        return parts
     inner: list[str] = []
+    if int(stored.objects[node]) != len(group.members):
+        return inner
     while len(inner) < 3:
         first, last = int(stored.first[node]), int(stored.last[node])
         if first >= last or int(stored.retained[first]) < _WITHIN_SHARE * int(stored.retained[node]):
             break
         node = first
         inner.append(f"{int(stored.objects[node]):,} {case.type_name(int(stored.type[node]))}")
-    if inner:
-        parts.append(words(f" (with {', '.join(inner)})"))
-    return parts
+    return inner
 
 
 def _link(case: GraphCase, holder: int | None, group: _Group) -> ObjectsLink:
