@@ -109,10 +109,15 @@ def _draw_first(archive: Path) -> None:
 
 
 def _examine(archive: Path, report: Report) -> None:
-    """Make the findings of a heap dump, and what they work out on the way. Raises ``ArchiveError``."""
+    """Make the findings of a heap dump, what they work out on the way, and what types of a large one retain.
+
+    Raises ``ArchiveError``.
+    """
+    from memlens.store.models import graph_of
     from memlens.store.snapshot import Snapshot
     from memlens.views.findings.ahead import FINDINGS, parts
     from memlens.views.graph.reach import HELD_DISTANCES
+    from memlens.views.graph.together import TOGETHER, WORKED_OUT_FROM
 
     with closing(Snapshot.open(archive)) as snapshot:
         try:
@@ -123,6 +128,8 @@ def _examine(archive: Path, report: Report) -> None:
                 report("examining", _WRITTEN + (1 - _WRITTEN) * number / len(questions))
                 question(snapshot)
             FINDINGS.try_to_write(snapshot)
+            if graph_of(snapshot.info).objects >= WORKED_OUT_FROM:
+                TOGETHER.try_to_write(snapshot)
         except MemlensError:
             raise
         except Exception:

@@ -31,11 +31,9 @@ class Walk:
         self.of: dict[str, Any] = {}
 
     def cpu_ms(self) -> float:
-        """Processor time of the server's process so far, all threads."""
-        ns = 0
-        for task in Path(f"/proc/{self.client.pid}/task").iterdir():
-            ns += int((task / "schedstat").read_text().split()[0])
-        return ns / 1e6
+        """Processor time of the server's process so far, all threads, those that have ended as well."""
+        # Linux numbers the clock of a process so: its id turned around, above three bits that say what is counted
+        return time.clock_gettime(~self.client.pid << 3 | 2) * 1000
 
     def ask(self, name: str, method: str, **params: Any) -> Any:
         """The answer to a question."""

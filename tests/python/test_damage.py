@@ -41,6 +41,7 @@ from memlens.views.ahead import artefacts_of
 from memlens.views.findings.ahead import headline
 from memlens.views.flame.graph import FIRST_FLAME
 from memlens.views.graph.reach import HELD_DISTANCES
+from memlens.views.graph.together import TOGETHER
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -60,6 +61,8 @@ def made(request: pytest.FixtureRequest, cache: Cache) -> Path:
         if request.param != "graph":
             # only dumps that say where objects were allocated have one
             snapshot.ask(first_flame)
+        else:
+            TOGETHER.write(snapshot)
         snapshot.ask(lambda asked: headline(asked, None))
         snapshot.ask(Snapshot.work_in_background)
         snapshot.ask(lambda asked: tables.fill(asked, quiet))

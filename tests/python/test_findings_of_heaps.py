@@ -26,8 +26,9 @@ from memlens.views.findings import table
 from memlens.views.findings.ahead import FINDINGS, findings, headline
 from memlens.views.findings.answers import TextPart, pieces
 from memlens.views.findings.filtering import add_finding_term
-from memlens.views.graph import filters
+from memlens.views.graph import filters, together
 from memlens.views.graph.reach import HELD_DISTANCES, followed, held_distances, holders
+from memlens.views.graph.together import TOGETHER
 from memlens.views.sql.query import SqlSession
 
 REAL = [
@@ -168,7 +169,11 @@ def test_a_real_leak(tmp_path: Path) -> None:
         pytest.skip("the real heap dumps are not here")
     with closing(archived(paths[0], tmp_path)) as snapshot:
         found = {each.rule: each for each in findings(snapshot, None, 100).findings}
-    assert found["retains_most"].text.endswith("most of it in 10,000 RequestContext. Held by global.app.")
+    assert found["retains_most"].text.endswith(
+        "most of it in 10,000 RequestContext (leak.js:4). Held by global.app."
+    )
+    assert found["retains_most"].line is not None
+    assert found["retains_most"].line.line == 4
     assert "10,000 listeners of “tick”, most of them made at leak.js:9" in found["listeners"].text
     assert "“Mozilla/5.0 (X11; Linux)” 10,000 times" in found["duplicate_strings"].text
     assert found["contexts"].line is not None
@@ -246,10 +251,11 @@ def test_rules_for_v8(open_dump: Opened, has: bool) -> None:
     assert bus.line is not None
     assert bus.line.line == 12
     assert re.sub(r" @[0-9]+", "", bus.text) == (
-        "Array retains 180 KiB, 11% of what roots reach, most of it in 60 Function (with 60 system / Context). Held by "
-        "Window.bus._events.tick. The same bytes: Bus has 60 listeners of “tick”, most of them made at bus.js:12, and "
-        "they retain 180 KiB (11% of what roots reach). Remove those that are done. 60 closures onTick (bus.js:12) "
-        "keep variables of the functions around them, which retain 176 KiB (10% of what roots reach), as body."
+        "Array retains 180 KiB, 11% of what roots reach, most of it in 60 Function (bus.js:12, with 60 system / "
+        "Context). Held by Window.bus._events.tick. The same bytes: Bus has 60 listeners of “tick”, most of them made "
+        "at bus.js:12, and they retain 180 KiB (11% of what roots reach). Remove those that are done. 60 closures "
+        "onTick (bus.js:12) keep variables of the functions around them, which retain 176 KiB (10% of what roots "
+        "reach), as body."
     )
 
 
@@ -550,7 +556,9 @@ def test_those_of_a_large_dump_are_made_with_the_archive(
         assert not FINDINGS.is_current(snapshot.origin)
         expected = findings(snapshot, None, 100), headline(snapshot, None)
         distances = held_distances(snapshot).tolist()
+        assert not TOGETHER.is_current(snapshot.origin)
     monkeypatch.setattr(ingest, "EXAMINED_FROM", 100)
+    monkeypatch.setattr(together, "WORKED_OUT_FROM", 100)
     stages: list[tuple[str, float]] = []
     archive = ingest.ingest(path, Cache(tmp_path / "large"), lambda *stage: stages.append(stage))
     fractions = [fraction for _, fraction in stages]
@@ -558,6 +566,7 @@ def test_those_of_a_large_dump_are_made_with_the_archive(
     assert stages[-1][0] == "examining"
     with closing(Snapshot.open(archive)) as snapshot:
         assert FINDINGS.is_current(snapshot.origin)
+        assert TOGETHER.is_current(snapshot.origin)
         assert (findings(snapshot, None, 100), headline(snapshot, None)) == expected
         assert held_distances(snapshot).tolist() == distances
     # columns of another length, whatever their checksum says, are made again

@@ -21,7 +21,7 @@ from tests.python.graphs import (
 )
 
 from memlens.kernels.graph import dominators as kernel
-from memlens.kernels.graph import tree, walk
+from memlens.kernels.graph import nearer, together, tree, walk
 from memlens.kernels.graph.alike import first_alike
 from memlens.store.objects.compact import NO_OBJECTS, Dominated, compact_tree
 from memlens.store.objects.retained import retained_by_object_group
@@ -197,6 +197,21 @@ def test_distances() -> None:
         assert found == _distances(graph)
 
 
+def test_distances_through_more_kinds_of_references() -> None:
+    shortened = 0
+    for seed in SEEDS[:500]:
+        graph = random_graph(seed)
+        start, target, kind = graph.columns()
+        roots, all_kinds = np.array(graph.roots, np.uint32), np.ones(256, np.uint8)
+        distance, expected = (np.empty(len(graph.edges), np.uint32) for _ in range(2))
+        walk.distances(start, target, kind, all_kinds, roots, expected)
+        walk.distances(start, target, kind, RETAINS, roots, distance)
+        shortened += int(np.count_nonzero(distance != expected))
+        nearer.shorten(start, target, kind, all_kinds, all_kinds & ~RETAINS, distance)
+        assert (distance == expected).all(), seed
+    assert shortened > 100
+
+
 def test_what_is_reached() -> None:
     for seed in SEEDS[:500]:
         graph = random_graph(seed)
@@ -237,6 +252,33 @@ def test_what_a_set_retains_is_what_roots_reach_less_what_they_reach_without_it(
             assert count == len(expected), (seed, every)
             assert total == sum(graph.shallow[item] for item in expected), (seed, every)
             more.add(count - len(reached))
+    assert len(more) > 5
+
+
+def test_what_groups_retain_together_is_what_each_one_retains() -> None:
+    more = set()
+    for seed in SEEDS:
+        graph = random_graph(seed, 24 if seed < len(SEEDS) - 100 else 200)
+        groups = 1 + seed % 70
+        types = np.array([item * 7 % (groups + 1) for item in graph.objects], np.uint32)
+        # the last type is of no group, and so are all after those that there is room for
+        within = min(groups, together.MOST_GROUPS)
+        group_of = np.zeros(groups + 1, np.uint64)
+        group_of[:within] = np.uint64(1) << np.arange(within, dtype=np.uint64)
+        counts, sums = (np.zeros(together.MOST_GROUPS, np.uint64) for _ in range(2))
+        together.retained_together(
+            *graph.columns(), RETAINS, np.unique(np.array(graph.roots, np.uint32)), types, group_of,
+            np.array(graph.shallow, np.uint64), counts, sums,
+        )  # fmt: skip
+        reached = graph.reached(graph.roots)
+        for group in range(within):
+            chosen = frozenset(np.flatnonzero(types == group).tolist())
+            expected = reached - graph.reached(graph.roots, chosen)
+            assert counts[group] == len(expected), (seed, group)
+            assert sums[group] == sum(graph.shallow[item] for item in expected), (seed, group)
+            more.add(len(expected - chosen))
+        assert not counts[within:].any()
+        assert not sums[within:].any()
     assert len(more) > 5
 
 

@@ -21,7 +21,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import graph as flame
-from memlens.views.graph import filters, halves, listing
+from memlens.views.graph import filters, halves, listing, together
 from memlens.views.graph import objects as rows_of_objects
 from memlens.views.graph.cuts import cut, freed_by_cut, freed_by_cuts
 from memlens.views.graph.dominators import dominator_tree, fitting_by_group, group
@@ -34,7 +34,8 @@ from memlens.views.graph.paths import paths
 from memlens.views.graph.reach import entries, followed, holders
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import type_names
-from memlens.views.graph.types import figures_of
+from memlens.views.graph.together import TOGETHER, is_known, retained_by_type
+from memlens.views.graph.types import figures_of, instances_of
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -169,6 +170,39 @@ def test_what_a_filter_leaves_is_summed_up_by_type_and_package(
             filter(None, by_kind)
         )
     assert nested or seed not in (0, 3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_all_instances_of_a_type_retain(seed: int, opened: Opened, tmp_path: Path) -> None:
+    path = tmp_path / "random.heapsnapshot"
+    path.write_bytes(heap_of(random_graph(seed, 60)).data())
+    snapshot = opened(path)
+    kinds = range(graph_of(snapshot.info).types)
+    of_each = [retained_by(snapshot, instances_of(snapshot, kind)) for kind in kinds]
+    assert not any(is_known(snapshot, kind) for kind in kinds)
+    assert [retained_by_type(snapshot, kind) for kind in kinds] == of_each
+    assert any(each.objects > each.chosen for each in of_each)
+    TOGETHER.write(snapshot)
+    assert all(is_known(snapshot, kind) for kind in kinds)
+    again = opened(path)
+    assert [retained_by_type(again, kind) for kind in kinds] == of_each
+
+
+def test_what_types_retain_is_worked_out_of_the_largest_ones_alone(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "random.heapsnapshot"
+    path.write_bytes(heap_of(random_graph(3, 60)).data())
+    snapshot = opened(path)
+    kinds = range(graph_of(snapshot.info).types)
+    monkeypatch.setattr(together, "MOST_TYPES", 2)
+    TOGETHER.write(snapshot)
+    assert sum(is_known(snapshot, kind) for kind in kinds) == 2
+    for kind in kinds:
+        assert retained_by_type(snapshot, kind) == retained_by(snapshot, instances_of(snapshot, kind))
+    figures = figures_of(snapshot)
+    for name in ("count", "retained"):
+        assert is_known(snapshot, int(figures[name].argmax()))
 
 
 def _dominators(snapshot: Snapshot, number: int) -> list[int]:
@@ -366,6 +400,8 @@ def test_merged_paths_through_weak_references_say_what_cuts_free(
         assert lengths == sorted(levels[item] for item in members if item in levels)
         for through in ((), weak):
             tree = merged_tree(snapshot, kind, None, "", through)
+            below = np.bincount(tree.parent[1:], tree.objects[1:], len(tree.parent))
+            assert (below + tree.ends == tree.objects).all()
             for depth, _, row in _all_nodes(snapshot, kind, through):
                 if depth == 0:
                     assert row.freed_bytes is None
@@ -373,7 +409,7 @@ def test_merged_paths_through_weak_references_say_what_cuts_free(
                 step = tree.steps[depth]
                 here = step.node == row.node
                 pairs = list(zip(step.above[here].tolist(), step.item[here].tolist(), strict=True))
-                assert len(pairs) == row.objects
+                assert 1 <= len(pairs) == len(set(pairs)) <= row.objects
                 for source, target in pairs:
                     assert any(
                         other == target and (strength == STRONG or through)
@@ -514,6 +550,8 @@ def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, 
     dominated = answers["heapDominated"]
     assert dominated["contained"] == ["Session" in row["type"] for row in dominated["rows"]]
     assert answers["heapRetained"]["retained_bytes"] >= 0
+    of_type = server.request("memlens/heapRetained", {**about, "kind": 1, "group": None, "filter": " "})
+    assert of_type["chosen"] == answers["heapType"]["type"]["count"]
     assert answers["heapCut"]["freed_bytes"] >= 0
     with pytest.raises(RpcError, match="no object number"):
         server.request("memlens/heapObject", {**about, "object": 10**6})

@@ -169,7 +169,7 @@ export function TypeDetails({
           [t('Kind'), type.kind, ''],
         ]}
       />
-      <Together kind={type.number} group={null} context={context} />
+      <Together kind={type.number} context={context} />
       <Largest rows={instances} context={context} />
     </>
   );
@@ -254,20 +254,32 @@ function Largest({
   );
 }
 
-/** What all instances retain together, which takes a walk over the whole heap. */
-function Together({
-  kind,
-  group,
-  context,
-}: {
-  readonly kind: number | null;
-  readonly group: number | null;
-  readonly context: GraphContext;
-}): VNode {
+/**
+ * What all instances retain together. That of a type is asked for at once, as it is known or soon worked out; with a filter
+ * it may take a walk over the whole heap.
+ */
+function Together({ kind, context }: { readonly kind: number; readonly context: GraphContext }): VNode {
   const answer = useSignal<RetainedAnswer | null>(null);
   const pending = useSignal<Pending<RetainedAnswer> | null>(null);
+  const ask = (): void => {
+    const asked = context.api.request('memlens/heapRetained', { kind, group: null, filter: context.filter });
+    pending.value = asked;
+    asked.answer.then(
+      (retained) => {
+        answer.value = retained;
+        pending.value = null;
+      },
+      (error: unknown) => {
+        if (pending.value === asked) pending.value = null;
+        if (!isCancelled(error)) context.failed(error);
+      },
+    );
+  };
+  useEffect(() => {
+    if (context.filter.trim() === '') ask();
+    return () => pending.peek()?.cancel();
+  }, [pending]);
   const found = answer.value;
-  useEffect(() => () => pending.peek()?.cancel(), [pending]);
   if (found)
     return (
       <p class="hint" role="status">
@@ -296,24 +308,7 @@ function Together({
     );
   return (
     <p class="hint">
-      <button
-        type="button"
-        class="link"
-        onClick={() => {
-          const asked = context.api.request('memlens/heapRetained', { kind, group, filter: context.filter });
-          pending.value = asked;
-          asked.answer.then(
-            (retained) => {
-              answer.value = retained;
-              pending.value = null;
-            },
-            (error: unknown) => {
-              if (pending.value === asked) pending.value = null;
-              if (!isCancelled(error)) context.failed(error);
-            },
-          );
-        }}
-      >
+      <button type="button" class="link" onClick={ask}>
         {t('What would be freed without all of them?')}
       </button>
     </p>

@@ -17,7 +17,17 @@ import {
 import type { GraphContext } from './context';
 import { selectionMenu } from './menu';
 import { HeapTree } from './tree';
-import { Badge, bytesCell, countCell, objectsText, objectText, shortType, textCell, TypeName } from './words';
+import {
+  Badge,
+  bytesCell,
+  countCell,
+  noObjects,
+  objectsText,
+  objectText,
+  shortType,
+  textCell,
+  TypeName,
+} from './words';
 
 function columnsOf(): readonly HeapColumn<never>[] {
   return [
@@ -75,7 +85,7 @@ export function mergedTree(
     },
     menu: ({ example }) => selectionMenu(context, { is: 'object', object: example.object }),
     copied: ({ example }) => ({ name: objectText(example), place: null }),
-    empty: () => t('No root reaches any of them.'),
+    empty: () => (merged.value?.unreachable ? t('No root reaches any of them.') : noObjects(context)),
   });
 }
 
@@ -91,7 +101,9 @@ function ofSelection(selection: HeapSelection | null): { kind: number | null; gr
   };
 }
 
-export function mergedWords({ explained, left_out: left, unreachable }: PathNodesAnswer): string {
+export function mergedWords({ explained, left_out: left, unreachable }: PathNodesAnswer): string | null {
+  // the table says so
+  if (explained + left + unreachable === 0) return null;
   const objects = objectsText(explained);
   return [
     left > 0

@@ -193,8 +193,11 @@ export class GraphView implements PartsOwner {
   }
 
   explain(selection: HeapSelection): void {
+    const { dock, frame } = this.parts;
     this.select(selection);
-    this.parts.dock.show('why');
+    dock.show('why');
+    // one above the other there is no room for both
+    if (frame.isStacked) frame.set({ panelOpen: false });
   }
 
   list(filter: string): void {

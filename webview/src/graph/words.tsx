@@ -143,9 +143,23 @@ export function Badge({ text }: { readonly text: string }): VNode {
   return <span class="badge">{visible(text)}</span>;
 }
 
+/** A type's name, and what it is of, an assembly or a class loader, without folders and packages; empty if not known. */
+export function typeAndModule(type: string): readonly [own: string, module: string] {
+  const [, own = type, module = ''] = /^([^(].*) \(([^()]+)\)$/.exec(type) ?? [];
+  const loader = /^(?:[a-z_]\w*\.)+([A-Z][\w$]*)$/.exec(module)?.[1];
+  return [own, loader ?? fileName(module)];
+}
+
 export function typeCell({ type }: Pick<TypeRow, 'type'>, badge = ''): Cell {
+  const [own, module] = typeAndModule(type);
   return {
-    parts: [<TypeName type={type} text={type} />, badge === '' ? '' : <Badge text={badge} />],
+    parts: [
+      <>
+        <TypeName type={type} text={own} />
+        {module !== '' && <span class="muted"> {visible(`(${module})`)}</span>}
+      </>,
+      badge === '' ? '' : <Badge text={badge} />,
+    ],
     copied: type,
   };
 }

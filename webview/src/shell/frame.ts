@@ -45,6 +45,7 @@ export class ViewFrame {
   readonly areas = element('div', { class: 'areas-slot' });
   private readonly root: HTMLElement;
   private readonly picture: HTMLElement;
+  private readonly columns: HTMLElement;
   private readonly side: HTMLElement;
   private readonly bottom: HTMLElement;
 
@@ -80,12 +81,13 @@ export class ViewFrame {
       this.areas,
     );
     const middle = element('div', { class: 'middle' }, this.picture, this.bottom, parts.dock);
+    this.columns = element('div', { class: 'columns' }, middle, this.side, parts.panel);
     this.root = element(
       'div',
       { class: 'view' },
       parts.head,
       this.files,
-      element('div', { class: 'columns' }, middle, this.side, parts.panel),
+      this.columns,
       element('footer', { class: 'status' }, this.status, this.note, this.coarser, this.legend),
       this.live,
     );
@@ -114,6 +116,11 @@ export class ViewFrame {
         element('button', { class: 'link', type: 'button', on: { click: this.showLog } }, t('Show Log')),
       );
     }
+  }
+
+  /** Whether the details stand below all else, as in a narrow window. */
+  get isStacked(): boolean {
+    return getComputedStyle(this.columns).flexDirection === 'column';
   }
 
   get current(): Layout {

@@ -252,14 +252,14 @@ def retained_by(
 
     ``chosen`` are distinct objects that roots reach. ``distance`` is the least number of references that retain from a
     root. ``dominated`` has what each object immediately dominates, of that perhaps not all: dominators may count what
-    no root reaches as a holder.
+    no root reaches as a holder, and may have it below the graph's own root.
 
     What the chosen objects dominate is retained. What else is has other holders than these, but only shortest paths
     that pass through what is retained. So such objects are found first, level after level of distances, and then those
     of them that other paths lead to; nothing else of the graph is looked at but what refers to them and what they refer
     to. Raises MemoryError.
     """
-    cdef size_t objects = distance.shape[0], each, begin, end, within = 0, next_candidate = 0
+    cdef size_t objects = distance.shape[0], each, begin, end, within = 0, next_candidate = 0, count = 0
     cdef uint64_t total = 0, at
     cdef uint32_t item, other, level
     cdef Graph graph = graph_of(start, target, kind, retains)
@@ -283,6 +283,9 @@ def retained_by(
         for each in range(within if status == 0 else 0):
             fetch(&graph, queue, each, within)
             item = queue[each]
+            if distance[item] == NO_NUMBER:
+                continue
+            count += 1
             total += shallow[item]
             for at in range(graph.start[item], graph.start[item + 1]):
                 other = graph.target[at]
@@ -325,7 +328,7 @@ def retained_by(
         for each in range(found.count):
             item = (<uint32_t *> found.data)[each]
             if not state[item] & ALIVE:
-                within += 1
+                count += 1
                 total += shallow[item]
     free(state)
     free(queue)
@@ -334,7 +337,7 @@ def retained_by(
     vector_free(&candidates)
     if status < 0:
         raise MemoryError
-    return within, total
+    return count, total
 
 
 cdef size_t dominated_by(

@@ -37,6 +37,7 @@ from memlens.views.graph import (
     overview,
     paths,
     retained,
+    together,
     types,
 )
 from memlens.views.graph.cuts import CutAnswer
@@ -115,7 +116,15 @@ def _merged_paths(snapshot: Snapshot, p: HeapMergedPathsParams) -> PathNodesAnsw
 
 
 def _retained(snapshot: Snapshot, p: HeapRetainedParams) -> RetainedAnswer:
+    kind = _whole_type(p)
+    if kind is not None:
+        return together.retained_by_type(snapshot, kind)
     return retained.retained_by(snapshot, listing.fitting(snapshot, p.filter, p.kind, p.group))
+
+
+def _whole_type(p: HeapRetainedParams) -> int | None:
+    """The type all of whose instances are asked about."""
+    return p.kind if p.group is None and not p.filter.strip() else None
 
 
 def _cut(snapshot: Snapshot, p: HeapCutParams) -> CutAnswer:
@@ -146,3 +155,9 @@ def takes_long(method: str, params: object) -> bool:
     return method in ("memlens/heapRetained", "memlens/heapCut") or any(
         "finding:" in text.casefold() for text in texts
     )
+
+
+def is_known(snapshot: Snapshot, params: object) -> bool:
+    """Whether the answer to such a question was worked out before."""
+    kind = _whole_type(params) if isinstance(params, HeapRetainedParams) else None
+    return kind is not None and together.is_known(snapshot, kind)

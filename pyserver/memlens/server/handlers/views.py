@@ -52,7 +52,11 @@ def register(server: LanguageServer, registry: Registry) -> None:
         async def handler(params: Any) -> R:
             opened = registry.get(params.snapshot)
             is_heap_dump = heap_dump_of(opened.info) is not None
-            takes_long = is_heap_dump and heap.takes_long(method, params)
+            takes_long = (
+                is_heap_dump
+                and heap.takes_long(method, params)
+                and not await opened.ask(lambda snapshot: heap.is_known(snapshot, params))
+            )
             if method in findings.QUESTIONS:
                 parts = await opened.ask(lambda snapshot: findings.parts(snapshot, params))
                 # those of a heap dump look at all objects and references

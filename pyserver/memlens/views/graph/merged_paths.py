@@ -1,7 +1,7 @@
 """Why many objects are alive: the shortest paths to all of them, merged by types and names of references."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -82,7 +82,7 @@ class MergedPaths:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Step:
-    """Where the paths are after so many references: the node and the object of each, and the object before that."""
+    """What paths lead through after so many references: distinct objects, the node of each, and what is before it."""
 
     node: npt.NDArray[np.uint32]
     item: npt.NDArray[np.uint32]
@@ -229,30 +229,27 @@ def _tree(
     unreachable: int,
     through: Collection[Strength],
 ) -> MergedPaths:
-    distance = distances_through(snapshot, through)
-    levels = _chains(snapshot, chosen, distance, followed(snapshot, through))
-    length = distance[chosen].astype(np.int64)
-    kinds = root_kinds(snapshot)
-    types = snapshot.objects.type
+    kinds, types = root_kinds(snapshot), snapshot.objects.type
     # the columns of MergedPaths, in their order
     parts = [np.array([[0, 0, 0, len(chosen), 0, int(sizes.sum()), 0]], np.int64)]
-    node = np.zeros(len(chosen), np.int64)
     steps: list[_Step] = []
-    count = 1
-    for step in range(int(length.max(initial=-1)) + 1):
-        rows = np.flatnonzero(length >= step)
-        # levels count from the objects explained, steps from the roots
-        up = length[rows] - step
-        at = levels.items[up, rows]
-        label = kinds[at] if step == 0 else levels.labels[up, rows]
-        keys = np.stack((node[rows], label, types[at].astype(np.int64)))
+    node, count = np.zeros(1, np.int64), 1
+    for far, level in enumerate(_levels(snapshot, chosen, sizes, through)):
+        parents = node[level.above_at] if far else np.zeros(len(level.items), np.int64)
+        label = level.labels if far else kinds[level.items]
+        keys = np.stack((parents, label, types[level.items].astype(np.int64)))
         first, inverse, counts = _distinct(keys)
-        below = np.bincount(inverse, sizes[rows], len(counts)).astype(np.int64)
-        ends = np.bincount(inverse[up == 0], minlength=len(counts))
-        parts.append(np.stack((*keys[:, first], counts, ends, below, at[first]), axis=1))
-        node[rows] = count + inverse
-        above = levels.items[np.minimum(up + 1, len(levels.items) - 1), rows]
-        steps.append(_Step(*(column.astype(np.uint32) for column in (node[rows], at, above))))
+        objects, ends, below = (
+            np.bincount(inverse, figures, len(counts)).astype(np.int64)
+            for figures in (level.objects, level.ends, level.bytes)
+        )
+        # of several that say the same the one that stands first among what is explained is written last
+        ordered = np.argsort(-level.first)
+        example = np.empty(len(counts), np.int64)
+        example[inverse[ordered]] = level.items[ordered]
+        parts.append(np.stack((*keys[:, first], objects, ends, below, example), axis=1))
+        node = count + inverse
+        steps.append(_Step(*(column.astype(np.uint32) for column in (node, level.items, level.above))))
         count += len(counts)
     parent, name, kind, objects, ending, retained, example = np.concatenate(parts).T
     return MergedPaths(
@@ -273,28 +270,52 @@ def _distinct(keys: Numbers) -> tuple[Numbers, Numbers, Numbers]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Chains:
-    """``items[k, i]`` stands ``k`` references before object ``i``; ``labels[k, i]`` is of what refers to it."""
+class _Level:
+    """The distinct objects that are so many references from a root, of those on the paths; a row an object."""
 
-    items: npt.NDArray[np.int64]
-    labels: npt.NDArray[np.int64]
+    items: Numbers
+    objects: Numbers
+    """How many of the explained objects' paths lead through it, it included."""
+    ends: Numbers
+    """1 for an object that is explained itself."""
+    bytes: Numbers
+    first: Numbers
+    """The least number, among the explained, of one whose path leads through it."""
+    above: Numbers
+    """The object before it; itself at a root."""
+    above_at: Numbers
+    """That one's row in the level before."""
+    labels: Numbers
+    """Of the reference from there."""
 
 
-def _chains(snapshot: Snapshot, chosen: Numbers, distance: Numbers, follows: Numbers) -> _Chains:
-    most = int(distance[chosen].max(initial=0)) if len(chosen) else 0
-    items = np.zeros((most + 1, len(chosen)), np.int64)
-    labels = np.full((most + 1, len(chosen)), _NO_NAME, np.int64)
-    items[0] = chosen
-    rows = np.arange(len(chosen))
-    for up in range(most):
-        rows = rows[distance[items[up, rows]] > 0]
-        if not len(rows):
-            break
-        at, inverse = np.unique(items[up, rows], return_inverse=True)
-        above, names = _step(snapshot, at, distance, follows)
-        items[up + 1, rows] = above[inverse]
-        labels[up, rows] = names[inverse]
-    return _Chains(items, labels)
+def _levels(
+    snapshot: Snapshot, chosen: Numbers, sizes: Numbers, through: Collection[Strength]
+) -> list[_Level]:
+    """What the paths to the chosen objects lead through, the roots first. Each object is looked at once."""
+    distance, follows = distances_through(snapshot, through), followed(snapshot, through)
+    far = distance[chosen].astype(np.int64)
+    # what is explained, the nearest first
+    order = np.argsort(far, kind="stable")
+    begins = np.searchsorted(far[order], np.arange(int(far.max(initial=-1)) + 2))
+    none = np.empty(0, np.int64)
+    levels: list[_Level] = []
+    below = (none, none, none, none)
+    for step in range(len(begins) - 2, -1, -1):
+        own = order[begins[step] : begins[step + 1]]
+        mine = (chosen[own], np.ones(len(own), np.int64), sizes[own], own)
+        both = [np.concatenate(each) for each in zip(mine, below, strict=True)]
+        items, inverse = np.unique(both[0], return_inverse=True)
+        objects, total = (np.bincount(inverse, each, len(items)).astype(np.int64) for each in both[1:3])
+        first = np.full(len(items), len(chosen), np.int64)
+        np.minimum.at(first, inverse, both[3])
+        above, labels = _step(snapshot, items, distance, follows) if step else (items, none)
+        if levels:
+            levels[-1] = replace(levels[-1], above_at=inverse[len(own) :])
+        ends = np.bincount(inverse[: len(own)], minlength=len(items))
+        levels.append(_Level(items, objects, ends, total, first, above, none, labels))
+        below = (above, objects, total, first)
+    return levels[::-1]
 
 
 def _step(snapshot: Snapshot, at: Numbers, distance: Numbers, follows: Numbers) -> tuple[Numbers, Numbers]:

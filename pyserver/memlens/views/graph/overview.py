@@ -1,5 +1,7 @@
 """A heap dump as a whole: what it comes to by kind of type, by heap or generation, and what is not reachable."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -8,6 +10,7 @@ from msgspec import Struct
 from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
+from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.merged_paths import root_kinds
 from memlens.views.graph.reach import entries
@@ -43,7 +46,8 @@ def overview(snapshot: Snapshot) -> HeapOverviewAnswer:
 
     def make() -> HeapOverviewAnswer:
         made = _overview(snapshot)
-        snapshot.background += [lambda: _touch(snapshot), lambda: _prepare(snapshot)]
+        # the last one is done first
+        snapshot.background += [*_touches(snapshot), lambda: _prepare(snapshot)]
         return made
 
     return snapshot.keep("heap overview", make)
@@ -80,11 +84,19 @@ def spaces(snapshot: Snapshot) -> list[ShareRow]:
 _PAGE_BYTES = 4096
 
 
-def _touch(snapshot: Snapshot) -> None:
-    """Let the system map the columns that a filter by names of references reads: half of its time otherwise."""
-    stored = snapshot.references
-    for column in (stored.name, stored.kind):
+def _touches(snapshot: Snapshot) -> list[Callable[[], object]]:
+    """Let the system map the columns that filters and sums read, one after the other: half of their time otherwise."""
+    objects, references = snapshot.objects, snapshot.references
+    columns: list[tuple[ObjectColumns | ReferenceColumns, str]] = [
+        (objects, name) for name in ("retained", "shallow", "dominator", "group", "name", "type")
+    ]
+    columns += [(references, name) for name in ("start", "kind", "name")]
+
+    def touch(of: ObjectColumns | ReferenceColumns, name: str) -> None:
+        column = getattr(of, name)
         column[:: _PAGE_BYTES // column.itemsize].max(initial=0)
+
+    return [partial(touch, *each) for each in columns]
 
 
 def _overview(snapshot: Snapshot) -> HeapOverviewAnswer:

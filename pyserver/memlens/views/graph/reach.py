@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from memlens.kernels.graph.nearer import shorten
 from memlens.kernels.graph.walk import distances
 from memlens.model.graph import Strength
 from memlens.progress import Report
@@ -111,8 +112,10 @@ def distances_through(snapshot: Snapshot, through: Collection[Strength]) -> npt.
         return snapshot.objects.distance
 
     def make() -> npt.NDArray[np.uint32]:
-        distance = np.empty(len(snapshot.objects.type), np.uint32)
-        distances(stored.start, stored.target, stored.kind, follows, entries(snapshot), distance)
+        # little changes, which takes a fraction of a walk through all references
+        distance = snapshot.objects.distance.copy()
+        more = follows & ~followed(snapshot)
+        shorten(stored.start, stored.target, stored.kind, follows, more, distance)
         return distance
 
     return snapshot.keep(("graph distances", follows.tobytes()), make)

@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memlens.model.frames import USER
 from memlens.model.timeline import NEVER
-from memlens.texts import Text, phrase
-from memlens.views.findings.answers import ObjectsLink
+from memlens.texts import Text, in_a_row, phrase
+from memlens.views.findings.answers import LineLink, ObjectsLink
 from memlens.views.findings.graph.case import (
     RUNTIME_KINDS,
     GraphCase,
@@ -18,7 +19,7 @@ from memlens.views.findings.graph.case import (
     mostly_through,
     object_part,
 )  # fmt: skip
-from memlens.views.findings.writing import Ranked, linked, made, percent, text_in_sql
+from memlens.views.findings.writing import Ranked, base_line, linked, made, percent, text_in_sql
 from memlens.views.graph.rows import Numbers
 
 BIG_SHARE = 0.1
@@ -161,10 +162,12 @@ def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
     shown = figure(total, f"SELECT retained_bytes FROM objects WHERE object = {holder}")
     link = ObjectsLink("object", holder)
     contents: Text | str = ""
+    line = case.line(holder)
     if _begins_a_chain(case, holder):
         contents = phrase(", a chain of {type}", type=case.type_name(int(objects.type[holder])))
     elif _is_mostly(groups, total):
         contents = phrase(", most of it in {objects}", objects=_contents(case, holder, groups[0]))
+        line = line or _own_line(case, groups[0])
     held = held_by(case, holder)
     sentence = phrase(
         "{object} retains {size}, {share} of what roots reach{contents}.{holder}",
@@ -172,7 +175,7 @@ def _of_object(case: GraphCase, holder: int, groups: list[_Group]) -> Ranked:
         contents=contents, holder=phrase(" Held by {holder}.", holder=held) if held else "",
     )  # fmt: skip
     title = phrase("Large retained size")
-    finding = made("retains_most", title, sentence, shown, None, case.line(holder), objects=link)
+    finding = made("retains_most", title, sentence, shown, None, line, objects=link)
     return Ranked(total / max(case.whole, 1), finding, np.array([holder]))
 
 
@@ -187,21 +190,37 @@ def _begins_a_chain(case: GraphCase, holder: int) -> bool:
 
 
 def _contents(case: GraphCase, holder: int | None, group: _Group) -> Text:
-    """A group and the types within it that have most of it: ``20,000 HashMap$Node (with 20,000 Session)``."""
+    """A group, its line, the types within it that have most of it: ``9 Session (app.js:8, with 9 Array)``."""
     link = _link(case, holder, group)
-    whole = linked(f"{len(group.members):,} {case.type_name(group.type)}", objects=link)
+    objects = linked(f"{len(group.members):,} {case.type_name(group.type)}", objects=link)
+    line, inner = _own_line(case, group), _within(case, group)
+    about = [
+        *([linked(base_line(line), line=line)] if line else []),
+        *([phrase("with {inner}", inner=", ".join(inner))] if inner else []),
+    ]
+    return phrase("{objects} ({about})", objects=objects, about=in_a_row(about, ", ")) if about else objects
+
+
+def _own_line(case: GraphCase, group: _Group) -> LineLink | None:
+    """Where a group's type is defined in the user's own code."""
+    line = case.line(int(group.members[0]))
+    return line if line and int(case.snapshot.frames.kind[line.frame]) == USER else None
+
+
+def _within(case: GraphCase, group: _Group) -> list[str]:
+    """The types within a group that have most of it, and how many objects each."""
     stored = case.snapshot.compact
     node = int(case.snapshot.objects.group[int(group.members[0])])
-    if int(stored.objects[node]) != len(group.members):
-        return whole
     inner: list[str] = []
+    if int(stored.objects[node]) != len(group.members):
+        return inner
     while len(inner) < 3:
         first, last = int(stored.first[node]), int(stored.last[node])
         if first >= last or int(stored.retained[first]) < _WITHIN_SHARE * int(stored.retained[node]):
             break
         node = first
         inner.append(f"{int(stored.objects[node]):,} {case.type_name(int(stored.type[node]))}")
-    return phrase("{objects} (with {inner})", objects=whole, inner=", ".join(inner)) if inner else whole
+    return inner
 
 
 def _link(case: GraphCase, holder: int | None, group: _Group) -> ObjectsLink:

@@ -1,0 +1,123 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What the objects of each of some groups retain together, of all these groups in one walk.
+
+A group retains an object where every path to it from a root passes one of the group. So each object has the set of the
+groups that all paths to it pass: its own, and those that it gets from everything that refers to it. These sets are the
+largest that fit each other, and a set of 62 groups is a number: sets begin full, and what an object leads to keeps only
+what is in its own until nothing changes. Nearest objects come first, so that few come more than twice.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+
+from memlens.kernels.base.large_pages cimport in_large_pages
+from memlens.kernels.base.prefetch cimport prefetch
+
+cdef enum:
+    AHEAD = 8       # objects that are fetched before their turn
+
+MOST_GROUPS = 62
+
+cdef uint64_t WAITS = <uint64_t> 1 << 62, NOT_REACHED = <uint64_t> 1 << 63
+
+
+def retained_together(
+    const uint64_t[::1] start,
+    const uint32_t[::1] target,
+    const uint8_t[::1] kind,
+    const uint8_t[::1] retains,
+    const uint32_t[::1] roots,
+    const uint32_t[::1] type_of,
+    const uint64_t[::1] group_of,
+    const uint64_t[::1] shallow,
+    uint64_t[::1] counts,
+    uint64_t[::1] sums,
+):
+    """Add the objects that each group retains to its item of ``counts``, and their bytes to that of ``sums``.
+
+    ``group_of`` has an item for each type: 1 shifted by the number of its group, 0 where it is in none. Columns are as
+    in :mod:`memlens.kernels.graph.walk`; ``roots`` are distinct. Raises MemoryError.
+    """
+    cdef uint32_t objects = <uint32_t> type_of.shape[0], room = objects + 1, first = 0, last = 0, item, other, far
+    cdef uint64_t waiting = 0, at, end, mask, found
+    cdef Py_ssize_t each
+    cdef uint64_t *passed
+    cdef uint32_t *queue
+    if counts.shape[0] < MOST_GROUPS or sums.shape[0] < MOST_GROUPS:
+        raise ValueError("an item for each group")
+    passed = <uint64_t *> malloc(<size_t> room * 8)
+    queue = <uint32_t *> malloc(<size_t> room * 4)
+    if passed == NULL or queue == NULL:
+        free(passed)
+        free(queue)
+        raise MemoryError
+    in_large_pages(passed, <size_t> room * 8)
+    in_large_pages(queue, <size_t> room * 4)
+    with nogil:
+        for item in range(objects):
+            passed[item] = ~(<uint64_t> 0) ^ WAITS
+        for each in range(roots.shape[0]):
+            item = roots[each]
+            passed[item] = group_of[type_of[item]] | WAITS
+            queue[last] = item
+            last += 1
+            waiting += 1
+        while waiting:
+            if waiting > 3 * AHEAD:
+                prefetch(&start[queue[later(first, 3 * AHEAD, room)]])
+                far = queue[later(first, 2 * AHEAD, room)]
+                prefetch(&target[start[far]])
+                prefetch(&kind[start[far]])
+                prefetch(&passed[far])
+                far = queue[later(first, AHEAD, room)]
+                end = start[far + 1]
+                for at in range(start[far], end if end - start[far] < AHEAD else start[far] + AHEAD):
+                    prefetch(&passed[target[at]])
+                    prefetch(&type_of[target[at]])
+            item = queue[first]
+            first = later(first, 1, room)
+            waiting -= 1
+            passed[item] ^= WAITS
+            mask = passed[item]
+            for at in range(start[item], start[item + 1]):
+                if not retains[kind[at]]:
+                    continue
+                other = target[at]
+                found = passed[other] & (mask | group_of[type_of[other]] | WAITS)
+                if found != passed[other]:
+                    if not found & WAITS:
+                        found |= WAITS
+                        queue[last] = other
+                        last = later(last, 1, room)
+                        waiting += 1
+                    passed[other] = found
+        add_up(passed, objects, &shallow[0] if objects else NULL, &counts[0], &sums[0])
+    free(passed)
+    free(queue)
+
+
+cdef inline uint32_t later(uint32_t place, uint32_t by, uint32_t room) noexcept nogil:
+    """A place in a queue that begins again at its end."""
+    return place + by if place + by < room else place + by - room
+
+
+cdef void add_up(
+    const uint64_t *passed, uint32_t objects, const uint64_t *shallow, uint64_t *counts, uint64_t *sums
+) noexcept nogil:
+    """Add up objects and bytes by the groups that paths to them pass; many in a row have the same."""
+    cdef uint32_t item = 0, begin, group
+    cdef uint64_t mask, total
+    while item < objects:
+        mask, begin, total = passed[item], item, 0
+        while item < objects and passed[item] == mask:
+            total += shallow[item]
+            item += 1
+        if mask & NOT_REACHED:
+            continue
+        group = 0
+        while mask:
+            if mask & 1:
+                counts[group] += item - begin
+                sums[group] += total
+            mask >>= 1
+            group += 1

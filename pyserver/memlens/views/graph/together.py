@@ -1,0 +1,94 @@
+"""What all instances of a type retain together: of the types for which that takes long, all in one walk."""
+
+import logging
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.graph.together import MOST_GROUPS, retained_together
+from memlens.progress import Report
+from memlens.store.artefacts import Artefact, read_columns, write_columns
+from memlens.store.snapshot import Snapshot
+from memlens.views.graph.reach import followed, holders
+from memlens.views.graph.retained import RetainedAnswer, retained_by
+from memlens.views.graph.types import figures_of, instances_of
+
+logger = logging.getLogger(__name__)
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+WORKED_OUT_FROM = 1_000_000
+"""Objects of a dump; of a smaller one the walk takes less than a tenth of a second."""
+MOST_TYPES = MOST_GROUPS
+"""Types that it is worked out of."""
+
+
+class _Together(NamedTuple):
+    """What the instances of some types retain, these included."""
+
+    type: U32
+    objects: U64
+    bytes: U64
+
+
+def retained_by_type(snapshot: Snapshot, kind: int) -> RetainedAnswer:
+    """What would be freed without all instances of a type. Raises :class:`BadRequestError`."""
+    instances = instances_of(snapshot, kind)
+    made = snapshot.keep("retained together", lambda: _read(snapshot) or _make(snapshot))
+    at = np.flatnonzero(made.type == kind)
+    if not len(at):
+        return retained_by(snapshot, instances)
+    return RetainedAnswer(len(instances), int(made.objects[at[0]]), int(made.bytes[at[0]]))
+
+
+def is_known(snapshot: Snapshot, kind: int) -> bool:
+    """Whether that is in the archive."""
+    made = _read(snapshot)
+    return made is not None and kind in made.type
+
+
+def _make(snapshot: Snapshot) -> _Together:
+    stored, objects = snapshot.references, snapshot.objects
+    types = _largest(snapshot)
+    group_of = np.zeros(len(snapshot.types.name), np.uint64)
+    group_of[types] = np.uint64(1) << np.arange(len(types), dtype=np.uint64)
+    counts, sums = np.zeros(MOST_GROUPS, np.uint64), np.zeros(MOST_GROUPS, np.uint64)
+    retained_together(
+        stored.start, stored.target, stored.kind, followed(snapshot), holders(snapshot), objects.type, group_of,
+        objects.shallow, counts, sums,
+    )  # fmt: skip
+    return _Together(types, counts[: len(types)], sums[: len(types)])
+
+
+def _largest(snapshot: Snapshot) -> U32:
+    """The types that have most instances, and those whose instances retain most."""
+    figures = figures_of(snapshot)
+    ranked = [np.argsort(-figures[name].astype(np.int64), kind="stable") for name in ("count", "retained")]
+    both = np.stack(ranked, axis=1).ravel()
+    found: U32 = both[np.sort(np.unique(both, return_index=True)[1])][:MOST_TYPES].astype(np.uint32)
+    return found
+
+
+def _read(snapshot: Snapshot) -> _Together | None:
+    path = TOGETHER.find(snapshot.origin)
+    if path is None:
+        return None
+    try:
+        made = _Together(**read_columns(path)[0])
+    except (OSError, ValueError, TypeError, msgspec.DecodeError):
+        logger.warning("what types of %s retain is worked out again", snapshot.archive.name, exc_info=True)
+        TOGETHER.drop(snapshot.archive)
+        return None
+    return made
+
+
+def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:
+    write_columns(path, _make(snapshot)._asdict(), [])
+
+
+TOGETHER = Artefact("together.bin", version=1, make=_write, by_kinds=False)
+"""Written of large dumps."""
