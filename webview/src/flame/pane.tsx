@@ -195,7 +195,6 @@ export class FlamePane implements Pane, FlameParts {
   }
 
   update(changes: ReadonlySet<Change>): void {
-    if (changes.has('theme')) this.plot.setTheme(this.context.theme);
     if (changes.has('flame')) this.toRestore = this.source.compared ? null : this.settings.place;
     if (changes.has('device') || changes.has('filter') || changes.has('cursors')) {
       // names are the snapshot's, and what was hidden stays hidden in another set
@@ -283,7 +282,7 @@ export class FlamePane implements Pane, FlameParts {
     this.tree.root.hidden = form !== 'table';
     this.sandwich.root.hidden = form !== 'functions';
     this.legend.hidden = !isDrawn || !sided;
-    render(sided && <ChangeLegend sided={sided} theme={this.context.theme} />, this.legend);
+    render(sided && <ChangeLegend sided={sided} />, this.legend);
     this.plot.setStyle(form === 'flame', sided ? { whole: sided.whole, scale: sided.scale } : colour);
   }
 

@@ -9,14 +9,13 @@ import { FileBar } from '../shell/file-bar';
 import { FilterBox } from '../shell/filter-box';
 import { findingTerms, OBJECT_TERMS } from '../shell/filter-terms';
 import { ViewFrame } from '../shell/frame';
-import { makeHead, type Head } from '../shell/head';
+import { headOf } from '../shell/head';
 import { graphKeys, Help } from '../shell/help';
 import { made, type PaneTab } from '../shell/pane';
 import { sqlTab } from '../shell/panes';
 import { restoreLayout, type Layout } from '../shell/state';
 import { Summary } from '../shell/summary';
 import { comparing, type Picker } from '../shell/toolbar';
-import { element } from '../widgets/dom';
 import type { MenuEntry } from '../widgets/menu';
 import { ComparePane } from './compare';
 import type { GraphContext } from './context';
@@ -33,7 +32,6 @@ export interface GraphParts {
   readonly overview: Overview;
   readonly comparePane: ComparePane;
   readonly dock: Dock;
-  readonly head: Head;
   readonly summary: Summary;
   readonly help: Help;
   readonly filterBox: FilterBox;
@@ -73,7 +71,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
       icicle.outline(group);
     },
   );
-  const overview = new Overview(api, icicle.look, {
+  const overview = new Overview(api, {
     choose: (text) => {
       owner.list(text);
     },
@@ -110,7 +108,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
   const open = ({ file, line }: LineLink, beside: boolean): void => {
     owner.openPlace(file, line, beside);
   };
-  const head = makeHead(
+  const Head = headOf(
     {
       summary,
       actions: {
@@ -128,7 +126,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
     },
     {
       ...{ label: t('Heap dump'), pickers: signal<readonly Picker[]>([]) },
-      ...{ comparedWith: owner.comparedWith, filter: filterBox.root },
+      ...{ comparedWith: owner.comparedWith, Filter: filterBox.View },
       ...comparing(api, () => {
         dock.show('compare');
       }),
@@ -139,12 +137,11 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
     },
   );
   const fileBar = new FileBar(api, () => compare.other?.name ?? '');
-  const hidden = (): HTMLElement => element('div', { hidden: true });
   const frame = new ViewFrame(
     root,
     {
-      ...{ head: head.root, minimap: hidden(), pictures: [icicle.root], dock: dock.root },
-      ...{ panel: inspector.root, tooltip: hidden(), help: help.root },
+      ...{ Head, Files: fileBar.View, Lanes: overview.View, pictures: [icicle.root], flat: true, dock },
+      ...{ Panel: inspector.View, Help: help.View },
     },
     {
       ...restoreLayout(layout),
@@ -157,10 +154,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
       api.post({ type: 'showLog' });
     },
   );
-  frame.lanes.append(overview.root);
-  icicle.root.parentElement?.classList.add('profile-picture');
-  frame.files.append(fileBar.root);
-  return { icicle, inspector, overview, comparePane, dock, head, summary, help, filterBox, fileBar, frame };
+  return { icicle, inspector, overview, comparePane, dock, summary, help, filterBox, fileBar, frame };
 }
 
 function sqlPane(owner: GraphContext): PaneTab {

@@ -5,7 +5,6 @@ import type { ViewState } from '../../../extension/shared/messages';
 import type { Evidence, LineLink, ProfileInfo } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { t } from '../base/l10n';
-import type { Theme } from '../canvas/theme';
 import type { FlamePane } from '../flame/pane';
 import { oneStop } from '../shell/bar';
 import { Dock } from '../shell/dock';
@@ -13,14 +12,13 @@ import { FileBar } from '../shell/file-bar';
 import { FilterBox } from '../shell/filter-box';
 import { allocationTerms } from '../shell/filter-terms';
 import { ViewFrame } from '../shell/frame';
-import { makeHead, type Head } from '../shell/head';
+import { headOf } from '../shell/head';
 import { Help, profileKeys } from '../shell/help';
 import { tabsOf } from '../shell/pane';
 import { PROFILE_PANES } from '../shell/panes';
 import { restoreLayout, type Layout } from '../shell/state';
 import { Summary } from '../shell/summary';
 import { comparing, type Picker } from '../shell/toolbar';
-import { element } from '../widgets/dom';
 import type { MenuEntry } from '../widgets/menu';
 import type { ProfileContext } from './context';
 import { stretchOf } from './state';
@@ -28,7 +26,6 @@ import { ProfileTimes } from './times';
 
 export interface ProfileParts {
   readonly dock: Dock;
-  readonly head: Head;
   readonly summary: Summary;
   readonly help: Help;
   readonly pickers: Signal<readonly Picker[]>;
@@ -62,7 +59,6 @@ interface Given {
   readonly info: ProfileInfo;
   readonly context: ProfileContext;
   readonly flame: FlamePane;
-  readonly theme: Theme;
   /** How it was when the view was last open. */
   readonly state: ViewState | null;
   readonly layout: Layout | undefined;
@@ -99,7 +95,7 @@ export function makeParts(owner: PartsOwner, given: Given): ProfileParts {
   const summary = new Summary(api, info.warnings, failed);
   const help = new Help(profileKeys());
   const pickers = signal<readonly Picker[]>([]);
-  const head = makeHead(
+  const Head = headOf(
     {
       summary,
       actions: {
@@ -117,7 +113,7 @@ export function makeParts(owner: PartsOwner, given: Given): ProfileParts {
     },
     {
       ...{ label: t('Profile'), pickers, comparedWith: owner.comparedWith },
-      filter: filterBox.root,
+      Filter: filterBox.View,
       ...comparing(api, () => {
         dock.show('compare');
       }),
@@ -128,12 +124,12 @@ export function makeParts(owner: PartsOwner, given: Given): ProfileParts {
     },
   );
   const fileBar = new FileBar(api, () => context.compare.other?.name ?? '');
-  const hidden = (): HTMLElement => element('div', { hidden: true });
+  const times = info.bins === 0 ? null : makeTimes(owner, given);
   const frame = new ViewFrame(
     root,
     {
-      ...{ head: head.root, minimap: hidden(), pictures: [flame.root], dock: dock.root },
-      ...{ panel: hidden(), tooltip: hidden(), help: help.root },
+      ...{ Head, Files: fileBar.View, Lanes: times?.View, pictures: [flame.root], flat: true, dock },
+      Help: help.View,
     },
     { ...restoreLayout(layout), panelOpen: false },
     () => {
@@ -143,11 +139,8 @@ export function makeParts(owner: PartsOwner, given: Given): ProfileParts {
       api.post({ type: 'showLog' });
     },
   );
-  frame.files.append(fileBar.root);
   placeFlame(flame, info);
-  const times = info.bins === 0 ? null : makeTimes(owner, given);
-  if (times) frame.lanes.append(times.root);
-  return { dock, head, summary, help, pickers, filterBox, fileBar, frame, times };
+  return { dock, summary, help, pickers, filterBox, fileBar, frame, times };
 }
 
 /** The flame graph as the picture of the view. */
@@ -157,7 +150,6 @@ function placeFlame(flame: FlamePane, { bins }: ProfileInfo): void {
   flame.without('value', ...(bins === 0 ? (['order'] as const) : []));
   flame.root.prepend(flame.bar);
   oneStop(flame.bar);
-  flame.root.parentElement?.classList.add('profile-picture');
   flame.root.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || !flame.key(event)) return;
     event.preventDefault();
@@ -165,11 +157,10 @@ function placeFlame(flame: FlamePane, { bins }: ProfileInfo): void {
   });
 }
 
-function makeTimes(owner: PartsOwner, { api, info, theme, state }: Given): ProfileTimes {
+function makeTimes(owner: PartsOwner, { api, info, state }: Given): ProfileTimes {
   return new ProfileTimes(
     api,
     info,
-    theme,
     {
       changed: () => {
         owner.stretchChanged();

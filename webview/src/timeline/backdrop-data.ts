@@ -1,11 +1,11 @@
 // Asks for what the picture is measured against, once the picture itself is there.
 
 import type { Api, Pending } from '../api';
+import { floats } from '../base/base64';
 import { unpackReserved } from './pictures/reserved-data';
 import { NO_BACKDROP, type Backdrop } from './scene/backdrop';
 import type { Extent } from '../canvas/camera';
 import type { Axis } from '../shell/state';
-import { floats } from '../widgets/minimap';
 
 const COLUMNS = 1024;
 const MOST_STEPS = 1000;

@@ -35,8 +35,9 @@ import { TIMELINE_PANES } from '../shell/panes';
 import { bookmarksPane } from './panes/bookmarks';
 import { tabsOf } from '../shell/pane';
 import { Dock } from '../shell/dock';
+import { FileBar } from '../shell/file-bar';
 import { ViewFrame } from '../shell/frame';
-import { makeHead, type Head } from '../shell/head';
+import { headOf } from '../shell/head';
 import type { MenuEntry } from '../widgets/menu';
 import { Summary } from '../shell/summary';
 import { comparing, type Picker } from '../shell/toolbar';
@@ -48,6 +49,8 @@ import { Help, timelineKeys } from '../shell/help';
 import { Minimap } from '../widgets/minimap';
 import { Panel } from './panel';
 import { HoverCard } from '../widgets/hover-card';
+import { Island } from '../widgets/island';
+import { Legend as Categories, type LegendProps } from '../widgets/legend';
 import { TooltipCard } from '../widgets/tooltip';
 
 /** What the parts ask of the view, and report to it. */
@@ -81,7 +84,6 @@ export interface Parts {
   readonly names: Names;
   readonly plot: Plot;
   readonly minimap: Minimap;
-  readonly head: Head;
   readonly summary: Summary;
   /** What the toolbar lets one choose. */
   readonly pickers: Signal<readonly Picker[]>;
@@ -98,6 +100,9 @@ export interface Parts {
   readonly help: Help;
   readonly lanes: Lanes;
   readonly legend: AreaLegend;
+  /** The categories' names beside their colours; null where those are of something else. */
+  readonly categories: Signal<LegendProps | null>;
+  readonly fileBar: FileBar;
   readonly data: DeviceData;
   readonly backdrop: BackdropData;
   readonly selection: Selection;
@@ -138,7 +143,7 @@ export function makeParts(
         owner.failed(error);
       },
       busy: (busy) => {
-        frame.busy.hidden = !busy;
+        frame.busy.value = busy;
       },
       rendererChanged: () => {
         root.dataset['renderer'] = plot.rendererKind;
@@ -169,7 +174,7 @@ export function makeParts(
   const summary = new Summary(api, info.warnings, (error) => {
     owner.failed(error);
   });
-  const head = makeHead(
+  const Head = headOf(
     {
       summary,
       actions: {
@@ -186,7 +191,7 @@ export function makeParts(
       },
     },
     {
-      ...{ label: t('Timeline'), pickers, comparedWith, filter: filterBox.root },
+      ...{ label: t('Timeline'), pickers, comparedWith, Filter: filterBox.View },
       ...comparing(api, () => {
         owner.showComparison();
       }),
@@ -388,16 +393,26 @@ export function makeParts(
       }),
     ]),
   );
+  const lanes = new Lanes(context);
+  const legend = new AreaLegend({
+    pointed: (key) => {
+      plot.setHint(key === null ? null : { kind: 'area', key });
+    },
+    picked: (key) => {
+      selection.lightArea(key);
+    },
+  });
+  const categories = signal<LegendProps | null>(null);
+  const fileBar = new FileBar(api, () => owner.compare.other?.name ?? '');
   const frame = new ViewFrame(
     root,
     {
-      head: head.root,
-      minimap: minimap.root,
+      Head,
+      ...{ Files: fileBar.View, Minimap: minimap.View, Lanes: lanes.View, Areas: legend.View, dock },
       pictures: [plot.root, ...pictures.map((picture) => picture.root)],
-      dock: dock.root,
-      panel: panel.root,
-      tooltip: tooltip.root,
-      help: help.root,
+      ...{ Panel: panel.View, Help: help.View },
+      Legend: () => categories.value && Categories(categories.value),
+      Tooltip: () => Island({ of: tooltip.root }),
     },
     layout,
     () => {
@@ -407,19 +422,8 @@ export function makeParts(
       api.post({ type: 'showLog' });
     },
   );
-  const lanes = new Lanes(context);
-  frame.lanes.append(lanes.root);
-  const legend = new AreaLegend({
-    pointed: (key) => {
-      plot.setHint(key === null ? null : { kind: 'area', key });
-    },
-    picked: (key) => {
-      selection.lightArea(key);
-    },
-  });
-  frame.areas.append(legend.root);
   return {
-    ...{ names, plot, minimap, head, summary, pickers, comparedWith, filterBox, panel, help, data, backdrop },
+    ...{ names, plot, minimap, summary, pickers, comparedWith, filterBox, panel, help, data, backdrop },
     ...{
       selection,
       cursors,
@@ -433,6 +437,8 @@ export function makeParts(
       context,
       lanes,
       legend,
+      categories,
+      fileBar,
     },
   };
 }

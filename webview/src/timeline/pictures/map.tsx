@@ -1,5 +1,7 @@
 // The memory map: addresses upwards, time to the right, one lane a segment. Its x range is that of all pictures.
 
+import { signal } from '@preact/signals';
+import { render, type VNode } from 'preact';
 import { t } from '../../base/l10n';
 import type { Geometry } from '../../../../extension/shared/geometry';
 import type { AllocationSummary, MapLanesAnswer } from '../../../../extension/shared/protocol.gen';
@@ -15,8 +17,10 @@ import { Plot } from '../plot';
 import { extentOf, fitBox, type Camera } from '../../canvas/camera';
 import { laneAt, laneTicks, laneWords, shownLanes } from '../scene/lanes';
 import { exposeMap } from '../test-hook';
-import { element, setText } from '../../widgets/dom';
+import { element } from '../../widgets/dom';
+import { Island } from '../../widgets/island';
 import { bandTexts, bytes, hasSource } from '../../base/format';
+import { visible } from '../../base/text';
 import { HoverCard } from '../../widgets/hover-card';
 import { TooltipCard } from '../../widgets/tooltip';
 import { AreaLegend } from '../area-legend';
@@ -56,8 +60,8 @@ class MemoryMap {
   private readonly plot: Plot;
   private readonly hover: Hover;
   private readonly tooltip = new HoverCard(TooltipCard);
-  private readonly busy = element('div', { class: 'busy', hidden: true });
-  private readonly words = element('div', { class: 'map-words' });
+  private readonly busy = signal(false);
+  private readonly words = signal('');
   private readonly legend: AreaLegend;
   private lanes: MapLanesAnswer | null = null;
   private readonly asked = new Latest();
@@ -91,7 +95,7 @@ class MemoryMap {
           context.failed(error);
         },
         busy: (busy) => {
-          this.busy.hidden = !busy;
+          this.busy.value = busy;
         },
         rendererChanged: () => undefined,
         textsOf: (geometry, band) => this.textsOf(geometry, band),
@@ -180,12 +184,21 @@ class MemoryMap {
         boxUsed: () => undefined,
       }),
     );
-    root.append(
-      element('div', { class: 'map-picture' }, this.plot.root, this.busy, this.words, this.tooltip.root),
-      this.legend.root,
-    );
+    render(<this.Parts />, root);
     exposeMap(this.plot);
   }
+
+  private readonly Parts = (): VNode => (
+    <>
+      <div class="map-picture">
+        <Island of={this.plot.root} />
+        <div class="busy" hidden={!this.busy.value} />
+        <div class="map-words">{this.words}</div>
+        <Island of={this.tooltip.root} />
+      </div>
+      <this.legend.View />
+    </>
+  );
 
   update(changes: ReadonlySet<string>): void {
     const { context, plot } = this;
@@ -193,7 +206,7 @@ class MemoryMap {
     const { grouping } = context;
     if (JSON.stringify(grouping) !== JSON.stringify(plot.grouped)) plot.setGrouping(grouping);
     if (changes.has('theme')) {
-      plot.setTheme(context.theme, context.palette);
+      plot.setPalette(context.palette);
       this.showLegend();
     }
     const shown = `${context.device.device} ${context.axis}`;
@@ -215,7 +228,7 @@ class MemoryMap {
   }
 
   focus(): void {
-    this.plot.surface.focus({ preventScroll: true });
+    this.plot.focus();
   }
 
   run(action: Action): boolean {
@@ -234,6 +247,7 @@ class MemoryMap {
     this.asked.cancel();
     for (const pending of this.questions) pending.cancel();
     this.plot.dispose();
+    render(null, this.root);
   }
 
   private fetchLanes(): void {
@@ -270,7 +284,7 @@ class MemoryMap {
     this.showMarks();
     const words = shownLanes(lanes, context.device);
     plot.setLabel(`${words} Press ? for the keys.`);
-    setText(this.words, words);
+    this.words.value = visible(words);
   }
 
   private follow(): void {
