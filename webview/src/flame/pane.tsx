@@ -1,6 +1,6 @@
 // Flame graph and call tree of the set.
 
-import { render } from 'preact';
+import { render, type ComponentType } from 'preact';
 import type { FlamePlace } from '../../../extension/shared/messages';
 import { isCancelled } from '../base/latest';
 import { t } from '../base/l10n';
@@ -70,6 +70,8 @@ export class FlamePane implements Pane, FlameParts {
     readonly source: FlameSource,
     /** What it is of, in words. */
     setName: () => string,
+    /** More controls, before the others. */
+    First?: ComponentType,
   ) {
     this.toRestore = source.compared ? null : kept.settings.place;
     const question = new FlameQuestion(context, kept, source, setName);
@@ -92,6 +94,7 @@ export class FlamePane implements Pane, FlameParts {
       },
       source.compared !== null,
       context.attribution,
+      First,
     );
     this.plot = new FlamePlot(
       {

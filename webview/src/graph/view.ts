@@ -8,7 +8,7 @@ import type {
   ViewCommand,
   ViewState,
 } from '../../../extension/shared/messages';
-import type { Evidence, GraphInfo, ObjectsLink } from '../../../extension/shared/protocol.gen';
+import type { Evidence, GraphInfo, LineLink, ObjectsLink } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage } from '../api';
 import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
@@ -221,6 +221,18 @@ export class GraphView implements PartsOwner {
     this.api.post({ type: 'openSource', file, line, beside });
   }
 
+  open({ file, line }: LineLink, beside: boolean): void {
+    this.openPlace(file, line, beside);
+  }
+
+  focusPicture(): void {
+    this.parts.icicle.focus();
+  }
+
+  showComparison(): void {
+    this.parts.dock.show('compare');
+  }
+
   openSource(selection: HeapSelection, beside: boolean): void {
     const open = (object: number | null, kind: number | null): void => {
       this.api.post({ type: 'openObjectSource', object, kind, beside });
@@ -266,13 +278,12 @@ export class GraphView implements PartsOwner {
     this.saveSoon();
   }
 
-  /** Shows the evidence of a sentence. */
-  show({ pane, of }: Evidence): void {
+  showEvidence({ pane, of }: Evidence): void {
     this.setFilter(of.filter);
     this.showPane(pane);
   }
 
-  more(): readonly MenuEntry[] {
+  menu(): readonly MenuEntry[] {
     const { dock, frame, summary, icicle } = this.parts;
     return [
       {
@@ -359,7 +370,7 @@ export class GraphView implements PartsOwner {
   }
 
   private showPane(id: string): void {
-    if (id === 'flame') this.parts.icicle.focus();
+    if (id === 'flame') this.focusPicture();
     else this.parts.dock.show(this.paneOf(id) ?? 'types');
   }
 

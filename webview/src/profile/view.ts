@@ -299,8 +299,8 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     ];
   }
 
-  /** Shows the evidence of a sentence: its value, its filter, and the pane that has it. */
-  show({ pane, of, by, event }: Evidence): void {
+  /** Its value, its filter, and the pane that has it. */
+  showEvidence({ pane, of, by, event }: Evidence): void {
     if (of.value !== null) this.askFor(of.value);
     this.setFilter(of.filter);
     this.showPane(pane);
@@ -308,7 +308,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   }
 
   private showPane(id: string): void {
-    if (id === 'flame') this.focusFlame();
+    if (id === 'flame') this.focusPicture();
     else this.parts.dock.show(this.parts.dock.panes.find((pane) => pane.id === id)?.id ?? null);
   }
 
@@ -316,7 +316,15 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     this.parts.dock.show(this.parts.dock.shown === null ? this.lastPane : null);
   }
 
-  focusFlame(): void {
+  showComparison(): void {
+    this.parts.dock.show('compare');
+  }
+
+  copy(text: string): void {
+    this.api.post({ type: 'copy', text });
+  }
+
+  focusPicture(): void {
     this.flamePane.root.querySelector<HTMLElement>('[tabindex="0"]')?.focus({ preventScroll: true });
   }
 

@@ -31,7 +31,10 @@ const PROFILE_KEYS: readonly (readonly [string, string])[] = [
 ];
 
 /** A part of the list: its title, and what each key does. */
-type Part = readonly [title: string, rows: readonly (readonly [keys: readonly string[], text: string])[]];
+export type Part = readonly [
+  title: string,
+  rows: readonly (readonly [keys: readonly string[], text: string])[],
+];
 
 const isMac = (): boolean => navigator.userAgent.includes('Mac');
 

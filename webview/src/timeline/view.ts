@@ -1,5 +1,6 @@
 // A snapshot's view: which device, axis and colours are shown, and what follows when that changes.
 
+import { signal } from '@preact/signals';
 import { plural, t } from '../base/l10n';
 import type { Geometry } from '../../../extension/shared/geometry';
 import {
@@ -13,6 +14,7 @@ import type {
   DeviceInfo,
   Evidence,
   LineAnswer,
+  LineLink,
   StackAnswer,
   TimelineInfo,
 } from '../../../extension/shared/protocol.gen';
@@ -63,6 +65,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   /** What the timeline is grouped by; null in the order of PyTorch's viewer. */
   areas: ViewState['areas'];
   private lastAreas: AreaKind = 'line';
+  readonly comparedWith = signal<string | null>(null);
   readonly compare: Compare;
   readonly flame: KeptFlame;
   readonly attribution: KeptAttribution;
@@ -95,7 +98,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     };
     this.sources = new Sources(api, say);
     this.compare = new Compare(api, baseName(info.path), state.compare, () => {
-      this.parts.comparedWith.value = this.compare.other?.name ?? null;
+      this.comparedWith.value = this.compare.other?.name ?? null;
       this.changed('compare');
       this.saveSoon();
     });
@@ -326,6 +329,14 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.narrowing.ask(this.device.device, text, (info) => {
       this.narrowTo(text, info);
     });
+  }
+
+  open(line: LineLink, beside: boolean): void {
+    this.sources.open(line, beside);
+  }
+
+  copy(text: string): void {
+    this.api.post({ type: 'copy', text });
   }
 
   focusFilter(): void {

@@ -101,7 +101,7 @@ class ComparePicture implements Picture, Movable {
       return;
     }
     this.notice = null;
-    if (changes.has('axis') || changes.has('device')) this.range = null;
+    if (changes.has('axis') || changes.has('device')) this.range = this.curves = null;
     else if (changes.has('camera') && !this.moving) this.follow();
     this.show();
     this.request();

@@ -6,7 +6,7 @@ import { t } from '../../base/l10n';
 import type { Geometry } from '../../../../extension/shared/geometry';
 import type { AllocationSummary, MapLanesAnswer } from '../../../../extension/shared/protocol.gen';
 import type { Pending } from '../../api';
-import { isCancelled, Latest } from '../../base/latest';
+import { Latest, Questions } from '../../base/latest';
 import { moveCamera } from '../commands';
 import type { TimelineContext } from '../../shell/context';
 import { gestures } from '../gestures';
@@ -65,7 +65,7 @@ class MemoryMap {
   private readonly legend: AreaLegend;
   private lanes: MapLanesAnswer | null = null;
   private readonly asked = new Latest();
-  private questions: Pending<unknown>[] = [];
+  private readonly questions: Questions;
   /** The x range that this picture reported to the others last. */
   private reported: { x0: number; x1: number } | null = null;
   private shownFor = '';
@@ -74,6 +74,9 @@ class MemoryMap {
     private readonly context: TimelineContext,
     private readonly root: HTMLElement,
   ) {
+    this.questions = new Questions((error) => {
+      context.failed(error);
+    });
     this.plot = new Plot(
       {
         ask: (request) =>
@@ -245,7 +248,7 @@ class MemoryMap {
 
   dispose(): void {
     this.asked.cancel();
-    for (const pending of this.questions) pending.cancel();
+    this.questions.cancel();
     this.plot.dispose();
     render(null, this.root);
   }
@@ -349,13 +352,13 @@ class MemoryMap {
     const known = this.context.names.allocation(allocation);
     if (known) then(known);
     else
-      this.ask(this.context.api.request('memlens/stack', { allocation }), (answer) => {
+      this.questions.ask(this.context.api.request('memlens/stack', { allocation }), (answer) => {
         then(answer.allocation);
       });
   }
 
   private selectAt(moment: number, y: number, then: Then): void {
-    this.ask(this.askThere(moment, y), (answer) => {
+    this.questions.ask(this.askThere(moment, y), (answer) => {
       if (!answer.allocation) return;
       this.context.names.learn([answer.allocation]);
       this.select(answer.allocation.allocation, moment, then);
@@ -376,7 +379,7 @@ class MemoryMap {
   private zoomToSelection(): void {
     const { selected, axis, api } = this.context;
     if (selected === null) return;
-    this.ask(api.request('memlens/mapLocate', { allocation: selected, axis }), (box) => {
+    this.questions.ask(api.request('memlens/mapLocate', { allocation: selected, axis }), (box) => {
       this.plot.moveTo(fitBox(box, this.plot.bounds), true);
     });
   }
@@ -390,17 +393,6 @@ class MemoryMap {
     const { names } = this.context;
     const known = names.allocation(g.allocation[band] ?? -1);
     return bandTexts(g.size[band] ?? 0, known ?? names.stack(g.stack[band] ?? -1));
-  }
-
-  private ask<T>(pending: Pending<T>, use: (answer: T) => void): void {
-    this.questions.push(pending);
-    pending.answer
-      .then(use, (error: unknown) => {
-        if (!isCancelled(error)) this.context.failed(error);
-      })
-      .finally(() => {
-        this.questions = this.questions.filter((each) => each !== pending);
-      });
   }
 }
 
