@@ -110,14 +110,12 @@ test('a level of groups is offered once the one before it is chosen', async () =
 });
 
 test('the legend says which way colours go, of a comparison and of values that are negative in part', () => {
-  const theme = { kind: 'dark' } as const;
   const root = element('div');
   const texts = (): string[] => [...root.querySelectorAll('.compare-sample')].map((each) => each.textContent);
-  // SAFETY: the colours are those of the kind of theme alone
-  render(<ChangeLegend sided={SIGNED} theme={theme as never} />, root);
+  render(<ChangeLegend sided={SIGNED} />, root);
   assert.deepEqual(texts(), ['▲ more', '= no change', '▼ less']);
   const compared = { ...SIGNED, before: 'Before', after: 'After' };
-  render(<ChangeLegend sided={compared} theme={theme as never} />, root);
+  render(<ChangeLegend sided={compared} />, root);
   assert.deepEqual(texts(), ['▲ more after', '= the same', '▼ less after']);
   const colours = [...root.querySelectorAll<HTMLElement>('.flame-change')].map(
     (each) => each.style.background,

@@ -61,13 +61,13 @@ function made(widths: Readonly<Record<number, number>>) {
         },
       };
     },
-    changed: (moved) => {
-      active = moved(active);
-    },
     failed: (error) => {
       throw error;
     },
   });
+  rows.changed = (moved) => {
+    active = moved(active);
+  };
   const settle = async (): Promise<void> => {
     for (let asked = answers.shift(); asked; asked = answers.shift()) await asked.answer();
   };

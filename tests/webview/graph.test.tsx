@@ -1,10 +1,9 @@
 // A heap dump's tables, details and chart, and a fleet's words: no text is left in English, and what is copied is exact.
 
-import { drawn } from './support/dom';
+import { drawn, mounted } from './support/dom';
 import { assertTranslated } from './support/pseudo';
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { signal } from '@preact/signals';
 import { render } from 'preact';
 import type { HeapSelection } from '../../extension/shared/messages';
 import type {
@@ -195,15 +194,16 @@ test('the overview, and the details of an object', async () => {
       located = group;
     },
   );
-  const overview = new Overview(context.api, signal(null), { choose: never, failed: never });
-  document.body.append(inspector.root, overview.root);
+  const overview = new Overview(context.api, { choose: never, failed: never });
+  const details = mounted(<inspector.View hidden={false} style={{}} />);
+  const strip = mounted(<overview.View />);
   inspector.show({ is: 'object', object: 1 });
   await drawn();
-  assertTranslated(inspector.root, 'details');
+  assertTranslated(details, 'details');
   assert.equal(located, 7, 'its box is outlined');
-  const marked = (): number => inspector.root.querySelectorAll('.heap-reference-row .badge').length;
+  const marked = (): number => details.querySelectorAll('.heap-reference-row .badge').length;
   assert.equal(marked(), 1, 'it refers to itself');
-  const openers = inspector.root.querySelectorAll<HTMLButtonElement>('.heap-opener');
+  const openers = details.querySelectorAll<HTMLButtonElement>('.heap-opener');
   assert.deepEqual(
     [...openers].map(({ disabled }) => disabled),
     [true, false],
@@ -211,13 +211,12 @@ test('the overview, and the details of an object', async () => {
   openers[1]?.click();
   await drawn();
   assert.equal(marked(), 2, 'what that refers to leads back to it');
-  assertTranslated(inspector.root, 'references');
+  assertTranslated(details, 'references');
   inspector.sourceMissing('σ <b>λ</b>');
   await drawn();
-  assert.equal(inspector.root.querySelector('.heap-missing')?.textContent, 'σ <b>λ</b>');
-  assertTranslated(overview.root, 'overview');
+  assert.equal(details.querySelector('.heap-missing')?.textContent, 'σ <b>λ</b>');
+  assertTranslated(strip, 'overview');
   inspector.dispose();
-  overview.dispose();
 });
 
 test('a comparison: its rows by type, and a series of dumps as lines with a legend', async () => {

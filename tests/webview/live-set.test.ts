@@ -68,7 +68,6 @@ function made(groups: number): {
         const rows = [first, first + 1].map((allocation) => ({ allocation }) as AllocationSummary);
         return { bytes: 9, count: 2, offset, rows };
       }),
-    changed: () => undefined,
   });
   const settle = async (): Promise<void> => {
     for (let turn = 0; turn < 20; turn++) await Promise.resolve();

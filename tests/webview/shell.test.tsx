@@ -1,10 +1,10 @@
 // What stands around every view: the summary, the toolbar, menus, and the panel's tabs.
 
-import { drawn, press } from './support/dom';
+import { drawn, mounted, press } from './support/dom';
 import { signal } from '@preact/signals';
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { render } from 'preact';
+import { render, type VNode } from 'preact';
 import type { FromWebviewMessage, ViewMethod } from '../../extension/shared/messages';
 import type {
   Evidence,
@@ -147,7 +147,7 @@ test('a menu of the timeline offers what the file has, and running what holds ch
 
 test('the toolbar is one stop of Tab, and arrows lead through it', async () => {
   const host = root();
-  const filter = element('div', {}, element('input', { type: 'text' }));
+  const Filter = (): VNode => <input type="text" />;
   const picked: string[] = [];
   const posted: FromWebviewMessage[] = [];
   const comparedWith = signal<string | null>(null);
@@ -165,7 +165,7 @@ test('the toolbar is one stop of Tab, and arrows lead through it', async () => {
         },
       },
     ]),
-    ...{ filter, comparedWith },
+    ...{ Filter, comparedWith },
     ...comparing(
       {
         post: (message) => {
@@ -457,26 +457,26 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
     tabs,
     2,
   );
-  document.body.append(dock.root);
+  const panel = mounted(<dock.View hidden={false} tall={false} height={200} />);
   dock.show('liveSet');
   await drawn();
-  assert.deepEqual(texts(dock.root, '[role=tab]'), ['What’s in memory', 'Flame graph']);
-  assert.equal(one(dock.root, '.scope-text').textContent, 'At the peak');
+  assert.deepEqual(texts(panel, '[role=tab]'), ['What’s in memory', 'Flame graph']);
+  assert.equal(one(panel, '.scope-text').textContent, 'At the peak');
   const [memory, flame, sql] = panes;
   assert.deepEqual([memory?.root.hidden, memory?.bar?.hidden], [false, false]);
   assert.equal(flame?.root.isConnected, false, 'made when it is first shown');
   // with Alt it goes forward
   const forward = { key: 'ArrowRight', altKey: true, bubbles: true };
-  one(dock.root, '[role=tab]').dispatchEvent(new KeyboardEvent('keydown', forward));
+  one(panel, '[role=tab]').dispatchEvent(new KeyboardEvent('keydown', forward));
   assert.equal(dock.shown, 'liveSet');
-  press(one(dock.root, '[role=tab]'), 'ArrowRight');
+  press(one(panel, '[role=tab]'), 'ArrowRight');
   await drawn();
   assert.equal(dock.shown, 'flame');
-  assert.equal(one(dock.root, '[aria-selected=true]').textContent, 'Flame graph');
+  assert.equal(one(panel, '[aria-selected=true]').textContent, 'Flame graph');
   assert.deepEqual([memory?.root.hidden, memory?.bar?.hidden], [true, true]);
   assert.deepEqual([flame.root.hidden, flame.bar?.hidden], [false, false]);
 
-  one(dock.root, '.tab-more').click();
+  one(panel, '.tab-more').click();
   assert.deepEqual(texts(document, '[role=menuitemradio] .menu-text'), ['SQL']);
   one(document, '[role=menuitemradio]').click();
   // its code isn't here yet
@@ -485,7 +485,7 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   await drawn();
   assert.deepEqual(revealed, ['SELECT 1']);
   // what is shown always has a tab
-  assert.deepEqual(texts(dock.root, '[role=tab]'), ['What’s in memory', 'Flame graph', 'SQL']);
+  assert.deepEqual(texts(panel, '[role=tab]'), ['What’s in memory', 'Flame graph', 'SQL']);
   assert.equal(sql.root.hidden, false);
   assert.deepEqual(shown, ['liveSet', 'flame', 'sql']);
   assert.deepEqual(opened, ['liveSet', 'flame', 'sql']);

@@ -1,7 +1,7 @@
 // Everything that is shown around the pictures, in the pseudo-language: no text is left in English. What comes from a
 // file is Greek here.
 
-import { drawn } from './support/dom';
+import { drawn, mounted } from './support/dom';
 import { assertTranslated } from './support/pseudo';
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
@@ -33,7 +33,7 @@ import { FilterBox } from '../../webview/src/shell/filter-box';
 import { allocationTerms, OBJECT_TERMS } from '../../webview/src/shell/filter-terms';
 import { graphKeys, Help, profileKeys, timelineKeys } from '../../webview/src/shell/help';
 import type { Pane, PaneTab } from '../../webview/src/shell/pane';
-import { emptyScreen, failedScreen, ProgressScreen } from '../../webview/src/shell/screens';
+import { EmptyScreen, FailedScreen, ProgressScreen } from '../../webview/src/shell/screens';
 import { shareEntries } from '../../webview/src/shell/share';
 import { comparing, Toolbar } from '../../webview/src/shell/toolbar';
 import type { Bookmarks } from '../../webview/src/timeline/bookmarks';
@@ -279,10 +279,10 @@ test('details of a device, of an allocation, of a line, and why there are none',
   const panel = new Panel({
     ...{ run: nothing, open: nothing, locate: nothing, copy: nothing, select: nothing, narrow: nothing },
   });
-  document.body.append(panel.root);
+  const sheet = mounted(<panel.View hidden={false} style={{}} />);
   const shows = async (what: string): Promise<void> => {
     await drawn();
-    assertTranslated(panel.root, what);
+    assertTranslated(sheet, what);
   };
   for (const events of [12, 0]) {
     panel.showDevice({ ...DEVICE, events });
@@ -320,7 +320,7 @@ test('the tooltip of the picture', () => {
     { ...empty, merged },
     { ...empty, merged, area },
   ]) {
-    tooltip.show(model, { x: 0, y: 0 }, { width: 900, height: 600 });
+    tooltip.show(model, { x: 0, y: 0 }, document.body);
     assertTranslated(tooltip.root, 'the tooltip');
   }
 });
@@ -338,30 +338,28 @@ test('annotations along the run', async () => {
     ...{ shown: 2, noise: 3, noise_names: ['Ν'], unmatched: 1 },
   };
   const lanes = new Lanes(contextWith({ 'memlens/annotations': answer }));
-  document.body.append(lanes.root);
+  const strip = mounted(<lanes.View />);
   lanes.update(new Set(['device']));
   await drawn();
-  assertTranslated(lanes.root, 'annotations');
+  assertTranslated(strip, 'annotations');
   lanes.dispose();
 });
 
 test('the filter and its terms, keys, menus, the toolbar and the panel', async () => {
   for (const terms of [allocationTerms(['κ']), OBJECT_TERMS]) {
     const box = new FilterBox(terms, { apply: nothing, leave: nothing });
-    document.body.append(box.root);
+    const row = mounted(<box.View />);
     box.offer();
     box.show('β');
     box.fits(3, 4, terms === OBJECT_TERMS ? 'objects' : 'allocations');
     await drawn();
-    assert.equal(
-      box.root.querySelectorAll('li').length,
-      terms.filter(({ text }) => !text.includes(':κ')).length,
-    );
-    assertTranslated(box.root, 'the filter');
+    assert.equal(row.querySelectorAll('li').length, terms.filter(({ text }) => !text.includes(':κ')).length);
+    assertTranslated(row, 'the filter');
   }
   for (const keys of [timelineKeys(), profileKeys(), graphKeys()]) {
     const around = keys.filter(([title]) => !/flåmé|pîctûré/.test(title));
-    assertTranslated(new Help(around).root, 'the keys');
+    const help = new Help(around);
+    assertView(<help.View />, 'the keys');
   }
   const api = { post: nothing, command: nothing };
   const state = {
@@ -383,7 +381,7 @@ test('the filter and its terms, keys, menus, the toolbar and the panel', async (
   const pickers = signal([]);
   assertView(
     <Toolbar
-      {...{ label: 'Τ', pickers, filter: element('div'), comparedWith: signal('Φ') }}
+      {...{ label: 'Τ', pickers, Filter: () => <></>, comparedWith: signal('Φ') }}
       {...comparing(api, nothing)}
       {...{ more: () => [], help: nothing }}
     />,
@@ -394,25 +392,29 @@ test('the filter and its terms, keys, menus, the toolbar and the panel', async (
   }));
   const context = contextWith({});
   const dock = new Dock(context, { shown: nothing, toggleTall: nothing, failed: never }, tabs, 1);
-  assertTranslated(dock.root, 'the panel');
+  assertView(<dock.View hidden={false} tall={false} height={200} />, 'the panel');
 });
 
 test('what stands where no picture is, and what became of the file', async () => {
-  const progress = new ProgressScreen(nothing);
-  assertTranslated(progress.root, 'progress');
+  assertView(
+    <ProgressScreen progress={signal({ stage: 'Σ', fraction: null })} cancel={nothing} />,
+    'progress',
+  );
   const actions = { retry: nothing, openAsText: nothing, choosePython: nothing, showLog: nothing };
   const problem = { code: 'internal', message: 'Μ', advice: 'Α', offset: 12, retry: true };
-  assertTranslated(failedScreen(problem, true, actions), 'a failure');
-  const needsMemray = failedScreen({ ...problem, code: 'needs-memray' }, false, actions);
+  assertView(<FailedScreen {...{ problem, canOpenAsText: true, actions }} />, 'a failure');
+  const memray = { ...problem, code: 'needs-memray' };
+  const needsMemray = mounted(<FailedScreen {...{ problem: memray, canOpenAsText: false, actions }} />);
   assertTranslated(needsMemray, 'a failure without memray');
   assert.equal(needsMemray.querySelectorAll('button').length, 2);
-  assert.equal(emptyScreen('Κ').textContent, 'Κ');
+  assert.equal(mounted(<EmptyScreen text="Κ" />).textContent, 'Κ');
   for (const state of ['changed', 'gone'] as const) {
     const bar = new FileBar({ post: nothing }, () => 'Φ');
+    const rows = mounted(<bar.View />);
     bar.show('own', state);
     bar.show('other', state);
     await drawn();
-    assertTranslated(bar.root, 'files');
+    assertTranslated(rows, 'files');
   }
 });
 

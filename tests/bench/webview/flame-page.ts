@@ -4,7 +4,6 @@ import type { FlameName } from '../../../extension/shared/protocol.gen';
 import { zoomed } from '../../../webview/src/flame/camera';
 import { FlamePlot } from '../../../webview/src/flame/plot';
 import { Places } from '../../../webview/src/flame/words';
-import { readTheme } from '../../../webview/src/canvas/theme';
 import { writeFlame, type MadeBox } from '../../webview/support/flame-writer';
 
 const TOTAL = 2 ** 40;
@@ -69,7 +68,6 @@ window.benchFlame = async (wanted, frames) => {
     new Places(() => false),
   );
   document.body.append(plot.root);
-  plot.setTheme(readTheme());
   plot.renew(false, false);
   const frame = (): Promise<void> =>
     new Promise((resolve) => {

@@ -1,6 +1,7 @@
 // A DOM for components under Node. Imported before what makes elements.
 
 import { Window } from 'happy-dom';
+import { render, type VNode } from 'preact';
 
 const window = new Window({ width: 1440, height: 900 });
 
@@ -22,6 +23,14 @@ for (const name of NAMES)
 /** Until components have drawn what changed, and observers were notified. */
 export async function drawn(): Promise<void> {
   await window.happyDOM.waitUntilComplete();
+}
+
+/** Draws a component in an element of the document. */
+export function mounted(node: VNode): HTMLElement {
+  const host = document.createElement('div');
+  document.body.append(host);
+  render(node, host);
+  return host;
 }
 
 export function press(target: Element, key: string): void {

@@ -40,6 +40,27 @@ export class Latest {
   }
 }
 
+/** Questions of which each answer is of use: they are given up together. */
+export class Questions {
+  private readonly pending = new Set<Pending<unknown>>();
+
+  constructor(private readonly failed: (error: unknown) => void) {}
+
+  ask<T>(pending: Pending<T>, use: (answer: T) => void): void {
+    this.pending.add(pending);
+    pending.answer
+      .finally(() => this.pending.delete(pending))
+      .then(use, (error: unknown) => {
+        if (!isCancelled(error)) this.failed(error);
+      });
+  }
+
+  cancel(): void {
+    for (const pending of this.pending) pending.cancel();
+    this.pending.clear();
+  }
+}
+
 /** A question whose answer is something made of what comes. */
 export function turned<A, B>(pending: Pending<A>, turn: (answer: A) => B): Pending<B> {
   return {

@@ -1,20 +1,32 @@
-// Canvases as sharp as the screen.
+// Canvases as sharp as the screen: so many pixels as it has there.
 
-/**
- * Sizes a canvas to so many CSS pixels and clears it. What is drawn with the context is in CSS pixels; null where there
- * is no room.
- */
-export function sharp(
-  canvas: HTMLCanvasElement,
-  { width, height }: { readonly width: number; readonly height: number },
-): CanvasRenderingContext2D | null {
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Gives a canvas a size in the screen's pixels, which clears it if that is another; false where there is no room. */
+export function sized(canvas: HTMLCanvasElement, { width, height }: Size): boolean {
+  if (width < 1 || height < 1) return false;
+  if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
+  return true;
+}
+
+/** Such a canvas cleared, to draw on in units of so many pixels; null where there is no room. */
+export function sharp(canvas: HTMLCanvasElement, size: Size, unit = 1): CanvasRenderingContext2D | null {
   const context = canvas.getContext('2d');
-  const scale = window.devicePixelRatio || 1;
-  const [wide, high] = [Math.round(width * scale), Math.round(height * scale)];
-  if (!context || wide < 1 || high < 1) return null;
-  // a new size resets the context as well
-  if (canvas.width === wide && canvas.height === high) context.reset();
-  else [canvas.width, canvas.height] = [wide, high];
-  context.scale(scale, scale);
+  if (!context || !sized(canvas, size)) return null;
+  context.reset();
+  context.scale(unit, unit);
   return context;
+}
+
+/** The pixels of the screen that an element takes up. */
+export function pixelsOf({ clientWidth, clientHeight }: Element, scale = pixelRatio()): Size {
+  return { width: Math.round(clientWidth * scale), height: Math.round(clientHeight * scale) };
+}
+
+/** Pixels of the screen for each of CSS. */
+export function pixelRatio(): number {
+  return window.devicePixelRatio || 1;
 }

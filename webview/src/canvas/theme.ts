@@ -1,5 +1,6 @@
 // Colours for what is drawn on canvases, read from VS Code's theme variables; `styles.css` uses the same directly.
 
+import { computed, signal, type ReadonlySignal } from '@preact/signals';
 import type { PictureStyle } from '../timeline/render/renderer';
 import {
   categoryPalette,
@@ -29,7 +30,12 @@ export interface Theme {
   readonly stacks: readonly Rgb[];
 }
 
-export function readTheme(): Theme {
+const followed = signal<Theme | null>(null);
+
+/** VS Code's theme as it is now: what is drawn with it is drawn again when it is another. */
+export const theme: ReadonlySignal<Theme> = computed(() => followed.value ?? readTheme());
+
+function readTheme(): Theme {
   const style = getComputedStyle(document.body);
   const names = document.body.classList;
   const background = variable(style, '--vscode-editor-background') ?? [30, 30, 30];
@@ -77,11 +83,10 @@ export function paletteOf(theme: Theme, by: 'stack' | 'category', categories: re
   };
 }
 
-/** Calls back when VS Code changes the theme, which it does by classes and style of the document. */
-export function watchTheme(stop: AbortSignal, changed: () => void): void {
-  const observer = new MutationObserver(changed);
-  stop.addEventListener('abort', () => {
-    observer.disconnect();
+/** Follows the theme from here on: VS Code changes it by classes and style of the document. */
+export function followTheme(): void {
+  const observer = new MutationObserver(() => {
+    followed.value = readTheme();
   });
   observer.observe(document.body, { attributes: true, attributeFilter: ['class', 'data-vscode-theme-id'] });
   observer.observe(document.documentElement, { attributes: true, attributeFilter: ['style', 'class'] });

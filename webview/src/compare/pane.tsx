@@ -299,7 +299,6 @@ class ComparePane implements Pane {
 
   update(changes: ReadonlySet<string>): void {
     const graph = this.graph.peek();
-    if (changes.has('theme')) graph?.retheme();
     if (changes.has('attribution')) {
       this.version.value++;
       graph?.reattribute();

@@ -4,15 +4,18 @@ import type { FlameFunction, FlameFunctionsAnswer } from '../../../extension/sha
 import type { ViewParams } from '../../../extension/shared/messages';
 import type { Pending } from '../api';
 import type { KeptAttribution } from '../shell/attribution';
-import { Latest } from '../base/latest';
-import { count } from '../base/format';
+import { turned } from '../base/latest';
 import { t } from '../base/l10n';
-import { element, setLabel } from '../widgets/dom';
+import { element } from '../widgets/dom';
 import type { MenuEntry } from '../widgets/menu';
-import { TreeGrid, type GridRow } from '../widgets/tree-grid';
+import { LazyRows, type LazyAnswer } from '../widgets/lazy-rows';
+import { LazyTree } from '../widgets/lazy-tree';
+import type { GridCell } from '../widgets/tree-grid';
 import { changeCell, isCharged, nameCell, shareCell, sizeCell } from './cells';
 import { countText, type Sided } from './difference';
 import type { Places } from './words';
+
+type Functions = FlameFunctionsAnswer & LazyAnswer<FlameFunction>;
 
 export type FunctionOrder = ViewParams<'memlens/flameFunctions'>['order'];
 
@@ -37,10 +40,8 @@ interface Column {
 
 export class FlameFunctions {
   readonly root: HTMLElement;
-  private readonly grid: TreeGrid;
-  private rows: FlameFunction[] = [];
-  private found: FlameFunctionsAnswer | null = null;
-  private readonly latest = new Latest();
+  private readonly tree: LazyTree<FlameFunction, Functions>;
+  private readonly rows: LazyRows<FlameFunction, Functions>;
   /** Only a few of the columns are shown. */
   private few = false;
   private order: FunctionOrder = 'self';
@@ -49,53 +50,56 @@ export class FlameFunctions {
   private chosen: number | null = null;
 
   constructor(
-    private readonly events: FunctionsEvents,
+    events: FunctionsEvents,
     private readonly places: Places,
     private readonly attribution: Pick<KeptAttribution, 'rule'>,
     private readonly sided: () => Sided | null,
   ) {
-    this.grid = new TreeGrid(t('Functions'), {
-      count: () => this.rows.length + (this.left > 0 ? 1 : 0),
-      row: (index) => this.rowAt(index),
+    this.rows = new LazyRows<FlameFunction, Functions>(
+      {
+        ask: (_, offset, limit) =>
+          turned(events.ask(this.order, this.reverse, offset, limit), (answer) => ({
+            ...{ ...answer, offset, children: answer.functions },
+          })),
+        hasChildren: () => false,
+        failed: (error) => {
+          events.failed(error);
+        },
+      },
+      { page: PAGE },
+    );
+    this.tree = new LazyTree(t('Functions'), this.rows, {
+      id: ({ name }) => String(name.name),
+      cells: ({ node }) => this.some(this.cells(node)),
+      isSelected: ({ node }) => node.name.name === this.chosen,
       sort: (column) => {
         const order = this.some(this.columns())[column]?.order ?? null;
         if (order === null) return;
         this.reverse = order === this.order && !this.reverse;
         this.order = order;
         this.updateColumns();
-        this.fetch(0);
+        this.rows.reset();
       },
-      pick: (index, opened, beside) => {
-        const row = this.rows[index];
-        if (row) events.chosen(row, opened ? { beside } : null);
-        else this.fetch(this.rows.length);
+      pick: ({ node }, opened, beside) => {
+        events.chosen(node, opened ? { beside } : null);
       },
-      toggle: () => undefined,
-      parent: () => -1,
-      menu: (index) => {
-        const row = this.rows[index];
-        return row ? events.menu(row) : [];
-      },
-      key: (event, index) => {
-        const row = this.rows[index];
-        if (event.key === 'w' && row) {
-          events.chosen(row, null);
+      menu: ({ node }) => events.menu(node),
+      key: (event, node) => {
+        if (event.key === 'w' && node) {
+          events.chosen(node, null);
           return true;
         }
         return events.key(event);
       },
     });
     this.updateColumns();
-    this.root = element('div', { class: 'flame-functions' }, this.grid.root);
+    this.root = element('div', { class: 'flame-functions' }, this.tree.root);
   }
 
   show(title: string, isCount: boolean): void {
-    setLabel(this.grid.root, title);
     this.isCount = isCount;
-    this.updateColumns();
-    this.rows = [];
-    this.found = null;
-    this.fetch(0);
+    this.updateColumns(title);
+    this.rows.reset();
   }
 
   /** Which function the trees beside are about, by the number of its name. */
@@ -107,33 +111,15 @@ export class FlameFunctions {
       this.root.classList.toggle('few', few);
       this.updateColumns();
     }
-    this.grid.update();
+    this.tree.redraw();
   }
 
   redraw(): void {
-    this.grid.update();
+    this.tree.redraw();
   }
 
   dispose(): void {
-    this.latest.cancel();
-  }
-
-  private get left(): number {
-    return (this.found?.functions ?? 0) - this.rows.length;
-  }
-
-  private fetch(offset: number): void {
-    this.latest.ask(
-      this.events.ask(this.order, this.reverse, offset, PAGE),
-      (answer) => {
-        this.found = answer;
-        this.rows = offset === 0 ? answer.rows : [...this.rows, ...answer.rows];
-        this.grid.update(offset);
-      },
-      (error) => {
-        this.events.failed(error);
-      },
-    );
+    this.rows.cancel();
   }
 
   private columns(): readonly Column[] {
@@ -155,13 +141,14 @@ export class FlameFunctions {
     ];
   }
 
-  private updateColumns(): void {
-    this.grid.setColumns(
+  private updateColumns(title?: string): void {
+    this.tree.show(
       this.some(this.columns()).map(({ order, ...column }, i) => {
         // Figures come largest first, names from A on.
         const way = (order !== 'name') !== this.reverse ? 'descending' : 'ascending';
         return { ...column, number: i > 0, sort: order && (order === this.order ? way : 'none') };
       }),
+      title,
     );
   }
 
@@ -169,34 +156,17 @@ export class FlameFunctions {
     return columns.filter((_, i) => !this.few || FEW_COLUMNS.includes(i));
   }
 
-  private rowAt(index: number): GridRow {
-    const row = this.rows[index];
-    const of = this.found?.functions ?? 0;
-    const same = { level: 0, open: null, place: index + 1, of };
-    if (!row) {
-      const more = [<span class="link">{t('{0} more…', count(this.left))}</span>];
-      return {
-        ...same,
-        id: 'more',
-        selected: false,
-        class: 'more',
-        cells: this.some(this.columns()).map((_, i) => (i === 0 ? more : [])),
-      };
-    }
+  private cells(row: FlameFunction): readonly GridCell[] {
     const { isCount } = this;
     const sided = this.sided();
-    const total = (isCount ? this.found?.total_count : this.found?.total_bytes) ?? 0;
-    return {
-      ...{ ...same, id: String(row.name.name), class: '' },
-      selected: row.name.name === this.chosen,
-      cells: this.some<GridRow['cells'][number]>([
-        nameCell(row.name, this.places, isCharged(row.self_bytes, row.self_sides)),
-        sided ? changeCell(row.self_sides, sided) : [sizeCell(row.self_bytes)],
-        shareCell(isCount ? row.self_count : row.self_bytes, total),
-        sided ? changeCell(row.sides, sided) : [sizeCell(row.bytes)],
-        shareCell(isCount ? row.count : row.bytes, total),
-        [countText(row.count, sided ? row.sides : null)],
-      ]),
-    };
+    const total = (isCount ? this.rows.latest?.total_count : this.rows.latest?.total_bytes) ?? 0;
+    return [
+      nameCell(row.name, this.places, isCharged(row.self_bytes, row.self_sides)),
+      sided ? changeCell(row.self_sides, sided) : [sizeCell(row.self_bytes)],
+      shareCell(isCount ? row.self_count : row.self_bytes, total),
+      sided ? changeCell(row.sides, sided) : [sizeCell(row.bytes)],
+      shareCell(isCount ? row.count : row.bytes, total),
+      [countText(row.count, sided ? row.sides : null)],
+    ];
   }
 }

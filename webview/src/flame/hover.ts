@@ -5,7 +5,7 @@ import type { Pending } from '../api';
 import type { BoxFacts } from './boxes';
 import type { FlamePlot } from './plot';
 import { HoverCard } from '../widgets/hover-card';
-import { FlameCard, type TipFigures } from './tip';
+import { FlameCard, type FlameCardProps, type TipFigures } from './tip';
 import type { Places } from './words';
 
 const NAME_AFTER_MS = 120;
@@ -17,7 +17,7 @@ export type Hovered = Pick<
 >;
 
 export class FlameHover {
-  private readonly tip = new HoverCard(FlameCard);
+  private readonly tip: HoverCard<FlameCardProps>;
   private naming: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -27,7 +27,7 @@ export class FlameHover {
     private readonly figures: (facts: BoxFacts, total: number) => TipFigures,
     private readonly places: Places,
   ) {
-    plot.surface.append(this.tip.root);
+    this.tip = new HoverCard(FlameCard, plot.surface);
   }
 
   hide(): void {
@@ -46,9 +46,8 @@ export class FlameHover {
       return;
     }
     const show = (name: FlameName | undefined): void => {
-      const { clientWidth: width, clientHeight: height } = this.plot.surface;
       const [figures, colour] = [this.figures(facts, g.total), this.plot.colourOf(box)];
-      this.tip.show({ facts, name, figures, colour, places: this.places }, { x, y }, { width, height });
+      this.tip.show({ facts, name, figures, colour, places: this.places }, { x, y }, this.plot.surface);
     };
     const name = this.plot.names.get(facts.name);
     show(name);
@@ -57,7 +56,7 @@ export class FlameHover {
       this.ask(facts.node).answer.then(
         ({ node }) => {
           this.plot.learn([node.name]);
-          if (this.plot.geometry === g && !this.tip.root.hidden) show(node.name);
+          if (this.plot.geometry === g && this.tip.shown) show(node.name);
         },
         () => undefined, // the tooltip stays without a name; a click would show what is wrong
       );

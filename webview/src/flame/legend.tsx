@@ -3,17 +3,12 @@
 import type { VNode } from 'preact';
 import { t } from '../base/l10n';
 import { css } from '../canvas/colour';
-import type { Theme } from '../canvas/theme';
+import { theme } from '../canvas/theme';
 import { ARROWS, colourOfChange, SIGNED, type Sided, type Turn } from './difference';
 
 const RELATIVE: Readonly<Record<Turn, number>> = { more: 1, even: 0, less: -1 };
 
-interface LegendProps {
-  readonly sided: Sided;
-  readonly theme: Theme;
-}
-
-export function ChangeLegend({ sided, theme }: LegendProps): VNode {
+export function ChangeLegend({ sided }: { readonly sided: Sided }): VNode {
   const texts: Readonly<Record<Turn, string>> =
     sided === SIGNED
       ? { more: t('more'), even: t('no change'), less: t('less') }
@@ -24,7 +19,7 @@ export function ChangeLegend({ sided, theme }: LegendProps): VNode {
         <span key={turn} class="compare-sample">
           <span
             class={`flame-change ${turn}`}
-            style={{ background: css(colourOfChange(RELATIVE[turn], theme)) }}
+            style={{ background: css(colourOfChange(RELATIVE[turn], theme.value)) }}
           />
           {`${ARROWS[turn]} ${texts[turn]}`}
         </span>

@@ -1,6 +1,6 @@
 // Flame graph and call tree of the set.
 
-import { render } from 'preact';
+import { render, type ComponentType } from 'preact';
 import type { FlamePlace } from '../../../extension/shared/messages';
 import { isCancelled } from '../base/latest';
 import { t } from '../base/l10n';
@@ -70,6 +70,8 @@ export class FlamePane implements Pane, FlameParts {
     readonly source: FlameSource,
     /** What it is of, in words. */
     setName: () => string,
+    /** More controls, before the others. */
+    First?: ComponentType,
   ) {
     this.toRestore = source.compared ? null : kept.settings.place;
     const question = new FlameQuestion(context, kept, source, setName);
@@ -92,6 +94,7 @@ export class FlamePane implements Pane, FlameParts {
       },
       source.compared !== null,
       context.attribution,
+      First,
     );
     this.plot = new FlamePlot(
       {
@@ -195,7 +198,6 @@ export class FlamePane implements Pane, FlameParts {
   }
 
   update(changes: ReadonlySet<Change>): void {
-    if (changes.has('theme')) this.plot.setTheme(this.context.theme);
     if (changes.has('flame')) this.toRestore = this.source.compared ? null : this.settings.place;
     if (changes.has('device') || changes.has('filter') || changes.has('cursors')) {
       // names are the snapshot's, and what was hidden stays hidden in another set
@@ -283,7 +285,7 @@ export class FlamePane implements Pane, FlameParts {
     this.tree.root.hidden = form !== 'table';
     this.sandwich.root.hidden = form !== 'functions';
     this.legend.hidden = !isDrawn || !sided;
-    render(sided && <ChangeLegend sided={sided} theme={this.context.theme} />, this.legend);
+    render(sided && <ChangeLegend sided={sided} />, this.legend);
     this.plot.setStyle(form === 'flame', sided ? { whole: sided.whole, scale: sided.scale } : colour);
   }
 

@@ -1,30 +1,22 @@
-// The flame graph on the screen: canvases, camera, what is selected. What it shows it asks its owner for.
+// The flame graph on the screen: camera, boxes, what is selected. What it shows it asks its owner for.
 
-import { decodeFlame, MORE, type FlameGeometry } from '../../../extension/shared/flame-geometry';
+import { decodeFlame, type FlameGeometry } from '../../../extension/shared/flame-geometry';
 import type { ViewResult } from '../../../extension/shared/messages';
 import type { FlameName } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
-import { count, t } from '../base/l10n';
-import { isCancelled } from '../base/latest';
-import { finished, started } from '../base/under-way';
-import { css, inkOn, type Rgb } from '../canvas/colour';
+import { t } from '../base/l10n';
+import { Latest } from '../base/latest';
+import { css, type Rgb } from '../canvas/colour';
+import { theme, type Theme } from '../canvas/theme';
+import { Chart } from '../widgets/chart';
 import { element, setText } from '../widgets/dom';
-import type { Theme } from '../canvas/theme';
 import { factsOf, findBox, type BoxFacts, type BoxKey } from './boxes';
 import { bounded, covers, requestFor, WHOLE, type FlameCamera, type FlameRequest } from './camera';
 import { inkOf, markBoxes, paintFlame, unpack, type ColourBy } from './colours';
-import { arrowOf, changeMark } from './difference';
-import {
-  boxAt,
-  depthsSeen,
-  firstBeyond,
-  pixelOf,
-  rasteriseFlame,
-  rowTop,
-  type FlamePlot as Plot,
-} from './raster';
+import { drawNames } from './names';
+import { boxAt, pixelOf, rasteriseFlame, rowTop, type FlamePlot as Plot } from './raster';
 import { Fitter } from './text';
-import { nameText, type Places } from './words';
+import type { Places } from './words';
 
 export interface FlamePlotEvents {
   ask(request: FlameRequest): Pending<ViewResult<'memlens/flame'>>;
@@ -37,19 +29,15 @@ export interface FlamePlotEvents {
 
 const ROW_CSS_PX = 18;
 const FONT_CSS_PX = 12;
-const PADDING_CSS_PX = 4;
 const GLIDE_MS = 160;
 
 export class FlamePlot {
   readonly root: HTMLElement;
-  readonly surface: HTMLElement;
   readonly names = new Map<number, FlameName>();
   geometry: FlameGeometry | null = null;
   camera: FlameCamera = WHOLE;
   target: FlameCamera = WHOLE;
   selected: BoxKey | null = null;
-  /** How long drawing took, in milliseconds: the latest frames. */
-  readonly frameTimes: number[] = [];
   pictures = 0;
   private hovered = -1;
   private upwards = false;
@@ -57,17 +45,17 @@ export class FlamePlot {
   private searching = false;
   private colours: Uint32Array = new Uint32Array(0);
   private marks: Uint8Array | null = null;
-  private theme: Theme | null = null;
+  /** What the boxes were painted with; null when they are to be painted anew. */
+  private painted: { readonly theme: Theme; readonly scale: number } | null = null;
   private fitter: Fitter | null = null;
   private image: ImageData | null = null;
+  /** The boxes stand as they were drawn. */
+  private drawn = false;
   private asked: FlameRequest | null = null;
-  private pending: Pending<ViewResult<'memlens/flame'>> | null = null;
-  private frame = 0;
+  private readonly asking = new Latest();
   private glide: { from: FlameCamera; since: number } | null = null;
-  private readonly canvas = element('canvas', { attributes: { 'aria-hidden': true } });
-  private readonly overlay = element('canvas', { attributes: { 'aria-hidden': true } });
+  private readonly chart: Chart;
   private readonly empty = element('p', { class: 'flame-empty muted', hidden: true });
-  private readonly resized: ResizeObserver;
 
   constructor(
     private readonly events: FlamePlotEvents,
@@ -76,36 +64,38 @@ export class FlamePlot {
       'Flame graph. Arrow keys move through the boxes, Enter zooms; the table has the same in words.',
     ),
   ) {
-    this.surface = element(
-      'div',
-      {
-        class: 'flame-surface',
-        tabIndex: 0,
-        role: 'application',
-        attributes: {
-          'aria-label': label,
-        },
+    this.chart = new Chart({
+      ...{ class: 'flame-surface', role: 'application', label, layers: 2 },
+      draw: (now) => {
+        this.step(now);
+        this.draw();
       },
-      this.canvas,
-      this.overlay,
-    );
-    this.root = element('div', { class: 'flame-plot' }, this.surface, this.empty);
-    this.resized = new ResizeObserver(() => {
-      this.resize();
+      resized: () => {
+        this.image = null;
+        this.stand(this.target);
+      },
     });
-    this.resized.observe(this.surface);
+    this.root = element('div', { class: 'flame-plot' }, this.surface, this.empty);
+  }
+
+  /** Has the focus and the pointer. */
+  get surface(): HTMLElement {
+    return this.chart.surface;
+  }
+
+  /** How long drawing took, in milliseconds: the latest frames. */
+  get frameTimes(): readonly number[] {
+    return this.chart.frames.times;
   }
 
   dispose(): void {
-    this.resized.disconnect();
-    this.pending?.cancel();
-    cancelAnimationFrame(this.frame);
-    finished(this);
+    this.asking.cancel();
+    this.chart.dispose();
   }
 
   get plot(): Plot {
     const rowHeight = Math.round(ROW_CSS_PX * this.ratio);
-    return { width: this.canvas.width, height: this.canvas.height, rowHeight, upwards: this.upwards };
+    return { ...this.chart.size, rowHeight, upwards: this.upwards };
   }
 
   /** Rows that the view has room for, perhaps not whole ones. */
@@ -117,12 +107,6 @@ export class FlamePlot {
     return this.upwards;
   }
 
-  setTheme(theme: Theme): void {
-    this.theme = theme;
-    this.fitter = Fitter.on(this.canvas, this.font);
-    this.paint();
-  }
-
   setStyle(upwards: boolean, colourBy: ColourBy): void {
     this.upwards = upwards;
     this.colourBy = colourBy;
@@ -132,8 +116,7 @@ export class FlamePlot {
   /** Something else is asked for from now on. With `keep` the camera stays, as the boxes do; else it stands `at`. */
   renew(keep: boolean, searching: boolean, at = WHOLE): void {
     this.searching = searching;
-    this.pending?.cancel();
-    this.pending = null;
+    this.asking.cancel();
     this.asked = null;
     if (!keep) {
       this.camera = at;
@@ -198,7 +181,7 @@ export class FlamePlot {
   hover(box: number): void {
     if (box === this.hovered) return;
     this.hovered = box;
-    this.drawOverlay();
+    this.chart.request();
   }
 
   facts(box: number): BoxFacts | null {
@@ -230,6 +213,7 @@ export class FlamePlot {
   }
 
   rgbOf(box: number): Rgb {
+    this.dress();
     return unpack(this.colours[box] ?? 0);
   }
 
@@ -238,33 +222,16 @@ export class FlamePlot {
   }
 
   redraw(): void {
-    if (this.frame !== 0) return;
-    started(this, 'frame');
-    this.frame = requestAnimationFrame((now) => {
-      this.frame = 0;
-      finished(this);
-      this.step(now);
-      this.draw();
-    });
+    this.drawn = false;
+    this.chart.request();
   }
 
   private get ratio(): number {
-    return window.devicePixelRatio || 1;
+    return this.chart.scale;
   }
 
   private get font(): string {
-    return `${FONT_CSS_PX * this.ratio}px ${this.theme?.font ?? 'sans-serif'}`;
-  }
-
-  private resize(): void {
-    const width = Math.round(this.surface.clientWidth * this.ratio);
-    const height = Math.round(this.surface.clientHeight * this.ratio);
-    if (width === 0 || height === 0) return;
-    if (width !== this.canvas.width || height !== this.canvas.height) {
-      for (const canvas of [this.canvas, this.overlay]) Object.assign(canvas, { width, height });
-      this.image = null;
-    }
-    this.stand(this.target);
+    return `${FONT_CSS_PX * this.ratio}px ${theme.value.font}`;
   }
 
   private step(now: number): void {
@@ -287,17 +254,14 @@ export class FlamePlot {
   }
 
   private fetch(): void {
-    const { width, height } = this.canvas;
-    if (this.surface.clientWidth === 0 || this.pending) return;
-    const rows = Math.ceil(height / this.plot.rowHeight) + 1;
+    const { width, height, rowHeight } = this.plot;
+    if (width === 0 || this.asking.asking) return;
+    const rows = Math.ceil(height / rowHeight) + 1;
     if (this.asked && covers(this.asked, this.target, width, rows)) return;
     const request = requestFor(this.target, width, rows);
-    const pending = this.events.ask(request);
-    this.pending = pending;
-    pending.answer.then(
+    this.asking.ask(
+      this.events.ask(request),
       (result) => {
-        if (this.pending !== pending) return;
-        this.pending = null;
         this.asked = request;
         try {
           this.geometry = decodeFlame(result.geometry);
@@ -313,40 +277,56 @@ export class FlamePlot {
         this.fetch();
       },
       (error: unknown) => {
-        if (this.pending !== pending) return;
-        this.pending = null;
         // the same question would fail again
         this.asked = request;
-        if (isCancelled(error)) return;
         this.events.failed(error);
       },
     );
   }
 
   private paint(): void {
-    if (!this.theme) return;
-    const { geometry: g, colourBy } = this;
-    if (g) this.colours = paintFlame(g, colourBy, this.searching, this.theme);
-    this.marks = g && typeof colourBy === 'object' ? markBoxes(g, colourBy) : null;
+    this.painted = null;
     this.redraw();
   }
 
+  /** The colours of the boxes, and a measure for their names, as the theme and the screen are now. */
+  private dress(): void {
+    const { geometry: g, colourBy } = this;
+    const { scale } = this.chart;
+    if (this.painted?.theme === theme.value && this.painted.scale === scale) return;
+    this.painted = { theme: theme.value, scale };
+    this.drawn = false;
+    if (g) this.colours = paintFlame(g, colourBy, this.searching, theme.value);
+    this.marks = g && typeof colourBy === 'object' ? markBoxes(g, colourBy) : null;
+    const canvas = this.chart.layer(0);
+    this.fitter = canvas && Fitter.on(canvas, this.font);
+  }
+
   private draw(): void {
-    const { geometry: g, theme, plot } = this;
-    const context = this.canvas.getContext('2d', { alpha: false });
-    if (!context || !theme || plot.width === 0 || plot.height === 0) return;
-    const start = performance.now();
+    this.dress();
+    const anew = !this.drawn;
+    if (anew) this.drawBoxes();
+    this.drawOverlay();
+    if (anew && this.drawn) this.events.shown();
+  }
+
+  private drawBoxes(): void {
+    const { geometry: g, plot, camera, colours, fitter } = this;
+    const ink = inkOf(theme.value);
+    const context = this.chart.layer(0)?.getContext('2d');
+    if (!context) return;
     this.image ??= context.createImageData(plot.width, plot.height);
     const pixels = new Uint32Array(this.image.data.buffer);
-    if (g) rasteriseFlame(pixels, plot, g, this.colours, this.camera, inkOf(theme), this.marks);
-    else pixels.fill(inkOf(theme).background);
+    if (g) rasteriseFlame(pixels, plot, g, colours, camera, ink, this.marks);
+    else pixels.fill(ink.background);
     context.putImageData(this.image, 0, 0);
-    if (g) this.drawTexts(context, g);
+    if (g && fitter) {
+      context.font = this.font;
+      const { ratio: scale, colourBy, names, places } = this;
+      drawNames(context, g, { plot, camera, scale, fitter, colours, colourBy, names, places });
+    }
     this.empty.hidden = !g || g.total > 0;
-    this.drawOverlay();
-    this.frameTimes.push(performance.now() - start);
-    if (this.frameTimes.length > 240) this.frameTimes.shift();
-    this.events.shown();
+    this.drawn = true;
   }
 
   /** What is said when there is nothing to draw. */
@@ -354,86 +334,18 @@ export class FlamePlot {
     setText(this.empty, text);
   }
 
-  private drawTexts(context: CanvasRenderingContext2D, g: FlameGeometry): void {
-    const { plot, fitter, ratio } = this;
-    if (!fitter) return;
-    const padding = Math.round(PADDING_CSS_PX * ratio);
-    context.font = this.font;
-    context.textBaseline = 'middle';
-    const [first, last] = depthsSeen(this.camera, plot);
-    for (let depth = Math.max(first, g.firstDepth); depth < Math.min(last, g.firstDepth + g.rows); depth++) {
-      const row = depth - g.firstDepth;
-      const y = rowTop(depth, this.camera, plot) + plot.rowHeight / 2;
-      const end = g.rowStart[row + 1] ?? 0;
-      for (let box = firstBeyond(g, row, this.camera.x0 * g.total); box < end; box++) {
-        const left = g.left[box] ?? 0;
-        const x0 = pixelOf(left, g.total, this.camera, plot.width);
-        if (x0 >= plot.width) break;
-        const x1 = pixelOf(left + (g.value[box] ?? 0), g.total, this.camera, plot.width);
-        const room = x1 - x0 - 2 * padding;
-        if (room < 14 * ratio) continue;
-        const { texts, mark, name } = this.textsOf(box);
-        const whole = texts.find((each) => fitter.width(each) <= room);
-        const text = whole ?? fitter.fit(name, room, mark);
-        if (text === '') continue;
-        const ink =
-          (g.flags[box] ?? 0) & MORE ? this.theme?.foreground : inkOn(unpack(this.colours[box] ?? 0));
-        context.fillStyle = css(ink ?? [0, 0, 0]);
-        context.fillText(text, x0 + padding, y);
-      }
-    }
-  }
-
-  /** What may stand on a box, the best first; else its name, shortened, after a mark. */
-  private textsOf(box: number): {
-    readonly texts: readonly string[];
-    readonly mark: string;
-    readonly name: string;
-  } {
-    const facts = this.facts(box);
-    if (!facts) return { texts: [], mark: '', name: '' };
-    const known = facts.more ? undefined : this.names.get(facts.name);
-    const name = facts.more
-      ? t('{0} more', count(facts.name))
-      : facts.node === 0
-        ? t('all')
-        : known
-          ? nameText(known)
-          : '';
-    const { colourBy } = this;
-    if (!facts.change || typeof colourBy !== 'object' || name === '')
-      // only what is one line has one
-      return {
-        texts: known && known.line > 0 ? [`${name}  ${this.places.of(known)}`] : [],
-        ...{ mark: '', name },
-      };
-    const { whole, scale } = colourBy;
-    return {
-      texts: [`${changeMark(facts.change, whole, scale)}  ${name}`],
-      mark: `${arrowOf(facts.change, whole, scale)} `,
-      name,
-    };
-  }
-
   private drawOverlay(): void {
-    const { overlay, theme, ratio } = this;
-    const context = overlay.getContext('2d');
-    if (!context || !theme) return;
-    context.clearRect(0, 0, overlay.width, overlay.height);
-    const outline = (box: number, width: number, colour: string): void => {
+    const context = this.chart.begin(1);
+    if (!context) return;
+    context.strokeStyle = css(theme.value.foreground);
+    const outline = (box: number, width: number): void => {
       const rect = this.rectOf(box);
       if (!rect) return;
-      context.strokeStyle = colour;
-      context.lineWidth = width * ratio;
-      const inset = (width * ratio) / 2;
-      context.strokeRect(
-        rect.x * ratio + inset,
-        rect.y * ratio + inset,
-        Math.max(rect.width * ratio - 2 * inset, 1),
-        rect.height * ratio - 2 * inset,
-      );
+      context.lineWidth = width;
+      const inside = Math.max(rect.width - width, 1 / this.ratio);
+      context.strokeRect(rect.x + width / 2, rect.y + width / 2, inside, rect.height - width);
     };
-    outline(this.hovered, 1, css(theme.foreground));
-    outline(this.selectedBox(), 2, css(theme.foreground));
+    outline(this.hovered, 1);
+    outline(this.selectedBox(), 2);
   }
 }

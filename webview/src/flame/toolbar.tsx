@@ -1,7 +1,7 @@
 // The flame graph's row of controls: its form and the search; the rest is in the settings.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import { render, type VNode, type ComponentType } from 'preact';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
@@ -48,14 +48,22 @@ export class FlameToolbar {
   private readonly found = signal('');
   private readonly bound = new Set<Bound>();
 
-  constructor(events: FlameToolbarEvents, compared: boolean, attribution: KeptAttribution) {
+  constructor(
+    events: FlameToolbarEvents,
+    compared: boolean,
+    attribution: KeptAttribution,
+    First?: ComponentType,
+  ) {
     const { state, found, bound: without } = this;
     const All = (): VNode =>
       state.value ? (
-        <Toolbar
-          {...{ ...state.value, found: found.value }}
-          {...{ events, compared, attribution, without }}
-        />
+        <>
+          {First && <First />}
+          <Toolbar
+            {...{ ...state.value, found: found.value }}
+            {...{ events, compared, attribution, without }}
+          />
+        </>
       ) : (
         <></>
       );

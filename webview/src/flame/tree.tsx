@@ -6,10 +6,11 @@ import { figure } from '../base/figure';
 import { count } from '../base/format';
 import { t } from '../base/l10n';
 import type { KeptAttribution } from '../shell/attribution';
-import { element, setLabel } from '../widgets/dom';
+import { element } from '../widgets/dom';
 import type { MenuEntry } from '../widgets/menu';
 import { LazyRows, type NodeRow } from '../widgets/lazy-rows';
-import { TreeGrid, type GridCell, type GridColumn, type GridRow } from '../widgets/tree-grid';
+import { LazyTree } from '../widgets/lazy-tree';
+import type { GridCell, GridColumn } from '../widgets/tree-grid';
 import { comparedCells, isCharged, nameCell, shareCell, sizeCell } from './cells';
 import type { Sided } from './difference';
 import type { Places } from './words';
@@ -39,7 +40,7 @@ const FEW = 3;
 
 export class FlameTree {
   readonly root: HTMLElement;
-  private readonly grid: TreeGrid;
+  private readonly tree: LazyTree<FlameNode, FlameChildrenAnswer>;
   private readonly rows: LazyRows<FlameNode, FlameChildrenAnswer>;
   private chosen: NodeRow<FlameNode> | null = null;
   private isCount = false;
@@ -53,39 +54,34 @@ export class FlameTree {
     this.rows = new LazyRows({
       ask: (node, offset, limit) => events.ask(node?.node ?? 0, offset, limit),
       hasChildren: ({ children }) => children > 0,
-      changed: (moved) => {
-        this.grid.update(moved(this.grid.activeIndex));
-      },
       failed: (error) => {
         events.failed(error);
       },
     });
-    this.grid = new TreeGrid(label, {
-      count: () => this.rows.rows.length,
-      row: (index) => this.rowAt(index),
-      sort: () => undefined,
-      moved: (index) => {
-        this.choose(index);
+    const { sided } = options;
+    this.tree = new LazyTree(label, this.rows, {
+      id: ({ node }) => String(node),
+      cells: ({ node }) => {
+        const of = sided?.() ?? null;
+        return this.some(of ? comparedCells(node, places, of) : this.cells(node));
       },
-      pick: (index, opened, beside) => {
-        const row = this.rows.rows[index];
-        if (row?.kind === 'rest') this.rows.more(row);
-        else this.choose(index);
-        if (opened && row?.kind === 'node') events.open(row.node, beside);
+      rest: ({ answer }) =>
+        answer && !sided?.()
+          ? this.some([[figure(answer.rest_bytes)], [], [], [count(answer.rest_count)]], 1)
+          : [],
+      isSelected: (row) => row === this.chosen,
+      moved: (row) => {
+        this.choose(row);
       },
-      toggle: (index, open) => {
-        const row = this.rows.rows[index];
-        if (row?.kind === 'node') this.rows.toggle(row, open);
+      pick: (row, opened, beside) => {
+        this.choose(row);
+        if (opened) events.open(row.node, beside);
       },
-      parent: (index) => this.rows.parentOf(index),
-      menu: (index) => {
-        const row = this.rows.rows[index];
-        return row?.kind === 'node' ? events.menu(row.node) : [];
-      },
+      menu: ({ node }) => events.menu(node),
       key: (event) => events.key(event),
     });
-    this.grid.setColumns(this.columns());
-    this.root = element('div', { class: 'flame-tree', hidden: true }, this.grid.root);
+    this.tree.show(this.columns());
+    this.root = element('div', { class: 'flame-tree', hidden: true }, this.tree.root);
   }
 
   dispose(): void {
@@ -93,13 +89,12 @@ export class FlameTree {
   }
 
   redraw(): void {
-    this.grid.update();
+    this.tree.redraw();
   }
 
   show(title: string, isCount: boolean): void {
-    setLabel(this.grid.root, title);
     this.isCount = isCount;
-    this.grid.setColumns(this.columns());
+    this.tree.show(this.columns(), title);
     this.chosen = null;
     this.rows.reset();
   }
@@ -136,40 +131,11 @@ export class FlameTree {
     ]);
   }
 
-  private choose(index: number): void {
-    const row = this.rows.rows[index];
-    if (row?.kind !== 'node' || row === this.chosen) return;
+  private choose(row: NodeRow<FlameNode>): void {
+    if (row === this.chosen) return;
     this.chosen = row;
-    this.grid.update();
+    this.tree.redraw();
     this.events.selected(row.node);
-  }
-
-  private rowAt(index: number): GridRow {
-    const row = this.rows.rows[index];
-    if (!row) throw new RangeError(`The tree has no row ${index}`);
-    const { level } = row;
-    const sided = this.options.sided?.() ?? null;
-    if (row.kind === 'rest') {
-      const more = <span class="link">{t('{0} more…', count(row.left))}</span>;
-      const rest = sided ? null : row.answer;
-      const cells = [
-        [more],
-        rest ? [figure(rest.rest_bytes)] : [],
-        [],
-        [],
-        rest ? [count(rest.rest_count)] : [],
-      ];
-      return {
-        ...{ id: `rest:${row.parent?.node.node ?? 0}`, level, open: null, place: 1, of: 1, selected: false },
-        ...{ cells: this.some(cells), class: 'more' },
-      };
-    }
-    const { node, open, place, of } = row;
-    return {
-      ...{ id: String(node.node), level, open, place, of, class: '' },
-      selected: row === this.chosen,
-      cells: this.some(sided ? comparedCells(node, this.places, sided) : this.cells(node)),
-    };
   }
 
   private cells(node: FlameNode): readonly GridCell[] {
@@ -185,7 +151,7 @@ export class FlameTree {
   }
 
   /** Those that there is room for. */
-  private some<T>(cells: readonly T[]): readonly T[] {
-    return this.options.narrow ? cells.slice(0, FEW) : cells;
+  private some<T>(cells: readonly T[], from = 0): readonly T[] {
+    return this.options.narrow ? cells.slice(0, FEW - from) : cells;
   }
 }

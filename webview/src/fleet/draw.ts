@@ -1,8 +1,8 @@
 // Draws the rows of a fleet's heat map that are in view.
 
-import { sharp } from '../canvas/sharp';
 import { css, mix, type Rgb } from '../canvas/colour';
-import type { Theme } from '../canvas/theme';
+import { theme, type Theme } from '../canvas/theme';
+import type { Chart } from '../widgets/chart';
 import { labelsWidth, LEAST_NAMED, LEVELS, level, type Heat } from './layout';
 
 export function ramp(theme: Theme): readonly Rgb[] {
@@ -33,23 +33,22 @@ export interface Scene {
 export class Drawing {
   private readonly cells = document.createElement('canvas');
 
-  constructor(private readonly canvas: HTMLCanvasElement) {}
-
-  draw(scene: Scene, theme: Theme): void {
+  draw(chart: Chart, scene: Scene): void {
     const { heat, order, from, to, each, top, width, height } = scene;
-    const context = sharp(this.canvas, { width, height });
+    const context = chart.begin();
     if (!context) return;
-    context.fillStyle = css(theme.background);
+    const look = theme.value;
+    context.fillStyle = css(look.background);
     context.fillRect(0, 0, width, height);
     if (to <= from) return;
     const y0 = from * each - top;
     const labels = labelsWidth(each);
     if (heat.map.columns > 0) {
-      this.fill(scene, ramp(theme));
+      this.fill(scene, ramp(look));
       context.imageSmoothingEnabled = false;
       context.drawImage(this.cells, labels, y0, width - labels, (to - from) * each);
     }
-    context.font = `11px ${theme.font}`;
+    context.font = `11px ${look.font}`;
     context.textBaseline = 'middle';
     for (let place = from; place < to; place++) {
       const row = heat.map.rows[order[place] ?? 0];
@@ -57,33 +56,33 @@ export class Drawing {
       const y = place * each - top;
       if (each >= 8) {
         // a gap between rows, so that each can be followed
-        context.fillStyle = css(theme.background);
+        context.fillStyle = css(look.background);
         context.fillRect(labels, y + each - 1, width - labels, 1);
       }
       const flagged = row.outlier || row.ooms > 0 || row.status !== 'ok';
       if (flagged) {
-        context.fillStyle = css(theme.warning);
+        context.fillStyle = css(look.warning);
         context.fillRect(labels - 6, y, 4, Math.max(each - 1, 1));
       }
       if (each >= LEAST_NAMED) {
-        context.fillStyle = css(row.status === 'ok' ? theme.foreground : theme.muted);
+        context.fillStyle = css(row.status === 'ok' ? look.foreground : look.muted);
         context.fillText(fitted(context, row.name, labels - 22), 10, y + each / 2);
       }
     }
-    this.mark(context, scene, theme);
+    this.mark(context, scene, look);
   }
 
-  private mark(context: CanvasRenderingContext2D, scene: Scene, theme: Theme): void {
+  private mark(context: CanvasRenderingContext2D, scene: Scene, look: Theme): void {
     const { heat, from, to, each, top, width, marked, column } = scene;
     if (marked < from || marked >= to) return;
     const y = marked * each - top;
-    context.strokeStyle = css(theme.focus);
+    context.strokeStyle = css(look.focus);
     context.lineWidth = 2;
     context.strokeRect(1, y, width - 2, Math.max(each - 1, 2));
     if (column < 0 || heat.map.columns === 0) return;
     const labels = labelsWidth(each);
     const one = (width - labels) / heat.map.columns;
-    context.strokeStyle = css(theme.foreground);
+    context.strokeStyle = css(look.foreground);
     context.strokeRect(labels + column * one, y - 1, Math.max(one, 3), Math.max(each + 1, 4));
   }
 

@@ -5,17 +5,16 @@ import { render, type VNode } from 'preact';
 import type { FleetState, ViewCommand } from '../../../extension/shared/messages';
 import type { Api, HostMessage } from '../api';
 import type { AskedSvg } from '../shell/export';
-import { FrameLoop } from '../canvas/frames';
 import { css } from '../canvas/colour';
 import { bytesOf } from '../base/base64';
-import { element, replace } from '../widgets/dom';
 import { Dropdown } from '../widgets/choice';
 import { HoverCard } from '../widgets/hover-card';
 import { Island } from '../widgets/island';
 import { bytes } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten, visible } from '../base/text';
-import { readTheme, watchTheme, type Theme } from '../canvas/theme';
+import { theme } from '../canvas/theme';
+import { Chart, pointIn } from '../widgets/chart';
 import { Drawing, ramp } from './draw';
 import {
   cellWords,
@@ -41,49 +40,44 @@ const LONGEST_TEXT = 2000;
 export class FleetView {
   readonly commands: readonly ViewCommand[] = [];
   readonly reported = null;
-  private readonly stop = new AbortController();
-  private readonly root = element('div', { class: 'fleet' });
-  private readonly canvas = element('canvas', {
-    ...{ class: 'fleet-surface', attributes: { 'aria-hidden': true } },
-  });
-  private readonly space = element('div');
-  private readonly scroll = element('div', {
-    ...{ class: 'fleet-scroll', tabIndex: 0, role: 'application' },
-    attributes: {
-      'aria-label': t(
-        'Heat map of memory, a row for each snapshot. Up and down choose a snapshot, left and right a moment, Enter opens it.',
-      ),
+  /** What the rows take up beyond the canvas, which stays in view, in CSS pixels. */
+  private readonly beyond = signal(0);
+  private readonly chart = new Chart({
+    ...{ class: 'fleet-scroll', role: 'application' },
+    label: t(
+      'Heat map of memory, a row for each snapshot. Up and down choose a snapshot, left and right a moment, Enter opens it.',
+    ),
+    Over: () => <div style={{ height: `${this.beyond.value}px` }} />,
+    draw: () => {
+      this.draw();
+    },
+    resized: () => {
+      this.arrange();
     },
   });
   private readonly tip = new HoverCard(FleetCard);
   private readonly said = signal('');
   private readonly labels = signal(0);
-  private readonly drawing = new Drawing(this.canvas);
-  private readonly frames = new FrameLoop(() => {
-    this.draw();
-  });
+  private readonly drawing = new Drawing();
   private readonly state = signal<FleetState>(FIRST);
   private readonly heat = signal<Heat | null>(null);
   private order: readonly number[] = [];
   private column = -1;
-  private readonly theme = signal(readTheme());
 
   constructor(
     private readonly api: Api,
-    root: HTMLElement,
+    private readonly root: HTMLElement,
     message: FleetMessage,
   ) {
-    this.scroll.append(this.canvas, this.space);
     this.state.value = message.state ?? FIRST;
     this.receive(message);
-    render(<this.Parts />, this.root);
-    replace(root, this.root);
+    render(<this.Parts />, root);
     root.dataset['state'] = 'ready';
     root.dataset['model'] = 'fleet';
     this.listen();
     this.arrange();
     this.reveal();
-    this.scroll.focus({ preventScroll: true });
+    this.chart.focus();
   }
 
   receive(message: HostMessage): void {
@@ -99,13 +93,12 @@ export class FleetView {
   }
 
   private readonly Parts = (): VNode => (
-    <>
+    <div class="fleet">
       <div class="fleet-head">
         {this.heat.value && (
           <Head
             heat={this.heat.value}
             state={this.state.value}
-            theme={this.theme.value}
             change={(part) => {
               this.change(part);
             }}
@@ -113,8 +106,8 @@ export class FleetView {
         )}
       </div>
       <div class="fleet-body">
-        <Island class="fleet-island" of={this.scroll} />
-        <Island class="fleet-island" of={this.tip.root} />
+        <Island of={this.scroll} />
+        <Island of={this.tip.root} />
       </div>
       <div class="fleet-axis" aria-hidden="true" style={{ paddingInlineStart: `${this.labels.value}px` }}>
         {this.heat.value && axisTexts(this.heat.value).map((text, at) => <span key={at}>{text}</span>)}
@@ -122,7 +115,7 @@ export class FleetView {
       <div class="sr-only" role="status">
         {this.said}
       </div>
-    </>
+    </div>
   );
 
   goTo(): void {
@@ -142,28 +135,17 @@ export class FleetView {
   }
 
   dispose(): void {
-    this.stop.abort();
-    this.frames.stop();
+    this.chart.dispose();
     render(null, this.root);
   }
 
+  /** Has the focus, the pointer and the rows. */
+  private get scroll(): HTMLElement {
+    return this.chart.surface;
+  }
+
   private listen(): void {
-    const { signal: stop } = this.stop;
-    const draw = (): void => {
-      this.frames.request();
-    };
-    watchTheme(stop, () => {
-      this.theme.value = readTheme();
-      draw();
-    });
-    const resized = new ResizeObserver(() => {
-      this.arrange();
-    });
-    resized.observe(this.scroll);
-    stop.addEventListener('abort', () => {
-      resized.disconnect();
-    });
-    this.scroll.addEventListener('scroll', draw, { passive: true });
+    this.scroll.addEventListener('scroll', this.chart.request, { passive: true });
     this.scroll.addEventListener('pointermove', (event) => {
       this.hover(event);
     });
@@ -208,10 +190,8 @@ export class FleetView {
     this.tip.hide(); // something else is under the pointer now
     this.labels.value = labelsWidth(this.each);
     const { clientHeight: height } = this.scroll;
-    this.canvas.style.height = `${height}px`;
-    this.canvas.style.width = '100%';
-    this.space.style.height = `${Math.max(this.order.length * this.each - height, 0)}px`;
-    this.frames.request();
+    this.beyond.value = Math.max(this.order.length * this.each - height, 0);
+    this.chart.request();
   }
 
   private draw(): void {
@@ -220,18 +200,18 @@ export class FleetView {
     const { scrollTop: top, clientHeight: height, clientWidth: width } = this.scroll;
     const { each, order, marked, column } = this;
     const [from, to] = inView(top, height, each, order.length);
-    this.drawing.draw({ heat, order, from, to, each, top, width, height, marked, column }, this.theme.value);
+    this.drawing.draw(this.chart, { heat, order, from, to, each, top, width, height, marked, column });
     this.scroll.dataset['drawn'] = `${from}-${to}`;
   }
 
   private placeAt(event: MouseEvent): { place: number; row: number; column: number } | null {
     const heat = this.heat.value;
-    const box = this.scroll.getBoundingClientRect();
-    const place = Math.floor((event.clientY - box.top + this.scroll.scrollTop) / this.each);
+    const { x, y } = pointIn(this.scroll, event);
+    const place = Math.floor((y + this.scroll.scrollTop) / this.each);
     const row = this.order[place];
     if (!heat || row === undefined) return null;
     const labels = labelsWidth(this.each);
-    const share = (event.clientX - box.left - labels) / (this.scroll.clientWidth - labels);
+    const share = (x - labels) / (this.scroll.clientWidth - labels);
     if (share >= 1) return null; // the scroll bar
     return { place, row, column: share < 0 ? -1 : Math.floor(share * heat.map.columns) };
   }
@@ -244,10 +224,9 @@ export class FleetView {
       this.tip.hide();
       return;
     }
-    const box = this.scroll.getBoundingClientRect();
-    const at = { x: event.clientX - box.left, y: event.clientY - box.top };
     const cell = row.status === 'ok' && found.column >= 0 ? cellWords(heat, found.row, found.column) : null;
-    this.tip.show({ name: row.name, cell, words: rowWords(row) }, at, box);
+    const card = { name: row.name, cell, words: rowWords(row) };
+    this.tip.show(card, pointIn(this.scroll, event), this.scroll);
   }
 
   private key(key: string): boolean {
@@ -282,7 +261,7 @@ export class FleetView {
     const row = heat?.map.rows[at];
     if (!heat || !row) return;
     this.column = column;
-    if (row.snapshot === this.state.value.snapshot) this.frames.request();
+    if (row.snapshot === this.state.value.snapshot) this.chart.request();
     else this.change({ snapshot: row.snapshot });
     const cell = column >= 0 && row.status === 'ok' ? [cellWords(heat, at, column)] : [];
     this.say([row.name, ...cell, ...rowWords(row)].join(', '));
@@ -321,12 +300,10 @@ function axisTexts(heat: Heat): readonly string[] {
 function Head({
   heat,
   state: { align, order, rows },
-  theme,
   change,
 }: {
   readonly heat: Heat;
   readonly state: FleetState;
-  readonly theme: Theme;
   readonly change: (part: Partial<FleetState>) => void;
 }): VNode {
   const highest = bytes(heat.highest);
@@ -345,7 +322,7 @@ function Head({
             class="fleet-ramp"
             role="img"
             aria-label={t('Colours from 0 to {0}', highest)}
-            style={{ background: `linear-gradient(to right, ${ramp(theme).map(css).join(', ')})` }}
+            style={{ background: `linear-gradient(to right, ${ramp(theme.value).map(css).join(', ')})` }}
           />
           {highest}
         </span>

@@ -3,14 +3,12 @@
 import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
 import type { GraphInfo } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
-import type { Theme } from '../canvas/theme';
 
 export interface GraphContext {
   readonly api: Api;
   readonly info: GraphInfo;
   /** Which objects the tables are about, and which boxes are marked; empty for all. */
   readonly filter: string;
-  readonly theme: Theme;
   readonly state: GraphState;
   /** Changes the state, which is saved. */
   keep(part: Partial<GraphState>): void;

@@ -16,7 +16,6 @@ import { MORE } from '../../../extension/shared/flame-geometry';
 import { svgTheme, type AskedSvg } from '../shell/export';
 import { copyItems } from '../widgets/copy';
 import { openMenu } from '../widgets/menu';
-import type { Theme } from '../canvas/theme';
 import { Sunburst } from './sunburst';
 import { element } from '../widgets/dom';
 import { Island } from '../widgets/island';
@@ -40,8 +39,6 @@ export class Icicle {
   /** The type whose boxes stand out, besides what fits the filter. */
   private marked: number | null = null;
   private readonly rings = signal(false);
-  /** How it is drawn; null until it is. */
-  readonly look = signal<Theme | null>(null);
 
   constructor(private readonly context: GraphContext) {
     const places = new Places(() => false);
@@ -178,12 +175,6 @@ export class Icicle {
       </button>
     </>
   );
-
-  setTheme(): void {
-    this.look.value = this.context.theme;
-    this.plot.setTheme(this.context.theme);
-    this.sunburst.setTheme(this.context.theme);
-  }
 
   /** Draws what is kept. */
   begin(): void {

@@ -1,7 +1,7 @@
 // What is selected in a heap dump, in the details: an object with its fields and references, a type, or a group.
 
 import { signal, type Signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import { createRef, type VNode } from 'preact';
 import type { HeapSelection } from '../../../extension/shared/messages';
 import type {
   GroupAnswer,
@@ -15,6 +15,7 @@ import { plural, t } from '../base/l10n';
 import { Latest, turned } from '../base/latest';
 import { asMarkdown, markdownText, type CopiedCell } from '../widgets/copy';
 import { IconButton } from '../widgets/icon-button';
+import type { PanelRoom } from '../shell/frame';
 import type { GraphContext } from './context';
 import { GroupDetails, ObjectDetails, TypeDetails } from './details';
 import { idText, objectText } from './words';
@@ -25,7 +26,7 @@ type Answer =
   | { readonly is: 'group'; readonly found: GroupAnswer };
 
 export class Inspector {
-  readonly root = document.createElement('aside');
+  private readonly root = createRef<HTMLElement>();
   private readonly answer = signal<Answer | null>(null);
   /** What was looked for in vain, of what is shown. */
   private readonly missing = signal('');
@@ -35,14 +36,24 @@ export class Inspector {
   /** `located` is called with the group of the dominator tree that an object is of. */
   constructor(
     private readonly context: GraphContext,
-    close: () => void,
+    private readonly close: () => void,
     private readonly located: (group: number) => void,
-  ) {
-    this.root.className = 'panel heap-details';
-    this.root.setAttribute('aria-label', t('Details'));
-    const { answer, missing } = this;
-    render(<Details {...{ answer, missing, context, close }} />, this.root);
-  }
+  ) {}
+
+  readonly View = ({ hidden, style }: PanelRoom): VNode => {
+    const { answer, missing, context, close } = this;
+    return (
+      <aside
+        class="panel heap-details"
+        aria-label={t('Details')}
+        hidden={hidden}
+        style={style}
+        ref={this.root}
+      >
+        <Details {...{ answer, missing, context, close }} />
+      </aside>
+    );
+  };
 
   show(selection: HeapSelection | null): void {
     const of = JSON.stringify([selection, this.context.filter]);
@@ -58,7 +69,7 @@ export class Inspector {
       this.request(selection),
       (answer) => {
         this.answer.value = answer;
-        this.root.querySelector('.panel-body')?.scrollTo(0, 0);
+        this.root.current?.querySelector('.panel-body')?.scrollTo(0, 0);
         this.context.say(titleOf(answer));
         if (answer.is === 'object') this.located(answer.found.group);
       },
@@ -75,7 +86,6 @@ export class Inspector {
 
   dispose(): void {
     this.asking.cancel();
-    render(null, this.root);
   }
 
   private request(selection: HeapSelection): Pending<Answer> {

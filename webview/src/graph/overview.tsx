@@ -1,11 +1,11 @@
 // The heap as a whole in one row: how much, what no root reaches, and what it consists of.
 
-import { signal, type ReadonlySignal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import { signal } from '@preact/signals';
+import type { VNode } from 'preact';
 import type { HeapOverviewAnswer, ShareRow } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { css } from '../canvas/colour';
-import type { Theme } from '../canvas/theme';
+import { theme } from '../canvas/theme';
 import { sampleColours } from '../flame/colours';
 import { openMenuAt, type MenuEntry } from '../widgets/menu';
 import { Phrase } from '../widgets/phrase';
@@ -23,31 +23,29 @@ export interface OverviewEvents {
 }
 
 export class Overview {
-  readonly root = document.createElement('section');
   private readonly answer = signal<HeapOverviewAnswer | null>(null);
 
-  /** `look` is how the picture below is drawn, whose colours are explained. */
-  constructor(api: Api, look: ReadonlySignal<Theme | null>, events: OverviewEvents) {
-    this.root.className = 'heap-overview';
-    this.root.setAttribute('aria-label', t('The heap as a whole'));
-    render(<Strip answer={this.answer} look={look} choose={events.choose} />, this.root);
+  constructor(
+    api: Api,
+    private readonly events: OverviewEvents,
+  ) {
     api.request('memlens/heapOverview', {}).answer.then((found) => {
       this.answer.value = found;
     }, events.failed);
   }
 
-  dispose(): void {
-    render(null, this.root);
-  }
+  readonly View = (): VNode => (
+    <section class="heap-overview" aria-label={t('The heap as a whole')}>
+      <Strip answer={this.answer} choose={this.events.choose} />
+    </section>
+  );
 }
 
 function Strip({
   answer,
-  look,
   choose,
 }: {
   readonly answer: { readonly value: HeapOverviewAnswer | null };
-  readonly look: ReadonlySignal<Theme | null>;
   readonly choose: (filter: string) => void;
 }): VNode {
   const found = answer.value;
@@ -80,7 +78,7 @@ function Strip({
           {t('{0} unreachable', share(lost, whole))}
         </span>
       )}
-      <Colours theme={look} />
+      <Colours />
       <Parts label={t('Kinds')} rows={found.kinds} whole={whole} />
       {found.spaces.length > 0 && <Parts label={t('Heaps')} rows={found.spaces} whole={whole} />}
       {found.flags.map(({ name, objects, shallow_bytes: shallow }) => (
@@ -115,9 +113,7 @@ function entriesOf(found: HeapOverviewAnswer, choose: (filter: string) => void):
 }
 
 /** What the colours of the boxes and the rings mean. */
-function Colours({ theme }: { readonly theme: ReadonlySignal<Theme | null> }): VNode | null {
-  const look = theme.value;
-  if (!look) return null;
+function Colours(): VNode {
   const parts = [
     ['user', t('Program')],
     ['library', t('Platform, by package')],
@@ -126,7 +122,7 @@ function Colours({ theme }: { readonly theme: ReadonlySignal<Theme | null> }): V
     <ul class="heap-colours" aria-label={t('Colours')}>
       {parts.map(([of, text]) => (
         <li key={of}>
-          {sampleColours(of, look).map((colour, i) => (
+          {sampleColours(of, theme.value).map((colour, i) => (
             <span key={i} class="swatch" aria-hidden="true" style={{ background: css(colour) }} />
           ))}
           {text}

@@ -1,23 +1,15 @@
 // What a heap dump's view is made of, put together.
 
-import { signal, type ReadonlySignal } from '@preact/signals';
-import type { Evidence, LineLink, ObjectsLink } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
 import type { Compare } from '../compare/comparison';
+import { makeAround, type Around, type AroundOwner } from '../shell/around';
 import { Dock } from '../shell/dock';
-import { FileBar } from '../shell/file-bar';
-import { FilterBox } from '../shell/filter-box';
-import { findingTerms, OBJECT_TERMS } from '../shell/filter-terms';
+import { OBJECT_TERMS } from '../shell/filter-terms';
 import { ViewFrame } from '../shell/frame';
-import { makeHead, type Head } from '../shell/head';
-import { graphKeys, Help } from '../shell/help';
+import { graphKeys } from '../shell/help';
 import { made, type PaneTab } from '../shell/pane';
 import { sqlTab } from '../shell/panes';
 import { restoreLayout, type Layout } from '../shell/state';
-import { Summary } from '../shell/summary';
-import { comparing, type Picker } from '../shell/toolbar';
-import { element } from '../widgets/dom';
-import type { MenuEntry } from '../widgets/menu';
 import { ComparePane } from './compare';
 import type { GraphContext } from './context';
 import { dominatorsPane } from './dominators';
@@ -27,28 +19,18 @@ import { Overview } from './overview';
 import { typesPane } from './types';
 import { whyPane } from './why';
 
-export interface GraphParts {
+export interface GraphParts extends Omit<Around, 'Head' | 'pickers'> {
   readonly icicle: Icicle;
   readonly inspector: Inspector;
   readonly overview: Overview;
   readonly comparePane: ComparePane;
   readonly dock: Dock;
-  readonly head: Head;
-  readonly summary: Summary;
-  readonly help: Help;
-  readonly filterBox: FilterBox;
-  readonly fileBar: FileBar;
   readonly frame: ViewFrame;
 }
 
-export interface PartsOwner extends GraphContext {
-  /** The name of what it is compared with. */
-  readonly comparedWith: ReadonlySignal<string | null>;
+export interface PartsOwner extends GraphContext, AroundOwner {
   /** Panes came or went, or have other room. */
   arrange(): void;
-  show(evidence: Evidence): void;
-  showObjects(objects: ObjectsLink): void;
-  more(): readonly MenuEntry[];
 }
 
 interface Given {
@@ -73,7 +55,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
       icicle.outline(group);
     },
   );
-  const overview = new Overview(api, icicle.look, {
+  const overview = new Overview(api, {
     choose: (text) => {
       owner.list(text);
     },
@@ -93,58 +75,21 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
     },
     [...[typesPane(owner), dominatorsPane(owner), whyPane(owner), comparePane].map(made), sqlPane(owner)],
   );
-  const summary = new Summary(api, info.warnings, failed);
-  const filterBox = new FilterBox(
-    OBJECT_TERMS,
-    {
-      apply: (text) => {
-        owner.setFilter(text);
-      },
-      leave: () => {
-        icicle.focus();
-      },
-    },
-    () => findingTerms((summary.findings.value ?? []).map(({ title }) => title)),
-  );
-  const help = new Help(graphKeys());
-  const open = ({ file, line }: LineLink, beside: boolean): void => {
-    owner.openPlace(file, line, beside);
-  };
-  const head = makeHead(
-    {
-      summary,
-      actions: {
-        open,
-        show: (evidence) => {
-          owner.show(evidence);
-        },
-        showObjects: (objects) => {
-          owner.showObjects(objects);
-        },
-        copy: (text) => {
-          owner.copy(text);
-        },
-      },
-    },
-    {
-      ...{ label: t('Heap dump'), pickers: signal<readonly Picker[]>([]) },
-      ...{ comparedWith: owner.comparedWith, filter: filterBox.root },
-      ...comparing(api, () => {
-        dock.show('compare');
-      }),
-      more: () => owner.more(),
-      help: () => {
-        help.toggle();
-      },
-    },
-  );
-  const fileBar = new FileBar(api, () => compare.other?.name ?? '');
-  const hidden = (): HTMLElement => element('div', { hidden: true });
+  const { Head, ...around } = makeAround(api, info, owner, {
+    ...{ label: t('Heap dump'), terms: OBJECT_TERMS, keys: graphKeys() },
+  });
   const frame = new ViewFrame(
     root,
     {
-      ...{ head: head.root, minimap: hidden(), pictures: [icicle.root], dock: dock.root },
-      ...{ panel: inspector.root, tooltip: hidden(), help: help.root },
+      ...{
+        Head,
+        Files: around.fileBar.View,
+        Lanes: overview.View,
+        pictures: [icicle.root],
+        flat: true,
+        dock,
+      },
+      ...{ Panel: inspector.View, Help: around.help.View },
     },
     {
       ...restoreLayout(layout),
@@ -157,10 +102,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
       api.post({ type: 'showLog' });
     },
   );
-  frame.lanes.append(overview.root);
-  icicle.root.parentElement?.classList.add('profile-picture');
-  frame.files.append(fileBar.root);
-  return { icicle, inspector, overview, comparePane, dock, head, summary, help, filterBox, fileBar, frame };
+  return { ...around, icicle, inspector, overview, comparePane, dock, frame };
 }
 
 function sqlPane(owner: GraphContext): PaneTab {

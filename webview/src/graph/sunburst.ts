@@ -6,10 +6,11 @@ import type { FlamePlot } from '../flame/plot';
 import { Fitter } from '../flame/text';
 import { nameText } from '../flame/words';
 import { css, inkOn } from '../canvas/colour';
+import { theme } from '../canvas/theme';
+import { Chart, pointIn } from '../widgets/chart';
 import { element } from '../widgets/dom';
 import { bytes } from '../base/format';
 import { t } from '../base/l10n';
-import type { Theme } from '../canvas/theme';
 import { arcOf, arcsOf, ringBoxAt, ringsOf, type Arc, type Rings } from './rings';
 
 const FONT_CSS_PX = 11;
@@ -43,73 +44,61 @@ declare global {
 }
 
 export class Sunburst {
-  readonly surface: HTMLElement;
   readonly root: HTMLElement;
-  private readonly canvas = element('canvas', { attributes: { 'aria-hidden': true } });
-  private readonly resized: ResizeObserver;
+  private readonly chart = new Chart({
+    ...{ class: 'sunburst-surface', role: 'application' },
+    label: t(
+      'Dominators by type as rings, each around what holds it. Arrow keys move, Enter zooms; the tables have the same in words.',
+    ),
+    draw: () => {
+      this.paint();
+    },
+  });
   private hovered = -1;
-  private theme: Theme | null = null;
   private fitter: Fitter | null = null;
 
   constructor(
     private readonly plot: FlamePlot,
     events: SunburstEvents,
   ) {
-    this.surface = element(
-      'div',
-      {
-        ...{ class: 'sunburst-surface', tabIndex: 0, role: 'application' },
-        attributes: {
-          'aria-label': t(
-            'Dominators by type as rings, each around what holds it. Arrow keys move, Enter zooms; the tables have the same in words.',
-          ),
-        },
-      },
-      this.canvas,
-    );
-    this.root = element('div', { class: 'sunburst', hidden: true }, this.surface);
-    this.resized = new ResizeObserver(() => {
-      this.draw();
-    });
-    this.resized.observe(this.surface);
+    const { surface } = this;
+    this.root = element('div', { class: 'sunburst', hidden: true }, surface);
     window.memlensSunburst = () => this.arcs();
     const at = (event: MouseEvent): [box: number, x: number, y: number] => {
-      const place = this.surface.getBoundingClientRect();
-      const [x, y] = [event.clientX - place.left, event.clientY - place.top];
+      const { x, y } = pointIn(surface, event);
       return [this.boxAt(x, y), x, y];
     };
-    this.surface.addEventListener('pointermove', (event) => {
+    surface.addEventListener('pointermove', (event) => {
       const [box, x, y] = at(event);
       events.hovered(box, x, y);
     });
-    this.surface.addEventListener('pointerleave', () => {
+    surface.addEventListener('pointerleave', () => {
       events.left();
     });
-    this.surface.addEventListener('click', (event) => {
-      this.surface.focus({ preventScroll: true });
+    surface.addEventListener('click', (event) => {
+      this.chart.focus();
       const [box] = at(event);
       const open = event.ctrlKey || event.metaKey;
       if (box >= 0 && box === this.rings?.centre && !open) events.out();
       else events.clicked(box, open);
     });
-    this.surface.addEventListener('dblclick', (event) => {
+    surface.addEventListener('dblclick', (event) => {
       const facts = plot.facts(at(event)[0]);
       if (facts) events.zoom(facts);
     });
-    this.surface.addEventListener('contextmenu', (event) => {
+    surface.addEventListener('contextmenu', (event) => {
       event.preventDefault();
       events.menu(event.button === 2 ? at(event)[0] : -1, event.clientX, event.clientY);
     });
   }
 
-  dispose(): void {
-    this.resized.disconnect();
+  /** Has the focus and the pointer. */
+  get surface(): HTMLElement {
+    return this.chart.surface;
   }
 
-  setTheme(theme: Theme): void {
-    this.theme = theme;
-    this.fitter = Fitter.on(this.canvas, this.font);
-    this.draw();
+  dispose(): void {
+    this.chart.dispose();
   }
 
   hover(box: number): void {
@@ -152,23 +141,23 @@ export class Sunburst {
   }
 
   draw(): void {
-    const { theme, canvas, ratio, surface } = this;
-    const width = Math.round(surface.clientWidth * ratio);
-    const height = Math.round(surface.clientHeight * ratio);
-    const context = canvas.getContext('2d');
-    if (!context || !theme || width === 0 || height === 0) return;
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-    context.clearRect(0, 0, width, height);
+    this.chart.request();
+  }
+
+  private paint(): void {
+    const { rings, ratio } = this;
     const g = this.plot.geometry;
-    const { rings } = this;
-    if (!g || !rings || g.total <= 0) return;
+    const context = this.chart.begin(0, 'screen');
+    if (!context || !g || !rings || g.total <= 0) return;
+    const look = theme.value;
+    this.fitter = Fitter.on(context.canvas, this.font);
     context.lineWidth = ratio;
-    context.strokeStyle = css(theme.background);
+    context.strokeStyle = css(look.background);
     const labelled: [number, Arc][] = [];
     for (const [box, arc] of arcsOf(g, rings, this.plot.camera)) {
       trace(context, rings, arc);
       const isMore = ((g.flags[box] ?? 0) & MORE) !== 0;
-      context.fillStyle = isMore ? css(theme.picture.merged) : this.plot.colourOf(box);
+      context.fillStyle = isMore ? css(look.picture.merged) : this.plot.colourOf(box);
       context.fill();
       const long = (arc.to - arc.from) * arc.outer;
       if (long >= SEPARATED_CSS_PX * ratio) context.stroke();
@@ -179,7 +168,7 @@ export class Sunburst {
     context.textBaseline = 'middle';
     for (const [box, arc] of labelled) this.label(context, rings, box, arc);
     this.drawCentre(context, rings);
-    context.strokeStyle = css(theme.foreground);
+    context.strokeStyle = css(look.foreground);
     const outline = (box: number, line: number): void => {
       const arc = box >= 0 && box < g.boxes ? arcOf(g, box, rings, this.plot.camera) : null;
       if (!arc) return;
@@ -192,28 +181,29 @@ export class Sunburst {
   }
 
   private get ratio(): number {
-    return window.devicePixelRatio || 1;
+    return this.chart.scale;
   }
 
   private get font(): string {
-    return `${FONT_CSS_PX * this.ratio}px ${this.theme?.font ?? 'sans-serif'}`;
+    return `${FONT_CSS_PX * this.ratio}px ${theme.value.font}`;
   }
 
   private get rings(): Rings | null {
     const { geometry: g, camera } = this.plot;
-    return g && ringsOf(g, camera, this.canvas.width, this.canvas.height);
+    const { width, height } = this.chart.size;
+    return g && ringsOf(g, camera, width, height);
   }
 
   private drawCentre(context: CanvasRenderingContext2D, rings: Rings): void {
-    const { theme, plot, fitter } = this;
+    const { plot, fitter } = this;
     const facts = plot.facts(rings.centre);
-    if (!theme || !facts || !fitter) return;
+    if (!facts || !fitter) return;
     const { centreX: x, centreY: y, inner } = rings;
     context.beginPath();
     context.arc(x, y, Math.max(inner - this.ratio, 0), 0, 4 * QUARTER);
-    context.fillStyle = facts.node === 0 ? css(theme.picture.merged) : plot.colourOf(rings.centre);
+    context.fillStyle = facts.node === 0 ? css(theme.value.picture.merged) : plot.colourOf(rings.centre);
     context.fill();
-    const ink = facts.node === 0 ? css(theme.foreground) : this.inkOf(rings.centre);
+    const ink = facts.node === 0 ? css(theme.value.foreground) : this.inkOf(rings.centre);
     context.fillStyle = ink;
     const line = FONT_CSS_PX * this.ratio;
     const known = plot.names.get(facts.name);

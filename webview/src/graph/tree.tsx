@@ -3,22 +3,21 @@
 import { signal } from '@preact/signals';
 import { render, type VNode } from 'preact';
 import type { Pending } from '../api';
-import { count, t } from '../base/l10n';
+import { t } from '../base/l10n';
 import type { Pane } from '../shell/pane';
 import { copyItems, copyTable, type CopiedTable, type CopiedPlace } from '../widgets/copy';
-import { element, setLabel } from '../widgets/dom';
+import { element } from '../widgets/dom';
 import { IconButton } from '../widgets/icon-button';
 import { Island } from '../widgets/island';
-import { LazyRows, type LazyAnswer } from '../widgets/lazy-rows';
+import { LazyRows, type LazyAnswer, type LazyRowsEvents } from '../widgets/lazy-rows';
+import { LazyTree } from '../widgets/lazy-tree';
 import type { MenuEntry } from '../widgets/menu';
-import { TreeGrid, type GridColumn, type GridRow } from '../widgets/tree-grid';
+import type { GridColumn } from '../widgets/tree-grid';
 import type { GraphContext } from './context';
 import { GivenUp, Waiting } from './waiting';
 import type { Cell } from './words';
 
-export interface HeapTreeEvents<N> {
-  ask(node: N | null, offset: number, limit: number): Pending<LazyAnswer<N>>;
-  hasChildren(node: N): boolean;
+export interface HeapTreeEvents<N> extends Omit<LazyRowsEvents<N, LazyAnswer<N>>, 'failed'> {
   id(node: N): string;
   cells(node: N): readonly Cell[];
   isSelected(node: N): boolean;
@@ -34,7 +33,7 @@ export interface HeapTreeEvents<N> {
 }
 
 export class HeapTree<N> {
-  private readonly grid: TreeGrid;
+  private readonly tree: LazyTree<N, LazyAnswer<N>>;
   private readonly rows: LazyRows<N, LazyAnswer<N>>;
   /** What stands in the place of the rows. */
   private readonly none = signal('');
@@ -54,40 +53,32 @@ export class HeapTree<N> {
         return node === null && offset === 0 ? this.watched(asked) : asked;
       },
       hasChildren: (node) => events.hasChildren(node),
-      changed: (moved) => {
-        this.grid.update(moved(this.grid.activeIndex));
-        const { latest, rows } = this.rows;
-        this.none.value = latest?.children === 0 && rows.length === 0 ? events.empty() : '';
-      },
       failed: (error) => {
         context.failed(error);
       },
     });
-    this.grid = new TreeGrid(label, {
-      count: () => this.rows.rows.length,
-      row: (index) => this.rowAt(index),
+    this.tree = new LazyTree(label, this.rows, {
+      id: (node) => events.id(node),
+      cells: ({ node }) => events.cells(node).map(({ parts }) => parts),
+      isSelected: ({ node }) => events.isSelected(node),
       sort: (column) => {
         events.sort?.(column);
       },
-      pick: (index, opened, beside) => {
-        const row = this.rows.rows[index];
-        if (row?.kind === 'rest') this.rows.more(row);
-        else if (row) events.pick(row.node, opened, beside);
+      pick: ({ node }, opened, beside) => {
+        events.pick(node, opened, beside);
       },
-      toggle: (index, open) => {
-        const row = this.rows.rows[index];
-        if (row?.kind === 'node') this.rows.toggle(row, open);
+      menu: ({ node }) => this.menu(node),
+      changed: () => {
+        const { latest, rows } = this.rows;
+        this.none.value = latest?.children === 0 && rows.length === 0 ? events.empty() : '';
       },
-      parent: (index) => this.rows.parentOf(index),
-      menu: (index) => this.menu(index),
-      key: () => false,
     });
   }
 
   /** The table on the screen. */
   readonly View = ({ hidden = false }: { readonly hidden?: boolean }): VNode => (
     <div class="heap-tree" hidden={hidden}>
-      <Island class="heap-grid" of={this.grid.root} />
+      <Island class="heap-grid" of={this.tree.root} />
       <p class="muted heap-none" role="status" hidden={this.none.value === ''}>
         {this.none}
       </p>
@@ -111,16 +102,15 @@ export class HeapTree<N> {
   );
 
   show(label: string, columns: readonly GridColumn[]): void {
-    setLabel(this.grid.root, label);
     this.columns = columns;
-    this.grid.setColumns(columns);
+    this.tree.show(columns, label);
     this.rows.latest = null;
     this.none.value = '';
     this.rows.reset();
   }
 
   redraw(): void {
-    this.grid.update();
+    this.tree.redraw();
   }
 
   /** The button that copies what is shown. */
@@ -130,7 +120,7 @@ export class HeapTree<N> {
         icon="copy"
         label={t('Copy Table')}
         press={() => {
-          this.context.copy(copyTable(this.copied(this.nodes)));
+          this.context.copy(copyTable(this.copied(this.tree.nodes)));
         }}
       />
     );
@@ -150,10 +140,6 @@ export class HeapTree<N> {
     return asked;
   }
 
-  private get nodes(): readonly N[] {
-    return this.rows.rows.flatMap((row) => (row.kind === 'node' ? [row.node] : []));
-  }
-
   private copied(nodes: readonly N[]): CopiedTable {
     return {
       heads: this.columns.map(({ name }) => name),
@@ -161,36 +147,14 @@ export class HeapTree<N> {
     };
   }
 
-  private menu(index: number): readonly MenuEntry[] {
-    const row = this.rows.rows[index];
-    if (row?.kind !== 'node') return [];
-    const { node } = row;
+  private menu(node: N): readonly MenuEntry[] {
     const own = this.events.menu(node);
     const copy = copyItems(this.context.api, this.events.copied(node), {
       one: () => this.copied([node]),
-      all: () => this.copied(this.nodes),
+      all: () => this.copied(this.tree.nodes),
     });
     // nothing stands above the line that these begin with
     return own.length > 0 ? [...own, ...copy] : copy.slice(1);
-  }
-
-  private rowAt(index: number): GridRow {
-    const row = this.rows.rows[index];
-    if (!row) throw new RangeError(`The table has no row ${index}`);
-    const { level } = row;
-    if (row.kind === 'rest') {
-      const more = <span class="link">{t('{0} more…', count(row.left))}</span>;
-      return {
-        ...{ id: `rest:${index}`, level, open: null, place: 1, of: 1, selected: false, class: 'more' },
-        cells: this.columns.map((_, column) => (column === 0 ? [more] : [])),
-      };
-    }
-    const { node, open, place, of } = row;
-    return {
-      ...{ id: this.events.id(node), level, open, place, of, class: '' },
-      selected: this.events.isSelected(node),
-      cells: this.events.cells(node).map(({ parts }) => parts),
-    };
   }
 }
 

@@ -8,14 +8,12 @@ import type {
   ViewCommand,
   ViewState,
 } from '../../../extension/shared/messages';
-import type { Evidence, GraphInfo, ObjectsLink } from '../../../extension/shared/protocol.gen';
+import type { Evidence, GraphInfo, LineLink, ObjectsLink } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage } from '../api';
 import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import { baseName } from '../base/paths';
 import { visible } from '../base/text';
-import { Colours } from '../timeline/scene/colours';
-import { watchTheme, type Theme } from '../canvas/theme';
 import { Compare, restoreCompare } from '../compare/comparison';
 import { EVERYTHING } from '../shell/context';
 import { savePicture, type AskedSvg } from '../shell/export';
@@ -23,7 +21,6 @@ import { isWritten } from '../shell/keyboard';
 import { saver } from '../shell/saver';
 import { shareEntries } from '../shell/share';
 import { SHARED_COMMANDS } from '../timeline/commands';
-import { setText } from '../widgets/dom';
 import type { MenuEntry } from '../widgets/menu';
 import { sameSelection } from './context';
 import { makeParts, type GraphParts, type PartsOwner } from './parts';
@@ -35,7 +32,6 @@ export class GraphView implements PartsOwner {
   state: GraphState;
   readonly reported = null;
   readonly comparedWith = signal<string | null>(null);
-  private readonly colours = new Colours([], 'stack');
   private readonly compare: Compare;
   private readonly parts: GraphParts;
   private readonly stop = new AbortController();
@@ -69,11 +65,6 @@ export class GraphView implements PartsOwner {
     );
     this.parts = makeParts(this, { root, compare: this.compare, layout: saved?.layout });
     const { icicle, dock, filterBox, inspector, summary, frame } = this.parts;
-    watchTheme(this.stop.signal, () => {
-      this.colours.refresh();
-      icicle.setTheme();
-      dock.update(['theme']);
-    });
     window.addEventListener(
       'keydown',
       (event) => {
@@ -81,11 +72,10 @@ export class GraphView implements PartsOwner {
       },
       { signal: this.stop.signal },
     );
-    setText(frame.status, factsOf(info));
+    frame.status.value = visible(factsOf(info));
     this.filter = state?.filter.trim() ?? '';
     filterBox.show(this.filter);
     this.arrange();
-    icicle.setTheme();
     icicle.begin();
     dock.update(EVERYTHING);
     dock.show(state ? this.paneOf(state.pane) : 'types');
@@ -97,15 +87,12 @@ export class GraphView implements PartsOwner {
     root.dataset['model'] = 'graph';
   }
 
-  get theme(): Theme {
-    return this.colours.theme;
-  }
-
   dispose(): void {
     this.saveSoon.flush();
     this.stop.abort();
-    const { dock, head, icicle, inspector, overview } = this.parts;
-    for (const part of [dock, head, icicle, inspector, overview]) part.dispose();
+    const { dock, summary, icicle, inspector, frame } = this.parts;
+    summary.drop();
+    for (const part of [dock, icicle, inspector, frame]) part.dispose();
     delete this.root.dataset['model'];
   }
 
@@ -237,6 +224,18 @@ export class GraphView implements PartsOwner {
     this.api.post({ type: 'openSource', file, line, beside });
   }
 
+  open({ file, line }: LineLink, beside: boolean): void {
+    this.openPlace(file, line, beside);
+  }
+
+  focusPicture(): void {
+    this.parts.icicle.focus();
+  }
+
+  showComparison(): void {
+    this.parts.dock.show('compare');
+  }
+
   openSource(selection: HeapSelection, beside: boolean): void {
     const open = (object: number | null, kind: number | null): void => {
       this.api.post({ type: 'openObjectSource', object, kind, beside });
@@ -279,17 +278,15 @@ export class GraphView implements PartsOwner {
     const pane = dock.shown;
     if (pane !== null) this.lastPane = pane;
     frame.apply(pane !== null);
-    dock.setTall(frame.current.dockTall);
     this.saveSoon();
   }
 
-  /** Shows the evidence of a sentence. */
-  show({ pane, of }: Evidence): void {
+  showEvidence({ pane, of }: Evidence): void {
     this.setFilter(of.filter);
     this.showPane(pane);
   }
 
-  more(): readonly MenuEntry[] {
+  menu(): readonly MenuEntry[] {
     const { dock, frame, summary, icicle } = this.parts;
     return [
       {
@@ -376,7 +373,7 @@ export class GraphView implements PartsOwner {
   }
 
   private showPane(id: string): void {
-    if (id === 'flame') this.parts.icicle.focus();
+    if (id === 'flame') this.focusPicture();
     else this.parts.dock.show(this.paneOf(id) ?? 'types');
   }
 

@@ -2,7 +2,7 @@
 
 import type { AllocationSummary, Branch, Frame } from '../../../extension/shared/protocol.gen';
 import { countedFigure, figure, isCount } from '../base/figure';
-import { bytes, count, hasSource } from '../base/format';
+import { bytes, hasSource } from '../base/format';
 import { turned } from '../base/latest';
 import { plural, t } from '../base/l10n';
 import type { Change, ViewContext } from '../shell/context';
@@ -10,8 +10,9 @@ import { both } from '../shell/filter-terms';
 import { MODELS } from '../shell/model';
 import type { Pane } from '../shell/pane';
 import { element } from '../widgets/dom';
-import type { MenuEntry } from '../widgets/menu';
-import { TreeGrid, type GridCell, type GridColumn, type GridRow } from '../widgets/tree-grid';
+import type { LazyAnswer } from '../widgets/lazy-rows';
+import { LazyTree } from '../widgets/lazy-tree';
+import type { GridColumn } from '../widgets/tree-grid';
 import { LiveCells } from './cells';
 import { groupColumns, memberColumns, type Column } from './columns';
 import { Controls } from './controls';
@@ -24,15 +25,15 @@ import {
   type GroupKind,
   type GroupNode,
   type GroupOrder,
+  type LiveNode,
   type LiveNodeRow,
-  type LiveRow,
   type MemberOrder,
 } from './tree';
 
 class LiveSet {
   readonly root: HTMLElement;
   private readonly controls: Controls;
-  private readonly grid: TreeGrid;
+  private readonly grid: LazyTree<LiveNode, LazyAnswer<LiveNode>>;
   private readonly tree: LiveTree;
   private readonly cells: LiveCells;
   private by: readonly GroupKind[];
@@ -79,9 +80,6 @@ class LiveSet {
           return answer;
         });
       },
-      changed: (moved) => {
-        this.draw(moved);
-      },
     });
     this.controls = new Controls(kinds, this.by, context.attribution, {
       grouped: (by) => {
@@ -120,41 +118,60 @@ class LiveSet {
     this.reload();
   }
 
-  draw(moved: (was: number) => number = (was) => was): void {
+  draw(): void {
+    this.showStatus();
+    this.grid.redraw();
+  }
+
+  private showStatus(): void {
     if (!this.isLit) this.lit = null;
     const [first] = this.tree.rows;
     const failed = first?.kind === 'rest' ? first.message : '';
     this.controls.showStatus(failed === '' ? this.summary() : '', failed);
-    this.grid.update(moved(this.grid.activeIndex));
   }
 
   dispose(): void {
     this.tree.cancel();
   }
 
-  private makeGrid(): TreeGrid {
-    return new TreeGrid(t('What’s in memory'), {
-      count: () => this.tree.rows.length,
-      row: (index) => this.rowAt(index),
+  private makeGrid(): LiveSet['grid'] {
+    const { tree, cells } = this;
+    const whole = (): number => tree.totals?.bytes ?? 0;
+    return new LazyTree(t('What’s in memory'), tree, {
+      id: idOf,
+      class: ({ kind }) => (kind === 'group' ? 'group' : 'leaf'),
+      cells: ({ node, level }) => {
+        if (node.kind === 'group')
+          return cells.group(node, whole(), level === 0 ? (this.by[0] ?? null) : null);
+        const { allocation } = node;
+        return this.by.length > 0 ? cells.leaf(allocation, whole()) : cells.plain(allocation, whole());
+      },
+      isSelected: ({ node }) =>
+        node.kind === 'group'
+          ? this.lit?.id === idOf(node)
+          : node.allocation.allocation === this.context.selected,
       sort: (column) => {
         this.sort(column);
       },
-      pick: (index, opened) => {
-        const row = this.tree.rows[index];
-        if (row?.kind === 'rest') this.tree.more(row);
-        else if (row) this.pick(row, opened);
+      pick: (row, opened) => {
+        this.pick(row, opened);
       },
-      toggle: (index, open) => {
-        const row = this.tree.rows[index];
-        if (row?.kind === 'node') this.tree.toggle(row, open);
+      pointed: (node) => {
+        this.context.pointAt(node?.kind === 'group' ? this.branch(node.path) : null);
       },
-      parent: (index) => this.tree.parentOf(index),
-      menu: (index) => this.menu(index),
-      pointed: (index) => {
-        const group = index === null ? null : this.groupAt(index);
-        this.context.pointAt(group && this.branch(group.path));
+      menu: (row) =>
+        rowMenu(this.context, tree, row, {
+          pick: (opened) => {
+            this.pick(row, opened);
+          },
+          filterTo: (filter) => {
+            this.filterTo(filter);
+          },
+        }),
+      key: (event, node) => this.key(event, node?.kind === 'group' ? node : null),
+      changed: () => {
+        this.showStatus();
       },
-      key: (event, index) => this.key(event, index),
     });
   }
 
@@ -197,7 +214,7 @@ class LiveSet {
     const grouped = this.by.length > 0;
     const columns: readonly Column<string>[] = grouped ? this.groupColumns : memberColumns(this.context.info);
     const current = grouped ? this.groupOrder : this.memberOrder;
-    this.grid.setColumns(
+    this.grid.show(
       columns.map(({ name, title, width, order, text = false }, i): GridColumn => {
         const way = this.descending ? 'descending' : 'ascending';
         const sort = order === null ? null : order === current ? way : 'none';
@@ -228,43 +245,11 @@ class LiveSet {
     this.context.api.keep({ liveSet: { by, groupOrder, memberOrder, descending } });
   }
 
-  private rowAt(index: number): GridRow {
-    const row = this.tree.rows[index];
-    if (!row) throw new RangeError(`The tree has no row ${index}`);
-    if (row.kind === 'rest') return restRow(row, index);
-    const { node, level, place, of, open } = row;
-    const id = idOf(node);
-    const whole = this.tree.totals?.bytes ?? 0;
-    if (node.kind === 'group') {
-      const kind = level === 0 ? (this.by[0] ?? null) : null;
-      const cells = this.cells.group(node, whole, kind);
-      return { id, level, place, of, open, selected: this.lit?.id === id, cells, class: 'group' };
-    }
-    const { allocation } = node;
-    const selected = allocation.allocation === this.context.selected;
-    const cells =
-      this.by.length > 0 ? this.cells.leaf(allocation, whole) : this.cells.plain(allocation, whole);
-    return { id, level, place, of, open, selected, cells, class: 'leaf' };
-  }
-
   // --- what rows do ------------------------------------------------------------------------------------------------
 
   private pick({ node }: LiveNodeRow, opened: boolean): void {
     if (node.kind === 'allocation') this.select(node.allocation, opened);
     else this.light(node, opened);
-  }
-
-  private menu(index: number): readonly MenuEntry[] {
-    const row = this.tree.rows[index];
-    if (row?.kind !== 'node') return [];
-    return rowMenu(this.context, this.tree, row, {
-      pick: (opened) => {
-        this.pick(row, opened);
-      },
-      filterTo: (filter) => {
-        this.filterTo(filter);
-      },
-    });
   }
 
   private filterTo(filter: string): void {
@@ -302,13 +287,8 @@ class LiveSet {
     if (hasSource(place)) this.context.openFrame(place, false);
   }
 
-  private groupAt(index: number): GroupNode | null {
-    const row = this.tree.rows[index];
-    return row?.kind === 'node' && row.node.kind === 'group' ? row.node : null;
-  }
-
-  private key(event: KeyboardEvent, index: number): boolean {
-    const filter = this.groupAt(index)?.group.filter ?? '';
+  private key(event: KeyboardEvent, node: GroupNode | null): boolean {
+    const filter = node?.group.filter ?? '';
     if (event.key === 'f' && filter !== '') {
       this.filterTo(filter);
       return true;
@@ -320,20 +300,6 @@ class LiveSet {
     }
     return false;
   }
-}
-
-function restRow(row: Extract<LiveRow, { kind: 'rest' }>, index: number): GridRow {
-  const { level, left, message, waiting } = row;
-  const cell: GridCell =
-    message !== ''
-      ? [message]
-      : waiting
-        ? [t('Fetching…')]
-        : [<span class="link">{t('Show more ({0} left)', count(left))}</span>];
-  return {
-    ...{ id: `more:${index}`, level, place: 1, of: 1, selected: false, open: null },
-    ...{ cells: [cell], class: 'more' },
-  };
 }
 
 /** "3 allocations, 1.2 MiB"; the figure alone where it is a count, or where it isn't known of how many. */

@@ -40,7 +40,6 @@ export interface LiveSource {
   members(path: readonly number[], offset: number, limit: number): Pending<MembersAnswer>;
   /** Whether there are single allocations to list in the last groups: a profile has none. */
   readonly hasAllocations: boolean;
-  changed(moved: (was: number) => number): void;
 }
 
 /** Sums of the whole set as it is narrowed; `count` is null where it isn't known, `groups` for a plain list. */
@@ -50,58 +49,33 @@ export interface TreeTotals {
   readonly groups: number | null;
 }
 
-export class LiveTree {
+export class LiveTree extends LazyRows<LiveNode, LazyAnswer<LiveNode>> {
   totals: TreeTotals | null = null;
   private depth = 0;
-  private readonly lazy: LazyRows<LiveNode, LazyAnswer<LiveNode>>;
 
   constructor(private readonly source: LiveSource) {
-    this.lazy = new LazyRows(
+    super(
       {
         ask: (node, offset, limit) => this.ask(node?.kind === 'group' ? node.path : [], offset, limit),
         hasChildren: (node) => node.kind === 'group' && !this.isLast(node),
-        changed: (moved) => {
-          source.changed(moved);
-        },
         failed: () => undefined, // it stands in the place of the rows
       },
       { page: PAGE, key: idOf, message: sentence },
     );
   }
 
-  get rows(): readonly LiveRow[] {
-    return this.lazy.rows;
-  }
-
   /** Another set, order or filter; with another `depth` (levels of groups) nothing stays open. */
-  reset(depth: number): void {
-    if (depth !== this.depth) this.lazy.forget();
+  override reset(depth = this.depth): void {
+    if (depth !== this.depth) this.forget();
     this.depth = depth;
     this.totals = null;
-    this.lazy.reset();
+    super.reset();
   }
 
   /** Other groups: what was open means nothing any more. */
   regroup(depth: number): void {
-    this.lazy.forget();
+    this.forget();
     this.reset(depth);
-  }
-
-  toggle(row: LiveNodeRow, open: boolean): void {
-    this.lazy.toggle(row, open);
-  }
-
-  /** Fetches what comes after the rows of a branch. */
-  more(row: LiveRow): void {
-    if (row.kind === 'rest') this.lazy.more(row);
-  }
-
-  parentOf(index: number): number {
-    return this.lazy.parentOf(index);
-  }
-
-  cancel(): void {
-    this.lazy.cancel();
   }
 
   /** Whether nothing can be listed in a group. */

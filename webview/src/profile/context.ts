@@ -24,7 +24,6 @@ import type { Rgb } from '../canvas/colour';
 import { Names } from '../base/names';
 import type { Highlight, Palette } from '../timeline/scene/paint';
 import type { Axis } from '../shell/state';
-import type { Theme } from '../canvas/theme';
 import type { Stretch } from './stretch';
 
 const NOWHERE: Extent & Camera = { x0: 0, x1: 1, y0: 0, y1: 1, top: 1, minWidth: 1, minHeight: 1 };
@@ -118,10 +117,6 @@ export class ProfileContext implements ViewContext {
 
   get flame(): KeptFlame {
     return this.owner.flame;
-  }
-
-  get theme(): Theme {
-    return this.owner.colours.theme;
   }
 
   get palette(): Palette {

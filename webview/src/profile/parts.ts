@@ -1,59 +1,37 @@
 // What a profile's view is made of, put together.
 
-import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { ViewState } from '../../../extension/shared/messages';
-import type { Evidence, LineLink, ProfileInfo } from '../../../extension/shared/protocol.gen';
+import type { ProfileInfo } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { t } from '../base/l10n';
-import type { Theme } from '../canvas/theme';
 import type { FlamePane } from '../flame/pane';
 import { oneStop } from '../shell/bar';
+import { makeAround, type Around, type AroundOwner } from '../shell/around';
 import { Dock } from '../shell/dock';
-import { FileBar } from '../shell/file-bar';
-import { FilterBox } from '../shell/filter-box';
 import { allocationTerms } from '../shell/filter-terms';
 import { ViewFrame } from '../shell/frame';
-import { makeHead, type Head } from '../shell/head';
-import { Help, profileKeys } from '../shell/help';
+import { profileKeys } from '../shell/help';
 import { tabsOf } from '../shell/pane';
 import { PROFILE_PANES } from '../shell/panes';
 import { restoreLayout, type Layout } from '../shell/state';
-import { Summary } from '../shell/summary';
-import { comparing, type Picker } from '../shell/toolbar';
-import { element } from '../widgets/dom';
-import type { MenuEntry } from '../widgets/menu';
 import type { ProfileContext } from './context';
 import { stretchOf } from './state';
 import { ProfileTimes } from './times';
 
-export interface ProfileParts {
+export interface ProfileParts extends Omit<Around, 'Head'> {
   readonly dock: Dock;
-  readonly head: Head;
-  readonly summary: Summary;
-  readonly help: Help;
-  readonly pickers: Signal<readonly Picker[]>;
-  readonly filterBox: FilterBox;
-  readonly fileBar: FileBar;
   readonly frame: ViewFrame;
   /** Null where the file has nothing over time. */
   readonly times: ProfileTimes | null;
 }
 
-export interface PartsOwner {
+export interface PartsOwner extends AroundOwner {
   readonly filter: string;
-  /** The name of what it is compared with. */
-  readonly comparedWith: ReadonlySignal<string | null>;
   /** Panes came or went, or have other room. */
   arrange(): void;
   toggleTall(): void;
   stretchChanged(): void;
-  setFilter(filter: string): void;
-  focusFlame(): void;
-  open(line: LineLink, beside: boolean): void;
-  show(evidence: Evidence): void;
-  menu(): readonly MenuEntry[];
   say(text: string): void;
-  failed(error: unknown): void;
 }
 
 interface Given {
@@ -62,7 +40,6 @@ interface Given {
   readonly info: ProfileInfo;
   readonly context: ProfileContext;
   readonly flame: FlamePane;
-  readonly theme: Theme;
   /** How it was when the view was last open. */
   readonly state: ViewState | null;
   readonly layout: Layout | undefined;
@@ -88,52 +65,15 @@ export function makeParts(owner: PartsOwner, given: Given): ProfileParts {
     tabsOf(context, PROFILE_PANES),
     1,
   );
-  const filterBox = new FilterBox(allocationTerms([]), {
-    apply: (text) => {
-      owner.setFilter(text);
-    },
-    leave: () => {
-      owner.focusFlame();
-    },
+  const { Head, ...around } = makeAround(api, info, owner, {
+    ...{ label: t('Profile'), terms: allocationTerms([]), keys: profileKeys() },
   });
-  const summary = new Summary(api, info.warnings, failed);
-  const help = new Help(profileKeys());
-  const pickers = signal<readonly Picker[]>([]);
-  const head = makeHead(
-    {
-      summary,
-      actions: {
-        open: (line, beside) => {
-          owner.open(line, beside);
-        },
-        showObjects: null,
-        show: (evidence) => {
-          owner.show(evidence);
-        },
-        copy: (text) => {
-          api.post({ type: 'copy', text });
-        },
-      },
-    },
-    {
-      ...{ label: t('Profile'), pickers, comparedWith: owner.comparedWith },
-      filter: filterBox.root,
-      ...comparing(api, () => {
-        dock.show('compare');
-      }),
-      more: () => owner.menu(),
-      help: () => {
-        help.toggle();
-      },
-    },
-  );
-  const fileBar = new FileBar(api, () => context.compare.other?.name ?? '');
-  const hidden = (): HTMLElement => element('div', { hidden: true });
+  const times = info.bins === 0 ? null : makeTimes(owner, given);
   const frame = new ViewFrame(
     root,
     {
-      ...{ head: head.root, minimap: hidden(), pictures: [flame.root], dock: dock.root },
-      ...{ panel: hidden(), tooltip: hidden(), help: help.root },
+      ...{ Head, Files: around.fileBar.View, Lanes: times?.View, pictures: [flame.root], flat: true, dock },
+      Help: around.help.View,
     },
     { ...restoreLayout(layout), panelOpen: false },
     () => {
@@ -143,11 +83,8 @@ export function makeParts(owner: PartsOwner, given: Given): ProfileParts {
       api.post({ type: 'showLog' });
     },
   );
-  frame.files.append(fileBar.root);
   placeFlame(flame, info);
-  const times = info.bins === 0 ? null : makeTimes(owner, given);
-  if (times) frame.lanes.append(times.root);
-  return { dock, head, summary, help, pickers, filterBox, fileBar, frame, times };
+  return { ...around, dock, frame, times };
 }
 
 /** The flame graph as the picture of the view. */
@@ -157,7 +94,6 @@ function placeFlame(flame: FlamePane, { bins }: ProfileInfo): void {
   flame.without('value', ...(bins === 0 ? (['order'] as const) : []));
   flame.root.prepend(flame.bar);
   oneStop(flame.bar);
-  flame.root.parentElement?.classList.add('profile-picture');
   flame.root.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || !flame.key(event)) return;
     event.preventDefault();
@@ -165,11 +101,10 @@ function placeFlame(flame: FlamePane, { bins }: ProfileInfo): void {
   });
 }
 
-function makeTimes(owner: PartsOwner, { api, info, theme, state }: Given): ProfileTimes {
+function makeTimes(owner: PartsOwner, { api, info, state }: Given): ProfileTimes {
   return new ProfileTimes(
     api,
     info,
-    theme,
     {
       changed: () => {
         owner.stretchChanged();

@@ -1,11 +1,11 @@
 // The curves of a profile over time as they are drawn.
 
-import { sharp } from '../canvas/sharp';
 import type { ProfileTimesAnswer } from '../../../extension/shared/protocol.gen';
-import { bytesOf } from '../base/base64';
+import { floats } from '../base/base64';
 import { css, type Rgb } from '../canvas/colour';
-import type { Theme } from '../canvas/theme';
+import { theme, type Theme } from '../canvas/theme';
 import { byteTicks } from '../canvas/ticks';
+import type { Chart } from '../widgets/chart';
 
 export interface TimesLine {
   readonly name: string;
@@ -29,12 +29,11 @@ export const NO_TIMES: Times = {
 };
 
 export function timesOf(answer: ProfileTimesAnswer): Times {
-  const numbers = (packed: string): Float64Array<ArrayBuffer> => new Float64Array(bytesOf(packed));
   return {
-    edges: numbers(answer.edges),
-    peaks: numbers(answer.peaks),
+    edges: floats(answer.edges),
+    peaks: floats(answer.peaks),
     peak: { edge: answer.peak_edge, bytes: answer.peak_bytes },
-    lines: answer.series.map(({ values, ...line }) => ({ ...line, values: numbers(values) })),
+    lines: answer.series.map(({ values, ...line }) => ({ ...line, values: floats(values) })),
   };
 }
 
@@ -69,43 +68,44 @@ export function edgeAt(edges: Float64Array, x: number, width: number): number | 
   return place - (edges[before] ?? 0) < (edges[low] ?? 0) - place ? before : low;
 }
 
-export class TimesPicture {
-  /** Names of the lines that are not drawn. */
-  readonly hidden = new Set<string>();
+/** What is drawn. */
+interface TimesScene {
+  readonly times: Times;
+  /** Names of the lines that are not. */
+  readonly hidden: ReadonlySet<string>;
+  readonly marks: Marks;
+  /** Where an edge is, in words. */
+  at(edge: number): string;
+}
 
-  constructor(
-    private readonly canvas: HTMLCanvasElement,
-    /** Where an edge is, in words. */
-    private readonly at: (edge: number) => string,
-  ) {}
+export function drawTimes(chart: Chart, scene: TimesScene): void {
+  const { times, hidden, marks } = scene;
+  const { edges } = times;
+  const { clientWidth: width, clientHeight: height } = chart.surface;
+  const context = chart.begin();
+  const [first, last] = [edges[0], edges.at(-1)];
+  if (!context || first === undefined || last === undefined) return;
+  const span = Math.max(last - first, 1);
+  const bottom = height - AXIS_PX;
+  const top = topOf(times, hidden);
+  new Drawing(context, times, theme.value, bottom, {
+    x: (value) => LEFT_PX + ((value - first) / span) * (width - LEFT_PX),
+    y: (value) => bottom - (value / top) * (bottom - TOP_PX),
+  }).all(width, top, hidden, marks);
+  const { foreground, font } = theme.value;
+  context.fillStyle = css(foreground);
+  context.font = `11px ${font}`;
+  context.textBaseline = 'alphabetic';
+  context.fillText(scene.at(0), LEFT_PX, height - 4);
+  const end = scene.at(edges.length - 1);
+  context.fillText(end, width - context.measureText(end).width - 2, height - 4);
+}
 
-  draw(times: Times, theme: Theme, marks: Marks): void {
-    const { edges } = times;
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    const context = sharp(this.canvas, { width, height });
-    const [first, last] = [edges[0], edges.at(-1)];
-    if (!context || first === undefined || last === undefined) return;
-    const span = Math.max(last - first, 1);
-    const bottom = height - AXIS_PX;
-    const top = this.top(times);
-    new Drawing(context, times, theme, bottom, {
-      x: (value) => LEFT_PX + ((value - first) / span) * (width - LEFT_PX),
-      y: (value) => bottom - (value / top) * (bottom - TOP_PX),
-    }).all(width, top, this.hidden, marks);
-    context.fillStyle = css(theme.foreground);
-    context.font = `11px ${theme.font}`;
-    context.textBaseline = 'alphabetic';
-    context.fillText(this.at(0), LEFT_PX, height - 4);
-    const end = this.at(edges.length - 1);
-    context.fillText(end, width - context.measureText(end).width - 2, height - 4);
-  }
-
-  /** The highest amount on the scale of bytes. */
-  private top({ lines, peak }: Times): number {
-    const sized = lines.filter(({ name, unit }) => unit === 'bytes' && !this.hidden.has(name));
-    const live = this.hidden.has('live_bytes') ? 1 : peak.bytes;
-    return Math.max(live, 1, ...sized.map(({ values }) => maximum(values))) * 1.05;
-  }
+/** The highest amount on the scale of bytes. */
+function topOf({ lines, peak }: Times, hidden: ReadonlySet<string>): number {
+  const sized = lines.filter(({ name, unit }) => unit === 'bytes' && !hidden.has(name));
+  const live = hidden.has('live_bytes') ? 1 : peak.bytes;
+  return Math.max(live, 1, ...sized.map(({ values }) => maximum(values))) * 1.05;
 }
 
 interface Scales {

@@ -2,7 +2,7 @@
 // brushed is what every other part of the view answers for.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import type { ProfileInfo, ProfileRangeAnswer } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { bytes, count } from '../base/format';
@@ -10,13 +10,14 @@ import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import { shorten } from '../base/text';
 import { css } from '../canvas/colour';
-import type { Theme } from '../canvas/theme';
+import { theme } from '../canvas/theme';
+import { Chart } from '../widgets/chart';
 import { Choices } from '../widgets/choice';
-import { element, setLabel } from '../widgets/dom';
 import { IconButton } from '../widgets/icon-button';
+import { Island } from '../widgets/island';
 import { openMenuAt } from '../widgets/menu';
 import { placeText, stretchKinds, stretchName, type Stretch, type StretchKind } from './stretch';
-import { edgeAt, lineColour, maximum, NO_TIMES, TimesPicture, timesOf, type Times } from './times-picture';
+import { drawTimes, edgeAt, lineColour, maximum, NO_TIMES, timesOf, type Times } from './times-picture';
 
 export interface TimesEvents {
   changed(stretch: Stretch | null): void;
@@ -36,17 +37,21 @@ interface HeadState {
   /** Whether a moment is chosen, or a stretch. */
   readonly chosen: 'nothing' | 'moment' | 'stretch';
   readonly summary: string;
-  readonly keys: readonly { readonly title: string; readonly colour: string; readonly shown: boolean }[];
 }
 
 export class ProfileTimes {
-  readonly root: HTMLElement;
-  private readonly canvas = element('canvas', {
-    ...{ class: 'profile-times-canvas', role: 'img', tabIndex: 0 },
-    attributes: { 'aria-label': t('Memory over time') },
+  private readonly chart = new Chart({
+    ...{ class: 'profile-times-canvas', role: 'img', label: t('Memory over time') },
+    draw: () => {
+      const { chart, times, from, to, hovered } = this;
+      const hidden = this.hidden.value;
+      drawTimes(chart, { times, hidden, marks: { from, to, hovered }, at: (edge) => this.at(edge) });
+    },
   });
-  private readonly picture = new TimesPicture(this.canvas, (edge) => this.at(edge));
-  private readonly state = signal<HeadState>({ kind: 'allocated', chosen: 'nothing', summary: '', keys: [] });
+  private readonly state = signal<HeadState>({ kind: 'allocated', chosen: 'nothing', summary: '' });
+  private readonly lines = signal<Times['lines']>([]);
+  /** The names of the lines that are left out. */
+  private readonly hidden = signal<ReadonlySet<string>>(new Set());
   private readonly readout = signal('');
   private times: Times = NO_TIMES;
   private from: number | null = null;
@@ -54,28 +59,14 @@ export class ProfileTimes {
   private dragging = false;
   private hovered: number | null = null;
   private readonly asking = new Latest();
-  private readonly sizes: ResizeObserver;
 
   constructor(
     private readonly api: Api,
     private readonly profile: TimedProfile,
-    private theme: Theme,
     private readonly events: TimesEvents,
     /** What was chosen when the view was last open; taken once the edges are known. */
     private toRestore: Stretch | null,
   ) {
-    const head = element('div', { class: 'profile-times-head' });
-    this.renderHead(head);
-    this.root = element(
-      'section',
-      { class: 'profile-times', attributes: { 'aria-label': t('Memory over time') } },
-      head,
-      this.canvas,
-    );
-    this.sizes = new ResizeObserver(() => {
-      this.draw();
-    });
-    this.sizes.observe(this.canvas);
     this.listen();
     this.api.request('memlens/profileTimes', {}).answer.then(
       (answer) => {
@@ -86,6 +77,27 @@ export class ProfileTimes {
       },
     );
   }
+
+  readonly View = (): VNode => (
+    <section class="profile-times" aria-label={t('Memory over time')}>
+      <div class="profile-times-head">
+        <Head
+          {...{ ...this.state.value, keys: this.keys, readout: this.readout.value }}
+          chooseLines={(button) => {
+            this.chooseLines(button);
+          }}
+          setKind={(kind) => {
+            this.show({ kind });
+            this.changed();
+          }}
+          whole={() => {
+            this.whole();
+          }}
+        />
+      </div>
+      <Island of={this.chart.surface} />
+    </section>
+  );
 
   get stretch(): Stretch | null {
     if (this.from === null) return null;
@@ -101,12 +113,6 @@ export class ProfileTimes {
   get name(): string | null {
     const { stretch } = this;
     return stretch && stretchName(stretch, (edge) => this.at(edge));
-  }
-
-  setTheme(theme: Theme): void {
-    this.theme = theme;
-    this.showKeys();
-    this.draw();
   }
 
   /** The whole run again. */
@@ -132,26 +138,14 @@ export class ProfileTimes {
 
   dispose(): void {
     this.asking.cancel();
-    this.sizes.disconnect();
+    this.chart.dispose();
   }
 
-  private renderHead(head: HTMLElement): void {
-    const All = (): VNode => (
-      <Head
-        {...{ ...this.state.value, readout: this.readout.value }}
-        chooseLines={(button) => {
-          this.chooseLines(button);
-        }}
-        setKind={(kind) => {
-          this.show({ kind });
-          this.changed();
-        }}
-        whole={() => {
-          this.whole();
-        }}
-      />
-    );
-    render(<All />, head);
+  private get keys(): HeadProps['keys'] {
+    return this.lines.value.map(({ name, title }, at) => ({
+      ...{ title, shown: !this.hidden.value.has(name) },
+      colour: css(lineColour(at, theme.value)),
+    }));
   }
 
   private show(part: Partial<HeadState>): void {
@@ -162,17 +156,17 @@ export class ProfileTimes {
     this.times = times;
     const { edge, bytes: peakBytes } = times.peak;
     const resident = times.lines.find(({ name }) => name === 'rss_bytes');
-    if (resident && maximum(resident.values) > DWARFING * peakBytes) this.picture.hidden.add(resident.name);
-    this.showKeys();
-    setLabel(
-      this.canvas,
+    if (resident && maximum(resident.values) > DWARFING * peakBytes)
+      this.hidden.value = new Set([resident.name]);
+    this.lines.value = times.lines;
+    this.chart.setLabel(
       t(
         'Memory over time; the peak of {0} at {1}. Arrow keys choose a moment, with Shift a stretch; Escape lets it go.',
         bytes(peakBytes),
         this.at(edge),
       ),
     );
-    this.draw();
+    this.chart.request();
     this.restore();
   }
 
@@ -187,25 +181,16 @@ export class ProfileTimes {
     this.set(from, to);
   }
 
-  private showKeys(): void {
-    const { hidden } = this.picture;
-    this.show({
-      keys: this.times.lines.map(({ name, title }, at) => ({
-        ...{ title, shown: !hidden.has(name) },
-        colour: css(lineColour(at, this.theme)),
-      })),
-    });
-  }
-
   /** Lets the user hide some of the lines; the scale is that of the others. */
   private chooseLines(button: HTMLElement): void {
-    const { hidden } = this.picture;
+    const hidden = this.hidden.value;
     const items = this.times.lines.map(({ name, title }) => ({
       ...{ text: title, key: '', checked: !hidden.has(name) },
       run: () => {
-        if (!hidden.delete(name)) hidden.add(name);
-        this.showKeys();
-        this.draw();
+        const next = new Set(hidden);
+        if (!next.delete(name)) next.add(name);
+        this.hidden.value = next;
+        this.chart.request();
       },
     }));
     openMenuAt(button, items, t('Lines'));
@@ -225,7 +210,7 @@ export class ProfileTimes {
 
   private changed(): void {
     this.arrange();
-    this.draw();
+    this.chart.request();
     this.ask();
     this.events.changed(this.stretch);
     this.events.say(this.name ?? t('the whole run'));
@@ -258,37 +243,37 @@ export class ProfileTimes {
   // --- pointer and keys --------------------------------------------------------------------------------------------
 
   private listen(): void {
-    const { canvas } = this;
+    const { surface } = this.chart;
     const edgeOf = (event: MouseEvent): number | null =>
-      edgeAt(this.times.edges, event.offsetX, canvas.clientWidth);
-    canvas.addEventListener('pointerdown', (event) => {
+      edgeAt(this.times.edges, event.offsetX, surface.clientWidth);
+    surface.addEventListener('pointerdown', (event) => {
       const edge = edgeOf(event);
       if (event.button !== 0 || edge === null) return;
-      canvas.setPointerCapture(event.pointerId);
+      surface.setPointerCapture(event.pointerId);
       this.dragging = true;
       this.from = edge;
       this.to = null;
       this.arrange();
-      this.draw();
+      this.chart.request();
     });
-    canvas.addEventListener('pointermove', (event) => {
+    surface.addEventListener('pointermove', (event) => {
       this.hover(edgeOf(event));
       if (this.dragging && this.hovered !== null) this.to = this.hovered;
-      this.draw();
+      this.chart.request();
     });
-    canvas.addEventListener('pointerup', () => {
+    surface.addEventListener('pointerup', () => {
       if (!this.dragging) return;
       this.dragging = false;
       this.set(this.from, this.to);
     });
-    canvas.addEventListener('pointercancel', () => {
+    surface.addEventListener('pointercancel', () => {
       this.dragging = false;
     });
-    canvas.addEventListener('pointerleave', () => {
+    surface.addEventListener('pointerleave', () => {
       this.hover(null);
-      this.draw();
+      this.chart.request();
     });
-    canvas.addEventListener('keydown', (event) => {
+    surface.addEventListener('keydown', (event) => {
       if (!this.key(event)) return;
       event.preventDefault();
       event.stopPropagation();
@@ -323,14 +308,10 @@ export class ProfileTimes {
     });
     this.readout.value = `${this.at(edge)}: ${figures.join(', ')}`;
   }
-
-  private draw(): void {
-    const { from, to, hovered } = this;
-    this.picture.draw(this.times, this.theme, { from, to, hovered });
-  }
 }
 
 interface HeadProps extends HeadState {
+  readonly keys: readonly { readonly title: string; readonly colour: string; readonly shown: boolean }[];
   readonly readout: string;
   readonly chooseLines: (button: HTMLElement) => void;
   readonly setKind: (kind: StretchKind) => void;

@@ -7,8 +7,9 @@ import { RequestError, type Api, type HostMessage } from '../api';
 import { setFigures } from '../base/figure';
 import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
+import { visible } from '../base/text';
 import { Colours } from '../timeline/scene/colours';
-import { watchTheme } from '../canvas/theme';
+import { theme } from '../canvas/theme';
 import { restoreCompare } from '../compare/comparison';
 import { flamePane, type FlamePane } from '../flame/pane';
 import { KeptFlame } from '../flame/settings';
@@ -19,7 +20,6 @@ import { isWritten } from '../shell/keyboard';
 import { saver } from '../shell/saver';
 import { shareEntries } from '../shell/share';
 import { SHARED_COMMANDS } from '../timeline/commands';
-import { setText } from '../widgets/dom';
 import type { MenuEntry } from '../widgets/menu';
 import { ProfileContext, type ProfileOwner } from './context';
 import { makeParts, type PartsOwner, type ProfileParts } from './parts';
@@ -69,14 +69,9 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     this.flamePane = flamePane(this.context);
     this.parts = makeParts(this, {
       ...{ api, root, info, context: this.context, flame: this.flamePane },
-      ...{ theme: this.colours.theme, state, layout: saved?.layout },
+      ...{ state, layout: saved?.layout },
     });
     this.times = this.parts.times;
-    watchTheme(this.stop.signal, () => {
-      this.colours.refresh();
-      this.times?.setTheme(this.colours.theme);
-      this.changed('theme');
-    });
     window.addEventListener(
       'keydown',
       (event) => {
@@ -84,9 +79,13 @@ export class ProfileView implements ProfileOwner, PartsOwner {
       },
       { signal: this.stop.signal },
     );
-    setText(this.parts.frame.status, factsOf(info));
+    this.parts.frame.status.value = visible(factsOf(info));
     this.arrange();
     this.changed(...EVERYTHING);
+    const unfollow = theme.subscribe(() => {
+      this.changed('theme');
+    });
+    this.stop.signal.addEventListener('abort', unfollow);
     this.parts.dock.show(
       state ? (this.parts.dock.panes.find(({ id }) => id === state.pane)?.id ?? null) : 'liveSet',
     );
@@ -123,9 +122,10 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     this.saveSoon.flush();
     this.stop.abort();
     this.parts.dock.dispose();
-    this.parts.head.dispose();
+    this.parts.summary.drop();
     this.flamePane.dispose();
     this.times?.dispose();
+    this.parts.frame.dispose();
     delete this.root.dataset['model'];
   }
 
@@ -268,7 +268,6 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     const pane = this.parts.dock.shown;
     if (pane !== null) this.lastPane = pane;
     this.parts.frame.apply(pane !== null);
-    this.parts.dock.setTall(this.parts.frame.current.dockTall);
     this.updatePickers();
     this.saveSoon();
   }
@@ -300,8 +299,8 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     ];
   }
 
-  /** Shows the evidence of a sentence: its value, its filter, and the pane that has it. */
-  show({ pane, of, by, event }: Evidence): void {
+  /** Its value, its filter, and the pane that has it. */
+  showEvidence({ pane, of, by, event }: Evidence): void {
     if (of.value !== null) this.askFor(of.value);
     this.setFilter(of.filter);
     this.showPane(pane);
@@ -309,7 +308,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   }
 
   private showPane(id: string): void {
-    if (id === 'flame') this.focusFlame();
+    if (id === 'flame') this.focusPicture();
     else this.parts.dock.show(this.parts.dock.panes.find((pane) => pane.id === id)?.id ?? null);
   }
 
@@ -317,7 +316,15 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     this.parts.dock.show(this.parts.dock.shown === null ? this.lastPane : null);
   }
 
-  focusFlame(): void {
+  showComparison(): void {
+    this.parts.dock.show('compare');
+  }
+
+  copy(text: string): void {
+    this.api.post({ type: 'copy', text });
+  }
+
+  focusPicture(): void {
     this.flamePane.root.querySelector<HTMLElement>('[tabindex="0"]')?.focus({ preventScroll: true });
   }
 

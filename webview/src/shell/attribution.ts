@@ -3,7 +3,7 @@
 import { t } from '../base/l10n';
 import type { Branch } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
-import { Choice, type ChoiceOption } from '../widgets/choice';
+import type { ChoiceOption } from '../widgets/choice';
 
 export type Attribution = Branch['attribution'];
 
@@ -58,14 +58,5 @@ export class KeptAttribution {
       const { title, rule } = ATTRIBUTIONS[value];
       return { value, text: title, title: rule };
     });
-  }
-
-  /** The switch that a pane shows. */
-  choice(): Choice<Attribution> {
-    const made = new Choice<Attribution>(t('Charged to'), this.options, (value) => {
-      this.set(value);
-    });
-    made.set(this.value);
-    return made;
   }
 }

@@ -24,7 +24,6 @@ import type { Names } from '../base/names';
 import type { Highlight, Palette } from '../timeline/scene/paint';
 import type { Axis } from './state';
 import type { Step } from '../timeline/selection';
-import type { Theme } from '../canvas/theme';
 
 /** What may have changed since a part was last updated. */
 export type Change =
@@ -82,7 +81,6 @@ export interface ViewContext {
   readonly attribution: KeptAttribution;
   /** How its flame graph is shown. */
   readonly flame: KeptFlame;
-  readonly theme: Theme;
   /** What to draw pictures with; set by tests. */
   readonly renderer: Preference;
   readonly palette: Palette;

@@ -2,12 +2,12 @@
 
 import { t } from '../base/l10n';
 import { signal } from '@preact/signals';
-import { createRef, render, type VNode } from 'preact';
+import { createRef, type VNode } from 'preact';
 import type { PaneId } from '../../../extension/shared/messages';
 import { finished, started } from '../base/under-way';
 import { EVERYTHING, type Change, type ViewContext } from './context';
 import type { Pane, PaneTab, Revealed } from './pane';
-import { element, setLabel } from '../widgets/dom';
+import { setLabel } from '../widgets/dom';
 import { IconButton } from '../widgets/icon-button';
 import { oneStop } from './bar';
 import { openMenuAt } from '../widgets/menu';
@@ -22,12 +22,11 @@ export interface DockEvents {
 }
 
 export class Dock {
-  readonly root: HTMLElement;
   /** Lets the user choose the set of allocations; null for a model that has no single allocations. */
   private readonly scope: ScopeBar | null;
-  private readonly tall = signal(false);
   /** The panes' rows of controls. */
   private readonly bars = createRef<HTMLDivElement>();
+  private readonly held = createRef<HTMLDivElement>();
   private readonly current = signal<PaneTab | null>(null);
   /** What is known of each pane, by its tab. */
   private readonly states = new Map<PaneTab, PaneState>();
@@ -39,21 +38,29 @@ export class Dock {
     private readonly events: DockEvents,
     readonly panes: readonly PaneTab[],
     /** How many of them have a tab; the others are in the menu. */
-    primary = 3,
+    private readonly primary = 3,
   ) {
     for (const tab of panes)
       this.states.set(tab, { pane: null, begun: false, news: new Set(EVERYTHING), toReveal: null });
     this.scope = context && new ScopeBar(context.cursors, () => context.setName);
-    this.root = element('section', { class: 'dock', attributes: { 'aria-label': t('Panel') } });
-    const Head = (): VNode => this.head(primary);
-    render(<Head />, this.root);
-    this.root.addEventListener('keydown', (event) => {
-      if (!event.defaultPrevented && this.shownPane?.key?.(event)) {
+  }
+
+  readonly View = ({ hidden, tall, height }: DockRoom): VNode => (
+    <section
+      class={tall ? 'dock tall' : 'dock'}
+      aria-label={t('Panel')}
+      hidden={hidden}
+      style={{ height: tall ? '' : `${height}px` }}
+      onKeyDown={(event) => {
+        if (event.defaultPrevented || !this.shownPane?.key?.(event)) return;
         event.preventDefault();
         event.stopPropagation();
-      }
-    });
-  }
+      }}
+    >
+      <this.Head tall={tall} />
+      <div class="island" ref={this.held} />
+    </section>
+  );
 
   get shown(): PaneId | null {
     return this.current.value?.id ?? null;
@@ -95,18 +102,14 @@ export class Dock {
     this.updateShown();
   }
 
-  setTall(tall: boolean): void {
-    this.tall.value = tall;
-  }
-
   dispose(): void {
     this.disposed = true;
     for (const { pane } of this.states.values()) pane?.dispose?.();
   }
 
-  private head(primary: number): VNode {
+  private readonly Head = ({ tall }: Pick<DockRoom, 'tall'>): VNode => {
     const Scope = this.scope?.View;
-    const { panes, current, events } = this;
+    const { panes, primary, current, events } = this;
     return (
       <header>
         <div class="tabs">
@@ -124,7 +127,7 @@ export class Dock {
             icon="up"
             label={t('Maximize Panel')}
             keys="Shift+T"
-            pressed={this.tall.value}
+            pressed={tall}
             press={() => {
               events.toggleTall();
             }}
@@ -140,7 +143,7 @@ export class Dock {
         </div>
       </header>
     );
-  }
+  };
 
   private get shownPane(): Pane | null {
     return (this.current.value && this.states.get(this.current.value)?.pane) ?? null;
@@ -184,7 +187,7 @@ export class Dock {
     pane.root.setAttribute('role', 'tabpanel');
     setLabel(pane.root, tab.title);
     this.setHidden(pane, this.current.value !== tab);
-    this.root.append(pane.root);
+    this.held.current?.append(pane.root);
     if (!pane.bar) return;
     this.bars.current?.append(pane.bar);
     oneStop(pane.bar);
@@ -202,6 +205,13 @@ export class Dock {
     state.news = new Set();
     state.pane.update(news);
   }
+}
+
+/** The room that it has: all below the toolbar, or so many CSS pixels. */
+interface DockRoom {
+  readonly hidden: boolean;
+  readonly tall: boolean;
+  readonly height: number;
 }
 
 interface PaneState {

@@ -1,13 +1,13 @@
 // What of a snapshot can be taken along: its picture, and a report.
 
 import type { Api, Pending } from '../api';
-import { readTheme } from '../canvas/theme';
+import { theme } from '../canvas/theme';
 
 export type AskedSvg = Pending<{ readonly svg: string }>;
 
 /** Files have a light theme or a dark one. */
 export function svgTheme(): 'light' | 'dark' {
-  return readTheme().kind.endsWith('dark') ? 'dark' : 'light';
+  return theme.value.kind.endsWith('dark') ? 'dark' : 'light';
 }
 
 /** Lets the user save a picture as the server draws it. */

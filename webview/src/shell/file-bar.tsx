@@ -1,42 +1,47 @@
 // Says, once, that a file on disk is not what is shown any more.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import type { FileState, ShownFile } from '../../../extension/shared/messages';
 import type { Api } from '../api';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
-import { element } from '../widgets/dom';
 import { Icon } from '../widgets/icon';
 import { IconButton } from '../widgets/icon-button';
 
 const LONGEST_NAME = 60;
 
 export class FileBar {
-  readonly root = element('div', { class: 'file-bar', role: 'status', hidden: true });
   private readonly states = signal<Readonly<Record<ShownFile, FileState>>>({ own: 'same', other: 'same' });
 
   constructor(
-    api: Pick<Api, 'post'>,
+    private readonly api: Pick<Api, 'post'>,
     /** The name of the file that it is compared with. */
-    otherName: () => string,
-  ) {
-    const Rows = (): VNode => (
-      <>
+    private readonly otherName: () => string,
+  ) {}
+
+  readonly View = (): VNode => {
+    const states = this.states.value;
+    return (
+      <div class="file-bar" role="status" hidden={Object.values(states).every((each) => each === 'same')}>
         {(['own', 'other'] as const).map((of) => {
-          const state = this.states.value[of];
+          const state = states[of];
           return state === 'same' ? null : (
-            <Row key={of} of={of} state={state} name={of === 'own' ? null : otherName()} api={api} />
+            <Row
+              key={of}
+              of={of}
+              state={state}
+              name={of === 'own' ? null : this.otherName()}
+              api={this.api}
+            />
           );
         })}
-      </>
+      </div>
     );
-    render(<Rows />, this.root);
-  }
+  };
 
   show(of: ShownFile, state: FileState): void {
     this.states.value = { ...this.states.value, [of]: state };
-    this.root.hidden = Object.values(this.states.value).every((each) => each === 'same');
   }
 }
 

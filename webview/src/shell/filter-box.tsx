@@ -1,11 +1,11 @@
 // The filter of the whole view: a line of terms with help while it is typed, errors in place, and what is left.
 
 import { signal } from '@preact/signals';
-import { createRef, render, type VNode } from 'preact';
+import { createRef, type VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { count, t } from '../base/l10n';
 import { shorten } from '../base/text';
-import { debounce, element } from '../widgets/dom';
+import { debounce } from '../widgets/dom';
 import { Icon } from '../widgets/icon';
 import { IconButton } from '../widgets/icon-button';
 import { offersFor, wordAt, type Offer } from './filter-terms';
@@ -36,7 +36,6 @@ interface Fits {
 }
 
 export class FilterBox {
-  readonly root = element('div', { class: 'filter', role: 'search' });
   readonly input = createRef<HTMLInputElement>();
   readonly offers = signal<Offers>(CLOSED);
   readonly badge = signal<Fits | null>(null);
@@ -54,9 +53,9 @@ export class FilterBox {
     private readonly events: FilterEvents,
     /** Terms that come to be known later. */
     private readonly more: () => readonly Offer[] = () => [],
-  ) {
-    render(<Box box={this} />, this.root);
-  }
+  ) {}
+
+  readonly View = (): VNode => <Box box={this} />;
 
   /** The filter that holds or is being asked about. */
   show(text: string): void {
@@ -67,7 +66,6 @@ export class FilterBox {
     this.filtered.value = text !== '';
     this.error.value = '';
     if (text === '') this.badge.value = null;
-    this.root.classList.toggle('active', text !== '');
   }
 
   fits(some: number, every: number, what: 'allocations' | 'objects' = 'allocations'): void {
@@ -188,7 +186,7 @@ function Box({ box }: { readonly box: FilterBox }): VNode {
   const badge = box.badge.value;
   const examples = box.terms.slice(0, 3).map(({ text }) => text);
   return (
-    <>
+    <div class={box.filtered.value ? 'filter active' : 'filter'} role="search">
       <Icon name="filter" />
       <input
         ref={box.input}
@@ -240,7 +238,7 @@ function Box({ box }: { readonly box: FilterBox }): VNode {
         </div>
         <List box={box} />
       </div>
-    </>
+    </div>
   );
 }
 

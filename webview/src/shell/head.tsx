@@ -1,29 +1,14 @@
 // Everything above the picture: the summary and the one row of controls.
 
-import { render } from 'preact';
+import type { ComponentType } from 'preact';
 import { Headline, type HeadlineProps } from './headline';
 import { Toolbar, type ToolbarProps } from './toolbar';
 
-export interface Head {
-  readonly root: HTMLElement;
-  dispose(): void;
-}
-
-export function makeHead(headline: HeadlineProps, toolbar: ToolbarProps): Head {
-  const root = document.createElement('div');
-  root.className = 'head';
-  render(
-    <>
+export function headOf(headline: HeadlineProps, toolbar: ToolbarProps): ComponentType {
+  return () => (
+    <div class="head">
       <Headline {...headline} />
       <Toolbar {...toolbar} />
-    </>,
-    root,
+    </div>
   );
-  return {
-    root,
-    dispose: () => {
-      headline.summary.drop();
-      render(null, root);
-    },
-  };
 }

@@ -1,10 +1,9 @@
 // The list of keys.
 
-import { Fragment, render, type VNode } from 'preact';
+import { createRef, Fragment, type VNode } from 'preact';
 import { t } from '../base/l10n';
 import { FLAME_KEYS, type FlameKeyRow } from '../flame/keys';
 import { KEYS, keyName, type KeyGroup } from './keys';
-import { element } from '../widgets/dom';
 import { IconButton } from '../widgets/icon-button';
 
 /** VS Code has the key bindings. */
@@ -32,7 +31,10 @@ const PROFILE_KEYS: readonly (readonly [string, string])[] = [
 ];
 
 /** A part of the list: its title, and what each key does. */
-type Part = readonly [title: string, rows: readonly (readonly [keys: readonly string[], text: string])[]];
+export type Part = readonly [
+  title: string,
+  rows: readonly (readonly [keys: readonly string[], text: string])[],
+];
 
 const isMac = (): boolean => navigator.userAgent.includes('Mac');
 
@@ -92,22 +94,39 @@ export function graphKeys(): readonly Part[] {
 }
 
 export class Help {
-  readonly root: HTMLDialogElement;
+  private readonly root = createRef<HTMLDialogElement>();
 
-  constructor(parts: readonly Part[]) {
-    const close = (): void => {
-      this.root.close();
-    };
-    this.root = element('dialog', { class: 'help', attributes: { 'aria-label': t('Keys') } });
-    render(<List parts={parts} close={close} />, this.root);
-    this.root.addEventListener('click', (event) => {
-      if (event.target === this.root) close();
-    });
+  constructor(private readonly parts: readonly Part[]) {}
+
+  readonly View = (): VNode => (
+    <dialog
+      class="help"
+      aria-label={t('Keys')}
+      ref={this.root}
+      onClick={({ target }) => {
+        if (target === this.root.current) this.close();
+      }}
+    >
+      <List
+        parts={this.parts}
+        close={() => {
+          this.close();
+        }}
+      />
+    </dialog>
+  );
+
+  get isOpen(): boolean {
+    return this.root.current?.open ?? false;
   }
 
   toggle(): void {
-    if (this.root.open) this.root.close();
-    else this.root.showModal();
+    if (this.isOpen) this.close();
+    else this.root.current?.showModal();
+  }
+
+  private close(): void {
+    this.root.current?.close();
   }
 }
 

@@ -1,27 +1,32 @@
 // What is shown instead of a picture: how far the reading is, or why there is none.
 
-import { signal } from '@preact/signals';
-import { render, type ComponentChildren, type VNode } from 'preact';
+import type { ReadonlySignal } from '@preact/signals';
+import type { ComponentChildren, VNode } from 'preact';
 import type { Problem } from '../../../extension/shared/protocol.gen';
 import { count, t } from '../base/l10n';
 import { visible } from '../base/text';
-import { element } from '../widgets/dom';
 
-/** `children` stand below the product's sign, which is a few bands. */
-function screen(role: 'alert' | 'status' | null, names: string, children: ComponentChildren): HTMLElement {
-  const root = element('main', { class: names, ...(role === null ? {} : { role }) });
-  render(
-    <div class="screen-box">
-      <div class="screen-sign" aria-hidden="true">
-        {[1, 2, 3, 4].map((n) => (
-          <i key={n} class={`sign-${n}`} />
-        ))}
+interface ScreenProps {
+  readonly role?: 'alert' | 'status';
+  readonly class?: string;
+  /** They stand below the product's sign, which is a few bands. */
+  readonly children: ComponentChildren;
+}
+
+function Screen({ role, class: name = 'screen', children }: ScreenProps): VNode {
+  const attributes: Readonly<Record<string, string>> = role ? { role } : {};
+  return (
+    <main class={name} {...attributes}>
+      <div class="screen-box">
+        <div class="screen-sign" aria-hidden="true">
+          {[1, 2, 3, 4].map((n) => (
+            <i key={n} class={`sign-${n}`} />
+          ))}
+        </div>
+        {children}
       </div>
-      {children}
-    </div>,
-    root,
+    </main>
   );
-  return root;
 }
 
 function Button({
@@ -40,33 +45,27 @@ function Button({
   );
 }
 
-interface Progress {
+/** How far the reading is. */
+export interface Progress {
   readonly stage: string;
   /** From 0 to 1; null where it isn't known. */
   readonly fraction: number | null;
 }
 
-export class ProgressScreen {
-  readonly root: HTMLElement;
-  private readonly progress = signal<Progress>({ stage: t('Opening…'), fraction: null });
+interface ProgressProps {
+  readonly progress: ReadonlySignal<Progress>;
+  readonly cancel: () => void;
+}
 
-  constructor(cancel: () => void) {
-    this.root = screen(
-      null,
-      'screen',
-      <>
-        <ProgressLine progress={this.progress} />
-        <div class="screen-buttons">
-          <Button text={t('Cancel')} press={cancel} />
-        </div>
-      </>,
-    );
-  }
-
-  /** An empty stage is the one before. */
-  update(stage: string, fraction: number | null): void {
-    this.progress.value = { stage: stage || this.progress.value.stage, fraction };
-  }
+export function ProgressScreen({ progress, cancel }: ProgressProps): VNode {
+  return (
+    <Screen>
+      <ProgressLine progress={progress} />
+      <div class="screen-buttons">
+        <Button text={t('Cancel')} press={cancel} />
+      </div>
+    </Screen>
+  );
 }
 
 function ProgressLine({ progress }: { readonly progress: { readonly value: Progress } }): VNode {
@@ -105,12 +104,16 @@ export interface FailedActions {
   readonly showLog: () => void;
 }
 
-export function failedScreen(problem: Problem, canOpenAsText: boolean, actions: FailedActions): HTMLElement {
+interface FailedProps {
+  readonly problem: Problem;
+  readonly canOpenAsText: boolean;
+  readonly actions: FailedActions;
+}
+
+export function FailedScreen({ problem, canOpenAsText, actions }: FailedProps): VNode {
   const { code, message, advice, offset } = problem;
-  return screen(
-    'alert',
-    code === 'cancelled' ? 'screen' : 'screen failed',
-    <>
+  return (
+    <Screen role="alert" class={code === 'cancelled' ? 'screen' : 'screen failed'}>
       <p class="screen-stage">
         <bdi>{visible(message)}</bdi>
       </p>
@@ -126,17 +129,17 @@ export function failedScreen(problem: Problem, canOpenAsText: boolean, actions: 
         {HAS_LOG.has(code) && <Button text={t('Show Log')} press={actions.showLog} />}
         {canOpenAsText && <Button text={t('Open as text')} press={actions.openAsText} />}
       </div>
-    </>,
+    </Screen>
   );
 }
 
 /** A snapshot in which nothing was recorded, and what to do about it. */
-export function emptyScreen(text: string): HTMLElement {
-  return screen(
-    'status',
-    'screen',
-    <p>
-      <bdi>{visible(text)}</bdi>
-    </p>,
+export function EmptyScreen({ text }: { readonly text: string }): VNode {
+  return (
+    <Screen role="status">
+      <p>
+        <bdi>{visible(text)}</bdi>
+      </p>
+    </Screen>
   );
 }

@@ -2,9 +2,9 @@
 
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { HeadlineAnswer, Notice, SnapshotFinding } from '../../../extension/shared/protocol.gen';
-import type { Api, Pending } from '../api';
+import type { Api } from '../api';
 import { said } from '../base/l10n';
-import { isCancelled } from '../base/latest';
+import { Questions } from '../base/latest';
 
 const MOST_FINDINGS = 20;
 
@@ -13,14 +13,15 @@ export class Summary {
   private readonly findingsSignal = signal<readonly SnapshotFinding[] | null>(null);
   private readonly warningsSignal = signal<readonly Notice[]>([]);
   private device: number | null = null;
-  private pending: Pending<unknown>[] = [];
+  private readonly questions: Questions;
   private asked = false;
 
   constructor(
     private readonly api: Pick<Api, 'request'>,
     warnings: readonly Notice[],
-    private readonly failed: (error: unknown) => void,
+    failed: (error: unknown) => void,
   ) {
+    this.questions = new Questions(failed);
     this.warningsSignal.value = warnings;
   }
 
@@ -60,12 +61,12 @@ export class Summary {
     if (this.asked) return;
     this.asked = true;
     const { device } = this;
-    this.ask(this.api.request('memlens/headline', { device }), (answer) => {
+    this.questions.ask(this.api.request('memlens/headline', { device }), (answer) => {
       this.headlineSignal.value = answer;
       this.warningsSignal.value = answer.warnings;
     });
     const params = { device, limit: MOST_FINDINGS };
-    this.ask(this.api.request('memlens/findings', params), ({ findings }) => {
+    this.questions.ask(this.api.request('memlens/findings', params), ({ findings }) => {
       this.findingsSignal.value = findings;
     });
   }
@@ -73,20 +74,12 @@ export class Summary {
   /** One of the findings as Markdown, by its place among them. */
   takeMarkdown(number: number, take: (text: string) => void): void {
     const { device } = this;
-    this.ask(this.api.request('memlens/findingMarkdown', { device, number }), ({ text }) => {
+    this.questions.ask(this.api.request('memlens/findingMarkdown', { device, number }), ({ text }) => {
       take(text);
     });
   }
 
   drop(): void {
-    for (const pending of this.pending) pending.cancel();
-    this.pending = [];
-  }
-
-  private ask<T>(pending: Pending<T>, use: (answer: T) => void): void {
-    this.pending.push(pending);
-    pending.answer.then(use, (error: unknown) => {
-      if (!isCancelled(error)) this.failed(error);
-    });
+    this.questions.cancel();
   }
 }

@@ -1,12 +1,11 @@
 // The one row of controls above the picture: what is always needed; the rest is in its menu.
 
 import type { ReadonlySignal } from '@preact/signals';
-import type { VNode } from 'preact';
+import type { ComponentType, VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Api } from '../api';
 import { Dropdown, type ChoiceOption } from '../widgets/choice';
 import { Icon } from '../widgets/icon';
-import { Island } from '../widgets/island';
 import { openMenuAt, type MenuEntry } from '../widgets/menu';
 import { oneStop } from './bar';
 import { t } from '../base/l10n';
@@ -25,7 +24,7 @@ export interface Picker {
 export interface ToolbarProps {
   readonly label: string;
   readonly pickers: ReadonlySignal<readonly Picker[]>;
-  readonly filter: HTMLElement;
+  readonly Filter: ComponentType;
   /** The name of what it is compared with; null for nothing. */
   readonly comparedWith: ReadonlySignal<string | null>;
   /** Lets the user choose what to compare with. */
@@ -78,7 +77,9 @@ export function Toolbar(props: ToolbarProps): VNode {
           }}
         />
       ))}
-      <Island class="filter-slot" of={props.filter} />
+      <div class="filter-slot">
+        <props.Filter />
+      </div>
       <div class="toolbar-gap" />
       <button
         type="button"

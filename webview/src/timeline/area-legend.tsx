@@ -1,7 +1,7 @@
 // The areas of the picture by name, with what they come to at the moment that is looked at.
 
 import { signal, type ReadonlySignal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import type { Geometry } from '../../../extension/shared/geometry';
 import type { Area } from '../../../extension/shared/protocol.gen';
 import { bytes } from '../base/format';
@@ -9,7 +9,6 @@ import { t } from '../base/l10n';
 import { shortName } from '../base/symbols';
 import { visible } from '../base/text';
 import { css, inkOn } from '../canvas/colour';
-import { element } from '../widgets/dom';
 import type { LegendMoment } from './legend-moment';
 import { swatchPattern } from './render/area-patterns';
 import { areaColours, areaName, OTHER } from './scene/areas';
@@ -47,32 +46,29 @@ interface Figures {
 }
 
 export class AreaLegend {
-  readonly root = element('div', {
-    class: 'area-legend',
-    role: 'group',
-    hidden: true,
-    attributes: { 'aria-label': t('Areas') },
-  });
   private readonly shown = signal<Shown | null>(null);
   private readonly figures = signal<Figures>({ words: '', bytes: [] });
   private areas: readonly Area[] = [];
 
   constructor(
-    events: LegendEvents,
+    private readonly events: LegendEvents,
     /** Whether reserved memory is in the picture as well. */
     private readonly withReserved = false,
-  ) {
-    this.root.addEventListener('pointerleave', () => {
-      events.pointed(null);
-    });
-    render(<Legend shown={this.shown} figures={this.figures} events={events} />, this.root);
+  ) {}
+
+  readonly View = (): VNode => <Legend shown={this.shown} figures={this.figures} events={this.events} />;
+
+  hide(): void {
+    this.shown.value = null;
   }
 
   /** Another picture, or other colours; `picked` is the area that is highlighted. */
   show(g: Geometry | null, palette: Palette, picked: number | null): void {
     const grouped = g?.grouped ?? null;
-    this.root.hidden = grouped === null;
-    if (!grouped) return;
+    if (!grouped) {
+      this.hide();
+      return;
+    }
     const { areas, by } = grouped;
     if (areas !== this.areas) this.figures.value = { ...this.figures.value, bytes: [] };
     this.areas = areas;
@@ -122,7 +118,15 @@ interface LegendProps {
 function Legend({ shown: { value: shown }, figures: { value: figures }, events }: LegendProps): VNode {
   const reserved = shown?.reserved ?? null;
   return (
-    <>
+    <div
+      class="area-legend"
+      role="group"
+      aria-label={t('Areas')}
+      hidden={!shown}
+      onPointerLeave={() => {
+        events.pointed(null);
+      }}
+    >
       <span class="muted area-legend-when">{visible(figures.words)}</span>
       <div class="area-legend-chips">
         {reserved !== null && (
@@ -151,6 +155,6 @@ function Legend({ shown: { value: shown }, figures: { value: figures }, events }
           </button>
         ))}
       </div>
-    </>
+    </div>
   );
 }

@@ -58,7 +58,7 @@ export class Arrangement {
   focusPicture(): void {
     const { shown } = this;
     if (shown) shown.focus();
-    else this.parts.plot.surface.focus({ preventScroll: true });
+    else this.parts.plot.focus();
   }
 
   /** By its name, or by the place of its tab, from 0. */

@@ -1,11 +1,12 @@
 // Asks for what the picture is measured against, once the picture itself is there.
 
 import type { Api, Pending } from '../api';
+import { Questions } from '../base/latest';
+import { floats } from '../base/base64';
 import { unpackReserved } from './pictures/reserved-data';
 import { NO_BACKDROP, type Backdrop } from './scene/backdrop';
 import type { Extent } from '../canvas/camera';
 import type { Axis } from '../shell/state';
-import { floats } from '../widgets/minimap';
 
 const COLUMNS = 1024;
 const MOST_STEPS = 1000;
@@ -14,7 +15,8 @@ export class BackdropData {
   private asked = { device: -1, axis: 'event' as Axis };
   private askedWhole = false;
   private known = NO_BACKDROP;
-  private pending: Pending<unknown>[] = [];
+  // the picture is complete without it
+  private readonly questions = new Questions(() => undefined);
 
   constructor(
     private readonly api: Pick<Api, 'request'>,
@@ -24,8 +26,7 @@ export class BackdropData {
   /** For a device, an axis and a filter; what is known already isn't asked for again. */
   ask(device: number, axis: Axis, { x0, x1 }: Pick<Extent, 'x0' | 'x1'>, filter: string): void {
     if (device !== this.asked.device || axis !== this.asked.axis) {
-      for (const each of this.pending) each.cancel();
-      this.pending = [];
+      this.questions.cancel();
       this.asked = { device, axis };
       this.askedWhole = false;
       this.set(NO_BACKDROP);
@@ -59,17 +60,13 @@ export class BackdropData {
   }
 
   dispose(): void {
-    for (const each of this.pending) each.cancel();
+    this.questions.cancel();
   }
 
   private learn<T>(pending: Pending<T>, part: (answer: T) => Partial<Backdrop>): void {
-    this.pending.push(pending);
-    pending.answer.then(
-      (answer) => {
-        this.set(part(answer));
-      },
-      () => undefined, // the picture is complete without it
-    );
+    this.questions.ask(pending, (answer) => {
+      this.set(part(answer));
+    });
   }
 
   private set(part: Partial<Backdrop>): void {

@@ -44,6 +44,22 @@ const FAR = 0.9;
 /** Going to the peak from afar shows this share of the run around it. */
 const PEAK_VIEW = 0.1;
 
+type Factors = readonly [x: number, y: number];
+
+/** By which factors an action zooms, or by which shares of the view it moves. */
+const MOVES: Readonly<Partial<Record<Action, { readonly zoom?: Factors; readonly pan?: Factors }>>> = {
+  zoomIn: { zoom: [1 / ZOOM, 1] },
+  zoomOut: { zoom: [ZOOM, 1] },
+  zoomInHeight: { zoom: [1, 1 / ZOOM] },
+  zoomOutHeight: { zoom: [1, ZOOM] },
+  left: { pan: [-STEP, 0] },
+  right: { pan: [STEP, 0] },
+  up: { pan: [0, STEP] },
+  down: { pan: [0, -STEP] },
+  farLeft: { pan: [-FAR, 0] },
+  farRight: { pan: [FAR, 0] },
+};
+
 /** Moves a picture's camera; false for an action that does something else. */
 export function moveCamera(action: Action, plot: Plot): boolean {
   const zoom = (fx: number, fy: number): void => {
@@ -56,43 +72,12 @@ export function moveCamera(action: Action, plot: Plot): boolean {
   const pan = (dx: number, dy: number): void => {
     plot.moveTo(panBy(plot.target, plot.bounds, dx, dy), true);
   };
-  switch (action) {
-    case 'fit':
-      plot.moveTo(fitAll(plot.bounds), true);
-      return true;
-    case 'zoomIn':
-      zoom(1 / ZOOM, 1);
-      return true;
-    case 'zoomOut':
-      zoom(ZOOM, 1);
-      return true;
-    case 'zoomInHeight':
-      zoom(1, 1 / ZOOM);
-      return true;
-    case 'zoomOutHeight':
-      zoom(1, ZOOM);
-      return true;
-    case 'left':
-      pan(-STEP, 0);
-      return true;
-    case 'right':
-      pan(STEP, 0);
-      return true;
-    case 'up':
-      pan(0, STEP);
-      return true;
-    case 'down':
-      pan(0, -STEP);
-      return true;
-    case 'farLeft':
-      pan(-FAR, 0);
-      return true;
-    case 'farRight':
-      pan(FAR, 0);
-      return true;
-    default:
-      return false;
-  }
+  const { zoom: by, pan: far } = MOVES[action] ?? {};
+  if (action === 'fit') plot.moveTo(fitAll(plot.bounds), true);
+  else if (by) zoom(...by);
+  else if (far) pan(...far);
+  else return false;
+  return true;
 }
 
 export function runAction(action: Action, view: Commanded): void {

@@ -79,11 +79,7 @@ export class Hover {
       tooltip.hide();
       return;
     }
-    const { left, top } = offset(plot.surface, tooltip.root);
-    const parent = tooltip.root.offsetParent ?? document.documentElement;
-    const at = { x: this.at.x + left, y: this.at.y + top };
-    const room = { width: parent.clientWidth, height: parent.clientHeight };
-    tooltip.show(this.model(found.g, found.hit), at, room);
+    tooltip.show(this.model(found.g, found.hit), this.at, plot.surface);
   }
 
   /** The picture moves: what is under the pointer changes too fast to be read, and is shown when it rests. */
@@ -202,11 +198,4 @@ export class Hover {
   private key(g: Geometry, hit: Hit): string {
     return `${g.moment[hit.column] ?? 0}:${Math.floor(hit.yBytes / g.yQuantum) * g.yQuantum}`;
   }
-}
-
-/** Where the surface's corner lies for the tooltip, which stands in an element further out. */
-function offset(surface: HTMLElement, tip: HTMLElement): { left: number; top: number } {
-  const a = surface.getBoundingClientRect();
-  const b = (tip.offsetParent ?? document.body).getBoundingClientRect();
-  return { left: a.left - b.left, top: a.top - b.top };
 }

@@ -3,7 +3,7 @@
 import { count, plural, t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import { signal } from '@preact/signals';
-import { createRef, render, type VNode } from 'preact';
+import { createRef, type VNode } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 import type {
   AnnotationItem,
@@ -11,8 +11,9 @@ import type {
   AnnotationsAnswer,
 } from '../../../extension/shared/protocol.gen';
 import type { Change, ViewContext } from '../shell/context';
-import { debounce, element } from '../widgets/dom';
+import { debounce } from '../widgets/dom';
 import { Icon } from '../widgets/icon';
+import { useResized } from '../widgets/resized';
 import { time } from '../base/format';
 import { shorten } from '../base/text';
 
@@ -47,11 +48,8 @@ interface Answered {
 }
 
 export class Lanes {
-  readonly root = element('section', {
-    class: 'lanes',
-    hidden: true,
-    attributes: { 'aria-label': t('Annotations along the run') },
-  });
+  /** Until the file is known to have some. */
+  readonly hidden = signal(true);
   readonly body = createRef<HTMLDivElement>();
   readonly answered = signal<Answered | null>(null);
   readonly open = signal(true);
@@ -64,13 +62,14 @@ export class Lanes {
     this.ask();
   });
 
-  constructor(private readonly context: ViewContext) {
-    render(<LanesView lanes={this} />, this.root);
-    if (this.body.current)
-      new ResizeObserver(() => {
-        this.place();
-        this.askSoon();
-      }).observe(this.body.current);
+  constructor(private readonly context: ViewContext) {}
+
+  readonly View = (): VNode => <LanesView lanes={this} />;
+
+  /** It has another width. */
+  resized(): void {
+    this.place();
+    this.askSoon();
   }
 
   update(changes: ReadonlySet<Change>): void {
@@ -86,7 +85,6 @@ export class Lanes {
   dispose(): void {
     this.askSoon.cancel();
     this.latest.cancel();
-    render(null, this.root);
   }
 
   private get width(): number {
@@ -110,7 +108,7 @@ export class Lanes {
     const { x0, x1 } = camera;
     const span = x1 - x0;
     if (device.events === 0 || !(span > 0)) {
-      this.root.hidden = true;
+      this.hidden.value = true;
       return;
     }
     const width = (this.body.current?.clientWidth ?? 0) || 800;
@@ -143,7 +141,7 @@ export class Lanes {
   }
 
   private show(answer: AnnotationsAnswer): void {
-    this.root.hidden = answer.lanes.length === 0 && answer.noise === 0;
+    this.hidden.value = answer.lanes.length === 0 && answer.noise === 0;
     const lanes = answer.lanes.map((lane, row) => ({
       lane,
       first: answer.lanes[row - 1]?.kind !== lane.kind,
@@ -233,9 +231,12 @@ function LanesView({ lanes }: { readonly lanes: Lanes }): VNode {
   useLayoutEffect(() => {
     lanes.arrange();
   }, [answered, lanes]);
+  useResized(lanes.body, () => {
+    lanes.resized();
+  });
   const noise = answered?.answer.noise ?? 0;
   return (
-    <>
+    <section class="lanes" aria-label={t('Annotations along the run')} hidden={lanes.hidden.value}>
       <header>
         <button
           type="button"
@@ -284,7 +285,7 @@ function LanesView({ lanes }: { readonly lanes: Lanes }): VNode {
           </div>
         ))}
       </div>
-    </>
+    </section>
   );
 }
 

@@ -2,7 +2,7 @@
 
 import { plural, t } from '../base/l10n';
 import { signal } from '@preact/signals';
-import { Fragment, render, type ComponentChildren, type VNode } from 'preact';
+import { Fragment, type ComponentChildren, type VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type {
   DeviceInfo,
@@ -12,7 +12,7 @@ import type {
   Totals,
 } from '../../../extension/shared/protocol.gen';
 import { css, type Rgb } from '../canvas/colour';
-import { element, type IconName } from '../widgets/dom';
+import type { IconName } from '../widgets/dom';
 import { bytes, codeClass, exactBytes, hasSource, nameOf, placeOf } from '../base/format';
 import {
   FoldedSection,
@@ -24,6 +24,7 @@ import {
   type Missing,
   type OpenSource,
 } from '../widgets/frames-list';
+import type { PanelRoom } from '../shell/frame';
 import { IconButton } from '../widgets/icon-button';
 import { shortName } from '../base/symbols';
 import { shorten, visible } from '../base/text';
@@ -64,13 +65,16 @@ type Shown =
   | ShownLine;
 
 export class Panel {
-  readonly root = element('aside', { class: 'panel', attributes: { 'aria-label': t('Details') } });
   private readonly shown = signal<Shown | null>(null);
   private readonly missing = signal<readonly Missing[]>([]);
 
-  constructor(actions: PanelActions) {
-    render(<Details shown={this.shown} missing={this.missing} actions={actions} />, this.root);
-  }
+  constructor(private readonly actions: PanelActions) {}
+
+  readonly View = ({ hidden, style }: PanelRoom): VNode => (
+    <aside class="panel" aria-label={t('Details')} hidden={hidden} style={style}>
+      <Details shown={this.shown} missing={this.missing} actions={this.actions} />
+    </aside>
+  );
 
   /** Nothing is selected: the device's figures. */
   showDevice(device: DeviceInfo): void {

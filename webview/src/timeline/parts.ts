@@ -4,7 +4,6 @@ import { t } from '../base/l10n';
 import { signal, type Signal } from '@preact/signals';
 import type { Geometry } from '../../../extension/shared/geometry';
 import type {
-  Evidence,
   HitAnswer,
   LineAnswer,
   StackAnswer,
@@ -34,24 +33,22 @@ import { Selection } from './selection';
 import { TIMELINE_PANES } from '../shell/panes';
 import { bookmarksPane } from './panes/bookmarks';
 import { tabsOf } from '../shell/pane';
+import { makeAround, type Around, type AroundOwner } from '../shell/around';
 import { Dock } from '../shell/dock';
 import { ViewFrame } from '../shell/frame';
-import { makeHead, type Head } from '../shell/head';
-import type { MenuEntry } from '../widgets/menu';
-import { Summary } from '../shell/summary';
-import { comparing, type Picker } from '../shell/toolbar';
 import { SharedContext, type ContextOwner } from './shared-context';
 import { bandTexts } from '../base/format';
-import { FilterBox } from '../shell/filter-box';
 import { allocationTerms } from '../shell/filter-terms';
-import { Help, timelineKeys } from '../shell/help';
+import { timelineKeys } from '../shell/help';
 import { Minimap } from '../widgets/minimap';
 import { Panel } from './panel';
 import { HoverCard } from '../widgets/hover-card';
+import { Island } from '../widgets/island';
+import { Legend as Categories, type LegendProps } from '../widgets/legend';
 import { TooltipCard } from '../widgets/tooltip';
 
 /** What the parts ask of the view, and report to it. */
-export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
+export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, AroundOwner, ContextOwner {
   run(action: Action): void;
   cursorsChanged(): void;
   /** What is marked on the axis. */
@@ -67,27 +64,15 @@ export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
   lineShown(answer: LineAnswer): void;
   refreshed(): void;
   cleared(): void;
-  focusPicture(): void;
   rearranged(): void;
-  /** What the toolbar's menu offers. */
-  menu(): readonly MenuEntry[];
-  showComparison(): void;
-  showEvidence(evidence: Evidence): void;
   /** Another moment is under the pointer. */
   columnShown(): void;
 }
 
-export interface Parts {
+export interface Parts extends Omit<Around, 'Head'> {
   readonly names: Names;
   readonly plot: Plot;
   readonly minimap: Minimap;
-  readonly head: Head;
-  readonly summary: Summary;
-  /** What the toolbar lets one choose. */
-  readonly pickers: Signal<readonly Picker[]>;
-  /** The name of what it is compared with. */
-  readonly comparedWith: Signal<string | null>;
-  readonly filterBox: FilterBox;
   readonly panel: Panel;
   readonly dock: Dock;
   readonly pictures: readonly Picture[];
@@ -95,9 +80,10 @@ export interface Parts {
   readonly cursors: Cursors;
   readonly flags: Flags;
   readonly bookmarks: Bookmarks;
-  readonly help: Help;
   readonly lanes: Lanes;
   readonly legend: AreaLegend;
+  /** The categories' names beside their colours; null where those are of something else. */
+  readonly categories: Signal<LegendProps | null>;
   readonly data: DeviceData;
   readonly backdrop: BackdropData;
   readonly selection: Selection;
@@ -115,7 +101,9 @@ export function makeParts(
 ): Parts {
   const names = new Names();
   const tooltip = new HoverCard(TooltipCard);
-  const help = new Help(timelineKeys());
+  const { Head, ...around } = makeAround(api, info, owner, {
+    ...{ label: t('Timeline'), terms: allocationTerms(info.categories), keys: timelineKeys() },
+  });
   // Set by tests and the bench; the host does not.
   const { prefer } = root.dataset;
   const renderer = prefer === 'webgl2' || prefer === 'canvas2d' ? prefer : 'auto';
@@ -138,7 +126,7 @@ export function makeParts(
         owner.failed(error);
       },
       busy: (busy) => {
-        frame.busy.hidden = !busy;
+        frame.busy.value = busy;
       },
       rendererChanged: () => {
         root.dataset['renderer'] = plot.rendererKind;
@@ -156,46 +144,6 @@ export function makeParts(
   const run = (action: Action): void => {
     owner.run(action);
   };
-  const filterBox = new FilterBox(allocationTerms(info.categories), {
-    apply: (text) => {
-      owner.setFilter(text);
-    },
-    leave: () => {
-      owner.focusPicture();
-    },
-  });
-  const pickers = signal<readonly Picker[]>([]);
-  const comparedWith = signal<string | null>(null);
-  const summary = new Summary(api, info.warnings, (error) => {
-    owner.failed(error);
-  });
-  const head = makeHead(
-    {
-      summary,
-      actions: {
-        open: (line, beside) => {
-          owner.sources.open(line, beside);
-        },
-        showObjects: null,
-        show: (evidence) => {
-          owner.showEvidence(evidence);
-        },
-        copy: (text) => {
-          api.post({ type: 'copy', text });
-        },
-      },
-    },
-    {
-      ...{ label: t('Timeline'), pickers, comparedWith, filter: filterBox.root },
-      ...comparing(api, () => {
-        owner.showComparison();
-      }),
-      more: () => owner.menu(),
-      help: () => {
-        run('help');
-      },
-    },
-  );
   const panel = new Panel({
     run,
     open: (source, beside) => {
@@ -388,16 +336,25 @@ export function makeParts(
       }),
     ]),
   );
+  const lanes = new Lanes(context);
+  const legend = new AreaLegend({
+    pointed: (key) => {
+      plot.setHint(key === null ? null : { kind: 'area', key });
+    },
+    picked: (key) => {
+      selection.lightArea(key);
+    },
+  });
+  const categories = signal<LegendProps | null>(null);
   const frame = new ViewFrame(
     root,
     {
-      head: head.root,
-      minimap: minimap.root,
+      Head,
+      ...{ Files: around.fileBar.View, Minimap: minimap.View, Lanes: lanes.View, Areas: legend.View, dock },
       pictures: [plot.root, ...pictures.map((picture) => picture.root)],
-      dock: dock.root,
-      panel: panel.root,
-      tooltip: tooltip.root,
-      help: help.root,
+      ...{ Panel: panel.View, Help: around.help.View },
+      Legend: () => categories.value && Categories(categories.value),
+      Tooltip: () => Island({ of: tooltip.root }),
     },
     layout,
     () => {
@@ -407,19 +364,9 @@ export function makeParts(
       api.post({ type: 'showLog' });
     },
   );
-  const lanes = new Lanes(context);
-  frame.lanes.append(lanes.root);
-  const legend = new AreaLegend({
-    pointed: (key) => {
-      plot.setHint(key === null ? null : { kind: 'area', key });
-    },
-    picked: (key) => {
-      selection.lightArea(key);
-    },
-  });
-  frame.areas.append(legend.root);
   return {
-    ...{ names, plot, minimap, head, summary, pickers, comparedWith, filterBox, panel, help, data, backdrop },
+    ...around,
+    ...{ names, plot, minimap, panel, data, backdrop },
     ...{
       selection,
       cursors,
@@ -433,6 +380,7 @@ export function makeParts(
       context,
       lanes,
       legend,
+      categories,
     },
   };
 }

@@ -1,53 +1,27 @@
-// Where a picture over time is drawn: a surface with the focus, the keys and the pointer, the gutters of the axes beside
-// it, and over both the overlay that axes, cursors and marks are drawn on.
+// Where a picture over time is drawn: the chart's surface, the gutters of the axes beside it, and over both the overlay that
+// axes, cursors and marks are drawn on.
 
-import type { PlotSize } from '../canvas/camera';
+import { pixelRatio } from '../canvas/sharp';
+import { Chart, type ChartParts } from '../widgets/chart';
 import { element } from '../widgets/dom';
 
 /** CSS pixels that the axes' labels have. */
 const GUTTER = { left: 78, bottom: 22 };
 
-export class PlotArea {
-  readonly root: HTMLElement;
-  /** Takes the focus and the pointer; the picture's canvas lies in it. */
-  readonly surface: HTMLElement;
-  readonly overlay = element('canvas', { class: 'plot-overlay', attributes: { 'aria-hidden': 'true' } });
-  /** The surface, in device pixels. */
-  size: PlotSize = { width: 0, height: 0 };
-  scale = 1;
+export class PlotArea extends Chart {
+  readonly overlay = element('canvas', { class: 'plot-overlay', attributes: { 'aria-hidden': true } });
   gutter = GUTTER;
-  private readonly observer: ResizeObserver;
 
   constructor(
-    /** What it is, for screen readers. */
-    role: string,
-    resized: () => void,
+    parts: Omit<ChartParts, 'class' | 'role' | 'within'>,
+    readonly root = element('div', { class: 'plot' }),
   ) {
-    this.surface = element('div', {
-      ...{ class: 'plot-surface', tabIndex: 0, role: 'application' },
-      attributes: { 'aria-roledescription': role },
-    });
-    this.root = element('div', { class: 'plot' }, this.surface, this.overlay);
-    this.observer = new ResizeObserver(() => {
-      if (this.measure()) resized();
-    });
-    // This box changes with the pixels, so also when the window goes to a denser screen.
-    this.observer.observe(this.root, { box: 'device-pixel-content-box' });
+    super({ ...parts, class: 'plot-surface', role: 'application', within: root });
+    root.append(this.surface, this.overlay);
   }
 
-  dispose(): void {
-    this.observer.disconnect();
-  }
-
-  /** Lays a canvas of as many pixels as the surface over all of it. */
-  cover(canvas: HTMLCanvasElement): void {
-    const { size, scale } = this;
-    place(canvas, 0, 0, size.width / scale, size.height / scale);
-  }
-
-  /** Whether the surface is of another size than before. */
-  private measure(): boolean {
-    const scale = window.devicePixelRatio || 1;
+  protected override measure(): boolean {
+    const scale = pixelRatio();
     const box = this.root.getBoundingClientRect();
     // From whole device pixels to whole device pixels, or the compositor would blur every edge of the picture.
     const x = rest(box.left, scale);
@@ -62,10 +36,8 @@ export class PlotArea {
     if (width < 1 || height < 1) return false;
     place(this.overlay, x, y, all.width / scale, all.height / scale);
     place(this.surface, x + left / scale, y, width / scale, height / scale);
-    if (width === this.size.width && height === this.size.height && scale === this.scale) return false;
-    this.scale = scale;
+    if (!this.resize({ width, height }, scale)) return false;
     this.gutter = { left: left / scale, bottom: GUTTER.bottom };
-    this.size = { width, height };
     [this.overlay.width, this.overlay.height] = [all.width, all.height];
     return true;
   }

@@ -1,4 +1,4 @@
-// The picture on the screen: canvases, camera, frames. It knows nothing of panels, keys or the pointer.
+// The picture on the screen: what it asks for, paints and marks. It knows nothing of panels, keys or the pointer.
 
 import type { ViewResult } from '../../../extension/shared/messages';
 import type { Geometry } from '../../../extension/shared/geometry';
@@ -6,33 +6,22 @@ import type { DeviceInfo, GroupedBy } from '../../../extension/shared/protocol.g
 import type { Pending } from '../api';
 import type { Flag } from './flags';
 import { PlotArea } from './plot-area';
+import { PlotCamera } from './plot-camera';
 import { NO_BACKDROP, type Backdrop } from './scene/backdrop';
 import { RendererHost, type Preference } from './render/create';
-import { FrameLoop } from '../canvas/frames';
 import { labelSpots, type LabelSpot } from './render/labels';
 import { rectsOf } from './render/outline';
 import { drawOverlay, type OverlayModel, type PickedMoment } from './render/overlay';
 import { overlayModel, type OverlayState } from './render/overlay-model';
 import type { Painted } from './render/renderer';
-import {
-  between,
-  clampCamera,
-  fitAll,
-  fromPixelX,
-  fromPixelY,
-  sameCamera,
-  type Camera,
-  type Extent,
-  type PlotSize,
-} from '../canvas/camera';
+import { fitAll, type Camera, type Extent, type PlotSize } from '../canvas/camera';
 import { Feed } from './scene/feed';
-import { covers, NOTHING_ASKED, requestFor, type Asked, type PictureRequest } from './scene/fetch';
-import { fittedHeight } from './scene/height';
+import { askedFor, covers, NOTHING_ASKED, requestFor, type Asked, type PictureRequest } from './scene/fetch';
 import { hitTest, visibleBox, type Hit } from './scene/hit';
 import { paintBands, type Highlight, type Palette } from './scene/paint';
 import { deviceExtent, type Axis } from '../shell/state';
-import { debounce, element, setLabel } from '../widgets/dom';
-import type { Theme } from '../canvas/theme';
+import { debounce, element } from '../widgets/dom';
+import { theme } from '../canvas/theme';
 
 export interface PlotEvents {
   ask(request: PictureRequest): Pending<ViewResult<'memlens/viewport'>>;
@@ -69,27 +58,17 @@ const STACKED: PlotKind = {
 };
 
 const REST_MS = 120;
-const GLIDE_MS = 170;
-/** A height that is off by no more needs no other. */
-const ROUGHLY = 0.01;
-
 export class Plot {
-  readonly frames = new FrameLoop((now) => {
-    this.frame(now);
-  });
   /** Pictures drawn since the view was opened. */
   pictures = 0;
 
   private readonly area: PlotArea;
   private readonly renderer: RendererHost;
   private readonly feed: Feed;
-  private readonly reducedMotion = matchMedia('(prefers-reduced-motion: reduce)');
+  private readonly looking: PlotCamera;
 
   private device: DeviceInfo | null = null;
   private axis: Axis = 'event';
-  private extent: Extent = { x0: 0, x1: 1, top: 1, minWidth: 1, minHeight: 1 };
-  private view: Camera = { x0: 0, x1: 1, y0: 0, y1: 1 };
-  private glide: { from: Camera; to: Camera; start: number | null } | null = null;
   private lastMove = 0;
   private readonly rested = debounce(REST_MS + 10, () => {
     this.redraw();
@@ -97,16 +76,12 @@ export class Plot {
   private stale = true;
   private reported = false;
 
-  private theme: Theme | null = null;
   private palette: Palette | null = null;
   private highlight: Highlight = { kind: 'none' };
   /** What is pointed at in a legend or a table, instead of what is highlighted, for as long as it is. */
   private hint: Highlight | null = null;
   private asked: Asked = NOTHING_ASKED;
   private grouping: GroupedBy | null = null;
-  /** Zooming in time leaves the height as it is: by the user's choice, or since a height was chosen by hand. */
-  private holds = false;
-  private byHand = false;
   private picture: Painted | null = null;
   private whole: Painted | null = null;
   private wholeAsked = false;
@@ -126,11 +101,26 @@ export class Plot {
     prefer: Preference,
     private readonly kind: PlotKind = STACKED,
   ) {
-    this.area = new PlotArea(kind.role, () => {
-      this.renderer.resize(this.plotSize);
-      this.area.cover(this.renderer.canvas);
-      this.moved();
+    this.area = new PlotArea({
+      ...{ roleDescription: kind.role, layers: 0 },
+      draw: (now) => {
+        this.frame(now);
+      },
+      resized: () => {
+        this.renderer.resize(this.plotSize);
+        this.moved();
+      },
     });
+    this.looking = new PlotCamera(
+      {
+        moved: () => {
+          this.moved();
+        },
+        gliding: this.area.request,
+        pictures: () => [this.picture, this.whole].flatMap((each) => each?.geometry ?? []),
+      },
+      kind.fitsHeight,
+    );
     this.renderer = new RendererHost(
       this.surface,
       () => element('canvas', { id: kind.canvas, attributes: { 'aria-hidden': 'true' } }),
@@ -167,21 +157,26 @@ export class Plot {
     return this.renderer.kind;
   }
 
+  /** Milliseconds of scripting of the latest frames. */
+  get frameTimes(): readonly number[] {
+    return this.area.frames.times;
+  }
+
   get highlighted(): Highlight {
     return this.highlight;
   }
 
   get camera(): Camera {
-    return this.view;
+    return this.looking.view;
   }
 
   /** Where the camera will be when it stands still. */
   get target(): Camera {
-    return this.glide?.to ?? this.view;
+    return this.looking.target;
   }
 
   get bounds(): Extent {
-    return this.extent;
+    return this.looking.extent;
   }
 
   get plotSize(): PlotSize {
@@ -200,10 +195,7 @@ export class Plot {
   show(device: DeviceInfo, axis: Axis, camera: Camera | null): void {
     this.device = device;
     this.axis = axis;
-    this.extent = this.kind.extent(device, axis);
-    this.view = camera ? clampCamera(camera, this.extent) : fitAll(this.extent);
-    this.byHand = this.view.y0 > 0;
-    this.glide = null;
+    this.looking.stand(this.kind.extent(device, axis), camera);
     this.selected = null;
     this.askAnew();
     this.dropPictures();
@@ -223,19 +215,17 @@ export class Plot {
   }
 
   get holdsHeight(): boolean {
-    return this.holds;
+    return this.looking.holdsHeight;
   }
 
   /** Whether the height follows from the part of the run in view. */
   get followsHeight(): boolean {
-    return this.kind.fitsHeight && !this.holds && !this.byHand;
+    return this.looking.followsHeight;
   }
 
   /** Whether zooming in time leaves the height as it is. */
   setHold(holds: boolean): void {
-    this.holds = holds;
-    this.byHand = false;
-    if (!holds) this.moveTo(this.target, true);
+    this.looking.setHold(holds);
   }
 
   private dropPictures(): void {
@@ -251,35 +241,17 @@ export class Plot {
 
   /** What the next picture has to show. */
   private askAnew(): void {
-    const { shownHighlight: shown, device } = this;
-    const of = {
-      device: device?.device ?? 0,
-      kind: 'live',
-      from_moment: 0,
-      to_moment: device?.events ?? 0,
-    } as const;
-    const whole = { of: { ...of, filter: '', value: null }, narrow: '', attribution: 'mine' } as const;
-    const areas = this.grouping;
-    this.asked = {
-      areas,
-      lit:
-        shown.kind === 'group'
-          ? shown.branch
-          : shown.kind === 'category' && areas
-            ? { ...whole, by: ['category'], path: [shown.category] }
-            : null,
-      lit_stacks: shown.kind === 'stacks' && areas ? [...shown.stacks] : null,
-    };
+    this.asked = askedFor(this.shownHighlight, this.grouping, this.device);
   }
 
   private get shownHighlight(): Highlight {
     return this.hint ?? this.highlight;
   }
 
-  setTheme(theme: Theme, palette: Palette): void {
-    this.theme = theme;
+  /** The colours of what is drawn, or the theme, are others. */
+  setPalette(palette: Palette): void {
     this.palette = palette;
-    this.renderer.setStyle(theme.picture);
+    this.renderer.setStyle(theme.value.picture);
     this.repaint();
   }
 
@@ -301,30 +273,30 @@ export class Plot {
   setSelection(selected: { allocation: number; life: { x0: number; x1: number } | null } | null): void {
     this.selected = selected;
     this.findSelection();
-    this.frames.request();
+    this.area.request();
   }
 
   setCursor(cursor: { x: number; y: number } | null): void {
     this.cursor = cursor;
-    this.frames.request();
+    this.area.request();
   }
 
   /** The moments that the user picked. */
   setMarks(marks: readonly PickedMoment[]): void {
     this.marks = marks;
-    this.frames.request();
+    this.area.request();
   }
 
   /** The events that are marked. */
   setFlags(flags: readonly Flag[]): void {
     this.flags = flags;
-    this.frames.request();
+    this.area.request();
   }
 
   /** What the picture is measured against. */
   setBackdrop(backdrop: Backdrop): void {
     this.backdrop = backdrop;
-    this.frames.request();
+    this.area.request();
   }
 
   setHidden(hidden: boolean): void {
@@ -336,56 +308,35 @@ export class Plot {
 
   setBox(box: { x0: number; y0: number; x1: number; y1: number } | null): void {
     this.box = box;
-    this.frames.request();
+    this.area.request();
   }
 
   setLabel(label: string): void {
-    setLabel(this.surface, label);
+    this.area.setLabel(label);
   }
 
   /** Names were learnt: bands may be called something now. */
   renamed(): void {
-    this.frames.request();
+    this.area.request();
+  }
+
+  focus(): void {
+    this.area.focus();
   }
 
   moveTo(camera: Camera, glide: boolean): void {
-    const to = this.fitted(clampCamera(camera, this.extent));
-    if (glide && !this.reducedMotion.matches) {
-      this.glide = { from: this.view, to, start: null };
-      this.frames.request();
-      return;
-    }
-    this.glide = null;
-    if (sameCamera(to, this.view)) return;
-    this.view = to;
-    this.moved();
-  }
-
-  /** A camera as high as what it shows, unless its height was chosen. */
-  private fitted(to: Camera): Camera {
-    const { target, extent } = this;
-    if (!this.kind.fitsHeight) return to;
-    const everything = to.y0 <= 0 && to.y1 >= extent.top;
-    if (everything) this.byHand = false;
-    else if (!sameHeight(to, target) && !sameHeight(to, this.view)) this.byHand = true;
-    if (this.holds || this.byHand) return to;
-    const pictures = [this.picture, this.whole].flatMap((each) => each?.geometry ?? []);
-    const y1 = fittedHeight(pictures, to, extent);
-    return y1 === null ? to : { ...to, y0: 0, y1 };
+    this.looking.moveTo(camera, glide);
   }
 
   /** What lies at a point of the surface, in CSS pixels. */
   hit(x: number, y: number): Hit | null {
     const g = this.geometry;
-    return g ? hitTest(g, this.view, this.plotSize, x * this.pixelRatio, y * this.pixelRatio) : null;
+    return g ? hitTest(g, this.camera, this.plotSize, x * this.pixelRatio, y * this.pixelRatio) : null;
   }
 
   /** Data coordinates of a point of the surface, in CSS pixels. */
   dataAt(x: number, y: number): { x: number; y: number } {
-    return {
-      x: fromPixelX(this.view, this.plotSize, x * this.pixelRatio),
-      y: fromPixelY(this.view, this.plotSize, y * this.pixelRatio),
-    };
+    return this.looking.dataAt(this.plotSize, x * this.pixelRatio, y * this.pixelRatio);
   }
 
   /** The moment that the picture shows at a place of the x axis: a column's highest. */
@@ -399,7 +350,7 @@ export class Plot {
   /** The largest visible part of an allocation's band, in CSS pixels of the canvas. */
   rectOf(allocation: number): { x: number; y: number; width: number; height: number } | null {
     const g = this.geometry;
-    const box = g ? visibleBox(g, this.view, this.plotSize, allocation) : null;
+    const box = g ? visibleBox(g, this.camera, this.plotSize, allocation) : null;
     if (!box) return null;
     const k = 1 / this.pixelRatio;
     return { x: box.x * k, y: box.y * k, width: box.width * k, height: box.height * k };
@@ -407,16 +358,15 @@ export class Plot {
 
   /** The pixel at a point of the surface, in CSS pixels, as drawn now. */
   pixel(x: number, y: number): [number, number, number, number] {
-    return this.renderer.readPixel(this.view, x * this.pixelRatio, y * this.pixelRatio);
+    return this.renderer.readPixel(this.camera, x * this.pixelRatio, y * this.pixelRatio);
   }
 
   redraw(): void {
     this.stale = true;
-    this.frames.request();
+    this.area.request();
   }
 
   dispose(): void {
-    this.frames.stop();
     this.rested.cancel();
     this.feed.reset();
     this.area.dispose();
@@ -425,7 +375,7 @@ export class Plot {
 
   private deliver(geometry: Geometry, asked: PictureRequest): void {
     const painted = this.paint(geometry);
-    const everything = covers(asked, fitAll(this.extent), this.plotSize);
+    const everything = covers(asked, fitAll(this.bounds), this.plotSize);
     if (everything) this.whole = painted;
     this.picture = painted;
     this.labels = labelSpots(geometry);
@@ -433,15 +383,8 @@ export class Plot {
     this.renderer.setPictures(this.picture, this.whole);
     this.pictures++;
     this.redraw();
-    this.fitHeight();
+    this.looking.fitHeight();
     this.events.drawn(geometry);
-  }
-
-  /** The picture that came knows better how high the memory is that is in view. */
-  private fitHeight(): void {
-    if (this.glide) return;
-    const { y1 } = this.fitted(this.view);
-    if (Math.abs(y1 - this.view.y1) > ROUGHLY * this.view.y1) this.moveTo(this.view, true);
   }
 
   /** A picture of the whole run to show where the present one ends, when the view was not opened on all of it. */
@@ -451,7 +394,7 @@ export class Plot {
     const feed = new Feed({
       ask: (request) => this.events.ask(request),
       deliver: (geometry) => {
-        if (this.extent !== extent) return;
+        if (this.bounds !== extent) return;
         this.whole = this.paint(geometry);
         this.renderer.setPictures(this.picture, this.whole);
         this.redraw();
@@ -459,7 +402,7 @@ export class Plot {
       failed: () => undefined, // it is only a backdrop
       busy: () => undefined,
     });
-    const { extent } = this;
+    const { bounds: extent } = this;
     const all = fitAll(extent);
     feed.update(all, extent, this.plotSize, requestFor(all, extent, this.plotSize, this.asked), true);
   }
@@ -491,28 +434,23 @@ export class Plot {
     this.reported = false;
     this.lastMove = performance.now();
     this.rested();
-    this.frames.request();
+    this.area.request();
   }
 
   private frame(now: number): void {
-    this.advance(now);
+    this.looking.advance(now);
     if (this.hidden) {
       this.report();
       return;
     }
-    if (this.plotSize.width === 0 || !this.theme || !this.palette || !this.device) return;
-    const resting = !this.glide && performance.now() - this.lastMove >= REST_MS;
-    if (this.stale) this.renderer.draw(this.view, resting);
+    const { camera, bounds, plotSize } = this;
+    if (plotSize.width === 0 || !this.palette || !this.device) return;
+    const resting = !this.looking.glides && performance.now() - this.lastMove >= REST_MS;
+    if (this.stale) this.renderer.draw(camera, resting);
     this.stale = false;
-    this.drawOverlay(this.device, this.theme, this.palette);
+    this.drawOverlay(this.device, this.palette);
     this.report();
-    this.feed.update(
-      this.view,
-      this.extent,
-      this.plotSize,
-      requestFor(this.view, this.extent, this.plotSize, this.asked),
-      resting,
-    );
+    this.feed.update(camera, bounds, plotSize, requestFor(camera, bounds, plotSize, this.asked), resting);
     // The host answers the latest of both alone, so this one waits for that of the view.
     if (resting && !this.feed.asking) this.fetchWhole();
   }
@@ -520,24 +458,14 @@ export class Plot {
   private report(): void {
     if (this.reported) return;
     this.reported = true;
-    this.events.moved(this.view);
+    this.events.moved(this.camera);
   }
 
-  private advance(now: number): void {
-    const { glide } = this;
-    if (!glide) return;
-    glide.start ??= now;
-    const share = Math.min((now - glide.start) / GLIDE_MS, 1);
-    this.view = between(glide.from, glide.to, 1 - (1 - share) ** 3);
-    if (share >= 1) this.glide = null;
-    this.moved();
-  }
-
-  private drawOverlay(device: DeviceInfo, theme: Theme, palette: Palette): void {
+  private drawOverlay(device: DeviceInfo, palette: Palette): void {
     const context = this.area.overlay.getContext('2d');
     if (!context) return;
     const state: OverlayState = {
-      camera: this.view,
+      camera: this.camera,
       plot: this.plotSize,
       scale: this.pixelRatio,
       gutter: this.area.gutter,
@@ -546,7 +474,7 @@ export class Plot {
       ticksY: this.kind.ticksY,
       textY: this.kind.textY,
       peakAtHeight: this.kind.peakAtHeight,
-      theme,
+      theme: theme.value,
       palette,
       highlight: this.shownHighlight,
       picture: this.geometry,
@@ -566,10 +494,4 @@ export class Plot {
       this.kind.decorate,
     );
   }
-}
-
-/** Zooming about a point leaves heights as they are up to rounding. */
-function sameHeight(a: Camera, b: Camera): boolean {
-  const slack = (b.y1 - b.y0) * 1e-6;
-  return Math.abs(a.y0 - b.y0) <= slack && Math.abs(a.y1 - b.y1) <= slack;
 }

@@ -10,6 +10,7 @@ import type {
   StepParams,
 } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Api, type Pending } from '../api';
+import { Questions } from '../base/latest';
 import type { Plot } from './plot';
 import { fitBox, type Camera } from '../canvas/camera';
 import { highestColumn } from './scene/columns';
@@ -50,13 +51,16 @@ export class Selection {
   category: number | null = null;
   /** The moment at which its neighbours are looked for. */
   private moment: number | null = null;
-  private pending: Pending<unknown>[] = [];
+  private readonly questions = new Questions((error) => {
+    const problem = error instanceof RequestError ? error.problem : null;
+    this.context.failed(problem?.message ?? String(error), problem?.advice ?? '');
+  });
 
   constructor(private readonly context: SelectionContext) {}
 
   /** `moment`: where it was picked; null when that is not known. `reveal` brings it into the view. */
   select(allocation: number, moment: number | null, reveal: boolean, then: Then = null): void {
-    this.drop();
+    this.questions.cancel();
     const { plot, names } = this.context;
     this.current = allocation;
     this.answer = null;
@@ -71,7 +75,7 @@ export class Selection {
     plot.setSelection({ allocation, life: known ? this.life(known) : null });
     plot.setHighlight(stack === undefined ? { kind: 'none' } : { kind: 'stacks', stacks: new Set([stack]) });
     this.context.waiting(known?.size_bytes ?? (band >= 0 ? (g?.size[band] ?? null) : null));
-    this.run(this.askStack(allocation), (answer) => {
+    this.questions.ask(this.askStack(allocation), (answer) => {
       this.show(answer, reveal);
       then?.(answer.allocation);
     });
@@ -86,7 +90,7 @@ export class Selection {
       filter: this.context.filter(),
       areas: this.context.plot.grouped,
     };
-    this.run(this.context.api.request('memlens/hit', params), (answer) => {
+    this.questions.ask(this.context.api.request('memlens/hit', params), (answer) => {
       if (!answer.allocation) return;
       this.context.names.learn([answer.allocation]);
       this.select(answer.allocation.allocation, moment, false, then);
@@ -128,7 +132,7 @@ export class Selection {
   /** Nothing is selected, something may be lit up; false when nothing was selected before either. */
   private lightUp(highlight: Highlight, category: number | null = null): boolean {
     const had = this.current !== null || this.line !== null || this.context.plot.highlighted.kind !== 'none';
-    this.drop();
+    this.questions.cancel();
     this.current = null;
     this.answer = null;
     this.line = null;
@@ -142,7 +146,7 @@ export class Selection {
 
   showLine(file: string, line: number): void {
     this.clear();
-    this.run(this.askLine(file, line), (answer) => {
+    this.questions.ask(this.askLine(file, line), (answer) => {
       this.useLine(answer);
       this.context.lineShown(answer);
     });
@@ -153,13 +157,13 @@ export class Selection {
     this.markAgain();
     const { current, line } = this;
     if (current !== null) {
-      this.run(this.askStack(current), (answer) => {
+      this.questions.ask(this.askStack(current), (answer) => {
         if (this.current !== current) return;
         this.answer = answer;
         this.context.refreshed();
       });
     } else if (line) {
-      this.run(this.askLine(line.file, line.line), (answer) => {
+      this.questions.ask(this.askLine(line.file, line.line), (answer) => {
         if (this.line !== line) return;
         this.useLine(answer);
         this.context.refreshed();
@@ -190,7 +194,7 @@ export class Selection {
       return;
     }
     const moment = this.moment ?? this.answer?.allocation.start_moment ?? 0;
-    this.run(
+    this.questions.ask(
       this.context.api.request('memlens/step', {
         allocation: current,
         moment,
@@ -214,7 +218,7 @@ export class Selection {
   selectLargest(): void {
     const { plot, api } = this.context;
     const moment = highestMoment(plot);
-    this.run(
+    this.questions.ask(
       api.request('memlens/live', {
         device: this.context.device(),
         moment,
@@ -273,37 +277,16 @@ export class Selection {
     const axis = this.context.axis();
     const filter = this.context.filter();
     const areas = this.context.plot.grouped;
-    this.run(this.context.api.request('memlens/locate', { allocation, axis, moment, filter, areas }), use);
+    this.questions.ask(
+      this.context.api.request('memlens/locate', { allocation, axis, moment, filter, areas }),
+      use,
+    );
   }
 
   private life(a: AllocationSummary): { x0: number; x1: number } | null {
     const { bounds } = this.context.plot;
     if (this.context.axis() === 'event') return { x0: a.start_moment, x1: a.end_moment ?? bounds.x1 };
     return { x0: a.start_time_us ?? bounds.x0, x1: a.end_time_us ?? bounds.x1 };
-  }
-
-  private run<T>(pending: Pending<T>, use: (answer: T) => void): void {
-    this.pending.push(pending);
-    const done = (): void => {
-      this.pending = this.pending.filter((each) => each !== pending);
-    };
-    pending.answer.then(
-      (answer) => {
-        done();
-        use(answer);
-      },
-      (error: unknown) => {
-        done();
-        const problem = error instanceof RequestError ? error.problem : null;
-        if (problem?.code === 'cancelled') return;
-        this.context.failed(problem?.message ?? String(error), problem?.advice ?? '');
-      },
-    );
-  }
-
-  private drop(): void {
-    for (const pending of this.pending) pending.cancel();
-    this.pending = [];
   }
 }
 

@@ -28,7 +28,6 @@ import type { Highlight, Palette } from './scene/paint';
 import type { Axis } from '../shell/state';
 import type { Selection, Step } from './selection';
 import type { Sources } from './sources';
-import type { Theme } from '../canvas/theme';
 
 export interface ContextOwner {
   readonly device: DeviceInfo;
@@ -112,10 +111,6 @@ export class SharedContext implements TimelineContext {
 
   get renderer(): Preference {
     return this.used.prefer;
-  }
-
-  get theme(): Theme {
-    return this.owner.colours.theme;
   }
 
   get palette(): Palette {

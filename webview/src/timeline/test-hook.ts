@@ -52,6 +52,6 @@ function hookOf(plot: Plot): MemlensTest {
     },
     camera: () => plot.camera,
     pixel: (x, y) => plot.pixel(x, y),
-    frameTimes: plot.frames.times,
+    frameTimes: plot.frameTimes,
   };
 }

@@ -1,5 +1,6 @@
 // A snapshot's view: which device, axis and colours are shown, and what follows when that changes.
 
+import { signal } from '@preact/signals';
 import { plural, t } from '../base/l10n';
 import type { Geometry } from '../../../extension/shared/geometry';
 import {
@@ -13,6 +14,7 @@ import type {
   DeviceInfo,
   Evidence,
   LineAnswer,
+  LineLink,
   StackAnswer,
   TimelineInfo,
 } from '../../../extension/shared/protocol.gen';
@@ -45,12 +47,10 @@ import type { Picker } from '../shell/toolbar';
 import { timelineMenu } from './menu';
 import { Sources } from './sources';
 import { exposeForTests } from './test-hook';
-import { setText } from '../widgets/dom';
-import { FileBar } from '../shell/file-bar';
 import { bytes, deviceFigures } from '../base/format';
+import { visible } from '../base/text';
 import { baseName } from '../base/paths';
-import { drawLegend } from '../widgets/legend';
-import { watchTheme } from '../canvas/theme';
+import { theme } from '../canvas/theme';
 
 /** Which picture is exported; a comparison's is drawn over the own timeline. */
 const PICTURE_OF = { stacked: 'stacked', map: 'map', reserved: 'reserved', compare: 'stacked' } as const;
@@ -65,6 +65,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   /** What the timeline is grouped by; null in the order of PyTorch's viewer. */
   areas: ViewState['areas'];
   private lastAreas: AreaKind = 'line';
+  readonly comparedWith = signal<string | null>(null);
   readonly compare: Compare;
   readonly flame: KeptFlame;
   readonly attribution: KeptAttribution;
@@ -75,7 +76,6 @@ export class SnapshotView implements Commanded, PartsOwner {
   private started = false;
   private readonly feed: PanelFeed;
   private readonly narrowing: Narrowing;
-  private readonly fileBar: FileBar;
   private readonly stop = new AbortController();
   private readonly saveSoon = saver(() => {
     this.save();
@@ -98,7 +98,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     };
     this.sources = new Sources(api, say);
     this.compare = new Compare(api, baseName(info.path), state.compare, () => {
-      this.parts.comparedWith.value = this.compare.other?.name ?? null;
+      this.comparedWith.value = this.compare.other?.name ?? null;
       this.changed('compare');
       this.saveSoon();
     });
@@ -111,16 +111,10 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.arrangement = new Arrangement(root, this.parts, this);
     this.feed = new PanelFeed(this.parts, this.colours, this, say);
     this.narrowing = new Narrowing(api, this.parts.filterBox);
-    this.fileBar = new FileBar(api, () => this.compare.other?.name ?? '');
-    this.parts.frame.files.append(this.fileBar.root);
-    watchTheme(this.stop.signal, () => {
-      this.colours.refresh();
-      this.repaint();
-    });
     window.addEventListener(
       'keydown',
       (event) => {
-        const action = this.parts.help.root.open ? null : actionAt(event);
+        const action = this.parts.help.isOpen ? null : actionAt(event);
         if (!action) return;
         event.preventDefault();
         this.run(action);
@@ -129,7 +123,10 @@ export class SnapshotView implements Commanded, PartsOwner {
     );
     exposeForTests(this.plot);
     root.dataset['renderer'] = this.plot.rendererKind;
-    this.repaint();
+    const unfollow = theme.subscribe(() => {
+      this.repaint();
+    });
+    this.stop.signal.addEventListener('abort', unfollow);
     this.plot.setHold(state.holdHeight);
     this.regroup();
     this.show(this.device, this.axis, state);
@@ -167,11 +164,13 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.saveSoon.flush();
     this.stop.abort();
     this.parts.dock.dispose();
-    this.parts.head.dispose();
+    this.parts.summary.drop();
     this.parts.lanes.dispose();
     this.parts.backdrop.dispose();
     for (const picture of this.parts.pictures) picture.dispose?.();
     this.plot.dispose();
+    this.parts.minimap.dispose();
+    this.parts.frame.dispose();
   }
 
   picture(): AskedSvg {
@@ -256,7 +255,7 @@ export class SnapshotView implements Commanded, PartsOwner {
         this.bookmarks.receive(message.bookmarks);
         return;
       case 'file':
-        this.fileBar.show(message.of, message.state);
+        this.parts.fileBar.show(message.of, message.state);
         return;
       case 'command':
         this.run(message.command);
@@ -332,6 +331,14 @@ export class SnapshotView implements Commanded, PartsOwner {
     });
   }
 
+  open(line: LineLink, beside: boolean): void {
+    this.sources.open(line, beside);
+  }
+
+  copy(text: string): void {
+    this.api.post({ type: 'copy', text });
+  }
+
   focusFilter(): void {
     this.parts.filterBox.focus();
   }
@@ -382,7 +389,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     dataset['pictures'] = String(this.plot.pictures);
     dataset['state'] = 'ready';
     const { frame, hover } = this.parts;
-    frame.coarser.hidden = !geometry.coarser;
+    frame.coarser.value = geometry.coarser;
     const before = this.colours.grouped;
     this.colours.grouped = geometry.grouped && { by: geometry.grouped.by, areas: geometry.grouped.areas };
     if (JSON.stringify(before) !== JSON.stringify(this.colours.grouped)) {
@@ -390,7 +397,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       this.feed.repaint();
       this.changed('theme');
     } else this.showLegend();
-    if (frame.note.classList.contains('error')) this.say('');
+    frame.recovered();
     hover.refresh();
     this.parts.summary.find();
     this.parts.backdrop.ask(this.device.device, this.axis, this.plot.bounds, this.filter);
@@ -409,7 +416,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   private showLegend(): void {
     const lit = this.plot.highlighted;
     this.parts.legend.show(this.plot.geometry, this.colours.palette, lit.kind === 'area' ? lit.key : null);
-    if (this.arrangement.shown) this.parts.legend.root.hidden = true;
+    if (this.arrangement.shown) this.parts.legend.hide();
     this.columnShown();
   }
 
@@ -538,25 +545,21 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   /** Shows what depends on the state and asks the server for nothing. */
   rearranged(): void {
-    const { frame, dock, pickers } = this.parts;
+    const { frame, pickers } = this.parts;
     const { categories } = this.info;
     const { colours } = this;
     frame.apply(this.arrangement.notePane() !== null);
-    dock.setTall(frame.current.dockTall);
     pickers.value = this.pickers();
     const byCategory = this.areas === null && colours.by === 'category';
-    drawLegend(
-      frame.legend,
-      byCategory
-        ? {
-            ...{ names: categories, colours: colours.palette.categories, lit: this.selection.category },
-            press: (category) => {
-              this.selection.lightCategory(category);
-              this.rearranged();
-            },
-          }
-        : null,
-    );
+    this.parts.categories.value = byCategory
+      ? {
+          ...{ names: categories, colours: colours.palette.categories, lit: this.selection.category },
+          press: (category) => {
+            this.selection.lightCategory(category);
+            this.rearranged();
+          },
+        }
+      : null;
     this.showLegend();
     this.saveSoon();
   }
@@ -649,7 +652,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       this.parts.summary.turnTo(device.device);
     } else if (selected !== null) this.selection.select(selected, null, true);
     // Without a history the run has no extent to find one's way in.
-    minimap.root.hidden = device.events < 2;
+    minimap.hidden.value = device.events < 2;
     if (device.events > 0) data.fetchOverview(this.axis, minimap.columns);
     this.updateFigures();
     this.showFlags();
@@ -698,7 +701,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       figures.unshift(t('Of what matches the filter:'));
       figures.push(t('without it: peak {0}', bytes(whole)));
     }
-    setText(this.parts.frame.status, figures.join('  ·  '));
+    this.parts.frame.status.value = visible(figures.join('  ·  '));
     this.plot.setLabel(
       t('Memory of {0} over time. {1}. Press ? for the keys.', device.name.toLowerCase(), figures.join(', ')),
     );
@@ -722,10 +725,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   }
 
   private repaint(): void {
-    const { plot, minimap } = this.parts;
-    const { theme, palette } = this.colours;
-    plot.setTheme(theme, palette);
-    minimap.setTheme(theme);
+    this.plot.setPalette(this.colours.palette);
     this.changed('theme');
     this.feed.repaint();
     this.rearranged();

@@ -1,9 +1,8 @@
 // One of a few: states side by side, or a list that drops down; and a button that is pressed or not.
 
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { visible } from '../base/text';
-import { element } from './dom';
 
 export interface ChoiceOption<T extends string> {
   readonly value: T;
@@ -22,18 +21,9 @@ interface ChoiceProps<T extends string> {
 }
 
 /** A few states side by side, one of which holds. */
-export function Choices<T extends string>(props: ChoiceProps<T>): VNode {
-  const { label } = props;
+export function Choices<T extends string>({ label, options, value, change }: ChoiceProps<T>): VNode {
   return (
     <div class="choice" role="group" title={label} aria-label={label}>
-      <Buttons {...props} />
-    </div>
-  );
-}
-
-function Buttons<T extends string>({ options, value, change }: ChoiceProps<T>): VNode {
-  return (
-    <>
       {options.map((each) => (
         <button
           key={each.value}
@@ -48,7 +38,7 @@ function Buttons<T extends string>({ options, value, change }: ChoiceProps<T>): 
           {visible(each.text)}
         </button>
       ))}
-    </>
+    </div>
   );
 }
 
@@ -118,41 +108,4 @@ export function Toggle({ text, title, on, change }: ToggleProps): VNode {
       {text}
     </button>
   );
-}
-
-/** Choices among elements that other code made. */
-export class Choice<T extends string> {
-  readonly root: HTMLElement;
-  private value: T | null = null;
-  private readonly disabled = new Set<T>();
-
-  /** `change` is called when another one is pressed; `set` shows the current one. */
-  constructor(
-    private readonly label: string,
-    private readonly options: readonly ChoiceOption<T>[],
-    private readonly change: (value: T) => void,
-  ) {
-    this.root = element('div', {
-      ...{ class: 'choice', role: 'group', title: label, attributes: { 'aria-label': label } },
-    });
-    this.draw();
-  }
-
-  /** Null where none of them holds. */
-  set(value: T | null): void {
-    this.value = value;
-    this.draw();
-  }
-
-  enable(value: T, enabled: boolean): void {
-    if (enabled) this.disabled.delete(value);
-    else this.disabled.add(value);
-    this.draw();
-  }
-
-  private draw(): void {
-    const options = this.options.map((each) => ({ ...each, disabled: this.disabled.has(each.value) }));
-    const { label, value, change } = this;
-    render(<Buttons label={label} options={options} value={value} change={change} />, this.root);
-  }
 }

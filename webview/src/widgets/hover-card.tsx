@@ -11,20 +11,39 @@ interface Point {
 export class HoverCard<Props extends object> {
   readonly root = element('div', { class: 'tooltip', role: 'tooltip', hidden: true });
 
-  constructor(private readonly Content: ComponentType<Props>) {}
+  /** It stands in an element, or wherever its root is put. */
+  constructor(
+    private readonly Content: ComponentType<Props>,
+    within?: HTMLElement,
+  ) {
+    within?.append(this.root);
+  }
 
-  /** Shows it beside a point, on the side that has room. */
-  show(props: Props, { x, y }: Point, room: { readonly width: number; readonly height: number }): void {
+  get shown(): boolean {
+    return !this.root.hidden;
+  }
+
+  /** Shows it beside a point of a surface, on the side that has room. */
+  show(props: Props, at: Point, surface: HTMLElement): void {
     const { Content, root } = this;
     render(<Content {...props} />, root);
     root.hidden = false;
     const { offsetWidth: width, offsetHeight: height } = root;
-    const left = x + 16 + width > room.width ? x - 14 - width : x + 16;
-    const top = Math.min(y + 14, room.height - height - 4);
+    const room = root.offsetParent ?? document.documentElement;
+    const { x, y } = placeIn(room, at, surface);
+    const left = x + 16 + width > room.clientWidth ? x - 14 - width : x + 16;
+    const top = Math.min(y + 14, room.clientHeight - height - 4);
     root.style.transform = `translate(${Math.max(left, 4)}px, ${Math.max(top, 4)}px)`;
   }
 
   hide(): void {
     this.root.hidden = true;
   }
+}
+
+/** A point of a surface as one of what it stands in. */
+function placeIn(room: Element, { x, y }: Point, surface: HTMLElement): Point {
+  if (room === surface) return { x, y };
+  const [from, to] = [surface.getBoundingClientRect(), room.getBoundingClientRect()];
+  return { x: x + from.left - to.left, y: y + from.top - to.top };
 }

@@ -3,10 +3,17 @@
 import type { VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 
-export function Island({ of, ...rest }: { readonly of: HTMLElement; readonly class: string }): VNode {
+/** Itself it has no box, unless a class gives it one. */
+export function Island({
+  of,
+  class: name = 'island',
+}: {
+  readonly of: HTMLElement;
+  readonly class?: string;
+}): VNode {
   const root = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     root.current?.replaceChildren(of);
   }, [of]);
-  return <div ref={root} class={rest.class} />;
+  return <div ref={root} class={name} />;
 }

@@ -46,8 +46,6 @@ export interface LazyRowsEvents<N, A> {
   /** The children of a node; null for the rows of the first level. */
   ask(node: N | null, offset: number, limit: number): Pending<A>;
   hasChildren(node: N): boolean;
-  /** `active` is where the row stands now that stood at `was` before, if it is still there. */
-  changed(moved: (was: number) => number): void;
   failed(error: unknown): void;
 }
 
@@ -75,6 +73,8 @@ export class LazyRows<N, A extends LazyAnswer<N>> {
   rows: LazyRow<N, A>[] = [];
   /** The latest answer. */
   latest: A | null = null;
+  /** Told of other rows: `moved` says where the row stands now that stood somewhere before, if it is still there. */
+  changed: (moved: (was: number) => number) => void = () => undefined;
   private readonly branches = new Map<NodeRow<N> | null, Branch<N, A>>();
   private readonly opened = new Set<string>();
 
@@ -177,7 +177,7 @@ export class LazyRows<N, A extends LazyAnswer<N>> {
     const rows: LazyRow<N, A>[] = [];
     this.add(rows, this.branches.get(null));
     this.rows = rows;
-    this.events.changed((was) => {
+    this.changed((was) => {
       const row = before[was];
       const now = row ? rows.indexOf(row) : -1;
       return now >= 0 ? now : Math.max(instead ? rows.indexOf(instead) : 0, 0);

@@ -1,22 +1,17 @@
 // Names of the categories beside their colours; pressing one lights it up.
 
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import { categoryName } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import { css, type Rgb } from '../canvas/colour';
 
-interface LegendProps {
+export interface LegendProps {
   readonly names: readonly string[];
   readonly colours: readonly Rgb[];
   /** The one that is lit up. */
   readonly lit: number | null;
   readonly press: (category: number | null) => void;
-}
-
-/** Draws it into an element, or takes it away. */
-export function drawLegend(host: HTMLElement, props: LegendProps | null): void {
-  render(props && <Legend {...props} />, host);
 }
 
 export function Legend({ names, colours, lit, press }: LegendProps): VNode {

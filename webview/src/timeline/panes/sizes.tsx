@@ -11,7 +11,7 @@ import { messageOf, visible } from '../../base/text';
 import type { ViewContext } from '../../shell/context';
 import { both } from '../../shell/filter-terms';
 import type { Pane } from '../../shell/pane';
-import { Choice } from '../../widgets/choice';
+import { Choices } from '../../widgets/choice';
 import { element } from '../../widgets/dom';
 import { TableHead } from '../../widgets/table-parts';
 
@@ -22,19 +22,6 @@ export const sizesPane = (context: ViewContext): Pane => {
   const answer = signal<SizesAnswer | null>(null);
   const summary = signal('');
   const latest = new Latest();
-  const choice = new Choice<By>(
-    t('What bars mean'),
-    [
-      { value: 'bytes', text: t('By amount') },
-      { value: 'count', text: t('By count') },
-    ],
-    (chosen) => {
-      by.value = chosen;
-      choice.set(chosen);
-    },
-  );
-  choice.set(by.value);
-  const status = element('span', { class: 'muted', role: 'status' });
   const root = element('section', {
     class: 'sizes',
     attributes: { 'aria-label': t('Sizes of allocations') },
@@ -42,11 +29,30 @@ export const sizesPane = (context: ViewContext): Pane => {
   const narrow = (bin: SizeBin): void => {
     context.setFilter(both(context.filter, bin.filter));
   };
-  render(<>{summary}</>, status);
+  const bar = element('div', { class: 'sizes-head' });
+  const Head = (): VNode => (
+    <>
+      <Choices<By>
+        label={t('What bars mean')}
+        options={[
+          { value: 'bytes', text: t('By amount') },
+          { value: 'count', text: t('By count') },
+        ]}
+        value={by.value}
+        change={(chosen) => {
+          by.value = chosen;
+        }}
+      />
+      <span class="muted" role="status">
+        {summary}
+      </span>
+    </>
+  );
+  render(<Head />, bar);
   render(<Histogram by={by} answer={answer} narrow={narrow} />, root);
   return {
     ...{ id: 'sizes', title: t('Sizes'), usesSet: true, root },
-    bar: element('div', { class: 'sizes-head' }, choice.root, status),
+    bar,
     update: (changes) => {
       if (!changes.has('device') && !changes.has('filter') && !changes.has('cursors')) return;
       latest.ask(
@@ -64,7 +70,7 @@ export const sizesPane = (context: ViewContext): Pane => {
     dispose: () => {
       latest.cancel();
       render(null, root);
-      render(null, status);
+      render(null, bar);
     },
   };
 };

@@ -5,6 +5,8 @@ import type { SegmentState } from '../../../../extension/shared/protocol.gen';
 import type { ViewContext } from '../../shell/context';
 import { isLeftOut, stateOf, type Blocks } from '../scene/blocks';
 import { css, mix, type Rgb } from '../../canvas/colour';
+import { pixelRatio, pixelsOf, sharp } from '../../canvas/sharp';
+import { theme } from '../../canvas/theme';
 
 /** Hatches of what waits, in CSS pixels. */
 const HATCH = 4;
@@ -13,20 +15,16 @@ export function drawBar(
   canvas: HTMLCanvasElement,
   segment: SegmentState,
   blocks: Blocks,
-  context: ViewContext,
-  look: AreaLook,
+  context: Coloured,
+  areas: AreaLook,
   selected: number | null,
 ): void {
-  const scale = window.devicePixelRatio || 1;
-  const box = canvas.getBoundingClientRect();
-  const width = Math.max(Math.round(box.width * scale), 1);
-  const height = Math.max(Math.round(box.height * scale), 1);
-  canvas.width = width;
-  canvas.height = height;
-  const drawing = canvas.getContext('2d');
+  const scale = pixelRatio();
+  const { width, height } = pixelsOf(canvas);
+  const drawing = sharp(canvas, { width, height });
   if (!drawing) return;
-  const { theme } = context;
-  drawing.fillStyle = css(mix(theme.background, theme.foreground, segment.known ? 0.08 : 0));
+  const look = theme.value;
+  drawing.fillStyle = css(mix(look.background, look.foreground, segment.known ? 0.08 : 0));
   drawing.fillRect(0, 0, width, height);
   const perByte = width / Math.max(segment.size_bytes, 1);
   // edges are rounded on the running sum, so that blocks meet without a hole
@@ -39,22 +37,22 @@ export function drawBar(
     const x0 = edge(from);
     const x1 = Math.max(edge(from + blocks.size[block]!), x0 + 1);
     const used = Math.max(edge(from + Math.min(blocks.requested[block]!, blocks.size[block]!)), x0 + 1);
-    drawing.fillStyle = css(theme.warning);
+    drawing.fillStyle = css(look.warning);
     drawing.fillRect(x0, 0, x1 - x0, height);
-    drawing.fillStyle = css(colourAt(context, blocks, block, look));
+    drawing.fillStyle = css(colourAt(context, blocks, block, areas));
     drawing.fillRect(x0, 0, used - x0, height);
-    if (state === 2) hatch(drawing, x0, used, height, css(theme.background), scale);
+    if (state === 2) hatch(drawing, x0, used, height, css(look.background), scale);
     if (x1 - x0 >= 3 * scale) {
-      drawing.fillStyle = css(theme.background, theme.contrast ? 1 : 0.6);
+      drawing.fillStyle = css(look.background, look.contrast ? 1 : 0.6);
       drawing.fillRect(x0, 0, Math.max(1, scale / 2), height);
     }
     if (blocks.allocation[block] === selected) mark = { from: x0, to: x1 };
   }
-  drawing.strokeStyle = css(theme.foreground, theme.contrast ? 1 : 0.5);
+  drawing.strokeStyle = css(look.foreground, look.contrast ? 1 : 0.5);
   drawing.lineWidth = scale;
   if (segment.known) drawing.strokeRect(scale / 2, scale / 2, width - scale, height - scale);
   if (!mark) return;
-  drawing.strokeStyle = css(theme.contrast ? theme.focus : theme.foreground);
+  drawing.strokeStyle = css(look.contrast ? look.focus : look.foreground);
   drawing.lineWidth = 2 * scale;
   drawing.strokeRect(mark.from, scale, Math.max(mark.to - mark.from, 2 * scale), height - 2 * scale);
 }
@@ -66,22 +64,17 @@ export interface AreaLook {
   readonly lit: number | null;
 }
 
-function colourAt(
-  { palette, theme, highlight }: Coloured,
-  blocks: Blocks,
-  block: number,
-  look: AreaLook,
-): Rgb {
+function colourAt({ palette, highlight }: Coloured, blocks: Blocks, block: number, look: AreaLook): Rgb {
   const area = blocks.area[block]!;
   const colour = look.colours[area] ?? palette.none;
   const dim =
     isLeftOut(blocks, block) ||
     (highlight.kind === 'stacks' && !highlight.stacks.has(blocks.stack[block]!)) ||
     (look.lit !== null && look.lit !== area);
-  return dim ? mix(colour, theme.background, 0.72) : colour;
+  return dim ? mix(colour, theme.value.background, 0.72) : colour;
 }
 
-type Coloured = Pick<ViewContext, 'palette' | 'theme' | 'highlight'>;
+type Coloured = Pick<ViewContext, 'palette' | 'highlight'>;
 
 function hatch(
   drawing: CanvasRenderingContext2D,

@@ -95,7 +95,7 @@ function unitOf({ axis, compare }: TimelineContext): { size: number; name: strin
   return axis === 'time' ? { size: 1000, name: 'ms' } : { size: 1, name: t('events') };
 }
 
-interface ProblemProps {
+export interface ProblemProps {
   readonly message: string;
   readonly advice: string;
   /** Compares by event instead; null where that isn't another way. */
@@ -104,7 +104,14 @@ interface ProblemProps {
 
 export function Problem({ message, advice, retry }: ProblemProps): VNode {
   return (
-    <>
+    <div
+      class="compare-problem"
+      role="alert"
+      // what is pressed in it isn't the picture's
+      onPointerDown={(event) => {
+        event.stopPropagation();
+      }}
+    >
       <p>{message}</p>
       {advice !== '' && (
         <p class="muted">
@@ -116,7 +123,7 @@ export function Problem({ message, advice, retry }: ProblemProps): VNode {
           {t('Compare by event')}
         </button>
       )}
-    </>
+    </div>
   );
 }
 

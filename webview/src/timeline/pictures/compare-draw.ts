@@ -1,6 +1,5 @@
 // Draws two curves, the difference between them shaded: the one way and the other hatched, never by colour alone.
 
-import { sharp } from '../../canvas/sharp';
 import { css, type Rgb } from '../../canvas/colour';
 import { byteTicks, eventTicks, timeTicks } from '../../canvas/ticks';
 import type { Theme } from '../../canvas/theme';
@@ -30,14 +29,13 @@ export const GUTTERS = { left: 78, right: 0, top: 8, bottom: 22 };
 
 const HATCH_PX = 7;
 
+/** Draws in pixels of CSS. */
 export function drawCompare(
-  canvas: HTMLCanvasElement,
+  context: CanvasRenderingContext2D,
   size: { readonly width: number; readonly height: number },
   scene: CompareScene,
   look: CompareLook,
 ): void {
-  const context = sharp(canvas, size);
-  if (!context) return;
   const { theme } = look;
   const { curves, range } = scene;
   const left = GUTTERS.left;

@@ -1,7 +1,7 @@
 // Two curves on one axis: what was answered, and what is where. No canvas in here.
 
 import type { CurvesAnswer } from '../../../../extension/shared/protocol.gen';
-import { floats } from '../../widgets/minimap';
+import { floats, wholes } from '../../base/base64';
 
 export interface Curves {
   readonly x0: number;
@@ -27,7 +27,7 @@ export function curvesOf(answer: CurvesAnswer): Curves {
     other: floats(answer.other_highest),
     leastMine: floats(answer.lowest),
     leastOther: floats(answer.other_lowest),
-    moments: whole(answer.moments),
+    moments: wholes(answer.moments),
     top: Math.max(answer.peak_bytes, answer.other_peak_bytes, 1) * 1.08,
   };
 }
@@ -75,10 +75,4 @@ function known(highest: Float64Array, lowest: Float64Array, column: number | nul
   const most = column === null ? undefined : highest[column];
   if (column === null || most === undefined || Number.isNaN(most)) return null;
   return { most, varies: lowest[column] !== most };
-}
-
-/** base64 of little-endian uint32s. */
-function whole(base64: string): Uint32Array {
-  const raw = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-  return new Uint32Array(raw.buffer, 0, Math.floor(raw.length / 4));
 }

@@ -1,5 +1,6 @@
 // Two runs on one axis: both curves, what lies between them, and which lies where.
 
+import { signal } from '@preact/signals';
 import { render } from 'preact';
 import type { Alignment, CurvesAnswer, MomentAnswer } from '../../../../extension/shared/protocol.gen';
 import { RequestError } from '../../api';
@@ -9,19 +10,18 @@ import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';
 import type { Camera, Extent, PlotSize } from '../../canvas/camera';
 import { parseColour, type Rgb } from '../../canvas/colour';
-import { FrameLoop } from '../../canvas/frames';
-import { sharp } from '../../canvas/sharp';
+import { theme } from '../../canvas/theme';
 import { compareNotice } from '../../compare/bar';
 import { signed } from '../../compare/comparison';
 import type { Change, TimelineContext } from '../../shell/context';
 import type { Action } from '../../shell/keys';
-
-import { element, setLabel } from '../../widgets/dom';
+import { Chart } from '../../widgets/chart';
+import { element } from '../../widgets/dom';
 import { HoverCard } from '../../widgets/hover-card';
 import { Island } from '../../widgets/island';
 import { movements, type Movable } from '../gestures';
 import { PointerInput, type Point } from '../input/pointer';
-import { Card, Controls, Problem } from './compare-controls';
+import { Card, Controls, Problem, type ProblemProps } from './compare-controls';
 import { drawCompare, GUTTERS, type CompareLook } from './compare-draw';
 import { columnAt, curvesOf, within, type Curves } from './compare-scene';
 import type { MakePicture, Picture } from './picture';
@@ -42,23 +42,19 @@ class ComparePicture implements Picture, Movable {
   readonly root = element('section', { class: 'compare-picture' });
   readonly pixelRatio = 1;
   readonly followsHeight = true; // that of both peaks
-  private readonly canvas = element('canvas', { attributes: { 'aria-hidden': 'true' } });
-  private readonly problem = element('div', { class: 'compare-problem', role: 'alert', hidden: true });
-  private readonly card = new HoverCard(Card);
-  private readonly surface = element(
-    'div',
-    {
-      ...{ class: 'compare-surface', tabIndex: 0, role: 'application' },
-      attributes: { 'aria-roledescription': t('two memory timelines') },
+  private readonly problem = signal<ProblemProps | null>(null);
+  private readonly chart = new Chart({
+    ...{ class: 'compare-surface', role: 'application' },
+    roleDescription: t('two memory timelines'),
+    Over: () => this.problem.value && <Problem {...this.problem.value} />,
+    draw: () => {
+      this.draw();
     },
-    ...[this.canvas, this.problem, this.card.root],
-  );
-  private readonly frames = new FrameLoop(() => {
-    this.draw();
+    resized: () => {
+      if (!this.root.hidden) this.request();
+    },
   });
-  private readonly resized = new ResizeObserver(() => {
-    if (!this.root.hidden && this.surface.isConnected) this.request();
-  });
+  private readonly card = new HoverCard(Card, this.chart.surface);
   private notice: HTMLElement | null = null;
   private curves: Curves | null = null;
   /** What is in view; null for all that both runs take up. */
@@ -70,11 +66,10 @@ class ComparePicture implements Picture, Movable {
   private steps: { readonly text: string; readonly inferred: boolean } | null = null;
   private pointer: number | null = null;
   private box: { x0: number; x1: number } | null = null;
-  private look: CompareLook | null = null;
   private moving = false;
 
   constructor(private readonly context: TimelineContext) {
-    new PointerInput(this.surface, {
+    new PointerInput(this.chart.surface, {
       ...movements(this, (from, to) => {
         context.cursors.span(from, to);
       }),
@@ -91,11 +86,6 @@ class ComparePicture implements Picture, Movable {
         this.lookAt(null);
       },
     });
-    // what is pressed in it isn't the surface's
-    this.problem.addEventListener('pointerdown', (event) => {
-      event.stopPropagation();
-    });
-    this.resized.observe(this.surface);
   }
 
   update(changes: ReadonlySet<Change>): void {
@@ -111,8 +101,7 @@ class ComparePicture implements Picture, Movable {
       return;
     }
     this.notice = null;
-    if (changes.has('theme') || !this.look) this.look = this.readLook();
-    if (changes.has('axis') || changes.has('device')) this.range = null;
+    if (changes.has('axis') || changes.has('device')) this.range = this.curves = null;
     else if (changes.has('camera') && !this.moving) this.follow();
     this.show();
     this.request();
@@ -126,13 +115,12 @@ class ComparePicture implements Picture, Movable {
   }
 
   focus(): void {
-    this.surface.focus({ preventScroll: true });
+    this.chart.focus();
   }
 
   dispose(): void {
     this.hide();
-    this.frames.stop();
-    this.resized.disconnect();
+    this.chart.dispose();
     render(null, this.root);
   }
 
@@ -195,7 +183,7 @@ class ComparePicture implements Picture, Movable {
 
   /** In CSS pixels. */
   get plotSize(): PlotSize {
-    const { clientWidth, clientHeight } = this.surface;
+    const { clientWidth, clientHeight } = this.chart.surface;
     return {
       width: Math.max(clientWidth - GUTTERS.left - GUTTERS.right, 1),
       height: Math.max(clientHeight - GUTTERS.top - GUTTERS.bottom, 1),
@@ -221,7 +209,7 @@ class ComparePicture implements Picture, Movable {
 
   setBox(box: { x0: number; x1: number } | null): void {
     this.box = box;
-    this.frames.request();
+    this.chart.request();
   }
 
   private isInside({ x }: Point): boolean {
@@ -254,7 +242,7 @@ class ComparePicture implements Picture, Movable {
   private request(): void {
     const { context, range } = this;
     const { open } = context.compare;
-    this.frames.request();
+    this.chart.request();
     const { width } = this.plotSize;
     if (!open || width < 8 || this.root.hidden) return;
     const of = {
@@ -277,7 +265,7 @@ class ComparePicture implements Picture, Movable {
       (answer) => {
         this.curves = curvesOf(answer);
         this.steps = this.stepsOf(answer);
-        this.problem.hidden = true;
+        this.problem.value = null;
         this.root.dataset['drawn'] = String(Number(this.root.dataset['drawn'] ?? 0) + 1);
         this.show();
       },
@@ -323,15 +311,11 @@ class ComparePicture implements Picture, Movable {
       context.setAxis('event');
       compare.set({ byStep: false, offset: 0 });
     };
-    render(
-      <Problem
-        message={messageOf(error)}
-        advice={error instanceof RequestError ? error.problem.advice : ''}
-        retry={axis === 'time' || compare.settings.byStep ? byEvent : null}
-      />,
-      this.problem,
-    );
-    this.problem.hidden = false;
+    this.problem.value = {
+      message: messageOf(error),
+      advice: error instanceof RequestError ? error.problem.advice : '',
+      retry: axis === 'time' || compare.settings.byStep ? byEvent : null,
+    };
     this.show();
   }
 
@@ -352,7 +336,7 @@ class ComparePicture implements Picture, Movable {
     const { context, notice, readout, steps } = this;
     render(
       notice ? (
-        <Island class="compare-island" of={notice} />
+        <Island of={notice} />
       ) : (
         <div class="compare-content">
           <Controls
@@ -362,7 +346,7 @@ class ComparePicture implements Picture, Movable {
               this.range = null;
             }}
           />
-          <Island class="compare-island" of={this.surface} />
+          <Island of={this.chart.surface} />
           <p
             class={steps?.inferred ? 'compare-heights muted inferred' : 'compare-heights muted'}
             role="status"
@@ -375,8 +359,7 @@ class ComparePicture implements Picture, Movable {
       this.root,
     );
     const { before, after } = context.compare.names(context.device);
-    setLabel(
-      this.surface,
+    this.chart.setLabel(
       [
         context.axis === 'time'
           ? t('Memory of {0} and {1} over time.', before, after)
@@ -386,48 +369,43 @@ class ComparePicture implements Picture, Movable {
         ),
       ].join(' '),
     );
-    this.frames.request();
+    this.chart.request();
   }
 
   private draw(): void {
-    const { curves, context, look } = this;
-    const { clientWidth: width, clientHeight: height } = this.surface;
-    if (!look || width === 0 || height === 0) return;
-    if (!curves) {
-      sharp(this.canvas, { width, height });
-      return;
-    }
+    const { curves, context } = this;
+    const drawing = this.chart.begin();
+    if (!drawing || !curves) return;
+    const { clientWidth: width, clientHeight: height } = this.chart.surface;
     const { axis, bounds, cursors, compare } = context;
     const scene = {
       ...{ curves, range: this.shown, axis, pointer: this.pointer, box: this.box },
       ...{ marks: cursors.marks(axis, bounds.x0), otherFirst: compare.settings.otherFirst },
     };
-    drawCompare(this.canvas, { width, height }, scene, look);
+    drawCompare(drawing, { width, height }, scene, this.look);
   }
 
-  private readLook(): CompareLook {
-    const { theme } = this.context;
+  private get look(): CompareLook {
     const style = getComputedStyle(this.root.isConnected ? this.root : document.body);
     const colour = (name: string, otherwise: Rgb): Rgb =>
-      parseColour(style.getPropertyValue(name), theme.background) ?? otherwise;
+      parseColour(style.getPropertyValue(name), theme.value.background) ?? otherwise;
     return {
-      theme,
+      theme: theme.value,
       more: colour('--vscode-charts-red', [200, 60, 60]),
       less: colour('--vscode-charts-green', [60, 150, 80]),
-      other: theme.foreground,
+      other: theme.value.foreground,
     };
   }
 
   private hover(at: Point | null): void {
-    const { curves, context, surface } = this;
+    const { curves, context } = this;
     this.pointer = at && this.isInside(at) ? this.dataAt(at.x).x : null;
-    this.frames.request();
+    this.chart.request();
     if (!at || this.pointer === null || !curves) {
       this.card.hide();
       return;
     }
-    const room = { width: surface.clientWidth, height: surface.clientHeight };
-    this.card.show({ context, curves, x: this.pointer }, at, room);
+    this.card.show({ context, curves, x: this.pointer }, at, this.chart.surface);
   }
 }
 

@@ -1,7 +1,7 @@
 // The columns of reserved memory that the picture draws, as the server packs them.
 
 import type { ReservedAnswer } from '../../../../extension/shared/protocol.gen';
-import { bytesOf } from '../../base/base64';
+import { floats, wholes } from '../../base/base64';
 
 const KINDS = ['reserved', 'active', 'allocated', 'requested'] as const;
 /** `fitting`: the part of what was requested that matches the filter. */
@@ -33,7 +33,7 @@ const kindsOf = (filter: string): readonly Kind[] => (filter === '' ? KINDS : [.
 /** Of an answer to a request with this filter. */
 export function unpackReserved(answer: ReservedAnswer, filter: string): ReservedColumns {
   const { columns } = answer;
-  const packed = new Float64Array(bytesOf(answer.bytes));
+  const packed = floats(answer.bytes);
   const kinds = kindsOf(filter);
   if (packed.length !== 2 * kinds.length * columns) throw new Error('The picture’s columns are incomplete.');
   const row = (n: number): Float64Array => packed.subarray(n * columns, (n + 1) * columns);
@@ -43,8 +43,8 @@ export function unpackReserved(answer: ReservedAnswer, filter: string): Reserved
     columns,
     known: answer.known,
     kinds: kinds.map((kind, n) => ({ kind, highest: row(2 * n), lowest: row(2 * n + 1) })),
-    first: new Uint32Array(bytesOf(answer.first)),
-    last: new Uint32Array(bytesOf(answer.last)),
+    first: wholes(answer.first),
+    last: wholes(answer.last),
   };
 }
 

@@ -36,7 +36,6 @@ export interface ReservedScene {
 /** Fills up to the least of each column in full and up to the most lighter, so that spikes within a pixel are seen. */
 export function drawReserved(context: CanvasRenderingContext2D, scene: ReservedScene): void {
   const { plot, theme } = scene;
-  context.setTransform(1, 0, 0, 1, 0, 0);
   context.fillStyle = css(theme.background);
   context.fillRect(0, 0, plot.width, plot.height);
   const colours = coloursOf(theme);

@@ -5,19 +5,18 @@ import type { GapAnswer } from '../../../../extension/shared/protocol.gen';
 import { bytes, exactBytes } from '../../base/format';
 import { t } from '../../base/l10n';
 import { css } from '../../canvas/colour';
-import type { Theme } from '../../canvas/theme';
+import { theme } from '../../canvas/theme';
 import { gapParts } from '../gap';
 import { shownKinds, type ReservedColumns } from './reserved-data';
 import { coloursOf, NAMES } from './reserved-draw';
 
 interface LegendProps {
-  readonly theme: Theme;
   readonly filter: string;
   readonly known: boolean;
 }
 
-export function Legend({ theme, filter, known }: LegendProps): VNode {
-  const colours = coloursOf(theme);
+export function Legend({ filter, known }: LegendProps): VNode {
+  const colours = coloursOf(theme.value);
   return (
     <div class="reserved-legend">
       {shownKinds(filter, known).map((kind) => (

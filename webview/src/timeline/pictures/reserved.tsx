@@ -19,10 +19,10 @@ import {
   type Extent,
   type PlotSize,
 } from '../../canvas/camera';
-import { FrameLoop } from '../../canvas/frames';
+import { theme } from '../../canvas/theme';
 import { NO_BACKDROP } from '../scene/backdrop';
 import { HoverCard } from '../../widgets/hover-card';
-import { debounce, element, setLabel } from '../../widgets/dom';
+import { debounce, element } from '../../widgets/dom';
 import { Island } from '../../widgets/island';
 import { bytes } from '../../base/format';
 import { t } from '../../base/l10n';
@@ -46,18 +46,16 @@ class ReservedPicture implements Picture, Movable {
   readonly title = t('Reserved');
   readonly root = element('div', { class: 'reserved' });
   readonly followsHeight = true;
-  private readonly canvas = element('canvas', { attributes: { 'aria-hidden': 'true' } });
-  private readonly card = new HoverCard(Card);
-  private readonly area = new PlotArea(t('reserved memory over time'), () => {
-    const { canvas, area } = this;
-    [canvas.width, canvas.height] = [area.size.width, area.size.height];
-    area.cover(canvas);
-    this.fetch();
-    this.frames.request();
+  private readonly area = new PlotArea({
+    roleDescription: t('reserved memory over time'),
+    draw: () => {
+      this.draw();
+    },
+    resized: () => {
+      this.fetch();
+    },
   });
-  private readonly frames = new FrameLoop(() => {
-    this.draw();
-  });
+  private readonly card = new HoverCard(Card, this.area.root);
   private shown = false;
   private height: { y0: number; y1: number } = { y0: 0, y1: 1 };
   /** Where the most was reserved, and the moment that the panes answer for. */
@@ -78,9 +76,7 @@ class ReservedPicture implements Picture, Movable {
   });
 
   constructor(private readonly context: TimelineContext) {
-    this.area.surface.append(this.canvas);
     this.area.root.classList.add('reserved-plot');
-    this.area.root.append(this.card.root);
     this.show();
     new PointerInput(this.area.surface, {
       ...movements(this, (from, to) => {
@@ -104,9 +100,8 @@ class ReservedPicture implements Picture, Movable {
     if (changes.has('device')) this.turnTo();
     else if (changes.has('filter')) this.fetchMost(() => undefined);
     if (changes.has('cursors') || changes.has('device') || changes.has('filter')) this.fetchAt();
-    if (changes.has('theme')) this.show();
     this.fetch();
-    this.frames.request();
+    this.area.request();
   }
 
   hide(): void {
@@ -116,12 +111,11 @@ class ReservedPicture implements Picture, Movable {
   }
 
   focus(): void {
-    this.area.surface.focus({ preventScroll: true });
+    this.area.focus();
   }
 
   dispose(): void {
     this.hide();
-    this.frames.stop();
     this.area.dispose();
     for (const latest of Object.values(this.asked)) latest.cancel();
     render(null, this.root);
@@ -199,12 +193,12 @@ class ReservedPicture implements Picture, Movable {
 
   setBox(box: { x0: number; y0: number; x1: number; y1: number } | null): void {
     this.box = box;
-    this.frames.request();
+    this.area.request();
   }
 
   private setHeight({ y0, y1 }: { y0: number; y1: number }): void {
     this.height = { y0, y1 };
-    this.frames.request();
+    this.area.request();
   }
 
   // --- what it asks ------------------------------------------------------------------------------------------------
@@ -216,7 +210,7 @@ class ReservedPicture implements Picture, Movable {
     this.most = null;
     this.fetchMost(() => {
       this.height = { y0: 0, y1: this.bounds.top };
-      this.frames.request();
+      this.area.request();
     });
   }
 
@@ -291,8 +285,8 @@ class ReservedPicture implements Picture, Movable {
     render(
       <>
         <div class="reserved-main">
-          <Legend theme={context.theme} filter={context.filter} known={known} />
-          <Island class="reserved-area" of={this.area.root} />
+          <Legend filter={context.filter} known={known} />
+          <Island of={this.area.root} />
         </div>
         <aside aria-label={t('What is reserved')}>
           <div class="reserved-facts">
@@ -313,15 +307,14 @@ class ReservedPicture implements Picture, Movable {
       </>,
       this.root,
     );
-    setLabel(
-      this.area.surface,
+    this.area.setLabel(
       [
         t('Reserved memory of {0} over time.', context.device.name.toLowerCase()),
         ...(most ? [t('At most: {0}', gapSentence(most.gap, known))] : []),
         t('Press m for a cursor, ? for the keys.'),
       ].join(' '),
     );
-    this.frames.request();
+    this.area.request();
   }
 
   private mostText({ gap }: GapAnswer): string {
@@ -332,12 +325,11 @@ class ReservedPicture implements Picture, Movable {
 
   private draw(): void {
     const { context, plotSize: plot, camera, most, cursor, box } = this;
-    const picture = this.canvas.getContext('2d');
     const lines = this.area.overlay.getContext('2d');
-    if (!this.shown || !picture || !lines || plot.width === 0) return;
-    const { theme, device, axis, bounds } = context;
-    if (this.data) drawReserved(picture, { data: this.data, camera, plot, theme });
-    else picture.clearRect(0, 0, plot.width, plot.height);
+    const picture = this.shown ? this.area.begin(0, 'screen') : null;
+    if (!picture || !lines) return;
+    const { device, axis, bounds } = context;
+    if (this.data) drawReserved(picture, { data: this.data, camera, plot, theme: theme.value });
     const model = overlayModel(
       {
         ...{
@@ -347,7 +339,7 @@ class ReservedPicture implements Picture, Movable {
           gutter: this.area.gutter,
           device,
           axis,
-          theme,
+          theme: theme.value,
           cursor,
           box,
         },
@@ -370,7 +362,7 @@ class ReservedPicture implements Picture, Movable {
 
   private hover(at: { x: number; y: number } | null): void {
     this.cursor = at;
-    this.frames.request();
+    this.area.request();
     if (at && this.data) {
       this.askHover();
       return;
@@ -387,10 +379,7 @@ class ReservedPicture implements Picture, Movable {
     this.ask('hover', data.last[column] ?? 0, (answer) => {
       if (this.cursor !== cursor) return;
       const at = momentName(answer, this.context.axis);
-      const { root, gutter } = this.area;
-      const beside = { x: cursor.x + gutter.left, y: cursor.y };
-      const room = { width: root.clientWidth, height: root.clientHeight };
-      this.card.show({ answer, at, data, column }, beside, room);
+      this.card.show({ answer, at, data, column }, cursor, this.area.surface);
     });
   }
 }

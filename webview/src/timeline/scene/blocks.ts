@@ -1,6 +1,7 @@
 /* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below a length that decodeBlocks checked */
 // The blocks of an allocator state as they come, and where they lie on a bar.
 
+import { bytesOf } from '../../base/base64';
 import type { AllocatorStateAnswer, SegmentState } from '../../../../extension/shared/protocol.gen';
 
 /** No allocation. */
@@ -24,11 +25,9 @@ export interface Blocks {
 /** Decodes an answer's blocks. Throws when they are not as many as it says. */
 export function decodeBlocks(answer: Pick<AllocatorStateAnswer, 'blocks' | 'block_count'>): Blocks {
   const count = answer.block_count;
-  const text = atob(answer.blocks);
-  if (text.length !== 34 * count) throw new Error('The blocks of the allocator’s state are not whole.');
-  const data = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) data[i] = text.charCodeAt(i);
-  const { buffer } = data;
+  const buffer = bytesOf(answer.blocks);
+  if (buffer.byteLength !== 34 * count) throw new Error('The blocks of the allocator’s state are not whole.');
+  const data = new Uint8Array(buffer);
   return {
     count,
     offset: new Float64Array(buffer, 0, count),

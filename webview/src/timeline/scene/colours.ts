@@ -1,38 +1,40 @@
 // The colours of the view: VS Code's theme, and what distinguishes allocations.
 
+import { computed, signal } from '@preact/signals';
 import type { ViewState } from '../../../../extension/shared/messages';
 import type { Grouped } from '../../../../extension/shared/geometry';
 import type { AllocationSummary, Branch, Group } from '../../../../extension/shared/protocol.gen';
 import { areaColours, areaOf, colourOfGroup } from './areas';
 import type { Rgb } from '../../canvas/colour';
 import { colourOf, type Palette } from './paint';
-import { paletteOf, readTheme, type Theme } from '../../canvas/theme';
+import { paletteOf, theme } from '../../canvas/theme';
 
 export class Colours {
   /** What the picture is grouped by, and its areas; null in the order of time. */
   grouped: Pick<Grouped, 'by' | 'areas'> | null = null;
-  theme: Theme = readTheme();
-  palette: Palette;
+  private readonly distinguished = signal<ViewState['colour']>('stack');
+  private readonly made = computed(() => paletteOf(theme.value, this.by, this.categories));
 
   constructor(
     /** Of the profiler, in the order of their numbers. */
     readonly categories: readonly string[],
-    public by: ViewState['colour'],
+    by: ViewState['colour'],
   ) {
-    this.palette = paletteOf(this.theme, by, categories);
+    this.distinguished.value = by;
   }
 
-  /** The theme is another one. */
-  refresh(): void {
-    this.theme = readTheme();
-    this.palette = paletteOf(this.theme, this.by, this.categories);
+  get by(): ViewState['colour'] {
+    return this.distinguished.value;
+  }
+
+  get palette(): Palette {
+    return this.made.value;
   }
 
   /** Colours by stack or by category; false where there are no categories. */
   toggle(): boolean {
     if (this.categories.length === 0) return false;
-    this.by = this.by === 'stack' ? 'category' : 'stack';
-    this.refresh();
+    this.distinguished.value = this.by === 'stack' ? 'category' : 'stack';
     return true;
   }
 

@@ -1,7 +1,8 @@
 // When to ask the server for another picture, and for which part of the world.
 
-import type { Branch, GroupedBy } from '../../../../extension/shared/protocol.gen';
+import type { Branch, DeviceInfo, GroupedBy } from '../../../../extension/shared/protocol.gen';
 import type { Camera, Extent, PlotSize } from '../../canvas/camera';
+import type { Highlight } from './paint';
 
 /** What a picture is to show, whatever part of the world it shows. Compared by reference. */
 export interface Asked {
@@ -13,6 +14,31 @@ export interface Asked {
 }
 
 export const NOTHING_ASKED: Asked = { lit: null, lit_stacks: null, areas: null };
+
+/** What a picture is to show that lights something up. */
+export function askedFor(
+  shown: Highlight,
+  areas: GroupedBy | null,
+  device: Pick<DeviceInfo, 'device' | 'events'> | null,
+): Asked {
+  const ofCategory = (category: number): Branch => ({
+    of: {
+      ...({ device: device?.device ?? 0, kind: 'live', filter: '', value: null } as const),
+      ...{ from_moment: 0, to_moment: device?.events ?? 0 },
+    },
+    ...({ by: ['category'], path: [category], narrow: '', attribution: 'mine' } as const),
+  });
+  return {
+    areas,
+    lit:
+      shown.kind === 'group'
+        ? shown.branch
+        : shown.kind === 'category' && areas
+          ? ofCategory(shown.category)
+          : null,
+    lit_stacks: shown.kind === 'stacks' && areas ? [...shown.stacks] : null,
+  };
+}
 
 export function sameAsked(a: Asked, b: Asked): boolean {
   return a.lit === b.lit && a.lit_stacks === b.lit_stacks && a.areas === b.areas;

@@ -1,12 +1,16 @@
 // The whole run in a strip, with the view as a window that can be dragged and resized.
 
+import { signal } from '@preact/signals';
+import type { VNode } from 'preact';
 import type { OverviewAnswer } from '../../../extension/shared/protocol.gen';
+import { floats } from '../base/base64';
 import type { Curve } from '../timeline/scene/backdrop';
 import { clampCamera, type Camera, type Extent } from '../canvas/camera';
 import { css } from '../canvas/colour';
-import { element } from './dom';
+import { theme, type Theme } from '../canvas/theme';
 import type { Flag } from '../timeline/flags';
-import type { Theme } from '../canvas/theme';
+import { Chart, pointIn } from './chart';
+import { Island } from './island';
 
 interface Overview {
   readonly columns: number;
@@ -17,51 +21,60 @@ interface Overview {
 
 type Grip = 'window' | 'start' | 'end';
 
+/** Where the window lies, in CSS pixels. */
+interface WindowPlace {
+  readonly left: number;
+  readonly width: number;
+  /** What lies after it. */
+  readonly after: number;
+  /** It shows all of the run, or has no room for grips. */
+  readonly class: string;
+}
+
+const LEAST_WINDOW_PX = 8;
+const GRIPS_FROM_PX = 24;
+
 export class Minimap {
-  readonly root: HTMLElement;
-  private readonly strip: HTMLElement;
-  private readonly canvas = element('canvas', { attributes: { 'aria-hidden': 'true' } });
-  private readonly window: HTMLElement;
-  private readonly before = element('div', { class: 'minimap-shade' });
-  private readonly after = element('div', { class: 'minimap-shade' });
+  readonly hidden = signal(false);
+  private readonly chart: Chart;
   private overview: Overview | null = null;
   private flags: readonly Flag[] = [];
   /** What was live without the filter; null without one. */
   private whole: Curve | null = null;
-  private theme: Theme | null = null;
   private camera: Camera = { x0: 0, x1: 1, y0: 0, y1: 1 };
   private extent: Extent = { x0: 0, x1: 1, top: 1, minWidth: 1, minHeight: 1 };
-  private width = 0;
+  private readonly window = signal<WindowPlace>({ left: 0, width: 0, after: 0, class: '' });
 
   constructor(private readonly move: (camera: Camera, glide: boolean) => void) {
-    this.window = element(
-      'div',
-      { class: 'minimap-window' },
-      element('div', { class: 'minimap-grip start' }),
-      element('div', { class: 'minimap-grip end' }),
-    );
-    this.strip = element(
-      'div',
-      { class: 'minimap-strip' },
-      this.canvas,
-      this.before,
-      this.after,
-      this.window,
-    );
-    // Everything that it does has a key on the plot, so it is not another stop for Tab.
-    this.root = element('div', { class: 'minimap', attributes: { 'aria-hidden': 'true' } }, this.strip);
-    this.strip.addEventListener('pointerdown', (event) => {
+    this.chart = new Chart({
+      class: 'minimap-strip',
+      Over: () => <Shades window={this.window.value} />,
+      draw: () => {
+        this.draw();
+      },
+      resized: () => {
+        this.placeWindow();
+      },
+    });
+    this.chart.surface.addEventListener('pointerdown', (event) => {
       this.press(event);
     });
-    new ResizeObserver(() => {
-      this.draw();
-      this.placeWindow();
-    }).observe(this.strip);
   }
+
+  /** Everything that it does has a key on the plot, so it is not another stop for Tab. */
+  readonly View = (): VNode => (
+    <div class="minimap" aria-hidden="true" hidden={this.hidden.value}>
+      <Island of={this.chart.surface} />
+    </div>
+  );
 
   /** Columns worth asking for. */
   get columns(): number {
-    return Math.min(2048, Math.max(64, Math.round(this.strip.clientWidth * devicePixelRatio)));
+    return Math.min(2048, Math.max(64, Math.round(this.width * devicePixelRatio)));
+  }
+
+  private get width(): number {
+    return this.chart.surface.clientWidth;
   }
 
   setOverview(answer: OverviewAnswer | null): void {
@@ -71,48 +84,44 @@ export class Minimap {
       highest: floats(answer.highest),
       lowest: floats(answer.lowest),
     };
-    this.draw();
+    this.chart.request();
   }
 
   /** What was live without the filter, shown behind what matches it, at one scale. */
   setWhole(whole: Curve | null): void {
     if (whole === this.whole) return;
     this.whole = whole;
-    this.draw();
-  }
-
-  setTheme(theme: Theme): void {
-    this.theme = theme;
-    this.draw();
+    this.chart.request();
   }
 
   /** The events that are marked. */
   setFlags(flags: readonly Flag[]): void {
     this.flags = flags;
-    this.draw();
+    this.chart.request();
   }
 
   setCamera(camera: Camera, extent: Extent): void {
     const moved = extent.x0 !== this.extent.x0 || extent.x1 !== this.extent.x1;
     this.camera = camera;
     this.extent = extent;
-    if (moved) this.draw();
+    if (moved) this.chart.request();
     this.placeWindow();
   }
 
+  dispose(): void {
+    this.chart.dispose();
+  }
+
   private draw(): void {
-    const { overview, theme } = this;
-    const scale = devicePixelRatio;
-    const width = Math.round(this.strip.clientWidth * scale);
-    const height = Math.round(this.strip.clientHeight * scale);
-    const context = this.canvas.getContext('2d');
-    if (!context || width === 0) return;
-    this.canvas.width = width;
-    this.canvas.height = height;
-    if (!overview || !theme) return;
+    const { overview, chart } = this;
+    const context = chart.begin(0, 'screen');
+    if (!context || !overview) return;
+    const { width, height } = chart.size;
+    const { scale } = chart;
+    const look = theme.value;
     const most = this.whole?.highest.reduce((a, b) => Math.max(a, b), 0) ?? 0;
     const top = Math.max(overview.top, most);
-    const area = (values: Float64Array, alpha: number, colour = theme.accent): void => {
+    const area = (values: Float64Array, alpha: number, colour = look.accent): void => {
       context.fillStyle = css(colour, alpha);
       context.beginPath();
       context.moveTo(0, height);
@@ -125,35 +134,31 @@ export class Minimap {
       context.lineTo(width, height);
       context.fill();
     };
-    if (this.whole) area(this.whole.highest, theme.contrast ? 0.4 : 0.22, theme.foreground);
-    area(overview.highest, theme.contrast ? 0.75 : 0.45);
-    area(overview.lowest, theme.contrast ? 1 : 0.35);
-    this.drawBookmarks(context, theme, width, height);
-    this.drawOoms(context, theme, width, height);
+    if (this.whole) area(this.whole.highest, look.contrast ? 0.4 : 0.22, look.foreground);
+    area(overview.highest, look.contrast ? 0.75 : 0.45);
+    area(overview.lowest, look.contrast ? 1 : 0.35);
+    this.drawBookmarks(context, look);
+    this.drawOoms(context, look);
   }
 
   /** A ribbon for each, from above. */
-  private drawBookmarks(
-    context: CanvasRenderingContext2D,
-    theme: Theme,
-    width: number,
-    height: number,
-  ): void {
-    const scale = devicePixelRatio;
+  private drawBookmarks(context: CanvasRenderingContext2D, look: Theme): void {
+    const { scale, size } = this.chart;
     const { x0, x1 } = this.extent;
-    context.fillStyle = css(theme.foreground);
+    context.fillStyle = css(look.foreground);
     for (const { x, kind } of this.flags) {
       if (kind !== 'bookmark') continue;
-      const at = ((x - x0) / (x1 - x0)) * width;
-      context.fillRect(at - 2 * scale, 0, 4 * scale, Math.min(9 * scale, height));
+      const at = ((x - x0) / (x1 - x0)) * size.width;
+      context.fillRect(at - 2 * scale, 0, 4 * scale, Math.min(9 * scale, size.height));
     }
   }
 
   /** Out-of-memory events: a line with a head, so that it is recognised without its colour. */
-  private drawOoms(context: CanvasRenderingContext2D, theme: Theme, width: number, height: number): void {
-    const scale = devicePixelRatio;
+  private drawOoms(context: CanvasRenderingContext2D, look: Theme): void {
+    const { scale, size } = this.chart;
+    const { width, height } = size;
     const { x0, x1 } = this.extent;
-    context.fillStyle = css(theme.warning);
+    context.fillStyle = css(look.warning);
     for (const { x, kind } of this.flags) {
       if (kind !== 'oom') continue;
       const at = Math.min(Math.max(((x - x0) / (x1 - x0)) * width, scale), width - scale);
@@ -167,31 +172,30 @@ export class Minimap {
   }
 
   private placeWindow(): void {
-    const span = this.extent.x1 - this.extent.x0;
-    this.width = this.strip.clientWidth;
-    const x0 = ((this.camera.x0 - this.extent.x0) / span) * this.width;
-    const x1 = ((this.camera.x1 - this.extent.x0) / span) * this.width;
-    const whole = x0 < 0.5 && x1 > this.width - 0.5;
-    this.window.classList.toggle('whole', whole);
-    this.window.classList.toggle('narrow', x1 - x0 < 24);
+    const { width, camera, extent } = this;
+    const span = extent.x1 - extent.x0;
+    const x0 = ((camera.x0 - extent.x0) / span) * width;
+    const x1 = ((camera.x1 - extent.x0) / span) * width;
+    const whole = x0 < 0.5 && x1 > width - 0.5;
     // Never so narrow that it can't be found and held.
-    const wide = Math.max(x1 - x0, 8);
-    const left = Math.min(Math.max(x0 - (wide - (x1 - x0)) / 2, 0), this.width - wide);
-    this.window.style.transform = `translateX(${left}px)`;
-    this.window.style.width = `${wide}px`;
-    this.before.style.width = `${left}px`;
-    this.after.style.width = `${Math.max(this.width - left - wide, 0)}px`;
+    const wide = Math.max(x1 - x0, LEAST_WINDOW_PX);
+    const left = Math.min(Math.max(x0 - (wide - (x1 - x0)) / 2, 0), width - wide);
+    this.window.value = {
+      ...{ left, width: wide, after: Math.max(width - left - wide, 0) },
+      class: `${whole ? ' whole' : ''}${x1 - x0 < GRIPS_FROM_PX ? ' narrow' : ''}`,
+    };
   }
 
   private press(event: PointerEvent): void {
     if (event.button !== 0 || !(event.target instanceof Element)) return;
     event.preventDefault();
     const grip = gripAt(event.target);
+    const { surface } = this.chart;
     const dataPerPixel = (this.extent.x1 - this.extent.x0) / Math.max(this.width, 1);
     let from = this.camera;
     const startX = event.clientX;
     if (!grip) {
-      const at = this.extent.x0 + (event.clientX - this.strip.getBoundingClientRect().left) * dataPerPixel;
+      const at = this.extent.x0 + pointIn(surface, event).x * dataPerPixel;
       const half = (from.x1 - from.x0) / 2;
       from = clampCamera({ ...from, x0: at - half, x1: at + half }, this.extent);
       this.move(from, true);
@@ -207,14 +211,30 @@ export class Minimap {
       const inside = { x0: Math.max(x0, this.extent.x0), x1: Math.min(x1, this.extent.x1) };
       this.move({ ...start, ...(grip === 'start' || grip === 'end' ? inside : { x0, x1 }) }, false);
     };
-    this.strip.setPointerCapture(event.pointerId);
-    this.strip.addEventListener('pointermove', moved);
+    surface.setPointerCapture(event.pointerId);
+    surface.addEventListener('pointermove', moved);
     const done = (): void => {
-      this.strip.removeEventListener('pointermove', moved);
+      surface.removeEventListener('pointermove', moved);
     };
-    this.strip.addEventListener('pointerup', done, { once: true });
-    this.strip.addEventListener('pointercancel', done, { once: true });
+    surface.addEventListener('pointerup', done, { once: true });
+    surface.addEventListener('pointercancel', done, { once: true });
   }
+}
+
+function Shades({ window: { left, width, after, class: more } }: { readonly window: WindowPlace }): VNode {
+  return (
+    <>
+      <div class="minimap-shade" style={{ width: `${left}px` }} />
+      <div class="minimap-shade" style={{ width: `${after}px` }} />
+      <div
+        class={`minimap-window${more}`}
+        style={{ transform: `translateX(${left}px)`, width: `${width}px` }}
+      >
+        <div class="minimap-grip start" />
+        <div class="minimap-grip end" />
+      </div>
+    </>
+  );
 }
 
 function gripAt(target: Element): Grip | null {
@@ -223,11 +243,4 @@ function gripAt(target: Element): Grip | null {
   if (target.closest('.start')) return 'start';
   if (target.closest('.end')) return 'end';
   return target.closest('.minimap-window') ? 'window' : null;
-}
-
-/** base64 of little-endian float64s. */
-export function floats(base64: string): Float64Array {
-  const text = atob(base64);
-  const raw = Uint8Array.from(text, (c) => c.charCodeAt(0));
-  return new Float64Array(raw.buffer, 0, Math.floor(raw.length / 8));
 }

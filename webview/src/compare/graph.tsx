@@ -1,5 +1,7 @@
 // The difference flame graph: both sides of a comparison as one tree of calls, and in which measure.
 
+import { signal, type Signal } from '@preact/signals';
+import type { VNode } from 'preact';
 import { t } from '../base/l10n';
 import type { ComparedSets } from './comparison';
 import type { ViewContext } from '../shell/context';
@@ -8,36 +10,24 @@ import { KeptFlame } from '../flame/settings';
 import { ComparedSource } from '../flame/source';
 import type { SavedDifference } from '../shell/state';
 import { oneStop } from '../shell/bar';
-import { Choice } from '../widgets/choice';
-import { add, element } from '../widgets/dom';
+import { Choices, Dropdown } from '../widgets/choice';
+import { element } from '../widgets/dom';
 import { FlamePane } from '../flame/pane';
 
 /** The size of no file: names of a comparison's frames are numbers of both files together, and are not kept. */
 const NO_FILE = -1;
-const WIDTHS: readonly (readonly [Width, string])[] = [
-  ['both', t('Width: both together')],
-  ['after', t('Width: after')],
-  ['before', t('Width: before')],
-];
+/** In which measure both are shown. */
+interface Measure {
+  readonly scale: Scale;
+  readonly width: Width;
+}
 
 export class CompareGraph {
   readonly root: HTMLElement;
   private readonly flame: FlamePane;
   private readonly kept: KeptFlame;
   private readonly source: ComparedSource;
-  private readonly scale: Choice<Scale>;
-  private readonly width = element('select', {
-    class: 'dropdown',
-    title: t('Width'),
-    attributes: { 'aria-label': t('Width of boxes') },
-    on: {
-      change: () => {
-        const found = WIDTHS.find(([value]) => value === this.width.value);
-        if (found) this.set({ width: found[0] });
-      },
-    },
-  });
-  private settings: { scale: Scale; width: Width };
+  private readonly settings: Signal<Measure>;
   private sets: ComparedSets | null = null;
   private otherFirst = false;
   /** Which two snapshots it is of, and which of them is before: numbers of names are the same as long as these are. */
@@ -45,7 +35,7 @@ export class CompareGraph {
 
   constructor(private readonly context: ViewContext) {
     const saved = restoreDifference(context.api.saved()?.kept?.difference);
-    this.settings = { scale: saved.scale, width: saved.width };
+    this.settings = signal({ scale: saved.scale, width: saved.width });
     this.kept = new KeptFlame(saved.flame, { ...context.info, file_bytes: NO_FILE }, () => {
       this.keep();
     });
@@ -56,33 +46,47 @@ export class CompareGraph {
       () => {
         const { sets, otherFirst } = this;
         if (!sets) throw new Error('There is nothing to compare yet.');
-        return { sets, otherFirst, ...this.settings, attribution: context.attribution.value };
+        return { sets, otherFirst, ...this.settings.value, attribution: context.attribution.value };
       },
       () => {
         this.flame.restyle();
       },
     );
-    this.flame = new FlamePane(context, this.kept, this.source, () => t('before and after'));
-    this.scale = new Choice<Scale>(
-      t('Scale'),
-      [
-        { value: 'absolute', text: t('Absolute'), title: t('What grew and what shrank') },
-        {
-          value: 'normalised',
-          text: t('Normalised'),
-          title: t('Both as shares of their own whole: where the balance moved'),
-        },
-      ],
-      (scale) => {
-        this.set({ scale });
-      },
-    );
-    for (const [value, text] of WIDTHS) add(this.width, element('option', { attributes: { value } }, text));
-    this.flame.bar.prepend(this.scale.root, this.width);
+    this.flame = new FlamePane(context, this.kept, this.source, () => t('before and after'), this.Measures);
     oneStop(this.flame.bar);
     this.root = element('div', { class: 'compare-graph' }, this.flame.bar, this.flame.root);
-    this.arrange();
   }
+
+  private readonly Measures = (): VNode => (
+    <>
+      <Choices<Scale>
+        label={t('Scale')}
+        value={this.settings.value.scale}
+        options={[
+          { value: 'absolute', text: t('Absolute'), title: t('What grew and what shrank') },
+          {
+            ...{ value: 'normalised', text: t('Normalised') },
+            title: t('Both as shares of their own whole: where the balance moved'),
+          },
+        ]}
+        change={(scale) => {
+          this.set({ scale });
+        }}
+      />
+      <Dropdown<Width>
+        label={t('Width of boxes')}
+        value={this.settings.value.width}
+        options={[
+          { value: 'both', text: t('Width: both together') },
+          { value: 'after', text: t('Width: after') },
+          { value: 'before', text: t('Width: before') },
+        ]}
+        change={(width) => {
+          this.set({ width });
+        }}
+      />
+    </>
+  );
 
   /** Shows two sets; `of` names the two snapshots in their order. */
   show(sets: ComparedSets, otherFirst: boolean, of: string): void {
@@ -90,13 +94,7 @@ export class CompareGraph {
     this.of = of;
     this.sets = sets;
     this.otherFirst = otherFirst;
-    this.retheme();
     this.flame.renewed(sameNames);
-  }
-
-  retheme(): void {
-    this.flame.update(new Set(['theme']));
-    this.arrange();
   }
 
   /** By another rule boxes have something of their own. */
@@ -112,21 +110,14 @@ export class CompareGraph {
     this.flame.dispose();
   }
 
-  private set(part: Partial<{ scale: Scale; width: Width }>): void {
-    this.settings = { ...this.settings, ...part };
-    this.arrange();
+  private set(part: Partial<Measure>): void {
+    this.settings.value = { ...this.settings.value, ...part };
     this.keep();
     if (this.sets) this.flame.renewed(true);
   }
 
-  private arrange(): void {
-    const { scale, width } = this.settings;
-    this.scale.set(scale);
-    this.width.value = width;
-  }
-
   private keep(): void {
-    this.context.api.keep({ difference: { ...this.settings, flame: this.kept.state } });
+    this.context.api.keep({ difference: { ...this.settings.value, flame: this.kept.state } });
   }
 }
 

@@ -1,10 +1,12 @@
 // The memory map: addresses upwards, time to the right, one lane a segment. Its x range is that of all pictures.
 
+import { signal } from '@preact/signals';
+import { render, type VNode } from 'preact';
 import { t } from '../../base/l10n';
 import type { Geometry } from '../../../../extension/shared/geometry';
 import type { AllocationSummary, MapLanesAnswer } from '../../../../extension/shared/protocol.gen';
 import type { Pending } from '../../api';
-import { isCancelled, Latest } from '../../base/latest';
+import { Latest, Questions } from '../../base/latest';
 import { moveCamera } from '../commands';
 import type { TimelineContext } from '../../shell/context';
 import { gestures } from '../gestures';
@@ -15,8 +17,10 @@ import { Plot } from '../plot';
 import { extentOf, fitBox, type Camera } from '../../canvas/camera';
 import { laneAt, laneTicks, laneWords, shownLanes } from '../scene/lanes';
 import { exposeMap } from '../test-hook';
-import { element, setText } from '../../widgets/dom';
+import { element } from '../../widgets/dom';
+import { Island } from '../../widgets/island';
 import { bandTexts, bytes, hasSource } from '../../base/format';
+import { visible } from '../../base/text';
 import { HoverCard } from '../../widgets/hover-card';
 import { TooltipCard } from '../../widgets/tooltip';
 import { AreaLegend } from '../area-legend';
@@ -56,12 +60,12 @@ class MemoryMap {
   private readonly plot: Plot;
   private readonly hover: Hover;
   private readonly tooltip = new HoverCard(TooltipCard);
-  private readonly busy = element('div', { class: 'busy', hidden: true });
-  private readonly words = element('div', { class: 'map-words' });
+  private readonly busy = signal(false);
+  private readonly words = signal('');
   private readonly legend: AreaLegend;
   private lanes: MapLanesAnswer | null = null;
   private readonly asked = new Latest();
-  private questions: Pending<unknown>[] = [];
+  private readonly questions: Questions;
   /** The x range that this picture reported to the others last. */
   private reported: { x0: number; x1: number } | null = null;
   private shownFor = '';
@@ -70,6 +74,9 @@ class MemoryMap {
     private readonly context: TimelineContext,
     private readonly root: HTMLElement,
   ) {
+    this.questions = new Questions((error) => {
+      context.failed(error);
+    });
     this.plot = new Plot(
       {
         ask: (request) =>
@@ -91,7 +98,7 @@ class MemoryMap {
           context.failed(error);
         },
         busy: (busy) => {
-          this.busy.hidden = !busy;
+          this.busy.value = busy;
         },
         rendererChanged: () => undefined,
         textsOf: (geometry, band) => this.textsOf(geometry, band),
@@ -180,12 +187,21 @@ class MemoryMap {
         boxUsed: () => undefined,
       }),
     );
-    root.append(
-      element('div', { class: 'map-picture' }, this.plot.root, this.busy, this.words, this.tooltip.root),
-      this.legend.root,
-    );
+    render(<this.Parts />, root);
     exposeMap(this.plot);
   }
+
+  private readonly Parts = (): VNode => (
+    <>
+      <div class="map-picture">
+        <Island of={this.plot.root} />
+        <div class="busy" hidden={!this.busy.value} />
+        <div class="map-words">{this.words}</div>
+        <Island of={this.tooltip.root} />
+      </div>
+      <this.legend.View />
+    </>
+  );
 
   update(changes: ReadonlySet<string>): void {
     const { context, plot } = this;
@@ -193,7 +209,7 @@ class MemoryMap {
     const { grouping } = context;
     if (JSON.stringify(grouping) !== JSON.stringify(plot.grouped)) plot.setGrouping(grouping);
     if (changes.has('theme')) {
-      plot.setTheme(context.theme, context.palette);
+      plot.setPalette(context.palette);
       this.showLegend();
     }
     const shown = `${context.device.device} ${context.axis}`;
@@ -215,7 +231,7 @@ class MemoryMap {
   }
 
   focus(): void {
-    this.plot.surface.focus({ preventScroll: true });
+    this.plot.focus();
   }
 
   run(action: Action): boolean {
@@ -232,8 +248,9 @@ class MemoryMap {
 
   dispose(): void {
     this.asked.cancel();
-    for (const pending of this.questions) pending.cancel();
+    this.questions.cancel();
     this.plot.dispose();
+    render(null, this.root);
   }
 
   private fetchLanes(): void {
@@ -270,7 +287,7 @@ class MemoryMap {
     this.showMarks();
     const words = shownLanes(lanes, context.device);
     plot.setLabel(`${words} Press ? for the keys.`);
-    setText(this.words, words);
+    this.words.value = visible(words);
   }
 
   private follow(): void {
@@ -335,13 +352,13 @@ class MemoryMap {
     const known = this.context.names.allocation(allocation);
     if (known) then(known);
     else
-      this.ask(this.context.api.request('memlens/stack', { allocation }), (answer) => {
+      this.questions.ask(this.context.api.request('memlens/stack', { allocation }), (answer) => {
         then(answer.allocation);
       });
   }
 
   private selectAt(moment: number, y: number, then: Then): void {
-    this.ask(this.askThere(moment, y), (answer) => {
+    this.questions.ask(this.askThere(moment, y), (answer) => {
       if (!answer.allocation) return;
       this.context.names.learn([answer.allocation]);
       this.select(answer.allocation.allocation, moment, then);
@@ -362,7 +379,7 @@ class MemoryMap {
   private zoomToSelection(): void {
     const { selected, axis, api } = this.context;
     if (selected === null) return;
-    this.ask(api.request('memlens/mapLocate', { allocation: selected, axis }), (box) => {
+    this.questions.ask(api.request('memlens/mapLocate', { allocation: selected, axis }), (box) => {
       this.plot.moveTo(fitBox(box, this.plot.bounds), true);
     });
   }
@@ -376,17 +393,6 @@ class MemoryMap {
     const { names } = this.context;
     const known = names.allocation(g.allocation[band] ?? -1);
     return bandTexts(g.size[band] ?? 0, known ?? names.stack(g.stack[band] ?? -1));
-  }
-
-  private ask<T>(pending: Pending<T>, use: (answer: T) => void): void {
-    this.questions.push(pending);
-    pending.answer
-      .then(use, (error: unknown) => {
-        if (!isCancelled(error)) this.context.failed(error);
-      })
-      .finally(() => {
-        this.questions = this.questions.filter((each) => each !== pending);
-      });
   }
 }
 

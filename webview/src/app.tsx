@@ -1,5 +1,7 @@
 // Which screen is shown: reading, failed, or the snapshot.
 
+import { signal } from '@preact/signals';
+import { render } from 'preact';
 import { t } from './base/l10n';
 import type { ViewCommand, ViewState } from '../../extension/shared/messages';
 import type { Problem, TimelineInfo } from '../../extension/shared/protocol.gen';
@@ -7,9 +9,8 @@ import type { Api, HostMessage } from './api';
 import { savePicture, takeReport, type AskedSvg } from './shell/export';
 import { never } from './shell/model';
 import { SnapshotView } from './timeline/view';
-import { replace } from './widgets/dom';
 import { learnFileNames } from './base/paths';
-import { emptyScreen, failedScreen, ProgressScreen } from './shell/screens';
+import { EmptyScreen, FailedScreen, ProgressScreen, type Progress } from './shell/screens';
 
 /** What every model's view can do. */
 interface ShownView {
@@ -29,7 +30,9 @@ interface ShownView {
 }
 
 export class App {
-  private progress: ProgressScreen | null = null;
+  private readonly progress = signal<Progress>({ stage: '', fraction: null });
+  /** The progress is what is shown. */
+  private opening = false;
   private opened = 0;
   private view: ShownView | null = null;
   /** What came while the view's code was loaded. */
@@ -53,8 +56,12 @@ export class App {
     switch (message.type) {
       case 'progress':
         if (this.view) return; // late: the snapshot is there
-        if (!this.progress) this.showProgress();
-        this.progress?.update(message.stage, message.fraction);
+        if (!this.opening) this.showProgress();
+        // an empty stage is the one before
+        this.progress.value = {
+          stage: message.stage || this.progress.value.stage,
+          fraction: message.fraction,
+        };
         return;
       case 'opened':
         this.showView(message);
@@ -70,24 +77,7 @@ export class App {
         return;
       case 'failed':
         this.leave('failed');
-        replace(
-          this.root,
-          failedScreen(message.problem, message.canOpenAsText, {
-            retry: () => {
-              this.showProgress();
-              this.api.post({ type: 'retry' });
-            },
-            openAsText: () => {
-              this.api.post({ type: 'openAsText' });
-            },
-            choosePython: () => {
-              this.api.post({ type: 'choosePython' });
-            },
-            showLog: () => {
-              this.api.post({ type: 'showLog' });
-            },
-          }),
-        );
+        this.showFailure(message.problem, message.canOpenAsText);
         return;
       case 'goTo':
         if (this.view) this.view.goTo(message.state);
@@ -139,10 +129,26 @@ export class App {
 
   private showProgress(): void {
     this.leave('loading');
-    this.progress = new ProgressScreen(() => {
+    this.opening = true;
+    this.progress.value = { stage: t('Opening…'), fraction: null };
+    const cancel = (): void => {
       this.api.post({ type: 'cancelOpen' });
-    });
-    replace(this.root, this.progress.root);
+    };
+    render(<ProgressScreen progress={this.progress} cancel={cancel} />, this.root);
+  }
+
+  private showFailure(problem: Problem, canOpenAsText: boolean): void {
+    const post = (type: 'openAsText' | 'choosePython' | 'showLog') => (): void => {
+      this.api.post({ type });
+    };
+    const actions = {
+      retry: () => {
+        this.showProgress();
+        this.api.post({ type: 'retry' });
+      },
+      ...{ openAsText: post('openAsText'), choosePython: post('choosePython'), showLog: post('showLog') },
+    };
+    render(<FailedScreen {...{ problem, canOpenAsText, actions }} />, this.root);
   }
 
   private showView(message: HostMessage & { type: 'opened' }): void {
@@ -197,7 +203,8 @@ export class App {
     if (info.devices.every(({ events, allocations }) => events === 0 && allocations === 0)) {
       this.leave('empty');
       const reason = info.warnings.find(({ code }) => code === 'empty');
-      replace(this.root, emptyScreen(reason?.message ?? t('Nothing was recorded in this snapshot.')));
+      const text = reason?.message ?? t('Nothing was recorded in this snapshot.');
+      render(<EmptyScreen text={text} />, this.root);
       return;
     }
     this.leave('loading');
@@ -209,7 +216,7 @@ export class App {
     this.opened++;
     this.view?.dispose();
     this.view = null;
-    this.progress = null;
+    this.opening = false;
     this.early = [];
     this.root.dataset['state'] = state;
   }
