@@ -13,7 +13,7 @@ import { both } from '../../shell/filter-terms';
 import type { Pane } from '../../shell/pane';
 import { Choice } from '../../widgets/choice';
 import { element } from '../../widgets/dom';
-import { TableHead } from '../../widgets/table-parts';
+import { number, TableHead } from '../../widgets/table-parts';
 
 type By = 'bytes' | 'count';
 
@@ -88,7 +88,7 @@ function Histogram({ by: { value: by }, answer, narrow }: HistogramProps): VNode
   return (
     <div class="sizes-body">
       <table>
-        <TableHead names={[t('Size of one'), '', t('Amount'), t('Count')]} />
+        <TableHead columns={[t('Size of one'), '', number(t('Amount')), number(t('Count'))]} />
         <tbody>
           {bins.map((bin) => (
             <tr key={bin.below_bytes}>

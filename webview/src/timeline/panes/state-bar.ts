@@ -5,9 +5,12 @@ import type { SegmentState } from '../../../../extension/shared/protocol.gen';
 import type { ViewContext } from '../../shell/context';
 import { isLeftOut, stateOf, type Blocks } from '../scene/blocks';
 import { css, mix, type Rgb } from '../../canvas/colour';
+import type { Theme } from '../../canvas/theme';
 
 /** Hatches of what waits, in CSS pixels. */
 const HATCH = 4;
+/** Lines of what rounding takes, likewise. */
+const LINES = 3;
 
 export function drawBar(
   canvas: HTMLCanvasElement,
@@ -39,10 +42,9 @@ export function drawBar(
     const x0 = edge(from);
     const x1 = Math.max(edge(from + blocks.size[block]!), x0 + 1);
     const used = Math.max(edge(from + Math.min(blocks.requested[block]!, blocks.size[block]!)), x0 + 1);
-    drawing.fillStyle = css(theme.warning);
-    drawing.fillRect(x0, 0, x1 - x0, height);
     drawing.fillStyle = css(colourAt(context, blocks, block, look));
     drawing.fillRect(x0, 0, used - x0, height);
+    lost(drawing, used, x1, height, theme, scale);
     if (state === 2) hatch(drawing, x0, used, height, css(theme.background), scale);
     if (x1 - x0 >= 3 * scale) {
       drawing.fillStyle = css(theme.background, theme.contrast ? 1 : 0.6);
@@ -82,6 +84,21 @@ function colourAt(
 }
 
 type Coloured = Pick<ViewContext, 'palette' | 'theme' | 'highlight'>;
+
+/** What rounding takes, in lines across: areas have all the colours. */
+function lost(
+  drawing: CanvasRenderingContext2D,
+  x0: number,
+  x1: number,
+  height: number,
+  { foreground, background }: Theme,
+  scale: number,
+): void {
+  drawing.fillStyle = css(background);
+  drawing.fillRect(x0, 0, x1 - x0, height);
+  drawing.fillStyle = css(foreground);
+  for (let y = 0; y < height; y += LINES * scale) drawing.fillRect(x0, y, x1 - x0, scale);
+}
 
 function hatch(
   drawing: CanvasRenderingContext2D,
