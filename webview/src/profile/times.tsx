@@ -190,8 +190,10 @@ export class ProfileTimes {
   private showKeys(): void {
     const { hidden } = this.picture;
     this.show({
-      keys: this.times.lines.map(({ name, title }, at) => ({
-        ...{ title, shown: !hidden.has(name) },
+      keys: this.times.lines.map(({ name, title, unit, values }, at) => ({
+        // what isn't bytes has a scale of its own
+        title: unit === 'bytes' ? title : t('{0} (up to {1})', title, count(Math.round(maximum(values)))),
+        shown: !hidden.has(name),
         colour: css(lineColour(at, this.theme)),
       })),
     });

@@ -62,19 +62,21 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
       class="link headline-all"
       aria-expanded={opened.value}
       aria-controls={id}
-      aria-label={counts.join(', ')}
       title={counts.join(', ')}
       onClick={() => {
         opened.value = !opened.value;
       }}
     >
-      {listed.length > 0 && counts[0]}
-      {warnings.length > 0 && (
-        <span class="headline-warnings">
-          <Icon name="warning" />
-          {String(warnings.length)}
-        </span>
-      )}
+      <span class="sr-only">{counts.join(', ')}</span>
+      <span class="headline-counts" aria-hidden="true">
+        {listed.length > 0 && counts[0]}
+        {warnings.length > 0 && (
+          <span class="headline-warnings">
+            <Icon name="warning" />
+            {String(warnings.length)}
+          </span>
+        )}
+      </span>
     </button>
   );
   const failed = headline?.rule === 'out_of_memory';

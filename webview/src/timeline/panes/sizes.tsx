@@ -70,7 +70,7 @@ export const sizesPane = (context: ViewContext): Pane => {
 };
 
 function summaryOf({ bins, ...unknown }: SizesAnswer, setName: string): string {
-  if (unknown.unknown_count === 0) return bins.length === 0 ? t('Nothing {0}', setName) : setName;
+  if (unknown.unknown_count === 0) return bins.length === 0 ? t('Nothing {0}', setName) : '';
   const size = figure(unknown.unknown_bytes);
   return t('{0}; {1} in {2} of unknown size', setName, size, countedFigure(unknown.unknown_count));
 }
@@ -82,7 +82,8 @@ interface HistogramProps {
 }
 
 function Histogram({ by: { value: by }, answer, narrow }: HistogramProps): VNode {
-  const bins = answer.value?.bins ?? [];
+  // each says its sizes, so that one without allocations needn't be there
+  const bins = (answer.value?.bins ?? []).filter((bin) => bin.bytes !== 0 || bin.count !== 0);
   const most = Math.max(1, ...bins.map((bin) => bin[by]));
   const whole = bins.reduce((sum, bin) => sum + bin[by], 0);
   return (
