@@ -32,7 +32,7 @@ export function activate(context: vscode.ExtensionContext): void {
   running = server;
   const sources = new SourceOpener(server, memory);
   const editors: SnapshotEditorProvider = new SnapshotEditorProvider(
-    context.extensionUri,
+    context.extension,
     server,
     new ViewStates(memory),
     {
@@ -63,10 +63,10 @@ export function activate(context: vscode.ExtensionContext): void {
     registerLineCommands(editors, server),
     registerCompareCommands(editors),
     registerLinks(editors),
-    registerOpenCommands(context.extensionUri),
+    registerOpenCommands(context.extensionUri, editors),
     new FleetEditorProvider(context, server, (uri) => editors.open(uri), log),
     registerFleetCommands(context, log),
-    new PageOffers(),
+    new PageOffers(editors),
     registerServerCommands(server, memory, context.globalStorageUri.fsPath, log),
   );
   // Start now, because whatever activated the extension needs the server soon; the first request waits for it.

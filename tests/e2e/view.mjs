@@ -131,14 +131,20 @@ export class SnapshotView {
     await this.locator(`${row} select[aria-label=Form]`).selectOption(form);
   }
 
-  /** What can be pressed, chosen or written in, without the links of sentences and the rows of tables. */
+  /**
+   * What can be pressed, chosen or written in, without what shows data: the links of sentences, rows of tables, names
+   * in a legend and annotations in their lanes.
+   */
   controls() {
     return this.frame.evaluate(() =>
       [...document.querySelectorAll('button, select, input, textarea, a[href]')]
         .filter((each) => {
-          const { width, height } = each.getBoundingClientRect();
-          if (width === 0 || height === 0 || each.closest('.headline-text, .grid, .area-legend'))
+          const { width, height, top, bottom } = each.getBoundingClientRect();
+          if (width === 0 || height === 0 || each.closest('.headline-text, .grid, .area-legend, .lane-item'))
             return false;
+          // what a list that scrolls has further down
+          const around = each.closest('.state-scroll')?.getBoundingClientRect();
+          if (around && (bottom <= around.top || top >= around.bottom)) return false;
           for (let part = each; part; part = part.parentElement) {
             const { opacity, visibility } = getComputedStyle(part);
             if (opacity === '0' || visibility === 'hidden') return false;

@@ -47,7 +47,10 @@ function walk(question, file, ask) {
     const view = new SnapshotView(vscode, await vscode.webview());
     await view.locator('#memlens[data-state=ready], #memlens[data-model]').first().waitFor();
     await view.locator('.headline-first').first().waitFor();
+    await vscode.page.mouse.move(5, 5); // some are shown under the pointer
     await view.settled();
+    const controls = await view.controls();
+    assert.ok(controls.length <= MOST_CONTROLS, `${controls.length}: ${controls}`);
     let clicks = 0;
     await ask(view, async (locator) => {
       clicks++;

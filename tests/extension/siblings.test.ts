@@ -6,8 +6,14 @@ import { inOrder, kindOf, whenOf } from '../../extension/src/commands/siblings';
 it('files beside one are offered with the nearest earlier one first', () => {
   const all = [-500, 20, -10, 700, 0].map((laterMs) => ({ path: `/${laterMs}`, laterMs }));
   assert.deepEqual(
-    inOrder(all).map(({ laterMs }) => laterMs),
+    inOrder(all, '/run').map(({ laterMs }) => laterMs),
     [0, -10, -500, 20, 700],
+  );
+  // as files that were copied together, or unpacked
+  const copied = ['/other', '/medium_512', '/small_128', '/medium_128'].map((path) => ({ path, laterMs: 0 }));
+  assert.deepEqual(
+    inOrder(copied, '/medium_1024').map(({ path }) => path),
+    ['/medium_128', '/medium_512', '/other', '/small_128'],
   );
 });
 

@@ -54,6 +54,13 @@ def names_of(stack: tuple[tuple[str, int, str], ...], early: bool, options: Flam
             names.append("native code" if each.kind == NATIVE else package)
         else:
             names.append((each.file, each.function, *([each.line] if options.merge == "line" else [])))
+    if "*" in options.collapse:
+        # beside a library native code is part of it
+        runs = [list(run) for _, run in groupby(names, key=lambda name: isinstance(name, str))]
+        names = [
+            name for run in runs for name in run
+            if name != "native code" or all(other == name for other in run)
+        ]  # fmt: skip
     folded = [
         name for place, name in enumerate(names)
         if place == 0 or name != names[place - 1] or (isinstance(name, tuple) and not options.fold_recursion)

@@ -87,16 +87,19 @@ def test_files_that_open_by_themselves() -> None:
     assert fleet["selector"] == [{"filenamePattern": FILE_NAME}]
     assert f"`{FILE_NAME}`" in PAGES[ROOT / "docs" / "fleet.md"]
     assert {"*.pickle", "*.pb.gz", "*.heapsnapshot", "massif.out.*", "heaptrack.*.zst"} <= patterns["default"]
-    assert {"*.json", "*.html", "*.out", "*.pickle.gz", "*.pickle.zst"} <= patterns["option"]
-    assert not patterns["default"] & patterns["option"]
+    # "Open With..." and "Reopen Editor With..." have it for every file
+    assert patterns["option"] == {"*"}
     formats = PAGES[ROOT / "docs" / "formats.md"]
     assert all(f"`{pattern}`" in formats for pattern in patterns["default"])
-    # and the explorer's menu has them all
+    # and the explorer's menu has them all, and those that "Open With..." is for
+    others = {"*.json", "*.html", "*.out", "*.pb", "*.zip"}
+    others |= {f"*.{name}.{packed}" for name in ("pickle", "pkl", "json", "html") for packed in ("gz", "zst")}
+    assert all(f"`{pattern}`" in formats for pattern in ("*.json", "*.html", "*.out", "*.pb"))
     menu = {entry["command"]: entry["when"] for entry in MANIFEST["contributes"]["menus"]["explorer/context"]}
     for command in ("memlens.openAsSnapshot", "memlens.compareSelected"):
         endings = re.search(r"resourceExtname =~ /(.+)/$", menu[command])
         assert endings is not None
-        for pattern in patterns["default"] | patterns["option"]:
+        for pattern in patterns["default"] | others:
             assert re.search(endings[1], Path(pattern.replace("*", "1")).suffix), (command, pattern)
 
 

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { GoToArguments, ShowLineArguments } from '../../shared/protocol.gen';
-import { type SnapshotEditorProvider, VIEW_TYPE } from '../editor/provider';
+import type { SnapshotEditorProvider } from '../editor/provider';
 import type { SnapshotView } from '../editor/view';
 import { documentOf } from '../lines/documents';
 import { GO_TO_LINE, type Server, SHOW_LINE } from '../server/client';
@@ -54,7 +54,7 @@ async function viewOf(
   const known = find(editors, target);
   if (known !== undefined) return known;
   const uri = vscode.Uri.file(target.path);
-  await vscode.commands.executeCommand('vscode.openWith', uri, VIEW_TYPE, vscode.ViewColumn.Beside);
+  await editors.show(uri, vscode.ViewColumn.Beside);
   return find(editors, target);
 }
 

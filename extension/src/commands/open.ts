@@ -1,20 +1,19 @@
 import * as vscode from 'vscode';
-import { VIEW_TYPE } from '../editor/provider';
+import type { SnapshotEditorProvider } from '../editor/provider';
 import { setMemrayPython } from '../settings';
 
 /** "Open as Memory Snapshot", for files of any name, and "Open the Sample", which the extension contains. */
-export function registerOpenCommands(extension: vscode.Uri): vscode.Disposable {
+export function registerOpenCommands(
+  extension: vscode.Uri,
+  editors: SnapshotEditorProvider,
+): vscode.Disposable {
   return vscode.Disposable.from(
     vscode.commands.registerCommand('memlens.openAsSnapshot', async (resource?: unknown) => {
       const uri = resource instanceof vscode.Uri ? resource : (activeUri() ?? (await askForFile()));
-      if (uri !== undefined) await vscode.commands.executeCommand('vscode.openWith', uri, VIEW_TYPE);
+      if (uri !== undefined) await editors.show(uri);
     }),
     vscode.commands.registerCommand('memlens.openSample', () =>
-      vscode.commands.executeCommand(
-        'vscode.openWith',
-        vscode.Uri.joinPath(extension, 'samples', 'train.pickle'),
-        VIEW_TYPE,
-      ),
+      editors.show(vscode.Uri.joinPath(extension, 'samples', 'train.pickle')),
     ),
   );
 }

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import * as vscode from 'vscode';
 import { Disposable } from '../base/disposable';
-import { VIEW_TYPE } from '../editor/provider';
+import type { SnapshotEditorProvider } from '../editor/provider';
 
 const HEAD_BYTES = 4096;
 
@@ -14,7 +14,7 @@ export function isPageActive(): boolean {
 export class PageOffers extends Disposable {
   readonly #asked = new Set<string>();
 
-  constructor() {
+  constructor(private readonly editors: Pick<SnapshotEditorProvider, 'show'>) {
     super();
     this.own(
       vscode.window.tabGroups.onDidChangeTabs(({ opened, changed }) => {
@@ -34,7 +34,10 @@ export class PageOffers extends Disposable {
       vscode.l10n.t('This page of PyTorch’s memory_viz has a memory snapshot in it.'),
       vscode.l10n.t('Open as Memory Snapshot'),
     );
-    if (choice !== undefined) await vscode.commands.executeCommand('vscode.openWith', uri, VIEW_TYPE);
+    if (choice === undefined) return;
+    await this.editors.show(uri);
+    // nobody has changed the text of a page that was opened to be looked at as a snapshot
+    if (!tab.isDirty) await vscode.window.tabGroups.close(tab);
   }
 }
 

@@ -10,7 +10,7 @@ export interface Sibling {
 
 const MOST = 200;
 
-/** The files of the same kind beside a file: the earlier ones first, each time those that are nearest in time. */
+/** The files of the same kind beside a file, as {@link inOrder} has them. */
 export async function siblingsOf(file: string): Promise<Sibling[]> {
   const folder = path.dirname(file);
   const kind = kindOf(path.basename(file));
@@ -27,13 +27,25 @@ export async function siblingsOf(file: string): Promise<Sibling[]> {
       // it is gone already
     }
   }
-  return inOrder(found);
+  return inOrder(found, file);
 }
 
-export function inOrder(siblings: readonly Sibling[]): Sibling[] {
-  const earlier = siblings.filter(({ laterMs }) => laterMs <= 0).sort((a, b) => b.laterMs - a.laterMs);
-  const later = siblings.filter(({ laterMs }) => laterMs > 0).sort((a, b) => a.laterMs - b.laterMs);
+/** The nearest in time first, the earlier ones before the later ones; of one time that with the most similar name. */
+export function inOrder(siblings: readonly Sibling[], file: string): Sibling[] {
+  const byName = siblings.toSorted((a, b) => {
+    const similar = alike(b.path, file) - alike(a.path, file);
+    return similar === 0 ? a.path.localeCompare(b.path) : similar;
+  });
+  const earlier = byName.filter(({ laterMs }) => laterMs <= 0).sort((a, b) => b.laterMs - a.laterMs);
+  const later = byName.filter(({ laterMs }) => laterMs > 0).sort((a, b) => a.laterMs - b.laterMs);
   return [...earlier, ...later];
+}
+
+/** How many letters two texts have in common at their beginning. */
+function alike(one: string, other: string): number {
+  let many = 0;
+  while (many < one.length && one[many] === other[many]) many++;
+  return many;
 }
 
 /** "2 hours earlier" */

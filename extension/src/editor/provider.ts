@@ -7,9 +7,19 @@ import { SnapshotDocument } from './document';
 import type { ViewStates } from './states';
 import { SnapshotView, type ViewHost } from './view';
 
-export const VIEW_TYPE = 'memlens.snapshot';
-/** The same editor with a lower priority, for file names that usually have another meaning. */
+const VIEW_TYPE = 'memlens.snapshot';
+/** The same editor with a lower priority, for files of any other name: VS Code shows an editor's title by its names. */
 const OPTIONAL_VIEW_TYPE = 'memlens.snapshot.optional';
+
+/** What is read of the manifest: which names of files open by a double click. */
+interface Manifest {
+  readonly contributes: {
+    readonly customEditors: readonly {
+      readonly viewType: string;
+      readonly selector: readonly { readonly filenamePattern: string }[];
+    }[];
+  };
+}
 
 /** Creates a view for each tab, and keeps a list of the open ones. */
 export class SnapshotEditorProvider
@@ -23,7 +33,7 @@ export class SnapshotEditorProvider
   readonly onDidOpenView = this.#opened.event;
 
   constructor(
-    private readonly extensionUri: vscode.Uri,
+    private readonly extension: Pick<vscode.Extension<unknown>, 'extensionUri' | 'packageJSON'>,
     private readonly server: Server,
     private readonly states: ViewStates,
     private readonly host: ViewHost,
@@ -52,14 +62,24 @@ export class SnapshotEditorProvider
     return this.views.find((view) => view.panel.active);
   }
 
+  /** Opens a file of any name as a snapshot. */
+  async show(uri: vscode.Uri, column?: vscode.ViewColumn): Promise<void> {
+    const viewType = this.#opensByItself(uri.path.split('/').at(-1) ?? '') ? VIEW_TYPE : OPTIONAL_VIEW_TYPE;
+    await vscode.commands.executeCommand('vscode.openWith', uri, viewType, column);
+  }
+
+  #opensByItself(name: string): boolean {
+    // SAFETY: this extension's own package.json.
+    const { contributes } = this.extension.packageJSON as Manifest;
+    const patterns = contributes.customEditors.find(({ viewType }) => viewType === VIEW_TYPE)?.selector ?? [];
+    return patterns.some(({ filenamePattern: pattern }) => globOf(pattern).test(name));
+  }
+
   /** The view of a file, which is opened if there is none. */
   async open(uri: vscode.Uri): Promise<SnapshotView | undefined> {
     const find = (): SnapshotView | undefined =>
       this.views.find((view) => view.uri.toString() === uri.toString());
-    if (find() === undefined) {
-      const optional = /(?<!\.pb)\.(json|html|gz|zst)$/i.test(uri.path);
-      await vscode.commands.executeCommand('vscode.openWith', uri, optional ? OPTIONAL_VIEW_TYPE : VIEW_TYPE);
-    }
+    if (find() === undefined) await this.show(uri);
     return find();
   }
 
@@ -68,7 +88,7 @@ export class SnapshotEditorProvider
   }
 
   resolveCustomEditor(document: SnapshotDocument, panel: vscode.WebviewPanel): void {
-    const dist = vscode.Uri.joinPath(this.extensionUri, 'dist');
+    const dist = vscode.Uri.joinPath(this.extension.extensionUri, 'dist');
     const view = new SnapshotView(document.uri, panel, this.server, this.states, this.host, this.log, dist);
     this.#views.add(view);
     this.#last = view;
@@ -98,4 +118,10 @@ export class SnapshotEditorProvider
     for (const view of this.#views) view.dispose();
     super.dispose();
   }
+}
+
+/** A pattern of names, in which a star stands for any letters. */
+function globOf(pattern: string): RegExp {
+  const parts = pattern.split('*').map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`);
 }

@@ -54,7 +54,7 @@ export function compareColumns(widest: number): readonly TableColumn<ComparedRow
       copied: (row) => ({ shown: amount(row.after_bytes, row.after_count), exact: row.after_bytes }),
     },
     {
-      ...{ key: 'count', name: countsTitle(), number: true, width: '140px' },
+      ...{ key: 'count', name: countsTitle(), number: true, width: '180px' },
       cell: (row) => ({
         title: t('{0} before, {1} after', count(row.before_count), count(row.after_count)),
         content: counts(row),

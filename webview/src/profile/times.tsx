@@ -142,8 +142,10 @@ export class ProfileTimes {
   }
 
   private get keys(): HeadProps['keys'] {
-    return this.lines.value.map(({ name, title }, at) => ({
-      ...{ title, shown: !this.hidden.value.has(name) },
+    return this.lines.value.map(({ name, title, unit, values }, at) => ({
+      // what isn't bytes has a scale of its own
+      title: unit === 'bytes' ? title : t('{0} (up to {1})', title, count(Math.round(maximum(values)))),
+      shown: !this.hidden.value.has(name),
       colour: css(lineColour(at, theme.value)),
     }));
   }

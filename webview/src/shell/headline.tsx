@@ -30,16 +30,14 @@ export interface HeadlineProps {
   readonly actions: HeadlineActions;
 }
 
-type Opened = 'findings' | 'warnings' | null;
-
 export function Headline({ summary, actions }: HeadlineProps): VNode {
-  const opened = useSignal<Opened>(null);
+  const opened = useSignal(false);
   const id = useId();
   const headline = summary.headline.value;
   const findings = summary.findings.value ?? [];
   const warnings = summary.warnings.value;
-  const toggle = (what: NonNullable<Opened>): void => {
-    opened.value = opened.value === what ? null : what;
+  const close = (): void => {
+    opened.value = false;
   };
   const copyFinding = (finding: SnapshotFinding): void => {
     summary.takeMarkdown(findings.indexOf(finding), (text) => {
@@ -52,20 +50,38 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
   const ending = headline?.rule === 'heap' ? undefined : findings.find(({ text }) => text === last);
   const next = ending ?? findings.find((each) => headline === null || !isSaid(each, headline));
   // the only one is listed where the headline has its first sentence alone
-  const all = (findings.length > 1 || findings.some((each) => each.evidence_from.length > 0)) && (
+  const listed =
+    findings.length > 1 || findings.some((each) => each.evidence_from.length > 0) ? findings : [];
+  const counts = [
+    ...(listed.length > 0 ? [plural(listed.length, '{0} finding', '{0} findings')] : []),
+    ...(warnings.length > 0 ? [plural(warnings.length, '{0} warning', '{0} warnings')] : []),
+  ];
+  const all = counts.length > 0 && (
     <button
       type="button"
       class="link headline-all"
-      aria-expanded={opened.value === 'findings'}
-      aria-controls={`${id}-findings`}
+      aria-expanded={opened.value}
+      aria-controls={id}
+      title={counts.join(', ')}
       onClick={() => {
-        toggle('findings');
+        opened.value = !opened.value;
       }}
     >
-      {plural(findings.length, '{0} finding', '{0} findings')}
+      <span class="sr-only">{counts.join(', ')}</span>
+      <span class="headline-counts" aria-hidden="true">
+        {listed.length > 0 && counts[0]}
+        {warnings.length > 0 && (
+          <span class="headline-warnings">
+            <Icon name="warning" />
+            {String(warnings.length)}
+          </span>
+        )}
+      </span>
     </button>
   );
   const failed = headline?.rule === 'out_of_memory';
+  // beside the finding, of which there are more; beside the headline where warnings are all
+  const below = next !== undefined && listed.length > 0;
   const above = sentences.slice(0, ending ? -1 : undefined);
   const kind = `${next ? '' : ' only'}${above.length === 1 ? ' short' : ''}${failed ? ' failed' : ''}`;
   return (
@@ -73,8 +89,8 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
       class={`headline${kind}`}
       aria-label={t('Summary')}
       onKeyDown={(event) => {
-        if (event.key !== 'Escape' || opened.value === null) return;
-        opened.value = null;
+        if (event.key !== 'Escape' || !opened.value) return;
+        close();
         event.stopPropagation();
       }}
     >
@@ -87,23 +103,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
           ))}
         </p>
         <div class="headline-buttons">
-          {(!next || failed) && all}
-          {warnings.length > 0 && (
-            <button
-              type="button"
-              class="icon-button headline-warnings"
-              aria-expanded={opened.value === 'warnings'}
-              aria-controls={`${id}-warnings`}
-              aria-label={plural(warnings.length, '{0} warning', '{0} warnings')}
-              title={plural(warnings.length, '{0} warning', '{0} warnings')}
-              onClick={() => {
-                toggle('warnings');
-              }}
-            >
-              <Icon name="warning" />
-              {String(warnings.length)}
-            </button>
-          )}
+          {(!below || failed) && all}
           <button
             type="button"
             class="icon-button headline-copy"
@@ -128,18 +128,22 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
               }}
             />
           </p>
-          {!failed && all}
+          {below && !failed && all}
         </div>
       )}
-      <div class="headline-list" id={`${id}-findings`} hidden={opened.value !== 'findings'}>
-        <ListHead
-          text={plural(findings.length, '{0} finding', '{0} findings')}
-          close={() => {
-            opened.value = null;
-          }}
-        />
+      <div class="headline-list" id={id} hidden={!opened.value}>
+        <button
+          type="button"
+          class="icon-button headline-close"
+          aria-label={t('Close')}
+          title={t('Close')}
+          onClick={close}
+        >
+          <Icon name="close" />
+        </button>
+        {listed.length > 0 && <h2>{t('Findings')}</h2>}
         <ol>
-          {findings.map((finding, index) => (
+          {listed.map((finding, index) => (
             <li key={index}>
               <Finding
                 finding={finding}
@@ -151,14 +155,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
             </li>
           ))}
         </ol>
-      </div>
-      <div class="headline-list" id={`${id}-warnings`} hidden={opened.value !== 'warnings'}>
-        <ListHead
-          text={t('Warnings')}
-          close={() => {
-            opened.value = null;
-          }}
-        />
+        {warnings.length > 0 && <h2>{t('Warnings')}</h2>}
         <Warnings warnings={warnings} />
       </div>
     </section>
@@ -180,17 +177,6 @@ function isSaid(finding: SnapshotFinding, headline: HeadlineAnswer): boolean {
     line !== null &&
     parts.some((part) => part.line?.frame === line.frame) &&
     parts.some((part) => part.figure?.amount === figure.amount && part.figure.unit === figure.unit)
-  );
-}
-
-function ListHead({ text, close }: { readonly text: string; readonly close: () => void }): VNode {
-  return (
-    <header>
-      <h2>{text}</h2>
-      <button type="button" class="icon-button" aria-label={t('Close')} title={t('Close')} onClick={close}>
-        <Icon name="close" />
-      </button>
-    </header>
   );
 }
 

@@ -3,15 +3,27 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { exactBytes } from '../base/format';
 
-export function TableHead({ names }: { readonly names: readonly string[] }): VNode {
+/** The name of a column; a class where its cells have one. */
+export interface Column {
+  readonly name: string;
+  readonly class?: string;
+}
+
+/** A column of numbers, whose name stands above their ends. */
+export const number = (name: string): Column => ({ name, class: 'number' });
+
+export function TableHead({ columns }: { readonly columns: readonly (Column | string)[] }): VNode {
   return (
     <thead>
       <tr>
-        {names.map((name, i) => (
-          <th key={i} scope="col">
-            {name}
-          </th>
-        ))}
+        {columns.map((column, i) => {
+          const { name, class: kind = '' } = typeof column === 'string' ? { name: column } : column;
+          return (
+            <th key={i} scope="col" class={kind}>
+              {name}
+            </th>
+          );
+        })}
       </tr>
     </thead>
   );

@@ -7,6 +7,9 @@ from typing_extensions import Buffer
 NO_FOCUS: int
 FROM_FOCUS: int
 UP_TO_FOCUS: int
+FOLDS: int
+TAKES: int
+PASSED: int
 
 U8: TypeAlias = npt.NDArray[np.uint8]
 U32: TypeAlias = npt.NDArray[np.uint32]
@@ -16,7 +19,7 @@ def merge(
     parents: U32,
     frames: U32,
     names: U32,
-    foldable: U8,
+    folding: U8,
     hidden: U8,
     focus: int,
     focus_mode: int,

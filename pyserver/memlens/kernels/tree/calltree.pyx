@@ -21,9 +21,16 @@ cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
 NO_FOCUS, FROM_FOCUS, UP_TO_FOCUS = 0, 1, 2
 """What a focus keeps of the stacks that its name stands in: all of it, from its outermost place on, up to there."""
 
+FOLDS, TAKES, PASSED = 1, 2, 4
+"""How a name stands beside others (bits of ``folding``): called by itself it is one box; it takes in what is passed
+over that it calls or is called by; it is passed over."""
+
 cdef enum:
     C_FROM_FOCUS = 1
     C_UP_TO_FOCUS = 2
+    C_FOLDS = 1
+    C_TAKES = 2
+    C_PASSED = 4
     FEW = 8                 # most nodes have a child or two, which are near them in memory, and a slot is not
     MUCH = 8                # from one end for so many nodes on, most of a tree is picked
 
@@ -115,19 +122,22 @@ cdef uint32_t child_of(Tree *tree, uint32_t parent, uint32_t name) noexcept nogi
 
 
 def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_t[::1] names,
-          const uint8_t[::1] foldable, const uint8_t[::1] hidden, uint32_t focus, int focus_mode,
+          const uint8_t[::1] folding, const uint8_t[::1] hidden, uint32_t focus, int focus_mode,
           uint32_t[::1] merged, uint32_t[::1] new_parents, uint32_t[::1] new_names, uint32_t[::1] child,
           uint32_t[::1] sibling):
     """Merge a prefix tree of frames into one of names; returns how many nodes that has, with the root.
 
     A frame's name is ``names[frame]``. A name that is ``hidden`` is left out, and its callees stand under its caller;
-    one that is ``foldable`` and called by itself is folded into its caller. ``merged`` gets each node's number in the
+    one that FOLDS and is called by itself is folded into its caller. Beside a name that TAKES, one that is PASSED has no
+    box: its callees stand under its caller. (Its own box is made where none has come yet, and is left without a value
+    where one comes.) ``merged`` gets each node's number in the
     new tree, NEVER for those that the focus leaves out. The new tree's columns have room for as many nodes as there
     were: ``new_parents``, ``new_names``, and as lists each node's children (:func:`families`). Raises ValueError for a
     tree whose numbers are out of order.
     """
     cdef size_t node, nodes = parents.shape[0]
     cdef uint32_t parent, name, above
+    cdef uint8_t beside
     cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
     cdef Tree tree
     cdef bint failed = False, damaged = False
@@ -165,9 +175,18 @@ def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_
                     # not reached yet: the way from here starts at the root
                     merged[node] = 0
                     continue
-            if hidden[name] or (foldable[name] and above != 0 and tree.names[above] == name):
+            if hidden[name]:
                 merged[node] = above
                 continue
+            if folding[name] and above != 0:
+                beside = folding[tree.names[above]]
+                if folding[name] & C_FOLDS and tree.names[above] == name \
+                        or folding[name] & C_PASSED and beside & C_TAKES:
+                    merged[node] = above
+                    continue
+                if folding[name] & C_TAKES and beside & C_PASSED \
+                        and not (focus_mode and tree.names[above] == focus):
+                    above = tree.parents[above]
             merged[node] = child_of(&tree, above, name)
             if merged[node] == NONE:
                 failed = True

@@ -23,7 +23,7 @@ from memlens.kernels.tree import calltree as kernel
 from memlens.kernels.tree.flame import Layout
 from memlens.model.attribution import Attribution
 from memlens.views.flame.names import Names
-from memlens.views.naming.frame_names import FrameNames, Merge
+from memlens.views.naming.frame_names import ALL_LIBRARIES, FrameNames, Merge
 from memlens.views.selection.columns import NEVER
 from memlens.views.selection.stacks import (
     Meaning,
@@ -56,9 +56,9 @@ class FlameOptions(Struct, frozen=True):
     ``merge`` says what makes two frames the same: their function, or their function and line. ``order`` puts the
     largest child first, or the one whose first allocation is the oldest. ``fold_recursion`` makes one box of a
     function that calls itself. ``collapse`` names packages whose frames become one box where they follow each other
-    (``"*"``: all libraries and native code), ``hide`` names (numbers of :class:`FlameName`) that are left out.
-    ``focus`` keeps the stacks that a name stands in: its callees from the top down, its callers from the bottom up,
-    from its outermost place, so that recursion counts once.
+    (``"*"``: all libraries and native code, which beside a library is part of it), ``hide`` names (numbers of
+    :class:`FlameName`) that are left out. ``focus`` keeps the stacks that a name stands in: its callees from the top
+    down, its callers from the bottom up, from its outermost place, so that recursion counts once.
     """
 
     direction: Direction = "top_down"
@@ -290,8 +290,13 @@ def merged(tree: PrefixTree, names: FrameNames, options: FlameOptions) -> Merged
     """
     merge_names = names.merged(options.merge)
     used = names.collapsed(merge_names, options.collapse) if options.collapse else merge_names
-    foldable = np.full(names.count, options.fold_recursion, np.uint8)
-    foldable[names.packages_as_names()] = 1
+    folding = np.full(names.count, kernel.FOLDS if options.fold_recursion else 0, np.uint8)
+    packages = folding[names.packages_as_names()]
+    packages[:] = kernel.FOLDS
+    if ALL_LIBRARIES in options.collapse:
+        # native code comes first
+        packages[1:] |= kernel.TAKES
+        packages[:1] |= kernel.PASSED
     hidden = np.zeros(names.count, np.uint8)
     for number in options.hide:
         hidden[_checked(number, names)] = 1
@@ -300,7 +305,7 @@ def merged(tree: PrefixTree, names: FrameNames, options: FlameOptions) -> Merged
         focus = _checked(options.focus, names)
         mode = kernel.FROM_FOCUS if options.direction == "top_down" else kernel.UP_TO_FOCUS
     nodes, *columns = (np.empty(len(tree.parents), np.uint32) for _ in range(5))
-    count = kernel.merge(tree.parents, tree.frames, used, foldable, hidden, focus, mode, nodes, *columns)
+    count = kernel.merge(tree.parents, tree.frames, used, folding, hidden, focus, mode, nodes, *columns)
     return Merged(Shape(*(column[:count] for column in columns)), nodes, used)
 
 

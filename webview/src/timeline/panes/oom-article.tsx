@@ -16,7 +16,7 @@ import { count, plural, said, t } from '../../base/l10n';
 import { shortName } from '../../base/symbols';
 import { shorten, visible } from '../../base/text';
 import { Phrase } from '../../widgets/phrase';
-import { SizeCell, TableHead } from '../../widgets/table-parts';
+import { number, SizeCell, TableHead, type Column } from '../../widgets/table-parts';
 import { gapParts } from '../gap';
 
 export interface OomActions {
@@ -121,7 +121,7 @@ function GapTable({ answer: { gap, segments_known: known } }: Pick<Part, 'answer
       title={
         known ? t('Reserved: {0}', bytes(gap.reserved_bytes)) : t('Active: {0}', bytes(gap.active_bytes))
       }
-      columns={[t('What'), t('Bytes')]}
+      columns={[t('What'), number(t('Bytes'))]}
       rows={gapParts(gap)}
       cells={({ name, bytes: size }) => (
         <>
@@ -152,7 +152,7 @@ function PlacesTable({ answer }: Pick<Part, 'answer'>): VNode | null {
   return (
     <LongTable
       title={t('Free within segments')}
-      columns={[t('Where'), t('Bytes'), t('Pieces'), t('Largest')]}
+      columns={[t('Where'), ...[t('Bytes'), t('Pieces'), t('Largest')].map(number)]}
       rows={answer.places}
       cells={(place) => (
         <>
@@ -176,7 +176,7 @@ function LinesTable({ answer, actions }: Part): VNode {
   return (
     <LongTable
       title={t('Live at that moment, by line')}
-      columns={[t('Line of code'), t('Bytes'), t('Allocations'), t('Largest')]}
+      columns={[t('Line of code'), ...[t('Bytes'), t('Allocations'), t('Largest')].map(number)]}
       rows={answer.lines}
       cells={(line) => (
         <>
@@ -201,8 +201,9 @@ function PinningTable({ answer, actions }: Part): VNode {
     <LongTable
       title={t('Lines that fragment memory: their blocks hold split segments')}
       columns={[
-        ...[t('Line of code'), t('Free beside its blocks'), t('of that held by it alone')],
-        ...[t('Its blocks'), t('Segments')],
+        t('Line of code'),
+        ...[t('Free beside its blocks'), t('of that held by it alone')].map(number),
+        ...[t('Its blocks'), t('Segments')].map(number),
       ]}
       rows={answer.pinning}
       cells={(line) => (
@@ -246,7 +247,8 @@ function PinnedTable({ answer, actions }: Part): VNode {
               )
         }
         columns={[
-          ...[t('Segment'), t('Size'), t('Free'), t('Largest piece')],
+          t('Segment'),
+          ...[t('Size'), t('Free'), t('Largest piece')].map(number),
           ...(useful ? [t('If it were empty')] : []),
           t('Blocks in it'),
         ]}
@@ -404,7 +406,7 @@ function LongTable<T>({
   cells,
 }: {
   readonly title: string;
-  readonly columns: readonly string[];
+  readonly columns: readonly (Column | string)[];
   readonly rows: readonly T[];
   readonly cells: (row: T) => ComponentChildren;
 }): VNode | null {
@@ -419,7 +421,7 @@ function LongTable<T>({
     <div>
       <table>
         <caption>{title}</caption>
-        <TableHead names={columns} />
+        <TableHead columns={columns} />
         <tbody ref={body}>
           {(all.value ? rows : rows.slice(0, FEW)).map((row, i) => (
             <tr key={i}>{cells(row)}</tr>

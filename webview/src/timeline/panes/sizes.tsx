@@ -13,7 +13,7 @@ import { both } from '../../shell/filter-terms';
 import type { Pane } from '../../shell/pane';
 import { Choices } from '../../widgets/choice';
 import { element } from '../../widgets/dom';
-import { TableHead } from '../../widgets/table-parts';
+import { number, TableHead } from '../../widgets/table-parts';
 
 type By = 'bytes' | 'count';
 
@@ -76,7 +76,7 @@ export const sizesPane = (context: ViewContext): Pane => {
 };
 
 function summaryOf({ bins, ...unknown }: SizesAnswer, setName: string): string {
-  if (unknown.unknown_count === 0) return bins.length === 0 ? t('Nothing {0}', setName) : setName;
+  if (unknown.unknown_count === 0) return bins.length === 0 ? t('Nothing {0}', setName) : '';
   const size = figure(unknown.unknown_bytes);
   return t('{0}; {1} in {2} of unknown size', setName, size, countedFigure(unknown.unknown_count));
 }
@@ -88,13 +88,14 @@ interface HistogramProps {
 }
 
 function Histogram({ by: { value: by }, answer, narrow }: HistogramProps): VNode {
-  const bins = answer.value?.bins ?? [];
+  // each says its sizes, so that one without allocations needn't be there
+  const bins = (answer.value?.bins ?? []).filter((bin) => bin.bytes !== 0 || bin.count !== 0);
   const most = Math.max(1, ...bins.map((bin) => bin[by]));
   const whole = bins.reduce((sum, bin) => sum + bin[by], 0);
   return (
     <div class="sizes-body">
       <table>
-        <TableHead names={[t('Size of one'), '', t('Amount'), t('Count')]} />
+        <TableHead columns={[t('Size of one'), '', number(t('Amount')), number(t('Count'))]} />
         <tbody>
           {bins.map((bin) => (
             <tr key={bin.below_bytes}>

@@ -6,10 +6,12 @@ import type { ViewContext } from '../../shell/context';
 import { isLeftOut, stateOf, type Blocks } from '../scene/blocks';
 import { css, mix, type Rgb } from '../../canvas/colour';
 import { pixelRatio, pixelsOf, sharp } from '../../canvas/sharp';
-import { theme } from '../../canvas/theme';
+import { theme, type Theme } from '../../canvas/theme';
 
 /** Hatches of what waits, in CSS pixels. */
 const HATCH = 4;
+/** Lines of what rounding takes, likewise. */
+const LINES = 3;
 
 export function drawBar(
   canvas: HTMLCanvasElement,
@@ -37,10 +39,9 @@ export function drawBar(
     const x0 = edge(from);
     const x1 = Math.max(edge(from + blocks.size[block]!), x0 + 1);
     const used = Math.max(edge(from + Math.min(blocks.requested[block]!, blocks.size[block]!)), x0 + 1);
-    drawing.fillStyle = css(look.warning);
-    drawing.fillRect(x0, 0, x1 - x0, height);
     drawing.fillStyle = css(colourAt(context, blocks, block, areas));
     drawing.fillRect(x0, 0, used - x0, height);
+    lost(drawing, used, x1, height, look, scale);
     if (state === 2) hatch(drawing, x0, used, height, css(look.background), scale);
     if (x1 - x0 >= 3 * scale) {
       drawing.fillStyle = css(look.background, look.contrast ? 1 : 0.6);
@@ -75,6 +76,21 @@ function colourAt({ palette, highlight }: Coloured, blocks: Blocks, block: numbe
 }
 
 type Coloured = Pick<ViewContext, 'palette' | 'highlight'>;
+
+/** What rounding takes, in lines across: areas have all the colours. */
+function lost(
+  drawing: CanvasRenderingContext2D,
+  x0: number,
+  x1: number,
+  height: number,
+  { foreground, background }: Theme,
+  scale: number,
+): void {
+  drawing.fillStyle = css(background);
+  drawing.fillRect(x0, 0, x1 - x0, height);
+  drawing.fillStyle = css(foreground);
+  for (let y = 0; y < height; y += LINES * scale) drawing.fillRect(x0, y, x1 - x0, scale);
+}
 
 function hatch(
   drawing: CanvasRenderingContext2D,

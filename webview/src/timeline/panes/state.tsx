@@ -4,16 +4,16 @@ import { signal } from '@preact/signals';
 import { Fragment, render, type VNode } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 import type { AllocatorStateAnswer, Branch, SegmentState } from '../../../../extension/shared/protocol.gen';
-import { bytes, exactBytes, nameOf, time } from '../../base/format';
+import { bytes, exactBytes, nameOf, share, time } from '../../base/format';
 import { count, plural, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';
 import type { Change, TimelineContext } from '../../shell/context';
 import type { Pane } from '../../shell/pane';
-import { Choices } from '../../widgets/choice';
+import { Dropdown } from '../../widgets/choice';
 import { element } from '../../widgets/dom';
 import { IconButton } from '../../widgets/icon-button';
-import { SizeCell, TableHead } from '../../widgets/table-parts';
+import { number, SizeCell, TableHead } from '../../widgets/table-parts';
 import { activeNear, blockAt, decodeBlocks, nextActive, NONE, stateOf, type Blocks } from '../scene/blocks';
 import { areaColours } from '../scene/areas';
 import { drawBar } from './state-bar';
@@ -245,7 +245,7 @@ function StateHead({ pane }: { readonly pane: StatePane }): VNode {
       {traced && <IconButton icon="left" label={t('One event back')} keys="," press={step(-1)} />}
       {traced && <IconButton icon="right" label={t('One event forward')} keys="." press={step(1)} />}
       <span class="state-event">{pane.event}</span>
-      <Choices<Order>
+      <Dropdown<Order>
         label={t('Order of the segments')}
         options={ORDERS}
         value={pane.order.value}
@@ -263,8 +263,8 @@ function StateView({ pane }: { readonly pane: StatePane }): VNode {
     pane.draw();
   }, [shown]);
   const columns = [
-    ...[t('Segment'), t('Size'), t('Used')],
-    ...[t('Requested'), t('Largest hole'), t('Pool and stream')],
+    ...[t('Segment'), number(t('Size')), number(t('Used'))],
+    ...[number(t('Requested')), number(t('Largest hole')), t('Pool and stream')],
   ];
   const left = shown ? shown.answer.segment_count - shown.rows.length : 0;
   return (
@@ -275,7 +275,7 @@ function StateView({ pane }: { readonly pane: StatePane }): VNode {
       </div>
       <div class="state-scroll">
         <table>
-          <TableHead names={columns} />
+          <TableHead columns={columns} />
           <tbody>
             {shown?.rows.map((row, index) => (
               <Fragment key={index}>
@@ -334,7 +334,6 @@ function Segment({ row, pane, first }: RowProps & { readonly first: boolean }): 
   const selected = pane.selected.value;
   const { first_block: from, block_count: many } = segment;
   const holds = selected !== null && blocks.allocation.subarray(from, from + many).includes(selected);
-  const used = segment.size_bytes > 0 ? (100 * segment.active_bytes) / segment.size_bytes : 0;
   const pending = segment.active_bytes - segment.allocated_bytes;
   const allocated = t('{0} allocated', exactBytes(segment.allocated_bytes));
   const kinds = [
@@ -366,7 +365,7 @@ function Segment({ row, pane, first }: RowProps & { readonly first: boolean }): 
             : allocated
         }
       >
-        {used.toFixed(used < 10 ? 1 : 0)} %
+        {share(segment.active_bytes, segment.size_bytes)}
       </td>
       <SizeCell size={segment.requested_bytes}>{bytes(segment.requested_bytes)}</SizeCell>
       <SizeCell size={segment.largest_free_bytes}>

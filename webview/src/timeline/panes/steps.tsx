@@ -20,7 +20,7 @@ import type { Pane } from '../../shell/pane';
 import { element } from '../../widgets/dom';
 import { rovingRows } from '../../widgets/roving';
 import { Sparkline } from '../../widgets/sparkline';
-import { SizeCell, TableHead } from '../../widgets/table-parts';
+import { number, SizeCell, TableHead } from '../../widgets/table-parts';
 
 const PAGE = 200;
 const MOST_LINES = 100;
@@ -199,9 +199,10 @@ function StepTable({ steps, listed }: { readonly steps: Steps; readonly listed: 
               )}
         </caption>
         <TableHead
-          names={[
-            ...[t('Step'), t('Start'), t('Peak'), t('At its end'), t('Allocated'), t('Survivors')],
-            t('Kept to the end'),
+          columns={[
+            t('Step'),
+            ...[t('Start'), t('Peak'), t('At its end'), t('Allocated'), t('Survivors')].map(number),
+            number(t('Kept to the end')),
           ]}
         />
         <RovingBody>
@@ -285,7 +286,13 @@ function GrowthTable({ steps }: { readonly steps: Steps }): VNode {
   return (
     <table class="growth-table">
       <caption>{answer && growthCaption(answer)}</caption>
-      <TableHead names={[t('Line of code'), t('Grown'), t('A step'), t('At the end'), t('Step ends')]} />
+      <TableHead
+        columns={[
+          t('Line of code'),
+          ...[t('Grown'), t('A step'), t('At the end')].map(number),
+          t('Step ends'),
+        ]}
+      />
       <RovingBody>
         {(answer?.rows ?? []).map((row, i) => (
           <Growth key={i} row={row} steps={steps} />

@@ -162,6 +162,9 @@ def _stretches(snapshot: Snapshot, device: Device) -> Intervals:
     start = np.where(opened >= 0, at[opened], int(np.floor(extent.x0)))
     end = np.where(closed >= 0, at[closed], int(np.ceil(extent.x1)))
     end = np.maximum(start, end)
+    # what lies before or after the trace has no place on its axis
+    inside = (end >= extent.x0) & (start <= extent.x1)
+    opened, closed, start, end = opened[inside], closed[inside], start[inside], end[inside]
     names = name.astype(np.int64)[np.where(opened >= 0, opened, closed)]
     order = np.lexsort((-end, start))
     start, end = start[order], end[order]
