@@ -5,14 +5,17 @@ Lines:
 
 ``["version", TEXT]``, ``["missing"]``, ``["refused", TEXT]``, ``["broken", TEXT]``, and ``["done"]``, the last one
 ``["allocator", NAME, TRACED]``  Python's own allocator, and whether its allocations were recorded (1 or 0; -1 if
-unknown, as before memray 1.11) ``["memory", MS, RSS, HEAP]``    a memory record, as memray calls it: its time stamp
-``["whole", 0 or 1]``            whether the temporary allocations follow ``["frame", FUNCTION, FILE, LINE]``,
-``["stack", [FRAME…]]`` innermost first ``["record", KIND, STACK, THREAD, ALLOCATOR, BYTES, COUNT]`` ``["total", STACK,
-THREAD, ALLOCATOR, SIZE, COUNT]``  all allocations, with the size of one of them ``["peaks", [BYTES…]]`` the most live
-bytes before each memory record and after the last ``["lived", STACK, THREAD, ALLOCATOR, [FIRST, LAST, BYTES, COUNT…]]``
-how many allocations were made before memory record FIRST (and after the one before it) and freed before LAST, -1 for
-never; ``["lived"]`` follows the last ``["reused", BYTES]``            bytes that memray's curve still counts at the end
-although their addresses were used again
+                                 unknown, as before memray 1.11)
+``["memory", MS, RSS, HEAP]``    a memory record, as memray calls it: its time stamp
+``["whole", 0 or 1]``            whether the temporary allocations follow
+``["frame", FUNCTION, FILE, LINE]``, ``["stack", [FRAME…]]`` innermost first
+``["record", KIND, STACK, THREAD, ALLOCATOR, BYTES, COUNT]``
+``["total", STACK, THREAD, ALLOCATOR, SIZE, COUNT]``  all allocations, with the size of one of them
+``["peaks", [BYTES…]]``          the most live bytes before each memory record and after the last
+``["lived", STACK, THREAD, ALLOCATOR, [FIRST, LAST, BYTES, COUNT…]]``  how many allocations were made before memory
+    record FIRST (and after the one before it) and freed before LAST, -1 for never; ``["lived"]`` follows the last
+``["reused", BYTES]``            bytes that memray's curve still counts at the end although their addresses were used
+                                 again
 
 memray reads the whole file for each question, which takes most of the time: once to open it and find the peak; once for
 the maximum between every two memory records; once for lifetimes; once for the stacks of the peak; and record by record

@@ -3,8 +3,8 @@
 It uses only texts and numbers and no snapshot, so profiles are paired by the same rules.
 
 1. Files: first those spelled alike, then those with the most whole parts of their paths in common, counted from the
-end. Among several equally good ones, those that share the most functions are paired (by the best one-to-one assignment,
-not greedily).
+   end. Among several equally good ones, those that share the most functions are paired (by the best one-to-one
+   assignment, not greedily).
 2. Functions of a file: by name; then, among those without a counterpart, those on the same lines: renamed.
 3. Lines of a function: in their order, as many as possible, with as few changes of offset as possible; see
    :func:`align`. A line with the same number is unchanged, another has moved.

@@ -3,8 +3,8 @@
 A :class:`SqlSession` is used by one thread at a time and never by the thread that answers the views, so an endless
 query slows down nothing else. It is confined by:
 
-* files that are opened read-only and as immutable, and SQLite in defensive mode with an untrusted schema; an authorizer
-* that allows SELECT, recursion, the functions and tables that are named here, and the pragmas that
+* files that are opened read-only and as immutable, and SQLite in defensive mode with an untrusted schema;
+* an authorizer that allows SELECT, recursion, the functions and tables that are named here, and the pragmas that
   describe tables; everything else is refused when the query is compiled;
 * limits on the length of values, on the depth of expressions, on the size of the program;
 * a handler that is called every few thousand steps and ends a query that takes too much memory (SQLite's own limit

@@ -4,10 +4,11 @@ The parts at a moment add up exactly to what was reserved:
 
 * *requested*: the requested bytes of blocks in use;
 * *rounding*: what the allocator's rounding adds to them. The file records the true block sizes of what is live at its
-* end; for others this is a lower bound, because the allocator may leave a small rest in a block; *pending*: blocks
-* whose free was requested but waits for another stream; *inactive split*: free in segments of ``cudaMalloc`` that
-* another block holds, so that they can't be given back; *expandable free*: free in expandable segments, whose whole
-* pages can be given back; *wholly free*: segments of ``cudaMalloc`` without any block, which can be released.
+  end; for others this is a lower bound, because the allocator may leave a small rest in a block;
+* *pending*: blocks whose free was requested but waits for another stream;
+* *inactive split*: free in segments of ``cudaMalloc`` with other blocks, which can't be released;
+* *expandable free*: free in expandable segments, whose whole pages can be released;
+* *wholly free*: segments of ``cudaMalloc`` without any block, which can be released.
 
 Blocks that are in no segment of the file count as reserved, because they must have been (*outside*).
 """

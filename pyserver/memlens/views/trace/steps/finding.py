@@ -6,9 +6,9 @@ The first of these that a device's annotations contain:
 2. An annotation of the user's own whose name says step, iteration or batch (``train_step``, ``iter 12``; not the
    optimizer's), at least twice: each is a step.
 3. ``Optimizer.step#…``: a step lasts from the end of one to the end of the next, the first from the trace's beginning,
-including all set-up. Among several optimizers the one that stepped first counts.
+   including all set-up. Among several optimizers the one that stepped first counts.
 4. ``Optimizer.zero_grad#…``, else ``enumerate(DataLoader)#…``, at least twice: a step begins with each and ends with
-the next, the last one with the trace.
+   the next, the last one with the trace.
 
 Else steps are *inferred* from the period of the trace. A stack that allocates once per step, at even distances, is an
 anchor (the distances between its allocations, counted in allocations, have a spread of less than a sixth of their
