@@ -504,7 +504,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
     said = refused(f"ssh://me:{SECRET}@host/job", "--out", tmp_path / "out")
     assert SECRET not in said
-    assert said.startswith("memlens: The URL has a password or a key in it")
+    assert said.startswith("memlens: The URL contains a password or a key")
     assert "gopher:// is not a kind of store" in refused("gopher://host/job", "--out", tmp_path / "out")
     said = refused(tmp_path, "--out", tmp_path / "out", "--scheduler", f"tcp://me:{SECRET}@host:8786")
     assert SECRET not in said

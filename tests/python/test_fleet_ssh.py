@@ -47,6 +47,6 @@ def test_a_folder_of_a_host(tmp_path: Path) -> None:
         (home / ".ssh" / "known_hosts").write_text("")
         process = start_fleet(f"{host}/job", "--out", tmp_path / "other", env={"HOME": str(home)})
         assert process.communicate(timeout=60)[1].startswith(
-            f"memlens: The key of [127.0.0.1]:{port} is not among the known hosts. Look at the key"
+            f"memlens: The key of [127.0.0.1]:{port} is not among the known hosts. Connect once"
         )
         assert process.returncode == 1

@@ -383,7 +383,7 @@ def test_a_file_without_an_event_says_so(
     tmp_path: Path, sample: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["oom", str(sample), "--cache-dir", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == "The trace holds no out-of-memory event.\n"
+    assert capsys.readouterr().out == "The trace has no out-of-memory event.\n"
     kept, bare = tmp_path / "kept.zip", tmp_path / "bare.pickle"
     assert main(["export", str(sample), "--snapviewer", str(kept), "--cache-dir", str(tmp_path)]) == 0
     block = {"size": 512, "requested_size": 500, "address": 4096, "state": "active_allocated"}

@@ -95,7 +95,7 @@ def test_heat_is_what_a_plain_sum_says(server: LspClient, tmp_path: Path, worksp
     documents = [document(source), document(workspace / "code" / "other.py"), document(source, "x = 1")]
     known = server.request("memlens/knownDocuments", {"documents": documents})["known"]
     assert known == [True, False, False]
-    for path, what in (("a\0b", "has a NUL in it"), ("\ud800", "can't be written in UTF-8")):
+    for path, what in (("a\0b", "contains a NUL character"), ("\ud800", "can't be written in UTF-8")):
         problem = problem_of(server, "memlens/lineHeat", {"document": {"path": path, "cell": None}})
         assert problem["code"] == "bad-request"
         assert what in problem["message"]

@@ -20,7 +20,7 @@ from memlens.errors import MemlensError, Problem
 # no command multiplies matrices, and starting OpenBLAS's threads takes longer than some commands
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# a process that ends needs no search for unused objects in all that it has
+# the process is about to end: skip the collection of its reference cycles
 atexit.register(gc.freeze)
 
 _DISK_ERRORS = {"BusyError", "CantOpenError", "FullError", "IOError", "LockedError", "ReadOnlyError"}
@@ -88,7 +88,7 @@ def problem_of(error: Exception) -> Problem:
 
 
 def _drop_output() -> None:
-    """Who read it (head, a pager) has closed the pipe."""
+    """The reader of the output (head, a pager) has closed the pipe."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

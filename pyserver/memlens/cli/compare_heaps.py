@@ -41,7 +41,7 @@ def _ask_all(
     opened: list[Snapshot],
     question: Callable[[list[Snapshot]], T],
 ) -> T:
-    """Ask all files at once, each of which stays open meanwhile."""
+    """Open all files, and answer the question while they are open together."""
     if len(opened) == len(paths):
         return question(opened)
     return ask(

@@ -35,7 +35,7 @@ from memlens.views.selection.stacks import AMOUNT, sides_of
 LEAST_SHARE = 0.01
 MOST_FUNCTIONS = 1000
 OF_TRACES = ("live", "peak", "total", "count", "leaked")
-"""The values of a trace, named as those of profiles; live is what was live at the peak."""
+"""The values of a trace, with the names that profiles use; ``live`` is what was live at the peak."""
 
 
 def run(options: argparse.Namespace) -> int:

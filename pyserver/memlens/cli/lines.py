@@ -144,6 +144,6 @@ def _print_profile(options: argparse.Namespace, profile: ProfileInfo, answer: _P
         say(f"{'':>12} {format_value(each.amount, value.unit):>12}  {words}")
     say(f"{'':>12} {format_value(answer.total, value.unit):>12}  in all")
     for warning in profile.warnings:
-        # without it the lines that needed a pool read as those that keep the memory
+        # without this, a line that needed a pool would seem to be the one that keeps the memory
         if warning.code == "pools":
             say(f"note: {warning.message}")

@@ -28,7 +28,7 @@ def write_or_say(target: Path | None, text: str) -> None:
 
 
 def write_file(target: Path, data: bytes) -> None:
-    """Write a file as a whole or not at all, and print its path."""
+    """Write a file completely or not at all, and print its path."""
     if not target.parent.is_dir():
         raise BadRequestError(f"{target.name} can't be written: there is no folder {target.parent}")
     partial = target.with_name(f"{target.name}.partial-{os.getpid()}")

@@ -55,7 +55,7 @@ def _picture(snapshot: Snapshot, options: argparse.Namespace) -> Svg:
 
 
 def _default(info: SnapshotInfo, options: argparse.Namespace) -> str:
-    """What is drawn of a model: what its view opens with."""
+    """The picture of a model that is drawn by default: the one that its view opens with."""
     match info:
         case TimelineInfo():
             return "timeline"

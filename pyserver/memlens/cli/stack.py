@@ -53,6 +53,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _say_frames(frames: list[Frame]) -> None:
     for frame in frames:
-        # a line that the file doesn't have is 0
+        # 0 means that the file doesn't say which line
         place = f"{frame.file}:{frame.line}" if frame.line else frame.file
         say(f"  {place or '(native)'} {frame.function}{SOURCE_WORDS[frame.source]}")

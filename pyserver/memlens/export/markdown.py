@@ -18,7 +18,7 @@ _MARKED = re.compile(r"([\\`*_\[\]<>#|~])")
 
 
 def markdown(summary: Summary) -> Iterator[str]:
-    """All of a summary, in lines."""
+    """The lines of a whole summary."""
     yield from findings_markdown(summary.headline, summary.findings)
     for table in summary.tables:
         yield ""
@@ -38,7 +38,7 @@ def findings_markdown(headline: HeadlineAnswer, findings: list[SnapshotFinding])
 
 
 def finding_markdown(finding: SnapshotFinding, bullet: str = "") -> Iterator[str]:
-    """One finding; its line stands below it."""
+    """One finding, with its line of source below it."""
     title = f"**{finding.title}** {inferred_mark(finding)}".rstrip()
     yield f"{bullet}{title}: {_marked(finding.sentence)}"
     if finding.line is not None:

@@ -1,8 +1,9 @@
-"""Writes stacks with values as pprof's ``profile.proto``, gzipped, for ``go tool pprof`` and all that reads it.
+"""Writes stacks with values as pprof's ``profile.proto``, gzipped, for ``go tool pprof`` and other readers of the
+format.
 
 Field numbers are those of github.com/google/pprof/proto/profile.proto. Every frame becomes a location with one line,
-and every function of a file a function; samples are written innermost frame first, as the format has them, each with
-its labels.
+and every function of a file becomes a function; samples are written innermost frame first, as the format requires, each
+with its labels.
 """
 
 import gzip
@@ -17,7 +18,7 @@ _VARINT, _BYTES = 0, 2
 
 
 def pprof(samples: Samples, title: str) -> bytes:
-    """The whole file; ``title`` stands in it as a comment."""
+    """The whole file; ``title`` is written into it as a comment."""
     strings = _Strings()
     parts: list[bytes] = []
     types, unrolled = samples.stacks.meaning.types, samples.unrolled()
@@ -30,9 +31,9 @@ def pprof(samples: Samples, title: str) -> bytes:
         its = functions.setdefault((frame.file, frame.text), len(functions) + 1)
         line_of = _number(1, its) + _number(2, max(frame.line, 0))
         locations.append(_message(_LOCATION, _number(1, number) + _message(4, line_of)))
-    # the bytes of each location's number, once
+    # encode each location's number once
     ids = [_varint(number) for number in range(1, len(unrolled.frames) + 1)]
-    # a stack without frames has no field: packed fields are not written empty
+    # a stack without frames has no field, because empty packed fields are not written
     stacks = [
         _message(1, b"".join([ids[frame] for frame in stack])) if stack else b"" for stack in unrolled.stacks
     ]
@@ -56,7 +57,7 @@ def pprof(samples: Samples, title: str) -> bytes:
     if types:
         parts.append(_number(_DEFAULT_SAMPLE_TYPE, strings[types[samples.default].name]))
     parts += (_message(_STRING_TABLE, _utf8(text)) for text in strings.texts())
-    # no time of making in it: the same stacks are the same file
+    # no time of writing in the header, so that the same stacks give the same file
     return gzip.compress(b"".join(parts), 6, mtime=0)
 
 
@@ -75,7 +76,7 @@ class _Strings:
 
 def _labels(labels: Iterable[Label], strings: _Strings) -> dict[int, bytes]:
     """The fields of each sample that has labels."""
-    # most samples have a label that others have, too
+    # most samples share their labels with others
     written: dict[tuple[str, str, int, str], bytes] = {}
     found: dict[int, bytes] = {}
     for sample, key, text, number, unit in labels:
@@ -92,7 +93,7 @@ def _labels(labels: Iterable[Label], strings: _Strings) -> dict[int, bytes]:
 
 
 def _recording(recording: Recording, strings: _Strings) -> list[bytes]:
-    """How the profile came about, of what is known of it."""
+    """How the profile was recorded, as far as that is known."""
     numbers = (
         (_TIME_NANOS, recording.time_unix_ns), (_DURATION_NANOS, recording.duration_ns), (_PERIOD, recording.period),
         (_DOC_URL, strings[recording.doc_url]),
@@ -105,7 +106,7 @@ def _recording(recording: Recording, strings: _Strings) -> list[bytes]:
 
 
 def _utf8(text: str) -> bytes:
-    # names may hold lone surrogates, which no UTF-8 has
+    # names may hold lone surrogates, which can't be written in UTF-8
     return text.encode("utf-8", "replace")
 
 

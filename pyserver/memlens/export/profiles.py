@@ -18,14 +18,14 @@ U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
 
 MOST_SAMPLES = 500_000
-"""Of profiles with more than that, as recordings of every allocation are, the samples of a stack are written as one."""
+"""In larger profiles, such as recordings of every allocation, the samples of a stack are written as one."""
 
 
 def of_profile(snapshot: Snapshot, filter_text: str, *, merged: bool) -> Samples:
-    """All values of a profile at once, every sample as it is with its labels; the size of its blocks is one of them.
+    """All values of a profile at once: every sample with its labels, one of which is the size of its blocks.
 
-    With ``merged`` and where there are more than :data:`MOST_SAMPLES` the samples of a stack are added up and have no
-    labels. Raises BadRequestError for a filter that isn't one.
+    With ``merged``, or for more than :data:`MOST_SAMPLES` samples, the samples of a stack are added up and have no
+    labels. Raises BadRequestError for an invalid filter.
     """
     info = profile_of(snapshot.info)
     rows = np.arange(info.samples, dtype=np.uint32)
@@ -52,7 +52,7 @@ def of_profile(snapshot: Snapshot, filter_text: str, *, merged: bool) -> Samples
 
 
 def _labels(snapshot: Snapshot, rows: U32) -> Iterator[Label]:
-    """The labels of some samples, which are numbered by their places in ``rows``."""
+    """The labels of some samples, which are numbered by their positions in ``rows``."""
     labels = snapshot.samples.labels
     places = np.searchsorted(rows, labels["sample"])
     known = places < len(rows)
@@ -65,13 +65,13 @@ def _labels(snapshot: Snapshot, rows: U32) -> Iterator[Label]:
 
 
 def _sizes(sizes: I64) -> Iterator[Label]:
-    """The sizes of blocks as Go writes them, where they are known."""
+    """The sizes of blocks in the form that Go writes, for the samples for which they are known."""
     for sample in np.flatnonzero(sizes > 0).tolist():
         yield Label(sample, "bytes", "", int(sizes[sample]), "bytes")
 
 
 def _recording(settings: Mapping[str, Any]) -> Recording:
-    """How a profile was made; archives hold what their readers put there."""
+    """How a profile was recorded, as its reader stored it in the archive."""
 
     def number(name: str) -> int:
         found = settings.get(name, 0)

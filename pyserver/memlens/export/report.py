@@ -1,6 +1,7 @@
-"""A report of a snapshot as one HTML file that any browser shows, without a network and without scripts.
+"""A report of a snapshot as one HTML file for any browser, without network access or scripts.
 
-Its policy allows nothing but its own style sheet, by the sheet's hash. Everything that comes from the file is escaped.
+Its content security policy allows only its own style sheet, by the sheet's hash. Everything that comes from the file is
+escaped.
 """
 
 import base64
@@ -45,7 +46,7 @@ _SHEET = (
 
 
 def report(snapshot: Snapshot, device: int | None = None) -> str:
-    """The whole page. Raises :class:`memlens.errors.BadRequestError` for a device that the snapshot hasn't."""
+    """The whole page. Raises :class:`memlens.errors.BadRequestError` for a device that the snapshot doesn't have."""
     page = summary(snapshot, device)
     pictures = list(_pictures(snapshot, device))
     colours = {colour for picture in pictures for colour in picture.colours}
@@ -88,7 +89,7 @@ def _over_time(snapshot: Snapshot, info: TimelineInfo, device: int) -> Iterator[
     except BadRequestError:
         if all(each.device != device for each in info.devices):
             raise
-        # nothing happened on it: there is no picture over time
+        # nothing happened on the device, so there is no picture over time
 
 
 def _body(page: Summary, pictures: list[Svg]) -> Iterator[str]:

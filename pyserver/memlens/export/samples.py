@@ -1,4 +1,4 @@
-"""Stacks with values as the formats of profiles have them: unrolled, each frame in full. Whatever they are of."""
+"""Stacks with values, of any model, in the form that formats of profiles use: each stack as a full list of frames."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from memlens.views.selection.stacks import OneSide, ValuedStacks
 
 
 class Label(NamedTuple):
-    """A label of the sample of that number: a text, or a number with its unit where it has one."""
+    """A label of sample number ``sample``: a text, or a number, with its unit if it has one."""
 
     sample: int
     key: str
@@ -25,7 +25,7 @@ class Label(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """How a profile came about, as far as that is known; 0 and empty where it isn't."""
+    """How a profile was recorded; 0 and empty for what isn't known."""
 
     time_unix_ns: int = 0
     duration_ns: int = 0
@@ -41,7 +41,7 @@ UNKNOWN = Recording()
 
 @dataclass(frozen=True, slots=True)
 class Unrolled:
-    """Each stack in full: its frames innermost first, as numbers of ``frames``, all of which occur."""
+    """The frames of each stack, innermost first, as indices into ``frames``, all of which occur."""
 
     frames: list[FlameName]
     stacks: list[list[int]]
@@ -51,9 +51,9 @@ class Unrolled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """What is written: stacks with values, of which each item is a sample, and the names of their frames.
+    """What is written: stacks with values, where each item is a sample, and the names of their frames.
 
-    Number ``default`` of the values is the one to show first. ``labels`` are in the order of their samples.
+    ``default`` is the index of the value to show first. ``labels`` are in the order of their samples.
     """
 
     stacks: ValuedStacks[OneSide]
@@ -69,7 +69,7 @@ class Samples:
         nodes = tree.ends[numbers]
         starts = np.empty(len(nodes) + 1, np.uint64)
         if not kernel.measure(tree.parents, nodes, starts):
-            raise InconsistentError("The stacks run in a circle")
+            raise InconsistentError("The stacks contain a cycle")
         sequence = np.empty(int(starts[-1]), np.uint32)
         kernel.unroll(tree.parents, tree.frames, nodes, starts, sequence)
         frames, places = np.unique(sequence, return_inverse=True)

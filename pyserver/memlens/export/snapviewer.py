@@ -23,20 +23,23 @@ from memlens.store.trace.device import Device
 from memlens.views.selection.columns import NEVER, device_of
 
 MOST_POINTS = 100_000_000
-"""Points of all polygons. The format moves everything above a free, so they grow as allocations times live ones."""
+"""The maximum number of points of all polygons together.
+
+The format moves everything above a free, so their number grows with allocations times live allocations.
+"""
 
 _KEPT_STACKS = 4_096
 
 
 class TooLargeError(MemlensError):
-    """The other tool's format has no room for the snapshot."""
+    """The snapshot is too large for the other tool's format."""
 
     code = "too-large"
     retry = False
 
 
 class _Polygon(Struct):
-    """An allocation as SnapViewer reads it; it passes over the last four fields, two of which its own files have."""
+    """An allocation as SnapViewer reads it. It ignores the last four fields; its own files have two of them."""
 
     timesteps: list[int]
     offsets: list[int]
@@ -103,7 +106,7 @@ class _Steps:
 def _moves(row: npt.NDArray[np.int64], is_free: npt.NDArray[np.bool_], before: int) -> npt.NDArray[np.int64]:
     """1 for each free of something that has anything above it. The first ``before`` rows are live at the start."""
     moves = np.zeros(len(row), np.int64)
-    # the youngest at the front; what has gone is taken away when it gets there
+    # a heap with the youngest at the front; freed allocations are removed when they get there
     live = list(range(-before + 1, 1))
     gone = set()
     for action, (number, free) in enumerate(zip(row.tolist(), is_free.tolist(), strict=True)):
@@ -128,11 +131,11 @@ def _write_polygons(device: Device, steps: _Steps, file: IO[bytes], report: Repo
         first, last = int(steps.first[number]), int(steps.last[number])
         start = int(device.start[number])
         if start:
-            # all that is live is older
+            # everything that is live is older
             offset = int(device.live[start]) - int(sizes[number])
         else:
             offset, below_first = below_first, below_first + int(sizes[number])
-        # what was freed below it while it lived; its own free is at `last`
+        # frees below it during its life; its own free is at `last`
         low = int(np.searchsorted(steps.free_step, first, "left"))
         high = int(np.searchsorted(steps.free_step, last, "left"))
         below = np.flatnonzero(steps.free_row[low:high] < number) + low
@@ -202,5 +205,5 @@ def _call_stacks(snapshot: Snapshot, device: Device) -> Iterator[str]:
 
 
 def _line(name: str) -> str:
-    """A name in one line: the format has a line for each frame."""
+    """A name in one line, because the format has a line for each frame."""
     return name.replace("\n", " ").replace("\r", " ")

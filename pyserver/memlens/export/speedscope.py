@@ -15,7 +15,7 @@ _UNITS = ("bytes", "nanoseconds", "microseconds", "milliseconds", "seconds")
 
 
 def speedscope(samples: Samples, title: str) -> bytes:
-    """The file's text, a profile for each value; ``title`` is what speedscope calls it."""
+    """The file's text, with a profile for each value; speedscope shows ``title`` as its name."""
     unrolled = samples.unrolled()
     outermost_first = [stack[::-1] for stack in unrolled.stacks]
     stacks = [outermost_first[stack] for stack in unrolled.stack_of]
@@ -23,7 +23,7 @@ def speedscope(samples: Samples, title: str) -> bytes:
     for (name, unit), values in zip(
         samples.stacks.meaning.types, samples.stacks.values.tolist(), strict=True
     ):
-        # a sample without a value says nothing, and speedscope would give it no width
+        # a sample whose value is 0 would have no width in speedscope
         kept = [(stack, value) for stack, value in zip(stacks, values, strict=True) if value > 0]
         profiles.append(
             {
@@ -49,7 +49,7 @@ def speedscope(samples: Samples, title: str) -> bytes:
 
 
 def left_out(samples: Samples) -> list[str]:
-    """What of the values has no place in the format, which knows no negative weights: a phrase for each value."""
+    """The values that can't be written, because the format has no negative weights: a phrase for each value."""
     found = []
     for (name, unit), values in zip(samples.stacks.meaning.types, samples.stacks.values, strict=True):
         negative = values[values < 0]

@@ -1,4 +1,6 @@
-"""A summary of a snapshot for use outside the view: the headline, findings, figures, and tables of who has the most."""
+"""A summary of a snapshot for use outside the view: the headline, findings, figures, and tables of the largest
+items.
+"""
 
 from pathlib import Path
 from typing import assert_never
@@ -21,7 +23,7 @@ MOST_ROWS = 25
 
 
 class Row(Struct, frozen=True):
-    """A row of a table; ``detail`` is shown where there is room for it, ``share`` is of the whole, 0 to 1."""
+    """A row of a table; ``detail`` is shown if there is room for it, ``share`` is the share of the whole, 0 to 1."""
 
     cells: list[str]
     share: float
@@ -29,7 +31,7 @@ class Row(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """A table; ``named`` is the number of the column with names, ``more`` what was left out, in words."""
+    """A table; ``named`` is the index of the column with names, ``more`` says what was left out."""
 
     title: str
     columns: list[str]
@@ -39,9 +41,8 @@ class Table(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """All of it. ``facts`` are figures with what they are, in the order of their weight.
-
-    Bookmarks, where there are any, are the first table.
+    """The whole summary. ``facts`` are labelled figures, the most important first. If there are bookmarks, they are the
+    first table.
     """
 
     title: str
@@ -53,7 +54,7 @@ class Summary(Struct, frozen=True):
 
 
 def summary(snapshot: Snapshot, device: int | None = None, most_findings: int = 20) -> Summary:
-    """The summary of a snapshot; of a trace that of one device, None for the one that is shown first.
+    """The summary of a snapshot; for a trace it is about one device, None for the one that is shown first.
 
     Raises :class:`memlens.errors.BadRequestError`.
     """
@@ -68,7 +69,7 @@ def summary(snapshot: Snapshot, device: int | None = None, most_findings: int = 
 def _findings(
     snapshot: Snapshot, device: int | None, most: int
 ) -> tuple[HeadlineAnswer, list[SnapshotFinding]]:
-    """The headline and the findings; without rules for the model the figures are the headline."""
+    """The headline and the findings; for a model without rules, the figures are the headline."""
     try:
         return headline(snapshot, device), findings(snapshot, device, most).findings
     except LackingError:
@@ -78,7 +79,7 @@ def _findings(
 
 
 def set_of(info: SnapshotInfo, device: int | None) -> AllocationSet | None:
-    """What pictures and tables are about: the peak of a device, or a profile's first value; None for neither."""
+    """The set that pictures and tables are about: the peak of a device, or a profile's first value; else None."""
     match info:
         case TimelineInfo():
             return AllocationSet(info.default_device if device is None else device)
@@ -91,7 +92,7 @@ def set_of(info: SnapshotInfo, device: int | None) -> AllocationSet | None:
 
 
 def unit_of(info: SnapshotInfo) -> tuple[str, str]:
-    """What the set of :func:`set_of` is in words, and its unit."""
+    """A label for the set of :func:`set_of`, and its unit."""
     match info:
         case TimelineInfo():
             return "live at the peak", "bytes"
@@ -189,7 +190,7 @@ def _grouped(snapshot: Snapshot, of: AllocationSet, by: GroupKind, title: str, u
 
 
 def _counted(info: SnapshotInfo) -> str:
-    """What the counts beside the figures of :func:`unit_of` are of."""
+    """What is counted beside the figures of :func:`unit_of`."""
     match info:
         case TimelineInfo():
             return "Allocations"

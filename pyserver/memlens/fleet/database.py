@@ -1,7 +1,7 @@
-"""``memlens-fleet.db``: the summaries of a fleet as they come, in SQLite, and the questions' way to read them.
+"""``memlens-fleet.db``: the summaries of a fleet in SQLite, and how questions read them.
 
-A summary is in it whole or not at all. Texts of which there are few are in ``names``; the tables of
-:mod:`memlens.fleet.tables` are views with the texts in their places.
+A summary is in it completely or not at all. Texts with few distinct values are in ``names``; the tables of
+:mod:`memlens.fleet.tables` are views that contain the texts.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ _SQL_TYPES = {"integer": "INTEGER", "real": "REAL", "text": "TEXT", "boolean": "
 
 
 class FleetError(MemlensError):
-    """There are no summaries where they are looked for, or they can't be read."""
+    """There are no summaries at a path, or they can't be read."""
 
     code = "fleet"
     advice = "Make them with memlens fleet PLACE."
@@ -54,7 +54,7 @@ class Known(NamedTuple):
 
 
 class Fleet(Struct, frozen=True):
-    """What the summaries as a whole are of."""
+    """What the summaries were made of."""
 
     place: str
 
@@ -68,7 +68,7 @@ def database_in(folder: Path) -> Path:
 
 
 def open_fleet(folder: Path) -> apsw.Connection:
-    """A connection that can only read, in which the schema of whoever wrote the file is not trusted.
+    """A read-only connection that doesn't trust the schema of the file.
 
     Raises :class:`FleetError`.
     """
@@ -81,7 +81,7 @@ def open_fleet(folder: Path) -> apsw.Connection:
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         connection.set_busy_timeout(5_000)
         _check(connection, path)
-        # the views of the file are not used: these are what they should be
+        # the file's own views are not used but replaced by what they should be
         for statement in _views(temporary=True):
             connection.execute(statement)
         connection.execute("PRAGMA query_only = 1")
@@ -142,7 +142,7 @@ class Database:
                     self._connection = apsw.Connection(str(path))
                     undo.callback(self._connection.close)
                     self._connection.set_busy_timeout(10_000)
-                    # the disk that has no room is to be that of the summaries
+                    # so that a full disk is noticed on the disk of the summaries
                     self._connection.pragma("temp_store", "memory")
                     if is_new:
                         make_private(path)
@@ -155,7 +155,7 @@ class Database:
                 raise FleetError(
                     f"{path} can't be written: {error}", advice="Choose another folder by --out."
                 ) from error
-            # what is undone if no summary is ever put
+            # undone if no summary is ever written
             self._undo = undo.pop_all()
             self._lock = lock
         self._began: float | None = None
@@ -187,13 +187,13 @@ class Database:
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[None]:
-        """What is written meanwhile is written as a whole or not at all."""
+        """Write everything in the block, or nothing."""
         self._connection.execute("SAVEPOINT whole")
         try:
             yield
             self._connection.execute("RELEASE whole")
         except BaseException:
-            # for want of room SQLite itself may have taken back all since the last commit
+            # on a full disk SQLite itself may have rolled back everything since the last commit
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK TO whole")
                 self._connection.execute("RELEASE whole")
@@ -207,7 +207,7 @@ class Database:
         return {name: Known(*row) for name, *row in rows}
 
     def put(self, row: SnapshotRow, summary: Summary | None) -> None:
-        """Write a file's row and summary in the place of what there was; they stand after :meth:`commit`."""
+        """Replace a file's row and summary; durable after :meth:`commit`."""
         with room_in(self.folder, "the summaries", advice="Choose another folder by --out."):
             if self._began is None:
                 self._connection.execute("BEGIN IMMEDIATE")
@@ -224,12 +224,12 @@ class Database:
         self.commit_if_due()
 
     def commit_if_due(self) -> None:
-        """Let what was put stand if it has waited for long enough."""
+        """Commit if the last commit was long enough ago."""
         if self._began is not None and time.monotonic() - self._began >= _COMMIT_S:
             self.commit()
 
     def same(self, row: SnapshotRow, other: int) -> None:
-        """Give a file the summary of another one with the same content; its own may be that."""
+        """Give a file the summary of another one with the same content, or keep its own if that is the one."""
         columns = {column.name for column in columns_of(SNAPSHOTS)} & set(Summary.__struct_fields__)
         with self._whole():
             (was,) = self._connection.execute(
@@ -254,7 +254,7 @@ class Database:
         return int(self._connection.execute(f"SELECT coalesce(max(snapshot) + 1, 0) FROM {SNAPSHOTS}").get)
 
     def commit(self) -> None:
-        """Let what was put stand, whatever happens to this process."""
+        """Make everything written so far durable, whatever happens to this process."""
         self._began = None
         # see _whole
         if self._connection.in_transaction:
@@ -263,19 +263,19 @@ class Database:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it is whole and no file has a row."""
+        """Whether it is complete and no file has a row."""
         try:
             return self._connection.execute(f"SELECT 1 FROM {SNAPSHOTS} LIMIT 1").fetchone() is None
         except apsw.Error:
             return False
 
     def rows(self, table: str) -> Iterator[tuple[Any, ...]]:
-        """All rows of a table, with texts in their places."""
+        """All rows of a table, with texts and not their numbers."""
         names = ", ".join(column.name for column in columns_of(table))
         yield from self._connection.execute(f"SELECT {names} FROM {table} ORDER BY snapshot")
 
     def close(self) -> None:
-        """Let what was put stand, and let others write. A database without a row goes, if it was made here."""
+        """Commit, and let other processes write. A database without rows is removed if it was created here."""
         try:
             self.commit()
         finally:
@@ -316,7 +316,7 @@ class Database:
 
 
 def _locked(folder: Path) -> BinaryIO:
-    """Keep other processes from writing there until the file that is returned is unlocked. Raises FleetError."""
+    """Lock the folder against other writers until the returned file is unlocked. Raises FleetError."""
     path = folder / LOCK_NAME
     while True:
         file = path.open("ab")
@@ -326,7 +326,7 @@ def _locked(folder: Path) -> BinaryIO:
 
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # who had it before may have removed it since it was opened
+            # its last holder may have removed it since it was opened
             if _is_at(path, file):
                 return file
         except BlockingIOError as error:
@@ -373,7 +373,7 @@ def _declared(columns: tuple[Column, ...]) -> str:
 
 
 def _views(*, temporary: bool) -> Iterator[str]:
-    """The tables as views with the texts in their places."""
+    """The tables as views that contain the texts."""
     for table in TABLES:
         columns = columns_of(table)
         shown = ", ".join(

@@ -1,7 +1,7 @@
 """The engine: Dask's scheduler and its workers, those of this machine or those that the user named.
 
-Without a name a cluster of this machine's cores is started and ended with the run. It listens on the loopback interface
-and speaks TLS with a certificate that is made for it, so that no other user of the machine can give it work.
+Without a name a cluster on this machine's cores is started for the run. It listens on the loopback interface and uses
+TLS with its own certificate, so that no other user of the machine can give it work.
 """
 
 import contextlib
@@ -26,51 +26,51 @@ from memlens.fleet.missing import needed
 from memlens.fleet.work import TOPIC, Event, Job, Outcome, read_file
 
 MOST_DEATHS = 3
-"""A file whose worker died is given to another one so often."""
+"""How often a file whose worker died is given to another worker."""
 
 _CONNECT_S = 30.0
 _LOOK_S = 0.2
 _COUNT_S = 1.0
-"""Workers are counted so often: the scheduler's answer names each."""
+"""How often workers are counted; not more often, because the scheduler's answer names each of them."""
 _REMOVE_S = 10.0
 _REMOVE_AGAIN_S = 0.02
 _SILENT = logging.CRITICAL + 1
 _WITHOUT_WORKERS_S = 5.0
 _MOST_ROUNDS = 2 * MOST_DEATHS
-"""A file is given away so often at most, even if no worker came to report that it began."""
+"""How often a file is submitted at most, even if no worker reported that it began."""
 
 _OWN_CLUSTER = {
-    # deaths are counted here, and only those of workers that had begun to read the file
+    # deaths are counted by us, and only those of workers that had begun to read the file
     "distributed.scheduler.allowed-failures": 0,
-    # a worker that starts again on a busy machine is not given up
+    # a worker may take long to restart on a busy machine
     "distributed.deploy.lost-worker-timeout": "120 s",
-    # a worker gets a file when it has read the last one: what it doesn't have doesn't die with it
+    # a worker gets a file only after its last one, so that files it hasn't begun don't fail with it
     "distributed.scheduler.worker-saturation": 1.0,
     "distributed.scheduler.http.routes": ["distributed.http.health"],
     "distributed.worker.http.routes": ["distributed.http.health"],
-    # what a worker itself holds is small; its child has a limit of its own
+    # a worker itself needs little memory; its child has a separate limit
     "distributed.worker.memory.terminate": False,
     "distributed.admin.tick.limit": "60 s",
-    # what nobody looks at, in processes that read nothing themselves
+    # not needed in processes that read nothing themselves
     "distributed.admin.tick.interval": "5 s",
     "distributed.admin.system-monitor.interval": "10 s",
     "distributed.worker.profile.enabled": False,
     "distributed.worker.multiprocessing-method": "forkserver" if os.name == "posix" else "spawn",
-    # its dask_setup is called in each worker that starts
+    # its dask_setup is called in each worker at its start
     "distributed.worker.preload": [work.__name__],
     "distributed.scheduler.work-stealing": False,
 }
 
 
 class SchedulerError(MemlensError):
-    """The scheduler that was named can't be reached, or went away."""
+    """The given scheduler can't be reached, or disconnected."""
 
     code = "scheduler"
     advice = "Check its address, and that it runs."
 
 
 class Finished(NamedTuple):
-    """A file that a worker is done with, or that killed its workers."""
+    """A file that a worker has finished, or that killed its workers."""
 
     job: Job
     outcome: Outcome | None
@@ -78,7 +78,7 @@ class Finished(NamedTuple):
 
 
 class Engine:
-    """Jobs that are given to workers, a few ahead. ``revive`` starts workers again, where they are its own."""
+    """Gives jobs to workers, a few ahead. ``revive`` restarts workers if they are the engine's own."""
 
     def __init__(
         self, client: Any, on_event: Callable[[Event], None], revive: Callable[[], object] = lambda: None
@@ -102,7 +102,7 @@ class Engine:
 
     @property
     def slots(self) -> int:
-        """How many files are read at once, as it was a moment ago."""
+        """How many files are read at once, as last counted."""
         now = time.monotonic()
         if not self._slots or now - self._counted_at >= _COUNT_S:
             self._counted_at = now
@@ -110,7 +110,7 @@ class Engine:
         return self._slots
 
     def run(self, jobs: Iterator[Job]) -> Iterator[Finished | None]:
-        """Give all jobs to workers, and yield what comes of them as it comes, None where nothing came for a moment.
+        """Give all jobs to workers and yield results as they arrive, and None whenever none arrived for a moment.
 
         Raises :class:`SchedulerError`.
         """
@@ -141,9 +141,9 @@ class Engine:
         self._say()
 
     def _submitted(self, job: Job) -> Any:
-        """Give a job away, which is done when it is in the queue."""
+        """Submit a job; returns when it is in the queue."""
         number = self._rounds[job.number] = self._rounds.get(job.number, 0) + 1
-        # of a future that is half made Dask prints a traceback when it is dropped
+        # Dask prints a traceback when a future that is only half made is dropped
         with Hold():
             future = self._client.submit(
                 read_file, msgspec.json.encode(job), key=f"{self._name}-{job.number}-{number}", pure=False
@@ -152,7 +152,7 @@ class Engine:
         return future
 
     def _is_worth_another(self, future: Any, job: Job) -> bool:
-        """Whether workers died with a file that haven't all begun to read it, or not often enough to blame it."""
+        """Whether to retry a file whose worker died: not all of them had begun it, or too few died to blame it."""
         if future.status != "error" or type(future.exception()).__name__ != "KilledWorker":
             return False
         begun = len(self.workers.get(job.number, ()))
@@ -214,7 +214,7 @@ def engine(
     memory_limit_bytes: int,
     on_event: Callable[[Event], None],
 ) -> Iterator[Engine]:
-    """The engine of the scheduler that is named, or of a cluster of this machine's own.
+    """The engine of the given scheduler, or of a new cluster on this machine.
 
     Raises :class:`SchedulerError` and :class:`memlens.fleet.missing.MissingPackageError`.
     """
@@ -250,11 +250,11 @@ def engine(
 
 
 def _start_forkserver() -> None:
-    """Start the process from which workers are forked: it imports what they need while this one does the same."""
+    """Start the process from which workers are forked; it imports what they need in parallel with this one."""
     if os.name == "posix":
         from multiprocessing import forkserver, resource_tracker
 
-        # apart, since it unblocks Ctrl+C, which its process ignores
+        # first, because it unblocks Ctrl+C, which its process ignores
         with unknown_to_children():
             resource_tracker.ensure_running()
         multiprocessing.set_forkserver_preload(["distributed", work.__name__])
@@ -263,16 +263,16 @@ def _start_forkserver() -> None:
 
 
 def _silence() -> None:
-    """Let Dask print nothing: what it logs are tracebacks about connections, and what matters becomes a sentence."""
+    """Silence Dask: it logs tracebacks about connections, and errors that matter are reported as sentences."""
     for name in ("asyncio", *logging.root.manager.loggerDict):
-        # some have levels of their own
+        # some loggers have their own levels
         if name.partition(".")[0] in ("asyncio", "distributed", "tornado"):
             logging.getLogger(name).setLevel(_SILENT)
 
 
 @contextlib.contextmanager
 def _scratch() -> Iterator[str]:
-    """A folder for workers. It is gone afterwards, also if one that is being killed writes to the end."""
+    """A folder for workers, which is removed even if a worker that is being killed still writes to it."""
     folder = tempfile.mkdtemp(prefix="memlens-fleet-")
     try:
         yield folder

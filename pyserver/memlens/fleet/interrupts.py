@@ -1,4 +1,4 @@
-"""Ctrl+C and the signals that end a command, held back where they would leave something half done."""
+"""Ctrl+C and the signals that end a command, delayed where they would leave something half done."""
 
 import signal
 import threading
@@ -11,9 +11,9 @@ _NUMBERS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP
 
 
 class Hold:
-    """Holds signals back while it is entered, and delivers them afterwards, to whoever had handled them.
+    """Delays signals while it is entered, and then delivers them to their former handlers.
 
-    Python's handlers run in the main thread only: elsewhere there is nothing to hold back.
+    Python's handlers run only in the main thread, so in other threads there is nothing to delay.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Hold:
     def __enter__(self) -> Self:
         if self._is_main:
             for number in _NUMBERS:
-                # one that is ignored, as under nohup, stays so
+                # a signal that is ignored, as under nohup, stays ignored
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     self._before[number] = signal.signal(number, self._hold)
         return self
@@ -37,7 +37,7 @@ class Hold:
 
     @contextmanager
     def let_through(self) -> Iterator[None]:
-        """Deliver them meanwhile, first those that came before."""
+        """Deliver signals inside this block, first those that are pending."""
         before = self._before
         try:
             for number, handler in before.items():
@@ -63,9 +63,9 @@ class Hold:
 
 @contextmanager
 def unknown_to_children() -> Iterator[None]:
-    """Keep what a terminal sends from processes that are started here, and from theirs: it is this one that ends them.
+    """Block the terminal's signals in processes that are started inside this block, because this process ends them.
 
-    They inherit that Ctrl+C and hanging up are blocked (sigprocmask(2)); here these come afterwards.
+    They inherit that SIGINT and SIGHUP are blocked (sigprocmask(2)); in this process these are delivered afterwards.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGHUP))
     try:

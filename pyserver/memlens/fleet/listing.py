@@ -1,4 +1,4 @@
-"""The files of a place as its store lists them."""
+"""The files of a place, as listed by its store."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,17 +8,18 @@ from memlens.fleet.place import FleetFile, Place, identity_of, natural, opened, 
 from memlens.formats.containers import FileError
 
 _TREES = frozenset(("file", "ssh"))
-"""Stores with folders, which are listed one by one; others list all names with a prefix at once."""
+"""Stores with folders, which are listed one at a time; others list all names with a prefix at once."""
 
 _UNLISTED = "unlisted"
-"""Stands for the identity of what could not be looked at."""
+"""The identity of an entry that could not be examined."""
 
 
 def files_of(place: Place, without: Sequence[str] = ()) -> list[FleetFile]:
     """The files of a place, in the natural order of their names: "rank2" before "rank10".
 
-    Of a folder all below it, links to files among them (those to folders are not followed), but none whose name or
-    folder begins with a point; nor what is below the paths and URLs ``without``. What can't be listed has a problem.
+    For a folder these are all files below it and links to files (links to folders are not followed), except those whose
+    name or folder begins with a dot, and those below the paths and URLs ``without``. What can't be listed has a
+    problem.
 
     Raises :class:`memlens.fleet.place.StoreError`, :class:`FileError`, OSError and BadRequestError.
     """
@@ -52,7 +53,7 @@ def files_of(place: Place, without: Sequence[str] = ()) -> list[FleetFile]:
 
 
 def _below(store: Any, root: str) -> Iterator[dict[str, Any]]:
-    """What is below a folder. Raises the store's error if the folder itself can't be listed."""
+    """The entries below a folder. Raises the store's error if the folder itself can't be listed."""
     folders = [root]
     while folders:
         folder = folders.pop()
@@ -73,7 +74,7 @@ def _below(store: Any, root: str) -> Iterator[dict[str, Any]]:
 
 
 def _followed(store: Any, info: dict[str, Any]) -> dict[str, Any]:
-    """What a link leads to, under the link's name; anything else as it is."""
+    """The target of a link, with the link's name; any other entry unchanged."""
     if info["type"] != "link" and not info.get("islink"):
         return info
     try:

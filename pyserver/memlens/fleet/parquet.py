@@ -1,4 +1,4 @@
-"""The tables as Parquet, for DuckDB, pandas and Polars: a file for each, with what the columns are in its schema."""
+"""The tables as Parquet, for DuckDB, pandas and Polars: a file for each, whose schema describes the columns."""
 
 import contextlib
 import itertools
@@ -11,7 +11,7 @@ from memlens.fleet.tables import SCHEMA_VERSION, SNAPSHOTS, TABLES, Column, colu
 from memlens.store.files.disk import make_private, room_in
 
 _ROWS = 100_000
-"""Rows of a group: what is in memory at a time."""
+"""Rows of a group, which are in memory at the same time."""
 
 
 def check() -> None:
@@ -21,7 +21,7 @@ def check() -> None:
 
 
 def write_parquet(database: Database) -> list[Path]:
-    """Write all tables beside the database, each as a whole or not at all. Raises OSError."""
+    """Write all tables beside the database, each completely or not at all. Raises OSError."""
     return [_write(database, table) for table in (SNAPSHOTS, *TABLES)]
 
 

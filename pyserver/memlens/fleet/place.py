@@ -30,11 +30,11 @@ STORES = {
 """Schemes of URLs, and fsspec's names for them."""
 
 _CHUNK_BYTES = 8 << 20
-"""Read from a store at a time."""
+"""Bytes read from a store at a time."""
 _READ_BYTES = 256 << 10
-"""Read from a file of this machine at a time."""
+"""Bytes read from a local file at a time."""
 _SSH_REQUESTS = 64
-"""Pieces of 32 KiB that are asked for at a time."""
+"""Pieces of 32 KiB that are requested at a time."""
 _MAGIC = re.compile(r"[*?\[]")
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "versionId", "VersionId")
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
@@ -57,7 +57,7 @@ class StoreError(MemlensError):
 
 
 class CancelledError(MemlensError):
-    """Whoever asked for a file wants it no longer."""
+    """The transfer of a file was cancelled."""
 
     code = "cancelled"
 
@@ -68,18 +68,18 @@ class FleetFile(Struct, frozen=True):
     name: str
     """Its path below the place."""
     url: str
-    """With its scheme; a path for files of this machine."""
+    """Its URL; a path for local files."""
     size_bytes: int
     identity: str
-    """What shows that it was changed: its size, with the store's tag or the time."""
+    """Shows whether it has changed: its size, with the store's tag or the time."""
     problem: Problem | None = None
-    """Why no worker can be given it; a folder that can't be listed stands for what is below it."""
+    """Why no worker can read it; a folder that can't be listed represents everything below it."""
 
 
 class Place(Struct, frozen=True):
-    """A place as it was named, and what it stands for: a store's scheme, and a path or glob there.
+    """A place as the user named it, and its meaning: a store's scheme, and a path or glob there.
 
-    ``host`` is that of ssh, with the user and the port, if it has these; empty for other stores.
+    ``host`` is the host for ssh, with user and port if given; empty for other stores.
     """
 
     named: str
@@ -88,17 +88,17 @@ class Place(Struct, frozen=True):
     host: str = ""
 
     def url_of(self, path: str) -> str:
-        """The URL of a path in this store; for files of this machine the path."""
+        """The URL of a path in this store; for local files the path."""
         return path if self.is_local else f"{self.scheme}://{self.host}{path}"
 
     @property
     def is_local(self) -> bool:
-        """Whether its files are paths of this machine, and of workers that share its file system."""
+        """Whether its files are local, also for workers that share the file system."""
         return self.scheme == "file"
 
 
 def place_of(named: str) -> Place:
-    """The place that was named. Raises :class:`BadRequestError`, without a word of what may be credentials."""
+    """Parse the name of a place. Raises :class:`BadRequestError`, which never quotes possible credentials."""
     scheme, separator, rest = named.partition("://")
     if separator:
         _check_url(scheme.lower(), rest)
@@ -106,7 +106,7 @@ def place_of(named: str) -> Place:
     if not _is_utf8(place.path):
         raise BadRequestError(
             f"The name of {shown(place.path)} is not UTF-8, and summaries need one that is",
-            advice="Rename it, or name it by a link.",
+            advice="Rename it, or use a link to it.",
         )
     return place
 
@@ -118,17 +118,17 @@ def _check_url(scheme: str, rest: str) -> None:
             advice=f"Name a folder, a glob, or a URL of {', '.join(f'{each}://' for each in STORES)}.",
         )
     host = rest.partition("/")[0]
-    # a key may have a "/" in it
+    # a key may contain a "/"
     user = rest.rpartition("@")[0]
     has_user = "@" in host and scheme in ("s3", "gs")
     if has_user or (":" in user.partition("/")[0] and not _is_host(scheme, host)):
         raise BadRequestError(
-            "The URL has a password or a key in it, which would be shown and sent around",
+            "The URL contains a password or a key, which would be shown and passed on",
             advice="Put it into fsspec's configuration, or use a key in a file.",
         )
     if _PARAMETERS.search(rest):
         raise BadRequestError(
-            "The URL has parameters in it, which may be credentials",
+            "The URL contains parameters, which may be credentials",
             advice="Put them into fsspec's configuration.",
         )
     if scheme == "ssh" and not _is_host(scheme, host):
@@ -136,7 +136,7 @@ def _check_url(scheme: str, rest: str) -> None:
 
 
 def _is_host(scheme: str, host: str) -> bool:
-    """Whether the part before the path names a host or a bucket and nothing that is secret."""
+    """Whether the part before the path is only a host or a bucket, without secrets."""
     if scheme != "ssh":
         return "@" not in host and (":" not in host or host.startswith("arn:"))
     try:
@@ -147,7 +147,7 @@ def _is_host(scheme: str, host: str) -> bool:
 
 
 def _place(named: str) -> Place:
-    """A place whose name was looked at: a file's name may have anything in it."""
+    """A place whose name was checked already, because a file's name may contain anything."""
     scheme, separator, path = named.partition("://")
     if not separator:
         return Place(named, "file", str(Path(named).absolute()))
@@ -161,9 +161,9 @@ def _place(named: str) -> Place:
 
 
 def root_of(place: Place) -> str | None:
-    """The folder below which a glob chooses; None for a place that is no glob.
+    """The folder below which a glob matches; None for a place that is not a glob.
 
-    On this machine what has a glob's characters in its own name is no glob.
+    An existing local path is not a glob, even if its name has a glob's characters.
     """
     if not _MAGIC.search(place.path) or (place.is_local and os.path.lexists(place.path)):
         return None
@@ -194,15 +194,15 @@ def natural(name: str) -> list[tuple[int, int, str]]:
 
 
 def identity_of(info: dict[str, Any]) -> str:
-    """What a store says of a file, as text that changes with the file."""
+    """A text that changes when the file changes, made of the store's entry for it."""
     tags = [str(info[key]).strip('"') for key in _TAGS if info.get(key) is not None]
-    # a tag is of the content; a time without one is all that there is
+    # a tag depends on the content; stores without tags have only a time
     known = tags or [str(info[key]) for key in _TIMES if info.get(key) is not None]
     return "-".join([str(info.get("size")), *known])
 
 
 def identity_now(url: str) -> str:
-    """What shows whether a file was changed, asked of its store. Raises :class:`StoreError`, :class:`FileError`."""
+    """The identity of a file, requested from its store. Raises :class:`StoreError`, :class:`FileError`."""
     place = _place(url)
     with opened(place) as store:
         store.invalidate_cache()
@@ -212,7 +212,7 @@ def identity_now(url: str) -> str:
 def fetch(
     url: str, folder: Path, report: Callable[[int], object] = lambda _read_bytes: None
 ) -> tuple[Path, str]:
-    """A file of this machine's own, and its checksum: of a store a copy in ``folder``, streamed in pieces.
+    """A local file and its checksum; for a file in a store, a copy in ``folder``, streamed in pieces.
 
     ``report`` gets the bytes read so far after each; what it raises ends this.
     Raises :class:`StoreError`, :class:`FileError`, :class:`ChangedFileError` and OSError.
@@ -223,7 +223,7 @@ def fetch(
         source = Path(place.path)
         try:
             with source.open("rb", buffering=0) as file:
-                # the same memory again and again, which stays in the processor's cache
+                # reuse the same memory, which stays in the processor's cache
                 buffer = memoryview(bytearray(_READ_BYTES))
                 while count := file.readinto(buffer):
                     checksum.update(buffer[:count])
@@ -242,7 +242,7 @@ def fetch(
             copy.open("wb") as file,
         ):
             if place.scheme == "ssh":
-                # else each 32 KiB wait for the ones before
+                # otherwise each 32 KiB would wait for the previous ones
                 remote.prefetch(max_concurrent_requests=_SSH_REQUESTS)
             while piece := remote.read(_CHUNK_BYTES):
                 checksum.update(piece)
@@ -252,7 +252,7 @@ def fetch(
 
 
 def keep(archive: Path, place: Place, name: str) -> None:
-    """Copy an archive to the user's place for archives. Raises :class:`StoreError` and OSError."""
+    """Copy an archive to the place for archives that the user named. Raises :class:`StoreError` and OSError."""
     if place.is_local:
         target = Path(place.path) / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -266,7 +266,7 @@ def keep(archive: Path, place: Place, name: str) -> None:
         return
     target_name = f"{place.path.rstrip('/')}/{name}"
     with opened(place) as store:
-        # without its manifest it is no archive yet
+        # the manifest last, because without it the folder isn't an archive yet
         files = (path for path in archive.rglob("*") if path.is_file())
         for source in sorted(files, key=lambda path: (path.name == MANIFEST, path)):
             inside = f"{target_name}/{source.relative_to(archive).as_posix()}"
@@ -276,7 +276,7 @@ def keep(archive: Path, place: Place, name: str) -> None:
 
 
 def remove_unfinished(place: Place) -> None:
-    """Remove what processes of this machine that have ended left of archives they were copying there."""
+    """Remove unfinished copies of archives that were left there by ended processes of this machine."""
     for folder in Path(place.path).glob("*.partial-*") if place.is_local else ():
         unfinished = _UNFINISHED.fullmatch(folder.name)
         if unfinished is not None and not is_running(int(unfinished[1])):
@@ -284,13 +284,13 @@ def remove_unfinished(place: Place) -> None:
 
 
 def _is_changed(error: Exception) -> bool:
-    """Whether a store says that a file isn't the one that was opened: S3 by its tag."""
+    """Whether a store reports that a file isn't the one that was opened: S3 does by its tag."""
     return type(error).__name__ == "FileExpired" or getattr(error, "errno", None) == 16
 
 
 @contextlib.contextmanager
 def opened(place: Place) -> Iterator[Any]:
-    """A store, whose errors become sentences. They never have more of an address than what was named."""
+    """Turns a store's errors into sentences, which never show more of an address than the user named."""
     with needed("fsspec"):
         import fsspec
     scheme, named = place.scheme, place.named
@@ -314,7 +314,7 @@ def opened(place: Place) -> Iterator[Any]:
 
 
 def _of_host(place: Place) -> dict[str, Any]:
-    """What fsspec needs to know of a host, whose key must be among the known ones of whoever reads."""
+    """Options of fsspec for a host, whose key must be among the known hosts of the reading user."""
     if place.scheme != "ssh":
         return {}
     import paramiko
@@ -327,7 +327,7 @@ def _of_host(place: Place) -> dict[str, Any]:
             if not known.check(hostname, key):
                 raise StoreError(
                     f"The key of {hostname} is not among the known hosts",
-                    advice=f"Look at the key and take it over once: ssh {hostname}.",
+                    advice=f"Connect once to check and accept the key: ssh {hostname}.",
                 )
 
     parts = urlsplit(f"ssh://{place.host}")
@@ -345,12 +345,12 @@ def _words(error: Exception) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """Another program's words, without what may be credentials."""
+    """Another program's message, without possible credentials."""
     return _SECRET_OF_HOST.sub("//", _NAMED_SECRET.sub(r"\1=…", text))
 
 
 def shown(name: str) -> str:
-    """A name of the system's as text: bytes that are not UTF-8 are escaped."""
+    """A file name of the system as text: bytes that are not UTF-8 are escaped."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 

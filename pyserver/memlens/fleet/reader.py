@@ -1,8 +1,8 @@
-"""The process beside a worker that reads its files: it has imported everything, and forks a child for each file.
+"""The process that reads a worker's files: it has imported everything, and forks a child for each file.
 
-What Python takes to start is longer than what reading a small file takes. The child has a limit on its memory and ends
-with the file, so neither the worker nor the reader grows, and a file that kills its child costs nothing else. Where
-processes can't be forked safely, a reader reads one file itself and ends.
+Starting Python takes longer than reading a small file. The child has a memory limit and ends with the file, so neither
+the worker nor the reader grows, and a file that kills its child affects nothing else. Where processes can't be forked
+safely, a reader reads one file itself and ends.
 """
 
 import contextlib
@@ -34,24 +34,24 @@ FORKS = sys.platform == "linux"
 
 
 class Request(Struct, frozen=True):
-    """What a reader gets: a file, and the folder in which it makes the file's archive."""
+    """A request to a reader: a file, and the folder in which to make its archive."""
 
     file: str
     archive: str
     pictures: bool
-    """Whether the archive gets pictures: one that is dropped is opened by nobody."""
+    """Whether to make the archive's pictures, which an archive that is dropped doesn't need."""
     limit_bytes: int
     """The most memory that reading may use, 0 for no limit."""
 
 
 class SummaryLine(Struct, tag_field="type", tag="summary"):
-    """The last line about a file when all went well."""
+    """The last line about a file that was read."""
 
     summary: Summary
 
 
 class EndedLine(Struct, tag_field="type", tag="ended"):
-    """The child that read the file ended, with that status: a signal's number, negative, if that ended it."""
+    """The child that read the file ended with this status: minus the signal's number if a signal ended it."""
 
     status: int
 
@@ -60,7 +60,7 @@ _decode_line = msgspec.json.Decoder(ProgressLine | SummaryLine | ErrorLine | End
 
 
 class _Started(NamedTuple):
-    """A process that reads, and what is between it and this one."""
+    """A reading process, and the pipes to it."""
 
     process: subprocess.Popen[bytes]
     requests: IO[bytes]
@@ -99,12 +99,12 @@ class Reader:
                 )
 
     def start(self) -> None:
-        """Start the process ahead of the first file; what keeps it from starting is the file's to say."""
+        """Start the process ahead of the first file; an error is reported with that file."""
         with contextlib.suppress(OSError):
             self._running()
 
     def close(self) -> None:
-        """End the process, with what it started."""
+        """End the process and all that it started."""
         if self._started is None:
             return
         process, *files = self._started
@@ -121,7 +121,7 @@ class Reader:
 
     def _running(self) -> _Started:
         if self._started is not None and self._started.process.poll() is None:
-            # what the last file's child wrote
+            # the output of the last file's child
             self._started.errors.truncate(0)
             return self._started
         self.close()
@@ -148,8 +148,8 @@ class Reader:
 def _asked(
     started: _Started, request: Request, report: Callable[[str, float | None], None]
 ) -> tuple[SummaryLine | ErrorLine | None, int]:
-    """The last word about the file, if there is one, and the status of the process that read it."""
-    # one that can't be written to says below how it ended
+    """The last message about the file, if there is one, and the status of the process that read it."""
+    # if it can't be written to, its status below says how it ended
     with contextlib.suppress(BrokenPipeError):
         started.requests.write(msgspec.json.encode(request) + b"\n")
         started.requests.flush()

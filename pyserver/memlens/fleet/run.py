@@ -1,4 +1,4 @@
-"""A run over a fleet: what is to be read, who reads it, and what is written of it."""
+"""A run over a fleet: which files are read, by which workers, and what is written."""
 
 import contextlib
 import time
@@ -33,7 +33,7 @@ class Options(NamedTuple):
 
 
 class Listed(Struct, frozen=True, tag_field="type", tag="listed"):
-    """What the place has: ``known`` files of all have a summary of what they are now and aren't read."""
+    """The files of the place, of which ``known`` have a current summary and aren't read."""
 
     files: int
     known: int
@@ -55,7 +55,7 @@ class Waiting(Struct, frozen=True, tag_field="type", tag="waiting"):
 
 
 class FileDone(Struct, frozen=True, tag_field="type", tag="file"):
-    """A file that is done with, the ``done``-th of ``files`` that were to be read."""
+    """A finished file, number ``done`` of the ``files`` to read."""
 
     name: str
     status: Status
@@ -68,7 +68,7 @@ class FileDone(Struct, frozen=True, tag_field="type", tag="file"):
 
 
 class Result(Struct, frozen=True, tag_field="type", tag="done"):
-    """What a run came to. Counts are of all files of the place, also of those that were known."""
+    """The result of a run. Counts are of all files of the place, including those that were known."""
 
     folder: str
     files: int
@@ -79,7 +79,7 @@ class Result(Struct, frozen=True, tag_field="type", tag="done"):
     other: int
     failed: int
     bytes: int
-    """Of the files that were read."""
+    """The size of the files that were read."""
     seconds: float
     workers: int
 
@@ -88,20 +88,20 @@ Message = Listed | Progress | Waiting | FileDone | Result
 
 
 Listener = Callable[[Message], object]
-"""Gets what happens, as it happens."""
+"""Receives events of a run as they happen."""
 
 
 _AGAIN: frozenset[Status] = frozenset(("failed",))
-"""What is read again though the file is the same: the reason was not in it."""
+"""Statuses of files that are read again even if unchanged, because the reason was not in the file."""
 
 _WRITTEN = frozenset(
     (FILE_NAME, f"{FILE_NAME}-journal", *(f"{each}.parquet" for each in (SNAPSHOTS, *TABLES)))
 )
-"""What a folder of summaries has."""
+"""The files of a folder of summaries."""
 
 
 def default_folder(place: str) -> Path:
-    """Where summaries are written if no folder is named: beside what is read, or here if that is elsewhere."""
+    """The default folder of summaries: beside the place, or in the current folder for a store."""
     found = place_of(place)
     path = Path(found.path)
     if found.is_local and path.is_dir():
@@ -111,7 +111,7 @@ def default_folder(place: str) -> Path:
 
 
 def run(options: Options, listener: Listener) -> Result:
-    """Read all files that have no summary yet. Whatever ends this, summaries that are finished stand.
+    """Read all files that have no summary yet. However this ends, finished summaries are kept.
 
     Raises :class:`memlens.errors.MemlensError` and OSError.
     """
@@ -144,7 +144,7 @@ def run(options: Options, listener: Listener) -> Result:
 
 
 def _others(files: list[FleetFile]) -> Iterator[FleetFile]:
-    """What is not of folders of summaries."""
+    """The files that don't belong to folders of summaries."""
     folders = {
         folder for folder, _, name in (file.name.rpartition("/") for file in files) if name == FILE_NAME
     }
@@ -156,7 +156,7 @@ def _others(files: list[FleetFile]) -> Iterator[FleetFile]:
 
 @contextlib.contextmanager
 def written(folder: Path, place: str) -> Iterator[Database]:
-    """The database of a folder, of which the tables are written in the end, whatever ends this.
+    """The database of a folder, whose tables are written at the end, however the block ends.
 
     Raises :class:`memlens.errors.MemlensError` and OSError.
     """
@@ -184,7 +184,7 @@ class _Work:
         self._listener = listener
         known = database.known()
         self.wanted = [file for file in files if _is_new(file, known.get(file.name))]
-        """The files that are to be read."""
+        """The files to read."""
         self.readable = [file for file in self.wanted if file.problem is None]
         self._statuses: dict[str, Status] = {name: each.status for name, each in known.items()}
         self._numbers = {name: each.snapshot for name, each in known.items()}
@@ -195,9 +195,9 @@ class _Work:
                 number += 1
         self._by_number = {self._numbers[file.name]: file for file in self.wanted}
         self._own: dict[int, Known] = {}
-        """What is known of files that are read again, by number: it holds for none but themselves."""
+        """The known rows of files that are read again, by number; their summaries are of no use to other files."""
         self._contents: dict[int, dict[str, int]] = {}
-        """Numbers of files whose summaries stay, by size and checksum."""
+        """Numbers of files with valid summaries, by size and checksum."""
         for each in known.values():
             if each.status == "ok" and each.content is not None:
                 if each.snapshot in self._by_number:
@@ -210,7 +210,7 @@ class _Work:
         self._bytes = 0
 
     def put_unreadable(self) -> None:
-        """Write the rows of what no worker can be given."""
+        """Write the rows of files that no worker can read."""
         for file in self.wanted:
             if file.problem is not None:
                 self._put(Finished(Job(file, self._numbers[file.name], [], None, 0), None, file.problem), [])
@@ -234,14 +234,14 @@ class _Work:
             yield Job(file, number, contents, self._options.archives, self._options.memory_limit_bytes)
 
     def _with_content(self, job: Job, content: str | None) -> int | None:
-        """The file that has a summary of that content."""
+        """The file that has a summary of the same content."""
         own = self._own.get(job.number)
         if own is not None and own.content == content:
             return job.number
         return self._contents.get(job.file.size_bytes, {}).get(content or "")
 
     def on_event(self, event: Event) -> None:
-        """Pass on what a worker reports of a file that isn't done."""
+        """Pass on a worker's progress with a file."""
         if event.number < 0:
             self._listener(Waiting())
         file = self._by_number.get(event.number)
@@ -306,7 +306,7 @@ class _Work:
         )
 
     def result(self, seconds: float) -> Result:
-        """What the run came to."""
+        """The result of the run."""
         of = [self._statuses.get(file.name) for file in self._files]
         return Result(
             str(self._options.out), len(self._files), len(self._files) - len(self.wanted), self._done,

@@ -36,7 +36,7 @@ MOST_TYPES = 500
 MOST_STEPS = 2_000
 MOST_FINDINGS = 50
 COLUMNS = 128
-"""Into which the whole time of a device is divided."""
+"""The number of columns into which the whole time of a device is divided."""
 
 _LONGEST_TEXT = 1_000
 _NUMBER = re.compile(r"(?<![0-9A-Za-z])\d+(?![0-9A-Za-z])")
@@ -44,7 +44,7 @@ _RANK = re.compile(r"rank[^0-9a-z]{0,3}(\d{1,9})", re.IGNORECASE)
 
 
 class _Heights(NamedTuple):
-    """What one says first about a snapshot."""
+    """The main figures of a snapshot."""
 
     peak_bytes: int | None
     peak_unix_us: int | None
@@ -52,7 +52,7 @@ class _Heights(NamedTuple):
 
 
 def rank_of(name: str) -> int | None:
-    """The rank that a file's name has: after "rank", else the last number in it that stands alone; None without one."""
+    """The rank in a file's name: the number after "rank", else the last separate number; None if there is none."""
     ranked = _RANK.findall(name)
     numbers = ranked or _NUMBER.findall(name.rpartition("/")[2].partition(".")[0])
     return int(numbers[-1]) if numbers and len(numbers[-1]) < 10 else None
@@ -210,7 +210,7 @@ def _steps(snapshot: Snapshot) -> Iterator[StepRow]:
 
 
 def _findings(snapshot: Snapshot) -> list[FindingRow]:
-    # a dump's sentences quote strings and names of keys, which are data
+    # a dump's findings quote strings and names of keys, which are data
     quotes = heap_dump_of(snapshot.info) is not None
     return [_finding(each, quotes=quotes) for each in findings(snapshot, None, MOST_FINDINGS).findings]
 

@@ -1,11 +1,11 @@
 """The tables of a fleet's summaries, declared once: a struct for each, a field for each column.
 
 SQLite's tables, the Parquet schema and the tables of docs/fleet.md follow from these structs. ``snapshot`` is the
-number of a row of ``snapshots``. Bytes are what the snapshot's own figures are; times are microseconds, ``unix_us``
-since 1970 by the clock of the machine that recorded. What a file doesn't know is NULL.
+number of a row of ``snapshots``. Bytes are the snapshot's own figures; times are microseconds, ``unix_us`` since 1970
+by the clock of the recording machine. What a file doesn't say is NULL.
 
-Summaries have names of code (files, functions, types, steps) and figures, and nothing of the data that a program
-worked on: no text of strings, no labels, no metadata.
+Summaries have names from code (files, functions, types, steps) and figures, but none of the program's data: no contents
+of strings, no labels, no metadata.
 """
 
 from functools import cache
@@ -17,7 +17,7 @@ SCHEMA_VERSION = 1
 """Raised whenever a summary of an older version could be misread."""
 
 Status = Literal["ok", "damaged", "other", "failed"]
-"""Read; damaged; not a snapshot at all; not read, for a reason that is not in the file."""
+"""Read; damaged; not a snapshot; not read, for a reason that is not in the file."""
 
 
 def _is(description: str) -> Meta:
@@ -25,7 +25,7 @@ def _is(description: str) -> Meta:
 
 
 Text = str
-"""A text of which there are few distinct ones: tables keep its number in ``names``."""
+"""A text with few distinct values: tables keep its number in ``names``."""
 
 
 class SnapshotRow(Struct, frozen=True):
@@ -182,7 +182,7 @@ class OomRow(Struct, frozen=True, array_like=True):
 
 
 class Summary(Struct, frozen=True):
-    """What is kept of one snapshot. The first fields are those of :class:`SnapshotRow`, the others are tables."""
+    """The summary of one snapshot. The first fields are those of :class:`SnapshotRow`, the others are tables."""
 
     model: str
     kind: str
@@ -209,7 +209,7 @@ class Column(NamedTuple):
     type: Literal["integer", "real", "text", "boolean"]
     optional: bool
     named: bool
-    """Whether tables keep the number of a name in its place."""
+    """Whether tables keep a name's number and not its text."""
     description: str
 
 
@@ -225,18 +225,18 @@ TABLES: dict[str, type[Struct]] = {
     "types": TypeRow,
     "ooms": OomRow,
 }
-"""Tables that have rows of each snapshot, in the order of the docs; all have the column ``snapshot`` first."""
+"""The tables with rows for each snapshot, in the order of the docs; their first column is ``snapshot``."""
 
 _TYPES: dict[object, Literal["integer", "real", "text", "boolean"]] = {
     int: "integer", float: "real", str: "text", bool: "boolean",
 }  # fmt: skip
 _FREE_TEXTS = {"text", "problem"}
-"""Sentences: nearly every one is another."""
+"""Sentences, which are nearly all distinct."""
 
 
 @cache
 def columns_of(table: str) -> tuple[Column, ...]:
-    """The columns of a table, as SQL and Parquet have them."""
+    """The columns of a table in SQL and Parquet."""
     if table == SNAPSHOTS:
         return tuple(_columns(SnapshotRow, named=False))
     number = Column("snapshot", "integer", False, False, "a row of `snapshots`")

@@ -1,6 +1,6 @@
 """What a worker does with one file: fetch it, let its reader read it, return the summary.
 
-The process that reads has a limit on its memory and ends with the file, so a worker holds no more than one file.
+The reading process has a memory limit and ends with the file, so a worker never holds more than one file.
 """
 
 import contextlib
@@ -24,10 +24,10 @@ from memlens.fleet.tables import SCHEMA_VERSION, Status, Summary
 from memlens.formats.containers import ChangedFileError
 
 TOPIC = "memlens-fleet"
-"""Dask's topic for the events by which workers report."""
+"""Dask's topic for the events that workers send."""
 
 _ONE = threading.BoundedSemaphore(1)
-"""A worker reads one file at a time, however many threads it has."""
+"""Lets a worker read one file at a time, however many threads it has."""
 _READER = Reader()
 _REPORT_S = 0.5
 _TRIES = 2
@@ -38,21 +38,21 @@ _OF_THE_FILE = frozenset(("damaged", "not-a-snapshot", "not-interpreted", "unsaf
 
 
 class Job(Struct, frozen=True):
-    """What a worker gets."""
+    """A worker's task."""
 
     file: FleetFile
     number: int
     known: list[str]
-    """Checksums of files of that size that have a summary."""
+    """Checksums of files of the same size that have a summary."""
     archives: str | None
-    """Where archives are kept; None where they are dropped."""
+    """Where archives are kept; None if they are dropped."""
     limit_bytes: int
     """The most memory that a child may use, 0 for the worker's own limit."""
     schema: int = SCHEMA_VERSION
 
 
 class Outcome(Struct, frozen=True):
-    """What a worker returns: a summary, the problem, or neither where ``content`` is known."""
+    """A worker's result: a summary, a problem, or neither if ``content`` is known."""
 
     status: Status
     worker: str
@@ -64,7 +64,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Event(Struct, frozen=True):
-    """What a worker reports meanwhile. ``reader`` is its name: Dask adds a ``worker`` of its own."""
+    """A worker's progress. ``reader`` is its name, because Dask adds a field called ``worker``."""
 
     number: int
     reader: str
@@ -73,16 +73,16 @@ class Event(Struct, frozen=True):
 
 
 def dask_setup(_worker: Any) -> None:
-    """Prepare a worker of this machine's own cluster, which Dask calls when one starts: start its reader.
+    """Start the reader of a worker of the local cluster; Dask calls this when a worker starts.
 
-    Ctrl+C is for the process that started the cluster, which ends the workers.
+    Ctrl+C is handled by the process that started the cluster, which ends the workers.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _READER.start()
 
 
 def read_file(encoded: bytes) -> bytes:
-    """Do a :class:`Job`, and return its :class:`Outcome`: the task that Dask places, both as JSON."""
+    """Do a :class:`Job` and return its :class:`Outcome`, both as JSON; this is the task that Dask runs."""
     job = msgspec.json.decode(encoded, type=Job)
     with _ONE:
         return msgspec.json.encode(_done(job))
@@ -159,7 +159,7 @@ def _is_changed(job: Job, identity: str) -> bool:
 
 
 def _limit_bytes() -> int:
-    """What a child may use where nothing else is said: the worker's own limit, as Dask has it."""
+    """The default memory limit of a child: the worker's own limit in Dask."""
     from distributed import get_worker
 
     try:
@@ -170,7 +170,7 @@ def _limit_bytes() -> int:
 
 @contextlib.contextmanager
 def _scratch() -> Iterator[Path]:
-    """A folder for the file, if it is fetched, and its archive: in the worker's own, which Dask clears."""
+    """A folder for the fetched file and its archive, within the worker's own folder, which Dask clears."""
     from distributed import get_worker
 
     try:
@@ -206,7 +206,7 @@ def _reporter(number: int, worker: str) -> Callable[[str, float | None], None]:
         if fraction is None or now - last[0] >= _REPORT_S:
             last[0] = now
             event = Event(number, worker, stage, fraction)
-            # the engine's loop is another thread
+            # the engine's loop runs in another thread
             engine.loop.add_callback(engine.log_event, TOPIC, msgspec.to_builtins(event))
 
     return report

@@ -47,7 +47,7 @@ FORMATS = {
 """Modules and the formats that they read, in the order in which they are tried; each is imported when it is tried."""
 
 _JSON = ("dhat", "v8_heap", "ruby")
-"""Formats that no pickle can be of: importing their readers would take as long as reading a small one."""
+"""Formats that a pickle can't have; importing their readers would take as long as reading a small one."""
 
 
 _BEGINNINGS = {
@@ -55,8 +55,9 @@ _BEGINNINGS = {
     "hprof": b"JAVA PROFILE 1.0.",
     "gcdump": b"\x14\0\0\0!FastSerialization.1",
 }
-"""What files of a format mostly begin with and no others do. Its reader is tried first: importing those before it would
-take longer than reading a small file, and a twentieth of the time for a million objects."""
+"""The usual beginning of a format's files, which no other format has, so that its reader is tried first. Importing the
+readers before it would take longer than reading a small file, and a twentieth of the time for a million objects.
+"""
 
 
 def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile | Graph:

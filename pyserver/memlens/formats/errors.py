@@ -1,4 +1,4 @@
-"""The errors that readers of all formats have in common."""
+"""The errors that are common to readers of all formats."""
 
 from memlens.errors import MemlensError
 

@@ -1,8 +1,8 @@
 """Heap dumps of .NET, .gcdump, as PerfView, dotnet-gcdump and Mono's tools write them.
 
 The file (:mod:`memlens.formats.gcdump_file`) has types, sizes, references and addresses, but neither the names of
-fields nor stacks. Its own nodes say what holds objects ("[static var Program.cache]"); they hang from one root.
-PerfView samples heaps with many objects: an object stands for several then, by its type.
+fields nor stacks. Nodes of the dump itself say what holds objects ("[static var Program.cache]"); they are below one
+root. PerfView samples heaps with many objects: then an object represents several, depending on its type.
 """
 
 from pathlib import Path
@@ -41,7 +41,7 @@ _OTHER = "other roots"
 """A group of groups."""
 
 _MOST_NODES = 10_000_000
-"""Where dotnet-gcdump stops."""
+"""The number of objects at which dotnet-gcdump stops."""
 _MOST_NAME = 4096
 _MOST_MULTIPLIER = 1e9
 
@@ -49,7 +49,7 @@ U32 = npt.NDArray[np.uint32]
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the file is one of PerfView's that has a heap; its traces begin in the same way."""
+    """Whether the file is PerfView's and has a heap; PerfView's traces begin in the same way."""
     return head.startswith(MAGIC) and b"GCHeapDump" in head[:64]
 
 
@@ -119,14 +119,14 @@ class _Texts:
 
 
 def _kind(name: str) -> int:
-    """Return the kind. The dump's own nodes are as "[static vars]", classes of compilers as "[]c__DisplayClass1"."""
+    """Return the kind. The dump's own nodes look like "[static vars]", compilers' classes like "[]c__DisplayClass1"."""
     if name == "UNDEFINED" or (name.startswith("[") and name.endswith("]") and not name.startswith("[]")):
         return _OWN
     return TYPE_KINDS.index("array" if name.endswith("]") else "class")
 
 
 class _Roots:
-    """What the dump's own nodes under the root hold.
+    """What the dump's own nodes below the root hold.
 
     A root's kind is the group under the root, as "static vars", and its detail the node, as "static var Program.cache".
     """
@@ -163,12 +163,12 @@ class _Roots:
 
 
 def _sane(multiplier: float) -> float:
-    """Return a multiplier of the file; 1 for what none can be."""
+    """Return a multiplier of the file; 1 if it is impossible."""
     return multiplier if 1 <= multiplier <= _MOST_MULTIPLIER else 1.0
 
 
 def _multipliers(dump: GcDump) -> npt.NDArray[np.float32] | None:
-    """Return how many objects one object of each type stands for; None if all are in the file."""
+    """Return how many objects one object of each type represents; None if all are in the file."""
     if dump.multipliers is None:
         return None
     whole = np.ones(len(dump.names), np.float32)

@@ -20,23 +20,23 @@ OLDEST, WITH_MULTIPLIERS = 4, 9
 
 _NULL, _REFERENCE, _BEGIN, _BEGIN_PRIVATE, _END, _BYTE, _SKIP, _TEXT = 1, 2, 4, 5, 6, 8, 12, 13
 _TYPE_BYTES = 12
-"""The least that a type takes in the file."""
+"""The fewest bytes of a type in the file."""
 
 _TICKS_PER_MS = 10_000
 _MS_TO_1970 = 62_135_596_800_000
 _TICKS = (1 << 62) - 1
-"""What remains of a time without the two bits that say what time zone it is in."""
+"""Mask for the bits of a time without the two that give its time zone."""
 
 _MOST_TEXT = 1 << 24
 
 
 class CutError(Exception):
-    """The file ends within what was being read."""
+    """The file ends in the middle of a value."""
 
 
 @dataclass(slots=True)
 class GcDump:
-    """What is in a file beside its nodes, as far as it was read."""
+    """The contents of a file apart from its nodes, as far as it was read."""
 
     version: int = 0
     total_bytes: int = 0
@@ -72,13 +72,13 @@ class Kind(NamedTuple):
 
 
 class FileReader:
-    """Reads a file from its beginning. Raises :class:`CutError` where it ends too early."""
+    """Reads a file from its beginning. Raises :class:`CutError` if it ends too early."""
 
     def __init__(self, data: mmap | bytes) -> None:
         self.data = data
         self.at = 0
         self.types: dict[int, Kind] = {}
-        """Types of objects, by where they begin."""
+        """Types of objects, by their offsets."""
 
     def take(self, count: int) -> bytes:
         """Return the next bytes."""
@@ -194,7 +194,7 @@ def _read_head(reader: FileReader, dump: GcDump) -> None:
 
 def _read_deferred(reader: FileReader, dump: GcDump) -> None:
     """Types of .NET Native, which have a number and a module in place of a name."""
-    reader.number()  # of a forward reference to the region's end
+    reader.number()  # a forward reference to the region's end
     for number in range(reader.number()):
         (type_id,) = reader.unpack("I")
         module = reader.begin()
@@ -226,9 +226,9 @@ def _read_rest(reader: FileReader, dump: GcDump) -> None:
     reader.end()
     if dump.version < WITH_MULTIPLIERS:
         return
-    reader.take(1)  # once more whether addresses have 64 bits
+    reader.take(1)  # again whether addresses have 64 bits
     dump.count_multiplier, dump.size_multiplier = reader.unpack("ff")
-    if reader.begin() is not None:  # of JavaScript's heap: without fields
+    if reader.begin() is not None:  # for JavaScript's heap: without fields
         reader.end()
     if reader.begin() is not None:
         reader.unpack("q")
@@ -251,7 +251,7 @@ def _read_process(reader: FileReader, dump: GcDump) -> None:
     count = reader.number()
     if count:
         dump.multipliers = np.frombuffer(reader.take(4 * count), "<f4").astype(np.float32)
-    if reader.take(1)[0] == _SKIP:  # what COM objects wrap
+    if reader.take(1)[0] == _SKIP:  # the objects that COM objects wrap
         reader.number()
         if reader.take(1)[0] != _NULL:
             return

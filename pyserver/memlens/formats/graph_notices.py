@@ -1,4 +1,4 @@
-"""What heap dumps lack, in words that readers of several formats have in common."""
+"""Notices about what heap dumps lack, shared by the readers of several formats."""
 
 from memlens.model.info import Notice
 
@@ -13,6 +13,6 @@ _COUNTED = {
 
 
 def counted_notices(**counts: int) -> list[Notice]:
-    """A notice for each of these that there is any of; names are codes of notices, with ``_`` for ``-``."""
+    """A notice for each count that isn't 0; names are codes of notices, with ``_`` for ``-``."""
     named = {name.replace("_", "-"): count for name, count in counts.items()}
     return [Notice(code, _COUNTED[code].format(count)) for code, count in named.items() if count]

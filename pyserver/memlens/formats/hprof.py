@@ -4,10 +4,9 @@ Source of the format: ``src/hotspot/share/services/heapDumper.cpp`` of OpenJDK a
 Android's ART. Three passes over the mapped bytes: the records around heaps (``kernels/readers/hprof.pyx``), where
 objects are (``hprof_objects.pyx``), what they refer to (``hprof_references.pyx``).
 
-What the file doesn't say, and where the rule comes from: the sizes of objects, which follow from their fields as in
-Eclipse MAT (Android's dumps have them); which objects a thread's stack holds, whose references are added to the thread,
-as there; which references don't keep their target alive, by the classes of ``java.lang.ref``; and, where no class is a
-root, that those of the boot loader are.
+Rules for what the file doesn't say: the sizes of objects are computed from their fields as in Eclipse MAT (Android's
+dumps have them); objects on a thread's stack are references of the thread, as in MAT; the classes of ``java.lang.ref``
+decide which references don't keep their target alive; and if no class is a root, those of the boot loader are.
 """
 
 import struct
@@ -58,7 +57,7 @@ _VERSIONS = ("1.0", "1.0.1", "1.0.2", "1.0.3")
 _HEAD_BYTES = 64
 _ANDROID = "1.0.3"
 _PASSES = (0.05, 0.35, 1.0)
-"""The part of the work that is done after each pass."""
+"""The share of the work that is done after each pass."""
 
 
 class Header(NamedTuple):
@@ -211,7 +210,7 @@ def _settings(header: Header, references: hprof_references.References) -> dict[s
 
 
 def _cut(source: Source, objects: hprof_objects.Objects) -> Notice:
-    """Say where the file breaks off; what comes before was read."""
+    """Say where the file is truncated; everything before that was read."""
     records = objects.records
     if objects.ended != kernel.ENDED_WHOLE or records.offset >= source.length:
         offset, ended = objects.offset, objects.ended

@@ -39,17 +39,17 @@ _TAGS = {
 }
 _BOOT_CLASS = "class of the boot loader"
 _OF_THREADS = (_JNI_LOCAL, _JAVA_FRAME, _NATIVE_STACK, _THREAD_BLOCK)
-"""Kinds of roots that a thread holds, which their records name."""
+"""Kinds of roots that a thread holds, whose records name the thread."""
 
 ROOT_KINDS = (*_TAGS.values(), _BOOT_CLASS, *(f"{_TAGS[tag]} of an unknown thread" for tag in _OF_THREADS))
 HELD_KINDS = tuple(list(_TAGS).index(tag) for tag in _OF_THREADS)
-"""Those that a thread of the file holds."""
+"""The kinds whose thread is in the file."""
 
 _MOST_SPACES = 250
 
 
 class Roots:
-    """The roots of ``objects``, which are moved out. Those that a thread of the file holds are references from it."""
+    """The roots of ``objects``, which are moved out. Those that a thread of the file holds become its references."""
 
     def __init__(self, objects: hprof_objects.Objects, stacks: Stacks) -> None:
         self._objects = objects
@@ -60,7 +60,7 @@ class Roots:
         rows, self._number = rows[known], self._number[known]
         self._tag = rows[:, 4]
         threads = np.flatnonzero(self._tag == _THREAD)
-        # the last thread with a serial number, as for all numbers that are used twice
+        # the last thread with a serial number, as for all numbers that are used more than once
         order = threads[np.argsort(rows[threads, 2], kind="stable")]
         serials = rows[order, 2]
         held = np.isin(self._tag, _OF_THREADS)
@@ -75,7 +75,7 @@ class Roots:
         self.held = held
         """Which roots a thread of the file holds."""
         self.locals = self._locals(stacks)
-        """References from threads to what they hold, as the kernel takes them."""
+        """References from threads to what they hold, in the kernel's form."""
 
     def _locals(self, stacks: Stacks) -> U32:
         records = self._objects.records

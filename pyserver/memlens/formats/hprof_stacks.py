@@ -15,7 +15,7 @@ U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
 
 _KOTLIN = "Kt"
-"""The end of the name of the class that Kotlin makes of a file's functions: ``FooKt`` is that of ``Foo.kt``."""
+"""The ending of the class into which Kotlin compiles a file's functions: ``FooKt`` for ``Foo.kt``."""
 
 _SIGN = 0x8000_0000
 
@@ -28,7 +28,7 @@ class Stacks:
         loads = np.asarray(records.take_loads()).reshape(-1, 3)
         self._class_names = {int(serial): int(name) for _, name, serial in loads.tolist()}
         self._files: dict[str, str] = {}
-        """Source files of outermost classes, by the class's name, as far as frames have them."""
+        """Source files of outermost classes by the class's name, where frames have them."""
         distinct: Numbers[SourceFrame] = Numbers()
         ids, rows = (np.asarray(column) for column in records.take_frames())
         of_rows = np.fromiter((distinct[frame] for frame in self._frames(rows)), np.uint32)
@@ -71,7 +71,7 @@ class Stacks:
     def of_objects(self, serials: U32) -> U32 | None:
         """Return the stack that allocated each object; None if that isn't in the file.
 
-        Virtual machines give all objects the number of an empty stack, but not the agent that HPROF was made for.
+        Virtual machines give every object the number of an empty stack; the hprof agent wrote real ones.
         """
         stacks = np.where(self._count > 0, np.arange(1, len(self._count) + 1), 0).astype(np.uint32)
         few = np.unique(serials[:: max(len(serials) // 1000, 1)])

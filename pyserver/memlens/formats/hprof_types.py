@@ -1,4 +1,4 @@
-"""The types of a heap dump of Java: its classes, and those that it mentions without having them."""
+"""The types of a heap dump of Java: its classes, and those that it mentions but doesn't contain."""
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,7 @@ def types_of(references: hprof_references.References, numbers: U32) -> tuple[U32
 
 
 def _made_name(number: int) -> str:
-    """Return the name of a type that the kernel made because no class of the file stands for it."""
+    """Return the name of a type that the kernel made because the file has no class for it."""
     if number == hprof_references.UNKNOWN_TYPE:
         return _UNKNOWN
     if number == hprof_references.CLASS_TYPE:
@@ -49,9 +49,9 @@ def _made_name(number: int) -> str:
 
 
 def _modules(objects: hprof_objects.Objects, names: U32, numbers: U32, loaders: U64) -> U32:
-    """Return the text of each class's loader: the loader's class, with its id where the class's name needs that.
+    """Return the text of each class's loader: the loader's class, with its id if the class's name is ambiguous.
 
-    Ids differ from run to run, so they are left out where a name is that of one class alone.
+    Ids differ from run to run, so they are left out for names that only one class has.
     """
     records, classes = objects.records, len(loaders)
     distinct, of_classes = np.unique(loaders, return_inverse=True)

@@ -1,7 +1,8 @@
 """memray's captures. The header is read here; what follows is private to each version of memray, so memray reads it.
 
-Its ``FileReader`` runs in a process of its own, by the interpreter that the setting ``memlens.memray.python`` names
-(else by ours, where memray is installed beside us), and prints what we read, see :mod:`memlens.formats.memray_reading`.
+Its ``FileReader`` runs in a separate process, with the interpreter that the setting ``memlens.memray.python`` names
+(else with ours, if memray is installed beside Memlens), and its output is what we read, see
+:mod:`memlens.formats.memray_reading`.
 
 Source of the header: ``src/memray/_memray/records.h`` and ``record_writer.cpp`` of memray.
 """
@@ -46,7 +47,7 @@ VERSIONS = {
     12: ("1.19", ">=1.19,<1.20"),
     13: ("1.20", ">=1.20,<1.21"),
 }
-"""The memray that writes and reads each version of the header, in words and for pip."""
+"""The versions of memray that write and read each version of the header, for people and for pip."""
 
 KINDS = ("high_watermark", "leaked", "temporary", "total")
 VALUES = [
@@ -61,20 +62,20 @@ VALUES = [
     ValueType("total_bytes", "bytes", "total", "Allocated in all"),
     ValueType("total_allocations", "count", "total", "Allocations in all"),
 ]
-"""Two of each kind."""
+"""Two values of each kind: bytes and count."""
 
 _WITHOUT_PYTHON = 11
-"""The last version of the header without the version of Python, which follows its own since."""
+"""The last version of the header without the version of Python."""
 _WITHOUT_KIND = 9
-"""The last one without a byte that says whether the capture is aggregated."""
+"""The last version of the header without a byte that says whether the capture is aggregated."""
 _FIXED, _FIXED_WITHOUT_KIND = struct.Struct("<BBqqqq"), struct.Struct("<Bqqqq")
 _HEAD_BYTES = 1 << 16
 _MOST_WHOLE = 20_000_000
-"""Records of a capture of which the temporary allocations are read, each of which memray holds in memory."""
+"""The most records of a capture for which temporary allocations are read; memray holds each of them in memory."""
 _MOST_COUNTED = 2_000_000
-"""Records of a capture of which the totals are read, which Python adds up one by one."""
+"""The most records of a capture for which totals are read; Python adds them up one by one."""
 _MOST_SECONDS = 3600
-"""A reader that takes longer has stopped: memray's takes about a second for a million records."""
+"""A reader that takes longer hangs: memray's takes about a second for a million records."""
 _MOST_LINE_BYTES = 1 << 24
 _MOST_RECORDS = 10_000_000
 _MOST_SUM = 2**60
@@ -83,13 +84,13 @@ _THREAD, _ALLOCATOR = 1, 2
 
 
 class MemrayNeededError(MemlensError):
-    """The memray that reads this file isn't there."""
+    """The version of memray that reads this file is missing."""
 
     code = "needs-memray"
 
 
 class Header(NamedTuple):
-    """What stands before the file's private part. Times are in milliseconds since 1970."""
+    """The part of the file before memray's private one. Times are in milliseconds since 1970."""
 
     version: int
     native: bool
@@ -101,20 +102,20 @@ class Header(NamedTuple):
 
     @property
     def needs(self) -> str:
-        """The memray that reads it, for people: ``1.7 to 1.10``."""
+        """The versions of memray that read it, for people: ``1.7 to 1.10``."""
         return VERSIONS[self.version][0]
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first bytes are a capture's, in an LZ4 frame or not."""
+    """Whether the first bytes are those of a capture, in an LZ4 frame or not."""
     return head.startswith(MAGIC) or (head.startswith(LZ4) and lz4_head(head, len(MAGIC)) == MAGIC)
 
 
 def read(source: Source, scratch: Path, report: Report) -> Profile:
-    """Read a capture by memray itself; ``report`` gets ``("reading", fraction)``.
+    """Read a capture with memray itself; ``report`` gets ``("reading", fraction)``.
 
-    Raises :class:`MemrayNeededError` where the memray that reads the file isn't there, :class:`DamagedSnapshotError`,
-    or MemoryError.
+    Raises :class:`MemrayNeededError` if the version of memray that reads the file is missing,
+    :class:`DamagedSnapshotError`, or MemoryError.
     """
     header = _header(source)
     python = source.tools.memray_python or sys.executable
@@ -154,7 +155,7 @@ def _header(source: Source) -> Header:
 
 @contextlib.contextmanager
 def _on_disk(source: Source, scratch: Path) -> Iterator[Path]:
-    """A path at which memray finds the capture: a copy of what was unpacked."""
+    """A path for memray: that of the capture, or of an unpacked copy."""
     with source.path.open("rb") as file:
         same = file.read(len(MAGIC)) == source.head(len(MAGIC))
     if same:
@@ -167,16 +168,16 @@ def _on_disk(source: Source, scratch: Path) -> Iterator[Path]:
 
 
 def _rows(python: str, path: Path, header: Header, scratch: Path) -> Iterator[list[Any]]:
-    """What the reading process prints, line by line."""
+    """The output of the reading process, line by line."""
     program = Path(__file__).with_name("memray_reading.py").read_text("utf-8")
     whole = "1" if header.allocations <= _MOST_WHOLE else "0"
-    # where native frames are symbolised, debuginfod would be asked over the network
+    # to symbolise native frames, debuginfod would be queried over the network
     unwanted = ("DEBUGINFOD_URLS", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
     environment = {name: text for name, text in os.environ.items() if name not in unwanted}
     environment["PYTHONIOENCODING"] = "utf-8"
     with tempfile.TemporaryFile(dir=scratch) as errors:
         try:
-            # the interpreter is the user's, in a list of arguments: no shell, and nothing of the capture among them
+            # the user chose the interpreter; no shell is involved, and no argument comes from the capture
             child = subprocess.Popen(  # noqa: S603
                 [python, "-c", program, str(path), str(_MOST_WHOLE), str(_MOST_COUNTED), whole],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd=scratch, env=environment,
@@ -218,7 +219,7 @@ def _decoded(stream: IO[bytes] | None) -> Iterator[list[Any]]:
 
 
 def _advice(header: Header) -> str:
-    """The one command, and where its result belongs."""
+    """The command to run, and where to put its result."""
     folder = f"memray-{header.version}"
     return (
         f'Run: python3 -m venv {folder} && {folder}/bin/pip install "memray{VERSIONS[header.version][1]}", and set '
@@ -227,7 +228,7 @@ def _advice(header: Header) -> str:
 
 
 class _Records:
-    """What memray's reader printed so far."""
+    """The output of memray's reader so far."""
 
     def __init__(self, header: Header) -> None:
         self.header = header
@@ -241,14 +242,14 @@ class _Records:
         self.has_lifetimes = False
         self.whole = True
         self.samples: Numbers[tuple[int, str, str, int]] = Numbers()
-        """Stack, thread, allocator, and the size of one block where that is known, else 0."""
+        """Stack, thread, allocator, and the size of one block if known, else 0."""
         self.values: list[dict[int, list[int]]] = [{} for _ in KINDS]
         self.broken = ""
         self.arenas = Arenas()
         self.reused_bytes = 0
 
     def take(self, row: list[Any], python: str) -> None:
-        """One line of the reading process, which ``python`` runs."""
+        """Process one line of the output of the reading process, which ``python`` runs."""
         header = self.header
         match row:
             case ["version", str(version)]:
@@ -329,7 +330,7 @@ class _Records:
 
     def _add(self, kind: str, sample: tuple[int, str, str, int], size: int, count: int) -> None:
         self._counted(1)
-        # memray adds up a place's temporary allocations under the allocator of the first of them
+        # memray sums a place's temporary allocations under the allocator of the first one
         if kind != "temporary":
             self.arenas.see(sample[:3], size, count)
         held = self.values[KINDS.index(kind)].setdefault(self.samples[sample], [0, 0])
@@ -342,7 +343,7 @@ class _Records:
             raise DamagedSnapshotError(f"The capture has more than {_MOST_RECORDS:,} distinct records")
 
     def _lifetimes(self, numbers: list[Any]) -> I64 | None:
-        """Rows of (first, last, bytes, count), or None for what no capture holds."""
+        """Rows of (first, last, bytes, count), or None if a capture can't have them."""
         if len(numbers) % 4 or not all(isinstance(n, int) and -1 <= n < _MOST_SUM for n in numbers):
             return None
         rows = np.array(numbers, np.int64).reshape(-1, 4)
@@ -354,7 +355,7 @@ class _Records:
         return rows if fine.all() else None
 
     def profile(self) -> Profile:
-        """The whole."""
+        """Return the profile."""
         if self.broken and not self.count:
             raise DamagedSnapshotError(f"memray {self.version} can't read the capture: {self.broken}")
         keys = list(self.samples)
@@ -385,7 +386,7 @@ class _Records:
     def _stacks(
         self, keys: list[tuple[int, str, str, int]], arenas: list[bool]
     ) -> tuple[list[list[int]], list[int]]:
-        """The stacks, and the number of each key's; those of ``arenas`` are copies with a frame for it innermost."""
+        """The stacks, and each key's stack; those of ``arenas`` are copies with an innermost frame that says so."""
         copies: dict[int, int] = {}
         numbered = [
             copies.setdefault(stack, len(self.stacks) + len(copies)) if is_arena else stack
@@ -420,7 +421,7 @@ class _Records:
         def add(code: str, message: str) -> None:
             notices.append(Notice(code, message))
 
-        # the figures are written into the header when the recording ends; aggregated captures have none of them
+        # the totals are written into the header when the recording ends; aggregated captures have none
         if not header.allocations and not header.aggregated:
             add("killed", "The recording didn't come to its end: the process was killed; what it did last may be "
                 "missing.")  # fmt: skip
@@ -451,7 +452,7 @@ class _Records:
 
 
 def _held(columns: list[I64], arenas: list[bool]) -> list[tuple[str, int]]:
-    """What was live in possible arenas, and when."""
+    """The live bytes of possible arenas, and when."""
     chosen = np.array(arenas, np.bool_)
     return [(when, int(columns[at][chosen].sum())) for at, when in ((0, "at the peak"), (2, "at the end"))]
 

@@ -1,8 +1,8 @@
-"""Captures of memray that don't record Python's objects: pymalloc's arenas in them, and what to say of them.
+"""pymalloc's arenas in captures of memray that don't record Python's objects, and the notice about them.
 
-pymalloc serves objects of up to 512 bytes out of arenas that it maps whole. Unless the capture was made with
---trace-python-allocators, memray sees the arena and not the objects, and so the line that happened to need the next
-one is charged with all of it, and holds it for as long as any object lives in it.
+pymalloc allocates objects of up to 512 bytes from arenas, which it maps as a whole. Unless the capture was made with
+--trace-python-allocators, memray records the arena and not the objects; so the line that happened to need a new arena
+is charged with all of it, for as long as any object in it lives.
 
 Source: ``Objects/obmalloc.c`` of CPython (``ARENA_SIZE``: 256 KiB up to Python 3.9, 1 MiB since), and
 ``reporters/templates/base.html`` of memray for its own warning.
@@ -17,7 +17,7 @@ from memlens.units import format_bytes
 _ARENA_BYTES = (256 << 10, 1 << 20)
 _MAPS = "mmap"
 _POOLED = ("pymalloc", "mimalloc")
-"""Python's allocators that keep pools, as memray names them; "pymalloc debug" is one too."""
+"""memray's names of Python's allocators with pools; "pymalloc debug" is another."""
 _MOST_NAME = 200
 
 Place = tuple[int, str, str]
@@ -25,21 +25,21 @@ Place = tuple[int, str, str]
 
 
 class Arenas:
-    """Finds which places mapped nothing but what has an arena's size."""
+    """Finds the places that mapped only blocks of an arena's size."""
 
     def __init__(self) -> None:
         self.allocator = ""
-        """Python's own, as memray calls it; empty where it doesn't say."""
+        """Python's allocator, as memray calls it; empty if the capture doesn't say."""
         self._traced = -1
         self._only_arenas: dict[Place, bool] = {}
         self._names_objects = False
 
     def take(self, allocator: str, traced: int) -> None:
-        """What memray says of Python's allocator, and whether what it gave out was recorded: 1 or 0, or -1."""
+        """Python's allocator as memray calls it, and whether its allocations were recorded: 1 or 0, or -1."""
         self.allocator, self._traced = allocator[:_MOST_NAME], traced
 
     def see(self, place: Place, size_bytes: int, count: int) -> None:
-        """Some allocations of a place; ``count`` is 0 for a part of one."""
+        """Add some allocations of a place; ``count`` is 0 for a part of one."""
         if place[2] == _MAPS:
             alike = count > 0 and any(size_bytes == count * arena for arena in _ARENA_BYTES)
             self._only_arenas[place] = alike and self._only_arenas.get(place, True)
@@ -48,17 +48,17 @@ class Arenas:
 
     @property
     def untraced(self) -> bool:
-        """Whether Python's objects stand in pools that were recorded whole."""
+        """Whether Python's objects are in pools that were recorded only as a whole."""
         pooled = self.allocator.startswith(_POOLED)
         return pooled and (not self._names_objects if self._traced < 0 else self._traced == 0)
 
     def among(self, places: Iterable[Place]) -> list[bool]:
-        """Which of some places may have mapped arenas."""
+        """The places among ``places`` that may have mapped arenas."""
         untraced = self.untraced and self.allocator.startswith("pymalloc")
         return [untraced and self._only_arenas.get(place, False) for place in places]
 
     def notices(self, held: list[tuple[str, int]]) -> list[Notice]:
-        """What the capture doesn't say; ``held`` are the bytes of such places by what they are of, "at the peak"."""
+        """The notice about arenas; ``held`` are the bytes of such places by when: "at the peak"."""
         if not self.untraced:
             return []
         amounts = [f"{format_bytes(size)} {when}" for when, size in held if size]

@@ -1,28 +1,29 @@
-"""Prints what memray's own reader finds in a capture, as lines of JSON: a program of its own.
+"""Prints what memray's own reader finds in a capture, as lines of JSON: a separate program.
 
-It is run by the interpreter that has memray (``python -c``), so it needs nothing of Memlens, and no Python newer than
-3.7. Lines:
+It is run by the interpreter that has memray (``python -c``), so it uses nothing of Memlens, and must run on Python 3.7.
+Lines:
 
 ``["version", TEXT]``, ``["missing"]``, ``["refused", TEXT]``, ``["broken", TEXT]``, and ``["done"]``, the last one
-``["allocator", NAME, TRACED]``  Python's own allocator, and whether what it gave out was recorded (1 or 0; -1 where
-    memray before 1.11 doesn't say)
-``["memory", MS, RSS, HEAP]``    a line of memory, as memray calls them: its mark of the time
+``["allocator", NAME, TRACED]``  Python's own allocator, and whether its allocations were recorded (1 or 0; -1 if
+                                 unknown, as before memray 1.11)
+``["memory", MS, RSS, HEAP]``    a memory record, as memray calls it: its time stamp
 ``["whole", 0 or 1]``            whether the temporary allocations follow
 ``["frame", FUNCTION, FILE, LINE]``, ``["stack", [FRAME…]]`` innermost first
 ``["record", KIND, STACK, THREAD, ALLOCATOR, BYTES, COUNT]``
-``["total", STACK, THREAD, ALLOCATOR, SIZE, COUNT]``  of all that was allocated, with the size of one of them
-``["peaks", [BYTES…]]``          the most that was live before each line of memory and after the last
-``["lived", STACK, THREAD, ALLOCATOR, [FIRST, LAST, BYTES, COUNT…]]``  how many allocations were made before the line of
-    memory FIRST (not before the one before it) and freed before LAST, -1 for never; ``["lived"]`` follows the last
-``["reused", BYTES]``            what memray's curve still holds at the end though its addresses were used again
+``["total", STACK, THREAD, ALLOCATOR, SIZE, COUNT]``  all allocations, with the size of one of them
+``["peaks", [BYTES…]]``          the most live bytes before each memory record and after the last
+``["lived", STACK, THREAD, ALLOCATOR, [FIRST, LAST, BYTES, COUNT…]]``  how many allocations were made before memory
+    record FIRST (and after the one before it) and freed before LAST, -1 for never; ``["lived"]`` follows the last
+``["reused", BYTES]``            bytes that memray's curve still counts at the end although their addresses were used
+                                 again
 
-memray reads the file from its start for each question, which is what takes the time: once to open it, when it looks for
-the peak; once for the most in each stretch between two lines of memory; once for what lived when; once for the stacks
-of the peak; and record by record for ranges that were mapped over others, which :class:`_Mappings` says more of. A
-capture with few allocations is also read for what was temporary, one with very few for what was allocated in all.
+memray reads the whole file for each question, which takes most of the time: once to open it and find the peak; once for
+the maximum between every two memory records; once for lifetimes; once for the stacks of the peak; and record by record
+for ranges that were mapped over others, see :class:`_Mappings`. A capture with few allocations is also read for
+temporary ones, one with very few for totals.
 """
 
-from __future__ import annotations  # Python before 3.9 doesn't know list[int]
+from __future__ import annotations  # Python before 3.9 doesn't have list[int]
 
 import importlib
 import json
@@ -35,26 +36,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     Place = tuple[int, int, int]
-    """A thread, a stack of Python's and a native one, by memray's numbers."""
+    """A thread, a Python stack and a native stack, by memray's numbers."""
     NativePlace = tuple[int, int, int, int]
-    """The same and the generation of native segments, by which the native stack's frames are named."""
+    """The same, and the generation of native segments with which the native stack's frames are symbolised."""
     Row = tuple[Any, int, int]
-    """One of memray's records, bytes, and how many allocations."""
+    """One of memray's records, its bytes, and its number of allocations."""
     Lifetime = tuple[int, int, int, int]
-    """Before which lines of memory allocations were made and freed, -1 for never; their bytes and their number."""
+    """The memory records before which allocations were made and freed, -1 for never; their bytes and number."""
     Piece = tuple[int, int, int, NativePlace]
-    """Where a part of a mapping begins and ends, the mapping's number, and the place that made it."""
+    """Begin and end of a part of a mapping, the mapping's number, and the place that made it."""
 
 INTERVALS_A_LINE = 10_000
 FEW_LINES = 16
-"""Lines of memory of a large capture, which bound how much there is to print."""
+"""The most memory records that are used of a large capture, which bounds the output."""
 
 
 def main(path: str, most: int, most_counted: int, *, whole: bool) -> None:
-    """Print what the capture at ``path`` holds.
+    """Print the contents of the capture at ``path``.
 
-    Of up to ``most`` records the temporary allocations are printed, too (``whole`` is False where the header already
-    has more), and of up to ``most_counted`` what was allocated in all.
+    With at most ``most`` records temporary allocations are printed, too (``whole`` is False if the header already has
+    more), and with at most ``most_counted`` all allocations.
     """
 
     def emit(*row: Any) -> None:
@@ -83,7 +84,7 @@ def main(path: str, most: int, most_counted: int, *, whole: bool) -> None:
         places = _Places(memray, reader, emit)
         _live(reader, places, emit, lines)
         if whole:
-            # 0 others allocated in between: memray's own reports take 1 by default
+            # 0 other allocations in between; the default of memray's own reports is 1
             _emit_kind(reader, "temporary", places, emit, threshold=0)
         if whole and reader.metadata.total_allocations <= most_counted:
             _totals(reader, places, emit)
@@ -102,7 +103,7 @@ def _opened(memray: Any, path: str, *, whole: bool) -> Any:
 
 
 class _Places:
-    """Prints stacks when they first occur. memray makes a stack anew each time, native ones by symbols."""
+    """Prints stacks at their first use, since memray makes a stack again each time and looks up native symbols."""
 
     def __init__(self, memray: Any, reader: Any, emit: Any) -> None:
         self.emit = emit
@@ -114,7 +115,7 @@ class _Places:
         self.known: dict[tuple[int, int, int], int] = {}
 
     def of(self, record: Any) -> tuple[int, str, str]:
-        """The stack, thread and allocator of any kind of record."""
+        """The stack, thread and allocator of a record of any kind."""
         key = _native_place(record)[1:]
         number = self.known.get(key)
         if number is None:
@@ -142,7 +143,7 @@ class _Places:
 def _native_place(record: Any) -> NativePlace:
     try:
         return record.tid, record.stack_id, record.native_stack_id, record.native_segment_generation
-    except AttributeError:  # memray before 1.7 keeps the last two to itself
+    except AttributeError:  # memray before 1.7 doesn't expose the last two
         return record.tid, record.stack_id, hash(tuple(record.native_stack_trace())), 0
 
 
@@ -159,7 +160,7 @@ def _emit_kind(reader: Any, kind: str, places: _Places, emit: Any, **more: int) 
 
 
 def _totals(reader: Any, places: _Places, emit: Any) -> None:
-    """Print what each stack allocated in all, whatever became of it."""
+    """Print all allocations of each stack, freed or not."""
     frees = _frees(places.allocators)
     sums: dict[tuple[int, ...], list[Any]] = {}
     try:
@@ -182,9 +183,9 @@ def _frees(allocators: Any) -> frozenset[int]:
 
 
 def _live(reader: Any, places: _Places, emit: Any, lines: int) -> None:
-    """Print what was live at the peak and at the end and, where memray has it, what lived from when to when.
+    """Print what was live at the peak and at the end and, if memray has them, lifetimes.
 
-    ``lines`` is how many lines of memory there are.
+    ``lines`` is the number of memory records.
     """
     stretches = _stretches(reader, lines)
     if stretches is None:
@@ -198,7 +199,7 @@ def _live(reader: Any, places: _Places, emit: Any, lines: int) -> None:
     mappings_at_end = sum(row[3] for _, rows in mapped for row in rows if row[1] < 0)
     covered: dict[Place, tuple[int, int]] = {}
     held: dict[NativePlace, Iterator[tuple[int, int]]] = {}
-    # a single range lies over no other
+    # a single range can't overlap another
     if max(mappings_at_peak, mappings_at_end) > 1:
         mappings = _at_end(reader, places.allocators)
         held = mappings.held()
@@ -216,7 +217,7 @@ def _live(reader: Any, places: _Places, emit: Any, lines: int) -> None:
 
 
 def _live_without_times(reader: Any, places: _Places, emit: Any) -> None:
-    """The same by memray before 1.8, and of an aggregated capture, which has neither times nor addresses."""
+    """The same for memray before 1.8, and for an aggregated capture, which has neither times nor addresses."""
     at_peak: dict[Place, tuple[int, int]] = {}
     at_end: dict[Place, tuple[int, int]] = {}
     try:
@@ -230,18 +231,19 @@ def _live_without_times(reader: Any, places: _Places, emit: Any) -> None:
 
 
 def _stretches(reader: Any, lines: int) -> tuple[list[int], list[Row], int] | None:
-    """The most bytes between any two lines of memory, what was live at the peak, and how many bytes at the end.
+    """The most live bytes between every two memory records, what was live at the peak, and the bytes at the end.
 
-    None where memray doesn't have it. These sums hold what lay at an address that was used again for good, and of a
-    stack that freed as many allocations as it made after the highest moment of a stretch, but others in size, the sum
-    from before until it allocates again. So they only distinguish the allocators of a place, see :func:`_emit_moment`.
+    None if memray doesn't have them. These sums never drop an allocation whose address was used again; and if a stack
+    freed as many allocations as it made after the highest moment of an interval, but of other sizes, they keep the old
+    sum until it allocates again. So they serve only to distinguish the allocators of a place, see
+    :func:`_emit_moment`.
     """
     try:
         records, peaks = reader.get_temporal_high_water_mark_allocation_records(merge_threads=False)
     except (AttributeError, NotImplementedError):
         return None
     if len(peaks) == lines:
-        peaks = [*peaks, 0]  # nothing was recorded after the last line of memory
+        peaks = [*peaks, 0]  # nothing was recorded after the last memory record
     if len(peaks) != lines + 1:
         return None
     peak, last = reader.metadata.peak_memory, len(peaks) - 1
@@ -260,7 +262,7 @@ def _stretches(reader: Any, lines: int) -> tuple[list[int], list[Row], int] | No
             totals[number] += sums[2 * number]
         if any(sums[:4]):
             rows.append((record, sums))
-    # where the last stretch still rises at its end memray has no peak of it
+    # if memory still rises at the end of the last interval, memray has no peak for it
     peaks[last] = max(peaks[last], totals[1])
     at = 2 if totals[1] >= peak else 0
     return peaks, [(record, sums[at], sums[at + 1]) for record, sums in rows], totals[2]
@@ -274,10 +276,10 @@ def _emit_moment(
     by_allocator: dict[Place, list[Row]],
     covered: dict[Place, tuple[int, int]],
 ) -> None:
-    """Print what was live at the peak (``high_watermark``) or at the end (``leaked``), in a reading of its own.
+    """Print what was live at the peak (``high_watermark``) or at the end (``leaked``), in a separate reading.
 
-    That adds up a place's allocators; ``by_allocator`` keeps them apart where it comes to the same. ``covered`` are
-    bytes and a number of mappings that memray still counts though others lie there, see :class:`_Mappings`.
+    It sums the allocators of a place; ``by_allocator`` keeps them apart if its sum is the same. ``covered`` are bytes
+    and a number of mappings that memray still counts although others were mapped over them, see :class:`_Mappings`.
     """
     maps = int(places.allocators.MMAP)
     for record in getattr(reader, f"get_{kind}_allocation_records")(merge_threads=False):
@@ -294,9 +296,9 @@ def _emit_moment(
 
 
 def _lifetimes(reader: Any, places: _Places, emit: Any) -> tuple[int, list[tuple[Any, list[Lifetime]]]]:
-    """Print what lived from when to when, but what was mapped; what of it is live at the end (bytes), and the mapped.
+    """Print lifetimes, except those of mappings; return the bytes that are live at the end, and the mappings.
 
-    An allocation at an address that is still in use ends the one that lay there, as if that had never been.
+    An allocation at an address that is still in use replaces the former one, which is then not counted at all.
     """
     maps = int(places.allocators.MMAP)
     left = 0
@@ -321,7 +323,7 @@ def _lifetimes(reader: Any, places: _Places, emit: Any) -> tuple[int, list[tuple
 
 
 def _emit_lifetimes(record: Any, rows: list[Lifetime], places: _Places, emit: Any) -> int:
-    """Print a place's lifetimes and what of it is live at the end, and return these bytes."""
+    """Print a place's lifetimes and its live allocations at the end, and return their bytes."""
     where = places.of(record)
     size, count = (sum(row[column] for row in rows if row[1] < 0) for column in (2, 3))
     if size or count:
@@ -334,7 +336,7 @@ def _emit_lifetimes(record: Any, rows: list[Lifetime], places: _Places, emit: An
 def _uncovered(
     record: Any, rows: list[Lifetime], held: dict[NativePlace, Iterator[tuple[int, int]]]
 ) -> Iterator[Lifetime]:
-    """A place's lifetimes, less what others were mapped over; ``held`` is what :meth:`_Mappings.held` returned."""
+    """A place's lifetimes without mappings that were mapped over; ``held`` is the result of :meth:`_Mappings.held`."""
     mine = held.get(_native_place(record), iter(()))
     for first, end, size, count in rows:
         if end < 0:
@@ -348,23 +350,23 @@ def _uncovered(
 class _Mappings:
     """The ranges that mmap mapped and munmap hasn't unmapped.
 
-    What is mapped over a range that wasn't unmapped takes its place: that is how reserved addresses are filled (with
-    MAP_FIXED), and so it is where a munmap was called in a way that memray doesn't see. memray counts both until the
-    range is unmapped; here what others lie over is ``covered``. A piece is (begin, end, number of its mapping, place).
+    A mapping over a range that wasn't unmapped replaces it: that is how reserved addresses are used (with MAP_FIXED),
+    and it also happens after a munmap that memray doesn't see. memray counts both until the range is unmapped; here
+    what was mapped over is ``covered``. A piece is (begin, end, number of its mapping, place).
     """
 
     def __init__(self) -> None:
         self.overlapped = False
         """Whether anything was ever mapped over another range."""
         self._pieces: list[Piece] = []
-        """Sorted; none lies over another."""
+        """Sorted and disjoint."""
         self._covered: list[Piece] = []
         self._own: dict[int, int] = {}
-        """The bytes of each mapping that aren't covered; none where that is nothing."""
+        """The bytes of each mapping that aren't covered, without mappings for which that is 0."""
         self._count = 0
 
     def map(self, record: Any) -> None:
-        """Take an mmap's record."""
+        """Process the record of an mmap."""
         begin, end = record.address, record.address + record.size
         if begin == end:
             return
@@ -376,7 +378,7 @@ class _Mappings:
         insort(self._pieces, (begin, end, self._count, _native_place(record)))
 
     def unmap(self, record: Any) -> int:
-        """Take a munmap's record, and return how many bytes that is as memray counts them."""
+        """Process the record of a munmap, and return how many bytes it frees as memray counts them."""
         begin, end = record.address, record.address + record.size
         gone = sum(piece[1] - piece[0] for piece in self._cut(begin, end))
         if self._covered:
@@ -386,7 +388,7 @@ class _Mappings:
         return gone
 
     def _cut(self, begin: int, end: int) -> list[Piece]:
-        """Take what lies in a range out of the pieces, and return it."""
+        """Remove the pieces in a range, and return them."""
         first = bisect_left(self._pieces, (begin,))
         if first and self._pieces[first - 1][1] > begin:
             first -= 1
@@ -405,7 +407,7 @@ class _Mappings:
         return cut
 
     def held(self) -> dict[NativePlace, Iterator[tuple[int, int]]]:
-        """Bytes of each mapping that memray holds, its own and covered ones, by place in the order of their making."""
+        """Bytes that memray counts for each mapping, covered or not, by place in the order of creation."""
         sums: dict[NativePlace, dict[int, list[int]]] = {}
         for column, pieces in enumerate((self._pieces, self._covered)):
             for begin, end, number, place in pieces:
@@ -416,7 +418,7 @@ class _Mappings:
         }
 
     def covered_by_place(self) -> dict[Place, tuple[int, int]]:
-        """The bytes that are covered, and how many mappings wholly."""
+        """The covered bytes, and how many mappings are completely covered."""
         sums: dict[Place, list[int]] = {}
         seen = set()
         for begin, end, number, place in self._covered:
@@ -429,7 +431,7 @@ class _Mappings:
 
 
 def _without(piece: Piece, begin: int, end: int) -> Iterator[Piece]:
-    """What is left of a piece when a range is taken out of it."""
+    """The rest of a piece without a range."""
     start, stop, number, place = piece
     if stop <= begin or end <= start:
         yield piece
@@ -458,13 +460,13 @@ def _at_end(reader: Any, allocators: Any) -> _Mappings:
 
 
 def _covered_at_peak(reader: Any, allocators: Any) -> dict[Place, tuple[int, int]]:
-    """What was covered at the moment that memray takes for the peak: the last one with the most, as it counts."""
+    """What was covered at memray's peak: the last moment with the most bytes, by its count."""
     maps, unmaps, frees = int(allocators.MMAP), int(allocators.MUNMAP), _frees(allocators)
     mappings = _Mappings()
     sizes: dict[int, int] = {}
     now = most = 0
     covered: dict[Place, tuple[int, int]] = {}
-    # whether the peak came after the last change of the mappings
+    # whether the peak is after the last change of the mappings
     due = False
     for record in reader.get_allocation_records():
         kind = record.allocator
@@ -487,7 +489,7 @@ def _covered_at_peak(reader: Any, allocators: Any) -> dict[Place, tuple[int, int
 
 
 def end_with_parent() -> None:
-    """Let this process die with the one that started it, where the system can."""
+    """End this process with its parent, if the system supports that."""
     if sys.platform.startswith("linux"):
         import ctypes
         import signal
@@ -496,7 +498,7 @@ def end_with_parent() -> None:
 
 
 if __name__ == "__main__":
-    # what lies in the current folder is not to be imported
+    # don't import from the current folder
     sys.path[:] = [place for place in sys.path if place not in ("", ".")]
     end_with_parent()
     main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), whole=sys.argv[4] == "1")

@@ -1,4 +1,4 @@
-"""What memray records of a run over time, as the lines of a profile and the changes of its samples."""
+"""memray's record of a run over time, as the series of a profile and the changes of its samples."""
 
 from typing import NamedTuple
 
@@ -11,15 +11,15 @@ from memlens.model.profile import CHANGE_DTYPE, LIVE_BYTES, LIVE_COUNT, RSS_BYTE
 I64 = npt.NDArray[np.int64]
 
 NEVER = -1
-"""Stands for when an allocation was freed that was live at the end."""
+"""The end of an allocation that was never freed."""
 
 _MOST_EDGES = 4096
 _MOST_TAIL_MS = 60_000
-"""Milliseconds that the end of the recording may lie after memray's last line of memory."""
+"""How many milliseconds after memray's last memory record the recording may end."""
 
 
 class End(NamedTuple):
-    """When the recording ended, what was live then, and the most bytes before each line of memory and after all."""
+    """When the recording ended, what was live then, and the most bytes before each memory record and after the last."""
 
     ms: int
     live_bytes: int
@@ -27,15 +27,15 @@ class End(NamedTuple):
 
 
 def times_of(memory: I64, end: End | None, lived: list[tuple[int, I64]] | None) -> ProfileTimes:
-    """The lines of memory (ms, RSS, heap), which memray writes every ten milliseconds, in at most so many bins.
+    """The memory records (ms, RSS, heap), which memray writes every ten milliseconds, in a limited number of bins.
 
-    The end has an edge where it is known. ``lived`` are samples with rows of (first, last, bytes, count): so many
-    allocations were made before the line of memory ``first`` and freed before ``last``, or :data:`NEVER`; ``first``
-    and ``last`` may be the number of lines, for the end. Without it there are only curves. What lies in several of
-    memray's stretches of time and in one bin counts as allocated and freed in that one.
+    The end is an edge if it is known. ``lived`` are samples with rows of (first, last, bytes, count): how many
+    allocations were made before memory record ``first`` and freed before ``last``, or :data:`NEVER`; both may be the
+    number of records, for the end. Without ``lived`` there are only curves. An allocation that was made and freed
+    between different memory records, but within one bin, counts as allocated and freed in that bin.
     """
     rows = memory.copy()
-    # what lived is given by the numbers of lines, so the axis must not run back
+    # lifetimes are given by numbers of records, so the axis must not run backwards
     rows[:, 0] = np.maximum.accumulate(rows[:, 0])
     highest = rows[:, 2]
     if end is not None:
@@ -59,12 +59,12 @@ def times_of(memory: I64, end: End | None, lived: list[tuple[int, I64]] | None) 
     live = np.zeros(len(edges), np.int64)
     np.add.at(live, edge, changes["allocated_count"].astype(np.int64) - changes["freed_count"])
     series[LIVE_COUNT] = np.cumsum(live)
-    # what began and ended between two of its marks memray has summed up to nothing
+    # memray omits what began and ended between two records
     return ProfileTimes(time_us, series, peaks, offsets, changes, has_short_lived=False)
 
 
 def _changes(last: I64, lived: list[tuple[int, I64]]) -> tuple[I64, Column]:
-    """The edges of changes, ascending, and the changes. ``last`` is the number of each edge's last line."""
+    """The edges of changes, ascending, and the changes. ``last`` is the number of each edge's last record."""
     sample = np.repeat(np.array([number for number, _ in lived], np.int64), [len(each) for _, each in lived])
     rows = np.concatenate([np.empty((0, 4), np.int64), *(each for _, each in lived)])
     freed = rows[:, 1] != NEVER

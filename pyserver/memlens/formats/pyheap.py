@@ -1,8 +1,8 @@
 """Heap dumps of Python by PyHeap, ``.pyheap``.
 
 Big-endian: a header with the types whose content is written, the threads with their frames and locals, names of
-attributes that are abbreviated, the objects, and the names of their types. The number of objects is written last, so
-that it is 0 in a dump that breaks off. Source: the layout that ``dumper_inferior.py`` of ivanyu/pyheap 0.7 writes.
+attributes that are abbreviated, the objects, and the names of their types. The number of objects is written last, so it
+is 0 in a truncated dump. Source: the layout that ``dumper_inferior.py`` of ivanyu/pyheap 0.7 writes.
 """
 
 import struct
@@ -33,11 +33,11 @@ def sniff(head: bytes) -> bool:
 
 
 class _Ends(Exception):
-    """The file ends within what was being read."""
+    """The file ends in the middle of a value."""
 
 
 class _Reader:
-    """Reads the parts around the objects."""
+    """Reads the parts before and after the objects."""
 
     def __init__(self, source: Source, at: int) -> None:
         self._data = source.data
@@ -52,7 +52,7 @@ class _Reader:
         return layout.unpack_from(self._data, self.at - layout.size)[0]
 
     def count(self) -> int:
-        """How many items follow, each of a byte at least."""
+        """The number of items that follow, each of at least one byte."""
         count = int(self.unpack("I"))
         if count > len(self._data) - self.at:
             raise _Ends

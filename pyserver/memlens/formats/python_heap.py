@@ -94,7 +94,7 @@ def _graph(objects: kernel.Dump, tables: dict[str, Column], pointer_bytes: int, 
 
 
 class _Texts(dict[int, str]):
-    """The file's texts by number, each when it is asked for."""
+    """The file's texts by number, each decoded on use."""
 
     def __init__(self, objects: kernel.Dump) -> None:
         self._objects = objects

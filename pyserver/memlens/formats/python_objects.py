@@ -1,4 +1,4 @@
-"""What the objects of Python's heap dumps mean, whoever wrote them: types, references, and what is a root."""
+"""The meaning of the objects in Python's heap dumps of any format: types, references, and roots."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -29,7 +29,7 @@ KINDS = (
 """In the order of the kernel's kinds."""
 
 UNKNOWN = "unknown"
-"""The kind of roots that nothing in the dump refers to: C code holds them."""
+"""The kind of roots to which nothing in the dump refers, because C code holds them."""
 
 _MOST_NAME = 4096
 
@@ -41,7 +41,7 @@ Names = Mapping[int, tuple[str, str]]
 
 
 class RootRow(NamedTuple):
-    """A root as the file has it; ``frame`` is NONE where it has none."""
+    """A root of the file; ``frame`` is NONE if it has none."""
 
     address: int
     kind: str
@@ -50,7 +50,7 @@ class RootRow(NamedTuple):
 
 
 class Linked(NamedTuple):
-    """The columns of a dump's objects, with numbers of objects where the file has addresses."""
+    """The columns of a dump's objects, with numbers of objects in place of the file's addresses."""
 
     columns: dict[str, Column]
     texts: Texts
@@ -125,7 +125,7 @@ def _type_name(known: tuple[str, str] | None, address: int) -> str:
 
 
 def notices_of(objects: kernel.Heap, *, cut: bool) -> list[Notice]:
-    """What both formats' files may lack."""
+    """Notices about what files of both formats may lack."""
     notices = []
     if cut:
         message = (

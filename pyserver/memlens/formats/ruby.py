@@ -1,7 +1,7 @@
-"""Heap dumps of Ruby: ``ObjectSpace.dump_all``, a JSON object a line.
+"""Heap dumps of Ruby: ``ObjectSpace.dump_all``, a JSON object per line.
 
 A line is an object with its internal type ("STRING"), class, size and references, and with the file and line that
-allocated it where ``ObjectSpace.trace_object_allocations`` was on; or the roots of one category. References have no
+allocated it if ``ObjectSpace.trace_object_allocations`` was on; or the roots of one category. References have no
 names. Source: ``ext/objspace/objspace_dump.c`` of Ruby.
 """
 
@@ -43,7 +43,7 @@ KIND = "ruby"
 KINDS = (ReferenceKind("reference", "none"), ReferenceKind("class", "none"))
 
 _MOST_BAD = 0.1
-"""The share of lines that may be no JSON: older Rubies don't escape the names of some classes."""
+"""The share of lines that may be invalid JSON, because older Rubies don't escape the names of some classes."""
 
 _MOST_SUPERCLASSES = 1_000
 _MOST_NAME = 4096
@@ -56,7 +56,7 @@ U32 = npt.NDArray[np.uint32]
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first line is an object or a root of Ruby's."""
+    """Whether the first line is one of Ruby's objects or roots."""
     return _FIRST.match(head.lstrip()) is not None
 
 
@@ -129,12 +129,12 @@ def _graph(lines: kernel.Lines, columns: dict[str, Column], *, cut: bool) -> Gra
 
 
 class _Types:
-    """The types of objects: one for each class and internal type, so that a subclass of Array is another than Array."""
+    """The types of objects, one for each class and internal type, so that a subclass of Array differs from Array."""
 
     def __init__(self, columns: dict[str, Column], lines: kernel.Lines, texts: Texts) -> None:
         self._columns, self._texts = columns, texts
         self._internal, self._details = lines.types_of(), lines.details_of()
-        # classes go by what they are, and the interpreter's own objects have no class
+        # classes are grouped by internal type, and the interpreter's own objects have no class
         no_class = self._is("CLASS", "MODULE", "ICLASS", "IMEMO")
         group = np.where(no_class, NONE, self._plain_class()).astype(np.uint64)
         detail = np.where(group == NONE, columns["detail"], 0).astype(np.uint64)
@@ -157,7 +157,7 @@ class _Types:
         return found
 
     def _plain_class(self) -> Column:
-        """The class of each object that isn't a singleton class: that is passed over, as in ``Object#class``."""
+        """The class of each object; singleton classes are skipped, as in ``Object#class``."""
         singleton, above = self._columns["singleton"], self._columns["superclass"]
         classes, of_object = np.unique(self._columns["class"], return_inverse=True)
         for _ in range(_MOST_SUPERCLASSES):
@@ -180,7 +180,7 @@ class _Types:
 
 
 def _stacks(places: list[tuple[str, int, str]]) -> tuple[Frames, U32]:
-    """Frames, and the stack of each place: that of its one frame, or the empty one."""
+    """Frames, and the stack of each place: a single frame, or empty."""
     frames, numbers = distinct_frames(profiled_frame(file, line, method) for file, line, method in places[1:])
     starts = np.concatenate((np.zeros(1, np.uint64), np.arange(len(frames) + 1, dtype=np.uint64)))
     return (

@@ -208,7 +208,7 @@ def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> Ite
 
 
 class _Batch(NamedTuple):
-    """Some of the allocations of ``allocations.json``, in its order, as columns."""
+    """Some of the allocations of ``allocations.json`` as columns, in the file's order."""
 
     size: npt.NDArray[np.int64]
     steps: npt.NDArray[np.int64]

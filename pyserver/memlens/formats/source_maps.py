@@ -1,9 +1,9 @@
 """Source maps: from a line and column of a bundled script to the line of the source that was written.
 
-Source of the format: ECMA-426, also with maps in sections, as bundles of bundles have. A script's map is the file that
-its last ``//# sourceMappingURL=`` names beside it, a ``data:`` URL there, or else the script's own name with ``.map``.
-Scripts are looked for where they ran, and by the end of their path in the folders of sources that the user has. What is
-on other machines is never asked for, and a map that is too large or not as the standard has it counts as none.
+Source of the format: ECMA-426, including maps in sections, which bundles of bundles have. A script's map is the file
+beside it that its last ``//# sourceMappingURL=`` names, a ``data:`` URL there, or else the script's own name with
+``.map``. Scripts are looked for where they ran, and by the end of their path in the user's folders of sources. Other
+machines are never contacted, and a map that is too large or violates the standard is ignored.
 """
 
 import base64
@@ -24,7 +24,7 @@ from msgspec import Meta, Struct
 from memlens.kernels.readers.source_map import segments
 
 MOST_BYTES = 32 << 20
-"""Of a map, and of a script whose end is looked at for one."""
+"""The most bytes of a map, and of a script that is searched for one."""
 _MOST_SOURCES = 100_000
 _MOST_MAPS = 1_000
 _VERSION = 3
@@ -41,11 +41,11 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
 
 Original = tuple[str, int]
-"""A file and a line of it, from 1."""
+"""A file and a line, counted from 1."""
 
 
 class _Map(Struct):
-    """A map; one within a section may lack its version."""
+    """A map; within a section it may lack its version."""
 
     sources: list[str | None]
     mappings: str
@@ -54,7 +54,7 @@ class _Map(Struct):
 
 
 class _Offset(Struct):
-    """Where a section begins in the script, from 0; the column is that of its first line."""
+    """The position in the script where a section begins, counted from 0."""
 
     line: Annotated[int, Meta(ge=0, le=_MOST_OFFSET)]
     column: Annotated[int, Meta(ge=0, le=_MOST_OFFSET)]
@@ -66,7 +66,7 @@ class _Section(Struct):
 
 
 class _File(Struct):
-    """A file: a map, or sections that have one each."""
+    """A file: a map, or sections with a map each."""
 
     version: int
     sections: list[_Section] | None = None
@@ -82,7 +82,7 @@ class SourceMap:
         self._sources = sources
 
     def original(self, line: int, column: int) -> Original | None:
-        """What stands at a line and a column, both from 0; None where nothing of the written source does."""
+        """The source position of a line and a column, both counted from 0; None if they are not from a source."""
         at = int(np.searchsorted(self._keys, np.uint64(line << 32 | column), side="right")) - 1
         if at < 0 or int(self._rows[at, 0]) != line or not int(self._rows[at, 2]):
             return None
@@ -91,13 +91,13 @@ class SourceMap:
 
 
 class SourceMaps:
-    """The maps of scripts, read when they are asked for."""
+    """The maps of scripts, each read on first use."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
         self._folders = folders
         self._known: dict[str, SourceMap | None] = {}
         self.used: set[str] = set()
-        """Scripts that have a map."""
+        """The scripts whose maps were used."""
 
     def of(self, script: str) -> SourceMap | None:
         """The map of a script, by the path in the dump; None if it has none."""
@@ -111,7 +111,7 @@ class SourceMaps:
         return self._known[script]
 
     def _places(self, script: str) -> list[Path]:
-        """Where a script may be here: where it was, and in folders of sources by as much of its path as is there."""
+        """Possible local paths of a script: its own, and in folders of sources by the longest end of its path."""
         if not script or script.startswith(("//", "\\\\", "node:")) or "\0" in script:
             return []
         windows = _WINDOWS.match(script) is not None
@@ -144,9 +144,9 @@ def _beside(path: Path, script: str) -> SourceMap | None:
 
 
 def _content(path: Path) -> bytes | None:
-    """The bytes of a regular file; None for anything else, and for one that is too large."""
+    """The bytes of a regular file; None for anything else, or if it is too large."""
     try:
-        # of what waits for a writer or never ends nothing is opened
+        # don't open pipes, which wait for a writer, or devices, which never end
         found = path.stat()
         if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
             return None
@@ -156,7 +156,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _tail(path: Path, count: int) -> bytes:
-    """The end of a regular file; empty for anything else."""
+    """The last bytes of a regular file; empty for anything else."""
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
@@ -169,10 +169,10 @@ def _tail(path: Path, count: int) -> bytes:
 
 
 def _url(path: Path) -> bytes:
-    """What a script's last line says of its map, empty if it says nothing."""
+    """The map that a script's last line names; empty if it names none."""
     tail = _tail(path, _TAIL_BYTES)
     if _ENCODED.fullmatch(tail):
-        # the end of a map in the script itself
+        # this is the end of a map within the script itself
         whole = _content(path) or b""
         tail = whole[max(whole.rfind(_SAYS), 0) :]
     found = _COMMENT.search(tail)
@@ -205,7 +205,7 @@ def _table(part: _Section, sources: list[str], script: str) -> npt.NDArray[np.ui
     rows: Any = segments(found.mappings.encode(), len(found.sources))
     if rows is None or found.version != _VERSION:
         return None
-    # what was mapped before the section ends where it begins
+    # the last mapping before the section ends where the section begins
     table = np.append(np.zeros(4, np.int64), np.asarray(rows)).reshape(-1, 4)
     table[table[:, 0] == 0, 1] += part.offset.column
     table[:, 0] += part.offset.line
@@ -214,14 +214,14 @@ def _table(part: _Section, sources: list[str], script: str) -> npt.NDArray[np.ui
 
 
 def _source(script: str, root: str, source: str) -> str:
-    """A source's path as the machine of the dump has it: relative ones are beside the script."""
+    """A source's path on the machine of the dump; relative ones are beside the script."""
     if not source:
         return ""
     path = root.rstrip("/") + "/" + source if root else source
     if path.startswith("file://"):
         return unquote(path.removeprefix("file://"))
     if _SCHEME.match(path) and not _WINDOWS.match(path):
-        # webpack://name/./src/a.ts: bundlers' own schemes, below the project
+        # webpack://name/./src/a.ts: a bundler's own scheme, relative to the project
         return "/".join(part for part in path.split("://")[-1].split("/")[1:] if part not in ("", ".", ".."))
     if path.startswith("/") or _WINDOWS.match(path):
         return path

@@ -113,7 +113,7 @@ def _pickle_of(source: Source, scratch: Path) -> AbstractContextManager[Source]:
 
 
 def _pickle_of_json(source: Source) -> bytes:
-    """The same data as a pickle, so that one reader knows the format."""
+    """Convert the data to a pickle, so that only one reader needs to know the format."""
     if source.length > _MOST_JSON_BYTES:
         raise NotASnapshotError(
             f"The JSON is larger than {_MOST_JSON_BYTES:,} bytes",
@@ -156,7 +156,7 @@ def _pickle_of_html(source: Source) -> bytes:
 
 
 class _Tables:
-    """What the scanner found, turned into the model."""
+    """Converts the scanner's tables to the model."""
 
     def __init__(self, scanner: kernel.Scanner, root: Mapping[str, tuple[str, int]]) -> None:
         self.scanner = scanner
@@ -195,7 +195,7 @@ class _Tables:
         self.extras = np.asarray(scanner.take("extras"))
 
     def _list(self, key: str) -> int | None:
-        """The row of a list of the top level; None where there is none."""
+        """The row of a list at the top level; None if there is none."""
         if key not in self.root:
             return None
         kind, row = self.root[key]
@@ -220,7 +220,7 @@ class _Tables:
             return []
         lists = self.scanner.list_of_lists(row)
         if lists is None:
-            # without lists of devices in it, it is that of one
+            # if it doesn't contain a list per device, it is the list of a single one
             lists = [row]
         # a list's rows can be taken only once, and two devices may share a list
         taken: dict[int, npt.NDArray[np.uint32]] = {}
@@ -230,7 +230,7 @@ class _Tables:
         return [taken[trace] for trace in lists]
 
     def _host_trace(self) -> npt.NDArray[np.uint32]:
-        """The event rows of pinned host memory: a list of events, or one for each of the process's allocators."""
+        """The event rows of pinned host memory: a list of events, or a list for each of the process's allocators."""
         row = self._list("host_traces")
         if row is None:
             return np.empty(0, np.uint32)
@@ -245,7 +245,7 @@ class _Tables:
         return np.empty(0, np.uint32) if row is None else self._taken(row, key, table)
 
     def _taken(self, row: int, key: str, table: "kernel.RowTable") -> npt.NDArray[np.uint32]:
-        """A list's rows of a table, none where it holds anything else."""
+        """A list's rows of a table; none if it contains anything else."""
         rows = self.scanner.rows(row, table)
         if rows is None:
             odd_top_level(self.odd, key)
@@ -261,9 +261,9 @@ class _Tables:
         return usable
 
     def _of_a_profiler(self) -> bool:
-        """Whether ``_profile_to_snapshot`` made the file of a profiler's record, which knows of no allocator.
+        """Whether ``_profile_to_snapshot`` made the file from a profiler's record, which has no data of the allocator.
 
-        Its one segment a device is then the range of all addresses that were ever used, so its size says nothing.
+        Then its only segment of each device is the range of all addresses ever used, whose size is meaningless.
         """
         segments = self.segments[self.segment_rows]
         ranges = (segments["type"] == 0) & (segments["allocated"] < 0) & (segments["active"] < 0)
@@ -287,7 +287,7 @@ class _Tables:
         traced = {device for device, rows in enumerate(self.traces) if len(rows)}
         if len(self.host_trace):
             traced.add(HOST_DEVICE)
-        # what allocated nothing is a snapshot as well
+        # a device without allocations is kept as well
         shown = sorted(traced | set(segments["device"].tolist())) or [0]
         self._check_amounts(shown)
         devices = []
@@ -300,7 +300,7 @@ class _Tables:
                 rows = usable_events(self.events, rows, self.actions, blocks, self.odd)
             notes = self._notes(rows)
             events = self._events(rows, action_numbers, category_numbers)
-            # the events stand in their order now: their rows are no longer needed
+            # the events are in order now, so their rows are no longer needed
             del rows
             self._forget_trace_of(device)
             devices.append(build_device(device, events, blocks, self._reserved(mine)))
@@ -325,7 +325,7 @@ class _Tables:
         )  # fmt: skip
 
     def _reserved(self, segments: npt.NDArray[np.uint32]) -> int | None:
-        """What a device's segments hold; None where the file doesn't say."""
+        """The sum of a device's segments; None if the file doesn't say."""
         if self.profiled and not len(segments):
             return None
         totals = self.segments["total"][segments]
@@ -344,7 +344,7 @@ class _Tables:
             self.traces[device] = none
 
     def _check_amounts(self, devices: list[int]) -> None:
-        """What would let a small file fill memory or disk, or add up to more than 64 bits hold."""
+        """Reject what would let a small file fill memory or disk, or overflow 64 bits."""
         if len(devices) > _MOST_DEVICES:
             raise DamagedSnapshotError(f"The file has {len(devices):,} devices; no machine has so many")
         if sum(map(len, self.traces)) + len(self.host_trace) > 2 * len(self.events):
@@ -366,13 +366,13 @@ class _Tables:
         return frames_of(rows, _Texts(self.scanner), starts, sequence, modules)
 
     def _action_numbers(self) -> tuple[npt.NDArray[np.uint8], list[str]]:
-        """The scanner's action rows as numbers of the model, with the file's own actions after the known ones."""
+        """The model's numbers for the scanner's actions; the file's own actions follow the known ones."""
         names = list(ACTIONS)
         numbers = np.zeros(256, np.uint8)
         for row, action in enumerate(self.actions):
             known = "free_completed" if action == "free" else action or "unknown"
             if known not in names:
-                # the last number stands for all that found no place
+                # the last number is for all that don't fit
                 known = known if len(names) < _MOST_ACTIONS else "other"
                 if known not in names:
                     names.append(known)
@@ -421,7 +421,7 @@ class _Tables:
         )  # fmt: skip
 
     def _says(self, ids: Column, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-        """Where a column of string ids says one of ``names``."""
+        """Mask of the ids in a column whose strings are among ``names``."""
         found = np.zeros(len(ids), bool)
         for string in _distinct(ids):
             if self.scanner.string_at(string) in names:
@@ -440,7 +440,7 @@ class _Tables:
         kinds[[kernel.FIELD_NAMES.index(name) for name in NOTE_KINDS]] = range(len(NOTE_KINDS))
         notes = np.empty(len(extras), NOTE_DTYPE)
         notes["event"], notes["kind"], notes["value"] = events, kinds[extras["field"]], extras["payload"]
-        # a number where a text belongs, or the other way round, says nothing
+        # ignore a number in place of a text, and the reverse
         number = (extras["kind"] == machine.INTEGER_KIND) & (extras["payload"] < 2**62)
         text = extras["kind"] == machine.STRING_KIND
         whole = np.where(notes["kind"] == NOTE_KINDS.index("device_free"), number, text)
@@ -448,7 +448,7 @@ class _Tables:
         return np.sort(notes, order="event", kind="stable")
 
     def _device_notices(self, built: DeviceTimeline) -> list[Notice]:
-        """What is missing about one device in the file."""
+        """Notices about what the file lacks for one device."""
         device, name = built.device, device_name(built.device)
         if len(built.events.action) == 0 and len(built.allocations) == 0:
             return [Notice("empty", EMPTY, device)]
@@ -490,13 +490,13 @@ class _Tables:
     def _why_no_times(self) -> str:
         if self.profiled:
             return ", as torch.cuda._memory_viz writes none when it makes a snapshot from a profiler's record"
-        # both came after times
+        # snapshots have had times for longer than either of these
         if "allocator_settings" in self.root or "external_annotations" in self.root:
             return ""
         return ", as PyTorch before 2.2 writes none"
 
     def _further_tables(self) -> dict[str, Column]:
-        """The tables that later views ask."""
+        """The further tables, for views."""
         return {
             "segments": self.segments[self.segment_rows],
             "blocks": self.blocks[self.block_rows],
@@ -517,24 +517,24 @@ class _Tables:
 
 
 def _replaced(column: Column, numbers: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """A column of bytes with each replaced by that of the 256 ``numbers``; NumPy would make long indices of them."""
+    """Map each byte of a column by the 256 ``numbers``; NumPy would first convert the column to 64-bit indices."""
     return np.frombuffer(column.tobytes().translate(numbers.tobytes()), np.uint8)
 
 
 def _overlap(traces: list[npt.NDArray[np.uint32]]) -> bool:
-    """Whether the ranges of rows that traces take overlap, so that two of them may have an event in common."""
+    """Whether the row ranges of traces overlap, so that two of them may share an event."""
     ranges = sorted((int(rows.min()), int(rows.max())) for rows in traces if len(rows))
     return any(last >= first for (_, last), (first, _) in itertools.pairwise(ranges))
 
 
 def _distinct(ids: Column) -> list[int]:
-    # with their counts: without them NumPy loads its masked arrays first, which takes as long as a small file
+    # with counts, because without them NumPy imports masked arrays, which takes as long as reading a small file
     distinct: list[int] = np.unique(ids, return_counts=True)[0].tolist()
     return distinct
 
 
 class _Texts:
-    """Strings of the scanner by id, each decoded once."""
+    """The scanner's strings by id, each decoded once."""
 
     def __init__(self, scanner: kernel.Scanner) -> None:
         self.scanner = scanner
@@ -548,7 +548,7 @@ class _Texts:
 
 
 def _of_these(bare: int, before: int) -> str:
-    """How many of the allocations without a stack were allocated before recording, as a part of a sentence."""
+    """A clause that says how many of the allocations without a stack were allocated before recording."""
     if not before:
         return ""
     many = f"{before:,} of them " if before < bare else "all of them " if bare > 1 else ""
@@ -556,7 +556,7 @@ def _of_these(bare: int, before: int) -> str:
 
 
 def _file_notices(frames: Frames, devices: list[DeviceTimeline]) -> list[Notice]:
-    """What is missing in the file as a whole."""
+    """Notices about what the file as a whole lacks."""
     found = []
     depths = np.diff(frames.starts).astype(np.int64)
     total = sum(len(device.allocations) for device in devices)

@@ -1,4 +1,4 @@
-"""The frames of a PyTorch snapshot, with those that only its FX and forward fields name set into the stacks."""
+"""The frames of a PyTorch snapshot, with those from its FX and forward fields inserted into the stacks."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -20,7 +20,7 @@ from memlens.model.fx_modules import module_names
 from memlens.model.timeline import Column
 
 _MOST_ADDED = 50_000_000
-"""Frames set into stacks; beyond it a hostile file could fill memory, and the recorded frames are shown alone."""
+"""The most inserted frames, because a hostile file could fill memory; beyond it only recorded frames are shown."""
 
 
 class Texts(Protocol):
@@ -36,12 +36,11 @@ def frames_of(
     sequence: npt.NDArray[np.uint32],
     modules: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]],
 ) -> Frames:
-    """The scanner's frame rows and stacks as the model's.
+    """Convert the scanner's frame rows and stacks to the model's.
 
     A line of ``forward_frames`` (rows marked ``forward``, which the scanner puts outside of an event's own frames)
-    becomes a frame of source FORWARD. Generated code that has its ``fx_original_trace`` gets the frames of that
-    trace set in as if it had called them: they are the code that it was generated from, so they are what a person
-    wants to see first.
+    becomes a frame of source FORWARD. For generated code with an ``fx_original_trace`` the frames of that trace are
+    inserted as if it had called them: they are the code that it was generated from, which people want to see first.
 
     ``modules`` are the scanner's module stacks, ``(starts, string ids)``, for what ``nn_module_stack`` names.
     """
@@ -65,7 +64,7 @@ def frames_of(
 def _named_modules(
     rows: Column, texts: Texts, modules: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
 ) -> dict[int, tuple[str, ...]]:
-    """The modules that frames name through their FX node's ``nn_module_stack``, outermost first, by frame."""
+    """The modules of frames according to their FX node's ``nn_module_stack``, outermost first, by frame."""
     starts, ids = modules
     names: dict[int, tuple[str, ...]] = {}
     named = {}
@@ -101,8 +100,8 @@ def _fx(
 
 
 def _with_traces(found: Frames, traces: Mapping[int, list[SourceFrame]]) -> Frames:
-    """Stacks with the ``traces`` of their frames set in, each on the inner side of its frame."""
-    # the lines of a trace whose node names its modules are frames of their own: the modules are known without them
+    """Stacks with the ``traces`` of their frames inserted, each on the inner side of its frame."""
+    # lines of a trace whose node names its modules are distinct frames, because their modules are known already
     numbers: dict[tuple[SourceFrame, bool], int] = {}
     added: list[int] = []
     first, counts = np.zeros((2, len(found.frames)), np.int64)
@@ -115,7 +114,7 @@ def _with_traces(found: Frames, traces: Mapping[int, list[SourceFrame]]) -> Fram
     total = int(more.sum())
     if total > _MOST_ADDED:
         return found
-    # the trace of each occurrence, one after the other
+    # the traces of all occurrences, concatenated
     offsets = np.arange(total) - np.repeat(np.cumsum(more) - more, more)
     values = np.asarray(added, np.uint32)[np.repeat(first[found.sequence[here]], more) + offsets]
     sequence = np.insert(found.sequence, np.repeat(here, more), values)

@@ -1,8 +1,8 @@
-"""What a snapshot's odd values leave unknown, what its other records say about that, and the sentences about the rest.
+"""Invalid values in a snapshot: what is inferred from other records instead, and notices about the rest.
 
-Writers fill fields with -1 (2^64-1 without a sign), None, NaN, text or nothing. No such value costs more than its
-record: a size is known from the other events of the same memory, a block's place from its neighbours, and only what
-can't be used at all is left out.
+Writers fill fields with -1 (2^64-1 if unsigned), None, NaN, text or nothing. Such a value affects only its own record:
+a size is taken from other events of the same memory, a block's address from its neighbours, and only what can't be used
+at all is left out.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from memlens.model.timeline import Blocks, Column
 from memlens.units import counted
 
 MOST_BYTES = 1 << 50
-"""A size beyond it is not a size. Only what an out-of-memory event asked for may be any number."""
+"""The largest possible size. Only the request of an out-of-memory event may be any number."""
 
 _NEED_MEMORY = 4
 """The scanner's first actions: alloc, free_requested, free_completed and free."""
@@ -66,7 +66,7 @@ _TOP_LEVEL = "top level"
 
 
 def odd_notices(odd: OddCounts) -> list[Notice]:
-    """A sentence for each field in which the file has values that can't be."""
+    """A sentence for each field with impossible values."""
     found = []
     for (record, field), count in sorted(odd.items()):
         if not count:
@@ -90,9 +90,9 @@ def odd_top_level(odd: OddCounts, field: str) -> None:
 def usable_events(
     events: Column, rows: npt.NDArray[np.uint32], actions: Sequence[str], blocks: Blocks, odd: OddCounts
 ) -> npt.NDArray[np.uint32]:
-    """The usable rows of a device's trace, in their order; sizes that other records have are set in ``events``.
+    """The usable rows of a device's trace, in order; missing sizes that other records have are written to ``events``.
 
-    ``actions`` are the scanner's, ``blocks`` the device's live ones. What is wrong is counted in ``odd``.
+    ``actions`` are the scanner's, ``blocks`` the device's live ones. Invalid values are counted in ``odd``.
     """
     if not len(events):
         return rows
@@ -107,7 +107,7 @@ def usable_events(
     asked = np.isin(action[mine], oom)
     odd["oom event", "size"] += int(np.count_nonzero(size[mine[asked]] < 0))
     needs = (action[mine] < _NEED_MEMORY) | np.isin(action[mine], pieces)
-    # nothing is asked of the size and the address of any other event
+    # the size and the address of other events aren't used
     other = mine[~needs]
     address[other[address[other] == kernel.UNKNOWN_ADDRESS]] = 0
     other = mine[~needs & ~asked]
@@ -125,13 +125,13 @@ def usable_events(
 
 
 def _sizes_of_lives(events: Column, rows: npt.NDArray[np.uint32], blocks: Blocks) -> None:
-    """Give events without a size that of the other events of the same allocation, or of its block at the end."""
+    """Set missing sizes of events from other events of the same allocation, or from its block at the end."""
     memory = rows[(events["action"][rows] < _NEED_MEMORY) & (events["addr"][rows] != kernel.UNKNOWN_ADDRESS)]
     if not len(memory):
         return
     memory = memory[np.argsort(events["addr"][memory], kind="stable")]
     action, address = events["action"][memory], events["addr"][memory]
-    # an allocation's events at its address: from its alloc, or from after the free of the one before
+    # an allocation's events at its address: from its alloc, or after the free of the previous one
     first = np.append(True, address[1:] != address[:-1]) | (action == 0)
     first[1:] |= action[:-1] >= 2
     starts = np.flatnonzero(first)
@@ -156,11 +156,11 @@ def complete_segments(
     block_rows: npt.NDArray[np.uint32],
     odd: OddCounts,
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
-    """Set the addresses and sizes of segments and blocks that follow from each other: blocks tile their segment.
+    """Set missing addresses and sizes of segments and blocks from each other, since blocks tile their segment.
 
     ``shown`` are rows of segments; the blocks of segment ``s`` are ``block_rows[starts[s]:starts[s + 1]]``. Returns the
-    three without the segments whose place stays unknown, and with the blocks of the others whose place is known. What
-    is wrong is counted in ``odd``.
+    three without segments whose address stays unknown and without blocks whose address does. Invalid values are counted
+    in ``odd``.
     """
     segments["total"][segments["total"] > MOST_BYTES] = kernel.UNKNOWN_SIZE
     blocks["size"][blocks["size"] > MOST_BYTES] = kernel.UNKNOWN_SIZE
@@ -191,10 +191,10 @@ def complete_segments(
 
 
 def _tile(segment: Column, blocks: Column, mine: npt.NDArray[np.uint32]) -> None:
-    """Work out what one segment and its blocks leave open of their addresses and sizes."""
+    """Compute missing addresses and sizes of one segment and its blocks."""
     sizes = [None if size < 0 else size for size in blocks["size"][mine].tolist()]
     has_address, addresses = blocks["has_address"][mine].tolist(), blocks["address"][mine].tolist()
-    # where each block begins, and after them where the segment ends
+    # the start of each block, then the end of the segment
     edges: list[int | None] = [a if known else None for a, known in zip(addresses, has_address, strict=True)]
     edges.append(None)
     address, total = int(segment["address"][0]), int(segment["total"][0])
@@ -229,7 +229,7 @@ def _tile(segment: Column, blocks: Column, mine: npt.NDArray[np.uint32]) -> None
 
 
 def scanned(counts: Iterable[tuple[str, str, int]]) -> OddCounts:
-    """The scanner's counts, without those of fields that the tables mark as unknown."""
+    """The scanner's counts, without fields that the tables mark as unknown."""
     marked_in_tables = {
         ("event", "size"), ("event", "addr"), ("block", "size"), ("block", "state"), ("segment", "address"),
         ("segment", "total_size"),

@@ -1,7 +1,7 @@
 """V8's heap snapshots: ``.heapsnapshot`` and ``.heaptimeline`` of Node.js, Chrome, Electron, Deno, Bun and Julia.
 
-JSON whose long parts are flat arrays of numbers. Which number of a row is what stands in ``snapshot.meta``, and differs
-by version; fields are looked up there by name. Source: ``src/profiler/heap-snapshot-generator.cc`` of V8.
+JSON whose long parts are flat arrays of numbers. The layout of rows is described in ``snapshot.meta`` and differs by
+version; fields are looked up there by name. Source: ``src/profiler/heap-snapshot-generator.cc`` of V8.
 """
 
 import re
@@ -29,7 +29,7 @@ _FLAT = frozenset(("nodes", "edges", "trace_function_infos", "samples", "locatio
 _MOST_U8, _MOST_U32, _MOST_U64 = 0xFF, 0xFFFFFFFF, 2**60
 _MOST_FIELDS = 64
 _MOST_KINDS = 85
-"""Kinds of references are stored in a byte, three times: those that count for dominators, and two sorts that don't."""
+"""Kinds of references are stored in a byte, three times: those that count for dominators, and two groups that don't."""
 
 _WEBKIT = re.compile(rb'\{\s*"version"\s*:\s*\d+\s*,\s*"type"\s*:\s*"(?:Inspector|GCDebugging)"')
 """How JavaScriptCore's snapshots begin (``HeapSnapshotBuilder.cpp`` of WebKit)."""
@@ -58,7 +58,7 @@ class _Meta(Struct):
 
 
 class _Header(Struct):
-    """``snapshot``: the fields of all rows, and how many there are."""
+    """``snapshot``: the fields of all rows, and the numbers of rows."""
 
     meta: _Meta
     node_count: int | None = None
@@ -236,7 +236,7 @@ class _File:
     def _read(
         self, start: int, end: int, fields: list[str], kept: dict[str, _Column], rows: int, report: Report
     ) -> tuple[dict[str, npt.NDArray[Any]], int, int]:
-        """Read so many rows; return the columns, the scanner's status, and the offset of an error."""
+        """Read ``count`` rows; return the columns, the scanner's status, and the offset of an error."""
         columns: dict[str, npt.NDArray[Any]] = {}
         sinks: list[kernel.Sink | None] = []
         for field in fields:
@@ -309,7 +309,7 @@ class _File:
         return Functions(columns["name"] + one, columns["script_name"] + one, columns["line"], column)
 
     def _trace(self, nodes: U64 | None) -> TraceRows | None:
-        """The tree of allocation stacks, where these were tracked; ``nodes`` has the tree's node of each object."""
+        """The tree of allocation stacks, if these were tracked; ``nodes`` has the tree's node of each object."""
         if nodes is None or not self._has("trace_tree"):
             return None
         fields, (start, end) = self._meta.trace_node_fields, self._sections["trace_tree"]
@@ -338,7 +338,7 @@ class _File:
         return columns
 
     def _samples(self) -> npt.NDArray[Any]:
-        """When a recording looked, and the highest id of an object until then; as far as both ascend."""
+        """The times of a recording's samples, and the highest id of an object at each; as far as both ascend."""
         if not self._meta.sample_fields or not self._has("samples"):
             return np.empty(0, SAMPLE_DTYPE)
         kept = {
@@ -349,18 +349,18 @@ class _File:
         _require(columns, "sample", *kept)
         samples = np.empty(len(columns["timestamp_us"]), SAMPLE_DTYPE)
         for field, column in zip(SAMPLE_DTYPE.names or (), columns.values(), strict=True):
-            # a moment in which nothing was allocated may have a lower id: that of an object that is gone
+            # a sample without new allocations may have a lower id, that of an object that is gone
             samples[field] = np.maximum.accumulate(column)
         return samples
 
     def _has(self, section: str) -> bool:
-        """Whether a section is there and isn't empty."""
+        """Whether a section exists and isn't empty."""
         start, end = self._sections.get(section, (0, 0))
         return end - start > 2 and bool(self._data[start + 1 : end - 1].strip() if end - start < 16 else True)
 
 
 def _names(types: list[list[str] | str], what: str) -> list[str]:
-    """The names of the numbers of the first field, which is the type."""
+    """The names of the values of the first field, which is the type."""
     if not types or isinstance(types[0], str) or not 0 < len(types[0]) <= _MOST_KINDS:
         raise DamagedSnapshotError(f"The header's {what} are not a heap snapshot's")
     return types[0]

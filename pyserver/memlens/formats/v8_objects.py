@@ -1,4 +1,4 @@
-"""What the rows of V8's heap snapshots mean: types, roots, and the figures that DevTools shows for them."""
+"""The meaning of the rows of V8's heap snapshots: types, roots, and the figures that DevTools shows."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ _TYPE_NAMES = {
     "concatenated string": "(concatenated string)", "sliced string": "(sliced string)", "number": "(number)",
     "bigint": "(bigint)", "symbol": "(symbol)", "synthetic": "(synthetic)", "object shape": "(object shape)",
 }  # fmt: skip
-"""Types whose objects' names are their own, not a class's; the rest go by name."""
+"""Types whose objects have individual names and not a class's; the others are grouped by name."""
 
 _MOST_CATEGORIES = 10_000
 
@@ -95,7 +95,7 @@ class Snapshot:
 
 
 def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
-    """The model of a file's columns, with the lines of sources where scripts have ``maps``.
+    """Make the model from a file's columns, with lines of the sources if scripts have ``maps``.
 
     Raises :class:`DamagedSnapshotError`.
     """
@@ -138,7 +138,7 @@ def _walk(snapshot: Snapshot) -> U8:
 
 
 def _charge_parts(snapshot: Snapshot) -> None:
-    """Charge internal parts to the objects that they belong to, as DevTools does where there are user's roots."""
+    """Charge internal parts to the objects that they belong to, as DevTools does if there are user roots."""
     is_synthetic = snapshot.is_of_type("synthetic")
     from_root = _targets(snapshot, snapshot.root)
     documents = snapshot.texts.mask(_DOCUMENTS)[snapshot.objects.name[from_root]]
@@ -159,7 +159,7 @@ def _targets(snapshot: Snapshot, item: int) -> U32:
 
 
 def _mark_uncounted(snapshot: Snapshot, owned: U8) -> None:
-    """Mark references that DevTools leaves out of dominators by kinds after the file's."""
+    """Mark references that DevTools excludes from dominators, by kinds with numbers after the file's."""
     references, texts = snapshot.references, snapshot.texts
     table = np.zeros(len(texts), np.uint64)
     kernel.weak_map_tables(texts.utf8, texts.end, table)
@@ -171,7 +171,7 @@ def _mark_uncounted(snapshot: Snapshot, owned: U8) -> None:
 
 
 def _page_owned(snapshot: Snapshot) -> U8:
-    """An item per object: 1 for what the page's global objects and documents reach without weak references.
+    """An item per object: 1 if the page's global objects and documents reach it without weak references.
 
     These are the targets of the root's shortcuts, and those of its elements that are documents.
     """
@@ -191,9 +191,9 @@ def _page_owned(snapshot: Snapshot) -> U8:
 
 
 def _reference_kinds(names: list[str]) -> list[ReferenceKind]:
-    """The file's kinds, and after them twice the same for references that don't count for dominators.
+    """The file's kinds, followed by two copies for references that don't count for dominators.
 
-    The first of these are those of WeakMaps to their values; see :func:`kernel.mark_uncounted`.
+    The first copy is for references from WeakMaps to their values; see :func:`kernel.mark_uncounted`.
     """
 
     def kind(name: str, group: int) -> ReferenceKind:
@@ -207,7 +207,7 @@ def _reference_kinds(names: list[str]) -> list[ReferenceKind]:
 
 
 def _types(snapshot: Snapshot) -> tuple[Types, U32, Texts]:
-    """Types, the type of each object, and the texts with the names of types that the file doesn't name."""
+    """Types, the type of each object, and the texts with added names of types that the file doesn't name."""
     node_types, objects = snapshot.node_types, snapshot.objects
     by_name = np.zeros(256, np.uint8)
     by_name[: len(node_types)] = [name not in _TYPE_NAMES for name in node_types]
@@ -253,7 +253,7 @@ def _flags(snapshot: Snapshot) -> U8:
 
 
 def _roots(snapshot: Snapshot) -> tuple[npt.NDArray[Any], list[str]]:
-    """What V8 holds directly: the targets of the synthetic objects below the root, which name the kinds of roots."""
+    """V8's roots: the targets of the synthetic objects below the root, which name the kinds of roots."""
     references, is_synthetic = snapshot.references, snapshot.is_of_type("synthetic")
     weak = snapshot.edge_type("weak")
     rows, kinds = [], []

@@ -1,4 +1,4 @@
-"""Lines of source in V8's heap snapshots: where functions and classes are defined, and where objects were allocated."""
+"""Source lines in V8's heap snapshots: where functions and classes are defined, and where objects were allocated."""
 
 import secrets
 from typing import Any, NamedTuple
@@ -39,7 +39,7 @@ class Functions(NamedTuple):
     script: U32
     line: U32
     column: U32
-    """0 where it isn't known."""
+    """0 if it isn't known."""
 
 
 class TraceRows(NamedTuple):
@@ -78,7 +78,7 @@ class _Frames:
     def number(self, name: int, script: int, line: int, column: int = 0) -> int:
         """The number of a frame whose function and script are texts; line and column count from 1.
 
-        Where the script has a source map, the frame is on the line of the source that was written.
+        If the script has a source map, the frame is on the line of the original source.
         """
         path, mapped = self._script(script)
         if mapped is not None and line > 0:
@@ -89,13 +89,13 @@ class _Frames:
         return self._numbers[profiled_frame(path, line, function)]
 
     def numbers(self, keys: list[list[int]]) -> list[int]:
-        """The numbers of many frames, each as name, script, line and column of :meth:`number`."""
+        """The numbers of many frames, given by name, script, line and column as in :meth:`number`."""
         known, names, scripts = self._numbers, self._names, dict[int, tuple[str, int | None]]()
         found = []
         for name, script, line, column in keys:
             if script not in scripts:
                 path, mapped = self._script(script)
-                # where it is known by the path alone, it is that of all the script's frames
+                # if the path alone decides the kind, all of the script's frames have it
                 scripts[script] = (path, kind_by_file(path) if mapped is None else None)
             path, kind = scripts[script]
             function = names.get(name, "")
@@ -106,7 +106,7 @@ class _Frames:
         return found
 
     def know(self, names: list[int]) -> None:
-        """Read some texts that are names of functions at once."""
+        """Read some names of functions at once."""
         self._names.update((number, text or _ANONYMOUS) for number, text in self._texts.some(names).items())
 
     def mapped(self, script: int) -> SourceMap | None:
@@ -156,7 +156,7 @@ def places_of(
     locations: dict[str, Rows] | None,
     maps: SourceMaps,
 ) -> Places:
-    """Everything that is known of lines. ``internal`` is the file's kind of internal references, -1 for none."""
+    """Everything that is known about lines. ``internal`` is the file's kind of internal references, -1 for none."""
     frames = _Frames(texts, maps)
     tree = stacks = None
     if trace is not None and functions is not None:
@@ -170,7 +170,7 @@ def places_of(
 def _stacks(trace: TraceRows, functions: Functions, frames: _Frames) -> tuple[StackTree, U32]:
     """The tree of stacks, and the node of each object.
 
-    Node 0 is the root without a frame, which V8's own root, named "(root)", becomes; rows follow from 1.
+    Node 0 is the root without a frame, in place of V8's own root "(root)"; the rows' nodes follow from 1.
     """
     if len(trace.function) and int(trace.function.max()) >= len(functions.name):
         raise DamagedSnapshotError("The allocation trace has a function that isn't in the file's list")
@@ -200,9 +200,9 @@ def _definitions(
 ) -> Rows:
     """Rows of PLACE_DTYPE: where closures are defined, and the constructors of instances.
 
-    A script is known by a number, and its name through some closure in it; newer files say the script's object.
+    Scripts have numbers, and their names are found through any closure in them; newer files have the script's object.
     """
-    # the first row of each object, by object; no sort, as nearly every object of a large file has one
+    # the first row of each object, by object; without sorting, as nearly every object of a large file has one
     row_of = np.full(len(names), NONE, np.uint32)
     rows_of = locations["object_index"]
     row_of[rows_of[::-1]] = np.arange(len(rows_of), dtype=np.uint32)[::-1]
@@ -218,7 +218,7 @@ def _definitions(
             references.start, references.target, references.kind, references.name, shared, script, internal,
             objects, scripts,
         )  # fmt: skip
-    # numbers of scripts are small; whatever they are, equal ones get equal places
+    # scripts have small numbers, but any will do, because equal ones get equal places
     most = int(ids.max(initial=0))
     place_of = ids if most <= len(names) else _first_equal(ids)
     named = np.zeros(min(most, len(names)) + 1, np.uint32)
@@ -236,7 +236,7 @@ def _definitions(
     of_scripts[scripts] = True
     mapped = [number for number in np.flatnonzero(of_scripts).tolist() if frames.mapped(number) is not None]
     if mapped and "column" in locations:
-        # a bundle may have all of its functions on one line
+        # all functions of a bundle may be on one line
         columns = locations["column"][chosen][has_place] + np.uint32(1)
         keys[:, 3] = np.where(np.isin(scripts, mapped), columns, 0)
     # the same function has many closures
@@ -252,7 +252,7 @@ def _definitions(
 
 
 def _first_equal(rows: npt.NDArray[Any]) -> U32:
-    """The number of the first row with the same content as each."""
+    """For each row the number of the first row with the same content."""
     size = rows.nbytes // len(rows) if len(rows) else 0
     begin = np.arange(len(rows), dtype=np.uint64) * np.uint64(size)
     first = np.empty(len(rows), np.uint32)

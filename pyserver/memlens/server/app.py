@@ -35,7 +35,7 @@ from memlens.sources.notebooks import Notebooks
 
 
 def create_server() -> Server:
-    """A server with all handlers registered, ready to be started."""
+    """Create a server with all handlers registered."""
     server = Server(
         "memlens",
         own_version(),
@@ -66,7 +66,7 @@ def create_server() -> Server:
 
 
 def main() -> int:
-    """Serve LSP on stdin and stdout until the client ends it or is gone. Logs go to stderr."""
+    """Serve LSP on stdin and stdout until the client ends it or disconnects. Logs go to stderr."""
     configure_logging()
     limits.share_one_heap()
     for name in ("SIGTERM", "SIGHUP"):
@@ -83,13 +83,13 @@ def main() -> int:
 
 
 def _own_stdout() -> BinaryIO:
-    """The stream for messages. Whatever prints from now on prints to stderr and can't garble them."""
+    """The stream for messages. From now on everything else that prints uses stderr and can't garble them."""
     stream = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return stream
 
 
 def _leave_at_once(number: int, _frame: object) -> None:
-    """End without waiting for the thread that reads stdin; children don't outlive this process."""
+    """End without waiting for the thread that reads stdin; child processes are ended first."""
     abandon_all()
     os._exit(128 + number)

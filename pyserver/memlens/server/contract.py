@@ -86,7 +86,7 @@ def _structs_in(kind: types.Type) -> Iterator[type[msgspec.Struct]]:
 
 
 def _interface(struct: type[msgspec.Struct], *, may_lack: bool) -> str:
-    """An interface; with ``may_lack`` what has a default may be left out, as the client may of parameters."""
+    """An interface; with ``may_lack`` fields with a default are optional, as in the client's parameters."""
     info = types.type_info(struct)
     if not isinstance(info, types.StructType):
         raise TypeError(f"{struct} is not a struct")

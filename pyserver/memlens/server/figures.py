@@ -1,4 +1,4 @@
-"""What the two figures of a source line are called, whatever the model: that of the peak, and that of all."""
+"""The names of the two figures of a source line, for every model: live at the peak, and in all."""
 
 from typing import Literal, NamedTuple, assert_never
 
@@ -11,19 +11,19 @@ Measure = Literal["peak", "total"]
 
 
 class Figure(NamedTuple):
-    """A figure in words, as they follow a number: "live at peak". ``whole`` is that of the whole snapshot."""
+    """A figure with the words that follow its number: "live at peak". ``whole`` is the whole snapshot's."""
 
     words: str
     unit: str
     whole: int
 
     def say(self, amount: int) -> str:
-        """An amount of it, as people read it."""
+        """An amount of it, formatted for people."""
         return plain_name(format_value(amount, self.unit))
 
 
 def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
-    """What a measure stands for in a snapshot; in a profile the value that comes nearest to it."""
+    """The figure for a measure in a snapshot; in a profile the value that is closest to it."""
     match info:
         case TimelineInfo():
             whole = sum(device.peak_bytes for device in info.devices)

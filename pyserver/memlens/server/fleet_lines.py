@@ -1,4 +1,4 @@
-"""What the summaries of fleets say about a document's lines: the most over ranks, and which rank that is."""
+"""Figures of fleets' summaries for a document's lines: the maximum over ranks, and the rank that has it."""
 
 import asyncio
 import logging
@@ -35,10 +35,10 @@ _Version = tuple[int, int]
 
 
 class FunctionOverRanks(NamedTuple):
-    """A function of a document, over the ranks of one fleet: all rows of it, as :class:`FileOverRanks` has them."""
+    """A function of a document over the ranks of one fleet, with all of its rows of :class:`FileOverRanks`."""
 
     line: int
-    """Where its definition is in the editor now."""
+    """The line of its definition in the editor now."""
     most: OverRanks
     changed: bool
 
@@ -53,23 +53,23 @@ class LineOverRanks(NamedTuple):
     total: OverRanks | None
     changed: ChangedLine | None
     note: str
-    """What speaks against this file being the one that the ranks mean."""
+    """Why this file may not be the one that the ranks mean."""
 
 
 class FunctionsOverRanks(NamedTuple):
-    """The functions of a document in one fleet that matter."""
+    """The functions of a document that matter in one fleet."""
 
     fleet: "OpenFleet"
     functions: list[FunctionOverRanks]
 
 
 class OpenFleet:
-    """The summaries in one database. They may grow: what was read of them counts for the version that was read."""
+    """The summaries in one database. It may grow: what was read is valid for the version that was read."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.name = f"fleet:{path}"
-        """Apart from the names of open snapshots."""
+        """A name that no open snapshot has."""
         self._kept = Kept()
 
     @property
@@ -83,11 +83,11 @@ class OpenFleet:
         return await self._ask("files", files)
 
     async def whole(self) -> WholeFleet:
-        """What its lines are compared with. Raises MemlensError."""
+        """The totals that its lines are compared with. Raises MemlensError."""
         return await self._ask("whole", whole)
 
     async def file(self, names: tuple[str, ...]) -> FileOverRanks:
-        """The lines of a file that its ranks call so. Raises MemlensError."""
+        """The lines of the file that has this name in its ranks. Raises MemlensError."""
         return await self._ask(names, lambda fleet: file_over_ranks(fleet, names))
 
     async def _ask(self, key: str | tuple[str, ...], question: Callable[[apsw.Connection], T]) -> T:
@@ -112,7 +112,7 @@ class OpenFleet:
 
 
 class FleetLines:
-    """Answers for documents of the editor, of the fleets that it shows and of those that a setting names."""
+    """Answers for the editor's documents, from the fleets that it shows and those that a setting names."""
 
     def __init__(self, configuration: Configuration, sources: Sources) -> None:
         self._configuration = configuration
@@ -123,7 +123,7 @@ class FleetLines:
         configuration.listeners.append(self._settings_changed)
 
     def show(self, paths: Iterable[str]) -> None:
-        """Take over which fleets the editor shows: their databases, or folders that have them."""
+        """Set which fleets the editor shows: their databases, or folders that contain them."""
         self._shown = list(paths)
         self._follow()
 
@@ -142,7 +142,7 @@ class FleetLines:
         self.indexes.follow([*fleets.values()])
 
     async def at(self, document: Document, line: int) -> list[LineOverRanks]:
-        """What fleets say about a line, counted from 1 as it is in the editor now."""
+        """The fleets' figures for a line, counted from 1 as it is in the editor now."""
         found = []
         for fleet, bound in await self._bound_to(document):
             state = await self._sources.state_of(document, fleet.name)
@@ -163,7 +163,7 @@ class FleetLines:
         return found
 
     async def functions(self, document: Document, at: At, least_share: float) -> list[FunctionsOverRanks]:
-        """The functions of a document to which at least that share of what the largest rank has is charged."""
+        """The functions of a document to which at least this share of the largest rank's bytes is charged."""
         found = []
         for fleet, bound in await self._bound_to(document):
             state = await self._sources.state_of(document, fleet.name)
@@ -179,7 +179,7 @@ class FleetLines:
         return found
 
     async def _bound_to(self, document: Document) -> list[tuple[OpenFleet, list[Bound]]]:
-        """The fleets whose ranks may mean a document, each with what they call it."""
+        """The fleets whose ranks may mean a document, each with the name that they have for it."""
         if not self._fleets or document.cell is not None:
             return []
         await self.indexes.ready()
@@ -193,11 +193,11 @@ class FleetLines:
 
 
 def _functions(over: FileOverRanks, state: FileState, at: At, least_bytes: float) -> list[FunctionOverRanks]:
-    """Rows of one function, which is the one of that name around them, else that name alone."""
+    """Group rows by function: by the one of that name around them, else by name alone."""
     grouped: dict[tuple[str, int], list[int]] = {}
     for row, (line, function) in enumerate(over.lines):
         if function.startswith("<"):
-            continue  # comprehensions, lambdas and modules have no definition to stand above
+            continue  # comprehensions, lambdas and modules have no definition to show a lens above
         start = state.functions.definition(function, line) if state.functions is not None else 0
         grouped.setdefault((function, start), []).append(row)
     found = []

@@ -1,4 +1,4 @@
-"""What open heap dumps say about the classes and functions that a document defines."""
+"""Figures of open heap dumps for the classes and functions that a document defines."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ _CLASS = re.compile(r"\bclass[ \t]+([\w$]+)")
 class PlacedDefinition(NamedTuple):
     """A definition of one dump, and where it is in the editor now; ``line`` counts from 1.
 
-    ``class_line`` is that of the class where ``line`` is that of its constructor, as V8 has it; else the same.
+    ``class_line`` is the line of the class if ``line`` is its constructor's, as in V8's dumps; else the same.
     """
 
     snapshot: OpenSnapshot
@@ -35,7 +35,7 @@ class PlacedDefinition(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The figures, as in: 10,466 instances, 212 MiB retained, 3.00 MiB shallow."""
+        """The figures as text: "10,466 instances, 212 MiB retained, 3.00 MiB shallow"."""
         row = self.row
         what = "instance" if row.type is not None else "closure"
         return (
@@ -45,19 +45,19 @@ class PlacedDefinition(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called in the dump, safe to be shown."""
+        """Its name in the dump, escaped for display."""
         return plain_name(self.row.name)
 
 
 class HeapLines:
-    """Answers for documents of the editor."""
+    """Answers for the editor's documents."""
 
     def __init__(self, registry: Registry, sources: Sources) -> None:
         self._registry = registry
         self._sources = sources
 
     async def placed(self, document: Document) -> list[PlacedDefinition]:
-        """The definitions of a document in all open heap dumps, in the order in which these were opened."""
+        """The definitions of a document in all open heap dumps, in the order in which the dumps were opened."""
         found: list[PlacedDefinition] = []
         for bound in await self._sources.bound_to(document):
             if heap_dump_of(bound.snapshot.info) is None:
@@ -87,7 +87,7 @@ class HeapLines:
         return [each for each in await self.placed(document) if line in (each.line, each.class_line)]
 
     async def _declared(self, document: Document) -> list[PlacedDefinition]:
-        """Types of which dumps have only the names, as Java's and .NET's."""
+        """Types for which dumps have only names, as those of Java and .NET do."""
         suffix = Path(document.path).suffix.lower()
         dumps = [each for each in self._registry.snapshots() if suffix in SUFFIXES.get(each.info.kind, ())]
         if not dumps or document.cell is not None:
@@ -113,7 +113,7 @@ class HeapLines:
 
 
 def _lines_of_classes(path: str, rows: list[HeapLine], skipped: int) -> dict[int, int]:
-    """The line of the class whose constructor is on a row's line, by the row's: the nearest above of its name."""
+    """For each row of a constructor the line of its class: the nearest one above that has its name."""
     wanted = {row.name: row.line for row in rows if row.type is not None}
     found = {}
     for at, line in enumerate(_text(path).splitlines(), 1):
@@ -136,7 +136,7 @@ def _declarations(path: str) -> dict[TypeName, int]:
 
 
 def _named(snapshot: Snapshot, kind: str) -> dict[TypeName, list[int]]:
-    """The types that have instances, by what source may declare; arrays and what compilers make aren't declared."""
+    """The types with instances, by the name that source may declare; arrays and compiler-made types have none."""
 
     def make() -> dict[TypeName, list[int]]:
         found: dict[TypeName, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Text for editors, made safe: nothing that a snapshot says can become markup, a link or a command."""
+"""Escaped text for editors: nothing from a snapshot can become markup, a link or a command."""
 
 import json
 import re
@@ -17,14 +17,14 @@ OPEN_RANK_COMMAND = "memlens.openRank"
 
 
 def escaped(name: str) -> str:
-    """A name from a snapshot as Markdown that shows just that name."""
+    """A name from a snapshot as Markdown that shows exactly that name."""
     text = plain_name(name).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    # Any ASCII punctuation may be escaped with a backslash (CommonMark 2.4); entities are left whole.
+    # Any ASCII punctuation may be escaped with a backslash (CommonMark 2.4); entities are not split.
     return re.sub(r"&(?:amp|lt|gt);|[!-/:-@\[-`{-~]", lambda m: m[0] if len(m[0]) > 1 else f"\\{m[0]}", text)
 
 
 def size(count_bytes: int) -> str:
-    """A size as people read it, then the exact one: ``1.25 GiB (1,342,177,280 bytes)``."""
+    """A size for people, followed by the exact one: ``1.25 GiB (1,342,177,280 bytes)``."""
     exact = f"{count_bytes:,} bytes"
     return exact if abs(count_bytes) < 1024 else f"{format_bytes(count_bytes)} ({exact})"
 
@@ -35,7 +35,7 @@ def command_link(label: str, arguments: ShowLineArguments) -> str:
 
 
 def go_to_link(label: str, path: str, line: int) -> str:
-    """A Markdown link to a line of a file here. ``label`` is our own text."""
+    """A Markdown link to a line of a local file. ``label`` is our own text."""
     return _link(label, GO_TO_COMMAND, GoToArguments(path, line))
 
 

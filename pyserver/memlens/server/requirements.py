@@ -1,14 +1,14 @@
-"""Imported to learn whether this Python can run the server; fails with a sentence if it can't.
+"""Imported to check whether this Python can run the server; fails with a sentence if it can't.
 
-Importing the server itself would say the same, but takes as long as starting it does. The file has no syntax that an
-old Python lacks.
+Importing the server itself would check the same, but takes as long as starting it. This file uses no syntax that an old
+Python lacks.
 """
 
 import sys
 
 OLDEST = (3, 11)
 NEWEST_WITH_LIBRARIES = (3, 14)
-"""Of an installed extension, which has the libraries' binaries for each version (scripts/package/targets.py)."""
+"""The versions for which an installed extension has the libraries' binaries (scripts/package/targets.py)."""
 
 PACKAGES = ("apsw", "cachetools", "lsprotocol", "msgspec", "numpy", "platformdirs", "pygls", "zstandard")
 
@@ -33,6 +33,6 @@ from importlib.util import find_spec  # noqa: E402
 for _name in PACKAGES:
     if find_spec(_name) is None:
         raise ModuleNotFoundError("No module named " + repr(_name), name=_name)
-# Binaries are loaded, since these may be for another processor or system.
+# Load the binaries, because they may be for another processor or system.
 for _name in ("memlens.kernels.tree.lines", "msgspec._core"):
     import_module(_name)

@@ -1,4 +1,4 @@
-"""The user's settings as the server sees them, with the folders of the workspace that they may name."""
+"""The user's settings, with the workspace's folders that they may refer to."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ _VARIABLE = re.compile(r"\$\{(workspaceFolder(?::(?P<folder>[^}]*))?|userHome)\}
 
 
 class Configuration:
-    """The settings in force. Whoever needs to know of a change adds a function to ``listeners``."""
+    """The current settings. The functions in ``listeners`` are called after each change."""
 
     def __init__(self) -> None:
         self.settings = Settings()
@@ -23,7 +23,7 @@ class Configuration:
         self._cache: Cache | None = None
 
     def replace(self, settings: Settings) -> None:
-        """Take over all settings."""
+        """Replace all settings."""
         old, self.settings = self.settings, settings
         if (old.cache_directory, old.cache_limit_bytes) != (
             settings.cache_directory,
@@ -33,31 +33,31 @@ class Configuration:
         self._changed()
 
     def remember(self, foreign: str, path: str) -> None:
-        """Take over which file here a foreign path means."""
+        """Set which local file a foreign path means."""
         remembered = {**self.settings.remembered_paths, foreign: path}
         self.replace(msgspec.structs.replace(self.settings, remembered_paths=remembered))
 
     def set_folders(self, folders: Iterable[tuple[str, Path]]) -> None:
-        """Take over the workspace's folders, as pairs of name and path."""
+        """Replace the workspace's folders, given as pairs of name and path."""
         self.folders = list(folders)
         self._changed()
 
     @property
     def cache(self) -> Cache:
-        """The archives, where the settings have them."""
+        """The cache of archives, in the folder that the settings name."""
         if self._cache is None:
             self._cache = Cache(self.cache_folder, self.settings.cache_limit_bytes)
         return self._cache
 
     @property
     def cache_folder(self) -> Path | None:
-        """None for the user's own cache folder."""
+        """The folder of the archives; None for the user's cache folder."""
         value = self.settings.cache_directory.strip()
         return self.expand(value) if value else None
 
     @property
     def memray_python(self) -> Path | None:
-        """The interpreter that has memray; None where the settings name none."""
+        """The interpreter that has memray; None if the settings name none."""
         value = self.settings.memray_python.strip()
         return self.expand(value) if value else None
 
@@ -70,7 +70,7 @@ class Configuration:
     def expand(self, value: str) -> Path | None:
         """Fill in ``${workspaceFolder}``, ``${workspaceFolder:name}`` and ``${userHome}``.
 
-        A relative path is one in the first workspace folder. None when a folder is meant that isn't there.
+        A relative path is relative to the first workspace folder. Returns None for an unknown folder.
         """
         first = self.folders[0][1] if self.folders else None
         missing = False

@@ -1,4 +1,4 @@
-"""What open snapshots say about a document and its lines, and where those lines are now."""
+"""Figures of open snapshots for a document and its lines, and where those lines are now."""
 
 import logging
 from typing import Literal, NamedTuple
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class BoundFile(NamedTuple):
-    """A file of a snapshot that may be the document at hand: :class:`memlens.sources.index.Bound`, and of which."""
+    """A file that may be the document in question, :class:`memlens.sources.index.Bound`, and its snapshot."""
 
     snapshot: OpenSnapshot
     file: str
@@ -29,23 +29,23 @@ class BoundFile(NamedTuple):
 
 
 class PlacedLine(NamedTuple):
-    """What a snapshot says about a line, and where that line is now."""
+    """A snapshot's figures for a line, and where that line is now."""
 
     bound: BoundFile
     row: SourceLine
     line: int
     """In the editor, counted from 1; 0 if it was deleted."""
     changed: ChangedLine | None
-    """Something else stands there than what ran."""
+    """Whether that line is no longer what ran."""
 
 
 def show_line(bound: BoundFile, row: SourceLine) -> ShowLineArguments:
-    """What makes the editor show the allocations of a line."""
+    """The arguments that make the editor show the allocations of a line."""
     return ShowLineArguments(bound.snapshot.name, bound.snapshot.path, row.file, row.line)
 
 
 class Sources:
-    """Follows the open snapshots and the settings, and answers for documents of the editor."""
+    """Follows the open snapshots and the settings, and answers for the editor's documents."""
 
     def __init__(self, configuration: Configuration, registry: Registry, finder: Finder) -> None:
         self._configuration = configuration
@@ -60,7 +60,7 @@ class Sources:
 
     @property
     def attribution(self) -> Attribution:
-        """What is charged to a line itself, as the settings have it."""
+        """Which frame is charged, by the settings."""
         return self._configuration.settings.attribution
 
     async def resolve(self, file: str) -> Binding:
@@ -68,7 +68,7 @@ class Sources:
         return (await self.binder.bind([file]))[file]
 
     async def located(self, snapshot: str, file: str, line: int) -> SourceResult:
-        """Where a line of a snapshot is here; ``snapshot`` is empty and ``line`` 0 where they are not known."""
+        """The local position of a snapshot's line; ``snapshot`` is empty and ``line`` 0 if they are not known."""
         found = await self.resolve(file)
         path = found.paths[0] if len(found.paths) == 1 else None
         changed = None
@@ -80,7 +80,7 @@ class Sources:
         return SourceResult(path, line, found.how, found.paths, found.looked_for, changed)
 
     async def bound_to(self, document: Document) -> list[BoundFile]:
-        """What open snapshots may mean by a document, in the order in which they were opened."""
+        """The files of open snapshots that may be a document, in the order in which the snapshots were opened."""
         await self.indexes.ready()
         check_path(document.path)
         if document.cell is not None:
@@ -91,30 +91,30 @@ class Sources:
         return [BoundFile(opened[name], *bound) for name, bound in named if name in opened]
 
     async def lines_of(self, document: Document, bound: BoundFile) -> list[PlacedLine]:
-        """All lines of a document that one snapshot knows, in the snapshot's order."""
+        """All lines of a document in one snapshot, in the snapshot's order."""
         by_line = await self._rows(bound)
         state = await self.state(document, bound)
         return [_placed(bound, row, state) for rows in by_line.values() for row in rows]
 
     async def rows_at(self, document: Document, line: int) -> list[PlacedLine]:
-        """What open snapshots say about a line, counted from 1 as it is in the editor now."""
+        """The figures of open snapshots for a line, counted from 1 as it is in the editor now."""
         placed: list[PlacedLine] = []
         for bound in await self.bound_to(document):
             by_line = await self._rows(bound)
             rows = by_line.get(self._line_map(document, bound).there(line) - bound.skipped)
             if rows:
-                # not for every file that the document may be: it looks at the disk, in another thread
+                # not for every file that the document may be, because it reads the disk in another thread
                 state = await self.state(document, bound)
                 placed += [_placed(bound, row, state) for row in rows]
         return placed
 
     async def place(self, snapshot: str, file: str, line: int, path: str) -> tuple[int, ChangedLine | None]:
-        """Where a snapshot's line is in the file ``path`` now; 0 if it was deleted."""
+        """The number of a snapshot's line in the file ``path`` now; 0 if it was deleted."""
         state = await self._edits.state(path_key(path), snapshot)
         return state.lines.here(line), state.changed(await self.function_at(snapshot, file, line), line)
 
     async def function_at(self, snapshot: str, file: str, line: int) -> str:
-        """The function that a snapshot has at a line; empty when it names none, or is not open."""
+        """The function that a snapshot has at a line; empty if it names none or is not open."""
         opened = [each for each in self._registry.snapshots() if each.name == snapshot]
         rows = (await opened[0].lines_of(file, self.attribution)).get(line, []) if opened else []
         return rows[0].function if rows else ""
@@ -122,7 +122,7 @@ class Sources:
     def moved(
         self, path: str, what: Literal["edited", "saved", "discarded", "reloaded"], edits: list[LineEdit]
     ) -> None:
-        """Take over what happened to a file in the editor."""
+        """Process what happened to a file in the editor."""
         check_path(path)
         key = path_key(path)
         match what:
@@ -136,28 +136,28 @@ class Sources:
                 self._edits.reloaded(key)
 
     async def state(self, document: Document, bound: BoundFile) -> FileState:
-        """How a document stands to a snapshot that may mean it."""
+        """A document from the point of view of a snapshot that may mean it."""
         return await self.state_of(document, bound.snapshot.name)
 
     async def state_of(self, document: Document, name: str) -> FileState:
-        """How a document stands to the snapshot of that name, or to what :meth:`follow_also` names."""
+        """The same for the snapshot of that name, or for a name of :meth:`follow_also`."""
         if document.cell is not None:
-            return UNCHANGED  # by its name it is what ran
+            return UNCHANGED  # a cell is found by its code, so it is what ran
         return await self._edits.state(path_key(document.path), name)
 
     def follow_also(self, names: set[str]) -> None:
-        """Follow how lines move since then for these names, too, which are not those of open snapshots."""
+        """From now on track moved lines for these names as well, which are not those of open snapshots."""
         self._others = names
         self._edits.keep_only(self._followed())
 
     def _line_map(self, document: Document, bound: BoundFile) -> LineMap:
-        """Where the lines of a document went since a snapshot that may mean it was opened."""
+        """Where the lines of a document moved since a snapshot that may mean it was opened."""
         if document.cell is not None:
             return UNCHANGED.lines
         return self._edits.lines(path_key(document.path), bound.snapshot.name)
 
     def invalidate(self) -> None:
-        """Settings, choices or workspace folders changed."""
+        """Start again, because settings, choices or workspace folders changed."""
         self._finder.folders = self._places().folders
         self._finder.forget()
         self.indexes.refresh()

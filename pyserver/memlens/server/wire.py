@@ -1,4 +1,4 @@
-"""Between pygls and our structs: parameters are checked on the way in, errors become data on the way out."""
+"""Between pygls and our structs: parameters are checked when they arrive, errors are sent as data."""
 
 import asyncio
 import contextlib
@@ -37,11 +37,11 @@ P = TypeVar("P", bound=msgspec.Struct)
 R = TypeVar("R", bound=msgspec.Struct)
 
 Questions = dict[str, Callable[[Snapshot, Any], Any]]
-"""Methods of a view, each with what answers it from the snapshot and the request's parameters."""
+"""Methods of a view, each with the function that answers it from the snapshot and the parameters."""
 
 REQUEST_FAILED = types.LSPErrorCodes.RequestFailed.value
 
-# Whole documents are never pushed to us: a hover needs a path and a line.
+# The client never sends whole documents: a hover needs only a path and a line.
 _UNWANTED = (
     types.TEXT_DOCUMENT_DID_OPEN,
     types.TEXT_DOCUMENT_DID_CHANGE,
@@ -53,9 +53,9 @@ _UNWANTED = (
 
 
 def make_converter() -> Any:
-    """Make the converter of lsprotocol, with the bodies of our own messages left as the dicts of JSON.
+    """Make lsprotocol's converter, which leaves the bodies of our own messages as dicts.
 
-    pygls' default turns them into named tuples, which lose the names that aren't identifiers (paths).
+    pygls' default converts them into named tuples, which lose keys that aren't identifiers, such as paths.
     """
     converter = get_converter()
     for message in (JsonRPCRequestMessage, JsonRPCNotification):
@@ -67,7 +67,7 @@ def make_converter() -> Any:
 
 
 class Protocol(LanguageServerProtocol):
-    """LSP without document synchronisation, answering malformed requests where pygls would stay silent."""
+    """LSP without document synchronisation that also answers malformed requests, which pygls ignores."""
 
     def __init__(self, server: LanguageServer, converter: Any) -> None:
         super().__init__(server, converter)
@@ -83,13 +83,13 @@ class Protocol(LanguageServerProtocol):
                 raise
             invalid = JsonRpcInvalidParams(f"{data['method']}: the parameters do not fit: {error.__cause__}")
             self._send_response(data["id"], error=invalid.to_response_error())
-            # The caller needs a message; methods that begin with $/ may be ignored.
+            # The caller expects an answer, except to methods that begin with $/.
             return JsonRPCNotification(method="$/malformed", jsonrpc="2.0", params=None)
 
     def _send_response(self, msg_id: Any, result: Any = None, error: Any = None) -> None:
-        """Write what :func:`answer` encoded as it is.
+        """Write the bytes that :func:`answer` encoded.
 
-        pygls would copy it object by object three times in the event loop's thread, while others wait.
+        pygls would copy the result object by object three times in the event loop's thread, while others wait.
         """
         if error is not None or not isinstance(result, msgspec.Raw) or self.writer is None:
             super()._send_response(msg_id, result, error)
@@ -104,10 +104,10 @@ class Protocol(LanguageServerProtocol):
 
 
 def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable[R]]) -> None:
-    """Let ``handler`` answer a request of our contract."""
+    """Register ``handler`` for a request of our contract."""
     params_type, _ = REQUESTS[method]
 
-    # Annotated as Any: pygls would pass the server first to whatever takes a server, and `object` does.
+    # Annotated as Any: pygls passes the server to a handler whose first parameter accepts one, as `object` does.
     async def answered(params: Any) -> object:
         try:
             decoded = msgspec.convert(params, params_type)
@@ -121,20 +121,20 @@ def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable
         except MemlensError as error:
             problem = error.problem()
         except UnicodeEncodeError:
-            # a JSON string may hold half a character, which nothing here is called
+            # a JSON string may contain a lone surrogate, which no name here can have
             problem = BadRequestError("A text of the request can't be written in UTF-8").problem()
         except Exception as error:
             logger.exception("%s failed (%s)", method, about_this_process())
             problem = internal_problem(error)
-        # Raised here and not above: pygls keeps it in a cycle until the collector comes, and with the error that it
-        # came from it would keep the frames of the question, and in them the snapshot's maps.
+        # Raised here and not above: pygls keeps it in a reference cycle until garbage collection; chained to the
+        # original error it would keep alive the question's frames, and through them the snapshot's maps.
         raise failure(problem)
 
     server.feature(method)(answered)
 
 
 def failure(problem: Problem) -> JsonRpcException:
-    """A problem as the error of a JSON-RPC response."""
+    """A problem as an error of a JSON-RPC response."""
     return JsonRpcException(problem.message, REQUEST_FAILED, msgspec.to_builtins(problem))
 
 
@@ -152,12 +152,12 @@ def internal_problem(error: BaseException) -> Problem:
 
 
 def about_this_process() -> str:
-    """Versions that a report of a mistake needs."""
+    """The versions that a bug report needs."""
     return f"memlens {own_version()}, Python {platform.python_version()}, {platform.platform()}"
 
 
 def own_version() -> str:
-    """The version of the package; 0 where it is run from a folder and not installed."""
+    """The version of the package; 0 if it is run from a folder and not installed."""
     try:
         return version("memlens")
     except PackageNotFoundError:
@@ -165,9 +165,9 @@ def own_version() -> str:
 
 
 class MessageReader:
-    """Messages from a stream, each read whole in a thread.
+    """Messages from a stream, each read completely in a thread.
 
-    pygls' own reader goes to the thread and back for each line of a header, which takes longer than most answers.
+    pygls' reader switches to the thread and back for each line of a header, which takes longer than most answers.
     """
 
     _LENGTH = re.compile(rb"Content-Length: (\d+)\r\n")
@@ -185,7 +185,7 @@ class MessageReader:
         return self._header.popleft()
 
     async def readexactly(self, length: int) -> bytes:
-        """The body of the message whose header was read; shorter where the stream ended in it."""
+        """The body of the message whose header was read; shorter if the stream ended within it."""
         return self._body[:length]
 
     def _read(self) -> None:
@@ -202,12 +202,12 @@ class MessageReader:
 
 
 class Server(LanguageServer):
-    """A language server that keeps its troubles to the log: no popups for what the user didn't ask for."""
+    """A language server that only logs its own errors, without popups for what the user didn't ask for."""
 
     def start_io(self, stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
-        """Serve a client over two streams until it ends the server or is gone."""
+        """Serve a client over two streams until it ends the server or disconnects."""
         self._stop_event = Event()
-        # threads of its own, so that no other work delays a cancellation
+        # separate threads, so that no other work delays a cancellation
         reader = MessageReader(stdin or sys.stdin.buffer, self.thread_pool)
         self.protocol.set_writer(StdoutWriter(stdout or sys.stdout.buffer))
         served = run_async(self._stop_event, reader, self.protocol, logger, self.report_server_error)

@@ -1,1 +1,1 @@
-"""From the paths and lines of a snapshot to files here: no LSP and no snapshot is known here."""
+"""From the paths and lines of a snapshot to local files. Nothing in this package knows LSP or an open snapshot."""

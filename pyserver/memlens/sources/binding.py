@@ -1,4 +1,6 @@
-"""Binds the paths in a snapshot to files here: by the user's settings, as they stand, by a search for base names."""
+"""Binds the paths in a snapshot to local files: by the user's settings, by the path itself, by a search for base
+names.
+"""
 
 import asyncio
 import os
@@ -14,29 +16,29 @@ How = Literal["mapping", "remembered", "exact", "suffix", "ambiguous", "none", "
 
 
 class Binding(NamedTuple):
-    """Where a foreign path is here. ``paths`` has one element unless it is ambiguous or nowhere."""
+    """The local files that a foreign path may mean: one, several if it is ambiguous, or none."""
 
     how: How
     paths: list[str]
     looked_for: str
     components: int = 0
-    """How many components of both paths agree, where that decided."""
+    """How many components of both paths agree, if that decided."""
 
     @property
     def by_name_only(self) -> bool:
-        """Nothing but the base name speaks for it."""
+        """Only the base name matched."""
         return self.how in ("suffix", "ambiguous") and self.components == 1
 
 
 class Places(NamedTuple):
-    """Where the user says that files are."""
+    """The user's settings about where files are."""
 
     mappings: Mapping[str, Path]
-    """A prefix of foreign paths to a folder here."""
+    """Prefixes of foreign paths, with the local folder of each."""
     remembered: Mapping[str, str]
-    """A foreign path to the file here that the user chose for it."""
+    """Foreign paths, with the local file that the user chose for each."""
     folders: list[Path]
-    """The workspace's."""
+    """The folders of the workspace."""
 
 
 class Searched(NamedTuple):
@@ -47,7 +49,7 @@ class Searched(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The base name that is searched for."""
+        """The base name to search for."""
         return self.foreign.name.lower()
 
 
@@ -59,12 +61,12 @@ class Binder:
         self._places = places
 
     async def bind(self, files: Iterable[str]) -> dict[str, Binding]:
-        """Bind each of ``files``, with one search for all of their base names."""
+        """Bind each of ``files``, with one search for all base names."""
         bindings, unknown = await self.without_search(files)
         return bindings | await self.search(unknown)
 
     async def without_search(self, files: Iterable[str]) -> tuple[dict[str, Binding], dict[str, Searched]]:
-        """The bindings that settings and the disk give without a search, and the files that need one."""
+        """The bindings that need no search, from settings and the disk, and the files that need one."""
         return await asyncio.to_thread(_without_search, list(files), self._places())
 
     async def search(self, unknown: Mapping[str, Searched]) -> dict[str, Binding]:
@@ -115,7 +117,7 @@ def _as_it_stands(foreign: ForeignPath, folders: list[Path]) -> list[Path]:
     if not foreign.anchor:
         return [folder.joinpath(*foreign.parts) for folder in folders]
     if foreign.remote:
-        return []  # to look at it would make Windows send the user's credentials to that machine
+        return []  # looking at it would make Windows send the user's credentials to that machine
     path = Path(foreign.anchor).joinpath(*foreign.parts)
     return [path] if path.is_absolute() else []
 

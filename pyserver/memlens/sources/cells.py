@@ -1,10 +1,10 @@
-"""Cells of notebooks: which one a frame's file name means.
+"""Cells of notebooks: which cell a frame's file name means.
 
-ipykernel 6 and later compiles a cell under ``TMP/ipykernel_PID/HASH.py``, with HASH the murmur2 of the cell as it
-was sent (``ipykernel.compiler.get_file_name``); xeus-python does the same. Before, IPython itself named a cell
-``<ipython-input-COUNT-HASH>``, with HASH the first 12 digits of the MD5 (in later versions SHA-1) of the code after
-IPython's own syntax was replaced (``IPython.core.compilerop.code_name``). Either way equal code has an equal name,
-and edited code another.
+ipykernel 6 and later compiles a cell under ``TMP/ipykernel_PID/HASH.py``, where HASH is the murmur2 of the cell as it
+was sent (``ipykernel.compiler.get_file_name``); xeus-python does the same. Earlier, IPython itself named a cell
+``<ipython-input-COUNT-HASH>``, where HASH is the first 12 digits of the MD5 (in later versions SHA-1) of the code after
+IPython's own syntax was replaced (``IPython.core.compilerop.code_name``). Either way the same code has the same name,
+and edited code has a different one.
 """
 
 import hashlib
@@ -20,9 +20,9 @@ import msgspec
 from memlens.sources.functions import Functions
 
 NOTEBOOK_LIMIT_BYTES = 64 << 20
-"""Outputs are in the file as well; larger notebooks are passed over."""
+"""Larger notebooks are skipped; outputs are in the file as well."""
 CELL_LIMIT = 1 << 18
-"""Characters of a cell that is looked at."""
+"""Characters; longer cells are skipped."""
 CELLS_LIMIT = 5_000
 
 _SEED = 0xC70F6907  # ipykernel.compiler.get_tmp_hash_seed
@@ -31,16 +31,16 @@ _INPUT = re.compile(r"<ipython-input-(?P<count>\d{1,9})-(?P<hash>[0-9a-f]{12})>"
 
 
 class CellName(NamedTuple):
-    """What a frame's file name says of its cell."""
+    """What a frame's file name says about its cell."""
 
     kind: Literal["kernel", "input"]
     hash: str
     execution_count: int | None
-    """Where it says so."""
+    """The execution count, if the name has it."""
 
     @property
     def key(self) -> tuple[str, str]:
-        """What equal code has in common."""
+        """The hash, which is the same for the same code."""
         return (self.kind, self.hash)
 
 
@@ -53,7 +53,7 @@ class Cell(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A name that some code has, and how many of its first lines are not in what was run under it."""
+    """A name that some code may have been run under, and how many of its first lines weren't run."""
 
     key: tuple[str, str]
     skipped: int
@@ -74,7 +74,7 @@ def names_of(text: str) -> list[Placed]:
     """Every name under which the code of a cell may have been run."""
     text = text.replace("\r\n", "\n")
     names: dict[tuple[str, str], int] = {}
-    # front ends differ in whether they send a last line's end
+    # front ends differ in whether they send the newline at the end
     for sent in (text, text.rstrip("\n"), f"{text}\n"):
         names.setdefault(("kernel", str(murmur2(sent.encode("utf-8", "surrogatepass")))), 0)
     for run, skipped in _as_run(text):
@@ -102,14 +102,14 @@ def murmur2(data: bytes) -> int:
 
 
 def _as_run(text: str) -> Iterator[tuple[str, int]]:
-    """The code as sent, and as IPython's input transformers leave it, each with the count of lines left out."""
+    """The code as sent, and as IPython's input transformers leave it, each with the number of lines left out."""
     for sent in (text, text.rstrip("\n"), text.rstrip("\n") + "\n"):
         yield sent, 0
     lines = text.rstrip("\n").split("\n")
     skipped = next((number for number, line in enumerate(lines) if line.strip()), 0)
     kept = "\n".join(lines[skipped:])
     yield kept + "\n", skipped
-    # the transformer takes the first line's indentation off every line that has it
+    # the transformer removes the first line's indentation from every line that has it
     dedented = textwrap.dedent(kept)
     yield dedented + "\n", skipped
     yield "\n".join(map(_without_magic, dedented.split("\n"))) + "\n", skipped
@@ -119,7 +119,7 @@ _ESCAPED = re.compile(r"(?P<before>\s*(?:[\w., \[\]]+=\s*)?)(?P<escape>[%!])(?P<
 
 
 def _without_magic(line: str) -> str:
-    """A line magic or a shell command as the call that IPython makes of it (``IPython.core.inputtransformer2``)."""
+    """The call that IPython makes of a line magic or a shell command (``IPython.core.inputtransformer2``)."""
     found = _ESCAPED.fullmatch(line)
     if found is None:
         return line

@@ -1,16 +1,17 @@
-"""Where types are declared in source: of Java, Kotlin, Scala and C#, by their names in heap dumps.
+"""Where the types of heap dumps are declared in source: Java, Kotlin, Scala and C#.
 
-Text is scanned for declarations and braces, and not parsed: enough to find a line, and quick for thousands of files.
+Text is scanned for declarations and braces and not parsed, which is enough to find a line and fast for thousands of
+files.
 """
 
 import re
 from typing import NamedTuple
 
 TEXT_LIMIT = 4 << 20
-"""Characters; longer source is not looked at."""
+"""Characters; longer files are skipped."""
 
 SUFFIXES = {"hprof": (".java", ".kt", ".scala", ".groovy"), "gcdump": (".cs",)}
-"""Endings of source files, by the kind of the dumps whose types they declare."""
+"""Endings of source files, by the kind of dump whose types they declare."""
 
 _SKIPPED = r'"""[\s\S]*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|//[^\n]*|/\*[\s\S]*?\*/'
 _PACKAGE = r"^[ \t]*(?:package|namespace)[ \t]+(?P<package>[\w.]+)[ \t]*(?P<ends>[;{]?)"
@@ -23,14 +24,14 @@ _GENERIC = re.compile(r"<[^<>]*>|`\d+(?:\[.*\])?")
 
 
 class TypeName(NamedTuple):
-    """A type's name, taken apart: ``com.acme.Cache$Entry`` is ``com.acme`` and ``("Cache", "Entry")``."""
+    """A type's name, split: ``com.acme.Cache$Entry`` is ``com.acme`` and ``("Cache", "Entry")``."""
 
     package: str
     names: tuple[str, ...]
 
     @property
     def outer(self) -> "TypeName":
-        """The type around this one; itself for one that is in none."""
+        """The enclosing type; the type itself if there is none."""
         return TypeName(self.package, self.names[:-1] or self.names)
 
 
@@ -42,10 +43,10 @@ class Declaration(NamedTuple):
 
 
 def type_name(kind: str, name: str) -> TypeName | None:
-    """Take the name of a type of a dump of ``kind`` apart; None where no source can declare it.
+    """Split the name of a type of a dump of ``kind``; None if no source can declare it.
 
-    Of what compilers make (anonymous and local classes, lambdas, closures, companion objects) remains the named type
-    around it.
+    For types that compilers make (anonymous and local classes, lambdas, closures, companion objects) the result is the
+    named type around them.
     """
     while name.endswith("[]"):
         name = name[:-2]
@@ -81,7 +82,7 @@ def _net_name(name: str) -> TypeName | None:
     package, _, own = plain.split("[", 1)[0].rpartition(".")
     parts: list[str] = []
     for part in own.split("+"):
-        # <>c and <Main>d__0 have lost their brackets by now
+        # the brackets of <>c and <Main>d__0 were removed above
         if not part.isidentifier() or part == "c" or part.startswith(("c__", "d__")):
             break
         parts.append(part)
@@ -89,7 +90,7 @@ def _net_name(name: str) -> TypeName | None:
 
 
 def file_names(kind: str, name: TypeName) -> list[str]:
-    """What a file that declares a type is usually called: as the outermost class, or without Kotlin's ending."""
+    """The usual names of a file that declares a type, without ending: its outermost class, without Kotlin's "Kt"."""
     outermost = name.names[0]
     stems = [outermost]
     if kind == "hprof" and outermost.endswith("Kt"):
@@ -98,7 +99,7 @@ def file_names(kind: str, name: TypeName) -> list[str]:
 
 
 def declarations(text: str) -> list[Declaration]:
-    """All types that a text declares, in its order. A type's members end with its closing brace."""
+    """All types that a text declares, in order. A type's members end with its closing brace."""
     found: list[Declaration] = []
     package, around, pending = "", list[tuple[str, ...]](), None
     inside: tuple[str, ...] = ()
@@ -116,7 +117,7 @@ def declarations(text: str) -> list[Declaration]:
                 packages.append((len(around), before))
                 around.append(inside)
         elif token["name"] is not None:
-            # what stands in round brackets is a parameter called "record", not a declaration
+            # inside round brackets "record" is the name of a parameter, not a declaration
             if not depth_round:
                 pending = (*inside, token["name"])
                 found.append(Declaration(TypeName(package, pending), line))
@@ -138,9 +139,9 @@ def declarations(text: str) -> list[Declaration]:
 
 
 def line_of(text: str, name: TypeName) -> int:
-    """The line that declares a type, or the innermost type around it that the text has; 0 if it has none.
+    """The line that declares a type, or the innermost type around it that the text declares; 0 if it declares none.
 
-    Kotlin's ``CacheKt`` is a whole file, whose first line it gets.
+    Kotlin's ``CacheKt`` stands for a whole file, so its line is the first.
     """
     lines = {each.type: each.line for each in reversed(declarations(text))}
     while True:

@@ -1,7 +1,7 @@
-"""What became of the lines of open files, and of the functions around them, since each snapshot was opened.
+"""Where the lines of open files, and the functions around them, have moved since each snapshot was opened.
 
-Snapshots know lines as they were when the job ran. Whoever looks at a line here means the text as it is in the
-editor now. The client reports how lines move; a snapshot that is opened later begins with the lines of then.
+Snapshots have line numbers from when the job ran, while the editor shows the text as it is now. The client reports how
+lines move; for a snapshot that is opened later, counting starts then.
 """
 
 import asyncio
@@ -18,26 +18,26 @@ from memlens.sources.line_map import LineEdit, LineMap
 from memlens.units import plain_name
 
 _MOST_NAMED = 5
-"""Lines of functions that a remark names."""
+"""The most lines that a remark lists."""
 
 _PYTHON = (".py", ".pyw", ".pyi")
 
 
 class ChangedLine(Struct, frozen=True):
-    """The text here is not what ran: why, in a sentence, and where the function stands now, if anywhere."""
+    """The local text is not what ran: a sentence that says why, and the lines where the function is now."""
 
     message: str
     lines: list[int]
 
 
 class FileState(NamedTuple):
-    """A file here as one snapshot sees it: where its lines went, and its functions as they stood before."""
+    """A local file from the point of view of one snapshot: where its lines moved, and its functions before that."""
 
     lines: LineMap
     functions: Functions | None
 
     def changed(self, function: str, line: int) -> ChangedLine | None:
-        """Whether something else stands at the snapshot's ``line`` than ``function``, as far as names say."""
+        """A remark if the snapshot's ``line`` is no longer in ``function``, as far as names show."""
         elsewhere = self.functions.elsewhere(function, line) if self.functions is not None else None
         if elsewhere is None:
             return None
@@ -75,23 +75,23 @@ class Edits:
         self._scanned = Kept()
 
     async def state(self, path: str, snapshot: str) -> FileState:
-        """How a file here stands to a snapshot."""
+        """A local file from the point of view of a snapshot."""
         tracked = self._tracked.get(path, {}).get(snapshot)
         if tracked is None:
             return FileState(UNCHANGED.lines, await self._functions(path))
         return FileState(tracked.lines, await asyncio.shield(tracked.functions))
 
     def lines(self, path: str, snapshot: str) -> LineMap:
-        """Where the lines of a file here went, as a snapshot sees it."""
+        """Where the lines of a local file moved since a snapshot was opened."""
         tracked = self._tracked.get(path, {}).get(snapshot)
         return UNCHANGED.lines if tracked is None else tracked.lines
 
     def edited(self, path: str, edits: Iterable[LineEdit], snapshots: Iterable[str]) -> None:
-        """Lines moved, in this order, in the editor."""
+        """Take over moves of lines in the editor, in this order."""
         tracked = self._tracked.setdefault(path, {})
         missing = [name for name in snapshots if name not in tracked]
         if missing:
-            # what is on disk is still what the lines were counted in
+            # the file on disk is still the text in which the lines were counted
             functions = asyncio.ensure_future(self._functions(path))
             tracked.update({name: _Tracked(functions) for name in missing})
         for edit in edits:
@@ -99,12 +99,12 @@ class Edits:
                 each.lines = each.lines.edited(edit)
 
     def saved(self, path: str) -> None:
-        """The text in the editor is on disk."""
+        """The text in the editor was saved."""
         for each in self._tracked.get(path, {}).values():
             each.saved = each.lines
 
     def discarded(self, path: str) -> None:
-        """The text in the editor is gone; that on disk counts."""
+        """The text in the editor was discarded, so the file on disk counts."""
         tracked = self._tracked.get(path, {})
         for each in tracked.values():
             each.lines = each.saved
@@ -112,11 +112,11 @@ class Edits:
             self._tracked.pop(path, None)
 
     def reloaded(self, path: str) -> None:
-        """The file was changed elsewhere: where its lines went isn't known."""
+        """The file was changed by another program, so it isn't known where its lines moved."""
         self._tracked.pop(path, None)
 
     def keep_only(self, snapshots: set[str]) -> None:
-        """Snapshots were closed."""
+        """Forget snapshots that were closed."""
         for path, tracked in list(self._tracked.items()):
             kept = {name: each for name, each in tracked.items() if name in snapshots}
             if kept:

@@ -1,4 +1,6 @@
-"""Finds files of the workspace by base name or ending: asks the editor, which knows what is excluded, or walks."""
+"""Finds files of the workspace by base name or ending: asks the editor, which knows what is excluded, or walks the
+folders.
+"""
 
 import asyncio
 import logging
@@ -15,10 +17,10 @@ from memlens.limits import FOUND_FILES_BYTES
 logger = logging.getLogger(__name__)
 
 AskClient = Callable[[list[str], str], Awaitable[list[str]]]
-"""Base names, and an ending that makes any base name right, or nothing."""
+"""Base names, and an ending with which any base name matches; empty for none."""
 
 KEPT_S = 30.0
-"""How long an answer is taken for true."""
+"""How long an answer is reused."""
 
 _NAMES_PER_QUESTION = 200
 _CLIENT_TIMEOUT_S = 20.0
@@ -37,21 +39,21 @@ class Finder:
         self._known: TTLCache[str, list[str]] = TTLCache(
             FOUND_FILES_BYTES, KEPT_S, time.monotonic, getsizeof=_size_of
         )
-        """By base name in lower case, and by ending after a slash."""
+        """Answers by base name in lower case, and by ``/`` and an ending."""
         self._one_at_a_time = asyncio.Lock()
 
     def forget(self) -> None:
-        """The workspace changed."""
+        """Forget all answers, because the workspace changed."""
         self._known.clear()
 
     async def find(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """All files with these base names, whatever their case; the answer's keys are in lower case."""
+        """All files with these base names in any case; the answer's keys are in lower case."""
         wanted = {name.lower(): name for name in names}
         found = self._known_of(wanted)
         missing = [name for key, name in wanted.items() if key not in found]
         for start in range(0, len(missing), _NAMES_PER_QUESTION):
-            # One question at a time, so that the same name is never looked for twice at once, and who has
-            # few names gets its turn between two questions of who has many.
+            # One question at a time, so that the same name is never searched for twice at once, and a caller with few
+            # names gets its turn between two questions of one with many.
             async with self._one_at_a_time:
                 names_now = missing[start : start + _NAMES_PER_QUESTION]
                 found |= self._known_of(map(str.lower, names_now))
@@ -68,7 +70,7 @@ class Finder:
             self._known[key] = paths
 
     async def ending_with(self, ending: str) -> list[str]:
-        """All files whose name ends so (``.ipynb``)."""
+        """All files whose name has this ending (``.ipynb``)."""
         async with self._one_at_a_time:
             paths = self._known.get(f"/{ending}")
             if paths is None:
@@ -97,15 +99,15 @@ class Finder:
 
 
 def _size_of(paths: list[str]) -> int:
-    """In bytes, with a key of about the same length as a path's."""
+    """The size in bytes, with a key that is about as long as a path."""
     return 200 + sum(map(sys.getsizeof, paths)) + sys.getsizeof(paths)
 
 
 def walk(folders: Iterable[Path], names: set[str], ending: str = "") -> list[str]:
-    """All files below ``folders`` whose base name in lower case is among ``names``, or ends so.
+    """All files below ``folders`` whose base name in lower case is among ``names``, or has the ending.
 
-    There are limits of time and count. Hidden folders, environments and caches are passed over, links to
-    folders not followed.
+    Time and the number of files are limited. Hidden folders, environments and caches are skipped, and links to folders
+    are not followed.
     """
     found: list[str] = []
     deadline = time.monotonic() + _WALK_LIMIT_S
@@ -113,7 +115,8 @@ def walk(folders: Iterable[Path], names: set[str], ending: str = "") -> list[str
     for folder in folders:
         for parent, children, files in os.walk(folder):
             children[:] = sorted(name for name in children if name[0] != "." and name not in _SKIPPED_FOLDERS)
-            # A wide net here, the fine one when paths are compared: file systems differ in what case means.
+            # Case is ignored here and decided when paths are compared, because file systems differ in whether it
+            # matters.
             found += [
                 str(Path(parent, name))
                 for name in files

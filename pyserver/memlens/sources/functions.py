@@ -1,23 +1,23 @@
-"""Where functions stand in Python source: whether a snapshot's line can still be the function that it names."""
+"""Where functions are in Python source: whether a snapshot's line can still be in the function that it names."""
 
 import ast
 import re
 from typing import NamedTuple
 
 TEXT_LIMIT = 2 << 20
-"""Characters; longer source is not taken apart."""
+"""Characters; longer source is not parsed."""
 
 _OPENING = re.compile(r"(?P<indent>[ \t]*)(?:async[ \t]+def|def|class)[ \t]+(?P<name>\w+)")
-# Short strings and comments, in which brackets mean nothing.
+# Short strings and comments, in which brackets don't count.
 _TEXT = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|#.*""")
 _TRIPLE = re.compile(r"'''|\"\"\"")
 
 
 class Scope(NamedTuple):
-    """A function or a class. Lines count from 1; ``start`` is its first decorator's, ``line`` its name's."""
+    """A function or a class. Lines count from 1: ``start`` is its first decorator's, ``line`` its name's."""
 
     path: tuple[str, ...]
-    """Its name after those of what it stands in."""
+    """Its qualified name."""
     start: int
     line: int
     end: int
@@ -25,7 +25,7 @@ class Scope(NamedTuple):
 
 
 class Functions:
-    """The functions and classes of one text. ``whole`` says that the text was understood to its end."""
+    """The functions and classes of one text. ``whole`` says that the text was parsed to its end."""
 
     def __init__(self, scopes: list[Scope], *, whole: bool) -> None:
         self.whole = whole
@@ -36,7 +36,7 @@ class Functions:
 
     @classmethod
     def of(cls, text: str) -> "Functions":
-        """Of Python source; what isn't valid Python is read by its indentation."""
+        """Parse Python source; if it isn't valid, functions are found by indentation."""
         if len(text) > TEXT_LIMIT:
             return cls([], whole=False)
         try:
@@ -45,10 +45,10 @@ class Functions:
             return cls(_indented(text), whole=False)
 
     def elsewhere(self, function: str, line: int) -> list[int] | None:
-        """Lines where ``function`` begins, if it doesn't stand around ``line``; None if all may be well.
+        """The lines where ``function`` begins, if ``line`` isn't inside it; None if it may be.
 
-        Empty when there is no such function at all. Of lambdas, comprehensions, modules and what is no name of
-        Python nothing is known. ``function`` may be a qualified name, as ``Trainer.step``.
+        Empty if there is no function of that name. None for lambdas, comprehensions, modules and names that aren't
+        Python's. ``function`` may be a qualified name such as ``Trainer.step``.
         """
         path = tuple(part for part in function.split(".") if part != "<locals>")
         if not path or not all(part.isidentifier() for part in path):
@@ -62,7 +62,7 @@ class Functions:
         return [scope.line for scope in named]
 
     def definition(self, function: str, line: int) -> int:
-        """The line where the ``function`` around ``line`` begins; the only one of its name if none is; else 0."""
+        """The first line of the ``function`` around ``line``; else that of the only function of that name; else 0."""
         named = [scope for scope in self._by_name.get(function.rsplit(".", 1)[-1], []) if not scope.is_class]
         around = [scope for scope in named if scope.start <= line <= scope.end]
         if around:
@@ -85,10 +85,10 @@ def _parsed(text: str) -> list[Scope]:
 
 
 def _indented(text: str) -> list[Scope]:
-    """A block ends before the next line that is indented no deeper than what opened it.
+    """Find blocks by indentation: a block ends before the next line that is indented no deeper than its first.
 
-    Empty lines, comments and the insides of brackets and long strings are not looked at. A line that opens a block
-    closes brackets that are still open, as they are while code is being typed.
+    Empty lines, comments and the insides of brackets and long strings are skipped. A line that opens a block closes
+    brackets that are still open, as they may be while code is being typed.
     """
     found: list[Scope] = []
     open_scopes: list[tuple[int, Scope]] = []
@@ -120,14 +120,14 @@ def _indented(text: str) -> list[Scope]:
         if inside is None and within is None:
             bare = _TEXT.sub("", line)
             depth = max(0, depth + sum(map(bare.count, "([{")) - sum(map(bare.count, ")]}")))
-        # comments belong to the block above them: a frame never stands on one
+        # comments belong to the block above them, since no frame is on one
         if not decorated:
             last = number
     return found + [scope._replace(end=len(lines)) for _, scope in open_scopes]
 
 
 def _string_after(line: str, within: str | None) -> str | None:
-    """Which long string is open after a line, given the one open before it."""
+    """The delimiter of the long string that is open after a line, given the one that is open before it."""
     for quotes in _TRIPLE.findall(line):
         if within is None:
             within = quotes

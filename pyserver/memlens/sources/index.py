@@ -1,7 +1,7 @@
-"""Which files and cells here the open snapshots name, as an index of each snapshot.
+"""Which local files and cells the open snapshots name, as an index of each snapshot.
 
-An index is made in the background after its snapshot opens, so that a hover is a look-up and waits for no other
-snapshot's names. When one grows old, the next hover has it made again but doesn't wait.
+An index is made in the background after its snapshot opens, so that a hover is a look-up and doesn't wait for the names
+of other snapshots. When an index is out of date, the next hover starts making it again but doesn't wait.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ from memlens.sources.paths import path_key
 logger = logging.getLogger(__name__)
 
 _MOST_SEARCHED = 2_000
-"""Base names of a snapshot that the workspace is searched for, ten questions: those that hold the most first."""
+"""The most base names of a snapshot that are searched for, in ten requests: those that hold the most first."""
 
 _BEGIN_AFTER_S = 0.2
-"""How long after a snapshot was opened its index is begun, unless something waits for it."""
+"""How long after opening a snapshot its index is started, unless something waits for it."""
 _LONGEST_WAIT_S = 2.0
-"""How long after its opening a snapshot is waited for; later its lines show when its files are bound."""
+"""How long after opening a snapshot its index is waited for; after that its lines appear when its files are bound."""
 
 
 class Recorded(Protocol):
@@ -36,20 +36,20 @@ class Recorded(Protocol):
 
     @property
     def title(self) -> str:
-        """What it is called in the log."""
+        """Its name in the log."""
 
     async def source_files(self) -> list[str]:
         """The files that it names, those that hold the most first. Raises MemlensError."""
 
 
 class Bound(NamedTuple):
-    """A file of a snapshot that may be the file or the cell at hand."""
+    """A file of a snapshot that may be the document in question."""
 
     file: str
     """As the snapshot spells it."""
     binding: Binding
     skipped: int = 0
-    """How many lines the text at hand has before the first that ran; only a cell has any."""
+    """How many lines the document has before the first that ran; 0 except for cells."""
 
 
 class _Index(NamedTuple):
@@ -64,16 +64,16 @@ class _Index(NamedTuple):
 
 
 class _Making:
-    """The making of one snapshot's index that runs now."""
+    """The task that is making one snapshot's index."""
 
     def __init__(self) -> None:
         self.since = time.monotonic()
         self.again = False
-        """Settings have changed meanwhile."""
+        """Settings have changed since it started."""
         self.wanted = asyncio.Event()
-        """Somebody waits for it."""
+        """Something waits for it."""
         self.once = asyncio.Event()
-        """An index is there, or won't be soon."""
+        """Set when the index exists or won't exist soon."""
         self.task: asyncio.Task[None] | None = None
 
 
@@ -84,13 +84,13 @@ class Indexes:
         self._binder = binder
         self._open: dict[str, Recorded] = {}
         self._indexes: dict[str, _Index] = {}
-        """By the snapshot's name, like the others."""
+        """By the snapshot's name, like the other tables."""
         self._making: dict[str, _Making] = {}
         self.listeners: list[Callable[[], None]] = []
-        """Called when paths of open snapshots mean other files than before."""
+        """Called when paths of open snapshots now mean other files."""
 
     def follow(self, snapshots: Sequence[Recorded]) -> None:
-        """Make the indexes of these snapshots that are missing, and drop those of all others.
+        """Make the missing indexes of these snapshots, and drop those of all others.
 
         Answers are in the order of ``snapshots``.
         """
@@ -106,7 +106,7 @@ class Indexes:
             self._make(snapshot)
 
     async def ready(self) -> None:
-        """Wait for snapshots that were opened just now, and have old indexes made again."""
+        """Wait for snapshots that were opened just now, and start making outdated indexes again."""
         for making in [making for name, making in self._making.items() if name not in self._indexes]:
             making.wanted.set()
             left_s = making.since + _LONGEST_WAIT_S - time.monotonic()
@@ -155,14 +155,14 @@ class Indexes:
     async def _work(self, snapshot: Recorded, making: _Making) -> None:
         try:
             if snapshot.name not in self._indexes:
-                # the first picture of what was opened just now goes first
+                # a snapshot that was opened just now shows its first picture first
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(making.wanted.wait(), _BEGIN_AFTER_S)
             while True:
                 making.again = False
                 index = await self._index(snapshot, making)
                 if snapshot.name not in self._open:
-                    return  # it was closed meanwhile
+                    return  # the snapshot was closed in the meantime
                 before = self._indexes.get(snapshot.name)
                 self._indexes[snapshot.name] = index
                 making.once.set()
@@ -184,7 +184,7 @@ class Indexes:
             logger.info("the source files of %s can't be listed: %s", snapshot.title, error)
             files = []
         if len(files) > _MOST_SEARCHED:
-            making.once.set()  # this takes a while, and nothing should wait for it
+            making.once.set()  # this takes time, so nothing should wait for it
         bindings, unknown = await self._binder.without_search(files)
         bindings |= await self._binder.search(_with_most(unknown, snapshot.title))
         return await asyncio.to_thread(_index_of, files, bindings)

@@ -1,4 +1,4 @@
-"""Where lines went while their file was edited."""
+"""Where lines moved while their file was edited."""
 
 import sys
 from typing import NamedTuple
@@ -7,7 +7,7 @@ _END = sys.maxsize
 
 
 class LineEdit(NamedTuple):
-    """From ``line`` on (counted from 1), ``removed`` lines gave way to ``added`` ones."""
+    """From ``line`` on (counted from 1), ``removed`` lines were replaced by ``added`` ones."""
 
     line: int
     removed: int
@@ -15,7 +15,7 @@ class LineEdit(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Lines that stayed together: from ``here`` on here, from ``there`` on in the text as it was."""
+    """Lines that stayed together: from ``here`` on in the current text, from ``there`` on in the original."""
 
     here: int
     there: int
@@ -23,7 +23,7 @@ class _Run(NamedTuple):
 
 
 class LineMap:
-    """From lines as they were to lines as they are, and back. Immutable; ``LineMap()`` changes nothing."""
+    """Maps original lines to current ones, and back. Immutable; ``LineMap()`` changes nothing."""
 
     __slots__ = ("_runs",)
 
@@ -31,7 +31,7 @@ class LineMap:
         self._runs = [_Run(1, 1, _END)] if runs is None else runs
 
     def edited(self, edit: LineEdit) -> "LineMap":
-        """The map after one more edit, whose lines are those of now."""
+        """The map after one more edit, whose lines are current ones."""
         first, after = edit.line, edit.line + edit.removed
         shift = edit.added - edit.removed
         runs: list[_Run] = []
@@ -58,14 +58,14 @@ class LineMap:
         return LineMap(joined)
 
     def here(self, there: int) -> int:
-        """Where a line is now; 0 if it is gone."""
+        """The current number of an original line; 0 if it is gone."""
         for run in self._runs:
             if run.there <= there < run.there + run.length:
                 return run.here + there - run.there
         return 0
 
     def there(self, here: int) -> int:
-        """Where a line of now was; 0 if it is new."""
+        """The original number of a current line; 0 if it is new."""
         for run in self._runs:
             if run.here <= here < run.here + run.length:
                 return run.there + here - run.here

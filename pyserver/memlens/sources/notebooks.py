@@ -22,7 +22,7 @@ _TITLE_LENGTH = 80
 
 
 class FoundCell(Struct, frozen=True):
-    """A cell; ``line`` counts from 1 in it. ``title`` is its first line that says something."""
+    """A cell; ``line`` counts from 1 in it. ``title`` is its first meaningful line."""
 
     path: str
     index: int
@@ -31,9 +31,9 @@ class FoundCell(Struct, frozen=True):
 
 
 class CellResult(Struct, frozen=True):
-    """``cells`` have the code that ran: several may have the same. Without any, ``candidates`` are only likely.
+    """``cells`` have exactly the code that ran, perhaps several. If there are none, ``candidates`` are likely ones.
 
-    ``reason`` says what makes them so, ``notebooks`` counts those that were looked at.
+    ``reason`` says what makes them likely, ``notebooks`` is the number of notebooks that were searched.
     """
 
     cells: list[FoundCell]
@@ -45,7 +45,7 @@ class CellResult(Struct, frozen=True):
 class _NamedCell(NamedTuple):
     cell: Cell
     names: dict[tuple[str, str], int]
-    """Each with the count of first lines that were not run under it."""
+    """Each with the number of first lines that weren't run."""
 
 
 class _File(NamedTuple):
@@ -64,9 +64,9 @@ class Notebooks:
     async def find(
         self, name: CellName, line: int, function: str, shown: Mapping[str, list[Cell]]
     ) -> CellResult:
-        """Where the code is that ran under ``name``; else the cells that it may have been edited into.
+        """The cells with the code that ran under ``name``; else those that it may have been edited into.
 
-        ``shown`` are the notebooks in the editor, by path: they count as they are there, not as they are on disk.
+        ``shown`` are the notebooks in the editor, by path, which are used instead of the files on disk.
         """
         on_disk = await self._finder.ending_with(".ipynb")
         async with self._one_at_a_time:

@@ -1,8 +1,7 @@
-"""Which file here a path in a snapshot means. Pure: nothing in this file looks at a disk.
+"""Which local file a path in a snapshot means. Pure: nothing in this file accesses a disk.
 
-A snapshot's paths are foreign: another user's home, a container, Windows, an installed package. They are
-compared component by component from the end, because the end of a path is what survives a move to another
-machine.
+A snapshot's paths are foreign: another user's home, a container, Windows, an installed package. They are compared
+component by component from the end, because the end of a path stays the same on another machine.
 """
 
 import os
@@ -20,12 +19,12 @@ _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 _PYTHON_FOLDER = re.compile(r"python\d(\.\d+)?t?|Python\d+", re.ASCII)
 
-# So many projects have one of these that the name alone says nothing.
+# Names so common in projects that the name alone is no evidence.
 _COMMON_NAMES = frozenset({"__init__.py", "__main__.py", "setup.py", "conftest.py"})
 
 
 class ForeignPath(NamedTuple):
-    """A path as the snapshot spells it, taken apart. ``anchor`` is empty for a relative one."""
+    """A path as the snapshot spells it, split. ``anchor`` is empty for a relative one."""
 
     text: str
     windows: bool
@@ -40,12 +39,12 @@ class ForeignPath(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What is compared: Windows ignores case."""
+        """The components to compare: in lower case for Windows, which ignores case."""
         return _fold(self.parts, self.windows)
 
     @property
     def remote(self) -> bool:
-        """Whether it names a share of another machine, as ``//host/share`` does."""
+        """Whether it is on a share of another machine, such as ``//host/share``."""
         return self.anchor.startswith(("\\\\", "//"))
 
     @property
@@ -59,19 +58,19 @@ class ForeignPath(NamedTuple):
 
     @property
     def needed_components(self) -> int:
-        """How many components a file here must share with it, at least, to be taken for it."""
+        """The fewest components that a local file must share with it to match."""
         return 2 if self.library or self.name in _COMMON_NAMES else 1
 
 
 class Match(NamedTuple):
-    """The best of some files here, and how many components they share with the foreign path."""
+    """The best of some local files, and how many components they share with the foreign path."""
 
     paths: list[str]
     components: int
 
 
 def parse(text: str) -> ForeignPath | None:
-    """Take a path apart; None for what is not the path of a file (``<string>``, ``??``, nothing)."""
+    """Split a path; None if it is not the path of a file (``<string>``, ``??``, empty)."""
     if not text or len(text) > 4096 or "\0" in text or text.endswith(("/", "\\")):
         return None
     if (text.startswith("<") and text.endswith(">")) or text == "??":
@@ -83,24 +82,24 @@ def parse(text: str) -> ForeignPath | None:
 
 
 def path_key(path: str) -> str:
-    """Equal for paths here that only differ in how they are spelt."""
+    """A key that is equal for local paths that differ only in spelling."""
     return os.path.normcase(os.path.normpath(path))
 
 
 def check_path(path: str) -> None:
-    """Raises BadRequestError for what no file here can be called."""
+    """Raises BadRequestError for a path that no local file can have."""
     try:
         os.fsencode(path)
     except UnicodeEncodeError as error:
         raise BadRequestError(f"The path {plain_name(path)} can't be written in UTF-8") from error
     if "\0" in path:
-        raise BadRequestError(f"The path {plain_name(path)} has a NUL in it")
+        raise BadRequestError(f"The path {plain_name(path)} contains a NUL character")
 
 
 def best_matches(foreign: ForeignPath, candidates: Iterable[str | Path]) -> Match:
-    """Those of the files here that share the most components with ``foreign``, counted from the end.
+    """The local files that share the most components with ``foreign``, counted from the end.
 
-    Empty when none shares as many as it needs. Several mean a tie.
+    Empty if none shares enough. Several mean a tie.
     """
     best: list[str] = []
     most = 0
@@ -128,9 +127,9 @@ def common_components(foreign: ForeignPath, local: str | Path) -> int:
 
 
 def mapped(foreign: ForeignPath, mappings: Mapping[str, Path]) -> list[Path]:
-    """Where ``mappings`` (foreign prefix to folder here) say it is: that of the longest prefix comes first.
+    """The paths that ``mappings`` (foreign prefix to local folder) give, that of the longest prefix first.
 
-    A prefix ends at a component's end: ``/home/ann`` is not a prefix of ``/home/anna/train.py``.
+    A prefix ends at the end of a component: ``/home/ann`` is not a prefix of ``/home/anna/train.py``.
     """
     found: list[tuple[int, Path]] = []
     for prefix, folder in mappings.items():
@@ -141,7 +140,7 @@ def mapped(foreign: ForeignPath, mappings: Mapping[str, Path]) -> list[Path]:
 
 
 def _below(foreign: ForeignPath, prefix: str) -> tuple[str, ...] | None:
-    """The components of ``foreign`` below ``prefix``; None if it doesn't lie below it."""
+    """The components of ``foreign`` below ``prefix``; None if it isn't below it."""
     pure = PureWindowsPath(prefix) if foreign.windows else PurePosixPath(prefix)
     if pure.anchor.replace("/", "\\").lower() != foreign.anchor.replace("/", "\\").lower():
         return None
@@ -157,7 +156,7 @@ def _fold(parts: Iterable[str], windows: bool) -> tuple[str, ...]:  # noqa: FBT0
 
 
 def _resolve_dots(parts: Iterable[str]) -> tuple[str, ...]:
-    """Resolve ``..`` by the text alone: links of another machine can't be followed."""
+    """Resolve ``..`` textually, because links of another machine can't be followed."""
     resolved: list[str] = []
     for part in parts:
         if part == "..":

@@ -1,4 +1,4 @@
-"""Finds the declaration of a type of a heap dump among the files here."""
+"""Finds the declaration of a type of a heap dump among the local files."""
 
 import asyncio
 import logging
@@ -13,24 +13,24 @@ from memlens.sources.paths import common_components, parse
 logger = logging.getLogger(__name__)
 
 _MOST_S = 3.0
-"""How long files whose names say nothing are searched for a type."""
+"""How long files with other names than the type's are searched."""
 
 _MOST_FOUND = 20
 _MOST_FOLDERS = 3
 
 
 class FoundType(NamedTuple):
-    """A file here that declares a type, and the line."""
+    """A local file that declares a type, and the line."""
 
     path: str
     line: int
 
 
 async def find_type(finder: Finder, kind: str, name: str) -> list[FoundType]:
-    """The declarations of a type of a dump of ``kind``; the likeliest alone if one is likelier than all others.
+    """The declarations of a type of a dump of ``kind``; only the likeliest if one is likelier than all others.
 
-    First those files are read that are called as the type, then all of the language: Kotlin, Scala and C# don't tie a
-    type to its file's name.
+    Files with the type's name are read first, then all files of the language: Kotlin, Scala and C# don't require that a
+    file is named after its type.
     """
     wanted = type_name(kind, name)
     if wanted is None:
@@ -46,7 +46,7 @@ async def find_type(finder: Finder, kind: str, name: str) -> list[FoundType]:
 
 
 def searched_for(folders: list[Path], kind: str, name: str) -> str:
-    """What :func:`find_type` looks for, and where, for a message; empty where no source can declare the type."""
+    """What :func:`find_type` looks for and where, for a message; empty if no source can declare the type."""
     wanted = type_name(kind, name)
     if wanted is None:
         return ""
@@ -92,7 +92,7 @@ def _text(path: str) -> str:
 
 
 def _likeliest(found: list[FoundType], wanted: TypeName) -> list[FoundType]:
-    """Those in folders named after the package; a copy of a file in another module is as likely."""
+    """The declarations in folders named after the package; copies of a file in several modules are equally likely."""
     shared = []
     for each in found:
         foreign = parse("/".join([*wanted.package.split("."), Path(each.path).name]))

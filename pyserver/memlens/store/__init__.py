@@ -1,1 +1,1 @@
-"""Archives: folders of mapped columns, and the cache that they live in."""
+"""Archives: folders of mapped columns, and the cache of archives."""

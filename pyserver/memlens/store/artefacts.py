@@ -1,14 +1,14 @@
-"""Files of an archive that are computed of the rest of it, ahead of a question or with the first one.
+"""Files of an archive that are computed from the rest of it, ahead of a question or at the first one.
 
-Each is declared as an :class:`Artefact` beside what makes it: its name, its version, whether it follows the kinds of
-frames, and its maker. ``views/ahead.py`` lists them all.
+Each is declared as an :class:`Artefact` beside its maker: its name, its version, whether it depends on the kinds of
+frames, and the maker. ``views/ahead.py`` lists them all.
 
-Such a file appears whole or not at all: it is written as ``NAME.partial-<process>`` and renamed. An archive without it
-is whole, too. The cache counts what they take, and removes what processes left that were ended while they wrote.
+Such a file appears completely or not at all: it is written as ``NAME.partial-<process>`` and renamed. An archive is
+complete without them. The cache counts their sizes, and removes what interrupted processes left.
 
-The manifest was written before, so such a file ends with a seal of its own: a mark, then what it was made from (see
-:meth:`Artefact.stamp`), then the XXH64 of all before that. (SQLite goes by the size in its header, and never looks at
-what follows.) An artefact of another version, of another archive or of other kinds is made anew.
+The manifest was written before them, so such a file ends with its own seal: a mark, then what it was made from (see
+:meth:`Artefact.stamp`), then the XXH64 of everything before that. (SQLite goes by the size in its header, and never
+reads what follows.) An artefact of another version, archive or set of kinds is made again.
 """
 
 import contextlib
@@ -47,36 +47,36 @@ def _quiet(_stage: str, _fraction: float) -> None:
 
 
 class Artefact(NamedTuple):
-    """A file that can be computed of an archive."""
+    """A file that can be computed from an archive."""
 
     name: str
     version: int
-    """Raised whenever the maker would write something else of the same archive."""
+    """Raised whenever the maker would write something else for the same archive."""
     make: Callable[[Snapshot, Path, Report], None]
-    """Writes the whole file to the path that it gets."""
+    """Writes the whole file to the given path."""
     by_kinds: bool = True
-    """Whether it follows the kinds of frames, which the user's rules for libraries decide."""
+    """Whether it depends on the kinds of frames, which the user's rules for libraries decide."""
 
     def path(self, archive: Path) -> Path:
-        """The file, where it is there."""
+        """The file's path if it exists."""
         return archive / self.name
 
     def partial(self, archive: Path, pid: int) -> Path:
-        """Where process ``pid`` writes what is to become the file."""
+        """The temporary path to which process ``pid`` writes."""
         return archive / f"{self.name}.partial-{pid}"
 
     def stamp(self, origin: Origin) -> bytes:
-        """What the file is made from, in 8 bytes: the archive (its format in that), the maker's version, the kinds."""
+        """What the file is made from, in 8 bytes: the archive with its format, the maker's version, the kinds."""
         kinds = origin.kinds if self.by_kinds else 0
         text = f"{origin.checksum} {self.name} {self.version} {kinds}"
         return bytes.fromhex(checksum_of(text.encode()))
 
     def is_current(self, origin: Origin) -> bool:
-        """Whether the file is there and was made from this. Its content is not read."""
+        """Whether the file exists and was made from this. Its content is not read."""
         return _seal(self.path(origin.archive))[:-_CHECKSUM_BYTES] == _MARK + self.stamp(origin)
 
     def find(self, origin: Origin) -> Path | None:
-        """The file, if it is current and holds what was written into it. One that is damaged is removed."""
+        """The file, if it is current and its checksum is right. A damaged one is removed."""
         if not self.is_current(origin) or self.drop_damaged(origin.archive):
             return None
         return self.path(origin.archive)
@@ -103,7 +103,7 @@ class Artefact(NamedTuple):
                 partial.unlink(missing_ok=True)
 
     def try_to_write(self, snapshot: Snapshot) -> None:
-        """The same, for what nobody waits for: an archive that can't be written stays as it is."""
+        """The same in the background: if the archive can't be written, it is left unchanged."""
         try:
             self.write(snapshot)
         except (OSError, FullDiskError) as error:
@@ -115,7 +115,7 @@ class Artefact(NamedTuple):
             self.path(archive).unlink(missing_ok=True)
 
     def drop_damaged(self, archive: Path, stop: Callable[[], bool] = lambda: False) -> bool:
-        """Hold the file to its checksum; whether it was damaged, and is removed. Raises ``StoppedError``."""
+        """Verify the file's checksum. Returns whether it was damaged and so removed. Raises ``StoppedError``."""
         path = self.path(archive)
         try:
             size = path.stat().st_size - _CHECKSUM_BYTES
@@ -128,7 +128,7 @@ class Artefact(NamedTuple):
 
 
 def _seal(path: Path) -> bytes:
-    """The end of a file; shorter, or something else, where it has no seal."""
+    """The last bytes of a file, which are a seal if it has one."""
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -139,20 +139,20 @@ def _seal(path: Path) -> bytes:
 
 
 def content(path: Path) -> bytes:
-    """What an artefact's maker has written. Raises OSError."""
+    """The bytes that an artefact's maker has written. Raises OSError."""
     return path.read_bytes()[:-SEAL_BYTES]
 
 
 class _Header(Struct, frozen=True):
     columns: dict[str, tuple[str, int]]
-    """Type, as NumPy writes it, and rows of each, in the order in which they are written."""
+    """NumPy's name of the type, and the number of rows of each column, in the order of writing."""
     texts: list[str]
 
 
 def write_columns(path: Path, columns: Mapping[str, npt.NDArray[Any]], texts: list[str]) -> None:
-    """Write columns of numbers that belong together, and words.
+    """Write columns of numbers that belong together, and texts.
 
-    The file is a line of JSON that describes the columns, then their bytes, each from a multiple of 64 on.
+    The file is a line of JSON that describes the columns, then their bytes, each aligned to 64.
     """
     little = {
         name: np.ascontiguousarray(column, column.dtype.newbyteorder("<")) for name, column in columns.items()
@@ -166,7 +166,7 @@ def write_columns(path: Path, columns: Mapping[str, npt.NDArray[Any]], texts: li
 
 
 def read_columns(path: Path) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
-    """The columns of an artefact, mapped, and the words. Raises OSError, and ValueError for another kind of file."""
+    """The mapped columns of an artefact, and the texts. Raises OSError, and ValueError for another kind of file."""
     with path.open("rb") as file:
         line = file.readline(_MOST_HEADER_BYTES)
         header = msgspec.json.decode(line, type=_Header)

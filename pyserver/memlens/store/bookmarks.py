@@ -1,8 +1,8 @@
 """Bookmarks: moments of a trace that were bookmarked, each with a note.
 
-They are what people add, so they aren't part of the archive, which is removed and made again: they stand in a file
-beside it, named by the identity of the snapshot's file (path, size, time of its last change) alone. An archive of
-another format version finds them again; the cache's limit leaves them.
+People add them, so they aren't part of the archive, which may be removed and made again: they are in a file beside it,
+whose name depends only on the identity of the snapshot's file (path, size, modification time). An archive of another
+format version finds them again, and the cache's limit doesn't apply to them.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ class Bookmark(Struct, frozen=True):
     """A moment of a device, the state after its first ``moment`` events, and the allocation selected there."""
 
     bookmark: int
-    """Its number in this file, which no other one gets."""
+    """Its number in this file, which is never used again."""
     device: int
     moment: int
     allocation: int | None
@@ -40,14 +40,14 @@ class Bookmark(Struct, frozen=True):
 
 
 class BookmarksError(MemlensError):
-    """The file of bookmarks is not what was written."""
+    """The file of bookmarks is damaged."""
 
     code = "bookmarks"
     retry = False
 
 
 class _Kept(Struct, frozen=True):
-    """The file's content. ``source`` is only for people who look into it."""
+    """The file's content. ``source`` is only for people who read it."""
 
     version: int
     source: str
@@ -56,7 +56,7 @@ class _Kept(Struct, frozen=True):
 
 
 def bookmarks_file(snapshot: Snapshot) -> Path:
-    """Where a snapshot's bookmarks are, or would be."""
+    """The path of a snapshot's bookmarks, which need not exist."""
     source = snapshot.manifest.source
     key = f"{source.path}\0{source.size}\0{source.mtime_ns}"
     digest = hashlib.blake2b(key.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
@@ -71,7 +71,7 @@ def bookmarks(snapshot: Snapshot) -> list[Bookmark]:
 def add_bookmark(
     snapshot: Snapshot, device: int, moment: int, allocation: int | None, note: str
 ) -> list[Bookmark]:
-    """Keep one more; all of them. Raises what :func:`bookmarks` does, and BadRequestError for one too many."""
+    """Add one, and return all. Raises what :func:`bookmarks` does, and BadRequestError if there are too many."""
     with _lock:
         kept = _read(snapshot)
         if len(kept.bookmarks) >= MOST_BOOKMARKS:
@@ -82,7 +82,7 @@ def add_bookmark(
 
 
 def rename_bookmark(snapshot: Snapshot, number: int, note: str) -> list[Bookmark]:
-    """Give one another note; all of them. Raises what :func:`bookmarks` does, and BadRequestError for none such."""
+    """Change the note of one, and return all. Raises what :func:`bookmarks` does, and BadRequestError if it is gone."""
     with _lock:
         kept = _read(snapshot)
         _check(kept, number)
@@ -100,7 +100,7 @@ def rename_bookmark(snapshot: Snapshot, number: int, note: str) -> list[Bookmark
 
 
 def delete_bookmark(snapshot: Snapshot, number: int) -> list[Bookmark]:
-    """Remove one; those that are left. Raises what :func:`bookmarks` does, and BadRequestError for none such."""
+    """Remove one, and return the rest. Raises what :func:`bookmarks` does, and BadRequestError if it is gone."""
     with _lock:
         kept = _read(snapshot)
         _check(kept, number)

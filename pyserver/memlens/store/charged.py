@@ -9,7 +9,7 @@ from memlens.store.snapshot import Snapshot
 
 
 def charged_by_rule(snapshot: Snapshot, attribution: Attribution) -> npt.NDArray[np.uint32]:
-    """The frame of each stack, by the kinds that frames have now; NEVER for a stack without frames."""
+    """The charged frame of each stack, by the current kinds of frames; NEVER for a stack without frames."""
     tree, model = snapshot.tree, snapshot.info.model
     distinct, places = snapshot.frames.distinct()
     passed = passed_over(distinct, model)[places]

@@ -1,9 +1,9 @@
 """The columns of an archive as typed attributes: name, type and length of each are declared once.
 
-A subclass of :class:`Columns` declares columns that belong together. Writers pass its arrays to ``column_files.py`` by
-the names of its attributes, and readers get an instance from an open snapshot; so nothing is written that can't be
-read, and a column has the type and the length that its declaration says. A file's name is the prefix of its class (and
-before that the scope of an instance: the device) and the name of the attribute.
+A subclass of :class:`Columns` declares columns that belong together. Writers pass arrays to ``column_files.py`` by the
+names of the attributes, and readers get an instance from an open snapshot, so that every column that is written can be
+read and has the declared type and length. A file's name is the scope of the instance (the device) if it has one, the
+prefix of its class, and the name of the attribute.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +23,7 @@ Count = Literal[
     "samples", "edges", "change offsets", "objects", "object ends", "holders", "references", "types", "type ends",
     "field values", "compact nodes",
 ]  # fmt: skip
-"""What columns have an item for each of.
+"""What a column has an item for each of.
 
 "moments" are one more than events; "change offsets" one more than edges; "object ends" and "type ends" one more than
 objects and types, "holders" two more than objects.
@@ -31,11 +31,11 @@ objects and types, "holders" two more than objects.
 
 
 class Declared:
-    """A column as it is declared: its type (one of several), and how many items it has."""
+    """The declaration of a column: its allowed types, and how many items it has."""
 
     name: str
     file: str
-    """The name of its file, without the scope; a :class:`StoredMany` has a point and a key after that."""
+    """The name of its file, without the scope; for a :class:`StoredMany` a dot and a key follow."""
 
     def __init__(
         self, dtypes: tuple[np.dtype[Any], ...], of: Count | None, *, per: int = 1, width: int = 1
@@ -50,7 +50,7 @@ class Declared:
         self.file = owner.prefix + name
 
     def length(self, count: int) -> int:
-        """How many items the column has when there are ``count`` of what it is of."""
+        """How many items the column has if there are ``count`` of what it is for."""
         return self.width * (count if self.per == 1 else max(-(-count // self.per), 1))
 
     def check(self, column: Array, counts: Mapping[Count, int]) -> None:
@@ -60,11 +60,11 @@ class Declared:
 class _Numbers(Declared, Generic[S]):
     """Columns of plain numbers.
 
-    There is an item for each ``of`` something, or for each ``per`` of them, or ``width`` items for each. ``below`` says
-    that values are numbers of something (or of earlier items of the same column), so that kernels may use them as
-    indexes; then they are checked when the column is mapped. ``or_never`` allows NEVER among them, and the item
-    ``first`` is the first that is checked. ``into`` says that values are offsets into columns of something: they begin
-    with 0, never descend, and end with how many there are.
+    There is an item for each ``of``, or one for every ``per`` of them, or ``width`` items for each. ``below`` says what
+    the values index (or that they index earlier items of the same column), so that kernels may use them as indexes;
+    they are checked when the column is mapped. ``or_never`` also allows NEVER, and ``first`` is the first item that is
+    checked. ``into`` says that values are offsets into columns of that kind: they begin with 0, never descend, and end
+    with its count.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class _Numbers(Declared, Generic[S]):
         if self._into is not None:
             ends = len(column) > 0 and int(column[0]) == 0 and int(column[-1]) == counts[self._into]
             if not ends or bool((column[1:] < column[:-1]).any()):
-                raise InconsistentError(f"Column {self.file} has offsets that lead nowhere")
+                raise InconsistentError(f"Column {self.file} has offsets that are out of range")
         if self._below is None:
             return
         values = column[self._first :]
@@ -127,7 +127,7 @@ class Stored(_Numbers[S]):
 
 
 class StoredIfAny(_Numbers[S]):
-    """A column of numbers that is None where the archive lacks it, since nothing is known of it."""
+    """A column of numbers that is None if the archive doesn't have it, because nothing is known about it."""
 
     @overload
     def __get__(self, columns: None, owner: type["Columns"]) -> Self: ...
@@ -149,7 +149,7 @@ class StoredMany(_Numbers[S]):
 
 
 class StoredTable(Declared):
-    """Structured rows of one of some types, as many as there are; none where the archive has no such column.
+    """Structured rows of one of some types, of any number; none if the archive doesn't have the column.
 
     ``file`` names a file whose name has no prefix.
     """
@@ -171,7 +171,7 @@ class StoredTable(Declared):
 
 
 class Keyed(Generic[S]):
-    """Columns by key, each mapped when it is first asked for."""
+    """Columns by key, each mapped when it is first used."""
 
     def __init__(self, find: Callable[[str], npt.NDArray[S]]) -> None:
         self._find = find
@@ -185,17 +185,17 @@ class Keyed(Generic[S]):
 
 
 class Source(Protocol):
-    """Where columns come from: the files of an archive."""
+    """The source of columns: the files of an archive."""
 
     def description(self, file: str) -> tuple[np.dtype[Any], int] | None:
-        """The type and the number of items of a file's column; None for a file that the archive hasn't."""
+        """The type and the number of items of a file's column; None if the archive doesn't have the file."""
 
     def array(self, file: str) -> Array:
-        """A column that has a description. Raises ``ArchiveError`` when its file isn't as the manifest says."""
+        """A column. Raises ``ArchiveError`` if its file doesn't match the manifest."""
 
 
 class Columns:
-    """Columns that belong together, each mapped and checked when it is first asked for; never assigned to.
+    """Columns that belong together, each mapped and checked when it is first used; read-only.
 
     A column that isn't as declared raises :class:`InconsistentError`.
     """
@@ -215,7 +215,7 @@ class Columns:
             yield from (column for column in vars(each).values() if isinstance(column, Declared))
 
     def needed(self, column: _Numbers[S]) -> npt.NDArray[S]:
-        """A column that must be there."""
+        """A column that must exist."""
         found = self.mapped(column)
         if found is None:
             raise InconsistentError(f"The archive has no column {column.file}")
@@ -229,9 +229,9 @@ class Columns:
         return found
 
     def items(self, column: Stored[S], chosen: slice | npt.NDArray[np.integer]) -> npt.NDArray[S]:
-        """Some items of a column, of which no more is checked.
+        """Some items of a column, of which only these are checked.
 
-        For a few: to check the whole of a column takes long where a file has many millions.
+        For a few items, because checking a whole column of many millions takes long.
         """
         whole: npt.NDArray[S] | None = vars(self).get(column.name)
         if whole is not None:
@@ -241,7 +241,7 @@ class Columns:
         return found
 
     def unchecked(self, column: Stored[S]) -> npt.NDArray[S]:
-        """A column with the type and the length that were declared, for kernels that check each number they use."""
+        """A column with the declared type and length, for kernels that check each number they use."""
         whole: npt.NDArray[S] | None = vars(self).get(column.name)
         if whole is None:
             whole = self._unchecked.get(column.name)
@@ -281,7 +281,7 @@ class Columns:
         return array if column.width == 1 else array.reshape(-1, column.width)
 
     def _file(self, column: Declared, file: str) -> Array | None:
-        """A file's items, of which only the type and the number are checked."""
+        """A file's items; only their type and number are checked."""
         file = self._scope + file
         described = self._source.description(file)
         if described is None:

@@ -1,4 +1,4 @@
-"""Where allocations were freed: the stack of a free, which is never taken for that of the allocation."""
+"""Where allocations were freed: the stack of a free, which is never confused with that of the allocation."""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from memlens.store.trace.device import Device
 def freed_stacks(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint32]:
     """The stack with which the free of each allocation was recorded, 0 for none; see :func:`stacks_of_frees`.
 
-    An item stands for an allocation of the whole device, whatever filter ``device`` is narrowed to.
+    There is an item for each allocation of the whole device, even if ``device`` is narrowed by a filter.
     """
 
     def find() -> npt.NDArray[np.uint32]:

@@ -20,19 +20,19 @@ if sys.platform != "win32":
     import fcntl
 
 FORMAT_VERSION = 22
-"""Raised whenever an older archive could be misread; such archives are made anew."""
+"""Raised whenever an older archive could be misread; such archives are made again."""
 
 FILE_NAME = "manifest.json"
 
 _NO_CHECKSUM = "0" * 16
-"""Stands in the manifest's own checksum while that is computed."""
+"""Placeholder for the manifest's own checksum while that is computed."""
 
 
 class ArchiveError(MemlensError):
     """An archive is missing, of another version, or fails a check of its own: its files are not what was written.
 
-    Raised in ``store/`` only, and by nothing but such a check: whoever gets it has the archive made again. Any other
-    error about an archive that passes its checks is a bug of ours.
+    Raised only in ``store/`` and only by such a check; callers then make the archive again. Any other error with an
+    archive that passes its checks is a bug in Memlens.
     """
 
     code = "archive"
@@ -40,11 +40,11 @@ class ArchiveError(MemlensError):
 
 
 class InconsistentError(Exception):
-    """What an archive holds contradicts itself: a bug, unless the checksums say that it was damaged."""
+    """An archive's contents contradict each other: a bug, unless the checksums show that it was damaged."""
 
 
 class SourceFile(Struct, frozen=True):
-    """The file that an archive was made from, as it was then."""
+    """The identity that the file of an archive had when the archive was made."""
 
     path: str
     size: int
@@ -52,17 +52,17 @@ class SourceFile(Struct, frozen=True):
 
     @classmethod
     def of(cls, path: Path) -> "SourceFile":
-        """The file's identity now. Raises OSError when it isn't there."""
+        """The file's current identity. Raises OSError if it doesn't exist."""
         try:
             real = path.resolve(strict=True)
         except RuntimeError as error:
-            # links in a circle, until Python 3.13
+            # circular links, until Python 3.13
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
         status = real.stat()
         if not stat.S_ISREG(status.st_mode):
-            # a pipe or a device would be waited for, perhaps for ever
+            # reading a pipe or a device could block forever
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-        # names are bytes to the system; those that aren't text are kept apart by their escapes
+        # names are bytes to the system; escapes keep those that aren't text distinct
         name = os.fsencode(real).decode("utf-8", "backslashreplace")
         return cls(name, status.st_size, status.st_mtime_ns)
 
@@ -78,7 +78,7 @@ class ColumnEntry(Struct, frozen=True):
 
 
 class GraphNames(Struct, frozen=True):
-    """What numbers in the columns of a heap dump are called; see :class:`memlens.model.graph.Graph`."""
+    """The names for numbers in the columns of a heap dump; see :class:`memlens.model.graph.Graph`."""
 
     reference_kinds: list[ReferenceKind]
     type_kinds: list[str]
@@ -92,32 +92,32 @@ class GraphNames(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True):
-    """All that is known of an archive without opening its columns."""
+    """Everything that is known about an archive without opening its columns."""
 
     format_version: int
     source: SourceFile
     info: SnapshotInfo
     first_allocations: list[int]
-    """Number of each device's first allocation, in the order of ``info.devices``, and after the last the total."""
+    """The number of each device's first allocation, in the order of ``info.devices``, then the total."""
     actions: list[str]
     streams: list[int]
     pools: list[tuple[int, int]]
     settings: dict[str, Any]
     columns: dict[str, ColumnEntry]
     frees_repeat: bool = False
-    """Whether a free's stack is only its allocation's once more, so that where it was freed is not known."""
+    """Whether a free's stack only repeats that of its allocation, so that it isn't known where it was freed."""
     graph: GraphNames | None = None
     """For heap dumps."""
     checksum: str = _NO_CHECKSUM
-    """Of the manifest itself, as it is with 16 zeros in this place."""
+    """The checksum of the manifest itself, with 16 zeros in place of this value."""
 
 
 class Origin(NamedTuple):
-    """What is computed of an open archive was computed of this."""
+    """Identifies the archive from which something was computed."""
 
     archive: Path
     checksum: str
-    """The manifest's, which has those of all files and the format's version in it."""
+    """The manifest's checksum, which covers those of all files and the format's version."""
     kinds: int
     """:attr:`memlens.store.snapshot.Snapshot.relabelled`."""
 
@@ -143,7 +143,7 @@ def _place_of_checksum(data: bytes) -> int:
 
 
 def is_archive(folder: Path) -> bool:
-    """Whether a folder was written by Memlens, of whatever version and state."""
+    """Whether a folder was written by Memlens, in any version and state."""
     try:
         head = (folder / FILE_NAME).read_bytes()[:64]
     except OSError:
@@ -152,17 +152,17 @@ def is_archive(folder: Path) -> bool:
 
 
 def hold(archive: Path) -> BinaryIO:
-    """Mark an archive as in use until the file that is returned is closed. Raises OSError."""
+    """Mark an archive as in use until the returned file is closed. Raises OSError."""
     file = (archive / FILE_NAME).open("rb")
     if sys.platform != "win32":
-        # a file system without locks leaves archives unmarked; what is mapped stays readable all the same
+        # without locks in the file system archives stay unmarked; mapped files stay readable anyway
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     return file
 
 
 def in_use(archive: Path) -> bool:
-    """Whether some process holds an archive. On Windows a mapped file can't be removed anyway."""
+    """Whether some process uses an archive. On Windows a mapped file can't be removed anyway."""
     if sys.platform != "win32":
         try:
             with (archive / FILE_NAME).open("rb") as file:
@@ -178,21 +178,21 @@ def read_manifest(archive: Path) -> Manifest:
     """Read an archive's manifest, and check it and the sizes of its files. Raises :class:`ArchiveError`."""
     try:
         data = (archive / FILE_NAME).read_bytes()
-        # the version first: another one may have other fields
+        # check the version first, because another one may have other fields
         version = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get("format_version")
         if version is None or bytes(version) != str(FORMAT_VERSION).encode():
-            raise ArchiveError(f"The archive {archive.name} has another format version")
+            raise ArchiveError(f"The archive {archive.name} has a different format version")
         manifest = msgspec.json.decode(data, type=Manifest)
         at = _place_of_checksum(data)
         if (
             checksum_of(data[:at] + _NO_CHECKSUM.encode() + data[at + len(_NO_CHECKSUM) :])
             != manifest.checksum
         ):
-            raise ArchiveError(f"The archive {archive.name} is damaged: its manifest has another checksum")
+            raise ArchiveError(f"The archive {archive.name} is damaged: its manifest has the wrong checksum")
         sizes = {entry.name: entry.stat().st_size for entry in archive.iterdir()}
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ArchiveError(f"The archive {archive.name} can't be read: {error}") from error
     for name, column in manifest.columns.items():
         if sizes.get(name) != column.bytes:
-            raise ArchiveError(f"The archive {archive.name} is damaged: column {name} has another size")
+            raise ArchiveError(f"The archive {archive.name} is damaged: column {name} has the wrong size")
     return manifest

@@ -1,4 +1,4 @@
-"""What a question needs of a snapshot's model, and how a model that lacks it refuses: all refusals are made here."""
+"""What questions need from a snapshot's model. Every refusal by a model that lacks it is made here."""
 
 from typing import assert_never
 
@@ -22,7 +22,7 @@ class LackingError(BadRequestError):
         self._question = question
 
     def to(self, question: str) -> "LackingError":
-        """The same refusal, which names the question; one that names it already stays as it is."""
+        """The same refusal with the name of the question, unless it has one."""
         return LackingError(self._model, self._needed, self._question or question)
 
 

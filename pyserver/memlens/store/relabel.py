@@ -1,6 +1,6 @@
-"""An open archive with other kinds of frames than its reader gave them: by the user's setting and the workspace.
+"""Gives the frames of an open archive other kinds than its reader did, by the user's setting and the workspace.
 
-Nothing is written. The column of kinds, and those that follow from kinds, are made anew in memory.
+Nothing is written. The column of kinds, and those that depend on it, are made again in memory.
 """
 
 from pathlib import Path
@@ -34,9 +34,9 @@ def open_with(archive: Path, libraries: Libraries) -> Snapshot:
 
 
 def relabel(snapshot: Snapshot, libraries: Libraries) -> None:
-    """Put the kinds that ``libraries`` give to frames, and what follows from them, in the place of the archive's.
+    """Replace the archive's kinds of frames by those of ``libraries``, and everything that depends on them.
 
-    Where no kind changes, nothing does, and :attr:`Snapshot.relabelled` stays 0. Raises :class:`ArchiveError`.
+    If no kind changes, nothing else does, and :attr:`Snapshot.relabelled` stays 0. Raises :class:`ArchiveError`.
     """
     if libraries:
         snapshot.ask(lambda asked: _relabel(asked, libraries))
@@ -44,7 +44,7 @@ def relabel(snapshot: Snapshot, libraries: Libraries) -> None:
 
 def _relabel(snapshot: Snapshot, libraries: Libraries) -> None:
     frames = snapshot.frames
-    # native code, and what has no file, stays what it is
+    # native code and frames without a file keep their kind
     others = np.flatnonzero((frames.kind != NATIVE) & (frames.file != 0))
     distinct, places = frames.distinct(others)
     kinds = frames.kind.copy()
@@ -52,7 +52,7 @@ def _relabel(snapshot: Snapshot, libraries: Libraries) -> None:
     if bool((kinds == frames.kind).all()):
         return
     old, of_kinds = snapshot.stacks.label, {FrameColumns.kind.file: kinds}
-    # what follows from kinds is computed with the new ones
+    # compute what depends on kinds with the new ones
     snapshot.replace(of_kinds, libraries.key)
     labels = charged_by_rule(snapshot, "mine")
     following = {Stacks.label.file: labels, **_inferred(snapshot, old, labels)}
@@ -60,9 +60,9 @@ def _relabel(snapshot: Snapshot, libraries: Libraries) -> None:
 
 
 def files_in_doubt(snapshot: Snapshot) -> list[str]:
-    """The files without a folder that only their names make a library's, in the order of their frames.
+    """The files without a folder that count as libraries only because of their names, in the order of their frames.
 
-    A file is left out as a whole if one of its functions has a library's namespace or prefix.
+    A file is left out if any of its functions has a library's namespace or prefix.
     """
     frames = snapshot.frames
     without_folder = frames.in_file(lambda file: "/" not in file and "\\" not in file)
@@ -74,7 +74,7 @@ def files_in_doubt(snapshot: Snapshot) -> list[str]:
 
 
 def _inferred(snapshot: Snapshot, old: U32, labels: U32) -> dict[str, U32]:
-    """The inferred lines of each device: they are labels of other stacks, and follow where those all agree."""
+    """The inferred lines of each device: they are labels of other stacks, and change if those all agree."""
     devices = [snapshot.device(info.device) for info in devices_of(snapshot.info)]
     inferred = {device.info.device: device.inferred for device in devices if device.inferred is not None}
     if not inferred:

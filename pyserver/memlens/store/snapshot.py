@@ -49,11 +49,11 @@ Column = npt.NDArray[Any]
 mapped_faults.install()
 
 _MOST_NARROWED = 4
-"""So many narrowed ones of a device are kept: the filters that are in use, and the last few."""
+"""How many narrowed versions of a device are kept: those of the filters in use, and the last few."""
 
 
 class Snapshot(Apart):
-    """An open archive; columns are mapped when they are first asked for. Not for two threads at once."""
+    """An open archive; columns are mapped when they are first used. Not thread-safe."""
 
     def __init__(self, archive: Path, manifest: Manifest, held: BinaryIO) -> None:
         self.archive = archive
@@ -63,19 +63,19 @@ class Snapshot(Apart):
         self._files = MappedFiles(archive, manifest)
         self._holders: dict[type[Columns], Columns] = {}
         self.relabelled = 0
-        """A key for what is computed with other kinds of frames than the archive's; 0 for these."""
+        """Identifies the kinds of frames if they differ from the archive's; 0 if they don't."""
         self._devices: dict[int, Device] = {}
         self._narrowed: dict[int, dict[str, None]] = {}
-        """The names of each device's narrowed ones; the one that nobody asked for for longest comes first."""
+        """The names of each device's narrowed versions, the least recently used first."""
         self.verified = False
-        """Whether all files were held to their checksums since the archive was opened."""
+        """Whether all files were verified since the archive was opened."""
         self.background: list[Callable[[], object]] = []
-        """What can be done once an answer is out, so that the next one comes sooner; see :meth:`work_in_background`."""
+        """Work to run after an answer, so that the next one is faster; see :meth:`work_in_background`."""
         self._kept = Kept(later=self.background.append)
 
     @classmethod
     def open(cls, archive: Path) -> "Snapshot":
-        """Open an archive folder. Raises :class:`ArchiveError` when it is damaged or of another version."""
+        """Open an archive folder. Raises :class:`ArchiveError` if it is damaged or has another version."""
         try:
             held = hold(archive)
         except OSError as error:
@@ -87,7 +87,7 @@ class Snapshot(Apart):
             raise
 
     def close(self) -> None:
-        """Release maps. The snapshot is of no use afterwards."""
+        """Release maps. The snapshot can't be used afterwards."""
         self._devices.clear()
         self._holders.clear()
         self._files.replaced = {}
@@ -96,24 +96,24 @@ class Snapshot(Apart):
         self._held.close()
 
     def forget(self, number: int) -> None:
-        """Unmap a device's columns; they are mapped again when asked for."""
+        """Unmap a device's columns; they are mapped again when they are used."""
         self._devices.pop(number, None)
         scope = scope_of(number)
         self._files.mapped -= {file for file in self._files.mapped if file.startswith(scope)}
         self._kept.drop(lambda key: key[0] == number if isinstance(key, tuple) else key.startswith(scope))
 
     def keep(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What ``make`` returned when ``key`` was last asked for; it may have to make it again, see ``kept.py``.
+        """The cached result of ``make`` for ``key``, which may have to be made again, see ``kept.py``.
 
-        Names are like those of columns: what belongs to a device begins with its number and a point.
+        Keys are like names of columns: what belongs to a device begins with its number and a dot.
         """
         return self._kept.get(key, make)
 
     def ask(self, question: Callable[["Snapshot"], T]) -> T:
-        """Answer a question. Raises :class:`ArchiveError` where the archive fails one of its own checks.
+        """Answer a question. Raises :class:`ArchiveError` if the archive fails one of its own checks.
 
-        Anything unexpected is a bug and is raised as it is; but values that were damaged on disk can cause it
-        as well, so the checksums decide, unless they have already.
+        Any unexpected exception is a bug and raised unchanged; but values that were damaged on disk can cause one as
+        well, so the checksums are verified first unless they have been.
         """
         gone = mapped_faults.seen()
         try:
@@ -127,13 +127,13 @@ class Snapshot(Apart):
                 self.verify()
             raise
         finally:
-            # a column file that became shorter reads as zeros, and anything may have come of them
+            # a column file that became shorter is read as zeros, with unpredictable results
             if mapped_faults.seen() != gone:
                 raise ArchiveError(f"The archive {self.archive.name} is damaged: a column became shorter")
         return answer
 
     def verify(self, stop: Callable[[], bool] = lambda: False) -> None:
-        """Hold all files to their checksums, in any thread. Raises :class:`ArchiveError` and :class:`StoppedError`."""
+        """Verify the checksums of all files, in any thread. Raises :class:`ArchiveError` and :class:`StoppedError`."""
         if not self.verified:
             verify(self.archive, self.manifest, self._held, stop)
             self.verified = True
@@ -145,28 +145,28 @@ class Snapshot(Apart):
                 verify(self.archive, self.manifest, self._held, names=list(self._files.mapped))
 
     def work_in_background(self) -> None:
-        """Do what answers have left to be done."""
+        """Run all work that answers put off."""
         while self.background:
             self.work_once()
 
     def work_once(self) -> None:
-        """Do one thing of that, the latest, so that a question that has come meanwhile doesn't wait for the rest."""
+        """Run only the latest of it, so that a new question doesn't wait for the rest."""
         if self.background:
             self.background.pop()()
 
     @property
     def origin(self) -> Origin:
-        """What answers about it are computed of."""
+        """Identifies what answers are computed from."""
         return Origin(self.archive, self.manifest.checksum, self.relabelled)
 
     @property
     def timeline(self) -> TimelineInfo:
-        """What is known of a timeline. Raises :class:`LackingError` for another model."""
+        """The figures of a timeline. Raises :class:`LackingError` for another model."""
         return timeline_of(self.info, "devices")
 
     @property
     def profile(self) -> ProfileInfo:
-        """What is known of a profile. Raises :class:`LackingError` for another model."""
+        """The figures of a profile. Raises :class:`LackingError` for another model."""
         return profile_of(self.info, "samples")
 
     @property
@@ -176,27 +176,27 @@ class Snapshot(Apart):
 
     @property
     def stacks(self) -> Stacks:
-        """What is known of each stack."""
+        """The columns of stacks."""
         return self._holder(Stacks)
 
     @property
     def strings(self) -> Strings:
-        """The texts that others refer to by number."""
+        """The texts that columns refer to by number."""
         return self.frames.strings
 
     @property
     def frames(self) -> FrameColumns:
-        """What is known of each frame."""
+        """The columns of frames."""
         return self._holder(FrameColumns)
 
     @property
     def lines(self) -> LineColumns:
-        """The source lines that have something."""
+        """The source lines with figures."""
         return self._holder(LineColumns)
 
     @property
     def trace(self) -> TraceColumns:
-        """What is known of a trace as a whole. Raises :class:`LackingError` for another model."""
+        """The columns of a trace as a whole. Raises :class:`LackingError` for another model."""
         timeline_of(self.info, "events")
         return self._holder(TraceColumns)
 
@@ -214,13 +214,13 @@ class Snapshot(Apart):
 
     @property
     def line_values(self) -> LineValues:
-        """What source lines have of a profile's values. Raises :class:`LackingError` for another model."""
+        """The sums of source lines for a profile's values. Raises :class:`LackingError` for another model."""
         profile_of(self.info, "samples")
         return self._holder(LineValues)
 
     @property
     def times(self) -> Times | None:
-        """How a profile came about, None where it has no times. Raises :class:`LackingError` for another model."""
+        """A profile over time, None if it has no times. Raises :class:`LackingError` for another model."""
         return self._holder(Times) if profile_of(self.info, "samples").bins else None
 
     @property
@@ -237,7 +237,7 @@ class Snapshot(Apart):
 
     @property
     def fields(self) -> FieldColumns | None:
-        """Fields that aren't references, None where the dump has none. Raises :class:`LackingError`."""
+        """Fields that aren't references, None if the dump has none. Raises :class:`LackingError`."""
         graph_of(self.info)
         return self._holder(FieldColumns) if FieldColumns.start.file in self.manifest.columns else None
 
@@ -255,7 +255,7 @@ class Snapshot(Apart):
 
     @property
     def graph_names(self) -> GraphNames:
-        """What numbers in a heap dump's columns are called. Raises :class:`LackingError` for another model."""
+        """The names for numbers in a heap dump's columns. Raises :class:`LackingError` for another model."""
         graph_of(self.info)
         if self.manifest.graph is None:
             raise InconsistentError("The archive has no names of references")
@@ -268,14 +268,14 @@ class Snapshot(Apart):
         return cast("C", found)
 
     def replace(self, columns: Mapping[str, Column], relabelled: int) -> None:
-        """Let columns stand in the place of those of the archive's files; ``relabelled`` as the attribute."""
+        """Replace columns of the archive's files; ``relabelled`` is as the attribute."""
         self.relabelled = relabelled
         self._files.replaced = columns
         self._holders.clear()
         self._devices.clear()
 
     def device(self, number: int) -> Device:
-        """A device's columns. Raises :class:`BadRequestError` for a device that the snapshot has not."""
+        """A device's columns. Raises :class:`BadRequestError` for a device that the snapshot doesn't have."""
         found = self._devices.get(number)
         if found is None:
             devices = self.timeline.devices
@@ -296,9 +296,9 @@ class Snapshot(Apart):
         return found
 
     def narrowed(self, number: int, name: str, rows: Callable[[Device], npt.NDArray[np.uint32]]) -> Device:
-        """A device narrowed to some of its rows, kept by ``name``.
+        """A device narrowed to some of its rows, cached by ``name``.
 
-        Raises :class:`BadRequestError` for a device that the snapshot has not.
+        Raises :class:`BadRequestError` for a device that the snapshot doesn't have.
         """
         names = self._narrowed.setdefault(number, {})
         names.pop(name, None)
@@ -306,7 +306,7 @@ class Snapshot(Apart):
         def narrow() -> Device:
             whole = self.device(number)
             if len(names) >= _MOST_NARROWED:
-                # before the next is made, which takes its memory
+                # before the next one is made, which needs the memory
                 oldest = next(iter(names))
                 del names[oldest]
                 self._kept.drop(lambda key: key == (number, "narrowed", oldest))
@@ -317,7 +317,7 @@ class Snapshot(Apart):
         return device
 
     def device_of(self, allocation: int) -> Device:
-        """The device that an allocation lies on. Raises :class:`BadRequestError` for a number that there isn't."""
+        """The device of an allocation. Raises :class:`BadRequestError` for an unknown number."""
         devices = timeline_of(self.info, "single allocations").devices
         ends = self.manifest.first_allocations[1:]
         if 0 <= allocation < self.manifest.first_allocations[-1]:
@@ -352,7 +352,7 @@ class Snapshot(Apart):
 
 
 def counts_of(manifest: Manifest) -> dict[Count, int]:
-    """How many there are of what columns have items of, in the archive as a whole."""
+    """The number of each thing that columns have items for, in the archive as a whole."""
 
     def length(column: Declared) -> int:
         entry = manifest.columns.get(column.file)

@@ -1,4 +1,4 @@
-"""What each stack and each source line of an archive comes to, in the figures that all models have."""
+"""The totals of each stack and each source line of an archive, in figures that all models have."""
 
 from typing import assert_never
 
@@ -16,7 +16,7 @@ I64 = npt.NDArray[np.int64]
 def stack_totals(snapshot: Snapshot) -> I64:
     """``int64[stacks, 6]``: total bytes, count, bytes and count live at the peak, bytes live at the end, largest.
 
-    Of a profile they are the values that come nearest, as :func:`memlens.model.profile.value_for` has it.
+    For a profile they are the closest values, chosen by :func:`memlens.model.profile.value_for`.
     """
     info = snapshot.info
     match info:
@@ -33,7 +33,8 @@ def stack_totals(snapshot: Snapshot) -> I64:
 def line_totals(snapshot: Snapshot) -> I64:
     """``int64[lines, 8]``: the figures of :func:`stack_totals`, then total bytes and count of the line itself.
 
-    A line itself has the stacks whose innermost frame with a line it is. The largest isn't known of a profile's lines.
+    A line itself has the stacks in which it is the innermost frame with a line. The largest isn't known for a profile's
+    lines.
     """
     info = snapshot.info
     match info:
@@ -52,7 +53,7 @@ _FIGURES = (("total", "bytes"), ("total", "count"), ("peak", "bytes"), ("peak", 
 
 
 def _values_of_figures(info: ProfileInfo) -> list[int | None]:
-    """The number of the value that stands for each of a profile's figures, None for none."""
+    """The index of the value that represents each of the figures, None for none."""
     numbers = []
     for figure, unit in _FIGURES:
         number = value_for(info.values, figure, unit)

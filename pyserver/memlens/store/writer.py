@@ -1,4 +1,4 @@
-"""Writes a model into an archive folder: one flat file a column, ``manifest.json`` last."""
+"""Writes a model into an archive folder: a flat file for each column, then ``manifest.json``."""
 
 from pathlib import Path
 from typing import assert_never
@@ -13,8 +13,8 @@ from memlens.store.manifest import SourceFile
 def write_archive(
     model: Timeline | Profile | Graph, source: SourceFile, folder: Path, report: Report
 ) -> None:
-    """Write ``model`` into the existing empty ``folder``. A timeline's devices are gone afterwards."""
-    # a file has one model, and need not wait for the writers of others
+    """Write ``model`` into the existing empty ``folder``. A timeline's devices are released."""
+    # imported here, because a file has one model and need not wait for the imports of the others
     match model:
         case Timeline():
             from memlens.store.trace.writer import write_timeline

@@ -1,4 +1,4 @@
-"""What is computed ahead of questions: the one list of the artefacts that an archive can have."""
+"""What is computed ahead of questions: the list of all artefacts that an archive can have."""
 
 from typing import assert_never
 
@@ -13,7 +13,7 @@ from memlens.views.trace.picture.viewport import pictures_of
 
 
 def artefacts_of(info: SnapshotInfo) -> list[Artefact]:
-    """All artefacts that there can be in an archive of this snapshot."""
+    """All artefacts that this snapshot's archive can have."""
     return [*_of_model(info), FINDINGS, FIRST_FLAME, *TABLES.values()]
 
 

@@ -1,4 +1,4 @@
-"""What the views answer, for the command line and for the wire alike.
+"""The views' answers, both for the command line and for the wire.
 
 Every struct here is plain data: sizes are bytes, times are microseconds. ``allocation``, ``stack`` and ``moment``
 are row numbers in the archive:
@@ -47,7 +47,7 @@ class AllocationSummary(Struct, frozen=True):
     rounded_bytes: int | None
     start_moment: int
     end_moment: int | None
-    """None while it was never freed."""
+    """None if it was never freed."""
     start_time_us: float | None
     """On the time axis; None without times or when it was live before the trace began."""
     end_time_us: float | None
@@ -62,7 +62,7 @@ class AllocationSummary(Struct, frozen=True):
     """The frame to show first: the innermost user frame, else the innermost Python frame, else the forward line that
     was inferred for it (its ``source`` says so), else the innermost frame."""
     operator: str | None
-    """The operator that allocated it, where native frames name one (``aten::mm``)."""
+    """The operator that allocated it, if native frames name one (``aten::mm``)."""
 
 
 class Totals(Struct, frozen=True):
@@ -87,11 +87,11 @@ class FxTrace(Struct, frozen=True):
 class StackAnswer(Struct, frozen=True):
     """An allocation with its frames, innermost first.
 
-    ``frames`` called each other. What PyTorch recorded beside them stands apart: ``fx_traces``, in the order of the
+    ``frames`` called each other. What PyTorch recorded beside them is separate: ``fx_traces``, in the order of the
     generated code among the frames, and ``forward_frames``, the stack of the forward call that a backward operator
     belongs to. Their lines count like those of frames.
 
-    ``freed_frames`` is the stack of its free, where that is recorded; it counts for no line. ``inferred_module`` is the
+    ``freed_frames`` is the stack of its free, if that is recorded; it counts for no line. ``inferred_module`` is the
     path of the module that memory from before recording was inferred to belong to. ``stack_of_free`` says that
     ``frames`` are inferred: the stack of the free, which repeats the allocation's.
     """
@@ -127,7 +127,7 @@ class HitAnswer(Struct, frozen=True):
 
 
 class LiveAnswer(Struct, frozen=True):
-    """The allocations alive at a moment, as rows ``offset … offset + len(rows)`` of ``live_count``."""
+    """The allocations live at a moment, as rows ``offset … offset + len(rows)`` of ``live_count``."""
 
     moment: int
     time_us: float | None
@@ -138,7 +138,7 @@ class LiveAnswer(Struct, frozen=True):
 
 
 class LocateAnswer(Struct, frozen=True):
-    """The box in which an allocation lies on its device: its whole life, and the height at ``moment``."""
+    """The box of an allocation on its device: its whole life, and its height at ``moment``."""
 
     device: int
     allocation: int
@@ -157,13 +157,13 @@ class OverviewAnswer(Struct, frozen=True):
     columns: int
     peak_bytes: int
     highest: str
-    """base64 of ``float64[columns]``, little-endian: the most that was live within each column, in bytes."""
+    """base64 of ``float64[columns]``, little-endian: the maximum of what was live within each column, in bytes."""
     lowest: str
-    """base64 of ``float64[columns]``, little-endian: the least that was live within each column, in bytes."""
+    """base64 of ``float64[columns]``, little-endian: the minimum of what was live within each column, in bytes."""
 
 
 class FilterAnswer(Struct, frozen=True):
-    """A device's figures for what fits a filter. ``of_allocations`` is how many there are without it."""
+    """A device's figures for what matches a filter. ``of_allocations`` is the number without it."""
 
     info: DeviceInfo
     of_allocations: int
@@ -191,7 +191,7 @@ class SourceLine(Struct, frozen=True):
 
 
 class LineAnswer(Struct, frozen=True):
-    """The allocations that a source line made, to be lit up: every stack in which the line stands."""
+    """The allocations of a source line, to be highlighted: every stack that contains the line."""
 
     file: str
     line: int
@@ -200,11 +200,12 @@ class LineAnswer(Struct, frozen=True):
 
 
 class Area(Struct, frozen=True):
-    """A group with an area of its own.
+    """A group with a separate area.
 
-    ``key`` is that of the group in a tree table that is grouped by the same, -1 for all that is in no other area; then
-    ``groups`` says how many groups that are. ``colour`` numbers colours: a group that is among the largest of the
-    whole device has the same with every filter. ``peak_bytes`` is what it has at the peak of what matches the filter.
+    ``key`` is the group's key in a tree table with the same grouping, or -1 for everything that is in no other area;
+    then ``groups`` is the number of its groups. ``colour`` is the number of a colour: one of the largest groups of the
+    whole device has the same colour with every filter. ``peak_bytes`` are its bytes at the peak of what matches the
+    filter.
     """
 
     key: int
@@ -218,7 +219,7 @@ class Area(Struct, frozen=True):
 
 
 class Gap(Struct, frozen=True):
-    """What the reserved memory of a moment is made of, in bytes.
+    """What the reserved memory of a moment consists of, in bytes.
 
     ``reserved`` is the sum of ``requested``, ``rounding``, ``pending``, ``inactive_split``, ``expandable_free`` and
     ``wholly_free``; ``allocated`` is the sum of the first two, ``active`` of the first three.
@@ -230,17 +231,17 @@ class Gap(Struct, frozen=True):
     allocated_bytes: int
     requested_bytes: int
     rounding_bytes: int
-    """What rounding adds to what was requested; of blocks whose true size the file doesn't have, the least."""
+    """What rounding adds to what was requested; a lower bound for blocks whose true size isn't in the file."""
     pending_bytes: int
     """Blocks whose free was requested and not completed."""
     inactive_split_bytes: int
-    """Free in segments that can't be given back, because other blocks lie in them."""
+    """Free in segments that can't be released, because other blocks are in them."""
     expandable_free_bytes: int
-    """Free in expandable segments, whose whole pages can be given back."""
+    """Free in expandable segments, whose whole pages can be released."""
     wholly_free_bytes: int
-    """Segments without a block in them, which could be given back."""
+    """Segments without blocks, which could be released."""
     outside_bytes: int
-    """Of blocks that lie in no segment of the file; they are part of the other figures."""
+    """In blocks that are in no segment of the file; included in the other figures."""
 
 
 class GapAnswer(Struct, frozen=True):
@@ -250,7 +251,7 @@ class GapAnswer(Struct, frozen=True):
     time_us: float | None
     gap: Gap
     fitting_bytes: int | None = None
-    """With a filter, the part of what was requested that fits it."""
+    """With a filter, the part of what was requested that matches it."""
 
 
 class ReservedAnswer(Struct, frozen=True):
@@ -260,14 +261,15 @@ class ReservedAnswer(Struct, frozen=True):
     x1: float
     columns: int
     known: bool
-    """Whether the file has segments; else all that is known to be reserved is what blocks took."""
+    """Whether the file has segments; otherwise only blocks are known to be reserved."""
     peak_reserved_bytes: int
     peak_reserved_moment: int
     bytes: str
-    """base64 of ``float64[8][columns]``, little-endian: the most and the least that was reserved within each column,
-    then the same of what was active, allocated and requested. With a filter ``float64[10][columns]``: at the end the
-    part of what was requested that fits it."""
+    """base64 of ``float64[8][columns]``, little-endian: the maximum and minimum of reserved memory within each column,
+    then those of active, allocated and requested memory. With a filter ``float64[10][columns]``: at the end the part of
+    requested memory that matches it.
+    """
     first: str
     """base64 of ``uint32[columns]``: the first moment of each column."""
     last: str
-    """base64 of ``uint32[columns]``: the last one."""
+    """base64 of ``uint32[columns]``: the last moment of each column."""

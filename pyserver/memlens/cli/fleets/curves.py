@@ -1,4 +1,4 @@
-"""``memlens fleet curves``: what was live over time in each snapshot, a line of blocks for each."""
+"""``memlens fleet curves``: what was live over time in each snapshot, drawn as a line of block characters."""
 
 import argparse
 

@@ -17,7 +17,7 @@ _MOST_NAMED = 3
 
 
 class RunInterruptedError(MemlensError):
-    """Somebody ended the reading of a fleet before its end."""
+    """The reading of a fleet was interrupted."""
 
     code = "interrupted"
     retry = False

@@ -25,12 +25,12 @@ _LATER = (
     "numpy.ma", "memlens.kernels.tree.lines", "memlens.model.categories", "memlens.model.module_sizes",
     "memlens.store.objects.writer", "memlens.store.samples.writer", "memlens.store.trace.writer",
 )  # fmt: skip
-"""What is imported only when a file needs it, beside the formats."""
+"""Modules that are otherwise imported only when a file needs them; the formats are imported as well."""
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    # a child's objects live until it ends, and none are in reference cycles
+    # a child's objects live until it ends, and none of them are in reference cycles
     gc.disable()
     limits.share_one_heap()
     limits.end_with(options.parent)
@@ -54,11 +54,11 @@ def _status_of_child(request: Request) -> int:
         status = 1
         try:
             limits.end_with(reader)
-            # requests are not for what this process starts
+            # processes that the child starts must not read the requests
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             status = _read(request)
         finally:
-            # nothing that the reader does at its end is the child's to do
+            # skip the clean-up that the reader does when it ends
             os._exit(status)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 

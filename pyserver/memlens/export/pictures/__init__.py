@@ -1,1 +1,1 @@
-"""Pictures as SVG: drawn from what the views answer, for files and for the report."""
+"""Pictures as SVG, drawn from the views' answers, for files and for the report."""

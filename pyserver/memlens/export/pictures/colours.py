@@ -1,4 +1,4 @@
-"""Colours of pictures, in a light and in a dark form: the same rules as the view's, which knows more themes.
+"""Colours of pictures on a light and on a dark background, by the same rules as in the view, which has more themes.
 
 The rules are those of ``colour.ts`` in ``webview/src/canvas``, ``scene/areas.ts`` and ``pictures/reserved-draw.ts`` in
 ``timeline``, and ``flame/colours.ts`` and ``flame/difference.ts``.
@@ -59,7 +59,7 @@ _WARNING = _Inks((191, 136, 3), (204, 167, 0))
 
 
 def _on_paper(ink: _Inks, share: float) -> Colour:
-    """So much of an ink on the background."""
+    """An ink of this opacity on the background."""
     mixed = (
         "#"
         + "".join(
@@ -72,7 +72,7 @@ def _on_paper(ink: _Inks, share: float) -> Colour:
 
 OTHER_GROUPS = _on_paper(_INK, 0.4)
 RESERVED_FREE = _on_paper(_INK, 0.12)
-"""What is reserved and free, in the memory map."""
+"""Memory that is reserved but free, in the memory map."""
 RESERVED = _on_paper(_INK, 0.22)
 ACTIVE = _on_paper(_WARNING, 0.85)
 ALLOCATED = _on_paper(_ACCENT, 0.5)
@@ -81,7 +81,7 @@ MORE_BOXES = Colour("#c8c8c8", "#4f4f4f")
 PLAIN_BOX = Colour("#b8b8b8", "#8a8a8a")
 
 _CHANGE_LIGHTNESS = ((0.9, 0.72), (0.6, 0.68))
-"""Of no change and of the largest, on a light and on a dark background."""
+"""Chroma or lightness of no change and of the largest change, on a light and on a dark background."""
 _CHANGE_CHROMA = 0.17
 _MORE_HUE, _LESS_HUE = 25, 150
 _CHANGE_STEPS = 16
@@ -97,7 +97,7 @@ _CATEGORIES: dict[str, tuple[float, float, float]] = {
     "input": (185, -0.08, 0.8),
     "unknown": (260, 0, 0.12),
 }
-"""Hue in degrees, lightness off the theme's middle, and chroma as a share."""
+"""Hue in degrees, lightness relative to the theme's middle, and chroma as a share."""
 
 
 def of_area(area: Area, by: AreaKind, categories: list[str]) -> Colour:
@@ -133,7 +133,7 @@ def of_box(kind: NameKind, package: int, name: int) -> Colour:
 def of_change(relative: float) -> Colour:
     """The colour of a box by how much of itself it gained (up to 1) or lost (down to -1)."""
     hue = _MORE_HUE if relative > 0 else _LESS_HUE
-    # even a small change can be distinguished from none
+    # even a small change must look different from none
     depth = (
         0.25 + 0.75 * math.ceil(min(abs(relative), 1.0) * _CHANGE_STEPS) / _CHANGE_STEPS if relative else 0.0
     )
@@ -151,7 +151,7 @@ def _both(make: Callable[[_Shades], str]) -> Colour:
 
 def _of_stack(number: int, shades: _Shades) -> str:
     hue = (0.61 + number * GOLDEN) % 1
-    # dark yellows are browns that look like dirt: lighter there
+    # dark yellows look like dirty browns, so these are lighter
     lift = 0.07 * math.exp(-(((hue * 360 - 85) / 40) ** 2))
     shade = number % len(shades.lightness)
     return _oklch(shades.lightness[shade] + lift, shades.chroma[shade], hue * 360)

@@ -1,4 +1,4 @@
-"""A flame graph that stands still: boxes with their names, and with the rest as titles to hover."""
+"""A static flame graph: boxes with their names, and with details in titles that are shown on hover."""
 
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ _LEAST_SHARE = 0.00005
 
 
 class _Change(NamedTuple):
-    """What a box has on its two sides, and of how much: shares where the whole of a side is given."""
+    """The values of a box on its two sides, and the totals of the sides if the values are shown as shares."""
 
     before: float
     after: float
@@ -40,7 +40,7 @@ class _Change(NamedTuple):
 
     @property
     def relative(self) -> float:
-        """How much of itself it gained (up to 1) or lost (down to -1)."""
+        """The change relative to the larger side: up to 1 for growth, down to -1 for shrinkage."""
         before, after = self._measured
         larger = max(abs(before), abs(after), abs(after - before))
         least = 0.0 if self.of_before is None else _LEAST_SHARE
@@ -48,13 +48,13 @@ class _Change(NamedTuple):
 
     @property
     def arrow(self) -> str:
-        """Which way it changed."""
+        """The direction of the change."""
         relative = self.relative
         return "▲" if relative > 0 else "▼" if relative < 0 else "="
 
     @property
     def text(self) -> str:
-        """``704 KiB → 1.4 MiB, +704 KiB``; of shares in percentage points."""
+        """``704 KiB → 1.4 MiB, +704 KiB``; for shares the difference is in percentage points."""
         before, after = self._measured
         size = abs(after - before)
         sign = "+" if self.relative > 0 else "-" if self.relative < 0 else ""
@@ -82,8 +82,8 @@ def flame(
 ) -> Svg:
     """Draw ``[x0, x1]`` (shares of the whole) of a tree.
 
-    Boxes of two sides are coloured by what became more and what less: those of a comparison in its ``scale``, which
-    is None where one snapshot's values are negative in part.
+    Boxes with two sides are coloured by growth and shrinkage: in a comparison by its ``scale``; ``scale`` is None for
+    one snapshot with some negative values.
 
     Raises :class:`memlens.errors.BadRequestError` for a tree with nothing in it.
     """
@@ -139,7 +139,7 @@ class _Names:
         self._kinds, self._packages = names.kinds(), names.package_numbers()
 
     def colour(self, number: int) -> Colour:
-        """As the view has it, by whose code it is."""
+        """The same colour as in the view, which depends on whose code it is."""
         return of_box(_KINDS[int(self._kinds[number])], int(self._packages[number]), number)
 
 
@@ -150,7 +150,7 @@ def _amount(tree: CallTree, value: float) -> str:
 
 
 def _changes(tree: CallTree, sides: npt.NDArray[Any], scale: DifferenceScale | None) -> list[_Change]:
-    """What became of each box; empty for a tree whose boxes have one side."""
+    """The change of each box; empty for a tree whose boxes have one side."""
     if sides_of(tree.meaning) is None:
         return []
     unit = tree.meaning.types[AMOUNT].unit

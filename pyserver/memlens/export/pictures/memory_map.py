@@ -56,7 +56,7 @@ def memory_map(
 
 
 def _paths(packed: bytes, plot: Plot, top: float, colours: list[Colour]) -> dict[Colour, list[str]]:
-    """Rectangles by colour; what is reserved comes first, and allocations lie over it."""
+    """Rectangles by colour; reserved memory comes first, because allocations are drawn over it."""
     _magic, columns, bands, rects = struct.unpack_from("<4I", packed)
     _x0, _x1, y0, _y1, quantum = struct.unpack_from("<5d", packed, 16)
 

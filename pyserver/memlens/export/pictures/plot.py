@@ -1,4 +1,4 @@
-"""What pictures over time share: where the plot is, its axes, paths of what is stacked in columns, and legends."""
+"""Shared by the pictures over time: the position of the plot, axes, paths of stacked columns, and legends."""
 
 from typing import NamedTuple
 
@@ -13,11 +13,11 @@ from memlens.views.answers import Area, Axis
 from memlens.views.trace.picture.areas import OTHER
 
 LEGEND, LEGEND_ROW = 300, 17
-"""How wide a legend of areas is, and how high each of its rows."""
+"""The width of a legend of areas, and the height of each of its rows."""
 
 
 class Plot(NamedTuple):
-    """Where in a picture the plot is, in pixels."""
+    """The position of the plot in a picture, in pixels."""
 
     x: float
     y: float
@@ -26,7 +26,7 @@ class Plot(NamedTuple):
 
 
 def axes(svg: Svg, plot: Plot, across: tuple[float, float], up: tuple[float, float], axis: Axis) -> None:
-    """Lines and labels of bytes upwards, and of times or events across."""
+    """Lines and labels for bytes on the vertical axis, and for times or events on the horizontal one."""
     bottom = plot.y + plot.height
     for at, label in byte_ticks(up[1], 8):
         if at < up[0]:
@@ -43,7 +43,7 @@ def axes(svg: Svg, plot: Plot, across: tuple[float, float], up: tuple[float, flo
 def area_legend(
     svg: Svg, plot: Plot, areas: list[Area], colours: list[Colour], more: tuple[str, Colour] | None = None
 ) -> None:
-    """The areas from the top down with what each has at the peak, right of the plot; below what else there is."""
+    """The areas from the top down, each with its bytes at the peak, to the right of the plot; further entries below."""
     x = plot.x + plot.width + 16
     right = svg.width - 8
     svg.text(right, plot.y + 2, "at the peak", "faint", "end")
@@ -70,7 +70,7 @@ def area_legend(
 def runs(
     left: npt.NDArray[np.float64], top: npt.NDArray[np.float64], bottom: npt.NDArray[np.float64]
 ) -> list[str]:
-    """A closed path for each stretch in which an area is there: its top from the left, its bottom back."""
+    """A closed path for each stretch where an area exists: along its top from the left, back along its bottom."""
     there = np.concatenate(([False], top < bottom, [False]))
     starts, stops = np.flatnonzero(there[1:] & ~there[:-1]), np.flatnonzero(~there[1:] & there[:-1])
     made = []
@@ -82,7 +82,7 @@ def runs(
 
 
 def _steps(edges: npt.NDArray[np.float64], rows: npt.NDArray[np.float64]) -> str:
-    """Along the rows of columns: up or down at the edge where a row is another one, then on to the next such edge."""
+    """A path along the rows of columns: it goes up or down at each edge where the row changes."""
     turns = np.concatenate(([0], np.flatnonzero(np.diff(rows)) + 1, [len(rows)]))
     return "".join(
         f"V{rows[a]:g}H{edges[b]:g}" for a, b in zip(turns[:-1].tolist(), turns[1:].tolist(), strict=True)

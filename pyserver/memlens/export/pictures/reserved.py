@@ -1,4 +1,4 @@
-"""Reserved memory over time and what of it was used: the view's picture of the same name."""
+"""Reserved memory over time and how much of it was used: the view's picture of the same name."""
 
 import base64
 
@@ -25,11 +25,11 @@ _LEVELS = (
     ("Allocated (with rounding)", ALLOCATED),
     ("Requested", REQUESTED),
 )
-"""In the order of the answer; each holds the next."""
+"""In the order of the answer; each includes the next."""
 
 
 def reserved(snapshot: Snapshot, device: int, axis: Axis, x0: float, x1: float) -> Svg:
-    """Draw the most of each kind in each column. Raises :class:`memlens.errors.BadRequestError`."""
+    """Draw the maximum of each kind in each column. Raises :class:`memlens.errors.BadRequestError`."""
     timeline_of(snapshot.info, "the picture of reserved memory")
     name = device_of(snapshot, device).info.name
     plot = Plot(_LEFT, _TOP, WIDTH - _LEFT - _LEGEND, HEIGHT - _TOP - _BOTTOM)

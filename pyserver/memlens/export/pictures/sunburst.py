@@ -1,4 +1,4 @@
-"""A tree as rings that stand still: each box around what holds it, with its name, and the rest as titles to hover."""
+"""A tree as static rings: each box around its parent, with its name, and with details in titles shown on hover."""
 
 from math import cos, pi, sin
 
@@ -17,7 +17,7 @@ _TOP, _MARGIN, _INNER = 34, 6, 74.0
 _LEAST_PX = 0.5
 _PADDING = 4.0
 _RISE = 0.35 * FONT_PX
-"""From the middle of small letters to their base line."""
+"""The distance from the middle of small letters to their base line."""
 _KINDS: tuple[NameKind, ...] = ("user", "library", "native", "none")
 
 
@@ -33,7 +33,7 @@ def sunburst(tree: CallTree, title: str, x0: float = 0.0, x1: float = 1.0) -> Sv
     boxes, _, low, high = boxes_of(tree, x0, x1, 0, tree.deepest + 1, around)
     unit = tree.meaning.types[tree.by].unit
     more = (boxes["flags"] & MORE) != 0
-    # doubles round: what fills the part fills it but for a millionth
+    # doubles are rounded: a box fills the part if less than a millionth is missing
     slack = (high - low) * 1e-6
     fills = ~more & (boxes["left"] <= low + slack) & (boxes["left"] + boxes["value"] >= high - slack)
     middle = int(boxes["row"][fills].max(initial=0))
@@ -85,7 +85,7 @@ def _label(svg: Svg, name: str, start: float, end: float, radius: float) -> None
     text = fitting(name, (end - start) * radius - 2 * _PADDING)
     if not text:
         return
-    # on the lower half from its end to its start; half of the letters' height is on either side of the middle
+    # on the lower half the path is reversed; half of the letters' height is on either side of the middle
     below = pi / 2 < (start + end) / 2 < 3 * pi / 2
     base = radius + _RISE * (1 if below else -1)
     first, last = (end, start) if below else (start, end)
@@ -95,7 +95,7 @@ def _label(svg: Svg, name: str, start: float, end: float, radius: float) -> None
 
 
 def _arc(start: float, end: float, inner: float, outer: float) -> str:
-    """A part of a ring, clockwise from the top; a whole turn as two halves, as SVG draws none at once."""
+    """A part of a ring, clockwise from the top; a whole turn is two halves, because one SVG arc can't draw it."""
     if end - start > 1.999 * pi:
         half = (start + end) / 2
         return _arc(start, half, inner, outer) + _arc(half, end, inner, outer)

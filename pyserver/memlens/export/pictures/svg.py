@@ -1,7 +1,7 @@
-"""An SVG made of rectangles, paths and text, without scripts, styles of its own elements, or anything from elsewhere.
+"""An SVG made of rectangles, paths and text, without scripts, inline styles or external resources.
 
-Colours are classes, so that the same picture can be part of a page that allows one style sheet only, and be light or
-dark. All text is from files: it is escaped, and what is invisible in it is replaced.
+Colours are classes, so that the same picture can be light or dark, and can be part of a page that allows only one style
+sheet. All text comes from files: it is escaped, and invisible characters in it are replaced.
 """
 
 from html import escape
@@ -12,17 +12,17 @@ from memlens.units import plain
 
 FONT_PX = 11
 _CHARACTER_PX = 6.4
-"""About the mean width of a character, rather too wide."""
+"""Roughly the mean width of a character, rounded up."""
 
 _RULES = {
     "light": ("#ffffff", "#1f1f1f", "#5f5f5f", "#d9d9d9"),
     "dark": ("#1f1f1f", "#e4e4e4", "#a8a8a8", "#3d3d3d"),
 }
-"""Background, ink, faint ink, and lines of the grid."""
+"""Background, ink, faint ink, and grid lines."""
 
 
 class Svg:
-    """Elements of a picture of ``width`` x ``height`` pixels, and the colours that they use."""
+    """The elements of a picture of ``width`` x ``height`` pixels, and the colours that they use."""
 
     def __init__(self, width: float, height: float, label: str) -> None:
         self.width, self.height = width, height
@@ -41,7 +41,7 @@ class Svg:
         )
 
     def path(self, data: str, colour: Colour | str, title: str = "") -> None:
-        """A path of SVG's own commands, which must be made of numbers."""
+        """A path given as SVG commands, which must contain nothing else but numbers."""
         self._parts.append(f'<path d="{data}" class="{self._class(colour)}"{_titled("path", title)}')
 
     def line(self, x0: float, y0: float, x1: float, y1: float, kind: str = "grid") -> None:
@@ -54,7 +54,7 @@ class Svg:
         self._parts.append(f'<text x="{_short(x)}" y="{_short(y)}" class="{kind}"{at}>{escaped(text)}</text>')
 
     def text_along(self, data: str, text: str, kind: str = "on") -> None:
-        """Text in the middle of a path, which isn't drawn: as :meth:`path`, its data is made of numbers."""
+        """Text in the middle of a path that isn't drawn itself; ``data`` is like that of :meth:`path`."""
         self._along += 1
         name = f"along{self._along}"
         self._parts.append(
@@ -66,14 +66,14 @@ class Svg:
         """The picture as a part of a page that has the :func:`style` of its colours."""
         size = f'width="{_short(self.width)}" height="{_short(self.height)}"'
         box = f'viewBox="0 0 {_short(self.width)} {_short(self.height)}"'
-        # no newlines: lines of a page are what a person may look for
+        # no newlines, so that a search by line in the page finds its text and not the picture
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} {box} role="img" class="picture" '
             f'aria-label="{escaped(self._label)}">{"".join(self._parts)}</svg>'
         )
 
     def document(self, theme: Theme) -> str:
-        """The picture as a file of its own."""
+        """The picture as a separate file."""
         head, rest = self.inline().split(">", 1)
         sheet = f'<style>{style(self.colours, theme)}</style><rect width="100%" height="100%" class="paper"/>'
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}>{sheet}{rest}\n'
@@ -91,7 +91,7 @@ def escaped(text: str) -> str:
 
 
 def fitting(text: str, width: float) -> str:
-    """As much of a text as about fits into so many pixels; empty if that would say nothing."""
+    """As much of a text as fits into roughly ``width`` pixels; empty if too little would be left."""
     room = int(width / _CHARACTER_PX)
     if text.isascii():
         if len(text) <= room:
@@ -130,7 +130,7 @@ def _rules(colours: set[Colour], theme: str) -> str:
     return (
         f".picture .paper{{fill:{paper}}}.picture .ink{{fill:{ink}}}.picture .faint{{fill:{faint}}}"
         f".picture .grid{{stroke:{grid}}}.picture .mark{{stroke:{ink}}}"
-        # on boxes, which are light in the one and of middling lightness in the other
+        # on boxes, which are light in one theme and of medium lightness in the other
         f".picture .on{{fill:#000}}{named}"
     )
 

@@ -1,4 +1,4 @@
-"""Where the ticks of axes stand, and what they say."""
+"""The positions and labels of the ticks of axes."""
 
 import math
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ _STEPS = (1, 2, 5, 10)
 
 
 def byte_ticks(top: float, most: int) -> Iterator[tuple[float, str]]:
-    """At most about so many ticks from 0 to ``top``, at powers of two."""
+    """Roughly ``most`` ticks or fewer from 0 to ``top``, at multiples of a power of two."""
     if top <= 0:
         return
     step = 2.0 ** max(math.ceil(math.log2(top / most)), 0)
@@ -18,7 +18,7 @@ def byte_ticks(top: float, most: int) -> Iterator[tuple[float, str]]:
 
 
 def even_ticks(low: float, high: float, most: int, unit: str) -> Iterator[tuple[float, str]]:
-    """At most so many ticks at round numbers of a unit: ``microseconds``, ``events``, or a profile's own."""
+    """At most ``most`` ticks at round numbers of a unit: ``microseconds``, ``events``, or a unit of a profile."""
     rough = (high - low) / most
     if not rough > 0:
         return

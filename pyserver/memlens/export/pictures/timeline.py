@@ -26,7 +26,7 @@ _HEADROOM = 1.04
 
 
 class Part(NamedTuple):
-    """What of a timeline is shown; None for all of it, and for a height that fits."""
+    """The part of a timeline that is shown; None means all of it, and a height that fits."""
 
     device: int
     axis: Axis | None = None

@@ -1,7 +1,7 @@
 """What was live over time in each snapshot, on one axis: since the first event, by the clock, or by steps.
 
-Each snapshot is shown by its device with the highest peak. A column holds the most that was live in it; where a
-snapshot has nothing there, it is None.
+Each snapshot is represented by its device with the highest peak. A column has the maximum of what was live in it, None
+if the snapshot doesn't cover it.
 """
 
 from typing import Literal
@@ -30,7 +30,7 @@ class Curve(Struct, frozen=True):
 
 
 class CurvesAnswer(Struct, frozen=True):
-    """Curves from ``x0`` to ``x1`` in ``unit``; those of another unit than most are left out, and counted."""
+    """Curves from ``x0`` to ``x1`` in ``unit``, which is that of most; curves with other units are only counted."""
 
     unit: str
     x0: float
@@ -70,7 +70,7 @@ def curves(fleet: apsw.Connection, align: Align = "start", columns: int = 60) ->
 
 
 Pieces = dict[int, "np.ndarray[tuple[int, int], np.dtype[np.float64]]"]
-"""By snapshot: rows of where a piece begins, where it ends, and the most that was live in it."""
+"""By snapshot: rows of a piece's start, its end, and the maximum that was live in it."""
 
 _SHOWN = """
     (SELECT snapshot, device FROM (
@@ -115,7 +115,7 @@ def _steps(fleet: apsw.Connection) -> tuple[Pieces, int, str]:
 def _on_axis(
     rows: "np.ndarray[tuple[int, int], np.dtype[np.float64]]", x0: float, x1: float, columns: int
 ) -> list[int | None]:
-    """The most of the pieces that overlap each column."""
+    """The maximum of the pieces that overlap each column."""
     edges = np.linspace(x0, x1, columns + 1)
     first = np.searchsorted(rows[:, 1], edges[:-1], "right")
     last = np.searchsorted(rows[:, 0], edges[1:], "left")

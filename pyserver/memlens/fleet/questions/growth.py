@@ -1,7 +1,7 @@
 """What grows over a series of snapshots: lines by what is live at the end, types by what they retain.
 
-The slope is that of the straight line that fits best, in bytes a snapshot. A snapshot that doesn't have a line or a
-type counts as 0 there, since it is gone or too small for the summary.
+The slope is that of the least-squares line, in bytes per snapshot. A snapshot without a line or a type counts as 0
+there, because it is gone or too small for the summary.
 """
 
 import fnmatch
@@ -23,11 +23,11 @@ SqlValue = int | float | bytes | str | None
 
 
 class Growing(Struct, frozen=True):
-    """A line or a type over the series. ``rises`` counts the snapshots with more than the one before."""
+    """A line or a type over the series. ``rises`` is the number of snapshots that have more than the one before."""
 
     kind: Kind
     name: str
-    """Of a type; of a line its function."""
+    """The name of a type; for a line, its function."""
     file: str
     line: int
     slope_bytes: float
@@ -39,7 +39,7 @@ class Growing(Struct, frozen=True):
 
 
 class GrowthAnswer(Struct, frozen=True):
-    """What grew, that with the steepest slope first, and the series in its order."""
+    """What grew, the steepest slope first, and the ordered series."""
 
     snapshots: list[str]
     rows: list[Growing]

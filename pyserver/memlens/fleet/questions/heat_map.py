@@ -1,4 +1,4 @@
-"""What was live in each snapshot of a fleet, a row for each, on one axis: what the editor draws."""
+"""What was live in each snapshot of a fleet, a row for each, on one axis; the editor draws it."""
 
 import apsw
 import numpy as np
@@ -30,7 +30,7 @@ class HeatRow(Struct, frozen=True):
 class HeatMap(Struct, frozen=True):
     """Rows in the natural order of names, on an axis from ``x0`` to ``x1`` in ``unit`` with ``columns`` columns.
 
-    ``highest_bytes`` has for each row and column, row by row, the most that was live as a little-endian float32: NaN
+    ``highest_bytes`` has for each row and column, row by row, the maximum that was live as a little-endian float32: NaN
     where a snapshot has nothing. ``left_out`` snapshots can't be put on this axis.
     """
 

@@ -1,4 +1,4 @@
-"""Source lines across all snapshots: who has the most at a line, and how far the others are from that."""
+"""Source lines across all snapshots: which snapshot has the most at a line, and how far the others are from it."""
 
 from typing import Any, Literal
 
@@ -11,11 +11,11 @@ from memlens.fleet.place import natural
 At = Literal["peak", "end"]
 
 _MOST_DIGITS = 9
-"""Of the number of a line."""
+"""The most digits of a line number."""
 
 
 class LineOfFleet(Struct, frozen=True):
-    """What is charged to a line in the snapshots that have it: the median is of these."""
+    """What is charged to a line in the snapshots that have it; the median is of these snapshots only."""
 
     file: str
     line: int
@@ -67,7 +67,7 @@ def lines(fleet: apsw.Connection, at: At = "peak", search: str = "", limit: int 
 
 
 def _extremes(fleet: apsw.Connection, column: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A row with the name of the snapshot that has the most; with min and max in one query SQLite may name either."""
+    """A row with the name of the snapshot with the maximum; with min and max in one query SQLite may return either."""
     file, line, function, *rest = row
     name = fleet.execute(
         f"""

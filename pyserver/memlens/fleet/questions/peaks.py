@@ -33,7 +33,7 @@ class LineDifference(Struct, frozen=True):
 
 
 class PeakOfSnapshot(Struct, frozen=True):
-    """A snapshot's peak. ``lines`` are of an outlier: those that differ most from the median snapshot."""
+    """A snapshot's peak. Outliers have ``lines``: those that differ most from the median snapshot."""
 
     snapshot: int
     name: str
@@ -56,7 +56,7 @@ class SnapshotProblem(Struct, frozen=True):
 
 
 class PeaksAnswer(Struct, frozen=True):
-    """All snapshots that were read, and what is wrong with the others.
+    """All snapshots that were read, and the problems of the others.
 
     ``median`` is the name of the median snapshot, None without any; ``deviation_bytes`` the median absolute deviation.
     """
@@ -113,7 +113,7 @@ def peaks(fleet: apsw.Connection, sort: Sort = "peak") -> PeaksAnswer:
 
 
 def differences(fleet: apsw.Connection, number: int, other: int) -> list[LineDifference]:
-    """The lines that differ most between two snapshots, at their peaks; what is charged to no line among them."""
+    """The lines that differ most between two snapshots at their peaks, including what is charged to no line."""
     rows = fleet.execute(
         """
         SELECT names.text, d.line, (SELECT text FROM names WHERE number = d.function), d.here, d.there, d.here - d.there

@@ -1,4 +1,4 @@
-"""A source file's lines over all ranks: what an editor shows beside the source."""
+"""A source file's lines over all ranks, which an editor shows beside the source."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ At = Literal["peak", "total"]
 
 
 class OverRanks(NamedTuple):
-    """The most over ranks, which rank has it, and the median of the ``ranks`` that have anything there."""
+    """The maximum over ranks, the rank that has it, and the median of the ``ranks`` that have anything there."""
 
     snapshot: int
     name: str
@@ -26,7 +26,7 @@ class OverRanks(NamedTuple):
 class FileOverRanks(NamedTuple):
     """What is charged to the lines of a file, by rank: a row for each line and function, a column for each rank.
 
-    0 stands also for ranks in whose summaries a line is not; matrices are of float64.
+    A rank whose summary lacks a line has 0 there as well; matrices are float64.
     """
 
     lines: list[tuple[int, str]]
@@ -37,7 +37,7 @@ class FileOverRanks(NamedTuple):
     total_bytes: npt.NDArray[np.float64]
 
     def over(self, rows: Sequence[int], at: At) -> OverRanks | None:
-        """What these rows have together; None where no rank has anything there."""
+        """The sum of these rows; None if no rank has anything there."""
         by_rank = (self.peak_bytes if at == "peak" else self.total_bytes)[list(rows)].sum(axis=0)
         having = by_rank[by_rank > 0]
         if not len(having):
@@ -49,19 +49,19 @@ class FileOverRanks(NamedTuple):
 
 
 class WholeFleet(NamedTuple):
-    """How many snapshots were summarised, and the most that any of them has."""
+    """How many snapshots were summarised, and the maximum of any of them."""
 
     snapshots: int
     peak_bytes: int
     total_bytes: int
 
     def most_bytes(self, at: At) -> int:
-        """The most of a measure."""
+        """The maximum of a measure."""
         return self.peak_bytes if at == "peak" else self.total_bytes
 
 
 def whole(fleet: apsw.Connection) -> WholeFleet:
-    """What the lines of a file are compared with."""
+    """The totals that the lines of a file are compared with."""
     ((count, peak),) = cast(
         "list[tuple[int, int]]",
         fleet.execute(
@@ -75,7 +75,7 @@ def whole(fleet: apsw.Connection) -> WholeFleet:
 
 
 def files(fleet: apsw.Connection) -> list[str]:
-    """The source files that summaries name, those with the most in any first."""
+    """The source files in the summaries, those with the most in any of them first."""
     rows: Iterable[Any] = fleet.execute(
         "SELECT n.text FROM lines_rows AS l JOIN names AS n ON n.number = l.file WHERE l.line > 0 "
         "GROUP BY l.file ORDER BY max(max(l.peak_bytes, l.total_bytes)) DESC, n.text"
@@ -84,7 +84,7 @@ def files(fleet: apsw.Connection) -> list[str]:
 
 
 def file_over_ranks(fleet: apsw.Connection, names: Sequence[str]) -> FileOverRanks:
-    """The lines of a file that ranks may spell in several ways: ``names`` are all of them."""
+    """The lines of a file; ``names`` are all spellings of it in the ranks."""
     rows: list[Any] = fleet.execute(
         """
         SELECT l.line, g.text, l.snapshot, sum(l.peak_bytes), sum(l.total_bytes)

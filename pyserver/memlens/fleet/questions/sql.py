@@ -1,4 +1,4 @@
-"""Questions in SQL to the summaries, on a connection that can do nothing but read."""
+"""SQL queries on the summaries, on a read-only connection."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ _ALLOWED = frozenset((apsw.SQLITE_SELECT, apsw.SQLITE_RECURSIVE))
 
 
 def query(folder: Path, statement: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
-    """The names of the columns, and the rows as they come. Raises :class:`SqlError` and FleetError."""
+    """The names of the columns, and an iterator of the rows. Raises :class:`SqlError` and FleetError."""
     connection = open_fleet(folder)
     connection.authorizer = _authorize
     try:

@@ -1,1 +1,1 @@
-"""The answers to each request, one file a subject; ``app.create_server`` registers them."""
+"""The handlers of requests, a file for each subject; ``app.create_server`` registers them."""

@@ -1,4 +1,4 @@
-"""The questions of bookmarks, and what changes them."""
+"""Requests that list bookmarks and change them."""
 
 from memlens.server.protocol.bookmarks import (
     AddBookmarkParams,

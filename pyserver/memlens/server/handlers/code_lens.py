@@ -1,4 +1,4 @@
-"""``textDocument/codeLens``: totals above the functions that matter, where the user's settings want them."""
+"""``textDocument/codeLens``: totals above the functions that matter, if the user's settings want them."""
 
 import logging
 from typing import NamedTuple
@@ -31,17 +31,17 @@ SHARE_THAT_MATTERS = 0.01
 
 
 LEAST_RETAINED = 0.001
-"""Definitions of a heap dump whose objects retain less than this share of it have no lens."""
+"""Definitions whose objects retain less than this share of a heap dump have no lens."""
 
 
 class Function(NamedTuple):
-    """A function's lines. ``line`` is where its definition begins in the editor now, 1 for a file's first."""
+    """A function's lines. ``line`` is the first line of its definition in the editor now, counted from 1."""
 
     line: int
     lines: list[PlacedLine]
 
     def most_bytes(self, measure: Measure) -> int:
-        """No less than its inclusive sum: a stack may pass through several of its lines in a recursion."""
+        """An upper bound of its inclusive sum: with recursion a stack may have several of its lines."""
         return sum(_bytes(each.row, measure) for each in self.lines)
 
 
@@ -52,7 +52,7 @@ def register(
     heaps: HeapLines,
     fleets: FleetLines,
 ) -> None:
-    """Answer code lenses in any file that has a path."""
+    """Register code lenses for any file that has a path."""
 
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=False))
     async def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
@@ -75,7 +75,7 @@ def register(
 
 
 def _lenses_of_heaps(placed: list[PlacedDefinition]) -> list[types.CodeLens]:
-    """What is defined here, in objects of each open heap dump; small things are left out."""
+    """Lenses for the definitions in a document, with their objects in each open heap dump; small ones are left out."""
     several = len({each.snapshot.name for each in placed}) > 1
     lenses = []
     for each in placed:
@@ -94,7 +94,7 @@ def _lenses_of_heaps(placed: list[PlacedDefinition]) -> list[types.CodeLens]:
 
 
 def _lenses_of_fleets(found: list[FunctionsOverRanks], measure: Measure) -> list[types.CodeLens]:
-    """The most over ranks that is charged to a function's own lines; the lens opens the rank that has it."""
+    """Lenses with the maximum over ranks that is charged to a function's own lines; each opens that rank."""
     lenses = []
     for fleet, functions_ in found:
         for line, most, changed in functions_:
@@ -144,7 +144,7 @@ async def _lenses(sources: Sources, document: Document, measure: Measure) -> lis
 
 
 async def _sums(bound: BoundFile, function: Function) -> Totals:
-    """What a function and what it calls allocated, each allocation once."""
+    """The total of a function with all that it calls, each allocation counted once."""
     numbers = [each.row.line for each in function.lines]
     return await bound.snapshot.ask(lambda snapshot: totals_of_lines(snapshot, bound.file, numbers))
 
@@ -152,13 +152,13 @@ async def _sums(bound: BoundFile, function: Function) -> Totals:
 def functions(placed: list[PlacedLine], state: FileState) -> list[Function]:
     """Group lines by function: by the one of that name around them, else by the only one, else by name alone.
 
-    Two methods of one name in two classes are two functions.
+    Two methods of the same name in two classes are two functions.
     """
     grouped: dict[tuple[str, int], list[PlacedLine]] = {}
     for each in placed:
         row = each.row
         if row.line < 1 or row.function.startswith("<"):
-            continue  # comprehensions, lambdas and modules have no definition to stand above
+            continue  # comprehensions, lambdas and modules have no definition to show a lens above
         start = state.functions.definition(row.function, row.line) if state.functions is not None else 0
         grouped.setdefault((row.function, start), []).append(each)
     found = []
@@ -176,7 +176,7 @@ def _bytes(figures: SourceLine | Totals, measure: Measure) -> int:
 def _title(
     function: Function, sums: Totals, measure: Measure, figure: Figure, attribution: Attribution
 ) -> str:
-    """With what it calls, then by itself; which line most of it comes from."""
+    """The lens's text: inclusive of calls, then by itself; and the line that most of it comes from."""
     if measure == "peak":
         itself = sum(each.row.self_live_at_peak_bytes for each in function.lines)
         title = f"{figure.say(sums.live_at_peak_bytes)} {figure.words}"
@@ -190,7 +190,7 @@ def _title(
     heaviest = _heaviest(function, measure)
     if len(function.lines) > 1 and heaviest.line:
         title += f", line {heaviest.line} most"
-    # where any line is of a recorded stack, the function ran for these allocations
+    # if any line is of a recorded stack, the function ran for these allocations
     if all(each.row.source != "recorded" for each in function.lines):
         title += SOURCE_WORDS[heaviest.row.source]
     if any(each.changed for each in function.lines):

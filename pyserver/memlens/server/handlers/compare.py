@@ -1,4 +1,4 @@
-"""Questions about two snapshots, which no snapshot's thread can answer alone."""
+"""Requests about two snapshots, which involve the threads of both."""
 
 from pygls.lsp.server import LanguageServer
 
@@ -10,7 +10,7 @@ from memlens.server.wire import answer
 
 
 def register(server: LanguageServer, registry: Registry) -> None:
-    """Answer the requests of ``protocol/compare.py``."""
+    """Register the requests of ``protocol/compare.py``."""
     comparisons = Comparisons(registry)
     differences = Differences(registry, comparisons)
     heaps = HeapComparisons(registry)

@@ -1,4 +1,4 @@
-"""What the editor shows beside source: the heat of lines; where its lines went; cells of notebooks."""
+"""Requests for what the editor shows beside source: the heat of lines, moved lines, cells of notebooks."""
 
 from pygls.lsp.server import LanguageServer
 
@@ -30,7 +30,7 @@ _MOST_EDITS = 10_000
 
 
 def register(server: LanguageServer, sources: Sources, heaps: HeapLines, notebooks: Notebooks) -> None:
-    """Answer what decorations, the editor's title and frames of notebooks need."""
+    """Register the requests of decorations, of the editor's title and of notebooks' frames."""
 
     async def line_heat(params: LineHeatParams) -> LineHeatResult:
         files = _heat_of_heaps(await heaps.placed(params.document), sources)
@@ -40,7 +40,7 @@ def register(server: LanguageServer, sources: Sources, heaps: HeapLines, noteboo
             try:
                 heat = await _heat(sources, params.document, bound)
             except MemlensError:
-                continue  # it has just been closed
+                continue  # the snapshot has just been closed
             if heat.lines:
                 files.append(heat)
         return LineHeatResult(files)
@@ -51,7 +51,7 @@ def register(server: LanguageServer, sources: Sources, heaps: HeapLines, noteboo
         )
 
     async def lines_moved(params: LinesMovedParams) -> Done:
-        # without waiting for anything before: the questions that follow count in the new lines
+        # without awaiting anything first: the requests that follow use the new line numbers
         if len(params.edits) > _MOST_EDITS:
             raise BadRequestError(f"More than {_MOST_EDITS:,} edits at once can't be followed")
         edits = [LineEdit(max(edit.line, 1), edit.removed, edit.added) for edit in params.edits]
@@ -112,7 +112,7 @@ async def _heat(sources: Sources, document: Document, bound: BoundFile) -> FileH
 
 
 def _heat_of_heaps(placed: list[PlacedDefinition], sources: Sources) -> list[FileHeat]:
-    """What is retained by the definitions of a document, of each dump; the hottest possible line retains all of it."""
+    """The bytes that a document's definitions retain in each dump; the hottest possible line retains all of it."""
     files: dict[str, list[PlacedDefinition]] = {}
     for each in placed:
         files.setdefault(each.snapshot.name, []).append(each)

@@ -1,4 +1,4 @@
-"""Pictures and reports for files."""
+"""Requests for pictures and reports to save."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The question of the filter box."""
+"""The request of the filter box."""
 
 from memlens.server.protocol.filters import FilterParams
 from memlens.server.wire import Questions

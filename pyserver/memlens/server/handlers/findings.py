@@ -1,4 +1,4 @@
-"""The questions of the headline and of the list of findings."""
+"""The requests of the headline and of the list of findings."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ def _findings(snapshot: Snapshot, p: FindingsParams) -> FindingsAnswer:
 
 
 def parts(snapshot: Snapshot, p: HeadlineParams | FindingsParams) -> list[Callable[[Snapshot], object]]:
-    """What to ask, one after the other, before either question, so that others need not wait for the whole."""
+    """The steps to run first, one at a time, so that other requests need not wait for all of them."""
     return list(ahead.parts(snapshot, p.device))
 
 

@@ -1,4 +1,4 @@
-"""The questions of the flame graph and its trees."""
+"""The requests of the flame graph and its trees."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""The summaries of a fleet: the heat map of its ranks, and where the file of one is."""
+"""Requests about a fleet's summaries: the heat map of its ranks, and the file of a rank."""
 
 import asyncio
 import hashlib
@@ -32,7 +32,7 @@ from memlens.store.files.disk import make_folder
 
 
 def register(server: LanguageServer, lines: FleetLines) -> None:
-    """Answer what the editor of a fleet asks, and take over which fleets it shows."""
+    """Register the requests of a fleet's editor, and that which sets the fleets it shows."""
 
     async def shown(params: FleetsShownParams) -> Done:
         lines.show(params.paths)
@@ -97,7 +97,7 @@ def _file_and_identity(path: Path, snapshot: int) -> tuple[FleetFileResult, str]
 
 
 def _fetched(params: FleetFetchParams, report: Callable[[float], None]) -> FleetFetchResult:
-    """A copy of a store's file. What was fetched before is taken again, while the summaries are of that content."""
+    """A copy of a store's file. An earlier copy is used again if the summaries are of the same content."""
     file, identity = _file_and_identity(Path(params.path), params.snapshot)
     if not file.remote:
         return FleetFetchResult(file.location, known=True)

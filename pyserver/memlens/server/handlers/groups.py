@@ -1,4 +1,4 @@
-"""The questions of the tree table."""
+"""The requests of the tree table."""
 
 from memlens.server.protocol.groups import GroupsParams, MembersParams
 from memlens.server.wire import Questions

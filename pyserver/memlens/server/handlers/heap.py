@@ -1,4 +1,4 @@
-"""The questions about heap dumps."""
+"""The requests about heap dumps."""
 
 import base64
 
@@ -150,7 +150,7 @@ QUESTIONS: Questions = {
 
 
 def takes_long(method: str, params: object) -> bool:
-    """Whether a question may look at much of the graph, so that nothing else should wait for its answer."""
+    """Whether a request may visit much of the graph, so that no other should wait for its answer."""
     texts = [getattr(params, name, "") for name in ("filter", "search")]
     return method in ("memlens/heapRetained", "memlens/heapCut") or any(
         "finding:" in text.casefold() for text in texts

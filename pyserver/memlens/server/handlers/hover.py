@@ -35,7 +35,7 @@ def register(
     heaps: HeapLines,
     fleets: FleetLines,
 ) -> None:
-    """Answer hovers in any file that has a path."""
+    """Register hovers for any file that has a path."""
 
     async def markdown(document: Document, line: int) -> str:
         settings = configuration.settings
@@ -63,7 +63,7 @@ def register(
         try:
             text = await markdown(Document(path, None), params.position.line + 1)
         except Exception:
-            # A hover comes by the way: what goes wrong with it is for the log, not for the user.
+            # The user didn't ask for a hover, so its errors are logged and not shown.
             logger.exception("hover failed")
             return None
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text)) if text else None
@@ -75,10 +75,10 @@ def register(
 
 
 async def _section(document: Document, placed: PlacedLine, attribution: Attribution) -> str:
-    """One snapshot's figures for the line. All text of the snapshot's goes through ``escaped``."""
+    """One snapshot's figures for the line. All text from the snapshot is passed through ``escaped``."""
     bound, row, changed = placed.bound, placed.row, placed.changed
     info = bound.snapshot.info
-    # figures that may be another line's are not put forward
+    # figures that may be those of another line are not shown
     strong = "" if changed else "**"
     match info:
         case TimelineInfo():
@@ -111,7 +111,7 @@ async def _section(document: Document, placed: PlacedLine, attribution: Attribut
 
 
 def _of_definition(placed: PlacedDefinition) -> str:
-    """The objects of what is defined on the line, in one dump."""
+    """The objects of a class or function that is defined on the line, in one dump."""
     row, snapshot = placed.row, placed.snapshot
     what = "instances of the type" if row.type is not None else "closures of the function"
     arguments = ShowLineArguments(snapshot.name, snapshot.path, row.file, row.line)
@@ -131,7 +131,7 @@ def _of_definition(placed: PlacedDefinition) -> str:
 
 
 def _over_ranks(document: Document, found: LineOverRanks) -> str:
-    """The most over the ranks of one fleet, by the line itself: summaries have no other figures."""
+    """The maximum over the ranks of one fleet, by the line itself: summaries have no other figures."""
     title = f"**{escaped(found.fleet.title)}** · the most over {counted(found.whole.snapshots, 'rank')}"
     parts = [f"{title}, in {escaped(found.function)}" if found.function else title]
     strong = "**"
@@ -170,7 +170,7 @@ def _of_allocations(row: SourceLine, strong: str, attribution: Attribution) -> l
 
 
 def _values(profile: ProfileInfo, values: list[LineValue], strong: str, rule: str) -> list[str]:
-    """A line for each value of a profile; what counts the same allocations as another stands with that."""
+    """A line for each value of a profile; a count is on the line of the bytes of the same allocations."""
     amounts = {each.value: each for each in values}
     counts = {value.count for value in profile.values}
     figures = []
@@ -193,7 +193,7 @@ def _formatted(amount: int, unit: str) -> str:
 
 
 def note_on(bound: BoundFile) -> str:
-    """What speaks against this file being the one that the snapshot means, as plain text."""
+    """Why this file may not be the one that the snapshot means, as plain text."""
     if bound.binding.how == "ambiguous":
         others = len(bound.binding.paths) - 1
         return (

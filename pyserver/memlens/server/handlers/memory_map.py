@@ -1,4 +1,4 @@
-"""The questions of the memory map and of the allocator's state."""
+"""The requests of the memory map and of the allocator's state."""
 
 from memlens.server.handlers.timeline import box_of, lit_of
 from memlens.server.protocol.memory_map import (

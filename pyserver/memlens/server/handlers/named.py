@@ -1,4 +1,4 @@
-"""Snapshots that a setting names, for editors without views: their figures show in hovers and code lenses."""
+"""Snapshots that a setting names, for editors without views; hovers and code lenses show their figures."""
 
 import asyncio
 import logging
@@ -11,13 +11,13 @@ from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
 
 VIEW = "named-by-setting"
-"""What the registry knows as the view of these snapshots."""
+"""The name of the view that these snapshots have in the registry."""
 
 logger = logging.getLogger(__name__)
 
 
 def register(server: LanguageServer, configuration: Configuration, registry: Registry) -> None:
-    """Open what ``snapshots`` names, and close what it names no longer."""
+    """Open the files that ``snapshots`` names, and close those that it no longer names."""
     tasks: dict[str, asyncio.Task[None]] = {}
     opened: dict[str, str] = {}
     connected = False

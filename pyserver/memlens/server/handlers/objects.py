@@ -26,7 +26,7 @@ from memlens.views.graph.sources import DumpSource, source_of_object, source_of_
 def register(
     server: LanguageServer, registry: Registry, sources: Sources, heaps: HeapLines, finder: Finder
 ) -> None:
-    """Answer where the source of an object or a type is."""
+    """Register the request for the source of an object or a type."""
 
     async def object_source(params: ObjectSourceParams) -> ObjectSourceResult:
         opened = registry.get(params.snapshot)
@@ -61,7 +61,7 @@ def register(
         if found.type is not None:
             return HeapAtResult(found.type, None)
         text = found.name.replace("\\", "\\\\").replace('"', '\\"')
-        # strings and others may be called as a function is
+        # strings and other objects may have a function's name
         kinds = await opened.ask(lambda snapshot: snapshot.graph_names.type_kinds)
         kind = "kind:closure " if "closure" in kinds else ""
         return HeapAtResult(None, f'{kind}name:"={text}"')

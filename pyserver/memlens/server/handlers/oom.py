@@ -1,4 +1,4 @@
-"""The questions about out-of-memory events."""
+"""The requests about out-of-memory events."""
 
 from memlens.server.protocol.oom import MarksParams, OomParams
 from memlens.server.wire import Questions

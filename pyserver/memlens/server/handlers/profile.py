@@ -1,4 +1,4 @@
-"""The questions about profiles over time, and about the sizes of allocations."""
+"""The requests about profiles over time, and about the sizes of allocations."""
 
 from memlens.server.protocol.profile import ProfileRangeParams, ProfileTimesParams, SizesParams
 from memlens.server.wire import Questions

@@ -1,4 +1,4 @@
-"""The questions about reserved memory."""
+"""The requests about reserved memory."""
 
 from memlens.server.protocol.reserved import GapParams, ReservedParams
 from memlens.server.wire import Questions

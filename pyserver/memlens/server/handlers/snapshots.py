@@ -1,4 +1,4 @@
-"""``memlens/open``, ``memlens/close``, and what became of the file in between."""
+"""``memlens/open``, ``memlens/close``, and whether the file has changed in between."""
 
 import msgspec
 from pygls.lsp.server import LanguageServer
@@ -19,7 +19,7 @@ from memlens.server.wire import answer
 
 
 def register(server: LanguageServer, registry: Registry) -> None:
-    """Answer the requests that begin and end a view."""
+    """Register the requests that begin and end a view."""
 
     async def open_snapshot(params: OpenParams) -> OpenResult:
         def on_progress(stage: str, fraction: float | None) -> None:

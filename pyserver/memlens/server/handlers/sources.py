@@ -1,4 +1,4 @@
-"""From a frame's path to a file here, and from a line here to what snapshots say about it."""
+"""From a frame's path to a local file, and from a local line to the figures of snapshots."""
 
 import asyncio
 from pathlib import Path
@@ -22,7 +22,7 @@ from memlens.server.wire import answer
 
 
 def register(server: LanguageServer, configuration: Configuration, sources: Sources) -> None:
-    """Answer where a frame's file is, and take over what the user chose."""
+    """Register the request for a frame's file, and that which remembers the user's choice."""
 
     async def source(params: SourceParams) -> SourceResult:
         return await sources.located(params.snapshot, params.file, params.line)
@@ -36,7 +36,7 @@ def register(server: LanguageServer, configuration: Configuration, sources: Sour
 
     async def line_targets(params: LineTargetsParams) -> LineTargetsResult:
         placed = await sources.rows_at(params.document, params.line)
-        # A line may stand in two functions (a lambda's, say); it is shown as one.
+        # A line may be in two functions (a lambda, for instance); it is shown as one.
         return LineTargetsResult(list(dict.fromkeys(show_line(each.bound, each.row) for each in placed)))
 
     def sources_changed() -> None:

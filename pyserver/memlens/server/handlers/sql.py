@@ -1,4 +1,4 @@
-"""Questions in SQL, answered beside the snapshot's thread, so that none of them slows the view."""
+"""SQL queries, answered outside the snapshot's thread, so that they don't slow down the view."""
 
 from pygls.lsp.server import LanguageServer
 
@@ -10,7 +10,7 @@ from memlens.views.sql.schema import SqlSchema, schema
 
 
 def register(server: LanguageServer, registry: Registry) -> None:
-    """Answer what the SQL panel asks."""
+    """Register the requests of the SQL pane."""
 
     async def ask(params: SqlParams) -> SqlAnswer:
         queries = registry.get(params.snapshot).sql

@@ -1,4 +1,4 @@
-"""The questions of the annotation lanes and of the pane of steps."""
+"""The requests of the annotation lanes and of the pane of steps."""
 
 from memlens.server.protocol.steps import AnnotationsParams, GrowthParams, StepsParams
 from memlens.server.wire import Questions

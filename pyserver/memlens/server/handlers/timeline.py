@@ -1,4 +1,4 @@
-"""The questions of the stacked picture: each is one call of a function in ``memlens.views``."""
+"""The requests of the stacked picture: each calls one function of ``memlens.views``."""
 
 from memlens.server.protocol.memory_map import AllocatorStateParams
 from memlens.server.protocol.timeline import (
@@ -35,7 +35,7 @@ from memlens.views.trace.picture.boxes import Box
 
 
 def lit_of(snapshot: Snapshot, p: ViewportParams | AllocatorStateParams) -> Lit | None:
-    """What is lit up in a picture; None for nothing."""
+    """What is highlighted in a picture; None for nothing."""
     device = device_of(snapshot, p.device, p.filter)
     if p.lit is not None:
         return groups.lit_rows(snapshot, p.lit, device)
@@ -45,7 +45,7 @@ def lit_of(snapshot: Snapshot, p: ViewportParams | AllocatorStateParams) -> Lit 
 
 
 def box_of(p: ViewportParams) -> Box:
-    """What part of a picture is asked for."""
+    """The requested part of a picture."""
     return Box(p.axis, p.x0, p.x1, p.y0, p.y1, p.columns, p.rows)
 
 

@@ -1,4 +1,4 @@
-"""The questions of a view about its snapshot, answered in the snapshot's thread."""
+"""The requests of a view about its snapshot, answered in the snapshot's thread."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -46,7 +46,7 @@ QUESTIONS: Questions = {
 
 
 def register(server: LanguageServer, registry: Registry) -> None:
-    """Answer each of QUESTIONS in its snapshot's thread."""
+    """Register QUESTIONS, each of which is answered in its snapshot's thread."""
 
     def question(method: str, ask: Callable[[Snapshot, Any], R]) -> None:
         async def handler(params: Any) -> R:
@@ -59,7 +59,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
             )
             if method in findings.QUESTIONS:
                 parts = await opened.ask(lambda snapshot: findings.parts(snapshot, params))
-                # those of a heap dump look at all objects and references
+                # those of a heap dump visit all objects and references
                 takes_long = is_heap_dump and bool(parts)
                 for part in parts:
                     await (opened.ask_aside if takes_long else opened.ask)(part)

@@ -1,4 +1,4 @@
-"""The life of the connection: the client's capabilities, settings and folders, and what it is sent."""
+"""The connection's life: the client's capabilities, settings and folders, and the notifications to it."""
 
 import logging
 from pathlib import Path
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 def register(
     server: LanguageServer, configuration: Configuration, registry: Registry, finder: Finder
 ) -> None:
-    """Follow the client's settings and folders; notify it when totals may have changed."""
+    """Track the client's settings and folders; notify it when totals may have changed."""
 
     def take_folders() -> None:
         folders = [
@@ -67,7 +67,7 @@ def register(
 
 
 def refresh_lenses(server: LanguageServer) -> None:
-    """Let a client that can do so ask for its code lenses again."""
+    """Make a client that supports it request its code lenses again."""
     workspace = server.client_capabilities.workspace
     if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
         server.workspace_code_lens_refresh(None)

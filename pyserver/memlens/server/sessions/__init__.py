@@ -1,1 +1,1 @@
-"""What the server keeps between requests: open snapshots, children at work, comparisons, SQL sessions."""
+"""What the server keeps between requests: open snapshots, child processes, comparisons, SQL sessions."""

@@ -1,4 +1,4 @@
-"""Questions to a snapshot that take long, in a thread of their own, so that no other question waits for them."""
+"""Long questions to a snapshot, in a separate thread, so that no other question waits for them."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Aside:
-    """Asks an archive that is opened once more, with the first question; columns are mapped, so both share memory."""
+    """Opens the archive once more, at the first question; columns are mapped, so both share their memory."""
 
     def __init__(self, open_again: Callable[[], Snapshot]) -> None:
         self._open_again = open_again
@@ -23,14 +23,14 @@ class Aside:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="aside")
 
     async def ask(self, question: Callable[[Snapshot], T]) -> T:
-        """The answer. Raises what the question does, ArchiveError, and RuntimeError once this is closed."""
+        """The answer. Raises what the question raises, ArchiveError, and RuntimeError once this is closed."""
         answer = await asyncio.wrap_future(self._thread.submit(self._answer, question))
         with contextlib.suppress(RuntimeError):
             self._thread.submit(self._work_in_background)
         return answer
 
     async def close(self) -> None:
-        """Release the archive, after the questions that were asked before."""
+        """Release the archive after the pending questions."""
         closed = None
         with contextlib.suppress(RuntimeError):
             closed = self._thread.submit(self._close)
@@ -49,7 +49,7 @@ class Aside:
         try:
             self._snapshot.ask(Snapshot.work_in_background)
         except Exception:
-            logger.exception("what was left to do for %s failed", self._snapshot.archive.name)
+            logger.exception("background work for %s failed", self._snapshot.archive.name)
 
     def _close(self) -> None:
         if self._snapshot is not None:

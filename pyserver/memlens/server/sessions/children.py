@@ -1,7 +1,7 @@
 """Runs ``memlens ingest`` and ``memlens tables`` as child processes.
 
-Their progress is forwarded, they are killed when cancelled, their deaths are explained.
-The child is what reads a file that isn't trusted. Whatever happens to it, this process lives on.
+Their progress is forwarded, they are killed when cancelled, and their crashes are explained. Untrusted files are read
+only by these processes, so this one survives whatever happens to them.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ ProgressListener = Callable[[str, float | None], None]
 
 
 _running: dict[asyncio.subprocess.Process, Callable[[int], None]] = {}
-"""The children alive now, with what removes what each was making."""
+"""The running children, each with the function that removes its unfinished output."""
 
 _decode_line = msgspec.json.Decoder(ProgressLine | DoneLine | ErrorLine).decode
 
@@ -60,7 +60,7 @@ async def ingest(source: Path, cache: Cache, options: list[str], on_progress: Pr
 
 
 async def fill_tables(archive: Path, part: Part, options: list[str], on_progress: ProgressListener) -> None:
-    """Make that part of the tables for SQL in ``archive``; cancelled and failing as :func:`ingest`."""
+    """Make a part of the tables for SQL in ``archive``; cancellation and errors are as in :func:`ingest`."""
 
     def remove(pid: int) -> None:
         TABLES[part].partial(archive, pid).unlink(missing_ok=True)
@@ -71,7 +71,7 @@ async def fill_tables(archive: Path, part: Part, options: list[str], on_progress
 
 
 class _Work(NamedTuple):
-    """What a child does, for sentences, and the path that it does it to."""
+    """The task of a child, for messages, and the path that it works on."""
 
     name: str
     path: Path
@@ -110,7 +110,7 @@ async def _run(
         logger.log(logging.INFO if status == 0 else logging.WARNING, "%s of %s: %s", *work, errors)
     match outcome:
         case DoneLine(archive):
-            # its last word; what it made stands, even if it is killed while it ends
+            # its outcome is final, even if it is killed while it ends
             return Path(archive)
         case ErrorLine(problem):
             raise IngestError(problem)
@@ -119,7 +119,7 @@ async def _run(
 
 
 def remove_unfinished(folder: Path, pid: int) -> None:
-    """Remove what a killed child left: it writes beside the archive's place and renames at the end."""
+    """Remove what a killed child left: it writes beside the archive's path and renames at the end."""
     shutil.rmtree(partial_folder(folder, pid), ignore_errors=True)
 
 
@@ -132,11 +132,12 @@ async def _start(command: list[str]) -> asyncio.subprocess.Process:
             *command,
             env=environment(),
             limit=LINE_LIMIT_BYTES,
-            # open for as long as this process lives, from which the child knows it where nothing else says so
+            # open as long as this process lives; that is how the child notices its end on systems without another way
             stdin=subprocess.DEVNULL if sys.platform == "linux" else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            # A group of its own: whatever the child starts dies with it, a ^C on our terminal is ours alone.
+            # A new process group: everything that the child starts ends with it, and a ^C in our terminal reaches only
+            # us.
             start_new_session=sys.platform != "win32",
             creationflags=flags,
         )
@@ -153,7 +154,7 @@ async def _follow(
         try:
             text = await output.readline()
         except ValueError:
-            logger.warning("a line of the ingest's output was too long and was passed over")
+            logger.warning("a line of the ingest's output was too long and was skipped")
             continue
         if not text:
             break
@@ -170,7 +171,7 @@ async def _follow(
 
 
 async def _tail(errors: asyncio.StreamReader | None) -> str:
-    """Read all of stderr, so that the child never waits for us, and keep its end."""
+    """Read all of stderr, so that the child never blocks on it, and keep the end."""
     kept = b""
     while errors is not None and (piece := await errors.read(STDERR_KEPT_BYTES)):
         kept = (kept + piece)[-STDERR_KEPT_BYTES:]
@@ -185,16 +186,16 @@ async def _abort(child: asyncio.subprocess.Process, remove: Callable[[int], None
 
 
 def abandon_all() -> None:
-    """End every child and remove what it was making, without waiting: for a server that must go at once."""
+    """Kill every child and remove its unfinished output, without waiting: for a server that must end at once."""
     for child, remove in _running.items():
         _kill(child)
         remove(child.pid)
 
 
 def _kill(child: asyncio.subprocess.Process) -> None:
-    """End the child and all that it started, at once."""
+    """Kill the child and all processes that it started."""
     if child.returncode is not None:
-        return  # its number may already be another's
+        return  # its process id may already be in use again
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
             child.kill()

@@ -1,9 +1,9 @@
-"""Answers about two open snapshots at once.
+"""Answers about two open snapshots.
 
-Each snapshot is asked in its own thread and by itself; their answers are put together in a third. So neither waits
-for the other while holding its thread, a snapshot may be compared with itself, and one that is closed meanwhile says
-so. What costs time is kept for the next question: a snapshot's frames with the snapshot, pairings and comparisons of
-two with the first of them.
+Each snapshot is asked separately in its own thread, and the answers are combined in a third. So neither thread blocks
+while waiting for the other, a snapshot may be compared with itself, and one that is closed in the meantime raises its
+error. Expensive results are kept for the next question: a snapshot's frames with the snapshot, pairings and
+comparisons with the first of the two.
 """
 
 import asyncio
@@ -60,14 +60,14 @@ class Comparisons:
         )
 
     async def stacks(self, params: CompareStacksParams) -> CompareStacksResult:
-        """The stacks of the view's own snapshot that go to a row."""
+        """The stacks of the view's own snapshot that belong to a row."""
         comparison = await self._comparison(params)
         side: Literal["before", "after"] = "after" if params.other_first else "before"
         stacks = await asyncio.to_thread(comparison.stacks, params.row, params.measure, side)
         return CompareStacksResult(stacks)
 
     async def curves(self, params: CompareCurvesParams) -> CurvesAnswer:
-        """Two heights on one axis."""
+        """The curves of two devices on one axis."""
         check_columns(params.columns)
         axis = params.alignment.axis
         mine, other = self._registry.get(params.snapshot), self._registry.get(params.other)
@@ -106,7 +106,7 @@ class Comparisons:
         )
 
     async def moments(self, params: CompareMomentsParams) -> CompareMomentsResult:
-        """Moments of the other device that lie beside moments of the view's."""
+        """The moments of the other device that correspond to moments of the view's."""
         axis = params.alignment.axis
         mine, other = self._registry.get(params.snapshot), self._registry.get(params.other)
         first, second = await self._sides(mine, other, params)
@@ -137,7 +137,7 @@ class Comparisons:
         return await asyncio.gather(mine.ask(side(params.device)), other.ask(side(params.other_device)))
 
     async def _comparison(self, params: CompareParams | CompareStacksParams) -> Comparison:
-        """The comparison of two sets; made by whoever asks first, and waited for by the others."""
+        """The comparison of two sets; computed for the first caller, while the others wait for it."""
         mine, other = self._registry.get(params.snapshot), self._registry.get(params.other)
         (first, first_of), (second, second_of) = before_and_after(mine, other, params)
 
@@ -163,22 +163,22 @@ class Comparisons:
 
 
 def _when_answered(work: Callable[[], None]) -> None:
-    """Do some work once the answers are out that wait for it."""
+    """Run some work after the pending answers."""
     asyncio.get_running_loop().call_later(QUIET_S, work)
 
 
 def before_and_after(
     mine: OpenSnapshot, other: OpenSnapshot, sets: CompareParams | CompareStacksParams | ComparedTree
 ) -> tuple[tuple[OpenSnapshot, AllocationSet], tuple[OpenSnapshot, AllocationSet]]:
-    """Each snapshot with its set, the one that is "before" first."""
+    """Each snapshot with its set, "before" first."""
     own, others = (mine, sets.of), (other, sets.other_of)
     return (others, own) if sets.other_first else (own, others)
 
 
 class Shared:
-    """Results about some snapshots, each made once for all who ask for it, and kept for a while.
+    """Results about some snapshots, each computed once for all callers, and kept for a while.
 
-    A snapshot that is closed leaves nothing behind.
+    When a snapshot is closed, its results are dropped.
     """
 
     def __init__(self, registry: Registry) -> None:
@@ -190,7 +190,7 @@ class Shared:
     async def get(self, snapshots: tuple[str, ...], what: Hashable, make: Callable[[], Awaitable[T]]) -> T:
         """A result about the snapshots of these names.
 
-        Who is cancelled stops waiting; the making goes on for the others, and for later.
+        A caller that is cancelled stops waiting; the work goes on for the others and for later ones.
         """
         key = (snapshots, what)
         kept: T | None = self._kept.find(key)
@@ -205,7 +205,7 @@ class Shared:
 
     def _made(self, key: tuple[tuple[str, ...], Hashable], task: "asyncio.Task[Any]") -> None:
         del self._making[key]
-        # an error that nobody waits for any more is ignored
+        # ignore an error that nothing waits for any more
         if not task.cancelled() and task.exception() is None and self._are_open(key[0]):
             self._kept.put(key, task.result())
 

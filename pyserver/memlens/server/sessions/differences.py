@@ -1,4 +1,4 @@
-"""Difference flame graphs of two open snapshots: made of what each answers in its own thread, kept for a while."""
+"""Difference flame graphs of two open snapshots, made of the answers of both threads and kept for a while."""
 
 import asyncio
 import base64
@@ -50,7 +50,7 @@ class Differences:
         return await self._ask(p, lambda tree, _: made(tree))
 
     async def svg(self, p: CompareFlameSvgParams) -> SvgResult:
-        """A part of the graph as a picture for a file."""
+        """A part of the graph as a picture to save."""
 
         def made(tree: CallTree) -> SvgResult:
             return SvgResult(flame_picture(tree, p.title, p.x0, p.x1, scale=p.tree.scale).document(p.theme))
@@ -72,11 +72,11 @@ class Differences:
         )
 
     async def search(self, p: CompareFlameSearchParams) -> FlameSearchAnswer:
-        """What a text is found in."""
+        """The nodes in which a text is found."""
         return await self._ask(p, lambda tree, _: flame_tables.search(tree, p.text, p.tree.attribution))
 
     async def _ask(self, p: Asked, question: Callable[[CallTree, Joined], T]) -> T:
-        """Put a question to the tree; one at a time, for trees keep what they found."""
+        """Ask the tree a question; one at a time, because trees cache what they found."""
         asked = p.tree
         mine, other = self._registry.get(p.snapshot), self._registry.get(p.other)
         (first, first_of), (second, second_of) = before_and_after(mine, other, asked)

@@ -1,7 +1,7 @@
 """Answers about two heap dumps or a series of them.
 
-Two dumps are compared column by column in both of their threads at once: that of the one waits for that of the other.
-One comparison at a time does so, so that no two wait for each other.
+Two dumps are compared column by column while both of their threads are held: one thread waits for the other. Only one
+comparison does so at a time, so that no two can wait for each other.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from memlens.views.graph.listing import ObjectsAnswer
 T = TypeVar("T")
 
 _MOST_ROWS = 200
-"""Holders and paths of an answer."""
+"""The most holders and paths of an answer."""
 
 
 class HeapComparisons:
@@ -48,7 +48,7 @@ class HeapComparisons:
         self._alone = asyncio.Lock()
 
     async def compare(self, params: CompareHeapsParams) -> CompareHeapsResult:
-        """What both have in all, what holds what grew, and where it is. Raises NotOpenError, BadRequestError."""
+        """The totals of both, what holds new objects, and where the heap grew. Raises NotOpenError, BadRequestError."""
         found = (await self._pair(params)).comparison
         return CompareHeapsResult(
             found.matched,
@@ -67,7 +67,7 @@ class HeapComparisons:
         )
 
     async def objects(self, params: CompareHeapObjectsParams) -> ObjectsAnswer:
-        """Objects of a type that the view's own dump alone has."""
+        """The objects of a type that only the view's own dump has."""
         pair = await self._pair(params)
         only = pair.only_after if params.other_first else pair.only_before
         mine = self._registry.get(params.snapshot)
@@ -102,7 +102,7 @@ class HeapComparisons:
 
 
 def check_dump(opened: OpenSnapshot) -> None:
-    """Raise :class:`BadRequestError` for another model."""
+    """Raise :class:`BadRequestError` if it is not a heap dump."""
     if heap_dump_of(opened.info) is None:
         raise BadRequestError(f"{opened.title} is not a heap dump")
 
@@ -110,7 +110,7 @@ def check_dump(opened: OpenSnapshot) -> None:
 async def ask_both(
     first: OpenSnapshot, second: OpenSnapshot, question: Callable[[Snapshot, Snapshot], T]
 ) -> T:
-    """Ask two snapshots one question, each in its own thread. No other question may do so meanwhile."""
+    """Ask two snapshots one question in both of their threads. Only one question may do so at a time."""
     check_dump(first)
     check_dump(second)
     if first is second:

@@ -1,7 +1,7 @@
 """The open snapshots: shared by the views that show them, released with the last one.
 
-A snapshot is known by its file's real path, size and time of change. Whoever opens a file that is being read
-waits for the same reading; the reading is given up when nobody waits for it any more.
+A snapshot is identified by its file's real path, size and modification time. A view that opens a file which is already
+being read waits for the same reading, which is cancelled when no view waits for it any more.
 """
 
 import asyncio
@@ -52,22 +52,22 @@ T = TypeVar("T")
 PROGRESS_INTERVAL_S = 0.1
 
 FIND_TIMEOUT_S = 1.5
-"""How long opening a snapshot waits for the workspace to say which files it has."""
+"""How long opening a snapshot waits for the search for files of the workspace."""
 
 _MOST_IN_DOUBT = 200
-"""Names of files that the workspace is asked for when a snapshot is opened; real ones have a few."""
+"""The most names of files that the workspace is searched for when a snapshot is opened; real ones need few."""
 
 VERIFY_AFTER_S = 2.0
-"""So long after a snapshot was opened its files are held to their checksums: the first picture is out by then."""
+"""How long after opening a snapshot its checksums are verified: the first picture is shown by then."""
 
 QUIET_S = 0.05
-"""What is done in the background begins and goes on once nothing was asked for so long: questions come in bursts."""
+"""Background work runs only after no question for this long, because questions come in bursts."""
 
 _ending = threading.Event()
 
 
 def end_verifying() -> None:
-    """Stop every check: Python waits for its thread before the process ends."""
+    """Stop every verification, because Python waits for its thread before the process ends."""
     _ending.set()
 
 
@@ -79,21 +79,21 @@ class NotOpenError(MemlensError):
 
 
 class DamagedError(MemlensError):
-    """The stored copy of a snapshot is damaged on disk: what was asked can't be answered from it."""
+    """The stored copy of a snapshot is damaged on disk, so a question can't be answered from it."""
 
     code = "damaged"
     advice = "Memlens reads the file again."
 
 
 class FileError(MemlensError):
-    """The path isn't that of a readable file."""
+    """The path is not that of a readable file."""
 
     code = "file"
     advice = "Check that the file exists and that you may read it."
 
 
 class Identity(NamedTuple):
-    """What makes a file the same file with the same content, short of reading it."""
+    """Identifies a file with its content without reading it."""
 
     path: str
     size_bytes: int
@@ -119,8 +119,8 @@ class Identity(NamedTuple):
 class OpenSnapshot:
     """A snapshot that some view shows, with the one thread in which all questions to it are answered.
 
-    One thread a snapshot means: calls never overlap, a request that is cancelled while it waits never runs,
-    and closing comes after the call that is running, so maps are never released under it.
+    With one thread for each snapshot calls never overlap, a request that is cancelled while it waits never runs, and
+    closing waits for the running call, so that maps are never released while it uses them.
     """
 
     def __init__(
@@ -138,11 +138,11 @@ class OpenSnapshot:
         self.info: SnapshotInfo = snapshot.info
         self.views: set[str] = set()
         self.former_names: frozenset[str] = frozenset()
-        """What it was called before other patterns decided whose its frames are, and may still be called."""
+        """Its names before the patterns of library code changed, which requests may still use."""
         self.patterns: tuple[str, ...] = ()
-        """The setting ``memlens.libraries`` that decides whose its frames are."""
+        """The patterns of ``memlens.libraries`` by which its frames are classified."""
         self.is_kept_damaged = False
-        """Its archive is damaged, and kept: the file that it was made from is not there to be read again."""
+        """Whether its archive is damaged but kept, because the file that it was made from no longer exists."""
         self.sql = sql
         self._kept = Kept()
         self._most: line_heat.Most | None = None
@@ -171,8 +171,8 @@ class OpenSnapshot:
     async def ask(self, question: Callable[[Snapshot], T]) -> T:
         """Answer ``question`` in the snapshot's thread. Raises DamagedError and NotOpenError.
 
-        A damaged archive may show itself as late as here. It is given up then: opening the file again makes another.
-        What else goes wrong is a bug, and affects only that question.
+        Damage to an archive may be noticed only here. Then the archive is dropped, and opening the file again makes
+        another. Any other error is a bug, and affects only that question.
         """
         self._asked += 1
         try:
@@ -187,7 +187,7 @@ class OpenSnapshot:
         return answer
 
     async def ask_aside(self, question: Callable[[Snapshot], T]) -> T:
-        """Answer a question that takes long while others are answered. Raises DamagedError and NotOpenError."""
+        """Answer a long question while others are answered. Raises DamagedError and NotOpenError."""
         return await self._answered(lambda: self._aside.ask(question))
 
     async def _answered(self, asked: Callable[[], Awaitable[T]]) -> T:
@@ -207,8 +207,8 @@ class OpenSnapshot:
             ) from error
 
     async def _work_in_background(self) -> None:
-        """Do what answers left to be done, one thing at a time, while nothing is asked."""
-        # the thread may be shut down meanwhile
+        """Run the work that answers put off, one piece at a time, while no question is pending."""
+        # the thread may have been shut down in the meantime
         with contextlib.suppress(RuntimeError):
             while self._snapshot.background:
                 await asyncio.sleep(QUIET_S)
@@ -219,15 +219,15 @@ class OpenSnapshot:
         try:
             self._snapshot.ask(Snapshot.work_once)
         except Exception:
-            # nobody waits for it, and whoever asks next gets the same error
-            logger.exception("what was left to do for %s failed", self.path)
+            # nothing waits for it, and the next question gets the same error
+            logger.exception("background work for %s failed", self.path)
 
     def _is_quiet(self) -> bool:
-        """Whether nothing is asked, nor was in the last moments."""
+        """Whether no question is pending, or was within the last moments."""
         return not self._asked and time.monotonic() - self._answered_s >= QUIET_S
 
     def verify_later(self, threads: ThreadPoolExecutor) -> None:
-        """Hold all files of the archive to their checksums soon, in ``threads``, while nothing is asked."""
+        """Verify the checksums of all files of the archive soon, in ``threads``, while no question is pending."""
         self._verifying = asyncio.create_task(self._verify(threads))
 
     async def _verify(self, threads: ThreadPoolExecutor) -> None:
@@ -250,7 +250,7 @@ class OpenSnapshot:
         return [each.name for each in artefacts if each.drop_damaged(self.archive, self._must_stop)]
 
     def _must_stop(self) -> bool:
-        """Called in the verifying thread before each step: requests go first."""
+        """Called in the verifying thread before each step, to let requests go first."""
         while not (self._is_quiet() or _ending.is_set() or self._stop_verifying.wait(QUIET_S)):
             pass
         return _ending.is_set() or self._stop_verifying.is_set()
@@ -260,7 +260,7 @@ class OpenSnapshot:
         return await self.file_state(self._source.path) == "same"
 
     async def file_state(self, path: str) -> Literal["same", "changed", "gone"]:
-        """Whether the file at ``path``, by which a view knows it, is still the one that was read."""
+        """Whether the file at ``path``, a view's path of it, is still the one that was read."""
         try:
             now = await asyncio.to_thread(SourceFile.of, Path(path))
         except (OSError, RuntimeError, ValueError):
@@ -268,14 +268,14 @@ class OpenSnapshot:
         return "same" if now == self._source else "changed"
 
     async def source_files(self) -> list[str]:
-        """The files that its lines and a heap dump's definitions name. Raises DamagedError and NotOpenError."""
+        """The files of its lines and of a heap dump's definitions. Raises DamagedError and NotOpenError."""
         files = await self.ask(lines.source_files)
         if heap_dump_of(self.info) is not None:
             files = list(dict.fromkeys([*files, *await self.ask(heap_lines)]))
         return files
 
     async def lines_of(self, file: str, attribution: Attribution) -> dict[int, list[SourceLine]]:
-        """Totals of one file's lines by line, kept so that the next hover in the file is a look-up."""
+        """The totals of one file's lines by line, cached so that the next hover in the file is a look-up."""
         key = ("lines", file, attribution)
         kept: dict[int, list[SourceLine]] | None = self._kept.find(key)
         if kept is None:
@@ -286,7 +286,7 @@ class OpenSnapshot:
         return kept
 
     async def values_of(self, file: str, attribution: Attribution) -> dict[int, list[lines.LineValue]]:
-        """What the lines of one file have of each value of a profile, by line; kept like the totals."""
+        """The lines of one file with their sums of each value of a profile, by line; cached like the totals."""
         key = ("values", file, attribution)
         kept: dict[int, list[lines.LineValue]] | None = self._kept.find(key)
         if kept is None:
@@ -301,12 +301,12 @@ class OpenSnapshot:
         return self._most
 
     async def release(self) -> None:
-        """Give back maps, files and database; returns when they are given back."""
+        """Release maps, files and database; returns when they are released."""
         self._kept.clear()
         self._closed = True
         self._stop_verifying.set()
         for task in (self._working, self._verifying):
-            # what the verifying found may be why the snapshot is released
+            # the snapshot may be released because of what the verification found
             if task is not None and task is not asyncio.current_task():
                 task.cancel()
                 await asyncio.wait([task])
@@ -320,7 +320,7 @@ class OpenSnapshot:
 
 
 class _Entry:
-    """A file that is being opened or open."""
+    """A file that is open or being opened."""
 
     def __init__(self, identity: Identity, path: str) -> None:
         self.identity = identity
@@ -332,7 +332,7 @@ class _Entry:
         self._timer: asyncio.TimerHandle | None = None
 
     def progress(self, stage: str, fraction: float | None) -> None:
-        """Report to those who wait, at most every PROGRESS_INTERVAL_S, and the latest in any case."""
+        """Report progress to the waiting views, at most every PROGRESS_INTERVAL_S, and the latest in any case."""
         self.stage = (stage, fraction)
         if self._timer is None:
             wait_s = max(0.0, self._reported_at + PROGRESS_INTERVAL_S - time.monotonic())
@@ -346,7 +346,7 @@ class _Entry:
                 listener(*self.stage)
 
     def done(self) -> None:
-        """No more progress: an answer follows."""
+        """Report no more progress, because an answer follows."""
         self.stage = None
         if self._timer is not None:
             self._timer.cancel()
@@ -354,7 +354,7 @@ class _Entry:
 
 
 class Damage(NamedTuple):
-    """A snapshot whose stored copy is damaged. It is closed if ``again``: its views open their file again."""
+    """A snapshot whose stored copy is damaged. With ``again`` it is closed, and its views open their file again."""
 
     snapshot: str
     message: str
@@ -374,7 +374,7 @@ class Registry:
         self.damage_listeners: list[Callable[[Damage], None]] = []
         """Called once for each snapshot whose stored copy was found damaged."""
         self.relabel_listeners: list[Callable[[str, str], None]] = []
-        """Called with the former and the new name of a snapshot whose frames have other kinds now."""
+        """Called with the former and the new name of a snapshot whose frames were classified again."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._relabelling: asyncio.Task[None] | None = None
         self._verifiers = ThreadPoolExecutor(
@@ -386,7 +386,7 @@ class Registry:
         return len(self._open)
 
     def snapshots(self) -> list[OpenSnapshot]:
-        """The open ones, in the order in which they were opened."""
+        """The open snapshots, in the order in which they were opened."""
         return list(self._open.values())
 
     def get(self, name: str) -> OpenSnapshot:
@@ -401,7 +401,7 @@ class Registry:
         return opened or next((each for each in self._open.values() if name in each.former_names), None)
 
     async def open(self, path: str, view: str, on_progress: ProgressListener) -> OpenSnapshot:
-        """Open ``path`` for ``view``; cancelling this ends the reading unless another view waits too."""
+        """Open ``path`` for ``view``; cancelling this ends the reading unless another view waits for it, too."""
         identity = await asyncio.to_thread(Identity.of, path)
         entry = self._entries.get(identity)
         if entry is None:
@@ -417,13 +417,13 @@ class Registry:
             entry.waiting.pop(view, None)
             await asyncio.shield(asyncio.ensure_future(self._drop_unwanted(entry)))
             raise
-        # No await from here on: between waiting and showing, nobody may find the snapshot unwanted.
+        # No await from here on: nothing may release the snapshot between its reading and its first view.
         opened.views.add(view)
         entry.waiting.pop(view, None)
         return opened
 
     async def close(self, name: str, view: str) -> None:
-        """``view`` is gone. Closing twice is allowed: both sides may come first."""
+        """Close ``view``. Closing twice is allowed, because both sides may do so."""
         opened = self._named(name)
         if opened is None:
             return
@@ -439,7 +439,7 @@ class Registry:
         ]
 
     async def _drop_unwanted(self, entry: _Entry) -> None:
-        """Give up the reading that nobody waits for, release the snapshot that nobody shows."""
+        """Cancel a reading that no view waits for; release a snapshot that no view shows."""
         task = entry.task
         if entry.waiting or task is None:
             return
@@ -475,7 +475,7 @@ class Registry:
             try:
                 return await self._enter(entry, archive)
             except ArchiveError as error:
-                # other servers remove what they hold for old, and a damaged disk damages the next one as well
+                # other servers remove archives that they consider old, and a bad disk may damage the new one, too
                 logger.warning("the new archive of %s is made again: %s", source, error)
             archive = await ingest(source, cache, self._ingest_options(), entry.progress)
             return await self._enter(entry, archive)
@@ -487,12 +487,12 @@ class Registry:
         self._open[opened.name] = opened
         opened.verify_later(self._verifiers)
         self._changed()
-        # the setting may have changed meanwhile
+        # the setting may have changed in the meantime
         self._follow_setting()
         return opened
 
     def _follow_setting(self) -> None:
-        """Classify the frames of open snapshots by the patterns that the setting has now."""
+        """Classify the frames of open snapshots by the current patterns."""
         if self._outdated() and (self._relabelling is None or self._relabelling.done()):
             self._relabelling = asyncio.create_task(self._relabel_outdated())
 
@@ -502,7 +502,7 @@ class Registry:
 
     async def _relabel_outdated(self) -> None:
         while outdated := self._outdated():
-            # it isn't tried twice
+            # don't try again
             outdated.patterns = tuple(self._configuration.settings.libraries)
             try:
                 await self._relabel(outdated)
@@ -512,9 +512,9 @@ class Registry:
                 logger.exception("the frames of %s keep their kinds", outdated.path)
 
     async def _relabel(self, outdated: OpenSnapshot) -> None:
-        """Open a snapshot's archive again, under another name, so that nothing is kept of what followed from kinds.
+        """Open a snapshot's archive again under another name, so that no cached result depends on the old kinds.
 
-        Its file isn't looked at: it may have changed or be gone since.
+        Its file isn't checked, because it may have changed or be gone since.
         """
         opened = await self._opened(outdated.path, outdated.archive)
         entries = self._entries_of(outdated)
@@ -545,19 +545,19 @@ class Registry:
             if libraries:
                 await asyncio.wrap_future(thread.submit(relabel, snapshot, libraries))
         except BaseException:
-            # When cancelled while the thread was opening it, it must still be closed.
+            # If this is cancelled while the thread opens it, it must still be closed.
             thread.submit(_close_if_opened, opening)
             thread.shutdown(wait=False)
             raise
 
         async def fill(part: Part, on_progress: ProgressListener) -> None:
-            # a pattern may begin with what looks like an option
+            # a pattern may look like an option
             chosen = [f"--libraries={pattern}" for pattern in libraries.patterns]
             try:
                 await fill_tables(archive, part, [*self._cache_options(), *chosen], on_progress)
             except IngestError as error:
                 if error.code == ArchiveError.code:
-                    # releasing the snapshot waits for this filling to end
+                    # releasing the snapshot waits for this to end
                     task = asyncio.create_task(self._give_up(opened, ArchiveError(error.message)))
                     self._tasks.add(task)
                     task.add_done_callback(self._tasks.discard)
@@ -572,7 +572,7 @@ class Registry:
         return opened
 
     async def _libraries(self, path: str, patterns: tuple[str, ...], in_doubt: list[str]) -> Libraries:
-        """The setting's, and that files in doubt are the user's where the workspace has such files of the user's."""
+        """The setting's patterns, and one for each doubtful file that is the user's because the workspace has it."""
         libraries = Libraries(patterns)
         names = in_doubt[:_MOST_IN_DOUBT]
         if not names:
@@ -591,7 +591,7 @@ class Registry:
     async def _give_up(self, damaged: OpenSnapshot, error: ArchiveError) -> None:
         """Release a snapshot whose archive is damaged, and remove the archive.
 
-        Where its file can't be read again the archive is all there is: it stays, with what it still answers.
+        If its file can't be read again, the archive is kept for the questions that it can still answer.
         """
         again = await damaged.is_source_there()
         if damaged.is_kept_damaged or damaged.name not in self._open:
@@ -643,7 +643,7 @@ class Registry:
 
 
 def _open(archive: Path) -> tuple[Snapshot, list[str]]:
-    """An archive, and the files in doubt that it names."""
+    """An archive, and the doubtful files that it names."""
     snapshot = Snapshot.open(archive)
     try:
         return snapshot, snapshot.ask(files_in_doubt)

@@ -1,6 +1,7 @@
-"""Questions in SQL about a snapshot: makes the tables once, and answers each question in a thread of its own.
+"""SQL queries on a snapshot: makes the tables once, and runs each query in a separate thread.
 
-The tables are made in parts, at once, and a question waits for those that it reads. Its names are looked up before.
+The parts of the tables are made at the same time, and a query waits for those that it reads. Its names are checked
+first.
 """
 
 import asyncio
@@ -20,13 +21,13 @@ from memlens.views.sql.query import SqlAnswer, SqlError, SqlSession, SqlSort
 logger = logging.getLogger(__name__)
 
 MOST_SESSIONS = 4
-"""Queries that run at once, of all views of the snapshot; more of them wait."""
+"""The most queries that run at once, over all views of the snapshot; further ones wait."""
 
 Fill = Callable[[Part, ProgressListener], Awaitable[None]]
 
 
 class _Asked:
-    """A question under way; :meth:`end` comes from the event loop's thread."""
+    """A running query; :meth:`end` is called from the event loop's thread."""
 
     def __init__(self, session: SqlSession | None) -> None:
         self.session = session
@@ -39,7 +40,7 @@ class _Asked:
 
 
 class _Filling:
-    """The making of a part of the tables, and how many wait for it."""
+    """The task that makes a part of the tables, and how many callers wait for it."""
 
     def __init__(self, part: Part, fill: Fill) -> None:
         self.fraction = 0.0
@@ -65,7 +66,7 @@ class SqlQueries:
         self._fill = fill
         self._fillings: dict[Part, _Filling] = {}
         self._current: dict[Part, tuple[int, int, int]] = {}
-        """The files that were found to be current: inode, size, time of change."""
+        """The files that were found to be current: inode, size, modification time."""
         self._names: SqlSession | None = None
         self._naming = threading.Lock()
         self._threads: ThreadPoolExecutor | None = None
@@ -75,12 +76,12 @@ class SqlQueries:
 
     @property
     def filled(self) -> bool:
-        """Whether the tables are there."""
+        """Whether all tables exist."""
         return self._has(self._parts)
 
     @property
     def fraction(self) -> float | None:
-        """How far the filling is, None while there is none."""
+        """The progress of filling the tables, None while they aren't being filled."""
         under_way = [each for each in self._fillings.values() if not each.task.done()]
         if not under_way:
             return None
@@ -88,9 +89,9 @@ class SqlQueries:
         return (sum(each.fraction for each in under_way) + filled) / len(self._parts)
 
     async def fill(self, parts: Iterable[Part] | None = None) -> None:
-        """Make these tables or all, unless they are there. Raises IngestError, and SqlError once this is closed.
+        """Make these tables or all, unless they exist. Raises IngestError, and SqlError once this is closed.
 
-        Who waits last for a part and is cancelled ends the making of it.
+        When the last caller that waits for a part is cancelled, the part is cancelled as well.
         """
         waited_for = []
         for part in self._parts if parts is None else parts:
@@ -102,10 +103,10 @@ class SqlQueries:
             waited_for.append(self._fillings[part])
         try:
             if waited_for:
-                # cancelling this leaves them going
+                # cancelling this doesn't cancel them
                 tasks = [filling.task for filling in waited_for]
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-                # one that found the archive damaged may have had the others cancelled
+                # a part that found the archive damaged may have cancelled the others
                 for task in sorted(done, key=asyncio.Future.cancelled):
                     if task.cancelled():
                         raise SqlError("The snapshot has been closed")
@@ -115,7 +116,7 @@ class SqlQueries:
             for filling in waited_for:
                 filling.waiting -= 1
                 if filling.task.done():
-                    # another part's error may have been the first
+                    # another part may have failed first
                     filling.task.cancelled() or filling.task.exception()
                 elif filling.waiting == 0:
                     filling.task.cancel()
@@ -131,7 +132,7 @@ class SqlQueries:
                 parts = await self._needs(query, sort)
             except ArchiveError as error:
                 logger.warning("the names of %s can't be looked up: %s", self._origin.archive, error)
-                # the filling finds it damaged as well, and has the snapshot given up
+                # filling the tables will find the same damage, and drop the archive
                 parts = self._parts
             await self.fill(parts)
         await self._drop_idle_without(parts)
@@ -158,22 +159,22 @@ class SqlQueries:
             if not in_thread.cancel():
                 await asyncio.shield(asyncio.wait([future]))
             if future.done() and not future.cancelled():
-                # nobody waits for it any more, whatever it is
+                # nothing waits for the result any more
                 future.exception()
             raise
         except ArchiveError as error:
-            logger.warning("the tables of %s are given up: %s", self._origin.archive, error)
+            logger.warning("the tables of %s are dropped: %s", self._origin.archive, error)
             await self._drop(asked)
             remove(self._origin.archive)
             raise SqlError("The tables were damaged and will be made again. Run the query again") from error
         finally:
             self._asked.discard(asked)
             await asyncio.shield(self._put_back(asked))
-            # they have the error, whose traceback has this frame
+            # the callers have the error, whose traceback has this frame
             del in_thread, future
 
     async def close(self) -> None:
-        """End what is under way, and release everything; returns when that is done."""
+        """End running queries and release everything; returns when that is done."""
         self._closed = True
         fillings = [each.task for each in self._fillings.values() if not each.task.done()]
         for task in fillings:
@@ -191,7 +192,7 @@ class SqlQueries:
         await asyncio.to_thread(self._close_names)
 
     async def forget(self) -> None:
-        """Let go of tables that were removed because they were damaged; the next question makes them anew."""
+        """Close tables that were removed because they were damaged; the next query makes them again."""
         while self._idle:
             await asyncio.to_thread(self._idle.pop().close)
 
@@ -199,7 +200,7 @@ class SqlQueries:
         return all(self._has_part(part) for part in parts)
 
     def _has_part(self, part: Part) -> bool:
-        """Whether a part's file is current. The file that was found to be is not read again for every query."""
+        """Whether a part's file is current. A file that was found to be current isn't read again for each query."""
         try:
             now = TABLES[part].path(self._origin.archive).stat()
         except OSError:
@@ -238,12 +239,12 @@ class SqlQueries:
             await asyncio.shield(asyncio.to_thread(session.close))
 
     def _take(self, query: str, offset: int, sort: SqlSort | None) -> SqlSession | None:
-        """An idle session: the one that can go on with the query, else one that no other query may go on with."""
+        """An idle session: the one that can continue the query, else one that no other query may continue."""
         chosen = next((each for each in self._idle if each.continues(query, offset, sort)), None)
         if chosen is None:
             chosen = next((each for each in self._idle if not each.has_more), None)
         if chosen is None and self._idle and len(self._idle) + len(self._asked) >= MOST_SESSIONS:
-            # the one used longest ago
+            # the least recently used one
             chosen = self._idle[0]
         if chosen is not None:
             self._idle.remove(chosen)

@@ -1,1 +1,1 @@
-"""Where archives lie: their files mapped and verified, the cache, the disk."""
+"""Archives on disk: mapping and verifying their files, the cache, disk errors."""

@@ -1,4 +1,4 @@
-"""Where archives are kept: a folder of archives keyed by the source file's identity, least recently used out first."""
+"""The cache: a folder of archives by the source file's identity, which drops the least recently used ones."""
 
 import contextlib
 import hashlib
@@ -26,13 +26,13 @@ from memlens.store.manifest import (
 DEFAULT_LIMIT_BYTES = 10 * 2**30
 
 SPARED_S = 10.0
-"""What was made or found so shortly ago is about to be opened, perhaps by another server, and is not removed."""
+"""Archives used this recently are not removed, because they may be about to be opened, perhaps by another server."""
 
 _OUR_NAME = re.compile(r"^[0-9a-f]{24}-v\d+(\.(partial|old-\w+)-(?P<pid>\d{1,9}))?$", re.ASCII)
 
 
 class NotAnArchiveError(MemlensError):
-    """No archive can be written where it is wanted."""
+    """No archive can be written at the requested path."""
 
     code = "not-an-archive"
     advice = "Choose another folder."
@@ -52,14 +52,14 @@ class Cache:
         self.spared_s = spared_s
 
     def folder_for(self, source: Path) -> Path:
-        """The archive folder for a file as it is now. Raises OSError when the file isn't there."""
+        """The archive folder for the current version of a file. Raises OSError if the file doesn't exist."""
         identity = SourceFile.of(source)
         key = f"{FORMAT_VERSION}\0{identity.path}\0{identity.size}\0{identity.mtime_ns}"
         digest = hashlib.blake2b(key.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
         return self.folder / f"{digest}-v{FORMAT_VERSION}"
 
     def find(self, source: Path) -> Path | None:
-        """The archive of a file as it is now, or None when there is none that is whole. Marks it as used."""
+        """The archive of the current version of a file, or None if there is no intact one. Marks it as used."""
         archive = self.folder_for(source)
         try:
             manifest = read_manifest(archive)
@@ -72,13 +72,13 @@ class Cache:
         return archive
 
     def evict(self, keep: Path | None = None) -> None:
-        """Remove what interrupted runs left, then the least recently used archives until the limit is kept."""
+        """Remove what interrupted runs left, then the least recently used archives beyond the limit."""
         archives = []
         with contextlib.suppress(OSError):
             for entry in list(self.folder.iterdir()):
                 name = _OUR_NAME.match(entry.name)
                 if name is None:
-                    continue  # the folder is the user's choice, and what else lies in it is theirs
+                    continue  # the user chose the folder, and other files in it are not ours
                 if name["pid"] is not None:
                     if not is_running(int(name["pid"])):
                         shutil.rmtree(entry, ignore_errors=True)
@@ -97,20 +97,20 @@ class Cache:
 
 
 def _user_folder() -> Path:
-    # a command that was given a folder needn't wait for it
+    # the caller need not wait for it
     import platformdirs
 
     return platformdirs.user_cache_path("memlens", appauthor=False) / "archives"
 
 
 def partial_folder(archive: Path, pid: int) -> Path:
-    """Where process ``pid`` writes what is to become ``archive``."""
+    """The temporary path at which process ``pid`` writes ``archive``."""
     return archive.with_name(f"{archive.name}.partial-{pid}")
 
 
 @contextlib.contextmanager
 def making(archive: Path) -> Iterator[Path]:
-    """A temporary folder beside ``archive`` that is renamed to it when the block ends well, removed otherwise."""
+    """A temporary folder beside ``archive``, renamed to it if the block succeeds, else removed."""
     partial = partial_folder(archive, os.getpid())
     with room_in(archive.parent, "the archive"):
         make_folder(archive.parent)
@@ -126,9 +126,9 @@ def making(archive: Path) -> Iterator[Path]:
 
 
 def check_place(archive: Path) -> None:
-    """A chosen folder is replaced only if it is an archive, of whatever version and state, or empty.
+    """Check that a chosen folder may be replaced: it is an archive, of any version and state, or empty.
 
-    Raises :class:`NotAnArchiveError` when it is something else, or has a name that SQLite can't open a database by.
+    Raises :class:`NotAnArchiveError` if it is something else, or has a name with which SQLite can't open a database.
     """
     try:
         str(archive).encode()
@@ -143,19 +143,19 @@ def check_place(archive: Path) -> None:
 
 
 def _bytes_in(archive: Path) -> int:
-    """What an archive takes, with what appeared in it since it was made."""
+    """The size of an archive, including artefacts that were added later."""
     size = 0
     for file in archive.iterdir():
-        # another process may just be renaming what it has written
+        # another process may be renaming a file at this moment
         with contextlib.suppress(FileNotFoundError):
             size += file.stat().st_size
     return size
 
 
 def _rename(partial: Path, archive: Path) -> None:
-    """Put the new archive in place. One that another process made meanwhile is as good, if it is whole.
+    """Move the new archive into place, unless another process has made an intact one in the meantime.
 
-    It is another one if it is of another dump of the file, which the settings say.
+    An archive of another dump of the same file, according to the settings, is replaced.
     """
     try:
         partial.rename(archive)

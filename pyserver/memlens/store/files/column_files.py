@@ -37,9 +37,9 @@ class ColumnFiles:
     def write(self, kind: type[Columns], columns: Mapping[str, Array], scope: str = "") -> None:
         """Write some columns of ``kind`` by the names of its attributes, those of a StoredMany as ``name.key``.
 
-        Columns of one length are written together, a stretch of rows at a time: they are often fields of wide rows,
-        so the rows stay in the processor's cache until each field is out and summed up, and no copy of a whole column
-        is ever made. Raises ValueError for a column that isn't declared as it is: that is the writer's mistake.
+        Columns of the same length are written together, a range of rows at a time: they are often fields of wide rows,
+        which then stay in the processor's cache until each field is written and hashed, and no whole column is ever
+        copied. Raises ValueError for a column that doesn't match its declaration, which is a bug of the writer.
         """
         declared = {column.name: column for column in kind.declared()}
         by_length: dict[int, dict[str, Array]] = {}
@@ -52,7 +52,7 @@ class ColumnFiles:
             self._write_together(together)
 
     def written(self, file: str) -> Array | None:
-        """A column of numbers as it was written, mapped; None where there is none, or no item."""
+        """Map a column of numbers that was written; None if there is none or it is empty."""
         entry = self.entries.get(file)
         if entry is None or not entry.count:
             return None
@@ -88,20 +88,20 @@ class ColumnFiles:
                         file.seek(data.size, os.SEEK_CUR)
                     checksum.update(data.data)
             for *_, file, _ in opened:
-                # a hole at the end is not there yet
+                # a hole at the end does not exist until the file is extended
                 file.truncate()
         for name, description, column, _, _, checksum in opened:
             self.entries[name] = ColumnEntry(description, len(column), column.nbytes, checksum.hexdigest())
 
 
 class MappedFiles(Apart):
-    """The column files of an open archive, mapped when they are asked for."""
+    """The column files of an open archive, mapped when they are used."""
 
     def __init__(self, archive: Path, manifest: Manifest) -> None:
         self._archive = archive
         self._entries = manifest.columns
         self.replaced: Mapping[str, Array] = {}
-        """Columns that stand in the place of those of the archive."""
+        """Columns that replace those of the archive."""
         self.mapped: set[str] = set()
         """The files that were mapped."""
 
@@ -111,7 +111,7 @@ class MappedFiles(Apart):
         return None if entry is None else (_dtype_of(file, entry), entry.count)
 
     def array(self, file: str) -> Array:
-        """A column. Raises :class:`ArchiveError` when its file can't be read or has another size."""
+        """A column. Raises :class:`ArchiveError` if its file can't be read or has the wrong size."""
         replaced = self.replaced.get(file)
         if replaced is not None:
             return replaced
@@ -124,7 +124,7 @@ class MappedFiles(Apart):
             with (self._archive / file).open("rb") as opened:
                 if os.fstat(opened.fileno()).st_size != entry.bytes:
                     raise ArchiveError(
-                        f"The archive {self._archive.name} is damaged: column {file} has another size"
+                        f"The archive {self._archive.name} is damaged: column {file} has the wrong size"
                     )
                 return np.frombuffer(mapped(opened), dtype)
         except OSError as error:

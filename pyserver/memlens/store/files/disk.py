@@ -1,4 +1,4 @@
-"""Folders and files that are written: for their owner alone, with a sentence for a full disk."""
+"""Writing folders and files: readable only by their owner, with a message for a full disk."""
 
 import contextlib
 import errno
@@ -9,11 +9,11 @@ from pathlib import Path
 from memlens.errors import MemlensError
 
 FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
-"""The system's errors of a disk that is full, or of what one may have of it."""
+"""The system's errors for a full disk or an exceeded quota."""
 
 
 class FullDiskError(MemlensError):
-    """The disk has no room for what is to be written."""
+    """The disk has no room for a file."""
 
     code = "system"
     advice = (
@@ -24,7 +24,7 @@ class FullDiskError(MemlensError):
 
 @contextlib.contextmanager
 def room_in(folder: Path, what: str, advice: str | None = None) -> Iterator[None]:
-    """Raises :class:`FullDiskError` where the disk, or what one may have of it, is full; ``what`` is being written."""
+    """Raises :class:`FullDiskError` if the disk is full or a quota is exceeded while ``what`` is written."""
     try:
         yield
     except Exception as error:
@@ -40,7 +40,7 @@ def _is_full_of_sqlite(error: Exception) -> bool:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it that are missing, for the owner alone: what users record is theirs."""
+    """Make a folder and its missing parents with access only for the owner, because recordings are private."""
     missing = []
     for parent in (folder, *folder.parents):
         if parent.exists():
@@ -53,5 +53,5 @@ def make_folder(folder: Path) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Let only the owner read or write a file, whatever the process' umask says."""
+    """Let only the owner read or write a file, whatever the process's umask is."""
     path.chmod(0o600)

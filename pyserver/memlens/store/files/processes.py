@@ -1,4 +1,4 @@
-"""What processes leave in the cache, and whether they are still at work on it."""
+"""Files that processes leave in the cache, and whether those processes still run."""
 
 import contextlib
 import os
@@ -10,9 +10,9 @@ _PARTIAL = re.compile(r".+\.partial-(?P<pid>\d{1,9})(-journal)?", re.ASCII)
 
 
 def is_running(pid: int) -> bool:
-    """Whether there is a process of that number. Where that can't be asked the answer is yes."""
+    """Whether a process with this id exists; True if that can't be found out."""
     if os.name == "nt":
-        return True  # signal 0 would end the process there; a later run under another system cleans up
+        return True  # on Windows os.kill with signal 0 would end the process; a later run on another system cleans up
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -23,16 +23,16 @@ def is_running(pid: int) -> bool:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether it is only a number that nobody has asked for, as in containers whose first process asks for none."""
+    """Whether it is a zombie, as in containers whose first process never waits for its children."""
     try:
-        # the state stands after the name, which is anything in parentheses: proc(5)
+        # the state follows the name, which is anything in parentheses: proc(5)
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:1] == [b"Z"]
     except OSError:
         return False
 
 
 def remove_leftovers(archive: Path) -> None:
-    """Remove what processes left in an archive that were ended while they wrote."""
+    """Remove partial files that interrupted processes left in an archive."""
     with contextlib.suppress(OSError):
         for entry in list(archive.iterdir()):
             partial = _PARTIAL.fullmatch(entry.name)

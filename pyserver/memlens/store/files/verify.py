@@ -1,4 +1,4 @@
-"""Holds an archive's files to the checksums in its manifest: reads all of them, in steps that can be stopped."""
+"""Verifies an archive's files against the checksums in its manifest, in steps that can be stopped."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -12,13 +12,13 @@ _STEP_BYTES = 1 << 20
 
 
 class StoppedError(Exception):
-    """The check was stopped before its end."""
+    """The verification was stopped."""
 
 
 def file_checksum(path: Path, size: int | None = None, stop: Callable[[], bool] = lambda: False) -> str:
     """The checksum of a file, or of its first ``size`` bytes. Raises OSError and :class:`StoppedError`.
 
-    The file is read and not mapped: pages of a large archive would count as this process' memory.
+    The file is read and not mapped, because mapped pages of a large archive would count as this process's memory.
     """
     checksum = Checksum()
     buffer = bytearray(_STEP_BYTES)
@@ -44,8 +44,8 @@ def verify(
 ) -> None:
     """Check columns, of ``names`` or all. Raises :class:`ArchiveError` and :class:`StoppedError`.
 
-    ``held`` is the manifest's file as it was opened. Where another archive has taken the place of the one that is open,
-    or none, there is nothing to hold to the manifest, and that counts as stopped.
+    ``held`` is the open manifest file. If the open archive was replaced or removed, there is nothing to verify, and
+    that counts as stopped.
     """
     for name in manifest.columns if names is None else names:
         try:
@@ -55,11 +55,11 @@ def verify(
             raise ArchiveError(f"The archive {archive.name} is damaged: {name}: {error.strerror}") from error
         if not whole:
             _check_place(archive, held)
-            raise ArchiveError(f"The archive {archive.name} is damaged: {name} has another checksum")
+            raise ArchiveError(f"The archive {archive.name} is damaged: {name} has the wrong checksum")
 
 
 def _check_place(archive: Path, held: BinaryIO) -> None:
-    """Raises :class:`StoppedError` where the folder isn't the one that was opened."""
+    """Raises :class:`StoppedError` if the folder isn't the one that was opened."""
     try:
         same = os.path.samestat(os.fstat(held.fileno()), (archive / FILE_NAME).stat())
     except (OSError, ValueError):

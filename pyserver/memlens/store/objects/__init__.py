@@ -1,1 +1,1 @@
-"""What archives hold of heap dumps alone."""
+"""The parts of archives that only heap dumps have."""

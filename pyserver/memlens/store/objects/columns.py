@@ -1,6 +1,6 @@
-"""The columns of a heap dump: its objects, references and types, and what follows from them.
+"""The columns of a heap dump: its objects, references and types, and what is computed from them.
 
-Numbers of objects that stand for "none" are NEVER.
+NEVER in place of an object's number means "none".
 """
 
 import numpy as np
@@ -9,48 +9,49 @@ from memlens.model.graph import PLACE_DTYPE, ROOT_DTYPE, SAMPLE_DTYPE
 from memlens.store.columns import Columns, Stored, StoredIfAny, StoredTable
 
 REACHED_DTYPE = np.dtype([("object", "<u4"), ("dominator", "<u4"), ("retained", "<u8")])
-"""What an object's dominator is and what it retains where objects that no root reaches hold nothing.
+"""An object's dominator and retained size if unreachable objects hold nothing.
 
 The dominator is NEVER for an object that has a distance from the entries, but that the graph's own root doesn't reach.
 """
 
 
 class ObjectColumns(Columns):
-    """An item an object."""
+    """An item for each object."""
 
     prefix = "object_"
     type = Stored(np.uint32, "objects", below="types")
     shallow = Stored(np.uint64, "objects")
     retained = Stored(np.uint64, "objects")
-    """Bytes of all that it dominates, itself included."""
+    """Bytes of everything that it dominates, including itself."""
     id = Stored(np.uint64, "objects")
     name = Stored(np.uint32, "objects", below="strings")
     dominator = Stored(np.uint32, "objects", below="objects", or_never=True)
-    """NEVER for a root, and for what only several roots together hold."""
+    """NEVER for a root, and for objects that only several roots together hold."""
     distance = Stored(np.uint32, "objects")
-    """The least number of references from a root; NEVER for what no root reaches."""
+    """The smallest number of references from a root; NEVER for unreachable objects."""
     group = Stored(np.uint32, "objects", below="compact nodes")
     """The node of the compact tree that it is in."""
     stack = StoredIfAny(np.uint32, "objects", below="stacks")
-    """Where it was allocated; None where the file doesn't say that of any object."""
+    """Where it was allocated; None if the file doesn't say so for any object."""
     flags = StoredIfAny(np.uint8, "objects")
     space = StoredIfAny(np.uint8, "objects")
     dominated_start = Stored(np.uint32, "holders", into="objects")
-    """Where in ``dominated`` those begin that each object dominates, and after these the ones that no object does."""
+    """Where in ``dominated`` each object's own begin, and after these the objects that no object dominates."""
     dominated = Stored(np.uint32, "objects", below="objects")
-    """Objects by their dominators, and of each the one first that retains most."""
+    """Objects by their dominators; among those of one dominator the largest retained size first."""
     reached = StoredTable(REACHED_DTYPE, file="reached")
-    """By object. Only V8's dumps count what unreachable objects hold, and there it rarely makes a difference: these are
-    the objects for which it does."""
+    """By object. Only in V8's dumps do unreachable objects hold others, which rarely makes a difference: these are the
+    objects for which it does.
+    """
     roots = StoredTable(ROOT_DTYPE, file="roots")
     places = StoredTable(PLACE_DTYPE, file="places")
     """By object."""
     moments = StoredTable(SAMPLE_DTYPE, file="moments")
-    """When a recording looked, and the highest id until then; empty where ids don't say when objects were allocated."""
+    """A recording's samples: time and highest id; empty if ids don't show when objects were allocated."""
 
 
 class ReferenceColumns(Columns):
-    """References by their sources, and the same turned around."""
+    """References by their sources, and the same references by their targets."""
 
     prefix = "reference_"
     start = Stored(np.uint64, "object ends", into="references")
@@ -60,13 +61,13 @@ class ReferenceColumns(Columns):
     name = Stored(np.uint32, "references")
     referrer_start = Stored(np.uint64, "object ends", into="references")
     referrer = Stored(np.uint32, "references", below="objects")
-    """The sources of the references to each object, ascending; one stands as often as it refers to it."""
+    """The sources of the references to each object, ascending; a source is repeated for each of its references."""
     referrer_kind = Stored(np.uint8, "references")
-    """The kinds of these references, so that paths can be followed backwards without looking for them."""
+    """The kinds of these references, so that paths can be followed backwards without a search."""
 
 
 class FieldColumns(Columns):
-    """Fields that aren't references, by their objects; in archives of dumps that have any."""
+    """Fields that aren't references, by their objects; only in archives of dumps that have any."""
 
     prefix = "field_"
     start = Stored(np.uint64, "object ends", into="field values")
@@ -85,20 +86,20 @@ class TypeColumns(Columns):
     object = StoredIfAny(np.uint32, "types", below="objects", or_never=True)
     """The object that is the class itself."""
     multiplier = StoredIfAny(np.float32, "types")
-    """How many objects of the program one of the file stands for, in sampled dumps."""
+    """How many objects of the program one object of the file represents, in sampled dumps."""
     shallow = Stored(np.uint64, "types")
     retained = Stored(np.uint64, "types")
-    """What instances retain that no other instance dominates."""
+    """The retained bytes of instances that no other instance dominates."""
     instance_start = Stored(np.uint32, "type ends", into="objects")
     instance = Stored(np.uint32, "objects", below="objects")
-    """Objects by their types, and of each type the one first that retains most."""
+    """Objects by their types; among those of one type the largest retained size first."""
 
 
 class CompactColumns(Columns):
-    """An item a node of the dominator tree grouped by type at each level, level after level.
+    """An item for each node of the dominator tree grouped by type at each level, level after level.
 
-    Node 0 is the root. A node's children are together, the one that retains most first; but where the root isn't an
-    object, its last child is the node that the objects are below that no root reaches, if there are any.
+    Node 0 is the root. A node's children are adjacent, the largest retained size first; but if the root isn't an object,
+    its last child is the node of the objects that no root reaches, if there are any.
     """
 
     prefix = "compact_"

@@ -24,7 +24,7 @@ _STEP_NODES = 1 << 20
 
 
 class Dominated(NamedTuple):
-    """Objects by their dominators, and of each the one first that retains most; the last group no object dominates."""
+    """Objects by their dominators, each group by descending retained size; no object dominates the last group."""
 
     begin: U32
     member: U32
@@ -66,7 +66,7 @@ def compact_tree(
     )  # fmt: skip
     mapped: tuple[Rows, ...] = (*dominated, type_of, shallow, retained, group, queue, *columns.values())
     while tree.run(_STEP_NODES):
-        # what is near in a level is near in memory: of what was read and written, little is needed again soon
+        # neighbours in a level are neighbours in memory, so little of what was read or written is needed again soon
         for column in mapped:
             let_go(column, 0, len(column))
     return {name: column[: tree.nodes] for name, column in columns.items()}, group

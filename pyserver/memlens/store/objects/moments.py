@@ -1,4 +1,4 @@
-"""When objects were allocated, in recordings that looked again and again while they ran (``.heaptimeline``)."""
+"""When objects were allocated, in recordings that took samples while they ran (``.heaptimeline``)."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ import numpy.typing as npt
 from memlens.store.objects.columns import ObjectColumns
 
 UNKNOWN = -1
-"""An object that was there before the recording, or that the file has no moment of."""
+"""For an object that existed before the recording, or for which the file has no moment."""
 
 
 def allocated_us(objects: ObjectColumns, part: slice) -> npt.NDArray[np.int64]:
-    """Until when each of some objects was allocated, in microseconds since the recording began, UNKNOWN if not known.
+    """The time before which each of some objects was allocated, in microseconds since the recording began, or UNKNOWN.
 
     V8 numbers objects as they are allocated: one is from the interval before the first moment whose highest id isn't
     lower.

@@ -1,4 +1,4 @@
-"""Which line of source an object has: that of its definition or its class's, else the one that allocated it."""
+"""The source line of an object: that of its definition or its class's, else the one that allocated it."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ _FEW = 10_000
 
 
 def first_at_least(column: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Where in an ascending column the first item stands that is at least each value.
+    """For each value the index of the first item of an ascending column that is at least the value.
 
-    NumPy's search copies a column of a table as a whole, which takes longer than looking for a few values.
+    NumPy's search copies the whole column of a table, which takes longer than searching for a few values.
     """
     if len(values) > _FEW or not len(column):
         return np.searchsorted(column, values).astype(np.int64)
@@ -33,9 +33,9 @@ def first_at_least(column: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.ND
 
 
 def place_frames(objects: ObjectColumns, charged: U32, chosen: npt.NDArray[Any]) -> U32:
-    """The frame of each of some objects, NEVER where none is known.
+    """The frame of each of some objects, NEVER if none is known.
 
-    ``charged`` is the frame to which each stack is charged: objects are allocated there.
+    ``charged`` is the frame to which each stack is charged, where its objects were allocated.
     """
     stacks, places = objects.stack, objects.places
     if stacks is None:

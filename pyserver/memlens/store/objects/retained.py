@@ -1,4 +1,4 @@
-"""What groups of objects retain, from a tree of dominators."""
+"""The retained sizes of groups of objects, from a dominator tree."""
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,9 @@ _NO_CHILD = np.empty(0, np.uint32)
 
 
 def retained_by_node_group(first: U32, last: U32, group: U32, groups: int, retained: U64) -> U64:
-    """What the nodes of each group of the compact tree retain that no other node of it is above.
+    """For each group of nodes of the compact tree, the retained bytes of its nodes that are below no other node of it.
 
-    What dominates the objects of a node is in the nodes above it. ``groups`` and more stand for no group.
+    The dominators of a node's objects are in the nodes above it. A group number of ``groups`` or more means no group.
     """
     below = np.empty(len(group), np.uint8)
     tree.below_own_group(first, last, _NO_CHILD, 0, group, groups, below)
@@ -23,10 +23,10 @@ def retained_by_node_group(first: U32, last: U32, group: U32, groups: int, retai
 
 
 def retained_by_object_group(start: U32, dominated: U32, group: U32, groups: int, retained: U64) -> U64:
-    """What the objects of each group retain that no other object of it dominates; ``groups`` stands for no group.
+    """For each group, the retained bytes of its objects that no other object of it dominates; ``groups`` means no
+    group.
 
-    Those that object ``o`` dominates are ``start[o]`` to ``start[o + 1]`` of ``dominated``, and after them come those
-    that no object does.
+    Object ``o`` dominates ``start[o]`` to ``start[o + 1]`` of ``dominated``, whose last items no object dominates.
     """
     below = np.empty(len(group), np.uint8)
     tree.below_own_group(start[:-1], start[1:], dominated, len(group), group, groups, below)

@@ -1,4 +1,4 @@
-"""Room for columns that may be larger than memory: beyond a limit they are mapped files."""
+"""Memory for columns that may not fit: beyond a limit they are mapped files."""
 
 import mmap
 import tempfile
@@ -13,15 +13,15 @@ from memlens import limits
 Rows = npt.NDArray[Any]
 
 _SHARE = 0.4
-"""The share of what the process may use that is given out as its own memory; readers' columns need the rest."""
+"""The share of the process's limit that is used as ordinary memory; readers' columns need the rest."""
 _LEAST_MAPPED_BYTES = 1 << 22
 
 
 class Room:
-    """Gives out columns. Their content is undefined.
+    """Allocates columns, whose content is undefined.
 
-    The system can write a mapped file's pages out whenever it needs the memory, and the limit on a process's memory
-    doesn't count them. The files have no name, and are gone once their columns are.
+    The system can write a mapped file's pages to disk when it needs the memory, and the limit on a process's memory
+    doesn't count them. The files have no name, and are removed with their columns.
     """
 
     def __init__(self, folder: Path, most_bytes: int | None = None) -> None:
@@ -29,7 +29,7 @@ class Room:
         self._left = int(limits.allowed_bytes() * _SHARE) if most_bytes is None else most_bytes
 
     def __call__(self, items: int, kind: npt.DTypeLike) -> Rows:
-        """A column of some items. Raises MemoryError, and OSError where the disk is full."""
+        """A column of some items. Raises MemoryError, and OSError if the disk is full."""
         dtype = np.dtype(kind)
         size = items * dtype.itemsize
         if size <= self._left or size < _LEAST_MAPPED_BYTES:
@@ -37,12 +37,12 @@ class Room:
             return np.empty(items, dtype)
         with tempfile.TemporaryFile(dir=self._folder) as file:
             file.truncate(size)
-            # the map has a descriptor of its own, which keeps the file
+            # the map has its own descriptor, which keeps the file open
             return np.frombuffer(mmap.mmap(file.fileno(), size), dtype)
 
 
 def let_go(column: Rows, begin: int, end: int) -> None:
-    """Give back the memory of a mapped column's items ``begin`` to ``end``; they stay in its file."""
+    """Release the memory of a mapped column's items ``begin`` to ``end``; they stay in its file."""
     # NumPy's column is of a memoryview of the map
     mapped = getattr(column.base, "obj", None)
     if not isinstance(mapped, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):

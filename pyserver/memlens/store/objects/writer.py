@@ -1,4 +1,4 @@
-"""Writes a Graph into an archive folder: its own columns, and those that follow from them.
+"""Writes a Graph into an archive folder: its own columns, and those that are computed from them.
 
 Dominators, retained sizes, distances, referrers and the compact tree are computed here, once.
 """
@@ -51,16 +51,16 @@ _ALLOCATED = (
 
 @dataclass(slots=True)
 class _Derived:
-    """What follows from a graph, by object."""
+    """Results computed from a graph, by object."""
 
     dominator: U32
     retained: U64
     reached: Rows
     """Rows of REACHED_DTYPE."""
     unreached: U32
-    """Objects that references which retain don't lead to."""
+    """Objects to which no chain of retaining references leads."""
     ordered: U32
-    """Objects, the one first that retains most."""
+    """Objects, the largest retained size first."""
     dominated: Dominated
     group: U32
     compact: dict[str, Rows]
@@ -69,17 +69,17 @@ class _Derived:
 
 
 def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) -> None:
-    """Write ``graph`` into the existing empty ``folder``. Its columns are gone afterwards."""
+    """Write ``graph`` into the existing empty ``folder``. Its columns are released."""
     report("matching", 0.0)
     columns, strings = ColumnFiles(folder), StringWriter(graph.texts)
     counts = (len(graph.objects), len(graph.references), len(graph.types), len(graph.roots))
     retains = np.zeros(256, np.uint8)
     retains[: len(graph.reference_kinds)] = [kind.retains for kind in graph.reference_kinds]
     with ThreadPoolExecutor(1) as pool:
-        # kernels let other threads run: references are turned around while dominators number the objects
+        # kernels release the GIL: references are reversed while dominators number the objects
         turning = [pool.submit(_turn_around, columns, graph)]
         rest = pool.submit(_write_known, columns, graph, retains, turning[0])
-        # they are let go as soon as they are written and dominators are known
+        # released as soon as they are written and dominators are known
         derived = _derive(graph, retains, Room(folder), lambda: turning.pop().result())
         distance = rest.result()
     unheld = derived.unreached[distance[derived.unreached] != NEVER]
@@ -115,7 +115,7 @@ def _entries(graph: Graph) -> U32:
 
 
 class _Referrers(NamedTuple):
-    """References turned around: where those to each object begin, their sources and kinds."""
+    """Reversed references: where those to each object begin, their sources and kinds."""
 
     start: U64
     source: U32
@@ -123,10 +123,10 @@ class _Referrers(NamedTuple):
 
 
 def _turn_around(columns: ColumnFiles, graph: Graph) -> _Referrers:
-    """Write the references' names, and turn references around."""
+    """Write the references' names, and reverse the references."""
     references = graph.references
     columns.write(ReferenceColumns, {"name": references.name})
-    # nothing needs the names any more, and dominators need the memory
+    # the names aren't needed any more, and dominators need the memory
     references.name = np.empty(0, np.uint32)
     turned = _Referrers(*map(np.empty_like, (references.start, references.target, references.kind)))
     walk.referrers(references.start, references.target, references.kind, *turned)
@@ -134,7 +134,7 @@ def _turn_around(columns: ColumnFiles, graph: Graph) -> _Referrers:
 
 
 def _write_known(columns: ColumnFiles, graph: Graph, retains: U8, turning: "Future[_Referrers]") -> U32:
-    """Write references, referrers and what the file says of objects; return each one's distance from the roots."""
+    """Write references, referrers and the file's data about objects; return each object's distance from the roots."""
     references, turned = graph.references, turning.result()
     columns.write(
         ReferenceColumns,
@@ -220,7 +220,7 @@ def _dominators(
 
 
 def _write_derived(columns: ColumnFiles, graph: Graph, derived: _Derived) -> None:
-    """Write what follows from all of the graph for objects, and types."""
+    """Write what is computed from the whole graph for objects and types."""
     objects, types, dominated = graph.objects, graph.types, derived.dominated
     compact = derived.compact
     retained = retained_by_node_group(
@@ -258,9 +258,9 @@ def _write_fields(columns: ColumnFiles, graph: Graph) -> None:
 def _write_allocations(
     columns: ColumnFiles, graph: Graph, source: SourceFile, strings: StringWriter
 ) -> ProfileInfo | None:
-    """Write frames and stacks, and what objects come to by stack as a profile's samples.
+    """Write frames and stacks, and the sums of objects by stack as a profile's samples.
 
-    Returns the profile's summary, None where it isn't known of any object where it was allocated.
+    Returns the profile's summary, None if it isn't known where any object was allocated.
     """
     stack = graph.objects.stack
     known = stack is not None and bool(stack.any())

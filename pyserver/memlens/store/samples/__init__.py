@@ -1,1 +1,1 @@
-"""What archives hold of profiles alone."""
+"""The parts of archives that only profiles have."""

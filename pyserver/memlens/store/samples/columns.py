@@ -14,23 +14,25 @@ class Samples(Columns):
     value = StoredMany(np.int64, "samples")
     """Columns by the number of the value."""
     size = Stored(np.int64, "samples")
-    """Bytes of one block, 0 where that isn't known; for profiles that have sizes."""
+    """Bytes of one block, 0 if not known; for profiles that have sizes."""
     labels = StoredTable(LABEL_DTYPE, file="labels")
-    """A row a label, sorted by sample."""
+    """A row for each label, sorted by sample."""
 
 
 class LineValues(Columns):
-    """What each source line has of each value of a profile: columns by the number of the value."""
+    """The sums of source lines for each value of a profile: columns by the number of the value."""
 
     prefix = "line_"
     value = StoredMany(np.int64, "lines")
-    """Of all samples through the line, each once."""
+    """The sum of all samples through the line, each counted once."""
     own = StoredMany(np.int64, "lines")
-    """Of the samples whose innermost line it is; see :mod:`memlens.model.attribution` for what is charged to a line."""
+    """The sum of the samples whose innermost line it is; see :mod:`memlens.model.attribution` for what is charged to a
+    line.
+    """
 
 
 class Times(Columns):
-    """How a profile came about, see :class:`memlens.model.profile.ProfileTimes`; for profiles that have times."""
+    """A profile over time, see :class:`memlens.model.profile.ProfileTimes`; for profiles that have times."""
 
     prefix = "time."
     edges = Stored(np.int64, "edges")

@@ -1,4 +1,4 @@
-"""Writes a Profile into an archive folder: columns of samples, the tree of their stacks, and what was when."""
+"""Writes a Profile into an archive folder: columns of samples, the tree of their stacks, and changes over time."""
 
 from pathlib import Path
 
@@ -103,7 +103,7 @@ def _info(profile: Profile, source: SourceFile, stacks: int) -> ProfileInfo:
 
 def _labels(tree: StackTree, frames: Frames, nodes: U32) -> U32:
     """The frame to show first of each stack, which is charged as the user's own code; NEVER for none."""
-    # a heap dump has frames of which no stack consists: the places where its functions are defined
+    # a heap dump has frames that are in no stack: the places where its functions are defined
     used = np.zeros(len(frames.frames), np.bool_)
     used[tree.frames[1:]] = True
     own = [frames.frames[number] for number in np.flatnonzero(used).tolist()]
@@ -113,7 +113,7 @@ def _labels(tree: StackTree, frames: Frames, nodes: U32) -> U32:
 
 
 def _write_lines(columns: ColumnFiles, profile: Profile, tree: StackTree, nodes: U32) -> None:
-    """Write what lines come to that have anything."""
+    """Write the sums of lines, of those that have any."""
     first_frames, lines = np.empty(0, np.uint32), np.empty(0, np.uint32)
     if len(nodes):
         # without stacks no line has anything
@@ -128,7 +128,7 @@ def _write_lines(columns: ColumnFiles, profile: Profile, tree: StackTree, nodes:
 
 
 def _by_line(profile: Profile, tree: StackTree, nodes: U32, lines: U32, count: int) -> tuple[I64, I64]:
-    """``int64[values, lines]``: what lines have with what they call, and by themselves."""
+    """``int64[values, lines]`` twice: the sums of lines inclusive of calls, and by themselves."""
     inclusive = np.zeros((len(profile.values), count), np.int64)
     own = np.zeros_like(inclusive)
     if not count:
@@ -136,7 +136,7 @@ def _by_line(profile: Profile, tree: StackTree, nodes: U32, lines: U32, count: i
     of_node = np.full(len(tree.parents), NEVER, np.uint32)
     of_node[1:] = lines[tree.frames[1:]]
     folder = LineFolder(tree.parents, of_node, count)
-    # one array for all values: the system clears new memory, page by page
+    # one array for all values, because the system clears each page of new memory
     sums = np.empty((1, len(tree.parents)), np.int64)
     for number, values in enumerate(profile.values):
         sums.fill(0)
@@ -147,5 +147,5 @@ def _by_line(profile: Profile, tree: StackTree, nodes: U32, lines: U32, count: i
 
 def _label_names(profile: Profile) -> list[str]:
     keys = profile.labels["key"]
-    # few profiles have labels, and without them NumPy's masked arrays needn't be imported, which np.unique does
+    # few profiles have labels, and np.unique would import NumPy's masked arrays
     return [profile.strings[key] for key in np.unique(keys).tolist()] if len(keys) else []

@@ -1,1 +1,1 @@
-"""What archives of every model hold: texts, frames, source lines, stacks."""
+"""The parts of archives that every model has: texts, frames, source lines, stacks."""

@@ -27,12 +27,12 @@ class FrameColumns(Columns):
     file = Stored(np.uint32, "frames", below="strings")
     """0 for a frame without a file."""
     line = Stored(np.int32, "frames")
-    """0 where it isn't known."""
+    """0 if it isn't known."""
     function = Stored(np.uint32, "frames", below="strings")
     kind = Stored(np.uint8, "frames")
     """Whose code it is: USER, LIBRARY or NATIVE."""
     source = Stored(np.uint8, "frames")
-    """How the frame is known, as a number of ``SOURCE_NAMES``."""
+    """How the frame is known, as an index of ``SOURCE_NAMES``."""
 
     def __init__(self, source: Source, counts: Mapping[Count, int]) -> None:
         super().__init__(source, counts)
@@ -42,7 +42,7 @@ class FrameColumns(Columns):
         return len(self.kind)
 
     def rows(self, numbers: Iterable[int]) -> dict[int, FrameRow]:
-        """Some frames in words, by number. Raises IndexError for a number that names no frame."""
+        """Some frames with their texts, by number. Raises IndexError for a number that no frame has."""
         files, lines, functions, kinds = (
             column.data for column in (self.file, self.line, self.function, self.kind)
         )
@@ -54,7 +54,7 @@ class FrameColumns(Columns):
         }
 
     def each(self, numbers: npt.NDArray[np.integer] | None = None) -> Iterator[FrameRow]:
-        """Some frames in words, or all, in their order. The texts of a few thousand are read at a time."""
+        """Some frames with their texts, or all, in order. The texts of a few thousand are read at a time."""
         chosen = np.arange(len(self)) if numbers is None else numbers
         for start in range(0, len(chosen), _MOST_READ_AT_ONCE):
             part = chosen[start : start + _MOST_READ_AT_ONCE]
@@ -69,20 +69,20 @@ class FrameColumns(Columns):
             )
 
     def in_file(self, test: Callable[[str], bool]) -> Mask:
-        """Which frames have a file whose path passes a test."""
+        """Mask of the frames with a file whose path passes a test."""
         found: Mask = self.strings.where(self.file, test) & (self.file != 0)
         return found
 
     def in_function(self, test: Callable[[str], bool]) -> Mask:
-        """Which frames have a function whose name passes a test."""
+        """Mask of the frames with a function whose name passes a test."""
         return self.strings.where(self.function, test)
 
     def distinct(
         self, chosen: npt.NDArray[np.intp] | None = None
     ) -> tuple[Iterator[tuple[str, str, int]], npt.NDArray[np.intp]]:
-        """The distinct files, functions and kinds that frames have together, and the place there of each frame.
+        """The distinct combinations of file, function and kind of frames, and the index of each frame's combination.
 
-        ``chosen`` are the frames, None for all. What is distinct is in the order of its first frame.
+        ``chosen`` are the frames, None for all. Combinations are in the order of their first frames.
         """
         numbers = np.arange(len(self)) if chosen is None else chosen
         columns = (self.file[numbers], self.function[numbers], self.kind[numbers])
@@ -91,13 +91,13 @@ class FrameColumns(Columns):
         return ((file, function, kind) for file, _, function, kind in rows), places
 
     def alike(self, *, by_line: bool) -> npt.NDArray[np.intp]:
-        """For each frame the first of the same file and function (and line) that is known in the same way."""
+        """For each frame the first with the same file and function (and line) that is known in the same way."""
         columns = (self.file, self.function, self.source)
         return _first_alike(*columns, self.line) if by_line else _first_alike(*columns)
 
 
 def _first_alike(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
-    """For each row the first one of the same values in all columns, of up to 32 bits each."""
+    """For each row the first row with the same values in all columns, of up to 32 bits each."""
     places = first = np.zeros(len(columns[0]), np.intp)
     for column in columns:
         keys = places.astype(np.uint64) << np.uint64(32) | column.astype(np.uint32)
@@ -106,7 +106,7 @@ def _first_alike(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
 
 
 class _Lists:
-    """Columns in memory."""
+    """Provides columns from memory."""
 
     def __init__(self, columns: Mapping[str, Array]) -> None:
         self._columns = columns
@@ -120,7 +120,7 @@ class _Lists:
 
 
 def listed(rows: Iterable[FrameRow], sources: npt.NDArray[np.uint8] | None = None) -> FrameColumns:
-    """Frames that are in no archive; ``sources`` as in the columns, without them all are recorded."""
+    """Frames that are in no archive; ``sources`` are as in the columns, all RECORDED by default."""
     known = list(rows)
     numbers: dict[str, int] = {"": 0}
     files = [numbers.setdefault(file, len(numbers)) for file, _, _, _ in known]

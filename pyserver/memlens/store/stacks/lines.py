@@ -1,4 +1,4 @@
-"""The source lines of an archive: what each allocated, itself or through what it called, is in columns of its model."""
+"""The source lines of an archive; what each allocated, itself or in calls, is in columns of its model."""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,16 +11,17 @@ U32 = npt.NDArray[np.uint32]
 
 
 class LineColumns(Columns):
-    """An item a source line that has something, sorted by file and line."""
+    """An item for each source line that allocated anything, sorted by file and line."""
 
     prefix = "line_"
     frame = Stored(np.uint32, "lines", below="frames")
-    """The first frame on the line, a recorded one if there is any: it has the line's file and number, a function there,
-    its kind and how it is known."""
+    """The first frame on the line, a recorded one if there is any; it has the line's file, number, a function, its kind
+    and how it is known.
+    """
 
 
 def lines_of_frames(frames: Frames) -> tuple[U32, U32]:
-    """The frame that stands for each source line, sorted by file and line; and each frame's line, NEVER for none."""
+    """The frame that represents each source line, sorted by file and line; and each frame's line, NEVER for none."""
     firsts: dict[tuple[str, int], int] = {}
     # RECORDED is the lowest source
     in_order = np.argsort(frames.sources, kind="stable").tolist()

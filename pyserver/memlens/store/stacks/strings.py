@@ -1,7 +1,7 @@
-"""The strings of an archive: UTF-8 texts one after the other, and where each ends; read by number, never as a whole.
+"""The strings of an archive: concatenated UTF-8 texts, and where each ends; read by number, never all at once.
 
-Number 0 stands for "none", and reads as an empty text. Texts are stored as long as they are, each once; what is shown
-of a long one is cut by whoever shows it, see :meth:`Strings.head`.
+Number 0 means "none" and is read as an empty text. Texts are stored in full, each once; callers that show long ones cut
+them, see :meth:`Strings.head`.
 """
 
 import functools
@@ -20,13 +20,13 @@ Numbers = npt.NDArray[np.integer]
 
 _MOST_BYTES_OF_A_CHARACTER = 4
 _MOST_COMPARED = 64
-"""Bytes of a text that are compared in all candidates at once, before the candidates that are left are read."""
+"""How many bytes are compared in all candidates at once, before the remaining candidates are read."""
 
 
 class Strings(Columns):
-    """An item a string.
+    """An item for each string.
 
-    What isn't UTF-8 reads as U+FFFD. A number that names no string raises :class:`InconsistentError`.
+    Invalid UTF-8 is read as U+FFFD. An unknown number raises :class:`InconsistentError`.
     """
 
     prefix = "string_"
@@ -36,20 +36,20 @@ class Strings(Columns):
 
     @functools.cached_property
     def _views(self) -> tuple[memoryview, memoryview]:
-        """The columns as what single items are read from much sooner than from arrays."""
+        """The columns in a form from which single items are read much faster than from arrays."""
         return self.end.data, self.utf8.data
 
     def __getitem__(self, number: int) -> str:
         return self.some((number,))[number]
 
     def head(self, number: int, most: int) -> str:
-        """The first ``most`` characters of a string, which may be long; only these are read."""
+        """The first ``most`` characters of a string; only these are read."""
         ((_, start, end),) = self._places((number,))
         end = min(end, start + most * _MOST_BYTES_OF_A_CHARACTER)
         return str(self._views[1][start:end], "utf-8", "replace")[:most]
 
     def some(self, numbers: Iterable[int]) -> dict[int, str]:
-        """Some strings by number, each read once however often its number is there."""
+        """Some strings by number, each read once however often its number occurs."""
         _, utf8 = self._views
         return {
             number: str(utf8[start:end], "utf-8", "replace")
@@ -62,11 +62,11 @@ class Strings(Columns):
         return [known[number] for number in numbers.tolist()]
 
     def where(self, numbers: Numbers, test: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
-        """Which of some numbers are of strings that pass a test; each distinct one is tested once."""
+        """Mask of the numbers whose strings pass a test; each distinct string is tested once."""
         count = len(self.end)
         if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < count:
             raise InconsistentError("A string's number is out of range")
-        # an item a string: columns of millions of numbers have few distinct ones, and sorting them takes longest
+        # a table over all strings: columns of millions of numbers have few distinct ones, and sorting is slowest
         passed = np.zeros(count, np.bool_)
         passed[numbers] = True
         distinct = np.flatnonzero(passed).tolist()
@@ -78,7 +78,7 @@ class Strings(Columns):
         return found
 
     def find(self, numbers: Numbers, text: str) -> int:
-        """Which of some numbers is a text's, which isn't empty; -1 for none. Only strings of its length are read."""
+        """The number whose string is ``text`` (not empty); -1 for none. Only strings of its length are read."""
         wanted = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
         numbers = numbers[numbers > 0]
         ends = self.end[numbers]
@@ -89,11 +89,11 @@ class Strings(Columns):
             if len(alike) <= 1:
                 break
             alike = alike[self.utf8[self.end[alike - 1] + np.uint64(place)] == byte]
-        # a character that there isn't is written as another
+        # an invalid character is stored as another one
         return next((number for number, each in self.some(alike).items() if each == text), -1)
 
     def _places(self, numbers: Iterable[int]) -> Iterator[tuple[int, int, int]]:
-        """Some numbers, and where the string of each begins and ends."""
+        """The start and end of the string of each of some numbers."""
         ends, utf8 = self._views
         count, size = len(ends), len(utf8)
         for number in numbers:
@@ -115,9 +115,9 @@ def _distinct(numbers: Iterable[int]) -> Iterable[int]:
 
 
 class StringWriter:
-    """Numbers texts in the order in which they come, each once, and writes them.
+    """Numbers distinct texts in the order in which they are added, and writes them.
 
-    A reader's own texts keep their numbers, and others follow them.
+    A reader's own texts keep their numbers, and others follow.
     """
 
     def __init__(self, own: Texts | None = None) -> None:
@@ -131,9 +131,9 @@ class StringWriter:
         return np.array([known.setdefault(text, first + len(known)) for text in texts], np.uint32)
 
     def renumbered(self, texts: Mapping[int, str]) -> Callable[[Numbers], U32]:
-        """Converts a reader's numbers of ``texts`` to those of the archive; numbers that aren't there become 0.
+        """Converts a reader's numbers of ``texts`` to those of the archive; unknown numbers become 0.
 
-        An empty text that isn't the reader's number 0 was recorded, so it isn't "none".
+        An empty text with another number than 0 was recorded as empty, so it isn't "none".
         """
         known, first = self._numbers, self._first
         rows = sorted((number, text or (None if number else "")) for number, text in texts.items())

@@ -6,9 +6,9 @@ from memlens.store.columns import Columns, Stored
 
 
 class Tree(Columns):
-    """An item a node of the prefix tree of all stacks. Node 0 is the root, which has no frame.
+    """An item for each node of the prefix tree of all stacks. Node 0 is the root, which has no frame.
 
-    A stack's frames are, innermost first, those of its node and of all nodes above that.
+    A stack's frames, innermost first, are those of its node and of all nodes above it.
     """
 
     prefix = "node_"

@@ -1,7 +1,7 @@
-"""Rows by the stretch into the tables and indexes of a new SQLite database.
+"""Writes ranges of rows into the tables and indexes of a new SQLite database.
 
-:class:`Trees` writes the pages of whole tables and indexes, many times as fast as statements do. SQLite makes them,
-empty, and finds their rows when it opens the file again. :class:`Inserts` puts the same rows in by statements, for
+:class:`Trees` writes the pages of whole tables and indexes, many times faster than statements do. SQLite creates them
+empty, and finds their rows when it opens the file again. :class:`Inserts` inserts the same rows by statements, for
 texts that a page can't hold.
 """
 
@@ -18,24 +18,24 @@ from memlens.kernels.base import sqlite_trees as kernel
 from memlens.kernels.base.sqlite_trees import PAGE_BYTES, Texts
 
 Column = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8] | None, Texts | None] | None
-"""Numbers, where they are NULL instead, and the texts that they stand for; None is NULL in every row."""
+"""Numbers, a mask of those that are NULL, and the texts that they stand for; None is NULL in every row."""
 
 _PAGE_COUNT_AT = 28
-"""Where the file's header has the number of its pages."""
+"""The offset of the number of pages in the file's header."""
 
 
 class Rows(NamedTuple):
-    """Some rows, as columns by name; one that is left out or None is NULL in all of them."""
+    """Some rows, as columns by name; a missing column or None is NULL in all of them."""
 
     length: int
     columns: dict[str, Column]
-    """Those that are stored; in an index ``rowid`` is the row's number."""
+    """The stored columns; in an index ``rowid`` is the row's number."""
     first_rowid: int = 0
-    """The number of the first row of a table that has them; the others follow it."""
+    """The number of the first row, for a table that has rowids; the others follow it."""
 
 
 class Filler(Protocol):
-    """Fills tables and indexes that are empty."""
+    """Fills empty tables and indexes."""
 
     def fill(self, name: str, stretches: Iterable[Rows]) -> None:
         """Put rows into a table or an index, in the order of its keys."""
@@ -49,7 +49,7 @@ class _Layout(NamedTuple):
 
 
 def connect(path: Path) -> apsw.Connection:
-    """A connection to a database that appears only when all of it is written, and so needs no journal."""
+    """A connection to a database that appears only when it is complete, and so needs no journal."""
     database = apsw.Connection(
         path.resolve().as_uri(),
         flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI,
@@ -64,7 +64,7 @@ def connect(path: Path) -> apsw.Connection:
 
 
 def insert(database: apsw.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Insert rows that hold the table's own columns, without those that are computed."""
+    """Insert rows with the table's own columns, without computed ones."""
     columns = _stored_columns(database, table)
     marks = ", ".join("?" * len(columns))
     # the names are those of our own schema
@@ -72,7 +72,7 @@ def insert(database: apsw.Connection, table: str, rows: Iterable[tuple[Any, ...]
 
 
 class Trees:
-    """Fills what SQLite has made in a file that isn't open elsewhere meanwhile."""
+    """Fills the tables that SQLite created in a file, which must not be open elsewhere."""
 
     def __init__(self, path: Path) -> None:
         database = connect(path)
@@ -83,7 +83,7 @@ class Trees:
         self._file = path.open("r+b")
         pages = self._file.seek(0, 2) // PAGE_BYTES
         self._next_page = pages + 1 if pages < kernel.LOCK_PAGE else pages
-        """As the kernel numbers pages: as if there were no LOCK_PAGE."""
+        """The number of pages as the kernel counts them: without LOCK_PAGE."""
         self._roots: dict[int, bytes] = {}
 
     def __enter__(self) -> Self:
@@ -126,7 +126,7 @@ class Trees:
 
 
 class Inserts:
-    """Fills tables by statements; SQLite keeps their indexes meanwhile."""
+    """Fills tables by statements; SQLite maintains their indexes."""
 
     def __init__(self, path: Path) -> None:
         self._database = connect(path)
@@ -144,7 +144,7 @@ class Inserts:
         self._database.close()
 
     def fill(self, name: str, stretches: Iterable[Rows]) -> None:
-        """Put rows into a table; an index has them already."""
+        """Insert rows into a table; an index already has them."""
         layout = self._layouts[name]
         if layout.is_table:
             for rows in stretches:
@@ -172,7 +172,7 @@ def _values(column: Column, count: int) -> list[Any]:
 
 
 def _layouts(database: apsw.Connection) -> dict[str, _Layout]:
-    """What is in the file, with the columns in the order in which they are stored."""
+    """The tables and indexes of the file, with columns in their stored order."""
     made: dict[str, _Layout] = {}
     without_rowid = {
         name for name, without in database.execute("SELECT name, wr FROM pragma_table_list") if without

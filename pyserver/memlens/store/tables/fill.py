@@ -1,8 +1,8 @@
-"""Makes the archive's tables for people, beside the columns, when SQL is first wanted.
+"""Makes the archive's tables for SQL, beside the columns, when they are first needed.
 
-They are databases, as ``schema.py`` divides them; each file is an artefact, see :data:`TABLES`. What
-is long goes from columns to the files' pages in stretches, so memory does not grow with the snapshot but for the order
-of an index: 24 bytes an allocation. ``tables.sql`` says what the columns mean.
+They are databases, as divided by ``schema.py``; each file is an artefact, see :data:`TABLES`. Long tables are written
+from columns to the files' pages in ranges, so memory does not grow with the snapshot, except for the order of an index:
+24 bytes an allocation. ``tables.sql`` describes the columns.
 """
 
 import functools
@@ -31,10 +31,10 @@ from memlens.store.tables.schema import FILE_NAMES, PARTS, PARTS_OF, Part, state
 from memlens.store.tables.short import fill_short
 
 TABLES_VERSION = 9
-"""Raised whenever the tables of an archive would differ; those of another version are made anew."""
+"""Raised whenever the tables of an archive would differ; those of another version are made again."""
 
 _LONGEST_TEXT_BYTES = 200
-"""What a page takes without a thought: a row has at most four texts, and two dozen numbers."""
+"""The longest text that always fits a page: a row has at most four texts, and two dozen numbers."""
 
 
 def are_filled(origin: Origin, parts: Iterable[Part] = PARTS) -> bool:
@@ -49,9 +49,9 @@ def remove(archive: Path) -> None:
 
 
 def fill(snapshot: Snapshot, report: Report, parts: Iterable[Part] = PARTS) -> None:
-    """Make these tables, unless they are there; ``report`` gets ``("filling", fraction)``.
+    """Make these tables unless they exist; ``report`` is called with ``("filling", fraction)``.
 
-    Raises :class:`InconsistentError`, apsw.Error and OSError; no half-made part is left then.
+    Raises :class:`InconsistentError`, apsw.Error and OSError; then no unfinished part is left.
     """
     missing = [part for part in parts if not are_filled(snapshot.origin, (part,))]
     for number, part in enumerate(missing):
@@ -74,7 +74,7 @@ def _fill(part: Part, snapshot: Snapshot, path: Path, report: Report) -> None:
     if part in PARTS_OF[snapshot.info.model]:
         _fill_rows(part, snapshot, path, report)
     with closing(connect(path)) as database, database:
-        # the planner then knows which actions are rare; a sample is enough for that
+        # so that the planner knows which actions are rare; a sample is enough
         database.pragma("analysis_limit", 1_000)
         database.execute("ANALYZE")
 
@@ -96,7 +96,7 @@ def _fill_rows(part: Part, snapshot: Snapshot, path: Path, report: Report) -> No
                 case "strings":
                     fill_strings(snapshot, filler)
     except (IndexError, ValueError, apsw.ConstraintError) as error:
-        # a number that names nothing
+        # a number without a meaning
         raise InconsistentError(f"The tables for SQL can't be made: {error}") from error
 
 
@@ -112,7 +112,7 @@ def _execute(database: apsw.Connection, part: Part, kind: str) -> None:
 
 
 def _filler(snapshot: Snapshot, part: Part, path: Path) -> Trees | Inserts:
-    """Statements, where a text that the file chose may be too long for the pages that are written here."""
+    """Use statements if a text from the file may be too long for the pages that we write."""
     if part == "strings":
         return Inserts(path)
     names = Texts([*snapshot.manifest.actions, *categories_of(snapshot.info), *graph_texts(snapshot, part)])

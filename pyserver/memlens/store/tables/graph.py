@@ -1,4 +1,4 @@
-"""The tables for SQL of a heap dump: its types, objects, references, roots and texts, by the stretch."""
+"""The tables for SQL of a heap dump: types, objects, references, roots and texts, a range of rows at a time."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +26,7 @@ _MOST_NAMES_KEPT = 100_000
 
 
 def graph_texts(snapshot: Snapshot, part: Part) -> list[str]:
-    """The texts of a heap dump that stand whole in the rows of a part."""
+    """The texts of a heap dump that are in the rows of a part in full."""
     if part == "refs":
         return [kind.name for kind in snapshot.graph_names.reference_kinds]
     if part != "objects":
@@ -94,7 +94,7 @@ def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
         dominator, distance = objects.dominator[part], objects.distance[part]
         moment = allocated_us(objects, part)
         frame = place_frames(objects, snapshot.stacks.label, np.arange(part.start, part.stop))
-        # the last one is that of objects without a line
+        # the last one is for objects without a line
         frame = np.where(
             (frame < len(frames)) & (lines[np.minimum(frame, len(frames))] > 0), frame, len(frames)
         )
@@ -115,7 +115,7 @@ def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
 
 
 class _Names:
-    """The texts of a stretch of rows as a column, cut to what a page can hold; those read last are kept."""
+    """The texts of a range of rows as a column, cut to what a page can hold; the last ones read are cached."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._strings = snapshot.strings
@@ -147,7 +147,7 @@ def fill_references(snapshot: Snapshot, filler: Filler, report: Report) -> None:
     sources = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
     rows = _reference_rows(snapshot, sources)
     filler.fill("refs", watched(rows, len(stored.target), 0.7, report))
-    # they stand by source already
+    # references are ordered by source already
     order = np.arange(len(sources), dtype=np.uint32)
     filler.fill("refs_by_source", index_rows(order, {"source": sources}))
     del sources

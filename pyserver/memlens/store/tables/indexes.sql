@@ -1,6 +1,6 @@
--- Made when the rows are in: building an index once is quicker than keeping it while filling.
+-- Made after the rows: building an index once is faster than maintaining it while filling.
 
--- The views and examples read only what is in these.
+-- The views and examples read only columns of these.
 CREATE INDEX allocations_at_peak ON allocations (device, size_bytes) WHERE live_at_peak = 1;
 CREATE INDEX allocations_left ON allocations (device, size_bytes) WHERE end_moment IS NULL;
 CREATE INDEX allocations_before_trace ON allocations (device, size_bytes) WHERE before_trace = 1;

@@ -1,6 +1,6 @@
-"""The tables for SQL that are long: their rows go from columns to pages by the stretch.
+"""The long tables for SQL: their rows are written from columns to pages in ranges.
 
-Names are those of ``tables.sql``, which says what the columns mean.
+Names are those of ``tables.sql``, which describes the columns.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ STRETCH_ROWS = 1 << 15
 
 
 def stretches(count: int, rows: int = STRETCH_ROWS) -> Iterator[slice]:
-    """Slices of some rows each that make up all of them."""
+    """Consecutive slices of some rows each that cover all of them."""
     return (slice(start, min(start + rows, count)) for start in range(0, count, rows))
 
 
@@ -151,7 +151,7 @@ def fill_allocations(snapshot: Snapshot, filler: Filler, report: Report) -> None
 
 
 def watched(stretches: Iterable[Rows], whole: int, share: float, report: Report) -> Iterator[Rows]:
-    """The stretches, reported as that share of the work when the last is written."""
+    """The ranges of rows, whose progress is reported as a share of the work."""
     done = 0
     for rows in stretches:
         yield rows
@@ -189,7 +189,7 @@ def _event_rows(snapshot: Snapshot) -> Iterator[Rows]:
 
 def _allocation_rows(snapshot: Snapshot) -> Iterator[Rows]:
     categories, streams = _optional(categories_of(snapshot.info)), Texts(stream_names(snapshot))
-    # module 0 stands for no module
+    # module 0 means no module
     modules = _optional([path for _, _, path in snapshot.modules()[1:]])
     for info in devices_of(snapshot.info):
         device = snapshot.device(info.device)
@@ -229,7 +229,7 @@ def _live_at_peak(device: Device, part: slice) -> npt.NDArray[np.bool_]:
 
 
 def _action_rows(snapshot: Snapshot) -> Iterator[Rows]:
-    """The events by action, as SQLite orders texts, and number."""
+    """The events ordered by action, in SQLite's order of texts, then by number."""
     names = snapshot.manifest.actions
     actions = Texts(names)
     for name in sorted(set(names), key=str.encode):
@@ -281,17 +281,17 @@ def _joined(columns: list[Column]) -> Column:
 
 
 def sorted_rows(rows: npt.NDArray[np.uint32], *columns: Column) -> npt.NDArray[np.uint32]:
-    """The rows by the last of some columns, where that is the same by the one before it, and so on."""
+    """The rows sorted by the last of some columns, then by the one before it, and so on."""
     spare = np.empty_like(rows)
     for column in columns:
-        # so that negative numbers come first
+        # so that negative numbers are first
         keys = column.astype(np.int64).view(np.uint64) ^ np.uint64(1 << 63)
         sqlite_trees.sort_rows(keys, rows, spare)
     return rows
 
 
 def index_rows(order: npt.NDArray[np.uint32], columns: dict[str, Column]) -> Iterator[Rows]:
-    """The rows of an index of some columns, in its order."""
+    """The rows of an index over some columns, in its order."""
     for part in stretches(len(order)):
         rows = order[part]
         found = {name: number_column(column[rows]) for name, column in columns.items()}
@@ -300,7 +300,7 @@ def index_rows(order: npt.NDArray[np.uint32], columns: dict[str, Column]) -> Ite
 
 
 def _optional(names: Iterable[str | None]) -> Texts:
-    """Texts with NULL after the last, for numbers that have no name."""
+    """Texts followed by NULL, for numbers without a name."""
     return Texts([*names, None])
 
 
@@ -322,7 +322,7 @@ def number_column(values: Column, missing: npt.NDArray[np.bool_] | None = None) 
 
 
 def _times(device: Device, moments: Column) -> TreeColumn:
-    """When moments begin, NULL for the one before the trace, for NEVER and without times."""
+    """The times at which moments begin; NULL for the one before the trace, for NEVER, and without times."""
     if device.time is None or not len(device.time):
         return None
     missing = (moments == 0) | (moments > device.info.events)

@@ -1,4 +1,4 @@
-"""Which tables there are for SQL, which file of the archive each lies in, and the statements that make them."""
+"""The tables for SQL, which file of the archive each is in, and the statements that create them."""
 
 import re
 from collections.abc import Iterable
@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from memlens.model.info import Model
 
 Part = Literal["base", "allocations", "events", "objects", "refs", "strings"]
-"""Tables that grow with a trace or a heap lie in files of their own: a query waits for none that it doesn't name.
+"""Tables that grow with a trace or a heap are in separate files, so that a query waits only for those that it names.
 
-Another table is of the part ``base``.
+All other tables are in the part ``base``.
 """
 
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -21,7 +21,7 @@ PARTS_OF: "dict[Model, tuple[Part, ...]]" = {
     "profile": _OF_RECORDINGS,
     "graph": ("base", "objects", "refs", "strings"),
 }
-"""The parts that can have rows. A query may name tables of others; they are made then, without any."""
+"""The parts that can have rows. A query may name tables of other parts, which are then made empty."""
 FILE_NAMES: dict[Part, str] = {
     "base": "sql.db",
     "allocations": "sql_allocations.db",
@@ -35,31 +35,31 @@ _CREATE = re.compile(r"CREATE (?P<kind>TABLE|VIEW|INDEX) (?P<name>\"?\w+\"?)(?: 
 
 
 class Statement(NamedTuple):
-    """A statement that makes a table, a view or an index."""
+    """A statement that creates a table, a view or an index."""
 
     kind: str
     name: str
     table: str
-    """The table that an index is of, else the name again."""
+    """The table of an index, else the name again."""
     about: str
-    """What the comment above it says."""
+    """The comment above it."""
     sql: str
 
     @property
     def part(self) -> Part:
-        """The file that a table or an index is made in. A view may join tables of several, so it is in none."""
+        """The file in which a table or an index is made. A view may join tables of several files, so it is in none."""
         return next((part for part in PARTS if part == self.table), "base")
 
 
 @cache
 def statements() -> tuple[Statement, ...]:
-    """All statements of ``tables.sql`` and ``indexes.sql``, in their order."""
+    """All statements of ``tables.sql`` and ``indexes.sql``, in order."""
     from importlib.resources import files
 
     made = []
     for file in ("tables.sql", "indexes.sql"):
         text = files("memlens.store.tables").joinpath(file).read_text("utf-8")
-        # comments have semicolons, too, but none that ends a line
+        # comments may have semicolons, too, but not at the end of a line
         for part in re.split(r";\n", text):
             found = _CREATE.search(part)
             if found is None:
@@ -74,6 +74,6 @@ def statements() -> tuple[Statement, ...]:
 
 
 def parts_of(tables: Iterable[str]) -> tuple[Part, ...]:
-    """The files that hold some tables, of views or functions none."""
+    """The files of some tables; views and functions have none."""
     wanted = {each.part for each in statements() if each.kind == "TABLE" and each.name in set(tables)}
     return tuple(part for part in PARTS if part in wanted)

@@ -1,4 +1,4 @@
-"""The tables for SQL that are short, or of texts: their rows go through statements."""
+"""The tables for SQL that are short or consist of texts, whose rows are inserted by statements."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
@@ -46,8 +46,9 @@ _LINE_FIGURES = (
     ("live_at_peak_bytes", 2), ("live_at_peak_count", 3), ("total_bytes", 0), ("count", 1),
     ("live_at_end_bytes", 4), ("largest_bytes_of_line", 5), ("total_bytes", 6), ("count", 7),
 )  # fmt: skip
-"""By which names :func:`known_figures` has the figures of a line, in the order of its table, and their places in
-:func:`line_totals`."""
+"""The names in :func:`known_figures` of the figures of a line, in the order of its table, and their indexes in
+:func:`line_totals`.
+"""
 
 
 def _frames(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
@@ -67,7 +68,7 @@ def _lines(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
 
 
 def known_figures(info: SnapshotInfo) -> set[str]:
-    """Which figures of lines and stacks are known: all of a trace's, and of a profile those that a value stands for."""
+    """Which figures of lines and stacks are known: all for a trace, and for a profile those that a value represents."""
     match info:
         case TimelineInfo():
             return {*STACK_FIGURES, "largest_bytes_of_line"}
@@ -120,7 +121,7 @@ def _notes(snapshot: Snapshot, database: apsw.Connection, device: int, first: in
 
 
 def _labels(snapshot: Snapshot, info: ProfileInfo, database: apsw.Connection) -> None:
-    """What the values of a profile are, and the labels of its samples."""
+    """Fill the tables of a profile's values and of its samples' labels."""
     kinds = ((n, v.name, v.unit, v.meaning, v.title, v.total) for n, v in enumerate(info.values))
     insert(database, "value_types", kinds)
     rows = snapshot.samples.labels
@@ -136,7 +137,7 @@ def _labels(snapshot: Snapshot, info: ProfileInfo, database: apsw.Connection) ->
 
 
 def _memory(snapshot: Snapshot, database: apsw.Connection) -> None:
-    """Segments and blocks, where the format has them."""
+    """Fill the tables of segments and blocks, if the format has them."""
     segments, blocks = snapshot.trace.segments, snapshot.trace.blocks
     rows = zip(
         range(len(segments)),
@@ -170,10 +171,10 @@ def _memory(snapshot: Snapshot, database: apsw.Connection) -> None:
 
 
 def _segments_of(segments: Column, blocks: Column) -> npt.NDArray[np.int64]:
-    """The segment that each block is a part of; -1 where that isn't known.
+    """The segment of each block; -1 if it isn't known.
 
-    Segments stand in the order of the file and so do their blocks, which tile them. Where sizes don't add up the
-    address decides, which it can't when segments of two devices share one.
+    Segments are in the order of the file, and so are their blocks, which tile them. If sizes don't add up, the address
+    decides, unless segments of two devices have the same one.
     """
     if not len(segments) or not len(blocks):
         return np.full(len(blocks), -1, np.int64)
@@ -189,7 +190,7 @@ def _segments_of(segments: Column, blocks: Column) -> npt.NDArray[np.int64]:
 
 
 def _holds(segments: Column, blocks: Column) -> npt.NDArray[np.bool_]:
-    """Where a block lies in the segment of the same row."""
+    """The offset of a block in the segment of the same row."""
     inside: npt.NDArray[np.bool_]
     inside = (blocks["address"] >= segments["address"]) & (
         blocks["address"] - segments["address"] < segments["total"].astype(np.uint64)
@@ -225,17 +226,17 @@ def _annotations(snapshot: Snapshot, database: apsw.Connection) -> None:
 
 
 def stream_names(snapshot: Snapshot) -> list[str]:
-    """What the streams are called, by number."""
+    """The names of the streams, by number."""
     return [str(stream) for stream in snapshot.manifest.streams]
 
 
 def pool_names(snapshot: Snapshot) -> list[str | None]:
-    """What the pools are called, by number; None for a pool that the file does not have, (-1, -1) to the reader."""
+    """The names of the pools, by number; None for a pool that the file does not name, (-1, -1) from the reader."""
     return [None if min(pool) < 0 else f"{pool[0]}:{pool[1]}" for pool in snapshot.manifest.pools]
 
 
 def _names(names: Iterable[str | None]) -> npt.NDArray[np.object_]:
-    """Names by number, with None after the last for numbers that have none."""
+    """Names by number, followed by None for numbers without a name."""
     return np.array([*names, None], object)
 
 
@@ -245,7 +246,7 @@ def _named(names: npt.NDArray[np.object_], numbers: Column) -> list[Any]:
 
 
 def _unless(missing: npt.NDArray[np.bool_], values: Column) -> list[Any]:
-    """The values as a list, None where they are missing."""
+    """The values as a list, with None for missing ones."""
     if not missing.any():
         return list(values.tolist())
     objects = values.astype(object)

@@ -1,1 +1,1 @@
-"""What archives hold of traces alone."""
+"""The parts of archives that only traces have."""

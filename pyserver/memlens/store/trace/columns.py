@@ -1,4 +1,4 @@
-"""The columns of a trace that are about all of its devices."""
+"""The columns of a trace that concern all of its devices."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ FX_NODE_DTYPE = np.dtype(
 
 
 class ModuleColumns(Columns):
-    """An item a ``torch.nn`` module; 0 is "in no module", with an empty name."""
+    """An item for each ``torch.nn`` module; 0 is "in no module", with an empty name."""
 
     prefix = "module_"
     parent = Stored(np.uint32, "modules", below="modules")
@@ -22,7 +22,7 @@ class ModuleColumns(Columns):
 
 
 class TraceColumns(Columns):
-    """What a trace knows of each stack, and the tables of its file."""
+    """A trace's figures of each stack, and the tables of its file."""
 
     stack_module = Stored(np.uint32, "stacks")
     """The number of the ``torch.nn`` module that a stack ran in, 0 for none."""
@@ -31,7 +31,7 @@ class TraceColumns(Columns):
     stack_largest = Stored(np.uint32, "stacks")
     """The largest allocation, NEVER for none."""
     line_totals = Stored(np.int64, "lines", width=6)
-    """What stacks through each source line come to, in the figures of ``stack_totals``."""
+    """The sums of the stacks through each source line, with the figures of ``stack_totals``."""
     line_own = Stored(np.int64, "lines", width=2)
     """Bytes and count in all of the stacks whose innermost Python frame is the line."""
     segments = StoredTable(SEGMENT_DTYPE)

@@ -19,7 +19,7 @@ _INFERRED = ("inferred", "inferred_module")
 
 
 def with_live(info: DeviceInfo, live: Array, count: Array, time: Array | None) -> DeviceInfo:
-    """A device's figures with those of what was live at its moments; ``time`` is that of its events, if known."""
+    """A device's figures with those of what was live at its moments; ``time`` are those of its events, if known."""
     peak = int(np.argmax(live))
     return msgspec.structs.replace(
         info,
@@ -33,16 +33,16 @@ def with_live(info: DeviceInfo, live: Array, count: Array, time: Array | None) -
 
 
 def scope_of(device: int) -> str:
-    """What the names of a device's files begin with."""
+    """The beginning of the names of a device's files."""
     return f"{device}."
 
 
 class Device(Columns):
-    """One device's columns: items of events, of moments (one more) and of allocations.
+    """One device's columns: items for events, for moments (one more) and for allocations.
 
-    A *narrowed* device holds some of a device's allocations only: fewer rows, and what was live is their sum. Its
-    ``info`` is of them; events, times and axes stay the whole device's. So a row is not an allocation's number less
-    the first one's: :meth:`allocations` and :meth:`row_of` convert between them.
+    A *narrowed* device has only some of a device's allocations: fewer rows, and their sum as what was live. Its
+    ``info`` is about them; events, times and axes are those of the whole device. So a row is not an allocation's number
+    minus the first one's: :meth:`allocations` and :meth:`row_of` convert between them.
     """
 
     time = StoredIfAny(np.int64, "events")
@@ -56,7 +56,7 @@ class Device(Columns):
     event_owner = Stored(np.uint32, "events")
     """The row of the whole device's allocation that an event starts or frees, NEVER for none."""
     notes = StoredTable(NOTE_DTYPE)
-    """Rare facts of events, in the order of these."""
+    """Rare facts about events, in the events' order."""
     live = Stored(np.int64, "moments")
     live_64 = Stored(np.int64, "moments", per=BLOCK)
     live_4096 = Stored(np.int64, "moments", per=SUPER_BLOCK)
@@ -89,20 +89,20 @@ class Device(Columns):
         self.first_allocation = first_allocation
         self._whole: Device | None = None
         self.rows: npt.NDArray[np.uint32] | None = None
-        """The rows of the whole device that this narrowed one holds, ascending; None when it holds all."""
+        """The rows of the whole device that this narrowed one has, ascending; None if it has all."""
 
     @property
     def whole(self) -> "Device":
-        """The device with all of its allocations. Event columns that name rows name those of it."""
+        """The device with all of its allocations. Columns of events refer to its rows."""
         return self if self._whole is None else self._whole
 
     def allocations(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
-        """The allocations' numbers in the snapshot, of some rows here."""
+        """The numbers in the snapshot of some rows' allocations."""
         own = rows if self.rows is None else self.rows[rows]
         return own.astype(np.uint32) + np.uint32(self.first_allocation)
 
     def row_of(self, allocation: int) -> int | None:
-        """The row of an allocation; None where it is not of this device or its filter leaves it out."""
+        """The row of an allocation; None if it is on another device or excluded by the filter."""
         row = allocation - self.first_allocation
         if not 0 <= row < self.whole.info.allocations:
             return None
@@ -112,11 +112,11 @@ class Device(Columns):
         return place if place < len(self.rows) and int(self.rows[place]) == row else None
 
     def narrowed(self, rows: npt.NDArray[np.uint32]) -> "Device":
-        """The device with some of its rows only, ascending. Its columns are copies, about 12 bytes an event."""
+        """The device with only some of its rows, ascending. Its columns are copies, about 12 bytes an event."""
         narrow = copy.copy(self)
         narrow._whole = self.whole
         narrow.rows = rows if self.rows is None else self.rows[rows]
-        # as NumPy's own kind of index, into which each column would turn them again
+        # NumPy's index type, so that they aren't converted for each column
         places = rows.astype(np.intp)
         narrow._put({name: getattr(self, name).take(places) for name in _PER_ALLOCATION})
         for name in _INFERRED:
@@ -132,5 +132,5 @@ class Device(Columns):
         return narrow
 
     def _put(self, columns: Mapping[str, Array | None]) -> None:
-        """Let columns stand in the place of the archive's."""
+        """Replace columns of the archive."""
         vars(self).update(columns)

@@ -1,4 +1,4 @@
-"""What was live over time, and the largest value of each few rows, by which searches skip what can't match."""
+"""What was live over time, and the largest value of each block of rows, with which searches skip blocks."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy.typing as npt
 from memlens.kernels.trace.timeline import live_over_time
 
 BLOCK, SUPER_BLOCK = 64, 4096
-"""Rows summed up by one row of a column's ``_64`` and ``_4096`` companions."""
+"""How many rows one row of a column's ``_64`` and ``_4096`` companions covers."""
 
 Column = npt.NDArray[Any]
 

@@ -34,7 +34,7 @@ Renumbering = Callable[[Column], npt.NDArray[np.uint32]]
 
 
 def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report: Report) -> None:
-    """Write ``timeline`` into the existing empty ``folder``. Its devices are gone afterwards."""
+    """Write ``timeline`` into the existing empty ``folder``. Its devices are released."""
     columns, strings = ColumnFiles(folder), StringWriter()
     number_of = strings.renumbered(timeline.strings)
     first_allocations = [0]
@@ -50,7 +50,7 @@ def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report:
     called = _called(timeline.frames) if callers is not None else None
     count = len(timeline.devices)
     for number in range(count):
-        # each is let go when it is written, so that what follows doesn't add to the most memory that is needed
+        # each is released when it is written, so that the rest doesn't raise the peak memory
         device = timeline.devices.pop(0)
         report("writing", number / (count + 1))
         rows, figures = device.allocations, _device_info(device)
@@ -106,7 +106,7 @@ def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report:
 
 
 class _Called(NamedTuple):
-    """What called what: the stacks as a prefix tree, and the modules in it."""
+    """The stacks as a prefix tree, and the modules in it."""
 
     parents: npt.NDArray[np.uint32]
     frames: npt.NDArray[np.uint32]
@@ -177,11 +177,11 @@ def _write_inferred(
     operators: npt.NDArray[np.int32],
     labels: npt.NDArray[np.uint32],
 ) -> None:
-    """Write ``inferred``, the frame of each allocation's inferred line; no column where nothing was inferred."""
+    """Write ``inferred``, the frame of each allocation's inferred line; no column if nothing was inferred."""
     if not roles.any():
         return
     stacks, starts = device.allocations["stack"], device.allocations["start"]
-    # what was live before the trace is not in the order in which it was made
+    # allocations from before the trace are not in the order in which they were made
     early = int(np.count_nonzero(starts == 0))
     inferred = np.full(len(stacks), NEVER, np.uint32)
     inferred[early:] = infer_forward(stacks[early:], roles, operators, labels)
@@ -206,7 +206,7 @@ def _tables(tables: Mapping[str, Column], number_of: Renumbering) -> dict[str, C
 
 
 def _with(table: Column, columns: Mapping[str, Column]) -> Column:
-    """A copy of a table with other columns in the place of its own."""
+    """A copy of a table with some of its columns replaced."""
     table = table.copy()
     for name, column in columns.items():
         table[name] = column
@@ -233,7 +233,7 @@ def _write_modules(columns: ColumnFiles, modules: Sequence[Module], strings: Str
 
 
 def _write_lines(columns: ColumnFiles, frames: Frames, totals: npt.NDArray[np.int64]) -> None:
-    """Write what lines come to that have allocated; native frames have no line that Memlens can show."""
+    """Write the sums of lines that have allocated; native frames have no line that Memlens can show."""
     first_frames, lines = lines_of_frames(frames)
     inclusive = np.zeros((len(first_frames), 6), np.int64)
     own = np.zeros((len(first_frames), 2), np.int64)
@@ -253,14 +253,14 @@ def _write_lines(columns: ColumnFiles, frames: Frames, totals: npt.NDArray[np.in
 
 
 def _device_info(device: DeviceTimeline) -> DeviceInfo:
-    """A device's figures, but for those of what was live."""
+    """A device's figures, except those of what was live."""
     events = len(device.events.action)
     time_axis = None
     if device.time_us is not None and device.time_origin_us is not None:
         last = int(device.time_us[-1])
-        # a little room on both sides, so that the states before the first and after the last event can be seen
+        # a margin on both sides, so that the states before the first and after the last event are visible
         margin = max(1.0, last / 200)
-        # events that all have one time are distinguished by their order only
+        # if all events have the same time, only their order distinguishes them
         time_axis = AxisRange(-margin, last + margin) if last else None
     return DeviceInfo(
         device=device.device,

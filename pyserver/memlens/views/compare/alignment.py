@@ -1,7 +1,7 @@
-"""Two runs on one axis: where a moment of the one is in the other, and how high both were.
+"""Two runs on one axis: which moments correspond, and how much was live in each run.
 
-The shared axis is the first run's own: moments, or microseconds since its first event. The second is laid beside it
-from its own first event on, moved by an offset, or stretched between so that steps of the same number begin together.
+The shared axis is that of the first run: moments, or microseconds since its first event. The second run is aligned at
+its first event, moved by an offset, or stretched so that steps with the same number begin together.
 """
 
 import base64
@@ -21,10 +21,10 @@ from memlens.views.trace.steps.finding import find_steps
 
 
 class Alignment(Struct, frozen=True):
-    """How the second run lies on the first one's axis.
+    """How the second run is placed on the first one's axis.
 
-    ``offset`` moves it to the right, in the axis' unit. With ``by_step`` the steps that both have
-    (:mod:`memlens.views.trace.steps.finding`) lie on each other, and ``offset`` moves it by so many steps.
+    ``offset`` moves it to the right, in the axis's unit. With ``by_step`` the steps that both have
+    (:mod:`memlens.views.trace.steps.finding`) are aligned, and ``offset`` is a number of steps.
     """
 
     axis: Axis
@@ -33,26 +33,26 @@ class Alignment(Struct, frozen=True):
 
 
 class SharedStep(Struct, frozen=True):
-    """A step of both runs, and where it begins on the shared axis."""
+    """A step of both runs, and its start on the shared axis."""
 
     name: str
     x: float
 
 
 class StepsKnown(Struct, frozen=True):
-    """How a run's steps are known, in words; ``inferred`` when nothing in its file says them."""
+    """A sentence on how a run's steps are known; ``inferred`` if the file doesn't record them."""
 
     how: str
     inferred: bool
 
 
 class CurvesAnswer(Struct, frozen=True):
-    """The heights of two runs in even columns over the ``[x0, x1]`` that was asked for.
+    """What was live in two runs, in even columns over the requested ``[x0, x1]``.
 
-    ``extent`` is what both runs take up together. The heights are base64 of little-endian ``float64[columns]``, the
-    most and the least that was live within each column in bytes, NaN where the run has not begun or is over.
-    ``moments`` is base64 of little-endian ``uint32[columns]``: the first run's moment at the end of each column.
-    ``steps_known`` and ``other_steps_known`` say how each run's steps are known, where it is laid by step.
+    ``extent`` covers both runs. The heights are base64 of little-endian ``float64[columns]``, the maximum and minimum
+    of what was live within each column in bytes, NaN where the run has not begun or is over. ``moments`` is base64 of
+    little-endian ``uint32[columns]``: the first run's moment at the end of each column. ``steps_known`` and
+    ``other_steps_known`` say how each run's steps are known, if they are aligned by step.
     """
 
     x0: float
@@ -74,9 +74,9 @@ class CurvesAnswer(Struct, frozen=True):
 
 
 class Side(Struct, frozen=True):
-    """What must be known of a run to lay it beside another: its extent, its peak, and the edges of its steps.
+    """What is needed to align a run with another: its extent, its peak, and the edges of its steps.
 
-    ``known`` is None where it was not asked for its steps.
+    ``known`` is None if its steps weren't requested.
     """
 
     extent: AxisRange
@@ -84,30 +84,30 @@ class Side(Struct, frozen=True):
     peak_bytes: int
     step_names: list[str]
     step_edges: list[float]
-    """Where each step begins, and where the last one ends: one more than names, or none."""
+    """The start of each step, and the end of the last one: one more than names, or none."""
     known: StepsKnown | None
 
 
 class AxisMap:
-    """From the first run's axis to the second's and back: straight between knots, of slope 1 outside of them."""
+    """Maps the first run's axis to the second's and back: linear between knots, with slope 1 outside of them."""
 
     def __init__(self, first: list[float], second: list[float]) -> None:
         self.first = np.asarray(first, np.float64)
         self.second = np.asarray(second, np.float64)
 
     def to_second(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Where positions of the first run are in the second."""
+        """Map positions of the first run to the second."""
         return _through(self.first, self.second, x)
 
     def to_first(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Where positions of the second run are in the first."""
+        """Map positions of the second run to the first."""
         return _through(self.second, self.first, x)
 
 
 def side_of(
     snapshot: Snapshot, number: int, axis: Axis, filter_text: str = "", *, by_step: bool = False
 ) -> Side:
-    """What a device, narrowed to what fits a filter, is on an axis. Raises :class:`BadRequestError`."""
+    """A device, narrowed by a filter, on an axis. Raises :class:`BadRequestError`."""
     device = device_of(snapshot, number, filter_text)
     names: list[str] = []
     edges: list[float] = []
@@ -115,7 +115,7 @@ def side_of(
     if by_step:
         found = find_steps(snapshot, device)
         names, known = found.names, StepsKnown(found.how, found.source == "period")
-        # a step is the events after its first moment: in time it begins with the first of them
+        # a step consists of the events after its first moment, so in time it begins with the first of them
         begin = found.first + (axis == "time")
         edges = [x_of_moment(device, axis, moment) for moment in (*begin.tolist(), *found.last[-1:].tolist())]
     return Side(
@@ -129,7 +129,7 @@ def side_of(
 
 
 def align(first: Side, second: Side, alignment: Alignment) -> tuple[AxisMap, list[SharedStep]]:
-    """Lay the second run beside the first. Raises :class:`BadRequestError` where there is no step to do it by."""
+    """Align the second run with the first. Raises :class:`BadRequestError` if there is no common step to do it by."""
     if not np.isfinite(alignment.offset):
         raise BadRequestError("An offset must be a number")
     if not alignment.by_step:
@@ -153,7 +153,7 @@ def align(first: Side, second: Side, alignment: Alignment) -> tuple[AxisMap, lis
     knots = [(first.step_edges[mine], second.step_edges[other]) for mine, other in pairs]
     mine, other = pairs[-1]
     knots.append((first.step_edges[mine + 1], second.step_edges[other + 1]))
-    # a step without an event has no width; a knot must lie after the one before it on both axes
+    # a step without an event has no width, but knots must ascend on both axes
     rising = knots[:1]
     for knot in knots[1:]:
         if knot[0] > rising[-1][0] and knot[1] > rising[-1][1]:
@@ -168,7 +168,7 @@ def heights(
     edges: npt.NDArray[np.float64],
     filter_text: str = "",
 ) -> tuple[str, str, str]:
-    """The most and the least that was live and the last moment between ``edges`` of the device's own axis, packed."""
+    """The maximum and minimum of what was live, and the last moment, between ``edges`` of the device's axis, packed."""
     device = device_of(snapshot, number, filter_text)
     extent = axis_range(device, axis)
     first, last = moments_between(device, axis, edges)
@@ -182,17 +182,17 @@ def heights(
 
 
 def joined(first: Side, second: Side, places: AxisMap) -> AxisRange:
-    """What both runs take up together on the first one's axis."""
+    """The extent of both runs on the first one's axis."""
     x0, x1 = places.to_first(np.array([second.extent.x0, second.extent.x1])).tolist()
     return AxisRange(min(first.extent.x0, x0), max(first.extent.x1, x1))
 
 
 def moments_at(snapshot: Snapshot, number: int, axis: Axis, x: npt.NDArray[np.float64]) -> list[int]:
-    """The moments that are going on at positions of a device's axis; its ends beyond them."""
+    """The moments at positions of a device's axis; beyond its ends the first or last moment."""
     device = device_of(snapshot, number)
     if axis == "event" or device.time is None:
         if axis == "time":
-            axis_range(device, axis)  # which says that there are no times
+            axis_range(device, axis)  # raises an error if there are no times
         moments = np.floor(np.clip(x, 0, device.info.events)).astype(np.int64)
     else:
         whole = np.floor(np.clip(x, -(2.0**62), 2.0**62)).astype(np.int64)
@@ -209,7 +209,7 @@ def live_at(snapshot: Snapshot, number: int, moments: list[int], filter_text: st
 
 
 def positions_of(snapshot: Snapshot, number: int, axis: Axis, moments: list[int]) -> npt.NDArray[np.float64]:
-    """Where moments begin on a device's axis."""
+    """The starts of moments on a device's axis."""
     device = device_of(snapshot, number)
     return np.array(
         [x_of_moment(device, axis, min(max(m, 0), device.info.events)) for m in moments], np.float64
@@ -217,7 +217,7 @@ def positions_of(snapshot: Snapshot, number: int, axis: Axis, moments: list[int]
 
 
 def _same_names(names: list[str], theirs: dict[str, int]) -> list[tuple[int, int]]:
-    """The steps of both with one name, in the order of both."""
+    """The steps with the same name in both runs, in the order of both."""
     pairs: list[tuple[int, int]] = []
     for number, name in enumerate(names):
         other = theirs.get(name, -1)

@@ -1,15 +1,14 @@
-"""The difference flame graph: two sets of stacks as one call tree whose nodes know what they have on each side.
+"""The difference flame graph: two sets of stacks as one call tree whose nodes have values for each side.
 
-Frames of both sides are one where :mod:`memlens.views.compare.pairing` pairs their lines (or, merged by function,
-their functions), so the figures are those of a comparison of the same sets, and code that moved isn't a difference.
-Each side comes as a :class:`~memlens.views.compare.sides.Side`, free of its snapshot, and what is made of two is a
-:class:`~memlens.views.flame.calltree.CallTree` like any other: it is laid out, searched and listed by the same
-functions.
+Frames of both sides are merged if :mod:`memlens.views.compare.pairing` pairs their lines (or, merged by function, their
+functions), so the figures agree with a comparison of the same sets, and moved code isn't a difference. Each side is a
+:class:`~memlens.views.compare.sides.Side`, independent of its snapshot, and the result is an ordinary
+:class:`~memlens.views.flame.calltree.CallTree`, which is laid out, searched and listed by the same functions.
 
-Widths are what both sides have together, so that neither what is new nor what is gone vanishes, and a function is as
-wide from the bottom up as from the top down; or what one of them has. Normalised, each side is brought to the same
-total first, so a difference is one of shares. Values of a side that are negative (it may be a difference itself) are as
-wide as they would be without their sign.
+Widths are the sum of both sides, so that both new and removed code is visible, and a function has the same width
+bottom-up and top-down; or they are the values of one side. When normalised, both sides are first scaled to the same
+total, so differences are differences of shares. Negative values of a side (it may be a difference itself) have the
+width of their absolute values.
 """
 
 import threading
@@ -34,15 +33,15 @@ DifferenceScale = Literal["absolute", "normalised"]
 DifferenceWidth = Literal["both", "after", "before"]
 
 _SCALED_TOTAL = 2**50
-"""What each side comes to when normalised; twice that is still exact as a double."""
+"""The total of each side when normalised; twice that is still exact as a double."""
 _MOST_MERGED = 2
 
 
 @dataclass(slots=True, eq=False)
 class Joined:
-    """Two sides as one: stacks with values of both, and names of the pairs of their frames.
+    """Two merged sides: stacks with values of both, and names of the pairs of their frames.
 
-    Whoever makes or asks trees holds ``lock``.
+    Callers hold ``lock`` while they make or query trees.
     """
 
     stacks: ValuedStacks[TwoSides]
@@ -54,7 +53,7 @@ class Joined:
 def join(before: Side, after: Side, pairing: Pairing, own: Literal["before", "after"]) -> Joined:
     """Both sides in one prefix tree. ``pairing`` is that of the places of both.
 
-    A frame is called as it is in the view's ``own`` snapshot, where it is known there.
+    A frame has the name from the view's ``own`` snapshot if it exists there.
     """
     names, numbers_before, numbers_after = _names(before, after, pairing, own)
     one, two = (
@@ -106,14 +105,14 @@ def tree_of(
     if width == "both" and scale == "normalised":
         widths = normalised(before) + normalised(after)
     if not np.array_equal(widths, stacks.values[by]):
-        # shares, or amounts that are less than nothing, which are to be seen, too
+        # shares, or negative amounts, which must be visible, too
         by = len(stacks.values)
         stacks = replace(stacks, values=np.concatenate((stacks.values, widths[np.newaxis])))
     return calltree.build(stacks, merged, joined.names.by(options.merge), options, by)
 
 
 def normalised(values: I64) -> I64:
-    """Values (none negative) brought to one total; rounded on the running sum, so that nothing is lost or made."""
+    """Scale values (none negative) to one total; rounded on the running sum, so that the total is exact."""
     total = int(values.sum())
     if total == 0:
         return np.zeros(len(values), np.int64)
@@ -122,7 +121,7 @@ def normalised(values: I64) -> I64:
 
 
 def _numbered(side: Side, numbers: U32, names: FrameNames) -> U32:
-    """The joint name of each node of a side's stacks; ``numbers`` are those of the side's places."""
+    """The common name of each node of a side's stacks; ``numbers`` are those of the side's places."""
     frames = side.stacks.tree.frames.astype(np.int64)
     frames[0] = 0
     # places that aren't frames keep their names
@@ -134,9 +133,9 @@ def _numbered(side: Side, numbers: U32, names: FrameNames) -> U32:
 def _names(
     before: Side, after: Side, pairing: Pairing, own: Literal["before", "after"]
 ) -> tuple[FrameNames, U32, U32]:
-    """A name for each pair of lines that is known in one way, and the names of both sides' places.
+    """A name for each pair of lines that are known in the same way, and the names of both sides' places.
 
-    Those of one pair of functions are one when merged by function.
+    When merged by function, all lines of a pair of functions have one name.
     """
     lines, functions = pairing.groups["line"], pairing.groups["function"]
     keys = [
@@ -152,7 +151,7 @@ def _names(
     function_of = np.zeros(len(rows), np.uint32)
     function_of[numbers] = np.concatenate((functions.before, functions.after))
     function_of = function_of * np.uint32(len(SOURCE_NAMES)) + sources
-    # the first of them that the view's own snapshot knows, so that a renamed function has the name it has there
+    # the first one in the view's own snapshot, so that a renamed function has the name from there
     order = np.lexsort((np.arange(len(rows)), ~mine, function_of)).astype(np.uint32)
     _, first_of, place = np.unique(function_of[order], return_index=True, return_inverse=True)
     by_function = np.zeros(len(rows), np.uint32)

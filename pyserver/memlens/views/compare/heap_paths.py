@@ -1,4 +1,4 @@
-"""Where in the dominator tree grouped by type two heap dumps differ."""
+"""Where two heap dumps differ in the dominator tree grouped by type."""
 
 import numpy as np
 from msgspec import Struct
@@ -9,7 +9,7 @@ from memlens.views.graph.retained import UNREACHABLE_NODE
 from memlens.views.graph.rows import type_names
 
 LEAST_SHARE = 0.002
-"""Of the larger dump: what a node of the tree grouped by type retains or has grown by at least to be compared."""
+"""A node is compared only if it retains, or has grown by, at least this share of the larger dump."""
 
 _CONCENTRATED = 0.7
 _MOST_PATHS = 1_000
@@ -17,9 +17,9 @@ _MOST_DEPTH = 200
 
 
 class GrownPath(Struct, frozen=True):
-    """A node of the dominator tree grouped by type: types from the root down to it, and what it has in each dump.
+    """A node of the dominator tree grouped by type: the types from the root to it, and its figures in each dump.
 
-    ``group`` is its number in the later dump, ``before_group`` that in the earlier one, None where it has no such node.
+    ``group`` is its number in the later dump, ``before_group`` in the earlier one, None if the node isn't there.
     """
 
     path: list[str]
@@ -32,14 +32,14 @@ class GrownPath(Struct, frozen=True):
 
 
 class _Tree:
-    """A dump's dominator tree grouped by type, as it is walked."""
+    """A dump's dominator tree grouped by type, for traversal."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.names = (*type_names(snapshot), UNREACHABLE_NODE)
         self.stored = snapshot.compact
 
     def children(self, node: int | None, least: int) -> dict[str, int]:
-        """A node's children that retain so many bytes at least, by type."""
+        """A node's children that retain at least ``least`` bytes, by type."""
         found: dict[str, int] = {}
         if node is None:
             return found
@@ -48,7 +48,7 @@ class _Tree:
             if int(stored.retained[child]) >= least:
                 found.setdefault(self.names[self._kind(child)], child)
             elif node != 0:
-                # the ones that retain most are first, but for the node of unreachable objects
+                # children are sorted by retained size, except for the node of unreachable objects
                 break
         return found
 
@@ -57,7 +57,7 @@ class _Tree:
         return min(int(self.stored.type[node]), len(self.names) - 1)
 
     def named(self, node: int, name: str, known: dict[str, int]) -> int | None:
-        """The child of a type, however little it retains."""
+        """The child of a type, whatever it retains."""
         if name in known:
             return known[name]
         stored, first, last = self.stored, int(self.stored.first[node]), int(self.stored.last[node])
@@ -66,12 +66,12 @@ class _Tree:
         return first + int(at[0]) if len(at) else None
 
     def figures(self, node: int | None) -> tuple[int, int]:
-        """How many objects a node has, and what they retain."""
+        """The number of a node's objects, and what they retain."""
         return (0, 0) if node is None else (int(self.stored.objects[node]), int(self.stored.retained[node]))
 
 
 def grown_paths(before: Snapshot, after: Snapshot) -> list[GrownPath]:
-    """Where what has grown spreads: nodes of whose growth no child has 70%."""
+    """The nodes where growth branches: no child has 70% of the node's growth."""
     first, second = _Tree(before), _Tree(after)
     whole = max(graph_of(before.info).shallow_bytes, graph_of(after.info).shallow_bytes)
     least = max(1, int(LEAST_SHARE * whole))

@@ -1,8 +1,8 @@
-"""Two heap dumps side by side: by type, by the types of what dominates, and in V8 also object by object.
+"""Two heap dumps side by side: by type, by dominating types, and in V8 also object by object.
 
-V8's ids last as long as their objects, so two dumps of one process show which objects are new and which are gone.
-Addresses of other runtimes change when the collector moves objects: there only types and the dominator tree grouped by
-type are compared.
+V8's ids are stable, so two dumps of one process show which objects are new and which are gone. In other runtimes
+addresses change when the garbage collector moves objects, so only types and the dominator tree grouped by type are
+compared.
 """
 
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ Mask = npt.NDArray[np.bool_]
 ComparedOrder = Literal["retained", "shallow", "count", "new", "gone", "name"]
 
 SAME_SHARE = 0.9
-"""Two dumps are of one process if so many of the objects with the same id have the same type, and there are some."""
+"""Two dumps are of one process if this share of the objects with equal ids, if any, have equal types."""
 
 
 class HeapSide(Struct, frozen=True):
-    """What a dump has in all; ``only_objects`` and ``only_bytes`` of what the other hasn't, None without ids."""
+    """A dump's totals; ``only_objects`` and ``only_bytes`` are of objects that the other lacks, None without ids."""
 
     objects: int
     shallow_bytes: int
@@ -44,7 +44,7 @@ class HeapSide(Struct, frozen=True):
 class ComparedType(Struct, frozen=True):
     """A type in both dumps. ``new`` and ``gone`` are objects of one dump alone, None without ids.
 
-    ``before_number`` and ``after_number`` are its numbers in the dumps, None where one hasn't it.
+    ``before_number`` and ``after_number`` are its numbers in the dumps, None if a dump doesn't have it.
     """
 
     type: str
@@ -61,7 +61,7 @@ class ComparedType(Struct, frozen=True):
 
 
 class GrowingHolder(Struct, frozen=True):
-    """An object of both dumps, and the new ones whose nearest dominator of both dumps it is; each counts once.
+    """An object of both dumps, and the new objects whose nearest dominator in both dumps it is; each counts once.
 
     ``object`` is the one of the later dump, ``before_object`` its number in the earlier one.
     """
@@ -74,7 +74,7 @@ class GrowingHolder(Struct, frozen=True):
 
 
 class HeapComparison(Struct, frozen=True):
-    """Types by the difference of what they retain, the largest first; holders and paths by how much they have grown."""
+    """Types by the difference of what they retain, the largest first; holders and paths by their growth."""
 
     matched: HeapMatch
     before: HeapSide
@@ -96,7 +96,7 @@ class SeriesType(Struct, frozen=True):
 
 
 class HeapSeries(Struct, frozen=True):
-    """Several dumps in their order; the types first that always grow, by how much."""
+    """Several dumps in order; types that always grow are first, by their growth."""
 
     objects: list[int]
     shallow_bytes: list[int]
@@ -113,7 +113,7 @@ class ComparedTypes(Struct, frozen=True):
 
 
 class HeapPair(NamedTuple):
-    """All that differs between two dumps. The masks say which objects only one of them has; None without ids."""
+    """All differences between two dumps. The masks are of objects that only one of them has; None without ids."""
 
     comparison: HeapComparison
     only_before: Mask | None
@@ -149,9 +149,10 @@ def _difference(row: ComparedType, order: ComparedOrder) -> int:
 
 
 def pair_of(before: Snapshot, after: Snapshot, filter_text: str = "") -> HeapPair:
-    """Compare the objects of two dumps that fit a filter. Raises :class:`BadRequestError`.
+    """Compare the objects of two dumps that match a filter. Raises :class:`BadRequestError`.
 
-    A node of the tree grouped by type stays if it has such objects in the later dump; its figures are of all its own.
+    A node of the tree grouped by type is shown if it has such objects in the later dump; its figures are of all its
+    objects.
     """
     same = _same_objects(before, after)
     only_before, only_after = (None, None) if same is None else same
@@ -190,7 +191,7 @@ def compare_heaps(before: Snapshot, after: Snapshot, search: str = "", limit: in
 
 
 def only_here(snapshot: Snapshot, only: Mask | None, name: str, offset: int, limit: int) -> ObjectsAnswer:
-    """The objects of the types of one name that only this dump has, by what they retain; all without ids."""
+    """The objects of the types of one name that only this dump has, by what they retain; without ids all objects."""
     rows = page(offset, limit)
     kinds = [number for number, each in enumerate(type_names(snapshot)) if each == name]
     numbers = np.concatenate([instances_of(snapshot, kind) for kind in kinds] or [np.zeros(0, np.uint32)])
@@ -208,7 +209,7 @@ def series(snapshots: Sequence[Snapshot], search: str = "", limit: int = 100) ->
 
 
 class SeriesSide(NamedTuple):
-    """What a dump brings into a series: count, shallow and retained bytes by type, and its sums."""
+    """A dump in a series: count, shallow and retained bytes by type, and its sums."""
 
     figures: dict[str, tuple[int, int, int]]
     objects: int
@@ -216,7 +217,7 @@ class SeriesSide(NamedTuple):
 
 
 def side_of_series(snapshot: Snapshot, filter_text: str = "") -> SeriesSide:
-    """One dump of a series, of the objects that fit a filter."""
+    """One dump of a series, of the objects that match a filter."""
     figures = _figures(snapshot, filter_text)
     if not filter_text:
         info = graph_of(snapshot.info)
@@ -255,7 +256,7 @@ def _fits(name: str, search: str) -> bool:
 
 
 def _figures(snapshot: Snapshot, filter_text: str) -> dict[str, tuple[int, int, int]]:
-    """Count, shallow and retained bytes by name; types of one name are one, of other loaders in another run."""
+    """Count, shallow and retained bytes by name; types with one name are merged, as loaders differ between runs."""
     figures, fits = figures_by_type(snapshot, filter_text)
     names = type_names(snapshot)
     found: dict[str, tuple[int, int, int]] = {}
@@ -280,7 +281,7 @@ def _fitting(snapshot: Snapshot, filter_text: str) -> Mask:
 
 
 def _same_objects(before: Snapshot, after: Snapshot) -> tuple[Mask, Mask] | None:
-    """Which objects only one of the dumps has; None where ids don't identify objects."""
+    """Masks of the objects that only one of the dumps has; None if ids don't identify objects."""
     if before.info.kind != "v8" or after.info.kind != "v8":
         return None
     first, second = before.objects.id, after.objects.id
@@ -344,12 +345,12 @@ def _counts(snapshot: Snapshot, only: Mask | None) -> dict[str, int] | None:
 
 
 def _holders(before: Snapshot, after: Snapshot, only: Mask, limit: int) -> list[GrowingHolder]:
-    """Objects of both dumps that dominate new ones, without another one of both in between."""
+    """Objects of both dumps that dominate new ones with no other object of both dumps in between."""
     objects = after.objects
     count = len(only)
     above = objects.dominator.astype(np.int64)
     above[above == NEVER] = count
-    # each new object passes on to its dominator, and each other one stands for itself
+    # follow each new object to its dominator; every other object is its own holder
     to = np.append(np.where(only, above, np.arange(count)), count)
     while True:
         further = to[to]

@@ -1,13 +1,13 @@
-"""Which file, function and line of one run is which of another: code moves, and so do the folders it lies in.
+"""Pairs files, functions and lines of two runs: code moves, and so do its folders.
 
-Pure text and numbers: nothing here knows a snapshot, so profiles are paired by the same rules.
+It uses only texts and numbers and no snapshot, so profiles are paired by the same rules.
 
 1. Files: first those spelled alike, then those with the most whole parts of their paths in common, counted from the
-   end. Where several are equally good, those go together that share the most functions (the best one-to-one
-   assignment, not the first that comes).
-2. Functions of a file: by name; then, among those without a counterpart, those that stand on the same lines: renamed.
+   end. Among several equally good ones, those that share the most functions are paired (by the best one-to-one
+   assignment, not greedily).
+2. Functions of a file: by name; then, among those without a counterpart, those on the same lines: renamed.
 3. Lines of a function: in their order, as many as possible, with as few changes of offset as possible; see
-   :func:`align`. A line that stands where it stood is the same, another has moved.
+   :func:`align`. A line with the same number is unchanged, another has moved.
 """
 
 import bisect
@@ -25,27 +25,27 @@ from memlens.store.stacks.frames import FrameRow
 How = Literal["same", "moved", "renamed", "only_before", "only_after"]
 By = Literal["line", "function", "file"]
 
-# what an alignment pays for: each pair is worth 1
+# the costs of an alignment, in which each pair is worth 1
 _LATE_START = 0.3
-"""For a first pair that has moved: a line where it was speaks louder than one elsewhere."""
+"""For a first pair that has moved: a line that stayed is stronger evidence than one that moved."""
 _NEW_OFFSET = 0.8
-"""For a pair that has moved otherwise than the one before it."""
+"""For a pair with another offset than the pair before it."""
 _PER_LINE = 1e-6
-"""For each line of distance, so that among equals the nearest is taken."""
+"""For each line of distance, so that the nearest of equals is chosen."""
 
 _MOST_CELLS = 250_000
-"""A function with more pairs to look at than this is aligned by its unmoved lines alone."""
+"""A function with more possible pairs than this is aligned only by its unmoved lines."""
 _MOST_WEIGHED = 64
-"""As many files on a side are assigned at their best; more (as many namesakes!) one after the other."""
+"""Up to this many files on a side are assigned optimally; more files of one name greedily."""
 
 _SEPARATORS = re.compile(r"[/\\]+")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
-# so many projects have one of these that the name alone says nothing
+# names so common in projects that the name alone is no evidence
 _COMMON_NAMES = frozenset({"__init__.py", "__main__.py", "setup.py", "conftest.py"})
 
 
 class Place(NamedTuple):
-    """A line of a function of a file. ``line`` is 0 where only the function or the file is meant, or known."""
+    """A line of a function of a file. ``line`` is 0 if only the function or the file is meant or known."""
 
     file: str
     line: int
@@ -54,14 +54,14 @@ class Place(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A place before and after; None where there is none."""
+    """A place before and after; None if there is none."""
 
     before: Place | None
     after: Place | None
 
     @property
     def how(self) -> How:
-        """What became of it. A file in another folder is the same file."""
+        """How it changed. A file in another folder is the same file."""
         if self.before is None or self.after is None:
             return "only_after" if self.before is None else "only_before"
         if self.before.function != self.after.function:
@@ -116,7 +116,7 @@ class Pairing:
 def pair_files(
     before: Mapping[str, Iterable[str]], after: Mapping[str, Iterable[str]]
 ) -> Iterator[tuple[str | None, str | None]]:
-    """Pair files, given with the functions in each; every file comes once, those without a counterpart with None."""
+    """Pair files, given with the functions in each; every file occurs once, with None if it has no counterpart."""
     functions = [{file: frozenset(names) for file, names in side.items()} for side in (before, after)]
     left = {file: path_parts(file) for file in before if file not in after}
     right = {file: path_parts(file) for file in after if file not in before}
@@ -134,7 +134,7 @@ def pair_files(
             for a, b in _assign(sorted(lefts), sorted(rights), *functions):
                 alone = len(lefts) == len(rights) == 1 and end[0] not in _COMMON_NAMES
                 if shared == 1 and not alone and not functions[0][a] & functions[1][b]:
-                    continue  # only their name speaks for it
+                    continue  # only the name matches
                 paired.append((a, b))
                 del left[a], right[b]
     yield from paired
@@ -143,7 +143,7 @@ def pair_files(
 
 
 def path_parts(file: str) -> tuple[str, ...]:
-    """A path's parts as they are compared: Windows ignores case."""
+    """A path's parts for comparison, in lower case for Windows, which ignores case."""
     if file.startswith("<"):
         return (file,)
     windows = bool(_DRIVE.match(file)) or ("\\" in file and "/" not in file)
@@ -159,7 +159,7 @@ def path_parts(file: str) -> tuple[str, ...]:
 def pair_functions(
     before: Mapping[str, Sequence[int]], after: Mapping[str, Sequence[int]]
 ) -> Iterator[tuple[str | None, str | None]]:
-    """Pair the functions of a file, given with the lines in each (sorted); each function comes once."""
+    """Pair the functions of a file, given with the lines in each (sorted); each function occurs once."""
     yield from ((name, name) for name in before if name in after)
     gone = [name for name in before if name not in after]
     new = [name for name in after if name not in before]
@@ -184,11 +184,11 @@ def pair_functions(
 
 
 def align(before: Sequence[int], after: Sequence[int]) -> list[tuple[int | None, int | None]]:
-    """Pair the lines of a function (sorted, each once) in their order; every line comes once.
+    """Pair the lines of a function (sorted, distinct) in order; every line occurs once.
 
-    A pair is worth 1; the first costs 0.3 if it has moved, each change of offset 0.8, and each line of distance next
-    to nothing. So all lines of a function that was pushed down as a whole go together, although one of them may now
-    stand where another stood; and a line that stayed beats one that would have had to move for another's sake.
+    A pair is worth 1; the first costs 0.3 if it has moved, each change of offset 0.8, and each line of distance a tiny
+    amount. So all lines of a function that moved as a whole are paired, even if one of them is now where another one
+    was; and a line that stayed is preferred to one that would have moved because of another.
     """
     if not before or not after:
         return [*((line, None) for line in before), *((None, line) for line in after)]
@@ -208,9 +208,9 @@ def align(before: Sequence[int], after: Sequence[int]) -> list[tuple[int | None,
 
 
 def _best_alignment(before: Sequence[int], after: Sequence[int]) -> list[tuple[int, int]]:
-    """The alignment of the highest worth, by dynamic programming over pairs in O(len(before) * len(after)).
+    """The alignment of the highest value, by dynamic programming over pairs in O(len(before) * len(after)).
 
-    The best chain that ends in a pair follows either the best chain of the same offset or the best of any.
+    The best chain that ends in a pair extends either the best chain of the same offset or the best of any offset.
     """
     width = len(after)
     came_from: list[int] = [-1] * (len(before) * width)
@@ -259,7 +259,7 @@ def _assign(
     left_of: Mapping[str, frozenset[str]],
     right_of: Mapping[str, frozenset[str]],
 ) -> Iterator[tuple[str, str]]:
-    """Pair as many as there are on the smaller side, so that the functions in common are the most."""
+    """Pair as many as the smaller side has, so that the number of common functions is the highest."""
     if len(lefts) == len(rights) == 1:
         yield lefts[0], rights[0]
         return
@@ -285,9 +285,9 @@ def _assign(
 
 
 def best_assignment(weights: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Rows to columns, one to one, as many as possible, so that the weights' sum is the highest.
+    """Assign rows to columns, one to one, as many as possible, with the highest sum of weights.
 
-    Kuhn and Munkres' method with potentials, O(rows² · columns).
+    The Kuhn-Munkres method with potentials, O(rows² · columns).
     """
     if weights.shape[0] > weights.shape[1]:
         return sorted((row, column) for column, row in best_assignment(weights.T))
@@ -339,7 +339,7 @@ class _Code:
                 ((file, function), self.function_keys),
                 (file, self.file_keys),
             ):
-                # the clearest sign first: one odd frame doesn't make a file of the user's a library
+                # the clearest evidence first: one odd frame doesn't turn a user's file into a library
                 self._kinds[key] = min(kind, self._kinds.get(key, kind))
                 keys.append(key)
         self._lines = {
@@ -360,7 +360,7 @@ class _Code:
     def function_place(self, file: str | None, name: str | None) -> Place | None:
         if file is None or name is None:
             return None
-        # a function is where its first known line is
+        # a function's position is its first known line
         lines = self._lines[file][name]
         return Place(file, lines[min(bisect.bisect(lines, 0), len(lines) - 1)], name, self._kinds[file, name])
 

@@ -1,7 +1,7 @@
-"""What is different between two sets of allocations, of one snapshot or of two: by line, function, file or stack.
+"""The differences between two sets of allocations, of one snapshot or of two: by line, function, file or stack.
 
-Each side comes free of its snapshot (:mod:`memlens.views.compare.sides`), so nothing here asks one. Sums add up: the
-rows' own bytes of a side are that side's total, and the differences' sum is the difference of the totals.
+Each side is independent of its snapshot (:mod:`memlens.views.compare.sides`), so no snapshot is used here. Sums add up:
+the rows' own bytes of a side are that side's total, and the sum of differences is the difference of the totals.
 """
 
 from collections.abc import Callable
@@ -36,12 +36,12 @@ _CALLERS = 3
 
 
 class ComparedRow(Struct, frozen=True):
-    """A place on both sides. ``row`` names it in questions about the same comparison.
+    """A place on both sides. ``row`` identifies it in questions about the same comparison.
 
-    ``before`` and ``after`` say where it stands on each side; None where that side's snapshot knows no such place at
-    all. Bytes and counts are of the allocations that it made itself (``own``), or with all that it called
-    (``inclusive``). ``callers`` are further lines of the user's code, for rows that are stacks. A row whose frames'
-    ``source`` is ``inferred`` holds what only C++ stands in the stacks of, by the forward line that was inferred.
+    ``before`` and ``after`` are its position on each side; None if that side's snapshot doesn't have the place. Bytes
+    and counts are of the allocations that it made itself (``own``), or with all that it called (``inclusive``).
+    ``callers`` are further lines of the user's code, for rows that are stacks. A row whose frames' ``source`` is
+    ``inferred`` has allocations with only C++ in their stacks, by the forward line that was inferred.
     """
 
     row: int
@@ -67,11 +67,11 @@ class ComparedSums(Struct, frozen=True):
 
 
 class CompareAnswer(Struct, frozen=True):
-    """Rows ``offset … offset + len(rows)`` of the ``found`` ones that hold the words searched for.
+    """Rows ``offset … offset + len(rows)`` of the ``found`` ones that contain the search words.
 
     ``total`` is over everything; ``grown``, ``shrunk``, ``same`` and ``only_before``, ``only_after`` (nothing on the
-    other side) split it up by row. ``matching`` is over what was found. All of these are sums of own allocations,
-    which add up; the largest figure of a row on either side is ``largest_bytes``, for bars of one scale.
+    other side) split it by row. ``matching`` is over what was found. All of these are sums of own allocations,
+    which add up; ``largest_bytes`` is the largest figure of a row on either side, to scale bars.
     """
 
     total: ComparedSums
@@ -89,11 +89,11 @@ class CompareAnswer(Struct, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class _Figures:
-    """One side's figures by row, and what each of its stacks goes to."""
+    """One side's figures by row, and the row of each of its stacks."""
 
     side: Side
     row_of_place: U32
-    """The row of each place that a stack may pass through; NEVER for native ones, which aren't a place of their own."""
+    """The row of each place that a stack may contain; NEVER for native ones, which have no rows."""
     own_row: U32
     """The row that each of the side's stacks is charged to."""
     own: I64
@@ -102,7 +102,7 @@ class _Figures:
 
     @cached_property
     def inclusive(self) -> I64:
-        """The same with all that was called, summed when it is first asked for."""
+        """The same with all that was called, summed on first use."""
         return self.sum_inclusive()
 
 
@@ -121,7 +121,7 @@ class Comparison:
         else:
             group = pairing.groups[by]
             self._distinct = len(group.pairs)
-            # a place has a second row of what is only inferred to come from it
+            # a place has a second row for what is only inferred to come from it
             apart = any(bool(side.inferred.any()) for side in sides)
             self._pairs = group.pairs * 2 if apart else group.pairs
             self._inferred = np.arange(len(self._pairs)) >= self._distinct
@@ -140,7 +140,7 @@ class Comparison:
         *,
         reverse: bool = False,
     ) -> CompareAnswer:
-        """A page of rows. Raises :class:`BadRequestError` for a page that can't be."""
+        """A page of rows. Raises :class:`BadRequestError` for an invalid page."""
         check_page(offset, limit)
         before, after = (each.own if measure == "own" else each.inclusive for each in self._figures)
         shown = np.flatnonzero(_there(before) | _there(after))
@@ -166,7 +166,7 @@ class Comparison:
         )
 
     def stacks(self, row: int, measure: Measure, side: Literal["before", "after"]) -> list[int]:
-        """The archive's numbers of a side's stacks that go to a row. Raises :class:`BadRequestError`."""
+        """The archive's numbers of a side's stacks in a row. Raises :class:`BadRequestError`."""
         if not 0 <= row < len(self._pairs):
             raise BadRequestError(f"The comparison has no row {row}")
         chosen = self._figures[0 if side == "before" else 1]
@@ -186,7 +186,7 @@ class Comparison:
         return ComparedSums(int(rows.sum()), before_bytes, after_bytes, before_count, after_count)
 
     def _search(self, rows: npt.NDArray[np.intp], search: str) -> npt.NDArray[np.intp]:
-        """The rows of which either side's file, line or function holds every word."""
+        """The rows in which either side's file, line or function contains every word."""
         words = search.casefold().split()
         if not words:
             return rows
@@ -216,7 +216,7 @@ class Comparison:
             "count": -abs(after[COUNT] - before[COUNT]),
             "name": rows % max(self._distinct, 1),
         }[order]
-        # of equal differences the larger line first
+        # among equal differences the larger line first
         return np.lexsort((rows, -np.maximum(before[AMOUNT], after[AMOUNT]), key))
 
     def _row(self, row: int, before: list[int], after: list[int]) -> ComparedRow:
@@ -236,7 +236,7 @@ class Comparison:
         )
 
     def _callers(self, row: int) -> list[Frame]:
-        """The next lines of the user's code above a stack's own, on the side that has it (after, if both)."""
+        """The next lines of the user's code above that of a stack, on the side that has it (after, if both do)."""
         found: list[Frame] = []
         before, after = (each.side for each in self._figures)
         item = int(self._first[row])
@@ -253,7 +253,7 @@ class Comparison:
 
 
 def _of_places(side: Side, row_of_place: U32, rows: int, distinct: int) -> _Figures:
-    """Sum a side's stacks by row; what is inferred goes to the row ``distinct`` after its place's own."""
+    """Sum a side's stacks by row; what is inferred counts for the row ``distinct`` after that of its place."""
     native = side.native
     passed = np.where(native, np.uint32(NEVER), row_of_place).astype(np.uint32)
     stacks, tree = side.stacks, side.stacks.tree
@@ -270,7 +270,7 @@ def _of_places(side: Side, row_of_place: U32, rows: int, distinct: int) -> _Figu
         folder = LineFolder(tree.parents, lines, rows)
         for values, of_rows in zip(of_nodes, sums, strict=True):
             folder.fold(values, of_rows, np.zeros(rows, np.int64))
-        # what an operator, nothing or an inference stands for is in no line of Python, and is all that it is
+        # places for operators, missing stacks and inferred lines are in no line of Python, so inclusive is own
         alone = native[side.charged] | side.inferred
         calltree.add_by(own_row[alone], np.compress(alone, stacks.values, axis=1), sums)
         return sums
@@ -281,10 +281,10 @@ def _of_places(side: Side, row_of_place: U32, rows: int, distinct: int) -> _Figu
 def _stack_rows(
     before: Side, after: Side, lines: Grouping
 ) -> tuple[list[Pair], npt.NDArray[np.bool_], npt.NDArray[np.intp], list[U32]]:
-    """Pair the stacks of which every frame is paired with the other's, and number each side's by its pair.
+    """Pair stacks whose frames are all paired with each other, and number each side's stacks by pair.
 
-    An inferred line has to be paired too: the mask is of the pairs that are inferred. Then come the first stack of each
-    pair, those of "after" before the others, and the pair of each stack before and after.
+    Inferred lines must be paired, too. Returns the mask of pairs that are inferred, the first stack of each pair, with
+    stacks of "after" preferred, and the pair of each stack before and after.
     """
     tree, split = after.stacks.tree.joined(before.stacks.tree), len(after.stacks.tree.frames)
     frames = (np.zeros(1, np.uint32), lines.after[tree.frames[1:split]], lines.before[tree.frames[split:]])
@@ -295,7 +295,7 @@ def _stack_rows(
     )
     own = np.concatenate((lines.after[after.charged], lines.before[before.charged]))
     inferred = np.concatenate((after.inferred, before.inferred))
-    # each item of a side has a stack of its own
+    # each item of a side has a distinct stack
     keys = merged[tree.ends].astype(np.uint64) << np.uint64(32) | np.where(inferred, own, np.uint32(NEVER))
     _, first, rows = np.unique(keys, return_index=True, return_inverse=True)
     places: list[list[Place | None]] = [[None, None] for _ in first]
@@ -313,7 +313,7 @@ def _of_stacks(side: Side, own_row: U32, rows: int) -> _Figures:
 
 
 def _there(figures: I64) -> npt.NDArray[np.bool_]:
-    """Which rows have anything: of a profile's differences less than nothing, or bytes that nothing counts."""
+    """Mask of the rows that have anything, including negative values and bytes without counts."""
     found: npt.NDArray[np.bool_] = (figures != 0).any(axis=0)
     return found
 
@@ -329,5 +329,5 @@ def _frame(place: Place | None, source: int) -> Frame | None:
 
 
 def compare(before: Side, after: Side, by: CompareBy = "line") -> Comparison:
-    """Compare two sides whose places were not paired before."""
+    """Compare two sides whose places aren't paired yet."""
     return Comparison(before, after, Pairing(before.places, after.places), by)

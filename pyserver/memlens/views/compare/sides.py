@@ -1,7 +1,7 @@
-"""One side of a comparison: all that it has to know of a set, and free of its snapshot.
+"""One side of a comparison: everything that it needs of a set, independent of its snapshot.
 
-A snapshot may be asked by one thread only. So each side is made in its own snapshot's thread, and what follows looks at
-two of these and at no snapshot.
+A snapshot may be used by one thread only. So each side is made in its snapshot's thread, and later steps use two sides
+and no snapshot.
 """
 
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ U32 = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """The stacks of a set, on a tree of their own, and what each is charged to.
+    """The stacks of a set on a separate tree, and the place to which each is charged.
 
-    ``charged`` are places: numbers in ``places``, of which the first ``frames`` are frames of the archive, known as
-    ``sources`` say; ``native`` says which aren't a place in Python. Where ``inferred`` is True that place isn't
-    in the stack but was inferred for some of its allocations.
+    ``charged`` are numbers in ``places``, of which the first ``frames`` are the archive's frames, with their
+    ``sources``; ``native`` is the mask of those that aren't places in Python. Where ``inferred`` is True the place
+    isn't in the stack but was inferred for some of its allocations.
     """
 
     stacks: ValuedStacks[OneSide]
@@ -42,7 +42,7 @@ class Side:
 
 
 def side_of(snapshot: Snapshot, of: AllocationSet, attribution: Attribution = "mine") -> Side:
-    """A set as one side. Raises :class:`BadRequestError` for a set that the snapshot hasn't."""
+    """A set as one side. Raises :class:`BadRequestError` for a set that the snapshot doesn't have."""
     stacks = stacks_of(snapshot, of)
     charged = charged_places(snapshot, attribution)[stacks.stacks]
     inferred = np.zeros(len(stacks), bool)

@@ -1,12 +1,12 @@
-"""Call trees over stacks with values, whatever the values are of: made, turned round, summed and searched.
+"""Call trees over stacks with values of any kind: merging, inverting, summing and searching.
 
-What comes in (:class:`~memlens.views.selection.stacks.ValuedStacks`) is a prefix tree of frames, and values of some of
-its nodes; what comes out (:class:`CallTree`) is a tree of names in which each node knows what it has with all that is
-below it. :mod:`memlens.views.flame.graph` makes the one of an allocation set and answers from it.
+The input (:class:`~memlens.views.selection.stacks.ValuedStacks`) is a prefix tree of frames, and values of some of its
+nodes; the result (:class:`CallTree`) is a tree of names with inclusive values. :mod:`memlens.views.flame.graph` makes
+that of an allocation set and answers from it.
 
-In between stands what the stacks merge to by name, whatever the values are (:class:`Merged`). It is made once for the
-stacks of a snapshot, so the tree of another moment or value is that with other sums, and a node has the same number in
-each. Children are put in order, and placed side by side, only where they are looked at.
+The intermediate result is the stacks merged by name, without values (:class:`Merged`). It is made once for the stacks
+of a snapshot, so that trees of other moments or values have the same nodes with other sums. Children are sorted and
+laid out only where they are needed.
 """
 
 from collections.abc import Callable
@@ -43,22 +43,22 @@ Direction = Literal["top_down", "bottom_up"]
 Order = Literal["value", "time"]
 
 MOST_VALUE = 2**62
-"""Sums stay below it; no memory was ever larger than that."""
+"""An upper bound of sums; no memory is larger."""
 FEW_PART = 32
-"""Stacks that are fewer than such a part of a tree's nodes reach so few of them that these are picked out."""
+"""If stacks are fewer than this share of a tree's nodes, only the nodes that they reach are visited."""
 MOST_TURNED = 20_000_000
-"""Nodes of a bottom-up tree, about a gigabyte of them: deep stacks hardly share a node there."""
+"""The most nodes of a bottom-up tree, about a gigabyte: deep stacks share few nodes there."""
 
 
 class FlameOptions(Struct, frozen=True):
     """How stacks become a call tree.
 
-    ``merge`` says what makes two frames the same: their function, or their function and line. ``order`` puts the
-    largest child first, or the one whose first allocation is the oldest. ``fold_recursion`` makes one box of a
-    function that calls itself. ``collapse`` names packages whose frames become one box where they follow each other
-    (``"*"``: all libraries and native code, which beside a library is part of it), ``hide`` names (numbers of
-    :class:`FlameName`) that are left out. ``focus`` keeps the stacks that a name stands in: its callees from the top
-    down, its callers from the bottom up, from its outermost place, so that recursion counts once.
+    ``merge`` says when two frames are the same: by function, or by function and line. ``order`` puts the largest child
+    first, or the one with the oldest allocation. ``fold_recursion`` merges a function that calls itself into one box.
+    ``collapse`` lists packages whose consecutive frames become one box (``"*"``: all libraries and native code,
+    which beside a library is part of it), ``hide`` names (numbers of :class:`FlameName`) that are left out. ``focus`` keeps the stacks that contain a name:
+    its callees in a top-down tree, its callers in a bottom-up one, from its outermost occurrence, so that recursion
+    counts once.
     """
 
     direction: Direction = "top_down"
@@ -72,10 +72,10 @@ class FlameOptions(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """A tree of names, columns with a row a node. The root is node 0, and a parent's number is less than its child's.
+    """A tree of names as columns with a row for each node. The root is node 0, and parents precede their children.
 
-    ``parents`` and ``name`` are NEVER for the root. ``child`` and ``sibling`` list each node's children, as
-    :func:`memlens.kernels.tree.calltree.families` says.
+    ``parents`` and ``name`` are NEVER for the root. ``child`` and ``sibling`` are lists of each node's children, see
+    :func:`memlens.kernels.tree.calltree.families`.
     """
 
     parents: U32
@@ -86,22 +86,22 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Merged:
-    """A whole prefix tree of stacks merged by name from the top down, as :class:`FlameOptions` say."""
+    """A whole prefix tree of stacks merged by name from the top down, according to :class:`FlameOptions`."""
 
     shape: Shape
     nodes: U32
-    """The node of the shape of each node of the stacks; NEVER for those that a focus leaves out."""
+    """The node in the shape of each node of the stacks; NEVER for those that a focus excludes."""
     used: U32
     """The name of each frame."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nodes:
-    """A call tree's nodes: of the merged stacks, or of these turned round.
+    """A call tree's nodes: of the merged stacks, or of the inverted ones.
 
-    ``places`` are the nodes at which the stacks' items end, NEVER for those that a focus leaves out, and ``upright``
-    are those of the merged stacks at which they end there. ``widths`` are what nodes have with all below them of the
-    value that the tree is laid out by; ``times`` order them in the order of time, and are None in that of values.
+    ``places`` are the nodes at which the stacks' items end, NEVER for those that a focus excludes, and ``upright`` are
+    their ends in the merged stacks. ``widths`` are inclusive sums of the value by which the tree is laid out; ``times``
+    sort nodes by time, and are None if they are sorted by value.
     """
 
     stacks: ValuedStacks[Meaning]
@@ -115,10 +115,10 @@ class Nodes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outline:
-    """The nodes of a call tree that a picture needs: all that have a width, or the largest.
+    """The nodes of a call tree that a picture needs: all with a width, or the largest ones.
 
-    It serves pictures in which a box is at least ``thinnest`` wide, on the axis of values, and of which nothing is
-    asked by the numbers of nodes, as a search does.
+    It is for pictures in which boxes are at least ``thinnest`` wide on the axis of values, and without searches, which
+    use the numbers of nodes.
     """
 
     layout: Layout
@@ -131,9 +131,9 @@ class Outline:
 class CallTree:
     """A tree of names. Node 0 is the root, and a parent's number is less than its child's.
 
-    The numbers of nodes follow from the stacks and the options, so that every answer means the same by them. Nodes that
-    have nothing of what the tree is laid out by (row ``by`` of the values that ``meaning`` explains) have no place in a
-    picture, and are children of none.
+    The numbers of nodes depend only on the stacks and the options, so they mean the same in every answer. Nodes without
+    the value by which the tree is laid out (row ``by`` of the values, see ``meaning``) are in no picture, and no node's
+    children.
     """
 
     options: FlameOptions
@@ -141,12 +141,12 @@ class CallTree:
     by: int
     meaning: Meaning
     make: Callable[[], Nodes]
-    """What makes the nodes when they are first asked for."""
+    """Makes the nodes on first use."""
     outline: Outline | None = None
     searches: dict[str, "Search"] = field(default_factory=dict)
     charged: dict[Attribution, I64] = field(default_factory=dict)
     by_name: dict[Attribution, tuple[I64, I64]] = field(default_factory=dict)
-    """int64[values, names]: own and inclusive sums, made when they are first asked for."""
+    """int64[values, names]: own and inclusive sums, made on first use."""
 
     def __len__(self) -> int:
         return len(self.parents)
@@ -168,38 +168,38 @@ class CallTree:
 
     @property
     def widths(self) -> I64:
-        """What each node has with all that is below it, of the value that the tree is laid out by."""
+        """The inclusive sum of each node, of the value by which the tree is laid out."""
         return self.nodes.widths
 
     @property
     def total(self) -> int:
-        """The value of all of it."""
+        """The value of the root."""
         return int(self.widths[0]) if self.outline is None else self.outline.total
 
     @cached_property
     def deepest(self) -> int:
-        """How deep the deepest node lies; the root's depth is 0."""
+        """The depth of the deepest node; the root's depth is 0."""
         return kernel.deepest(self.parents, self.widths) if self.outline is None else self.outline.deepest
 
     @cached_property
     def layout(self) -> Layout:
-        """Where nodes lie."""
+        """The layout of the nodes."""
         shape = self.nodes.shape
         return Layout(shape.parents, shape.name, shape.child, shape.sibling, self.widths, self.nodes.times)
 
     def layout_for(self, thinnest: float) -> Layout:
-        """What a picture is made of in which no box is thinner than that, on the axis of values."""
+        """The nodes of a picture in which no box is thinner than ``thinnest`` on the axis of values."""
         outline = self.outline
         return outline.layout if outline is not None and thinnest >= outline.thinnest else self.layout
 
     @cached_property
     def ends(self) -> I64:
-        """int64[values, nodes]: the stacks that end at the node; from the bottom up it is their outermost caller."""
+        """int64[values, nodes]: the sum of the stacks that end at the node (bottom-up, at their outermost caller)."""
         return self._sums(self.nodes.places)
 
     @cached_property
     def inclusive(self) -> I64:
-        """int64[values, nodes]: what the node has with all that is below it."""
+        """int64[values, nodes]: the inclusive sums of nodes."""
         sums = self._sums(self.nodes.places)
         kernel.sum_up(self.parents, sums)
         return sums
@@ -208,10 +208,9 @@ class CallTree:
         """int64[values, nodes]: what is charged to the node itself.
 
         Each stack is charged to one node, so that the nodes' own values add up to the whole, and those of the nodes of
-        one name to what the function has of its own, in whichever direction the tree is. From the bottom up a node of
-        the first level has all of its value of its own where the charge is to the innermost frame, and the callers
-        below it nothing. A stack whose frames are partly hidden or out of focus is charged to one of those that are
-        there.
+        one name to the function's own value, in both directions of the tree. In a bottom-up tree that charges the
+        innermost frame, nodes of the first level own all of their value, and the callers below them nothing. A stack
+        with frames that are hidden or out of focus is charged to one of the others.
         """
         found = self.charged.get(attribution)
         if found is None:
@@ -226,7 +225,7 @@ class CallTree:
         return found
 
     def _charged(self, attribution: Attribution) -> U32:
-        """The node that is charged with what ends at each."""
+        """The node that is charged with what ends at each node."""
         ranks = np.zeros(len(self), np.uint8)
         np.take(self.names.ranks(attribution), self.name[1:], out=ranks[1:])
         nodes = np.arange(len(self), dtype=np.uint32)
@@ -236,7 +235,7 @@ class CallTree:
         return best
 
     def _sums(self, nodes: U32) -> I64:
-        """int64[values, nodes]: the values of the stacks' items by some node of each."""
+        """int64[values, nodes]: the values of the stacks' items summed by a given node of each."""
         values = self.nodes.stacks.values
         sums = np.zeros((len(values), len(self)), np.int64)
         kernel.add_by(nodes, values, sums)
@@ -255,14 +254,14 @@ class CallTree:
         return found[::-1]
 
     def search(self, text: str) -> "Search":
-        """What a text is found in. The last few are kept."""
+        """The nodes in which a text is found. The last few results are cached."""
         found = self.searches.get(text)
         if found is None:
             wanted = self.names.matching(text)
             held = np.zeros(len(self), np.uint8)
             totals = np.zeros(len(self.inclusive), np.int64)
             kernel.find(self.parents, self.name, wanted, self.inclusive, held, totals)
-            # nodes without a width are not to be seen
+            # nodes without a width are not visible
             nodes = np.flatnonzero((held & 1 != 0) & (self.widths > 0))
             found = Search(held, nodes, totals)
             while len(self.searches) >= 4:
@@ -284,7 +283,7 @@ class Search:
 
 
 def merged(tree: PrefixTree, names: FrameNames, options: FlameOptions) -> Merged:
-    """Merge a prefix tree of stacks by name. Of the options all but the order count.
+    """Merge a prefix tree of stacks by name. All options but the order count.
 
     Raises :class:`BadRequestError` for a focus that isn't a name.
     """
@@ -314,7 +313,7 @@ def build(
 ) -> CallTree:
     """Make the call tree of some stacks, laid out by row ``by`` of their values, in which none is negative.
 
-    ``found`` is :func:`merged` of the tree of the same stacks by the same names and options. Raises
+    ``found`` is the result of :func:`merged` for the same stacks, names and options. Raises
     :class:`BadRequestError` for values that are too large to be summed, and for a tree that gets too large.
     """
     if abs(stacks.values.astype(np.float64)).sum(axis=1).max(initial=0) >= MOST_VALUE:
@@ -345,7 +344,7 @@ def build(
 
 
 def _picked(shape: Shape, places: U32, values: I64) -> Outline:
-    """The nodes of a tree in the order of values that have a width; it takes time that grows with these alone."""
+    """The nodes with a width of a tree sorted by value, in time proportional to their number."""
     wide = values[0] > 0
     if not wide.all():
         places, values = places[wide], np.compress(wide, values, axis=1)
@@ -361,7 +360,7 @@ def _picked(shape: Shape, places: U32, values: I64) -> Outline:
 
 
 def _turned(shape: Shape, ends: U32) -> tuple[Shape, U32]:
-    """The stacks that end at some nodes of a tree from the bottom up, and where each node's ends there.
+    """The inverted tree of the stacks that end at some nodes of a tree, and where each of these ends there.
 
     Raises :class:`BadRequestError` for a tree that gets too large.
     """
@@ -374,8 +373,8 @@ def _turned(shape: Shape, ends: U32) -> tuple[Shape, U32]:
         )
     except OverflowError:
         raise BadRequestError(
-            f"From the bottom up these stacks have more than {MOST_TURNED:,} boxes",
-            advice="Collapse libraries, narrow the set with a filter, or look from the top down.",
+            f"The bottom-up tree of these stacks has more than {MOST_TURNED:,} boxes",
+            advice="Collapse libraries, narrow the set with a filter, or show the tree top-down.",
         ) from None
     child, sibling = np.empty_like(parents), np.empty_like(parents)
     kernel.families(parents, child, sibling)
@@ -383,7 +382,7 @@ def _turned(shape: Shape, ends: U32) -> tuple[Shape, U32]:
 
 
 def _at(values: U32, places: U32) -> U32:
-    """The values at some places; NEVER at NEVER."""
+    """The values at some places; NEVER for the place NEVER."""
     found = np.full(len(places), NEVER, np.uint32)
     some = np.flatnonzero(places != NEVER)
     found[some] = values[places[some]]

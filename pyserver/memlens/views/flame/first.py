@@ -1,9 +1,9 @@
-"""The flame graph that a snapshot opens with: its largest boxes, kept in the archive once they were drawn.
+"""The flame graph that a snapshot opens with: its largest boxes, stored in the archive after they were first drawn.
 
-It is what is live at the peak of the default device, or a profile's default value, from the top down, by bytes and by
-function, with libraries collapsed where stacks are mixed. The archive keeps what a picture of the whole needs: nodes
-that are wide enough for it, what their other children come to, and whose code frames are. All else is made when
-somebody asks for it; so are the words of frames.
+It shows what is live at the peak of the default device, or a profile's default value, top-down, by bytes and by
+function, with libraries collapsed if stacks are mixed. The archive stores what a picture of the whole needs: nodes that
+are wide enough for it, the sum of their other children, and the packages of frames. Everything else, including the
+texts of frames, is made on demand.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import AMOUNT
 
 FINEST = 2**13
-"""Nodes of at least such a part of the whole are kept: enough for a view of half as many pixels."""
+"""Nodes of at least this share of the whole are stored: enough for a view of half as many pixels."""
 
 Unsigned = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -67,21 +67,21 @@ def is_first(info: SnapshotInfo, of: AllocationSet, options: FlameOptions) -> bo
         case ProfileInfo() | GraphInfo():
             profile = profile_of(info)
             first = profile.default_value
-            # of negative values a tree has two sides, which are not kept
+            # a tree of negative values has two sides, which are not stored
             return of.from_moment is None and of.value in (None, first) and not profile.values[first].negative
         case _:
             assert_never(info)
 
 
 def write(path: Path, tree: CallTree, names: FrameNames) -> None:
-    """Write the largest nodes, and whose code frames are."""
+    """Write the largest nodes, and the packages of frames."""
     write_columns(path, _columns(tree, names), names.packages)
 
 
 def read(path: Path, snapshot: Snapshot, make: Callable[[], Nodes]) -> CallTree:
-    """The tree of which the largest nodes were written; ``make`` makes all of them.
+    """The tree whose largest nodes were written; ``make`` makes all of them.
 
-    Raises OSError, ValueError, TypeError, KeyError and OverflowError for something else.
+    Raises OSError, ValueError, TypeError, KeyError and OverflowError for any other file.
     """
     return _tree(snapshot, *read_columns(path), make)
 
@@ -113,14 +113,14 @@ def _columns(tree: CallTree, names: FrameNames) -> dict[str, Unsigned]:
 
 
 def _least(total: int) -> int:
-    """How wide a node is that is kept."""
+    """The width from which on nodes are stored."""
     return max(-(-total // FINEST), 1)
 
 
 def _tree(
     snapshot: Snapshot, columns: dict[str, Unsigned], packages: list[str], make: Callable[[], Nodes]
 ) -> CallTree:
-    """Raises ValueError, TypeError and KeyError for what nothing is kept as."""
+    """Raises ValueError, TypeError and KeyError if the columns can't have been written like this."""
     frames = [columns[f"frame_{each}"] for each in ("package", "function")]
     if len(frames[0]) != len(snapshot.frames):
         raise ValueError("its frames are not the archive's")

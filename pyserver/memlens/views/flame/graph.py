@@ -1,4 +1,4 @@
-"""The flame graph of an allocation set, as packed geometry for one viewport, and the same tree as tables.
+"""The flame graph of an allocation set, as packed geometry for one viewport.
 
 The packed buffer, little-endian:
 
@@ -21,11 +21,11 @@ offset type                  meaning
        u8[boxes]             ``kind``: 0 user, 1 library, 2 native, 3 none
 ====== ===================== =========================================================================
 
-Boxes stand row by row, in each from left to right. Flags: 1: several nodes, each too thin for a box of its own; then
-``name`` is how many there are and ``node`` their parent. 2: the search matches its name. 4: it matches one below it (or
-in it). The root's ``name`` is 2**32 - 1. Within a row the pixels of children never overlap and leave no hole: their
-edges are rounded on the running sum. A viewport names its ``tree`` by what it is asked for, so numbers of nodes are
-the same in every answer about one tree.
+Boxes are in order of rows, and from left to right within each. Flags: 1: several nodes, each too thin for a separate
+box; then ``name`` is their number and ``node`` their parent. 2: the search matches its name. 4: it matches one below it
+(or in it). The root's ``name`` is 2**32 - 1. Within a row the pixels of children never overlap and leave no gap: their
+edges are rounded on the running sum. Numbers of nodes depend only on the requested tree, so they are the same in every
+answer about it.
 """
 
 import functools
@@ -59,29 +59,29 @@ logger = logging.getLogger(__name__)
 MAGIC = 0x31464C4D
 THINNEST_PX = 0.5
 MOST_BOXES = 32_000
-"""So that an answer is about a megabyte at most; pictures with more merge what is thinner than a pixel or two."""
+"""Limits an answer to about a megabyte; pictures with more boxes merge those thinner than a pixel or two."""
 MOST_NAMED = 4_000
 NAMED_PX = 18
-"""Boxes narrower than that hold no text, so their names are only fetched when they are pointed at."""
+"""Narrower boxes have no text, so their names are only fetched when they are pointed at."""
 
 FlameValue = Literal["bytes", "count"]
 VALUES: tuple[FlameValue, ...] = ("bytes", "count")
 
 
 def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: FlameOptions) -> CallTree:
-    """The call tree of a set, made when it is first asked for and kept for a while. Raises BadRequestError.
+    """The call tree of a set, made on first use and cached. Raises BadRequestError.
 
-    The one that a snapshot opens with is kept in its archive, too.
+    The one that a snapshot opens with is also stored in its archive.
     """
     info = snapshot.info
     first = value == "bytes" and first_flame.is_first(info, of, options)
     if first:
-        # however it was asked for
+        # however it was requested
         of = first_flame.opening_set(info)
 
     def make() -> CallTree:
         stacks, names = drawn_stacks(snapshot, of), frame_names(snapshot)
-        # of all stacks, so it serves every set
+        # of all stacks, so that every set can use it
         in_any_order = structs.replace(options, order="value")
         merged = snapshot.keep(
             ("merged stacks", in_any_order), lambda: calltree.merged(stacks.tree, names, in_any_order)
@@ -125,8 +125,7 @@ def _write_first(snapshot: Snapshot, path: Path, _report: Report) -> None:
 
 
 FIRST_FLAME = Artefact("first_flame.columns", version=9, make=_write_first)
-"""Its version is raised whenever what is read would differ from what is made: in nodes, their numbers, their order or
-their names."""
+"""Its version is raised whenever nodes, their numbers, order or names would differ from those stored."""
 
 
 class Picture(Struct, frozen=True):
@@ -147,8 +146,7 @@ def picture(
 ) -> Picture:
     """The boxes of ``[x0, x1]`` (shares of the whole, within 0 and 1) at ``rows`` depths from ``first_depth``.
 
-    ``search`` is the text that is searched, or what a search found. Raises :class:`BadRequestError` for a part that has
-    no width.
+    ``search`` is the search text, or the result of a search. Raises :class:`BadRequestError` for a part without width.
     """
     held = None
     matched, matching = 0, 0
@@ -177,7 +175,7 @@ def picture(
                 np.where(real, kinds[numbers], 3).astype(np.uint8).tobytes(),
             )
         ),
-        # NumPy's own takes twenty milliseconds the first time, for what it imports
+        # NumPy's function takes twenty milliseconds the first time, because of what it imports
         tree.names.names(sorted(set(wide.tolist()))[:MOST_NAMED]),
     )
 
@@ -185,7 +183,7 @@ def picture(
 def boxes_of(
     tree: CallTree, x0: float, x1: float, first_depth: int, rows: int, width_px: int
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], float, float]:
-    """The boxes and their sides, as the buffer has them, and the part of the axis of values that is shown.
+    """The boxes and their sides, in the form of the buffer, and the part of the axis of values that is shown.
 
     Raises :class:`BadRequestError` as :func:`picture` does.
     """
@@ -202,9 +200,9 @@ def _laid(
     width_px: int,
     held: npt.NDArray[np.uint8] | None,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], float, float, bool]:
-    """Boxes, their sides, the part that is shown, and whether more had to be merged than asked.
+    """Boxes, their sides, the part that is shown, and whether more boxes had to be merged than requested.
 
-    ``held`` flags the nodes that hold what a search matches; None without a search.
+    ``held`` has flags of a search for each node; None without a search.
     """
     if not (0 <= x0 < x1 <= 1):
         raise BadRequestError("A part of a flame graph must lie between 0 and 1")
@@ -246,9 +244,9 @@ _SIDES = np.dtype([("before", "<f8"), ("after", "<f8")])
 def shown_frames(
     stacks: ValuedStacks[Meaning], tree: CallTree, node: int
 ) -> tuple[npt.NDArray[np.intp], calltree.U32]:
-    """The items of the stacks that a node of the tree holds, and for each the stacks' node whose frame it is there.
+    """The items of the stacks in a node of the tree, and for each the node of the stacks with its frame.
 
-    0 where there is no frame (the root has none).
+    0 if there is no frame (the root has none).
     """
     of, shape = tree.nodes, tree.nodes.merged.shape
     if tree.options.direction == "top_down":
@@ -268,8 +266,9 @@ def shown_frames(
             items, shown_as = items[fits], shown_as[fits]
     shown = stacks.nodes[items]
     while node:
-        # frames that are hidden, or below a focus, count for a node but are not what it shows; where the focus itself
-        # is hidden its callers are shown, and the shape has no places for these
+        # hidden frames, and those below a focus, count for a node but are not shown in it; if the focus itself is
+        # hidden,
+        # its callers are shown, which are not in the shape
         merged, frames = of.merged.nodes[shown], stacks.tree.frames[shown]
         frames[shown == 0] = 0
         elsewhere = (merged != shown_as) & (merged != NEVER)

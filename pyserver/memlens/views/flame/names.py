@@ -1,4 +1,4 @@
-"""What trees ask of the names of their nodes, whatever these are: frames, packages, objects of a heap."""
+"""The interface of the names of a tree's nodes, which may be frames, packages, or objects of a heap."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -21,16 +21,16 @@ class Names(Protocol):
         """Each name's kind: 0 user, 1 library, 2 native, 3 none."""
 
     def package_numbers(self) -> npt.NDArray[np.uint32]:
-        """Each name's package, as a number that colours go by; 65,535 for none."""
+        """Each name's package, as a number that determines its colour; 65,535 for none."""
 
     def names(self, numbers: Sequence[int]) -> list[FlameName]:
         """Some names in words."""
 
     def places(self, numbers: Sequence[int]) -> list[Place | None]:
-        """Where the source of what has each number is; None for what has no place."""
+        """The source position of each name; None for names without one."""
 
     def matching(self, text: str) -> npt.NDArray[np.uint8]:
-        """1 for the names that hold a text, whatever its case."""
+        """1 for the names that contain a text, ignoring case."""
 
     def ranks(self, attribution: Attribution) -> npt.NDArray[np.uint8]:
-        """In which order names are charged with the stacks that they stand in, the lowest first."""
+        """The rank by which names are charged with stacks that contain them, the lowest first."""

@@ -1,4 +1,4 @@
-"""A call tree as tables: the children of a node, a node's details, what a search found, and sums by function."""
+"""A call tree as tables: the children of a node, a node's details, results of a search, and sums by function."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -25,7 +25,7 @@ FunctionOrder = Literal["inclusive", "self", "name"]
 
 
 class FlameSides(Struct, frozen=True):
-    """What something has on each side of a comparison; where there is one, all other figures are of both together."""
+    """The figures on each side of a comparison; all other figures of a comparison are of both sides together."""
 
     before_bytes: int
     before_count: int
@@ -34,7 +34,7 @@ class FlameSides(Struct, frozen=True):
 
 
 class FlameNode(Struct, frozen=True):
-    """A node of a call tree: what it has of its own and with all below it, and where it lies in the flame graph.
+    """A node of a call tree: its own and inclusive values, and its position in the flame graph.
 
     ``self_*`` is what is charged to the node, as :meth:`~memlens.views.flame.calltree.CallTree.own` says.
     ``x0`` and ``x1`` are shares of the whole; ``depth`` 1 is a child of the root. ``children`` counts those with a
@@ -58,7 +58,7 @@ class FlameNode(Struct, frozen=True):
 class FlameChildrenAnswer(Struct, frozen=True):
     """The children of a node, rows ``offset … offset + len(rows)`` of ``children``, in the tree's order.
 
-    ``total_*`` (``whole`` of a comparison) are of the whole tree; ``rest_*`` of the children after the last row.
+    ``total_*`` (``whole`` for a comparison) are of the whole tree; ``rest_*`` of the children after the last row.
     """
 
     total_bytes: int
@@ -72,7 +72,7 @@ class FlameChildrenAnswer(Struct, frozen=True):
 
 
 class FlameLine(Struct, frozen=True):
-    """A line that a node's frames are at, and the node's values there."""
+    """A line of a node's frames, and the node's values there."""
 
     file: str
     line: int
@@ -85,9 +85,8 @@ class FlameLine(Struct, frozen=True):
 class FlameNodeAnswer(Struct, frozen=True):
     """A node with its callers: ``path`` leads from a child of the root to the node's parent.
 
-    ``lines`` are the places that it stands for, the largest first, at most 20; the first is the one to open.
-    ``function_*`` are sums over the whole tree of what has the node's name, each allocation once; ``stacks`` the
-    stacks that the node holds.
+    ``lines`` are its source positions, the largest first, at most 20; the first is the one to open. ``function_*`` are
+    sums over all nodes with its name in the whole tree, each allocation counted once; ``stacks`` are the node's stacks.
     """
 
     node: FlameNode
@@ -107,7 +106,7 @@ class FlameNodeAnswer(Struct, frozen=True):
 class FlameSearchAnswer(Struct, frozen=True):
     """What matches a search: sums that count each allocation once, and the nodes from left to right.
 
-    ``matches`` holds the largest of them where there are more than 500.
+    If there are more than 500, ``matches`` has the largest of them.
     """
 
     bytes: int
@@ -144,7 +143,7 @@ class FlameFunctionsAnswer(Struct, frozen=True):
 def children(
     tree: CallTree, node: int, offset: int, limit: int, attribution: Attribution = "mine"
 ) -> FlameChildrenAnswer:
-    """A page of a node's children. Raises :class:`BadRequestError` for a node or a page that there isn't."""
+    """A page of a node's children. Raises :class:`BadRequestError` for an unknown node or an invalid page."""
     check_page(offset, limit)
     found = tree.children(_checked(tree, node))
     rest = tree.inclusive[:, found[offset + limit :]].sum(axis=1)
@@ -175,7 +174,7 @@ def details(
 def details_of(
     tree: CallTree, stacks: ValuedStacks[Meaning], number: int, attribution: Attribution = "mine"
 ) -> FlameNodeAnswer:
-    """The same of a tree that was made from ``stacks``."""
+    """The same for a tree that was made from ``stacks``."""
     node = _checked(tree, number)
     items, shown = shown_frames(stacks, tree, node)
     name = int(tree.name[node])
@@ -192,7 +191,7 @@ def details_of(
 
 
 def search(tree: CallTree, text: str, attribution: Attribution = "mine") -> FlameSearchAnswer:
-    """What a text is found in, whatever its case: in the function, the file or the line of a frame."""
+    """Search a text, ignoring case, in the function, the file or the line of frames."""
     if not text:
         raise BadRequestError("There is nothing to search for")
     found = tree.search(text)
@@ -217,7 +216,7 @@ def functions(
     *,
     reverse: bool = False,
 ) -> FlameFunctionsAnswer:
-    """A page of the tree's functions, the largest first, or from A on; ``reverse`` the other way."""
+    """A page of the tree's functions, the largest first, or by name; ``reverse`` reverses the order."""
     check_page(offset, limit)
     selves, inclusive = _by_name(tree, attribution)
     present = np.flatnonzero(inclusive[tree.by] > 0)
@@ -273,7 +272,7 @@ def _lines(tree: CallTree, frames: U32, values: I64) -> list[FlameLine]:
     sums = np.zeros((len(values), len(numbers)), np.int64)
     kernel.add_by(place.astype(np.uint32), np.ascontiguousarray(values), sums)
     lines: dict[Place, I64] = {}
-    # a tree may be laid out by a value that its stacks don't have: by shares
+    # a tree may be laid out by a value that its stacks don't have, such as shares
     by = tree.by if tree.by < len(values) else AMOUNT
     for number, where in enumerate(tree.names.places(numbers.tolist())):
         if where is not None:
@@ -287,12 +286,12 @@ def _lines(tree: CallTree, frames: U32, values: I64) -> list[FlameLine]:
 
 
 def whole(tree: CallTree) -> FlameSides | None:
-    """What all of a compared tree has on each side."""
+    """The totals of a comparison's tree on each side."""
     return _sides(tree, tree.inclusive[:, 0])
 
 
 def _sides(tree: CallTree, values: I64) -> FlameSides | None:
-    """Figures of one thing, a value a row; None of a tree that compares nothing."""
+    """The sides of some figures, given as a row for each value; None for a tree that isn't a comparison."""
     sides = sides_of(tree.meaning)
     if sides is None:
         return None

@@ -1,4 +1,4 @@
-"""What is charged to lines, by whose lines they are, and what to no line, by reason: they add up to all there is."""
+"""What is charged to lines, by whose code they are, and to no line, by reason; all of it sums to the total."""
 
 from typing import Literal
 
@@ -19,8 +19,8 @@ from memlens.views.naming.attribution import by_charged_frame
 I64 = npt.NDArray[np.int64]
 
 ChargedTo = Literal["user", "library", "native", "no_line", "no_stack", "before_recording"]
-"""Whose line is charged: the user's, a library's where no frame of the stack is the user's, or native code's; or why no
-line is: the stack has no frame with a line, there is no stack, or it was allocated before recording.
+"""Whose line is charged: the user's, a library's if no frame of the stack is the user's, or native code's; or why none
+is: the stack has no frame with a line, there is no stack, or it was allocated before recording.
 """
 
 _KINDS: tuple[ChargedTo, ...] = (*KIND_NAMES, "no_line", "no_stack", "before_recording")
@@ -37,7 +37,7 @@ class ChargedFigures(Struct, frozen=True):
 
 
 class Charged(ChargedFigures, frozen=True):
-    """What of a trace is charged to lines of one kind, or to none for one reason."""
+    """The part of a trace that is charged to lines of one kind, or to none for one reason."""
 
     to: ChargedTo
 
@@ -50,7 +50,7 @@ class ChargedAmount(Struct, frozen=True):
 
 
 def charged_allocations(snapshot: Snapshot, attribution: Attribution) -> tuple[list[Charged], ChargedFigures]:
-    """What all allocations of a trace are charged to, without the kinds that have nothing, and their sum."""
+    """What all allocations of a trace are charged to, without empty kinds, and their sum."""
     figures = np.ascontiguousarray(stack_totals(snapshot)[:, [0, 1, 2, 4]].T)
     sums = _by_kind(snapshot, attribution, figures)
     early = _bare_before_recording(snapshot)
@@ -68,7 +68,7 @@ def charged_allocations(snapshot: Snapshot, attribution: Attribution) -> tuple[l
 def charged_amounts(
     snapshot: Snapshot, value: int, attribution: Attribution
 ) -> tuple[list[ChargedAmount], int]:
-    """What one value of a profile's samples is charged to, without the kinds that have nothing, and its sum."""
+    """What one value of a profile's samples is charged to, without empty kinds, and its sum."""
     amounts = np.zeros((1, len(snapshot.stacks.node)), np.int64)
     add_by(snapshot.samples.stack, snapshot.samples.value[value][np.newaxis], amounts)
     (sums,) = _by_kind(snapshot, attribution, amounts).tolist()
@@ -103,7 +103,7 @@ def _bare_before_recording(snapshot: Snapshot) -> I64:
 
 
 class ChargedLine(ChargedFigures, frozen=True):
-    """What of a snapshot is charged to a source line."""
+    """The part of a snapshot that is charged to a source line."""
 
     file: str
     line: int
@@ -114,9 +114,9 @@ class ChargedLine(ChargedFigures, frozen=True):
 def charged_lines(
     snapshot: Snapshot, attribution: Attribution, most: int
 ) -> tuple[list[ChargedLine], ChargedFigures, int]:
-    """The ``most`` lines that are charged the most, the sum of all else, and how many lines that leaves out.
+    """The ``most`` lines that are charged the most, the sum of the rest, and how many lines that is.
 
-    They are ordered by the more of what was live at the peak and at the end, then by what they allocated in all.
+    They are ordered by the larger of what was live at the peak and at the end, then by what they allocated in all.
     """
     figures = np.ascontiguousarray(stack_totals(snapshot)[:, [0, 1, 2, 4]].T)
     frames = snapshot.frames

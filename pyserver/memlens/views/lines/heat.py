@@ -1,4 +1,4 @@
-"""How hot the hottest line of a snapshot is, against which others are measured."""
+"""The figures of a snapshot's hottest line, relative to which the heat of others is computed."""
 
 from typing import NamedTuple
 
@@ -7,13 +7,13 @@ from memlens.store.totals import line_totals
 
 
 class Most(NamedTuple):
-    """The most that any line of a snapshot comes to, with what it calls; bytes."""
+    """The largest inclusive figures of any line of a snapshot, in bytes."""
 
     live_at_peak_bytes: int
     total_bytes: int
 
 
 def most(snapshot: Snapshot) -> Most:
-    """The hottest line's figures, against which others are measured."""
+    """The figures of the hottest line."""
     totals = line_totals(snapshot)
     return Most(*(int(totals[:, figure].max()) if len(totals) else 0 for figure in (2, 0)))

@@ -26,7 +26,7 @@ from memlens.views.selection.columns import (
 def stack(snapshot: Snapshot, allocation: int, filter_text: str = "") -> StackAnswer:
     """An allocation, its frames innermost first, and what its stack allocated in all.
 
-    With a filter the totals are of what fits it on the allocation's device. Raises :class:`BadRequestError`.
+    With a filter the totals are of what matches it on the allocation's device. Raises :class:`BadRequestError`.
     """
     device, row = allocation_of(snapshot, allocation)
     summary = summaries(snapshot, device, np.asarray([row], np.uint32))[0]
@@ -46,7 +46,7 @@ def stack(snapshot: Snapshot, allocation: int, filter_text: str = "") -> StackAn
 def _apart(frames: Sequence[Frame]) -> tuple[list[Frame], list[FxTrace], list[Frame]]:
     """A stack's recorded frames, the FX traces of those that have one, and the forward stack.
 
-    A trace stands on the inner side of its frame, and a forward stack outside of all others.
+    A trace is on the inner side of its frame, and a forward stack outside of all others.
     """
     recorded: list[Frame] = []
     traces: list[FxTrace] = []
@@ -74,7 +74,7 @@ def stack_frames(snapshot: Snapshot, number: int) -> list[Frame]:
 
 
 def totals(snapshot: Snapshot, stacks: Sequence[int]) -> Totals:
-    """What all allocations of some stacks come to."""
+    """The sums of all allocations of some stacks."""
     chosen = np.asarray(stacks, np.int64)
     table = stack_totals(snapshot)[chosen]
     if not len(table):
@@ -100,7 +100,7 @@ def totals(snapshot: Snapshot, stacks: Sequence[int]) -> Totals:
 
 
 def totals_on(device: Device, stacks: Sequence[int]) -> Totals:
-    """What some stacks allocated on a device, as a filter leaves it; its peak is that of what is left."""
+    """What some stacks allocated on a device that a filter narrows; the peak is that of what matches."""
     chosen = np.zeros(max(stacks, default=0) + 1, bool)
     chosen[list(stacks)] = True
     rows = np.flatnonzero((device.stack < len(chosen)) & chosen[np.minimum(device.stack, len(chosen) - 1)])

@@ -21,12 +21,12 @@ from memlens.views.selection.columns import device_of
 from memlens.views.selection.through import stacks_through
 
 _SHOWN = [0, 1, 2, 4, 5]
-"""Total bytes, count, bytes live at the peak and at the end, largest: their places in :func:`line_totals`."""
+"""The columns of :func:`line_totals` for total bytes, count, bytes live at the peak and at the end, largest."""
 _TOTAL, _AT_PEAK = 0, 2
 
 
 def source_files(snapshot: Snapshot) -> list[str]:
-    """Every file that the snapshot's lines name, as it spells them: first those that hold the most at the peak."""
+    """Every file of the snapshot's lines, as it spells them, those with the most at the peak first."""
     files = snapshot.frames.file[snapshot.lines.frame]
     if not len(files):
         return []
@@ -52,7 +52,7 @@ def top_lines(
 ) -> list[SourceLine]:
     """The lines that allocated the most: all of the user's code, then of libraries, then of C and C++; None for all.
 
-    Inclusive sums rise towards ``main``, so without that order an interpreter's own lines would lead.
+    Inclusive sums grow towards ``main``, so without that order an interpreter's own lines would be first.
     """
     totals = line_totals(snapshot)
     kinds = snapshot.frames.kind[snapshot.lines.frame]
@@ -79,14 +79,14 @@ def _source_lines(
 
 
 def _rows_of(snapshot: Snapshot, chosen: npt.NDArray[np.intp]) -> list[FrameRow]:
-    """The frames that have the words of some lines."""
+    """The frames with the texts of some lines."""
     frames = snapshot.lines.frame[chosen].tolist()
     rows = snapshot.frames.rows(frames)
     return [rows[frame] for frame in frames]
 
 
 class LineValue(NamedTuple):
-    """What a line has of a profile's value (by its number), with what it calls, and what of it is charged to it."""
+    """A line's sums of a profile's value (given by its number): inclusive, and charged to the line itself."""
 
     value: int
     total: int
@@ -96,7 +96,7 @@ class LineValue(NamedTuple):
 def line_values(
     snapshot: Snapshot, file: str, attribution: Attribution = "mine"
 ) -> dict[int, list[LineValue]]:
-    """Line to what it has of each value of a profile, for the lines of one file (as the profile spells it)."""
+    """The sums of each value of a profile for the lines of one file (as the profile spells it), by line."""
     own, columns = own_values(snapshot, attribution), snapshot.line_values.value
     chosen = _lines_of(snapshot, file)
     values = range(len(profile_of(snapshot.info).values))
@@ -110,7 +110,7 @@ def line_values(
 
 
 class ProfileLine(Struct, frozen=True):
-    """What a line has of one value of a profile, with what it calls, and what of it is charged to the line."""
+    """A line's sums of one value of a profile: inclusive, and charged to the line itself."""
 
     file: str
     line: int
@@ -123,7 +123,7 @@ class ProfileLine(Struct, frozen=True):
 def top_profile_lines(
     snapshot: Snapshot, value: int, limit: int | None = None, attribution: Attribution = "mine"
 ) -> list[ProfileLine]:
-    """The lines that have the most of a profile's value, user code before the rest where they are equal."""
+    """The lines with the most of a profile's value; among equal ones user code first."""
     own, columns = own_values(snapshot, attribution), snapshot.line_values
     totals = columns.value[value]
     chosen = np.flatnonzero((totals != 0) | (columns.own[value] != 0))
@@ -138,9 +138,9 @@ def top_profile_lines(
 
 
 def line(snapshot: Snapshot, file: str, number: int, device: int = 0, filter_text: str = "") -> LineAnswer:
-    """Every stack in which a line stands, and what they come to.
+    """Every stack that contains a line, and their sums.
 
-    With a filter it is about what fits it on one device. Raises :class:`BadRequestError`.
+    With a filter it is about what matches on one device. Raises :class:`BadRequestError`.
     """
     stacks = _stacks_of_lines(snapshot, file, [number])
     if filter_text.strip():
@@ -151,7 +151,7 @@ def line(snapshot: Snapshot, file: str, number: int, device: int = 0, filter_tex
 
 
 def totals_of_lines(snapshot: Snapshot, file: str, numbers: Sequence[int]) -> Totals:
-    """What all stacks come to that pass through any of some lines, each stack once: a function's inclusive sum."""
+    """The sums of all stacks through any of some lines, each stack counted once: a function's inclusive sums."""
     return totals(snapshot, _stacks_of_lines(snapshot, file, numbers))
 
 

@@ -1,1 +1,1 @@
-"""What frames, files, modules, operators and pools are called, and whose code a stack is charged to."""
+"""The names of frames, files, modules, operators and pools, and whose code a stack is charged to."""

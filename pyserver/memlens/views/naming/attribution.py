@@ -1,4 +1,4 @@
-"""What each stack and each source line of a snapshot is charged; see :mod:`memlens.model.attribution`."""
+"""The frame that each stack is charged to, and sums by charged line; see :mod:`memlens.model.attribution`."""
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ NOTHING: OwnFigures = (0, 0, 0)
 
 
 def own_figures(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str, int], OwnFigures]:
-    """File and line to what is charged to it, of those that are charged anything."""
+    """What is charged to each file and line that is charged anything."""
 
     def made() -> dict[tuple[str, int], OwnFigures]:
         found = _by_line(snapshot, attribution, np.ascontiguousarray(stack_totals(snapshot)[:, :3].T))
@@ -44,7 +44,7 @@ def own_figures(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str,
 
 
 def own_values(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str, int], list[int]]:
-    """File and line to what is charged to it of each value of a profile, of those that are charged anything."""
+    """What is charged of each value of a profile to each file and line that is charged anything."""
     return snapshot.keep(f"own values, {attribution}", lambda: _own_values(snapshot, attribution))
 
 
@@ -73,9 +73,9 @@ def _by_line(
 
 
 def by_charged_frame(snapshot: Snapshot, attribution: Attribution, of_stacks: I64) -> I64:
-    """Sums by the frame that is charged of figures of each stack, int64[figures, stacks].
+    """Sum figures of each stack, int64[figures, stacks], by the charged frame.
 
-    They are int64[figures, frames + 1]: the last ones are of stacks without frames.
+    The result is int64[figures, frames + 1]; the last column is for stacks without frames.
     """
     count = len(snapshot.frames)
     charged = charged_frames(snapshot, attribution)

@@ -1,4 +1,4 @@
-"""What files are called where their whole path would be too much: by the shortest end that is theirs alone."""
+"""Short names of files: the shortest end of the path that no other file has."""
 
 import re
 from collections import defaultdict
@@ -10,26 +10,26 @@ from memlens.store.snapshot import Snapshot
 
 _SEPARATOR = re.compile(r"[/\\]")
 MOST_NAMED = 20_000
-"""The most files that get more than their last part, so that an answer stays small."""
+"""The most files whose name has more than the last part, so that an answer stays small."""
 _MOST_PARTS = 30
-"""Paths that differ only above that many parts are shown whole."""
+"""Paths that agree in this many last parts are shown whole."""
 
 
 class FileNamesAnswer(Struct, frozen=True):
-    """``names`` are by path, of those files only whose last part is that of another file, too."""
+    """``names`` are by path, only for files whose last part another file has as well."""
 
     names: dict[str, str]
 
 
 def file_names(snapshot: Snapshot) -> FileNamesAnswer:
-    """The names of the files that a snapshot's frames are in."""
+    """The short names of the files of a snapshot's frames."""
     return FileNamesAnswer(shortest_ends(snapshot.strings.some(snapshot.frames.file).values()))
 
 
 def shortest_ends(paths: Iterable[str]) -> dict[str, str]:
-    """Of each path whose last part others have as well, the shortest end that no other has.
+    """For each path whose last part others have as well, the shortest end that no other has.
 
-    Ends begin at a separator, of whichever system. A path that is the end of another is its own name.
+    Ends begin at a separator of any system. A path that is the end of another is its own name.
     """
     alike: dict[str, list[str]] = defaultdict(list)
     for path in set(paths):
@@ -43,7 +43,7 @@ def shortest_ends(paths: Iterable[str]) -> dict[str, str]:
 
 def _apart(paths: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
-    # where the last parts of each path begin, from the last one on
+    # the starts of the last parts of each path, from the last one on
     begins = {
         path: [0, *(each.end() for each in _SEPARATOR.finditer(path))][: -_MOST_PARTS - 1 : -1]
         for path in paths

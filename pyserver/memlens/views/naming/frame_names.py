@@ -1,7 +1,7 @@
-"""Names of frames, by number: what the nodes of a call tree are called.
+"""Names of frames, by number: the names of the nodes of a call tree.
 
-A name is a number. Below the number of frames it is a frame, the first of all those that are merged with it; then comes
-what stands for stacks without frames; then the packages, each of which stands for any of its frames.
+A number below the number of frames is a frame, the first of those that are merged with it; then follow the names of
+stacks without frames; then the packages, each of which represents any of its frames.
 """
 
 import copy
@@ -29,14 +29,14 @@ NameKind = Literal["user", "library", "native", "none"]
 
 NO_STACK, BEFORE_TRACE = 0, 1
 SPECIAL_NAMES = ("no stack recorded", "allocated before recording")
-"""What stands for stacks without frames."""
+"""The names of stacks without frames."""
 
 ALL_LIBRARIES = "*"
 _NO_KIND = 3
 
 
 class FlameName(Struct, frozen=True):
-    """What a box is called. ``line`` is 0 where several lines are merged, and for what has no place."""
+    """The name of a box. ``line`` is 0 if several lines are merged, and for names without a source position."""
 
     name: int
     function: str
@@ -46,18 +46,18 @@ class FlameName(Struct, frozen=True):
     package: str
     """Empty for the user's code."""
     is_package: bool
-    """It stands for all of its package's frames that follow each other."""
+    """Whether it represents consecutive frames of its package."""
     source: FrameSource = "recorded"
-    """How the frame is known: those of a forward stack and of an FX trace called nothing."""
+    """How the frame is known; frames of a forward stack or an FX trace are not calls."""
 
     @property
     def text(self) -> str:
-        """The function, and in words how it is known where it isn't a recorded frame."""
+        """The function, with words on how it is known if it isn't a recorded frame."""
         return f"{self.function}{SOURCE_WORDS[self.source]}"
 
 
 class FrameNames:
-    """The names of one snapshot's frames, as trees have them (:class:`memlens.views.flame.names.Names`).
+    """The names of one snapshot's frames, for trees (:class:`memlens.views.flame.names.Names`).
 
     Made once for a snapshot, see :func:`frame_names`.
     """
@@ -70,10 +70,10 @@ class FrameNames:
         model: Model = "profile",
         packages: tuple[npt.NDArray[np.uint32], list[str]] | None = None,
     ) -> None:
-        """``merged`` has the frame that names each, where that doesn't follow from their texts and sources.
+        """``merged`` has the frame that names each frame, if that isn't derived from texts and sources.
 
-        ``packages`` are each frame's package, as a number, and the names of these, where they are known. Raises
-        ValueError for what doesn't fit.
+        ``packages`` are each frame's package, as a number, and their names, if these are known. Raises ValueError for
+        inconsistent arguments.
         """
         self._frames = frames
         self.model = model
@@ -98,10 +98,10 @@ class FrameNames:
                 raise ValueError("frames are named by unknown ones")
             self._merged[merge] = np.concatenate((numbers, self._others))
         self._searched: list[str] = []
-        """What each name is found by, in lower case; empty until something is searched for."""
+        """The searchable text of each name, in lower case; empty until the first search."""
         self.merge: Merge = "line"
         self._known: dict[Merge, dict[int, FlameName]] = {merge: {} for merge in get_args(Merge)}
-        """Names that were asked for, in words: the next picture has most of them again."""
+        """The texts of names that were used, because the next picture has most of them again."""
         self._passed: npt.NDArray[np.bool_] | None = None
         specials = len(SPECIAL_NAMES)
         self._kinds = np.concatenate((self.kind, np.full(specials, _NO_KIND, np.uint8), self.package_kind))
@@ -114,7 +114,7 @@ class FrameNames:
         return self.frames + which
 
     def merged(self, merge: Merge) -> npt.NDArray[np.uint32]:
-        """The name of each number: frames of one function (and line), known alike, share the first one's."""
+        """The name of each number: frames of one function (and line), known in the same way, share one."""
         numbers = self._merged.get(merge)
         if numbers is None:
             alike = self._frames.alike(by_line=merge == "line").astype(np.uint32)
@@ -126,7 +126,7 @@ class FrameNames:
         return self.merged("function")[: self.frames]
 
     def collapsed(self, names: npt.NDArray[np.uint32], packages: Iterable[str]) -> npt.NDArray[np.uint32]:
-        """``names`` with the frames of some packages called by the package's name; remarks of readers stay."""
+        """``names`` with the packages' names for the frames of some packages; remarks of readers are unchanged."""
         wanted = set(packages)
         libraries = ALL_LIBRARIES in wanted
         chosen = np.fromiter(
@@ -134,7 +134,7 @@ class FrameNames:
         )
         named = np.arange(len(self.packages), dtype=np.uint32)
         if libraries:
-            # where all of it is one box, its namespaces don't matter
+            # its namespaces don't matter if all of it is one box
             named[self.package_kind == NATIVE] = 0
         result = names.copy()
         first = np.uint32(self.packages_as_names().start)
@@ -146,7 +146,7 @@ class FrameNames:
         return result
 
     def packages_as_names(self) -> slice:
-        """The names that stand for packages."""
+        """The names of packages."""
         return slice(self.frames + len(SPECIAL_NAMES), self.count)
 
     def kinds(self) -> npt.NDArray[np.uint8]:
@@ -154,7 +154,7 @@ class FrameNames:
         return self._kinds
 
     def ranks(self, attribution: Attribution) -> npt.NDArray[np.uint8]:
-        """In which order names are charged with the stacks that they stand in; see :mod:`memlens.model.attribution`."""
+        """The rank by which names are charged with stacks that contain them; see :mod:`memlens.model.attribution`."""
         if self._passed is None:
             distinct, places = self._frames.distinct()
             passed = passed_over(distinct, self.model)[places]
@@ -162,11 +162,11 @@ class FrameNames:
         return ranks(self.kinds(), self._passed, attribution, self.model)
 
     def package_numbers(self) -> npt.NDArray[np.uint32]:
-        """Each name's package, as a number below 65,536 that colours go by; those of no package have the last one."""
+        """Each name's package, as a number below 65,536 that determines its colour; the last one is for no package."""
         return self._package_numbers
 
     def by(self, merge: Merge) -> "FrameNames":
-        """The same in which frames of one function (and line) are called alike, as the nodes of trees are."""
+        """The same names with frames of one function (and line) merged, as in the nodes of trees."""
         found = copy.copy(self)
         found.merge = merge
         return found
@@ -195,7 +195,7 @@ class FrameNames:
         return FlameName(number, package, "", 0, KIND_NAMES[int(self.package_kind[which])], package, True)
 
     def places(self, numbers: Sequence[int]) -> list[Place | None]:
-        """File, line and function of frames, whichever they are merged with; None for what isn't a frame."""
+        """File, line and function of frames, regardless of merging; None for names that aren't frames."""
         rows = self._rows(numbers)
         return [rows[number][:3] if number < self.frames else None for number in numbers]
 
@@ -203,13 +203,13 @@ class FrameNames:
         return self._frames.rows(number for number in numbers if number < self.frames)
 
     def matching(self, text: str) -> npt.NDArray[np.uint8]:
-        """1 for the names that hold a text, whatever its case: in their function, file, line or package."""
+        """1 for the names that contain a text, ignoring case, in their function, file, line or package."""
         if not self._searched:
             self._searched += [f"{row[2]}\n{row[0]}:{row[1]}".casefold() for row in self._frames.each()]
             self._searched += [name.casefold() for name in (*SPECIAL_NAMES, *self.packages)]
         wanted = text.casefold()
         matches = np.fromiter((wanted in each for each in self._searched), np.bool_, self.count)
-        # merged frames have one file and function and differ by their lines alone: any of these will do
+        # merged frames have the same file and function and differ only in lines: any of them will do
         result = np.zeros(self.count, np.uint8)
         result[self.merged(self.merge)[matches]] = 1
         return result
@@ -224,5 +224,5 @@ def _packages(frames: FrameColumns) -> tuple[npt.NDArray[np.uint32], list[str]]:
 
 
 def frame_names(snapshot: Snapshot) -> FrameNames:
-    """The names of a snapshot's frames, made when they are first asked for."""
+    """The names of a snapshot's frames, made on first use."""
     return snapshot.keep("frame_names", lambda: FrameNames(snapshot.frames, model=snapshot.info.model))

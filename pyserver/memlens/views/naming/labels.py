@@ -1,4 +1,4 @@
-"""Which line stands for an allocation, and how that line is known."""
+"""The line that represents an allocation, and how it is known."""
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,12 @@ from memlens.views.naming.attribution import charged_frames
 def labels_of(
     snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32], attribution: Attribution = "mine"
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
-    """The frame that stands for each of some allocations, and how it is known, as numbers of ``SOURCE_NAMES``.
+    """The frame that represents each of some allocations, and how it is known, as indices of ``SOURCE_NAMES``.
 
-    The frame is the innermost user's of the allocation's stack (with the frames that ``forward_frames`` and FX traces
-    add to it), else the innermost Python one. Where there are only C++ frames it is the inferred forward line, if
-    there is one, else the innermost C++ frame. NEVER for an allocation without frames. By "any" code it is the
-    innermost Python frame of the stack, no matter whose it is.
+    It is the innermost frame of the user in the allocation's stack (with the frames that ``forward_frames`` and FX
+    traces add to it), else the innermost Python one. If there are only C++ frames it is the inferred forward line, if
+    there is one, else the innermost C++ frame. NEVER for an allocation without frames. With "any" code it is the
+    innermost Python frame of the stack.
     """
     frames = charged_frames(snapshot, attribution)[device.stack[rows]]
     known = frames != NEVER

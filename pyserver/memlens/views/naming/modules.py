@@ -1,4 +1,4 @@
-"""The ``torch.nn`` module that an allocation was made in, where frames show it (see :mod:`memlens.model.modules`)."""
+"""The ``torch.nn`` module in which an allocation was made, if frames show it (see :mod:`memlens.model.modules`)."""
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ def modules_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], list[
 
 
 def with_inferred(device: Device, numbers: npt.NDArray[np.uint32], count: int) -> npt.NDArray[np.uint32]:
-    """The numbers of a device's allocations, of which those that were inferred come after the ``count`` recorded."""
+    """The module numbers of a device's allocations; inferred ones follow the ``count`` recorded modules."""
     if device.inferred_module is None:
         return numbers
     inferred = device.inferred_module
@@ -30,7 +30,7 @@ def with_inferred(device: Device, numbers: npt.NDArray[np.uint32], count: int) -
 
 
 def inferred_names(names: list[str]) -> list[str]:
-    """What modules are called where they are inferred."""
+    """The names of inferred modules."""
     return [f"{name} (inferred)" for name in names]
 
 

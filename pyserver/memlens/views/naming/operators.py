@@ -1,4 +1,4 @@
-"""The operator that each stack names."""
+"""The operator of each stack."""
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ def operators_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], lis
     """For each stack the number of the operator that its frames name, NEVER for none; and the operators' names.
 
     The rule is that of :func:`memlens.views.selection.columns.operator_of_stack`, for all stacks at once: the outermost
-    of the native frames on top says what was asked for, entries of operators before kernels.
+    of the native frames on top names the operator, entries of operators before kernels.
     """
     names: dict[str, int] = {}
     parents, frames = snapshot.tree.parent, snapshot.tree.frame

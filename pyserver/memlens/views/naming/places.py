@@ -1,7 +1,7 @@
-"""The places that stacks are charged to, by number: frames, having no stack at all, and operators.
+"""The places that stacks are charged to, by number: frames, missing stacks, and operators.
 
-Places begin with the archive's frames, by their numbers. Then comes what stands for stacks without frames, and in a
-trace the operators that stand for stacks of C++ alone.
+The first places are the archive's frames, by their numbers. Then follow those for stacks without frames, and in a trace
+the operators of stacks that have only C++.
 """
 
 from typing import assert_never
@@ -26,7 +26,7 @@ BEFORE_RECORDING: FrameRow = ("", 0, SPECIAL_NAMES[BEFORE_TRACE], NATIVE)
 
 
 def bare_place(snapshot: Snapshot, why: int) -> int:
-    """The place of what has no stack, as :data:`NO_STACK` or :data:`BEFORE_TRACE`."""
+    """The place for missing stacks, :data:`NO_STACK` or :data:`BEFORE_TRACE`."""
     return len(snapshot.frames) + why
 
 
@@ -41,7 +41,7 @@ def places_of(snapshot: Snapshot) -> list[FrameRow]:
 
 
 def native_places(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
-    """Which places are native code, or stand for what has no frame of Python."""
+    """Mask of the places that are native code, or for stacks without Python frames."""
 
     def make() -> npt.NDArray[np.bool_]:
         frames = snapshot.frames.kind == NATIVE
@@ -56,7 +56,7 @@ def operator_names(snapshot: Snapshot) -> list[str]:
 
 
 def charged_places(snapshot: Snapshot, attribution: Attribution) -> U32:
-    """The place that each stack is charged to, and after the archive's stacks those of having none."""
+    """The place that each stack is charged to; after the archive's stacks the places of missing stacks."""
 
     def make() -> U32:
         frames, operators = charged_frames(snapshot, attribution), _operators(snapshot)[0]
@@ -70,7 +70,7 @@ def charged_places(snapshot: Snapshot, attribution: Attribution) -> U32:
 
 
 def _operators(snapshot: Snapshot) -> tuple[U32, list[str]]:
-    """For each stack of C++ alone the number of the operator that stands for it, NEVER for others; and their names."""
+    """For each stack that has only C++ the number of its operator, NEVER for others; and the operators' names."""
     match snapshot.info:
         case TimelineInfo():
             return snapshot.keep("operators of C++", lambda: _operators_of_native(snapshot))

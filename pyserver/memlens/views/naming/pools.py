@@ -1,4 +1,4 @@
-"""Which memory pool of the allocator an allocation lies in."""
+"""The allocator's memory pool of an allocation."""
 
 import numpy as np
 import numpy.typing as npt
@@ -8,7 +8,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 
 NOT_RECORDED = 0
-"""The pool's number where the file doesn't record it."""
+"""The pool's number if the file doesn't record it."""
 
 _SEGMENT_ALLOC = ACTIONS.index("segment_alloc")
 
@@ -22,10 +22,10 @@ def pool_name(snapshot: Snapshot, pool: int) -> str:
 
 
 def pools_of(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint16]:
-    """Each allocation's pool, as a number in the manifest's ``pools``, 0 where the file doesn't record it.
+    """Each allocation's pool, as an index of the manifest's ``pools``, 0 if the file doesn't record it.
 
-    Events name it from PyTorch 2.12 on. Else the final segments do, for what lies in one of them and is not older
-    than it: an earlier segment at the same addresses may have been of another pool.
+    Events name it since PyTorch 2.12. Otherwise the final segments do, for allocations that are in one of them and not
+    older: an earlier segment at the same addresses may have had another pool.
     """
     number = device.info.device
     pools = np.zeros(len(device.start), np.uint16)
@@ -51,7 +51,7 @@ def pools_of(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint16]:
 
 
 def _made_at(device: Device, addresses: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
-    """The moment at which the segment that is last at each of some sorted addresses was made; 0 before the trace."""
+    """The moment at which the last segment at each of some sorted addresses was made; 0 before the trace."""
     since = np.zeros(len(addresses), np.uint32)
     events = np.flatnonzero(device.event_action == _SEGMENT_ALLOC)
     made = device.event_address[events]

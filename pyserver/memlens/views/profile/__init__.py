@@ -1,1 +1,1 @@
-"""How a profile came about over time."""
+"""Profiles over time."""

@@ -1,4 +1,4 @@
-"""How a profile came about over time: its lines, and what a stretch of it comes to."""
+"""A profile over time: its lines, and the sums of a range."""
 
 import base64
 from typing import Any
@@ -18,8 +18,8 @@ from memlens.views.selection.sets import AllocationSet, SetKind
 class ProfileSeries(Struct, frozen=True):
     """A line over time. ``values`` is base64 of ``float64[edges]``, little-endian, in ``unit``.
 
-    ``within`` says that a value is of what happened in the bin that ends at its edge, not what was at the edge: how
-    often a second where the edges are times ("per_second"), else how often.
+    ``within`` says that a value is of what happened in the bin that ends at its edge, not of the state at the edge: a
+    rate per second if the edges are times ("per_second"), else a count.
     """
 
     name: str
@@ -32,7 +32,7 @@ class ProfileSeries(Struct, frozen=True):
 class ProfileTimesAnswer(Struct, frozen=True):
     """All lines of a profile. ``edges`` is base64 of ``float64[edges]``, in the profile's ``time_unit``.
 
-    ``peaks`` likewise holds the most that was live in the bin that ends at each edge; ``peak_edge`` is the edge after
+    ``peaks`` likewise has the maximum that was live in the bin that ends at each edge; ``peak_edge`` is the edge after
     the highest of them.
     """
 
@@ -44,9 +44,9 @@ class ProfileTimesAnswer(Struct, frozen=True):
 
 
 class ProfileRangeAnswer(Struct, frozen=True):
-    """What went on between two edges.
+    """What was allocated and freed between two edges.
 
-    Counts are None where the profile doesn't say how many allocations they were.
+    Counts are None if the profile doesn't have numbers of allocations.
     """
 
     allocated_bytes: int
@@ -85,10 +85,9 @@ def times(snapshot: Snapshot) -> ProfileTimesAnswer:
 
 
 def per_second(edges: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """What happened in the bin that ends at each edge (in microseconds), a second.
+    """The rate per second of what happened in the bin that ends at each edge (in microseconds).
 
-    A bin without length is of the same moment as the next one that has some, and counts there; the last ones, which
-    none follows, in the one before them.
+    Bins of length 0 count for the next bin that has a length; if none follows, for the one before.
     """
     rates = np.zeros(len(edges))
     longs = np.flatnonzero(np.diff(edges) > 0) + 1
@@ -102,7 +101,7 @@ def per_second(edges: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> n
 
 
 def between(snapshot: Snapshot, first: int, last: int, filter_text: str) -> ProfileRangeAnswer:
-    """What a stretch comes to. Raises :class:`BadRequestError` for edges that the profile hasn't."""
+    """The sums of a range. Raises :class:`BadRequestError` for edges that the profile doesn't have."""
     counted = counts_stretches(profile_of(snapshot.info))
     fits = matching(snapshot, filter_text) if filter_text else slice(None)
 

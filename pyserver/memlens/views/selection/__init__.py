@@ -1,1 +1,1 @@
-"""Which allocations or samples a question is about: sets, filters, and the stacks that they come to."""
+"""Which allocations or samples a question is about: sets, filters, and their stacks with values."""

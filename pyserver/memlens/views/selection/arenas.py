@@ -1,4 +1,4 @@
-"""Stacks whose memory may be pools of Python's allocator, which say little of the line that they are counted for."""
+"""Stacks whose memory may be pools of Python's allocator, which say little about the line that they are charged to."""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,20 +11,20 @@ from memlens.views.selection.stacks import AMOUNT
 
 
 def pool_stacks(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
-    """Which stacks a reader has marked as perhaps those of pools: their innermost frame is the mark."""
+    """Mask of the stacks that a reader marked as possible pools, by their innermost frame."""
     return snapshot.keep("stacks of pools", lambda: _pool_stacks(snapshot))
 
 
 def _pool_stacks(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
     frames, tree = snapshot.frames, stack_tree(snapshot)
     marks = (frames.file == 0) & (frames.kind == NATIVE) & frames.in_function(POSSIBLE_ARENA.function.__eq__)
-    # the root, where a stack is empty, has no frame
+    # the root, the node of an empty stack, has no frame
     found: npt.NDArray[np.bool_] = np.isin(tree.frames[tree.ends], np.flatnonzero(marks)) & (tree.ends > 0)
     return found
 
 
 def pooled_amount(snapshot: Snapshot, of: AllocationSet) -> int:
-    """How much of what a set has is perhaps in pools."""
+    """How much of a set may be in pools."""
     pooled = pool_stacks(snapshot)
     if not pooled.any():
         return 0

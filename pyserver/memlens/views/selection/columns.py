@@ -1,4 +1,4 @@
-"""What the views share: axes, moments, and the allocations that are live at one."""
+"""Shared by the views: axes, moments, and the allocations that are live at one."""
 
 import itertools
 from typing import Any
@@ -22,23 +22,23 @@ from memlens.views.selection.filters import narrowed
 NEVER = kernel.NEVER
 
 Lit = npt.NDArray[np.bool_]
-"""By row of a device: what is lit up."""
+"""By row of a device: flags of what is highlighted."""
 
 _FAR = 2.0**62
-"""Beyond every moment and time, and still a number that 64 bits hold."""
+"""Later than every moment and time, but small enough for 64 bits."""
 _NO_LABEL: FrameRow = ("", 0, "", -1)
 
 MOST_COLUMNS = 8192
-"""As many columns a curve or a lane has at most."""
+"""The most columns of a curve or a lane."""
 MOST_ROWS = 1000
-"""As many rows a page of a table has at most."""
+"""The most rows of a page of a table."""
 
 
 _row_types: dict[str, np.dtype[Any]] = {}
 
 
 def rows_of(column: Any) -> npt.NDArray[Any]:
-    """What a kernel returned as rows of several fields. NumPy is slow to read what fields they have: that is kept."""
+    """A kernel's result as rows of several fields. NumPy is slow to parse their types, which are therefore cached."""
     view = memoryview(column)
     found = _row_types.get(view.format)
     if found is None:
@@ -47,7 +47,7 @@ def rows_of(column: Any) -> npt.NDArray[Any]:
 
 
 def check_page(offset: int, limit: int) -> None:
-    """Raises :class:`BadRequestError` for a page of a table that can't be."""
+    """Raises :class:`BadRequestError` for an invalid page of a table."""
     if offset < 0 or not 0 < limit <= MOST_ROWS:
         raise BadRequestError(f"A page must have 1 to {MOST_ROWS} rows")
 
@@ -59,12 +59,12 @@ def check_columns(columns: int) -> None:
 
 
 def device_of(snapshot: Snapshot, number: int, filter_text: str = "") -> Device:
-    """The device of that number, narrowed to what fits a filter. Raises :class:`BadRequestError`."""
+    """The device of that number, narrowed by a filter. Raises :class:`BadRequestError`."""
     return narrowed(snapshot, number, filter_text)
 
 
 def allocation_of(snapshot: Snapshot, allocation: int, filter_text: str = "") -> tuple[Device, int]:
-    """An allocation's device, narrowed to what fits a filter, and its row there. Raises :class:`BadRequestError`."""
+    """An allocation's device, narrowed by a filter, and its row there. Raises :class:`BadRequestError`."""
     number = snapshot.device_of(allocation).info.device
     device = device_of(snapshot, number, filter_text)
     row = device.row_of(allocation)
@@ -74,7 +74,7 @@ def allocation_of(snapshot: Snapshot, allocation: int, filter_text: str = "") ->
 
 
 def axis_range(device: Device, axis: Axis) -> AxisRange:
-    """A device's whole extent on an axis. Raises :class:`BadRequestError` for times that the file hasn't."""
+    """A device's whole extent on an axis. Raises :class:`BadRequestError` for times that the file doesn't have."""
     if axis == "event":
         return device.info.event_axis
     if device.info.time_axis is None:
@@ -87,8 +87,8 @@ def moments_between(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The first and the last moment that falls into each of the columns between ``edges``.
 
-    A moment lasts from its event to the next, so a column without an event holds the moment that is going on.
-    Events at an edge belong to the column after it, with the moment before them.
+    A moment lasts from its event to the next, so a column without events has the current moment. Events at an edge
+    belong to the column after it, with the moment before them.
     """
     events = device.info.events
     edges = np.clip(edges, -_FAR, _FAR)
@@ -105,7 +105,7 @@ def moments_between(
 
 
 def x_of_moment(device: Device, axis: Axis, moment: int) -> float:
-    """Where a moment begins on an axis; after the last one, where the axis ends."""
+    """The start of a moment on an axis; after the last one, the end of the axis."""
     extent = axis_range(device, axis)
     if axis == "event":
         return float(min(moment, extent.x1))
@@ -124,7 +124,7 @@ def time_of_moment(device: Device, moment: int) -> float | None:
 
 
 def check_moment(device: Device, moment: int) -> int:
-    """The moment itself. Raises :class:`BadRequestError` for one that the trace hasn't."""
+    """Check a moment. Raises :class:`BadRequestError` for one that the trace doesn't have."""
     if not 0 <= moment <= device.info.events:
         raise BadRequestError(f"{device_name(device.info.device)} has no moment {moment}")
     return moment
@@ -132,13 +132,13 @@ def check_moment(device: Device, moment: int) -> int:
 
 def live_rows(device: Device, moment: int) -> npt.NDArray[np.uint32]:
     """The rows of the allocations live at a moment, oldest first."""
-    # in the column's own type, or NumPy would convert the whole column
+    # in the column's type, because NumPy would convert the whole column otherwise
     stop = int(np.searchsorted(device.start, np.uint32(moment), "right"))
     return np.asarray(stacked.live_at(device.end, device.end_64, device.end_4096, stop, moment))
 
 
 def of_stacks(snapshot: Snapshot, device: Device, stacks: list[int]) -> Lit:
-    """Which rows of a device are of one of some stacks; numbers that no stack has are of none."""
+    """Mask of the rows of a device whose stack is one of some stacks; unknown numbers are ignored."""
     wanted = np.zeros(len(snapshot.stacks.node), bool)
     wanted[[stack for stack in stacks if stack < len(wanted)]] = True
     found: Lit = wanted[device.stack]
@@ -151,12 +151,12 @@ def frame(row: FrameRow, source: int = RECORDED) -> Frame:
 
 
 def summaries(snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32]) -> list[AllocationSummary]:
-    """Some allocations of a device, with all that is known of them."""
+    """Some allocations of a device, with everything that is known about them."""
     stacks = device.stack[rows].tolist()
     frames, known = labels_of(snapshot, device, rows)
     label_ids, sources = frames.tolist(), known.tolist()
     labels = snapshot.frames.rows(label for label in label_ids if label != NEVER)
-    # only native frames name an operator, and where a line of Python made the allocation nobody asks for it
+    # only native frames name an operator, which isn't needed if a line of Python made the allocation
     native = {
         stack
         for stack, label, source in zip(stacks, label_ids, sources, strict=True)
@@ -173,7 +173,7 @@ def summaries(snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32]) 
 
 
 def operator_of_stack(snapshot: Snapshot, stack: int) -> str | None:
-    """The operator that a stack's native frames name, those above its first line of Python."""
+    """The operator that a stack's native frames inside of its innermost Python line name."""
     kinds = snapshot.frames.kind
     on_top = list(itertools.takewhile(lambda row: kinds[row] == NATIVE, snapshot.stack_frame_ids(stack)))
     frames = snapshot.frames.rows(on_top)

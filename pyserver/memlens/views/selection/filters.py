@@ -1,4 +1,4 @@
-r"""The filter that narrows every view of a snapshot: a text of terms, each of which an allocation has to fit.
+r"""The filter that narrows every view of a snapshot: a text of terms, all of which an allocation must match.
 
 ========================= ==============================================================================
 ``forward model.py``      words: a file, a function or an operator of any frame of the stack has each of them
@@ -19,9 +19,9 @@ r"""The filter that narrows every view of a snapshot: a text of terms, each of w
 ``label:worker``          of a profile: a label of the sample has it; ``label:thread:worker`` names the label
 ========================= ==============================================================================
 
-Terms are separated by blanks and all have to fit. ``-`` before one turns it round; commas between values mean "or".
-Texts are a part of what they are held to, or with ``*`` all of it, whatever the case; ``=`` before a text asks for
-exactly it. Quotes hold a text with blanks or commas together; within them a backslash stands before ``"`` and ``\``.
+Terms are separated by blanks, and all must match. ``-`` negates a term; commas between values mean "or". A text matches
+any part, or with ``*`` the whole, ignoring case; with ``=`` before it, it must be exactly equal. Texts with blanks or
+commas are quoted; within quotes ``"`` and ``\`` are escaped by a backslash.
 """
 
 import re
@@ -98,7 +98,7 @@ class Term:
 
 
 def quoted(value: str) -> str:
-    """A value as it has to be written in a filter."""
+    """A value in the syntax of filters, quoted if necessary."""
     if value and not _SPECIAL.search(value) and value[0] not in "-:" and not _FIELD.match(value):
         return value
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -113,7 +113,7 @@ def parse(text: str) -> list[Term]:
 
 
 def terms_of(text: str, fields: tuple[str, ...]) -> list[Term]:
-    """The terms of a filter that knows some ``fields``; their values are only checked not to be empty.
+    """The terms of a filter with the given ``fields``, whose values are only checked not to be empty.
 
     Raises :class:`BadRequestError` that says which term is wrong.
     """
@@ -121,7 +121,7 @@ def terms_of(text: str, fields: tuple[str, ...]) -> list[Term]:
 
 
 def _written_terms(text: str, fields: tuple[str, ...]) -> list[tuple[Term, str]]:
-    """Terms, each with how it is written."""
+    """Terms, each with its source text."""
     if len(text) > MOST_CHARACTERS:
         raise BadRequestError(f"A filter can have at most {MOST_CHARACTERS:,} characters")
     terms: list[tuple[Term, str]] = []
@@ -153,7 +153,7 @@ def _written_terms(text: str, fields: tuple[str, ...]) -> list[tuple[Term, str]]
 
 
 def _values(text: str, at: int) -> tuple[tuple[str, ...], int]:
-    """Values separated by commas from ``at`` on, and where they end."""
+    """Values separated by commas from ``at`` on, and their end."""
     values = []
     while True:
         value = ""
@@ -184,7 +184,7 @@ def _quoted_value(text: str, at: int) -> tuple[str, int]:
 
 
 def _check(term: Term, written: str) -> None:
-    """Refuse what can't be meant, before anything is looked at."""
+    """Reject invalid terms before anything is evaluated."""
     if term.field in _AMOUNT_FIELDS:
         if term.comparison not in (":", "=") and len(term.values) > 1:
             raise BadRequestError(f"'{written}' compares with more than one value")
@@ -209,7 +209,7 @@ def number_of(value: str, written: str) -> int:
 
 
 def _amount(field: str, value: str, written: str) -> tuple[float, bool]:
-    """Bytes, or microseconds, or with True events."""
+    """An amount in bytes or microseconds, or in events if the second value is True."""
     found = _AMOUNT.fullmatch(value)
     if found is None:
         example = "size>1MiB" if field == "size" else "life>10ms"
@@ -229,7 +229,7 @@ def _amount(field: str, value: str, written: str) -> tuple[float, bool]:
 
 
 def matching(snapshot: Snapshot, device: Device, terms: list[Term]) -> Mask:
-    """Which rows of ``device`` fit all terms. Raises :class:`BadRequestError`."""
+    """The rows of ``device`` that match all terms. Raises :class:`BadRequestError`."""
     mask = np.ones(len(device.start), bool)
     for term in terms:
         found = _MASKS[term.field](snapshot, device, term)
@@ -245,11 +245,11 @@ def _of_stacks(device: Device, stacks: Mask) -> Mask:
 
 
 FrameTest = Callable[[FrameColumns, str], Mask]
-"""Which frames fit a value of a term."""
+"""Mask of the frames that match a value of a term."""
 
 
 def _frames_where(snapshot: Snapshot, term: Term, test: FrameTest) -> Mask:
-    """The frames that fit any of a term's values."""
+    """The frames that match any of a term's values."""
     found = np.zeros(len(snapshot.frames), bool)
     for value in term.values:
         found |= test(snapshot.frames, value)
@@ -288,13 +288,13 @@ def _by(snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 
 def _at(frames: Mask, labels: npt.NDArray[np.uint32]) -> Mask:
-    """Which labels are among some frames; NEVER is not."""
+    """Mask of the labels that are among some frames; NEVER is not."""
     found: Mask = np.append(frames, False)[np.minimum(labels, len(frames))]
     return found
 
 
 def _operators(snapshot: Snapshot, term: Term) -> Mask:
-    """The stacks whose operator fits."""
+    """The stacks whose operator matches."""
     operators, names = snapshot.keep("operators", lambda: operators_of_stacks(snapshot))
     patterns = [Pattern(value) for value in term.values]
     fits = [number for number, name in enumerate(names) if any(p.matches(name) for p in patterns)]
@@ -304,7 +304,7 @@ def _operators(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def _native_stacks(snapshot: Snapshot) -> Mask:
-    """The stacks that have frames, but none of Python: the frame to show is a native one only then."""
+    """The stacks that have frames, but no Python ones; only then is the frame to show native."""
     return _at(snapshot.frames.kind == NATIVE, snapshot.stacks.label)
 
 
@@ -330,7 +330,7 @@ def bytes_of(value: str, written: str) -> float:
 def compared(
     column: npt.NDArray[np.float64] | npt.NDArray[np.int64], term: Term, amounts: list[float]
 ) -> Mask:
-    """Which items of a column are in the relation to some amounts that a term states."""
+    """Mask of the items of a column that compare with some amounts as a term requires."""
     match term.comparison:
         case "<":
             return column < amounts[0]
@@ -348,9 +348,9 @@ def _size(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 
 def _life(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    """Compare what is known of a life: where its start or its end is not in the file, it lasts at least so long.
+    """Compare lifetimes; if the start or the end is not in the file, the known part is a lower bound.
 
-    So ``life>1s`` finds what was never freed and is older, and ``life<1s`` only what certainly was shorter.
+    So ``life>1s`` finds what is older and was never freed, and ``life<1s`` only what was certainly shorter.
     """
     mask = np.zeros(len(device.start), bool)
     last = device.info.events
@@ -366,7 +366,7 @@ def _life(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
                 f"'{term}': the snapshot has no times, only the order of events", advice="Write life>100ev."
             )
         else:
-            # moment m begins at event m - 1; what is before the first event is not known
+            # moment m begins at event m - 1; times before the first event are not known
             life = device.time[np.maximum(end, 1) - 1] - device.time[np.maximum(start, 1) - 1]
         found = compared(life, term, [amount])
         if term.comparison in ("<", "<=", "=", ":"):
@@ -405,7 +405,7 @@ def _pool(snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 def _address(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
     mask = np.zeros(len(device.start), bool)
-    # at least a byte, so that what asked for none is found at its own address
+    # at least a byte, so that an allocation of 0 bytes is found at its address
     sizes = np.maximum(np.maximum(device.size, device.rounded), 1).astype(np.uint64)
     for value in term.values:
         address = number_of(value, str(term))
@@ -424,7 +424,7 @@ def _allocation(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 
 def _words(snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    """Files, functions, operators; and what looks like an address is also looked for as one."""
+    """Match words in files, functions and operators; a word that looks like an address also matches as one."""
     mask = _by_frames(_at_place)(snapshot, device, term) | _operators(snapshot, term)[device.stack]
     addresses = tuple(value for value in term.values if _ADDRESS.fullmatch(value))
     return mask | _address(snapshot, device, Term("address", ":", addresses)) if addresses else mask
@@ -458,12 +458,12 @@ def _label(_snapshot: Snapshot, _device: Device, term: Term) -> Mask:
 
 
 def sizes_where(sizes: npt.NDArray[np.int64], term: Term) -> Mask:
-    """Which of some sizes fit a term about sizes."""
+    """Mask of the sizes that match a term about sizes."""
     return compared(sizes, term, [_amount("size", value, str(term))[0] for value in term.values])
 
 
 def stacks_where(snapshot: Snapshot, term: Term) -> Mask | None:
-    """Which stacks fit a term that is about stacks alone, whatever was allocated there; None for other terms."""
+    """Mask of the stacks that match a term that is only about stacks; None for other terms."""
     tests: dict[str, FrameTest] = {
         "": _at_place,
         "file": _in_file,
@@ -506,7 +506,7 @@ _MASKS: dict[str, Callable[[Snapshot, Device, Term], Mask]] = {
 
 
 def narrowed(snapshot: Snapshot, number: int, text: str) -> Device:
-    """The device of that number with what fits a filter only. Raises :class:`BadRequestError`."""
+    """The device of that number with only what matches a filter. Raises :class:`BadRequestError`."""
     terms = parse(text)
     if not terms:
         return snapshot.device(number)

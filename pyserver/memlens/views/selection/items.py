@@ -38,11 +38,11 @@ from memlens.views.selection.stacks import (
 
 BARE = (NO_STACK, BEFORE_TRACE)
 FEW_PART = 4
-"""Allocations that are fewer than such a part of all stacks are sooner grouped than summed by stack."""
+"""If allocations are fewer than this share of all stacks, grouping them is faster than summing by stack."""
 
 
 def stack_tree(snapshot: Snapshot) -> PrefixTree:
-    """All stacks of a snapshot, and after them two that stand for having none: :data:`BARE` says why."""
+    """All stacks of a snapshot, and after them two for missing stacks, with the reasons in :data:`BARE`."""
 
     def make() -> PrefixTree:
         tree, ends = snapshot.tree, snapshot.stacks.node
@@ -60,9 +60,9 @@ def stack_tree(snapshot: Snapshot) -> PrefixTree:
 def items_of(snapshot: Snapshot, of: AllocationSet, narrow: str = "") -> ValuedStacks[OneSide]:
     """An item for each allocation or sample of a set, in the order of their rows.
 
-    ``narrow`` is a filter that leaves the set itself as it is (its peak, say). Values are an amount (of allocations
-    their bytes) and a count. Raises :class:`BadRequestError` for a device, a moment, a value or an edge that the
-    snapshot hasn't, and for a filter that isn't one.
+    ``narrow`` is a filter that doesn't change the set itself (for instance its peak). Values are an amount (bytes for
+    allocations) and a count. Raises :class:`BadRequestError` for a device, a moment, a value or an edge that the
+    snapshot doesn't have, and for an invalid filter.
     """
     match snapshot.info:
         case TimelineInfo():
@@ -75,14 +75,14 @@ def items_of(snapshot: Snapshot, of: AllocationSet, narrow: str = "") -> ValuedS
 
 
 def stacks_of(snapshot: Snapshot, of: AllocationSet, narrow: str = "") -> ValuedStacks[OneSide]:
-    """The same summed by stack; what is inferred to come from a line stands apart. Negative values are summed, too."""
+    """The same summed by stack; what is inferred to come from a line is separate. Negative values are summed, too."""
     return snapshot.keep(
         ("stacks", of, narrow), lambda: items_of(snapshot, of, narrow).summed(sizes_of(snapshot, of))
     )
 
 
 def items_by_stack(snapshot: Snapshot, of: AllocationSet, narrow: str = "") -> ValuedStacks[OneSide]:
-    """Items for groups in which all of a stack is in one: the same, or what it is summed of where that is little."""
+    """Items for groups that contain whole stacks: the same sums, or the single items if there are few."""
     match snapshot.info:
         case TimelineInfo() if not narrow and of.to_moment is None:
             device = device_of(snapshot, of.device, of.filter)
@@ -97,9 +97,9 @@ def items_by_stack(snapshot: Snapshot, of: AllocationSet, narrow: str = "") -> V
 
 
 def drawn_stacks(snapshot: Snapshot, of: AllocationSet) -> ValuedStacks[OneSide] | ValuedStacks[TwoSides]:
-    """The same for trees, in which nothing has a negative width: where values are negative they have two sides.
+    """The same for trees, in which widths can't be negative: if values are negative, there are two sides.
 
-    These are what became less, and what became more.
+    These are the decreases and the increases.
     """
 
     def make() -> ValuedStacks[OneSide] | ValuedStacks[TwoSides]:
@@ -111,7 +111,7 @@ def drawn_stacks(snapshot: Snapshot, of: AllocationSet) -> ValuedStacks[OneSide]
         items = items_of(snapshot, of)
         counts = items.values[COUNT]
         if value_of(snapshot, of).count is None:
-            # a sample counts once, on the side where it is
+            # a sample counts once, on its own side
             counts = np.where(items.values[AMOUNT] < 0, -counts, counts)
         return by_sign(items, counts).summed().present()
 
@@ -119,10 +119,10 @@ def drawn_stacks(snapshot: Snapshot, of: AllocationSet) -> ValuedStacks[OneSide]
 
 
 def meaning_of(snapshot: Snapshot, of: AllocationSet) -> OneSide:
-    """What the values of a set's items are."""
+    """The types of the values of a set's items."""
     match snapshot.info:
         case TimelineInfo():
-            # the names that Go's heap profiles have, which users of pprof know
+            # the names in Go's heap profiles, which users of pprof know
             kind = "inuse" if of.to_moment is None else "alloc"
             return OneSide((ValueName(f"{kind}_space", "bytes"), ValueName(f"{kind}_objects", "count")))
         case ProfileInfo() | GraphInfo():
@@ -132,7 +132,7 @@ def meaning_of(snapshot: Snapshot, of: AllocationSet) -> OneSide:
 
 
 def sizes_of(snapshot: Snapshot, of: AllocationSet) -> I64 | None:
-    """The size of each allocation of a set's device, or of a block of each sample; None where it isn't known."""
+    """The size of each allocation of a set's device, or of a block of each sample; None if it isn't known."""
     match snapshot.info:
         case TimelineInfo():
             return device_of(snapshot, of.device, of.filter).size
@@ -154,7 +154,7 @@ def _allocations(snapshot: Snapshot, of: AllocationSet, narrow: str) -> ValuedSt
 
 
 def every_allocation(snapshot: Snapshot, device: Device) -> ValuedStacks[OneSide]:
-    """An item for each allocation of a device, narrowed or not, whenever it was live. They have no values."""
+    """An item for each allocation of a device, narrowed or not, at any time. They have no values."""
     rows = np.arange(device.info.allocations, dtype=np.uint32)
     return _of_rows(snapshot, device, rows, np.empty((0, len(rows)), np.int64), OneSide(()))
 
@@ -165,7 +165,7 @@ def _of_rows(
     """An item for each of some ascending rows of a device."""
     tree = stack_tree(snapshot)
     stacks = taken(device.stack, rows)
-    # by the stack's number, which is far cheaper than to look each up
+    # by the stack's number, which is far cheaper than looking each up
     is_bare = snapshot.keep("stacks without frames", lambda: tree.ends == 0)
     bare = np.flatnonzero(is_bare[stacks])
     if len(bare):

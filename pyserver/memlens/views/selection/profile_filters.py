@@ -1,4 +1,4 @@
-"""The filter over a profile: the terms of :mod:`memlens.views.selection.filters` that say something about samples."""
+"""The filter for profiles: the terms of :mod:`memlens.views.selection.filters` that apply to samples."""
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def matching(snapshot: Snapshot, text: str) -> Mask:
-    """Which samples fit all terms of a filter. Raises :class:`BadRequestError` for terms about events."""
+    """The samples that match all terms of a filter. Raises :class:`BadRequestError` for terms about events."""
     stacks = snapshot.samples.stack
     mask = np.ones(len(stacks), bool)
     for term in filters.parse(text):
@@ -40,7 +40,7 @@ def _of_samples(snapshot: Snapshot, term: Term, stacks: npt.NDArray[np.uint32]) 
 
 
 def _labelled(snapshot: Snapshot, term: Term) -> Mask:
-    """``label:worker`` is a part of a label's text, ``label:thread:worker`` of the text of the label "thread"."""
+    """``label:worker`` matches a part of any label's text, ``label:thread:worker`` of that of the label "thread"."""
     labels = snapshot.samples.labels
     strings = snapshot.strings.some(np.concatenate((labels["key"], labels["text"])))
     mask = np.zeros(len(snapshot.samples.stack), bool)

@@ -27,7 +27,7 @@ def value_of(snapshot: Snapshot, of: AllocationSet) -> ProfileValue:
 
 
 def is_signed(snapshot: Snapshot, of: AllocationSet) -> bool:
-    """Whether a set is of values of which some are negative: a difference, of which parts grew and others shrank."""
+    """Whether some values of a set are negative, as in a difference in which parts grew and others shrank."""
     match snapshot.info:
         case TimelineInfo():
             return False
@@ -46,13 +46,13 @@ _WORDS: dict[str, tuple[tuple[ValueMeaning, ...], str]] = {
     "leaked": (("end",), "bytes"),
     "end": (("end",), "bytes"),
 }
-"""What values are called whatever the profile calls them: what such a value means, the best first, and its unit."""
+"""Words for values, whatever the profile calls them: the meanings that they may have, the best first, and the unit."""
 
 
 def value_named(profile: ProfileInfo, name: str | None) -> int:
-    """The number of a value by its name, its number or a word for what it means; the default one for None.
+    """The number of a value by its name, its number or a word for its meaning; the default one for None.
 
-    Raises :class:`BadRequestError` for one that the profile hasn't.
+    Raises :class:`BadRequestError` for one that the profile doesn't have.
     """
     if name is None:
         return profile.default_value
@@ -71,7 +71,7 @@ def value_named(profile: ProfileInfo, name: str | None) -> int:
 
 
 def _meant(profile: ProfileInfo, word: str) -> int | None:
-    """The value that a word means, as :data:`_WORDS` have it; of another unit where it is of none of that one."""
+    """The value that a word of :data:`_WORDS` means; with another unit if the profile has none with that one."""
     meanings, unit = _WORDS.get(word, ((), ""))
     for meaning in meanings:
         numbers = [number for number, value in enumerate(profile.values) if value.meaning == meaning]
@@ -86,7 +86,7 @@ def _meant(profile: ProfileInfo, word: str) -> int | None:
 class SampleColumns(NamedTuple):
     """Figures of every sample of a profile; ``present`` are the samples that have any.
 
-    ``counts`` are of the value that counts the same allocations; where the profile has none, each sample counts once.
+    ``counts`` are of the value that counts the same allocations; if the profile has none, each sample counts once.
     """
 
     amounts: I64
@@ -95,9 +95,9 @@ class SampleColumns(NamedTuple):
 
 
 def columns_of(snapshot: Snapshot, of: AllocationSet) -> SampleColumns:
-    """What a set has of each sample, whatever its filter.
+    """A set's figures of each sample, without its filter.
 
-    Raises :class:`BadRequestError` for a value or an edge that the profile hasn't.
+    Raises :class:`BadRequestError` for a value or an edge that the profile doesn't have.
     """
     info, value = profile_of(snapshot.info), value_of(snapshot, of)
     if not _is_whole(of):
@@ -112,7 +112,7 @@ def columns_of(snapshot: Snapshot, of: AllocationSet) -> SampleColumns:
 
 
 def sample_values(snapshot: Snapshot, of: AllocationSet) -> OneSide:
-    """What these figures are."""
+    """The type of these figures."""
     info, value = profile_of(snapshot.info), value_of(snapshot, of)
     if not _is_whole(of):
         unit = "count" if value.unit == "count" else "bytes"
@@ -123,12 +123,12 @@ def sample_values(snapshot: Snapshot, of: AllocationSet) -> OneSide:
 
 
 def _is_whole(of: AllocationSet) -> bool:
-    """Whether a set is about the whole run, not a part of it."""
+    """Whether a set is about the whole run."""
     return of.from_moment is None and of.to_moment is None
 
 
 def counts_stretches(info: ProfileInfo) -> bool:
-    """Whether it is known how many allocations a part of the run made: massif, say, counts none anywhere."""
+    """Whether it is known how many allocations a part of the run made; massif, for instance, counts none."""
     return any(value.unit == "count" for value in info.values)
 
 
@@ -148,7 +148,7 @@ def order_of_samples(snapshot: Snapshot) -> U32:
         if snapshot.times is not None and len(snapshot.times.changes):
             changed = snapshot.times.changes["sample"]
             order = np.full(samples, len(changed), np.uint32)
-            # leaves out the samples that a damaged archive hasn't
+            # ignores samples that a damaged archive doesn't have
             first_rows(changed, order)
         return order
 
@@ -163,7 +163,7 @@ class Flow(NamedTuple):
 
 
 def flow_of(snapshot: Snapshot, of: AllocationSet) -> Flow:
-    """What a set's range comes to for each sample: live at its one edge, or what went on between its two."""
+    """A set's figures of each sample: live at its single edge, or what happened between its two edges."""
     info, times = profile_of(snapshot.info), snapshot.times
     if times is None:
         raise BadRequestError("The profile has no times, so no part of its run can be chosen")
@@ -178,7 +178,7 @@ def flow_of(snapshot: Snapshot, of: AllocationSet) -> Flow:
         return _summed(snapshot, times, first + 1, last, 0, 1)
     if of.kind == "survived":
         return Flow(*(np.maximum(column, 0) for column in _summed(snapshot, times, first + 1, last, 1, 1)))
-    # alive at some time: what was live at first, and what was allocated since
+    # live at some time: what was live at the start, and what was allocated since
     before, since = _summed(snapshot, times, 0, first, 1, 1), _summed(snapshot, times, first + 1, last, 1, 0)
     return Flow(before.amounts + since.amounts, before.counts + since.counts)
 
@@ -190,7 +190,7 @@ def _edge(info: ProfileInfo, number: int) -> int:
 
 
 def _summed(snapshot: Snapshot, times: Times, first: int, last: int, allocated: int, freed: int) -> Flow:
-    """Add up the changes of the edges ``first`` to ``last``: what was allocated, and less what was freed.
+    """Sum the changes of the edges ``first`` to ``last``: what was allocated minus what was freed.
 
     With ``allocated`` 0 what was freed is positive.
     """

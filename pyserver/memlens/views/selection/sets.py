@@ -1,4 +1,4 @@
-"""Sets of allocations: what tables, trees, flame graphs and comparisons are about."""
+"""Sets of allocations, which tables, trees, flame graphs and comparisons show."""
 
 from typing import Literal
 
@@ -17,17 +17,16 @@ SetKind = Literal["live", "allocated", "freed", "survived"]
 class AllocationSet(Struct, frozen=True):
     """Some allocations of one device.
 
-    With ``to_moment`` None it is what is live at ``from_moment`` (None: the peak of what fits ``filter``), whatever
-    ``kind``. Else it is about the events after ``from_moment`` up to ``to_moment``: what was ``live`` at any moment
-    from the one to the other, ``allocated`` in between, ``freed`` in between, or allocated in between and live at
-    its end: ``survived``.
+    With ``to_moment`` None it is what is live at ``from_moment`` (None: the peak of what matches ``filter``), for any
+    ``kind``. Otherwise it is about the events after ``from_moment`` up to ``to_moment``: what was ``live`` at any
+    moment of that range, ``allocated`` in it, ``freed`` in it, or allocated in it and live at its end: ``survived``.
 
     ``filter`` narrows it, see :mod:`memlens.views.selection.filters`; empty for all.
 
-    Of a profile it is some of its samples: ``device`` has no meaning, and ``value`` numbers the value that is asked
-    about (None: the profile's default). Where the profile has times, moments are the edges of its bins; what
-    then was live, allocated or freed is in bytes and counts, whatever the value. "survived" is what each sample
-    allocated there beyond what it freed.
+    For a profile it is some of its samples: ``device`` has no meaning, and ``value`` is the number of the requested
+    value (None: the profile's default). If the profile has times, moments are the edges of its bins; what was live,
+    allocated or freed then is in bytes and counts, whatever the value. "survived" is what each sample allocated in the
+    range minus what it freed.
     """
 
     device: int
@@ -41,7 +40,7 @@ class AllocationSet(Struct, frozen=True):
 def rows_of(snapshot: Snapshot, of: AllocationSet) -> tuple[Device, npt.NDArray[np.uint32]]:
     """The set's device (narrowed by its filter) and the set's rows there, oldest first.
 
-    Raises :class:`BadRequestError` for a device or a moment that the snapshot hasn't.
+    Raises :class:`BadRequestError` for a device or a moment that the snapshot doesn't have.
     """
     device = device_of(snapshot, of.device, of.filter)
     first = check_moment(device, device.info.peak_moment if of.from_moment is None else of.from_moment)
@@ -60,12 +59,12 @@ def rows_of(snapshot: Snapshot, of: AllocationSet) -> tuple[Device, npt.NDArray[
     if of.kind == "survived":
         born = np.flatnonzero(end[started[0] :] > last).astype(np.uint32)
         return device, born + np.uint32(started[0])
-    # alive at some moment: started in time, and not yet over at the first
+    # live at some moment: started before the end, and not freed before the beginning
     return device, np.flatnonzero(end > first).astype(np.uint32)
 
 
 def moment(snapshot: Snapshot, device: int, number: int | None, filter_text: str = "") -> MomentAnswer:
-    """What a moment is (None: the peak). Numbers beyond the trace mean its ends."""
+    """Resolve a moment (None: the peak). Numbers beyond the trace mean its ends."""
     found = device_of(snapshot, device, filter_text)
     number = found.info.peak_moment if number is None else min(max(number, 0), found.info.events)
     return MomentAnswer(

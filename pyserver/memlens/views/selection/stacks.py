@@ -1,7 +1,7 @@
-"""Stacks with values: what sets of allocations and of samples come to, whatever is made of them.
+"""Stacks with values: the common form of sets of allocations and of samples.
 
-Flame graphs, comparisons, groups, histograms of sizes, folded stacks and exports are all made of
-:class:`ValuedStacks`. :mod:`memlens.views.selection.items` makes them of a snapshot.
+Flame graphs, comparisons, groups, histograms of sizes, folded stacks and exports are all made from
+:class:`ValuedStacks`. :mod:`memlens.views.selection.items` makes them from a snapshot.
 """
 
 from collections.abc import Callable
@@ -19,11 +19,11 @@ U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
 
 AMOUNT, COUNT = 0, 1
-"""The rows of a side's values that every set has: an amount, in bytes mostly, and how many allocations that is."""
+"""The rows of a side's values that every set has: an amount, mostly in bytes, and a number of allocations."""
 
 
 class ValueName(NamedTuple):
-    """What a value is, as ``("alloc_space", "bytes")``. Units are those of pprof, as bytes, count and nanoseconds."""
+    """A value's type, such as ``("alloc_space", "bytes")``. Units are those of pprof: bytes, count, nanoseconds."""
 
     name: str
     unit: str
@@ -31,7 +31,7 @@ class ValueName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OneSide:
-    """A row of values for each of ``types``. Where ``counted`` is False counts say nothing: they aren't known."""
+    """A row of values for each of ``types``. If ``counted`` is False, counts are not known."""
 
     types: tuple[ValueName, ...]
     counted: bool = True
@@ -39,10 +39,10 @@ class OneSide:
 
 @dataclass(frozen=True, slots=True)
 class TwoSides:
-    """What there is before and after, or what became less and what became more of a value.
+    """Before and after, or decrease and increase of a value.
 
-    Rows come in threes of ``types``: both sides together and without their signs, then before, then after. A tree that
-    is laid out by something else has one more row for that.
+    There are three groups of rows for ``types``: the sum of the absolute values of both sides, then before, then after.
+    A tree that is laid out by something else has one more row for that.
     """
 
     types: tuple[ValueName, ...]
@@ -60,23 +60,23 @@ class TwoSides:
 
 @dataclass(frozen=True, slots=True)
 class Retained:
-    """Objects of a heap, each below the one that dominates it. Their own values are shallow sizes.
+    """Objects of a heap, each below the one that dominates it.
 
-    What an object has with all below it is what it retains. Nothing is charged to another object than itself.
+    Their own values are shallow sizes, and their inclusive ones retained sizes. Every object is charged to itself.
     """
 
     types: tuple[ValueName, ...]
 
 
 Meaning = OneSide | TwoSides | Retained
-"""What the rows of values mean. What depends on it is a ``match`` that ends in ``assert_never``."""
+"""What the rows of values mean. Code that depends on it is a ``match`` that ends in ``assert_never``."""
 
 M_co = TypeVar("M_co", bound=Meaning, covariant=True)
 S = TypeVar("S", bound=np.generic)
 
 
 def sides_of(meaning: Meaning) -> TwoSides | None:
-    """The two sides of values that have them."""
+    """The two sides of values, if they have them."""
     match meaning:
         case TwoSides():
             return meaning
@@ -90,10 +90,10 @@ def sides_of(meaning: Meaning) -> TwoSides | None:
 class PrefixTree:
     """Stacks as one prefix tree, node 0 its root and outermost; a parent's number is less than its child's.
 
-    ``frames`` are the nodes' names, as :class:`~memlens.views.naming.frame_names.FrameNames` numbers them. ``ends`` has
-    the node of each stack, and ``archived`` the number by which the view's own archive knows it: NEVER for stacks of
-    another. The last two stacks of a snapshot stand for having none: not recorded, and allocated before recording; an
-    archive knows both as its stack 0.
+    ``frames`` are the nodes' names, numbers of :class:`~memlens.views.naming.frame_names.FrameNames`. ``ends`` has the
+    node of each stack, and ``archived`` its number in the view's own archive: NEVER for stacks of another. The last two
+    stacks of a snapshot are for missing stacks: not recorded, and allocated before recording; in an archive both are
+    stack 0.
     """
 
     parents: U32
@@ -102,7 +102,7 @@ class PrefixTree:
     archived: U32
 
     def joined(self, other: "PrefixTree") -> "PrefixTree":
-        """Both trees below one root; the stacks of the other one are numbered after those of this."""
+        """Both trees below one root; the stacks of the other one follow those of this one."""
         moved = np.uint32(len(self.parents) - 1)
         parents, ends = (
             np.where(column == 0, 0, column + moved) for column in (other.parents[1:], other.ends)
@@ -119,11 +119,11 @@ class PrefixTree:
 class ValuedStacks(Generic[M_co]):
     """Stacks with values. An item is a stack, or a single allocation or sample on one.
 
-    Item ``i`` is of the stack ``stacks[i]`` of the tree and has ``values[:, i]``, int64[rows, items], in rows as
-    ``meaning`` says. ``rows`` are the rows of allocations on their device or of samples; the item of a whole stack has
-    that of its largest. ``first`` orders items by time (less is earlier), or is what works that out: only trees in the
-    order of time need it. ``inferred`` is the frame that an item is inferred to come from, NEVER for none, and None
-    where there is no such item.
+    Item ``i`` is of the stack ``stacks[i]`` of the tree and has ``values[:, i]``, int64[rows, items], with rows
+    according to ``meaning``. ``rows`` are the rows of allocations on their device or of samples; the item of a whole
+    stack has that of its largest. ``first`` orders items by time (less is earlier), or is a function that computes
+    this, because only trees sorted by time need it. ``inferred`` is the frame that an item is inferred to come from,
+    NEVER for none, and None if there is no such item.
     """
 
     tree: PrefixTree
@@ -143,11 +143,11 @@ class ValuedStacks(Generic[M_co]):
         return self.tree.ends[self.stacks]
 
     def times(self) -> U32:
-        """The items in the order of time."""
+        """The keys that order items by time."""
         return self.first() if callable(self.first) else self.first
 
     def archived(self, items: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> list[int]:
-        """The numbers by which the view's own archive knows the stacks of some items, each once."""
+        """The distinct numbers in the view's own archive of the stacks of some items."""
         numbers = np.unique(self.tree.archived[self.stacks[items]])
         found: list[int] = numbers[numbers != NEVER].tolist()
         return found
@@ -173,9 +173,9 @@ class ValuedStacks(Generic[M_co]):
         return self.where(mask)
 
     def summed(self, sizes: I64 | None = None) -> "ValuedStacks[M_co]":
-        """One item for each stack, and one for each line that is inferred for some of it.
+        """Sum items to one for each stack, and one for each line that is inferred for a part of it.
 
-        ``sizes`` by row say which of an item's rows is its largest.
+        ``sizes`` by row determine which of an item's rows is its largest.
         """
         codes, stacks, inferred = self._codes()
         sums = np.zeros((len(stacks), len(self.values)), np.int64)
@@ -201,7 +201,7 @@ class ValuedStacks(Generic[M_co]):
         )
 
     def _codes(self) -> tuple[U32, U32, U32 | None]:
-        """What each item is summed under, and by that number its stack and its inferred frame."""
+        """The sum to which each item belongs, and the stack and the inferred frame of each sum."""
         count = len(self.tree.ends)
         numbers = np.arange(count, dtype=np.uint32)
         if self.inferred is None:
@@ -212,7 +212,7 @@ class ValuedStacks(Generic[M_co]):
         return codes, np.concatenate((numbers, pairs[:, 0])), np.concatenate((never, pairs[:, 1]))
 
     def pruned(self) -> "ValuedStacks[M_co]":
-        """The same items on a tree that has nothing else."""
+        """The same items on a tree with only their stacks."""
         places = np.empty(len(self), np.uint32)
         parents, frames, _ = calltree.pick(self.tree.parents, self.tree.frames, self.nodes, places)
         tree = PrefixTree(np.asarray(parents), np.asarray(frames), places, self.tree.archived[self.stacks])
@@ -220,16 +220,16 @@ class ValuedStacks(Generic[M_co]):
 
 
 def taken(column: npt.NDArray[S], rows: U32) -> npt.NDArray[S]:
-    """The items of some ascending rows of a column; of a stretch of rows nothing is copied."""
+    """The items of some ascending rows of a column; a contiguous range isn't copied."""
     if len(rows) and int(rows[-1]) - int(rows[0]) == len(rows) - 1:
         return column[int(rows[0]) : int(rows[-1]) + 1]
     return column[rows]
 
 
 def by_sign(items: ValuedStacks[OneSide], counts: I64) -> ValuedStacks[TwoSides]:
-    """What is negative of values of one side as the side "before", the rest as "after".
+    """Split values into negative ones as the side "before", and the rest as "after".
 
-    ``counts`` are those of the items with the sign of the side that they belong to.
+    ``counts`` are those of the items with the sign of their side.
     """
     net = np.stack((items.values[AMOUNT], counts))
     before, after = np.maximum(-net, 0), np.maximum(net, 0)

@@ -1,4 +1,4 @@
-"""Patterns of filters and searches: a part of a text, or with ``*`` all of it, whatever the case."""
+"""Patterns of filters and searches: a part of a text, or with ``*`` all of it, ignoring case."""
 
 from collections.abc import Sequence
 
@@ -15,10 +15,10 @@ _HAS_PART, _NOT_ASCII = 1, 2
 
 
 class Pattern:
-    """What a text is held to.
+    """A pattern that texts are matched against.
 
-    ``forward`` is found anywhere in it, ``mo*.py`` has to be all of it, ``=forward`` exactly it. Case is ignored
-    but after ``=``. No regular expression: a pattern of many stars takes time in proportion to the text.
+    ``forward`` matches any part, ``mo*.py`` must match the whole, ``=forward`` exactly. Case is ignored except after
+    ``=``. It isn't a regular expression, so many stars take time only in proportion to the text.
     """
 
     def __init__(self, text: str, *, path: bool = False) -> None:
@@ -31,7 +31,7 @@ class Pattern:
 
     @property
     def part(self) -> str:
-        """What every text that fits has in it when its case is folded; empty where that isn't known."""
+        """A part that every matching text contains after case folding; empty if there is none."""
         if self._path:
             return ""
         if self._exact:
@@ -40,11 +40,11 @@ class Pattern:
 
     @property
     def is_part(self) -> bool:
-        """Whether all texts fit that have that part."""
+        """Whether every text with that part matches."""
         return not self._path and not self._exact and self._parts is None
 
     def matches(self, text: str) -> bool:
-        """Whether a text fits. A path fits a pattern with ``*`` also from after one of its slashes on."""
+        """Whether a text matches. A pattern with ``*`` may also match the end of a path after any slash."""
         if self._path:
             text = text.replace("\\", "/")
         if self._exact:
@@ -71,15 +71,16 @@ class Pattern:
 
 
 def fitting(strings: Strings, patterns: Sequence[Pattern]) -> Mask:
-    """Which of all strings fit one of some patterns. Raises :class:`InconsistentError`.
+    """Mask of the strings that match one of some patterns. Raises :class:`InconsistentError`.
 
-    Most strings are ASCII, where case is plain and few have the pattern's part: a kernel finds these.
+    Most strings are ASCII, where case is simple and few contain the pattern's part: a kernel finds these.
     """
     count = len(strings.end)
     found, marks = np.zeros(count, np.bool_), np.empty(count, np.uint8)
     for pattern in patterns:
         part = pattern.part
-        # what has a part that isn't ASCII isn't ASCII either; any byte finds out which strings aren't
+        # a text that contains a non-ASCII part isn't ASCII either; searching for any byte finds out which strings
+        # aren't
         known = part.isascii() and bool(part)
         if not kernel.texts_with(strings.utf8, strings.end, part.encode() if known else b"\0", marks):
             raise InconsistentError("A string ends before it begins, or after the last one")

@@ -8,7 +8,7 @@ from memlens.store.snapshot import Snapshot
 
 
 def stacks_through(snapshot: Snapshot, frames: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Of each stack of the snapshot, whether any of some frames stands in it; ``frames`` has an item a frame."""
+    """Mask of the stacks that contain any of some frames; ``frames`` is a mask of frames."""
     below = np.zeros(len(snapshot.tree.parent), np.uint8)
     if frames.any():
         kernel.mark_below(snapshot.tree.parent, snapshot.tree.frame, frames.view(np.uint8), below)

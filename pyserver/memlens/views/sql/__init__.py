@@ -1,1 +1,1 @@
-"""Questions in SQL."""
+"""SQL queries on a snapshot."""

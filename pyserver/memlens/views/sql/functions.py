@@ -1,4 +1,4 @@
-"""Table-valued functions for SQL: rows that Python makes as they are read, from arguments that a query passes."""
+"""Table-valued functions for SQL, whose rows Python makes lazily from the arguments that a query passes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -7,24 +7,24 @@ import apsw
 
 Row = tuple[Any, ...]
 Answer = Callable[..., Iterator[Row]]
-"""Makes rows from the arguments, None for those that are left out; the first column is a whole number."""
+"""Makes rows from the arguments, None for missing ones; the first column is an integer."""
 
 
 def add_function(
     connection: apsw.Connection, name: str, arguments: Sequence[str], columns: Sequence[str], answer: Answer
 ) -> None:
     """Let a connection's queries select from a function."""
-    # APSW asks only for what a read-only table needs; its types name the methods of the others, too
+    # APSW calls only the methods of read-only tables, but its types require the others, too
     module: Any = _Module(tuple(arguments), tuple(columns), answer)
     connection.create_module(
         name, module, use_bestindex_object=True, eponymous_only=True, read_only=True
     )  # fmt: skip
-    # connected now, for an authorizer to come would refuse the declaration of its columns
+    # connect now, because a later authorizer would refuse the declaration of its columns
     connection.execute(f"SELECT * FROM {name} LIMIT 0").fetchall()  # noqa: S608 - our own names
 
 
 class _Module:
-    """What SQLite asks of a table-valued function, as APSW passes it on; the names are APSW's."""
+    """SQLite's interface of a table-valued function in APSW, with APSW's names."""
 
     def __init__(self, arguments: tuple[str, ...], columns: tuple[str, ...], answer: Answer) -> None:
         self.arguments = arguments
@@ -32,7 +32,7 @@ class _Module:
         self.answer = answer
 
     def Connect(self, *_: Any) -> tuple[str, "_Table"]:  # noqa: N802
-        # arguments are hidden columns that a query sets
+        # arguments are hidden columns to which a query assigns values
         hidden = (f"{argument} HIDDEN" for argument in self.arguments)
         return f"CREATE TABLE answers ({', '.join((*self.columns, *hidden))})", _Table(self)
 
@@ -44,7 +44,7 @@ class _Table:
         self.module = module
 
     def BestIndexObject(self, index: Any) -> bool:  # noqa: N802
-        """Take the arguments; no plan in which one is not known yet, as when the table that has it comes later."""
+        """Use the arguments; reject plans in which one isn't known yet because its table comes later."""
         given, columns = 0, len(self.module.columns)
         for number in range(index.nConstraint):
             argument = index.get_aConstraint_iColumn(number) - columns

@@ -1,4 +1,4 @@
-"""Questions about a heap dump that tables can't answer, as functions for SQL.
+"""Functions for SQL that answer what the tables of a heap dump can't.
 
 ``retained(object)`` is an aggregate: the bytes that only these objects keep alive. Table-valued are
 ``paths_to(object, paths, through)``, a row for each object on the shortest paths from roots (``paths`` of them, 1 if
@@ -25,7 +25,7 @@ from memlens.views.sql.functions import Answer, Row, add_function
 
 
 class HeapFunction(NamedTuple):
-    """A table-valued function: its arguments and columns, and what it answers."""
+    """A table-valued function: its arguments, its columns, and its rows."""
 
     arguments: tuple[str, ...]
     columns: tuple[str, ...]
@@ -55,7 +55,7 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
 
 
 def add_heap_functions(connection: apsw.Connection, snapshot: Snapshot) -> None:
-    """Let a connection's queries call these functions. The snapshot must be the connection's own."""
+    """Add these functions to a connection. No other thread may use the snapshot."""
     if heap_dump_of(snapshot.info) is None:
         return
 

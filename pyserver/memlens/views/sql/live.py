@@ -1,8 +1,8 @@
 """The live set at a moment or at a time, as table-valued functions for SQL.
 
 ``live_at(device, moment, filter)`` and ``live_at_time(device, time_us, filter)`` answer in rows of ``LIVE_COLUMNS``,
-oldest first. A device left out or NULL is the snapshot's default one; a moment or time left out or NULL is the device's
-peak, whatever the filter; with a filter, as in the view, only what fits it is listed.
+oldest first. A missing or NULL device is the snapshot's default one; a missing or NULL moment or time is the device's
+peak, regardless of the filter; with a filter, as in the view, only what matches is listed.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ Pick = Callable[[Any, Any, Any], tuple[Device, int]]
 
 
 def add_live_at(connection: apsw.Connection, snapshot: Snapshot) -> None:
-    """Let a connection's queries ask for live sets. The snapshot must be the connection's own."""
+    """Add these functions to a connection. No other thread may use the snapshot."""
 
     def device(number: Any, filter_text: Any) -> Device:
         if not isinstance(filter_text, str | None):

@@ -1,15 +1,15 @@
-"""Questions in SQL: a read-only connection to the archive's tables that can do nothing but read.
+"""SQL queries on a connection to the archive's tables that can only read.
 
-A :class:`SqlSession` belongs to one thread at a time and never to the thread that answers the views, so a query that
-never ends slows nothing else. What holds it:
+A :class:`SqlSession` is used by one thread at a time and never by the thread that answers the views, so an endless
+query slows down nothing else. It is confined by:
 
-* the files are opened read-only and as immutable, SQLite itself in defensive mode and without trust in their schema;
-* an authorizer lets through SELECT, recursion, the functions and tables that are named here, and the pragmas that
+* files that are opened read-only and as immutable, and SQLite in defensive mode with an untrusted schema;
+* an authorizer that allows SELECT, recursion, the functions and tables that are named here, and the pragmas that
   describe tables; everything else is refused when the query is compiled;
 * limits on the length of values, on the depth of expressions, on the size of the program;
 * a handler that is called every few thousand steps and ends a query that takes too much memory (SQLite's own limit
-  would be one for the whole process, so another connection's question might fail for it);
-* rows come in pages, and long values are cut.
+  is for the whole process, so another connection's query could fail instead);
+* pages of rows, in which long values are cut.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ from memlens.views.sql.heap import AGGREGATES, HEAP_FUNCTIONS, add_heap_function
 from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
 
 MOST_ROWS = 10_000
-"""Rows of one page."""
+"""The most rows of one page."""
 MOST_PAGE_BYTES = 4_000_000
 MOST_CELL_CHARACTERS = 4_000
 MOST_QUERY_CHARACTERS = 100_000
@@ -42,7 +42,7 @@ MOST_MEMORY_BYTES = 512 << 20
 
 _STEPS_BETWEEN_CHECKS = 5_000
 _LAST_EXACT_INTEGER = 2**53
-"""Beyond it a JavaScript number is no longer exact, so larger integers cross as text."""
+"""Larger integers are sent as text, because JavaScript numbers beyond it are not exact."""
 
 TABLES = (
     "value_types", "samples", "sample_values", "labels", "values",
@@ -66,7 +66,7 @@ _FUNCTIONS = """
     json_type json_valid
 """
 FUNCTIONS = frozenset((*_FUNCTIONS.split(), *AGGREGATES))
-"""What a query may call. Nothing here reads files, loads code or changes the connection."""
+"""The functions that a query may call. None of them reads files, loads code or changes the connection."""
 
 _PRAGMAS = frozenset(("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"))
 """Pragmas that only describe; each also exists as a table-valued function, ``pragma_table_info``."""
@@ -102,9 +102,9 @@ class SqlColumn(Struct, frozen=True):
 class SqlAnswer(Struct, frozen=True):
     """Rows ``offset … offset + len(rows)`` of a query's result.
 
-    Integers beyond 2**53 come as text, blobs as ``x'…'``, infinities as ``Inf``; values longer than 4,000 characters
-    are cut, and end with ``…`` then. A column named ``allocation`` holds the allocation to show for its row;
-    columns named ``file`` and ``line`` together hold a place to open.
+    Integers beyond 2**53 are text, blobs are ``x'…'``, infinities as ``Inf``; values longer than 4,000 characters
+    are cut, and end with ``…`` then. A column named ``allocation`` has the allocation to show for its row; columns
+    named ``file`` and ``line`` together have a place to open.
     """
 
     columns: list[SqlColumn]
@@ -123,7 +123,7 @@ class SqlSort(Struct, frozen=True):
 
 
 class SqlError(MemlensError):
-    """What SQLite has against a query. ``offset`` is a position in the query, in characters."""
+    """SQLite's error for a query. ``offset`` is a position in the query, in characters."""
 
     code = "sql"
     retry = False
@@ -133,10 +133,10 @@ class SqlError(MemlensError):
 
 
 class SqlSession:
-    """One connection to a snapshot of its own, which it closes. Not for two threads but for :meth:`interrupt`.
+    """A connection with its own snapshot, which it closes. Not thread-safe except for :meth:`interrupt`.
 
-    It has the tables that are filled when it is made, which are at least those of the part ``base``; or, with
-    ``names_only``, all tables without a row, for :meth:`needs`.
+    It has the tables that exist when it is made, at least those of the part ``base``; or, with ``names_only``, all
+    tables without rows, for :meth:`needs`.
     """
 
     def __init__(self, snapshot: Snapshot, *, names_only: bool = False) -> None:
@@ -157,7 +157,7 @@ class SqlSession:
             snapshot.close()
             raise ArchiveError(f"The tables for SQL are damaged: {error}") from error
         modules = self._connection.execute("SELECT lower(name) FROM pragma_module_list").fetchall()
-        # one that only a query's own words make known is not in the list yet
+        # a table-valued pragma isn't in the list until a query has used it
         self._modules = frozenset(str(row[0]) for row in modules) | _UNLISTED_MODULES
         self._connection.authorizer = self._authorize
         self._connection.set_progress_handler(self._must_end, _STEPS_BETWEEN_CHECKS)
@@ -169,22 +169,22 @@ class SqlSession:
         self._snapshot.close()
 
     def interrupt(self) -> None:
-        """Make the query that is running end, from whatever thread; nothing happens when none is running."""
+        """End the running query, if any; may be called from any thread."""
         self._connection.interrupt()
 
     @property
     def has_more(self) -> bool:
-        """Whether a query is kept that has not given all its rows."""
+        """Whether a query is kept that has more rows."""
         return self._kept is not None
 
     def continues(self, query: str, offset: int, sort: SqlSort | None) -> bool:
-        """Whether :meth:`ask` for these rows would go on where the last page ended."""
+        """Whether :meth:`ask` for these rows would continue where the last page ended."""
         return self._kept is not None and self._kept[:3] == (query, sort, offset)
 
     def needs(self, query: str, sort: SqlSort | None = None) -> tuple[Part, ...]:
-        """The parts that a query reads; ``base`` is one of them, for it is soon made. Raises :class:`SqlError`.
+        """The parts that a query reads, always including ``base``, which is made quickly. Raises :class:`SqlError`.
 
-        So it raises what is wrong with the query before its tables are made.
+        So errors in a query are raised before its tables are made.
         """
         with self._problems(query):
             self._compiled(query, sort)
@@ -203,8 +203,8 @@ class SqlSession:
 
         ``stop`` ends it as :meth:`interrupt` does, and may be set before the query has begun.
 
-        Asked for the page after the last one it goes on; else the query is run again, which gives the same rows in
-        the same order, since nothing ever changes in the tables.
+        For the page after the last one the query continues; otherwise it is run again, with the same rows in the same
+        order, since the tables never change.
         """
         began = time.perf_counter()
         self._stop = stop or threading.Event()
@@ -223,7 +223,7 @@ class SqlSession:
         return answer
 
     def stream(self, query: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
-        """Names of the columns, and all rows as SQLite has them, for the command line."""
+        """The names of the columns, and all rows with SQLite's values, for the command line."""
         with self._problems(query):
             running = self._run(query, None)
 
@@ -252,15 +252,15 @@ class SqlSession:
         if sort is not None:
             if not 0 <= sort.column < len(description) or is_explain:
                 raise SqlError("The result can't be sorted by that column")
-            # on lines of its own: the query may end with a comment
+            # on separate lines, because the query may end with a comment
             direction = "DESC" if sort.descending else "ASC"
             inner = statement.rstrip().removesuffix(";")
-            # the query is the user's own, and the authorizer judges the whole
+            # the query is the user's own, and the authorizer checks the whole statement
             statement = f"SELECT * FROM (\n{inner}\n) ORDER BY {sort.column + 1} {direction}"  # noqa: S608
         return statement, description
 
     def _first_statement(self, query: str) -> tuple[str, tuple[tuple[str, str | None], ...], bool]:
-        """Compile a query and don't run it: its first statement, the columns of that, and whether it is an EXPLAIN."""
+        """Compile a query without running it: its first statement, the columns, and whether it is an EXPLAIN."""
         found: tuple[str, tuple[tuple[str, str | None], ...], bool] = "", (), False
 
         def trace(cursor: apsw.Cursor, statement: str, _: object) -> bool:
@@ -291,7 +291,7 @@ class SqlSession:
     def _may_read(self, table: str, column: str | None) -> bool:
         if table in _READABLE or table.removeprefix("pragma_") in _PRAGMAS:
             return True
-        # where no column is used SQLite passes the name as the query has it, which may be one of its WITH clauses
+        # if no column is used, SQLite passes the name from the query, which may be that of a WITH clause
         return column == "" and table not in self._modules and not table.startswith(("pragma_", "sqlite_"))
 
     def _must_end(self) -> bool:
@@ -300,7 +300,7 @@ class SqlSession:
 
     @contextlib.contextmanager
     def _problems(self, query: str) -> Iterator[None]:
-        """What SQLite raises, as our errors."""
+        """Convert SQLite's exceptions to ours."""
         self._refused, self._hungry = "", False
         self._named.clear()
         try:
@@ -334,7 +334,7 @@ class SqlSession:
         )
 
     def _near_names(self, query: str, message: str) -> str:
-        """What a name that there isn't may have been meant for."""
+        """A suggestion for a name that doesn't exist."""
         found = _UNKNOWN_NAME.fullmatch(message)
         if found is None:
             return ""
@@ -353,23 +353,23 @@ class SqlSession:
         return f"Did you mean {' or '.join(near)}?" if near else ""
 
     def _columns_of(self, table: str) -> list[str]:
-        # a view can't be described where its tables are not
+        # a view can't be described without its tables
         with contextlib.suppress(apsw.SQLError):
-            # the name is one of ours
+            # the name is from our schema
             rows = self._connection.execute(f"SELECT name FROM pragma_table_xinfo('{table}')")  # noqa: S608
             return [str(name) for (name,) in rows]
         return []
 
 
 _NEAR = 0.65
-"""How alike names are that are offered for each other, as difflib counts it: of a few letters one may be wrong."""
+"""How similar suggested names must be, by difflib's measure: one of a few letters may be wrong."""
 _UNKNOWN_NAME = re.compile(r"no such (?P<kind>column|table|function): (?P<name>.+)")
 
 _UNLISTED_MODULES = {"carray", "generate_series"}
 
 
 class _Running(NamedTuple):
-    """A query that has begun. ``ahead`` holds the row that showed that there is another page."""
+    """A query that has begun. ``ahead`` is the row that showed that there is another page."""
 
     cursor: apsw.Cursor
     columns: tuple[tuple[str, str | None], ...]
@@ -413,7 +413,7 @@ _DECLARED: dict[str | None, ColumnType] = {"INTEGER": "integer", "TEXT": "text"}
 
 
 def _type_of(kinds: set[ColumnType], declared: str | None) -> ColumnType:
-    """A column's type by its values; where there are none, by its declaration."""
+    """A column's type by its values, or by its declaration if there are none."""
     known = kinds - {"none"}
     if not known:
         return _DECLARED.get(declared, "none")
@@ -423,7 +423,7 @@ def _type_of(kinds: set[ColumnType], declared: str | None) -> ColumnType:
 
 
 def _cell(value: Any) -> Cell:
-    """A value as it crosses the wire: exact in a JavaScript number or else text, and never long."""
+    """A value for the wire: a number if JavaScript can represent it exactly, else text, and never long."""
     match value:
         case int() if abs(value) > _LAST_EXACT_INTEGER:
             return str(value)
@@ -439,7 +439,7 @@ def _cell(value: Any) -> Cell:
 
 
 def _characters(query: str, position_bytes: int) -> int | None:
-    """A position in the query's UTF-8 as one in its characters."""
+    """Convert a position in the query's UTF-8 to one in characters."""
     if position_bytes < 0:
         return None
     return len(query.encode()[:position_bytes].decode(errors="ignore"))
@@ -493,7 +493,7 @@ def _connect(snapshot: Snapshot, parts: tuple[Part, ...]) -> apsw.Connection:
 
 
 def _named_only(snapshot: Snapshot) -> apsw.Connection:
-    """A connection that can only read, and knows the names of all tables, which have no rows."""
+    """A connection that can only read, with the names of all tables, which have no rows."""
     connection = apsw.Connection(":memory:")
     try:
         for statement in statements():
@@ -507,12 +507,12 @@ def _named_only(snapshot: Snapshot) -> apsw.Connection:
 
 
 def _restrict(connection: apsw.Connection, snapshot: Snapshot) -> None:
-    """Add the views and functions, and let nothing but reading happen from here on."""
-    # what a sort has to put aside counts as memory, for it must not fill a disk
+    """Add the views and functions, then allow only reading."""
+    # temporary data of a sort is kept in memory, so that it can't fill a disk
     connection.pragma("temp_store", 2)
     for statement in statements():
         if statement.kind == "VIEW":
-            # a view in a file could not name what is in another
+            # a view in one file could not refer to tables in another
             connection.execute(statement.sql.replace("CREATE VIEW", "CREATE TEMP VIEW", 1))
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)

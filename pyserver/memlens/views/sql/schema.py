@@ -1,4 +1,4 @@
-"""What can be asked in SQL, in words: the tables' own comments, for completion and for people."""
+"""Descriptions of the tables and functions for SQL, from the schema's comments, for completion and for people."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class SqlTableColumn(Struct, frozen=True):
 
 
 class SqlTable(Struct, frozen=True):
-    """Something to select from. ``arguments`` are those of a function, in their order; each may be left out."""
+    """Something to select from. ``arguments`` are those of a function, in order; each is optional."""
 
     name: str
     kind: TableKind
@@ -51,7 +51,7 @@ class SqlExample(Struct, frozen=True):
 
 
 class SqlSchema(Struct, frozen=True):
-    """All that a query may name, and queries to begin with."""
+    """Everything that a query may name, and example queries."""
 
     tables: list[SqlTable]
     functions: list[str]
@@ -65,7 +65,7 @@ _OF_GRAPHS = frozenset(("objects", "refs", "types", "roots", "strings", *HEAP_FU
 
 
 def schema(info: SnapshotInfo) -> SqlSchema:
-    """What can be asked of a snapshot: the tables that its model fills, and queries about them."""
+    """The schema of a snapshot: the tables that its model fills, and queries about them."""
     names = {table.name for table in _tables()} - _OF_ALL
     match info:
         case TimelineInfo():
@@ -82,9 +82,9 @@ def schema(info: SnapshotInfo) -> SqlSchema:
 
 
 def examples(info: SnapshotInfo) -> list[SqlExample]:
-    """Queries to begin with, each below its title in a file for each model.
+    """Example queries, each below its title, from a file for each model.
 
-    Those about a profile name the value that it shows first; those about labels or sizes are listed where it has any.
+    Those about a profile name the value that it shows first; those about labels or sizes are listed if it has any.
     """
     match info:
         case TimelineInfo():
@@ -109,7 +109,7 @@ def _profile_examples(profile: ProfileInfo) -> list[SqlExample]:
 
 @cache
 def _queries(name: str) -> list[tuple[str, str, str]]:
-    """What each query of a file needs, its title and its text."""
+    """The requirement, title and text of each query of a file."""
     text = files("memlens.views.sql").joinpath(name).read_text("utf-8")
     parts = re.split(r"^-- #([a-z]*) (.+)\n", text, flags=re.MULTILINE)[1:]
     return [
@@ -125,7 +125,7 @@ _SELECTED = re.compile(r"\b(?:[a-z]\.)?([a-z_]+)(?=[,\n])")
 
 @cache
 def _tables() -> tuple[SqlTable, ...]:
-    """All tables, views and functions that there are."""
+    """All tables, views and functions."""
     return tuple(_described())
 
 

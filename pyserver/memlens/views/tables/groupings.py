@@ -1,4 +1,4 @@
-"""What allocations and samples can be grouped by: a number for each item's group, and the groups' names."""
+"""The ways to group allocations and samples: a number for each item's group, and the groups' names."""
 
 import functools
 from collections.abc import Callable
@@ -49,7 +49,7 @@ _ONLY: dict[GroupKind, Model] = {
     "module": "timeline", "category": "timeline", "stream": "timeline", "pool": "timeline",
     "package": "profile", "thread": "profile", "label": "profile",
 }  # fmt: skip
-"""What only one model has."""
+"""Groupings that only one model has."""
 KINDS: dict[Model, tuple[GroupKind, ...]] = {
     model: tuple(kind for kind in get_args(GroupKind) if _ONLY.get(kind, model) == model)
     for model in get_args(Model)
@@ -68,11 +68,11 @@ YOUR_CODE = "Your code"
 _THREAD_KEYS = ("thread", "thread_name", "thread name", "thread_id", "tid")
 
 NO_STACK, BEFORE_TRACE, FIRST = 0, 1, 2
-"""Groups by stack of what has none; the others are numbered from FIRST on."""
+"""The groups of missing stacks; the others are numbered from FIRST on."""
 
 
 class GroupName(Struct, frozen=True):
-    """A group in words. ``place`` is the line to open; ``filter`` the terms that find its items, if any do."""
+    """A group's name. ``place`` is the line to open; ``filter`` are the terms that find its items, if possible."""
 
     name: str
     detail: str = ""
@@ -84,10 +84,10 @@ NameOf = Callable[[int], GroupName]
 
 
 class Grouping(Struct, frozen=True):
-    """Each item's group, how many numbers of groups there are, and what a number is called.
+    """Each item's group, the number of groups, and their names.
 
-    Where all of a stack is in one group, ``codes`` are kept by stack (those of having none included), and
-    ``of_inferred`` by frame for what is inferred to come from it; None where that stays with its stack.
+    If groups consist of whole stacks, ``codes`` are by stack (including missing ones), and ``of_inferred`` is by frame,
+    for what is inferred to come from it; None if that stays with its stack.
     """
 
     codes: U32
@@ -97,17 +97,17 @@ class Grouping(Struct, frozen=True):
 
 
 def goes_by_stack(snapshot: Snapshot, of: AllocationSet, kind: GroupKind) -> bool:
-    """Whether all that a set has of one stack, or of one inferred line, is in one group."""
+    """Whether all items of one stack, or of one inferred line, are in one group."""
     return kind in _BY_STACK and _inferred_modules(snapshot, of, kind) is None
 
 
 def _inferred_modules(snapshot: Snapshot, of: AllocationSet, kind: GroupKind) -> U32 | None:
-    """The modules that were inferred for single allocations, by row, where these are grouped by module."""
+    """The modules that were inferred for single allocations, by row, if these are grouped by module."""
     return device_of(snapshot, of.device, of.filter).inferred_module if kind == "module" else None
 
 
 def check_kind(snapshot: Snapshot, kind: GroupKind) -> None:
-    """Raises :class:`BadRequestError` for what a snapshot's model can't be grouped by."""
+    """Raises :class:`BadRequestError` if a snapshot's model can't be grouped like this."""
     model = snapshot.info.model
     if kind not in KINDS[model]:
         raise BadRequestError(
@@ -122,7 +122,7 @@ def grouping(
     kind: GroupKind,
     attribution: Attribution,
 ) -> Grouping:
-    """Group items of a set. They have to be single allocations or samples where a kind doesn't go by stack."""
+    """Group items of a set, which must be single allocations or samples unless the grouping is by stack."""
     check_kind(snapshot, kind)
     if kind not in _BY_STACK:
         return _BY_ROW[kind](snapshot, of, items.rows)
@@ -133,7 +133,7 @@ def grouping(
         codes[inferred] = found.of_inferred[items.inferred[inferred]]
     modules = _inferred_modules(snapshot, of, kind)
     if modules is not None:
-        # they are the last groups, of which module 0 has none
+        # they are the last groups; module 0 has none
         inferred_module = taken(modules, items.rows)
         first = np.uint32(found.groups - len(snapshot.modules()))
         codes = np.where(inferred_module == 0, codes, inferred_module + first).astype(np.uint32)
@@ -141,20 +141,20 @@ def grouping(
 
 
 def _found_by(field: str, value: str) -> str:
-    """The filter's term that finds a value; exactly it with ``=`` before it, where a part of a text would do."""
+    """The filter's term for a value, with ``=`` before it if a part of a text would match otherwise."""
     return f"{field}:{quoted(value)}"
 
 
 # ---- by the place that a stack is charged to ---------------------------------------------------------------
 
 Key = tuple[str, ...]
-"""Columns of frames in which a group's frames are equal: one or two."""
+"""The one or two columns of frames in which a group's frames agree."""
 
 _NOTHING = GroupName("No stack in the file", filter="stack:0")
 
 
 def _bare(snapshot: Snapshot) -> list[GroupName]:
-    """The groups of what has no stack, by their numbers."""
+    """The groups of missing stacks, by their numbers."""
     match snapshot.info:
         case TimelineInfo():
             return [
@@ -170,16 +170,16 @@ def _bare(snapshot: Snapshot) -> list[GroupName]:
 def _by_place(
     key: Key, name_of: Callable[[FrameRow, str], GroupName]
 ) -> Callable[[Snapshot, Attribution], Grouping]:
-    """Group by the frame that is charged; a frame's name follows from it and the filter's field that finds it.
+    """Group by the charged frame; ``name`` makes a group's name from a frame and the filter's field that finds it.
 
-    Frames that are equal in the columns of ``key`` are one group. A frame has two groups, one of them of what is only
-    inferred to come from it. Stacks of C++ alone that name an operator are grouped by that.
+    Frames that agree in the columns of ``key`` are one group. A frame has two groups, one of which is for what is only
+    inferred to come from it. Stacks that have only C++ and name an operator are grouped by that.
     """
 
     def make(snapshot: Snapshot, attribution: Attribution) -> Grouping:
         field, bare = FILTER_FIELD[attribution], _bare(snapshot)
         native_key, native_name = _NATIVE[snapshot.info.model]
-        # a line that is inferred for others is kept apart from the line itself
+        # a line that is inferred for others is separate from the line itself
         apart = any(snapshot.device(info.device).inferred is not None for info in devices_of(snapshot.info))
         of_frame, named_by = _alike(snapshot.frames, key, native_key)
         if "line" in key:
@@ -191,7 +191,7 @@ def _by_place(
             (recorded, (NO_STACK, BEFORE_TRACE), np.arange(first_operator, groups))
         ).astype(np.uint32)
 
-        # a table's page names the same ones at each moment
+        # pages of a table need the same names at each moment
         @functools.cache
         def name(group: int) -> GroupName:
             if group < FIRST:
@@ -214,7 +214,7 @@ def _by_place(
 def _alike(
     frames: FrameColumns, key: Key, native_key: Key
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The group of each frame, numbered as they first occur, and the first frame of each group.
+    """The group of each frame, numbered by first occurrence, and the first frame of each group.
 
     Texts are compared by their numbers, and none is read.
     """
@@ -251,7 +251,7 @@ def _enclosing(
 
 
 def _packed(frames: FrameColumns, key: Key) -> npt.NDArray[np.uint64]:
-    """One or two columns of 32 bits as one."""
+    """Combine one or two columns of 32 bits into one."""
     packed = np.zeros(len(frames), np.uint64)
     for name in key:
         column: npt.NDArray[np.uint64] = getattr(frames, name).astype(np.uint64)
@@ -269,14 +269,14 @@ def _recorded(name: GroupName) -> GroupName:
 
 
 def _inferred(name: GroupName) -> GroupName:
-    """The same frame where it is not recorded but inferred."""
+    """The same group for what is inferred and not recorded."""
     place = None if name.place is None else msgspec.structs.replace(name.place, source="inferred")
     detail = f"{name.detail}, inferred" if name.detail else "inferred"
     return GroupName(name.name, detail, place, f"{name.filter} is:inferred")
 
 
 def detail_of(text: str, kind: int) -> str:
-    """What stands beside the name of a place with frames of one kind: also whether it is a library's."""
+    """The detail beside the name of a place, for instance that it is a library's."""
     return ", ".join(filter(None, (text, "library"))) if kind == LIBRARY else text
 
 
@@ -284,7 +284,7 @@ def _line(row: FrameRow, field: str) -> GroupName:
     file, line, function, kind = row
     terms = _found_by(field, f"={file}:{line}")
     name = f"{_base(file)}:{line}"
-    # a format that records no functions has the place in their stead
+    # formats that record no functions have the place instead
     return GroupName(name, detail_of("" if function == name else function, kind), frame(row), terms)
 
 
@@ -312,7 +312,7 @@ def _native_of_trace(row: FrameRow, field: str) -> GroupName:
 
 def _native_of_profile(row: FrameRow, field: str) -> GroupName:
     file, _, function, _ = row
-    # a stack that is charged as the user's own to native code has nothing else
+    # a stack that "my code" charges to native code has nothing else
     only = " is:native" if field == "by" else ""
     terms = f"{_found_by(field, f'={function}')}{only}" if function else ""
     return GroupName(function or "?", _base(file) or "no source", filter=terms)
@@ -362,7 +362,7 @@ def _modules(snapshot: Snapshot, _: Attribution) -> Grouping:
 
 
 def _packages(snapshot: Snapshot, _: Attribution) -> Grouping:
-    """By the package of the innermost frame, no matter whose it is: whose code asked for the memory."""
+    """Group by the package of the innermost frame, which is the code that requested the memory."""
     functions, of_frame = snapshot.frames.distinct()
     numbers: dict[str, int] = {"": 0}
     packages = [numbers.setdefault(package_of(*each) or YOUR_CODE, len(numbers)) for each in functions]
@@ -387,7 +387,7 @@ _BY_STACK: dict[GroupKind, Callable[[Snapshot, Attribution], Grouping]] = {
 
 _UNKNOWN_SIZE = "Size not in the file"
 _WITHOUT_SIZE: dict[Model, str] = {"timeline": "0 B", "profile": _UNKNOWN_SIZE, "graph": _UNKNOWN_SIZE}
-"""What the class of size 0 is called."""
+"""The name of the class of size 0."""
 
 
 def _sizes(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
@@ -441,7 +441,7 @@ def _pools(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
 def _labelled(
     kind: str, wanted: Callable[[str], bool], nothing: str
 ) -> Callable[[Snapshot, AllocationSet, U32], Grouping]:
-    """By the texts of some labels together, as "request: 7, user: me"."""
+    """Group by the combined texts of some labels: "request: 7, user: me"."""
 
     def make(snapshot: Snapshot, _: AllocationSet, rows: U32) -> Grouping:
         found = snapshot.keep(f"groups by {kind}", lambda: _of_labels(snapshot, wanted, nothing))

@@ -52,7 +52,7 @@ class Branch(Struct, frozen=True):
 
     ``path`` leads from the root to a group by the ``key`` of the one on each level; empty for the whole set.
     ``narrow`` is a filter that shows a part of the set without changing what the set is (its peak, say).
-    Groups that are places in code are those that stacks are charged to by ``attribution``.
+    By ``attribution`` stacks are charged to the groups that are places in code.
     """
 
     of: AllocationSet
@@ -63,11 +63,11 @@ class Branch(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """A group of a branch; bytes are requested ones. ``filter`` finds its allocations, empty where no term does.
+    """A group of a branch; bytes are requested ones. ``filter`` finds its allocations, empty if no term does.
 
-    Of a profile ``bytes`` is the value that is asked about, and ``count`` how many allocations that is where the
-    profile has it (else how many samples). ``largest_bytes`` is of what the answer's ``largest`` says, None where
-    that isn't known; ``largest_allocation`` is None in a profile, which has no single ones.
+    For a profile ``bytes`` is the requested value, and ``count`` the number of allocations if the profile has it (else
+    of samples). ``largest_bytes`` is the size of what the answer's ``largest`` says, None if that isn't known;
+    ``largest_allocation`` is None for a profile, which has no single ones.
     """
 
     key: int
@@ -85,9 +85,9 @@ class Group(Struct, frozen=True):
 class GroupsAnswer(Struct, frozen=True):
     """Groups ``offset … offset + len(rows)`` of the ``groups`` in a branch, whose sums ``bytes`` and ``count`` are.
 
-    ``set_bytes`` and ``set_count`` are those of the whole set, as narrowed. Counts are None where a profile doesn't
-    say how many allocations they were. ``largest`` says what the groups' largest is: a single allocation or block, or
-    all that one stack has.
+    ``set_bytes`` and ``set_count`` are those of the whole narrowed set. Counts are None if a profile doesn't have
+    numbers of allocations. ``largest`` says what the groups' largest is: a single allocation or block, or a whole
+    stack.
     """
 
     set_bytes: int
@@ -140,12 +140,12 @@ def groups(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Figures:
-    """What groups come to, by their numbers. ``keys`` are the numbers of those that have items.
+    """The figures of groups, by their numbers. ``keys`` are the numbers of groups with items.
 
-    ``sums`` are int64[groups, values]. ``largest`` is the size of the largest allocation or "block", 0 where not all
-    sizes are known, or all of the largest "stack", where the sizes of blocks aren't known or the amounts aren't bytes.
-    ``pools`` is what of the amounts may be pools of Python's allocator. ``allocations`` has the numbers of the largest
-    of some groups, where there are single ones.
+    ``sums`` are int64[groups, values]. ``largest`` is the size of the largest allocation or "block", 0 unless all
+    sizes are known, or the sum of the largest "stack", if the sizes of blocks aren't known or the amounts aren't bytes. ``pools``
+    is the part of the amounts that may be pools of Python's allocator. ``allocations`` has the numbers of the largest
+    allocations of some groups, if there are single ones.
     """
 
     keys: I64
@@ -190,7 +190,7 @@ def _figures(
 
 
 def _largest_stacks(items: ValuedStacks[OneSide], found: Grouping) -> I64:
-    """What the largest stack of each group has: a stack may have several items there."""
+    """The sum of the largest stack of each group, in which a stack may have several items."""
     pairs, of_pair = np.unique(
         found.codes.astype(np.uint64) << np.uint64(32) | items.stacks, return_inverse=True
     )
@@ -202,7 +202,7 @@ def _largest_stacks(items: ValuedStacks[OneSide], found: Grouping) -> I64:
 
 
 def _ordered(figures: _Figures, name: NameOf, order: GroupOrder, *, descending: bool) -> I64:
-    """The numbers of groups in order. Numbers in names (of lines, streams, stacks) count as numbers."""
+    """The numbers of groups in order. Numbers in names (of lines, streams, stacks) are compared as numbers."""
     keys = figures.keys
     if order == "name":
         names = [natural(found.name, found.detail) for found in map(name, keys.tolist())]
@@ -211,7 +211,7 @@ def _ordered(figures: _Figures, name: NameOf, order: GroupOrder, *, descending: 
     column = {"bytes": figures.sums[:, AMOUNT], "count": figures.sums[:, COUNT], "largest": figures.largest}[
         order
     ][keys]
-    # equal ones keep their order, whichever way
+    # equal ones keep their order in both directions
     return keys[np.argsort(-column if descending else column, kind="stable")]
 
 
@@ -247,14 +247,14 @@ def members(
     device = device_of(snapshot, branch.of.device, branch.of.filter)
     rows = _rows(snapshot, branch)
     key = _ORDERS[order](device, rows)
-    # of the same the oldest first, whichever way
+    # among equals the oldest first in both directions
     ordered = np.argsort(_backwards(key) if descending else key, kind="stable")
     page = rows[ordered[offset : offset + limit]]
     return MembersAnswer(int(device.size[rows].sum()), len(rows), offset, summaries(snapshot, device, page))
 
 
 def lit_rows(snapshot: Snapshot, branch: Branch, device: Device) -> npt.NDArray[np.bool_]:
-    """Which rows of ``device``, narrowed or not, are in a branch, to be lit up. Raises :class:`BadRequestError`."""
+    """Flags of the rows of ``device``, narrowed or not, that are in a branch. Raises :class:`BadRequestError`."""
     own, rows = device_of(snapshot, branch.of.device, branch.of.filter), _rows(snapshot, branch)
     lit = np.zeros(device.whole.info.allocations, bool)
     if own.whole is device.whole:
@@ -278,7 +278,7 @@ def _rows(snapshot: Snapshot, branch: Branch) -> U32:
 
 
 def _followed(snapshot: Snapshot, branch: Branch, items: ValuedStacks[OneSide]) -> ValuedStacks[OneSide]:
-    """The items of the group to which a branch's path leads."""
+    """The items of the group at the end of a branch's path."""
     for kind, key in zip(branch.by, branch.path, strict=False):
         items = items.where(grouping(snapshot, branch.of, items, kind, branch.attribution).codes == key)
     return items
@@ -302,7 +302,7 @@ def natural(*texts: str) -> list[tuple[str, int]]:
 
 
 def _life(device: Device, rows: U32) -> npt.NDArray[np.int64]:
-    """How long each was held, as far as the file says, in microseconds or without times in events."""
+    """How long each was held, as far as the file says, in microseconds, or in events if there are no times."""
     start = device.start[rows].astype(np.int64)
     end = np.where(device.end[rows] == NEVER, device.info.events, device.end[rows]).astype(np.int64)
     if device.time is None:
@@ -312,14 +312,14 @@ def _life(device: Device, rows: U32) -> npt.NDArray[np.int64]:
 
 
 def _backwards(column: npt.NDArray[np.int64] | npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Numbers in the opposite order, whatever their type holds."""
+    """Keys that sort numbers of any type in the opposite order."""
     _, ranks = np.unique(column, return_inverse=True)
     return -ranks.astype(np.int64)
 
 
 _ORDERS: dict[str, Callable[[Device, U32], npt.NDArray[np.int64] | npt.NDArray[np.uint64]]] = {
     "size": lambda device, rows: device.size[rows],
-    # rows stand in the order of their starts
+    # rows are in the order of their starts
     "start": lambda _device, rows: rows.astype(np.int64),
     "life": _life,
     "address": lambda device, rows: device.address[rows],

@@ -1,4 +1,4 @@
-"""How large the allocations of a set are: a histogram with a bin for each power of two."""
+"""The sizes of a set's allocations: a histogram with a bin for each power of two."""
 
 from typing import assert_never
 
@@ -16,7 +16,7 @@ from memlens.views.tables.size_classes import CLASSES, classes_of, edges_of, fil
 
 
 class SizeBin(Struct, frozen=True):
-    """Allocations of ``least_bytes`` up to ``below_bytes``; the first bin is that of 0 bytes alone."""
+    """Allocations from ``least_bytes`` to less than ``below_bytes``; the first bin is only for 0 bytes."""
 
     least_bytes: int
     below_bytes: int
@@ -27,9 +27,9 @@ class SizeBin(Struct, frozen=True):
 
 
 class SizesAnswer(Struct, frozen=True):
-    """The bins from the smallest allocation's to the largest's, those without any between them included.
+    """The bins from the smallest to the largest allocation, including empty ones between them.
 
-    ``unknown_*`` is what has no size in the file. Of a profile ``bytes`` is the value that was asked about.
+    ``unknown_*`` is what has no size in the file. For a profile ``bytes`` is the requested value.
     """
 
     bins: list[SizeBin]
@@ -57,7 +57,7 @@ def sizes(snapshot: Snapshot, of: AllocationSet) -> SizesAnswer:
 
 
 def _first_known(info: SnapshotInfo) -> int:
-    """The first class of sizes that are known: an allocation may have 0 bytes, but a block in a profile has not."""
+    """The first class of known sizes: an allocation may have 0 bytes, but a block in a profile can't."""
     match info:
         case TimelineInfo():
             return 0

@@ -1,4 +1,4 @@
-"""Bookmarks as they are shown: what each moment is, what was live at it, and the allocation that was selected."""
+"""Bookmarks for display: the moment, what was live then, and the selected allocation."""
 
 import numpy as np
 from msgspec import Struct
@@ -14,7 +14,7 @@ from memlens.views.selection.sets import moment as moment_of
 
 
 class PlacedBookmark(Struct, frozen=True):
-    """A bookmark with what it is at. ``allocation`` is None where none was selected."""
+    """A bookmark with the state at its moment. ``allocation`` is None if none was selected."""
 
     bookmark: int
     device: int
@@ -22,7 +22,7 @@ class PlacedBookmark(Struct, frozen=True):
     note: str
     at: MomentAnswer
     x_time_us: float | None
-    """Where the moment stands on the time axis; None without times."""
+    """The moment's position on the time axis; None without times."""
     allocation: AllocationSummary | None
 
 
@@ -41,7 +41,7 @@ def bookmarks(snapshot: Snapshot) -> BookmarksAnswer:
 def add_bookmark(
     snapshot: Snapshot, device: int, moment: int, allocation: int | None, note: str
 ) -> BookmarksAnswer:
-    """Keep a moment; all bookmarks. Raises also BadRequestError for what the trace doesn't have."""
+    """Add a bookmark, and return all. Also raises BadRequestError for what the trace doesn't have."""
     timeline_of(snapshot.info, "events")
     check_moment(device_of(snapshot, device), moment)
     if allocation is not None:
@@ -50,25 +50,25 @@ def add_bookmark(
 
 
 def rename_bookmark(snapshot: Snapshot, bookmark: int, note: str) -> BookmarksAnswer:
-    """Change a bookmark's note; all bookmarks. Raises what :func:`kept.rename_bookmark` does."""
+    """Change a bookmark's note, and return all. Raises what :func:`kept.rename_bookmark` does."""
     timeline_of(snapshot.info, "events")
     return _placed(snapshot, kept.rename_bookmark(snapshot, bookmark, note))
 
 
 def delete_bookmark(snapshot: Snapshot, bookmark: int) -> BookmarksAnswer:
-    """Remove a bookmark; those that are left. Raises what :func:`kept.delete_bookmark` does."""
+    """Remove a bookmark, and return the rest. Raises what :func:`kept.delete_bookmark` does."""
     timeline_of(snapshot.info, "events")
     return _placed(snapshot, kept.delete_bookmark(snapshot, bookmark))
 
 
 def moment_name(one: PlacedBookmark) -> str:
-    """When it is: "1.20 s, event 1,204"."""
+    """Its moment as text: "1.20 s, event 1,204"."""
     event = f"event {one.at.moment:,}"
     return event if one.x_time_us is None else f"{format_time(one.x_time_us)}, {event}"
 
 
 def allocation_name(one: PlacedBookmark) -> str:
-    """What is selected there: "512 MiB, train.py:31"; empty for nothing."""
+    """The selected allocation as text: "512 MiB, train.py:31"; empty for none."""
     if one.allocation is None:
         return ""
     label, size = one.allocation.label, format_bytes(one.allocation.size_bytes)
@@ -80,7 +80,7 @@ def allocation_name(one: PlacedBookmark) -> str:
 
 def _placed(snapshot: Snapshot, found: list[Bookmark]) -> BookmarksAnswer:
     names = {each.device: each.name for each in timeline_of(snapshot.info, "events").devices}
-    # the file lies where people can write into it: what it has of another trace is left out
+    # people can edit the file, so bookmarks that don't fit this trace are ignored
     return BookmarksAnswer(
         [_place(snapshot, each, names[each.device]) for each in found if each.device in names]
     )
@@ -88,7 +88,7 @@ def _placed(snapshot: Snapshot, found: list[Bookmark]) -> BookmarksAnswer:
 
 def _place(snapshot: Snapshot, one: Bookmark, name: str) -> PlacedBookmark:
     at = moment_of(snapshot, one.device, one.moment)
-    # a moment before the first event begins where the axis does
+    # the moment before the first event begins at the start of the axis
     has_times = device_of(snapshot, one.device).time is not None
     x_time_us = (0.0 if at.time_us is None else at.time_us) if has_times else None
     allocation = None

@@ -1,4 +1,4 @@
-"""The allocator's state as an answer: its figures, and a page of its segments with the blocks that tile them."""
+"""The answer about the allocator's state: its figures, and a page of its segments with the blocks that tile them."""
 
 import base64
 from typing import Any, Literal
@@ -27,7 +27,7 @@ SegmentOrder = Literal["size", "address", "free"]
 
 
 class TraceEvent(Struct, frozen=True):
-    """An event of the trace as it stands in the file."""
+    """An event of the trace as recorded in the file."""
 
     action: str
     address: str
@@ -35,7 +35,7 @@ class TraceEvent(Struct, frozen=True):
     size_bytes: int
     stream: str
     allocation: int | None
-    """What it starts or frees."""
+    """The allocation that it starts or frees."""
 
 
 class SegmentState(Struct, frozen=True):
@@ -54,11 +54,11 @@ class SegmentState(Struct, frozen=True):
     pool: str | None
     """The private pool's id, ``"0, 1"``; None for the default pool and where the file does not say."""
     reserved_at_moment: int | None
-    """None when that was before the trace."""
+    """None if that was before the trace."""
     first_block: int
     block_count: int
     known: bool
-    """False for live allocations that lie in no segment which the file names."""
+    """False for live allocations that are in no segment of the file."""
 
 
 class AllocatorStateAnswer(Struct, frozen=True):
@@ -66,7 +66,7 @@ class AllocatorStateAnswer(Struct, frozen=True):
 
     ``blocks`` is base64 of columns, little-endian, ``n`` items each: ``f64`` offset in the segment, ``f64`` size and
     ``f64`` requested (bytes), ``u32`` allocation, ``u32`` stack (2**32 - 1 for none), ``u8`` state: 0 inactive,
-    1 allocated, 2 pending free, and 4 more for one that the filter leaves out or that is not lit up, ``u8`` which of
+    1 allocated, 2 pending free, plus 4 for one that the filter excludes or that is not highlighted, ``u8`` which of
     ``areas`` it is in (255 for none).
     """
 
@@ -78,18 +78,18 @@ class AllocatorStateAnswer(Struct, frozen=True):
     active_bytes: int
     requested_bytes: int
     inactive_split_bytes: int
-    """Free in segments of which another part is active."""
+    """Free in segments with other parts that are active."""
     outside_bytes: int
-    """Live in no segment that the file names."""
+    """Live in no segment of the file."""
     segment_count: int
     offset: int
     segments: list[SegmentState]
     block_count: int
     blocks: str
     areas: list[Area]
-    """The groups that were asked for, as the picture of the device has them."""
+    """The requested groups, the same as in the picture of the device."""
     truncated: bool
-    """A segment has more blocks than fit into an answer; the first ones are here."""
+    """Whether a segment has more blocks than fit into an answer, which then has the first ones."""
 
 
 def allocator_state(
@@ -105,8 +105,8 @@ def allocator_state(
 ) -> AllocatorStateAnswer:
     """Segments ``offset … offset + limit`` at a moment, fewer when they have very many blocks.
 
-    ``lit`` flags the rows of the device, as the filter leaves them, that are lit up; ``areas`` are the groups that they
-    are in, and by row of the device which one. Raises BadRequestError.
+    ``lit`` flags the highlighted rows of the filtered device; ``areas`` are the groups, and which one each of these
+    rows is in. Raises BadRequestError.
     """
     if offset < 0 or not 0 < limit <= MOST_SEGMENTS:
         raise BadRequestError(f"A page must have 1 to {MOST_SEGMENTS} segments")
@@ -141,7 +141,7 @@ def allocator_state(
         segment_count=len(segments),
         offset=offset,
         segments=[
-            # items of a dict are read much sooner than those of a row
+            # reading items of a dict is much faster than reading those of a row
             _segment(snapshot, dict(zip(_COLUMNS, row, strict=True)), free_bytes, first, known=is_known)
             for row, free_bytes, first, is_known in zip(
                 segments[page].tolist(), largest, firsts.tolist(), known[page].tolist(), strict=True
@@ -157,7 +157,7 @@ def allocator_state(
 def _outside(
     own: Device, state: AllocatorState, sizes: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Live allocations that lie in no known segment, as made-up segments of what lies near to each other."""
+    """Live allocations in no known segment, grouped by proximity into artificial segments."""
     rows = state.outside
     blocks = np.zeros(len(rows), BLOCK)
     blocks["address"], blocks["requested"] = own.address[rows], own.size[rows]
@@ -181,7 +181,7 @@ def _outside(
 
 
 def _ranges_of(firsts: npt.NDArray[Any], counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """The rows of some stretches, one after the other."""
+    """The rows of some ranges, concatenated."""
     counts = counts.astype(np.int64)
     return np.repeat(firsts.astype(np.int64) - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
 

@@ -1,4 +1,4 @@
-"""What the trace does not say outright of an allocation's block: its size, and when its free was requested."""
+"""What the trace does not record about an allocation's block: its size, and when its free was requested."""
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +23,10 @@ _POWERS = 1 << np.arange(62, dtype=np.int64)
 def block_sizes(snapshot: Snapshot, device: int) -> npt.NDArray[np.int64]:
     """The block size of each of a device's allocations in bytes.
 
-    The file has it only for blocks that are live at its end. Elsewhere it is the request rounded up as
-    :func:`rounded_up` does; and of a block of the large pool all of the hole that it was put into, where less than
-    a mebibyte of that would have been left, which the allocator does not split off (``should_split``; expandable
-    segments always split). For what was live before the trace that hole is not known, and for it the rounded
-    request is all there is.
+    The file has it only for blocks that are live at its end. For others it is the request rounded up by
+    :func:`rounded_up`; a block of the large pool gets the whole free block that it was put into if less than a mebibyte
+    of that would have been left, which the allocator does not split off (``should_split``; expandable segments always
+    split). For allocations from before the trace that free block isn't known, so the rounded request is used.
     """
 
     def make() -> npt.NDArray[np.int64]:
@@ -38,9 +37,9 @@ def block_sizes(snapshot: Snapshot, device: int) -> npt.NDArray[np.int64]:
 
 
 def inferred_sizes(snapshot: Snapshot, own: Device) -> npt.NDArray[np.int64]:
-    """Block sizes by the allocator's rules alone, whatever the file says."""
+    """Block sizes only by the allocator's rules."""
     if bool((own.rounded % LEAST_BLOCK_BYTES != 0).any()):
-        # blocks of any size: a profile of the CPU, whose allocator rounds nothing
+        # blocks of any size are from a profile of the CPU, whose allocator doesn't round
         return np.asarray(own.size)
     sizes = rounded_up(own.size, divisions_of(snapshot))
     spans = segments_of(snapshot, own.info.device)
@@ -70,7 +69,7 @@ def inferred_sizes(snapshot: Snapshot, own: Device) -> npt.NDArray[np.int64]:
 def divisions_of(snapshot: Snapshot) -> npt.NDArray[np.int64]:
     """The setting ``roundup_power2_divisions``: for requests of 1 MiB and less than 2 MiB, of 2 to 4 MiB, and so on.
 
-    Smaller ones take the first number, larger ones the last. The file has them by the interval's start in MiB.
+    Smaller requests use the first number, larger ones the last. The file has them by the interval's start in MiB.
     """
     setting = snapshot.manifest.settings.get("roundup_power2_divisions")
     found = np.zeros(POWER_INTERVALS, np.int64)
@@ -83,11 +82,11 @@ def divisions_of(snapshot: Snapshot) -> npt.NDArray[np.int64]:
 
 
 def rounded_up(sizes: npt.NDArray[np.int64], divisions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Requests rounded to blocks as ``round_size`` of the allocator does.
+    """Requests rounded to blocks as in the allocator's ``round_size``.
 
-    That is up to 512 bytes; and where ``roundup_power2_divisions`` divides the interval between two powers of two in
-    which a request lies, and the request is more than 512 bytes times that, up to the next of these divisions. Of a
-    number of divisions that isn't a power of two itself, the power below it counts.
+    They are rounded up to 512 bytes; and if ``roundup_power2_divisions`` divides the interval between two powers of two
+    that contains a request, and the request is more than 512 bytes times their number, up to the next division. If the
+    number of divisions isn't a power of two, the power below it is used.
     """
     rounded = np.maximum(sizes + (LEAST_BLOCK_BYTES - 1) & -LEAST_BLOCK_BYTES, LEAST_BLOCK_BYTES)
     if divisions.any():
@@ -103,8 +102,8 @@ def rounded_up(sizes: npt.NDArray[np.int64], divisions: npt.NDArray[np.int64]) -
 def pending_moments(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint32]:
     """The moment from which each of a device's allocations waits for its free to complete; NEVER for those that don't.
 
-    An allocation is pending from this moment until its end. Of one that was live before the trace and whose free
-    completes without a request in the trace, the request was before the trace, unless the trace has no requests.
+    An allocation is pending from this moment until its end. If it was live before the trace and its free completes
+    without a request in the trace, the request was before the trace, unless the trace has no requests.
     """
     return snapshot.keep(f"{device}.pending", lambda: _pending(device_of(snapshot, device)))
 

@@ -1,6 +1,6 @@
 """The segments of a device over time: which addresses the allocator held, when, for which stream and pool.
 
-Everything is about one device of a snapshot, unfiltered, and is computed once while the snapshot is open.
+Everything is about one unfiltered device of a snapshot, and is computed once while the snapshot is open.
 """
 
 from typing import Any
@@ -20,8 +20,8 @@ COMES = (ACTIONS.index("segment_alloc"), ACTIONS.index("segment_map"))
 GOES = (ACTIONS.index("segment_free"), ACTIONS.index("segment_unmap"))
 _MAPS = (ACTIONS.index("segment_map"), ACTIONS.index("segment_unmap"))
 
-# kSmallBuffer and kLargeBuffer of c10/cuda/CUDACachingAllocator.cpp: what is asked of CUDA for small requests, and
-# the pages of which an expandable segment for large ones is made
+# kSmallBuffer and kLargeBuffer of c10/cuda/CUDACachingAllocator.cpp: what is requested from CUDA for small requests,
+# and the page size of expandable segments for large ones
 SMALL_SEGMENT_BYTES = 2 << 20
 LARGE_PAGE_BYTES = 20 << 20
 
@@ -34,18 +34,18 @@ SPAN = np.dtype(
 
 
 def segments_of(snapshot: Snapshot, device: int) -> Column:
-    """The spans of addresses that were ever reserved, by address, then by time.
+    """The address ranges that were ever reserved, by address, then by time.
 
     Structured rows with ``address`` (u64), ``size`` (bytes), ``start`` and ``end`` (moments; the end is NEVER for
-    what the final segments hold), ``stack`` (of what reserved it), ``stream`` and ``pool`` (rows of the manifest's
-    lists; pool 0 is "unknown"), ``flags`` (see ``kernels/trace/allocator.pyx``). At a moment no two overlap. A
+    the final segments), ``stack`` (that reserved it), ``stream`` and ``pool`` (rows of the manifest's lists; pool 0
+    is "unknown"), ``flags`` (see ``kernels/trace/allocator.pyx``). At a moment no two overlap. A
     cudaMalloc'd segment is one row, an expandable one a row for each piece that was mapped and unmapped at once.
     """
     return snapshot.keep(f"{device}.spans", lambda: _spans(snapshot, device_of(snapshot, device)))
 
 
 def reserved_steps(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-    """Reserved bytes over time as steps: the moments at which they change, from 0 on, and the bytes from each on."""
+    """Reserved bytes over time as a step function: the moments of change, from 0 on, and the bytes after each."""
 
     def make() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
         spans = segments_of(snapshot, device)
@@ -67,10 +67,10 @@ def reserved_at(snapshot: Snapshot, device: int, moment: int) -> int:
 
 
 def joined(spans: Column, walls: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
-    """Where a new segment begins among spans of one moment, ordered by address.
+    """Where new segments begin among the spans of one moment, ordered by address.
 
     PyTorch reports an expandable segment's mapped pieces as one segment for each contiguous range. ``walls`` are the
-    addresses at which the final segments show that two of them touch.
+    addresses at which two of the final segments touch.
     """
     if not len(spans):
         return np.empty(0, np.intp)
@@ -94,7 +94,7 @@ def walls_of(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint64]:
 
 
 def span_of_allocations(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint32]:
-    """For each of the device's allocations the row of :func:`segments_of` in which it began, NEVER for none."""
+    """For each of the device's allocations the row of :func:`segments_of` that contains it, NEVER for none."""
 
     def make() -> npt.NDArray[np.uint32]:
         own, spans = device_of(snapshot, device), segments_of(snapshot, device)
@@ -118,7 +118,7 @@ def span_of_allocations(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint3
 
 
 def _stops(addresses: Column, sizes: Column) -> npt.NDArray[np.uint64]:
-    """The addresses after some ranges, none beyond the last address that there is."""
+    """The addresses after some ranges, limited to the highest possible address."""
     length = np.minimum(sizes.astype(np.uint64), ~addresses)
     return np.asarray(addresses + length, np.uint64)
 
@@ -172,7 +172,7 @@ def _spans(snapshot: Snapshot, device: Device) -> Column:
         np.ascontiguousarray(finals["pool"]),
         kinds,
     )
-    # a file without any final segment can't show that something was gone at its end
+    # a file without final segments can't show that a segment was gone at its end
     implied_end = device.info.events if len(finals) else NEVER
     found = np.asarray(kernel.spans(boundaries, held, trace, implied_end))
     return found[np.lexsort((found["start"], found["address"]))]

@@ -1,8 +1,8 @@
-"""The allocator's state at a moment, as "Allocator State History" of PyTorch's viewer shows it.
+"""The allocator's state at a moment, as in "Allocator State History" of PyTorch's viewer.
 
-It is put together from what is live at the moment, which the tables of largest ends find without a replay in
-either direction (see ``kernels/trace/stacked.pyx``): they are a checkpoint at every moment. Segments are so much fewer
-than events that the lives of all of them are looked at.
+It is computed from what is live at the moment, which is found without a replay by the tables of largest ends (see
+``kernels/trace/stacked.pyx``), which serve as a checkpoint at every moment. There are so few segments, compared to
+events, that all of them are checked.
 """
 
 from dataclasses import dataclass
@@ -42,15 +42,15 @@ BLOCK = np.dtype(
 class AllocatorState:
     """Segments by address and the blocks that tile them, at one moment. Sizes are bytes.
 
-    ``segments``: ``allocated`` and ``active`` are sums of block sizes without and with those pending,
-    ``requested`` what was asked for in the allocated ones; ``blocks`` from ``first_block`` on lie in it; ``start`` is
-    the moment at which its oldest piece was reserved; ``stack``, ``stream``, ``pool`` and ``flags`` as in
+    ``segments``: ``allocated`` and ``active`` are sums of block sizes without and with pending ones, ``requested`` the
+    requested bytes of the allocated ones; its ``blocks`` are those from ``first_block`` on; ``start`` is the moment at
+    which its oldest piece was reserved; ``stack``, ``stream``, ``pool`` and ``flags`` as in
     :func:`memlens.views.trace.allocator.segments.segments_of`.
 
     ``blocks``: ``row`` is the allocation's row on its device, NEVER for an inactive one; ``segment`` a row of
     ``segments``; ``state`` a number of ``STATES``.
 
-    ``outside``: rows of allocations that are live but lie in no segment that the file knows of.
+    ``outside``: rows of allocations that are live but in no segment of the file.
     """
 
     moment: int
@@ -60,7 +60,7 @@ class AllocatorState:
 
     @property
     def reserved_bytes(self) -> int:
-        """What the allocator holds."""
+        """Reserved bytes."""
         return int(self.segments["size"].sum())
 
     @property
@@ -75,17 +75,17 @@ class AllocatorState:
 
     @property
     def requested_bytes(self) -> int:
-        """What was asked for in the blocks in use."""
+        """The requested bytes of the blocks in use."""
         return int(self.segments["requested"].sum())
 
     @property
     def inactive_bytes(self) -> int:
-        """Reserved and free, in segments of which another part is active or not."""
+        """Reserved and free, in segments with active parts or without."""
         return self.reserved_bytes - self.active_bytes
 
     @property
     def inactive_split_bytes(self) -> int:
-        """Reserved and free in segments of which another part is active, so that they can't be given back."""
+        """Reserved and free in segments with active parts, which therefore can't be released."""
         used = self.segments[self.segments["active"] > 0]
         return int(used["size"].sum() - used["active"].sum())
 
@@ -115,7 +115,7 @@ def state_at(snapshot: Snapshot, device: int, moment: int) -> AllocatorState:
     ):
         counted = np.where(np.isin(blocks["state"], states), blocks[size], 0)
         if len(blocks):
-            # every segment has at least one block, so no stretch is empty
+            # every segment has at least one block, so no range is empty
             segments[column] = np.add.reduceat(counted, segments["first_block"])
     return AllocatorState(moment, segments, blocks, outside)
 
@@ -130,7 +130,7 @@ def _segments_at(snapshot: Snapshot, device: int, moment: int) -> npt.NDArray[An
             found[name] = spans[name][firsts]
         found["size"] = np.add.reduceat(spans["size"], firsts)
         found["start"] = np.minimum.reduceat(spans["start"], firsts)
-        # a piece whose pool is known gives it to those next to it
+        # a piece with a known pool determines that of its neighbours
         found["pool"] = np.maximum.reduceat(spans["pool"], firsts)
     return found
 
@@ -149,7 +149,7 @@ def _active_blocks(
     found["row"], found["segment"], found["stack"] = rows, segment, own.stack[rows]
     found["state"] = np.where(pending_moments(snapshot, number)[rows] <= moment, PENDING_FREE, ALLOCATED)
     if len(rows):
-        # a block ends where the next one begins, whatever a file that contradicts itself may say
+        # a block ends where the next one begins, even if the file contradicts itself
         next_address = np.append(found["address"][1:], np.uint64(0))
         last = np.append(found["segment"][1:] != found["segment"][:-1], True)
         room = np.where(last, stops[segment], next_address) - found["address"]
@@ -160,10 +160,10 @@ def _active_blocks(
 def _tiled(
     segments: npt.NDArray[Any], stops: npt.NDArray[np.uint64], active: npt.NDArray[Any]
 ) -> npt.NDArray[Any]:
-    """The active blocks and, as inactive ones, the holes between them."""
+    """The active blocks and, as inactive ones, the gaps between them."""
     ends = active["address"] + active["size"].astype(np.uint64)
     numbers = np.arange(len(segments), dtype=np.uint32)
-    # a hole may begin with the segment or after a block, and reaches to the next block or the segment's stop
+    # a gap begins with the segment or after a block, and ends at the next block or the segment's end
     first = np.searchsorted(active["segment"], numbers)
     after_last = np.searchsorted(active["segment"], numbers, "right")
     begins = np.insert(ends, first, segments["address"])

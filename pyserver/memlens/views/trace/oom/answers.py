@@ -1,4 +1,4 @@
-"""What is known of an out-of-memory event, as plain data. Terms and units as in ``views/answers.py``."""
+"""The explanation of an out-of-memory event, as plain data. Terms and units are those of ``views/answers.py``."""
 
 from typing import Literal
 
@@ -13,7 +13,7 @@ MarkKind = Literal["oom", "snapshot"]
 
 
 class Mark(Struct, frozen=True):
-    """An event that is worth a mark on the time axis; ``moment`` is the state after it."""
+    """An event that is marked on the time axis; ``moment`` is the state after it."""
 
     kind: MarkKind
     device: int
@@ -21,7 +21,7 @@ class Mark(Struct, frozen=True):
     moment: int
     x_time_us: float | None
     size_bytes: int
-    """What was asked for (``oom``); what was reserved (``snapshot``), as the event has it."""
+    """The request (``oom``) or what was reserved (``snapshot``), as recorded in the event."""
     device_free_bytes: int | None
 
 
@@ -30,14 +30,14 @@ class MarksAnswer(Struct, frozen=True):
 
     marks: list[Mark]
     count: int
-    """All there are; ``marks`` may hold fewer."""
+    """The number of all marks; ``marks`` may have fewer."""
 
 
 class FreePlace(Struct, frozen=True):
-    """Free pieces within segments, by what they could serve.
+    """Free pieces within segments, by which requests they could serve.
 
     ``usable``: of the request's stream, pool and size class. ``rest``: at most 1 MiB after a block of a large
-    segment, which the allocator doesn't split off. The others belong to segments that may not serve the request.
+    segment, which the allocator doesn't split off. The others belong to segments that can't serve the request.
     """
 
     why: Why
@@ -49,7 +49,7 @@ class FreePlace(Struct, frozen=True):
 
 
 class PinnedSegment(Struct, frozen=True):
-    """A segment that could serve the request but for the blocks in it, the largest of which are listed."""
+    """A segment that could serve the request without the blocks in it, the largest of which are listed."""
 
     address: str
     size_bytes: int
@@ -59,16 +59,16 @@ class PinnedSegment(Struct, frozen=True):
     pool: str | None
     expandable: bool
     large_enough: bool
-    """Whether the request would fit if no block lay in it."""
+    """Whether the request would fit if it had no blocks."""
     block_count: int
     block_bytes: int
     blocks: list[AllocationSummary]
 
 
 class HoldingLine(Struct, frozen=True):
-    """A line and what it held at the event.
+    """A line and its live allocations at the event.
 
-    ``frame`` is None where the file has no stack; ``operator`` then says if it was allocated before recording.
+    ``frame`` is None if the file has no stack; then ``operator`` says whether it was allocated before recording.
     """
 
     frame: Frame | None
@@ -81,7 +81,7 @@ class HoldingLine(Struct, frozen=True):
 
 
 class PinningLine(Struct, frozen=True):
-    """A line whose blocks lie in split segments of the request's kind."""
+    """A line with blocks in split segments of the request's kind."""
 
     frame: Frame | None
     operator: str | None
@@ -90,20 +90,20 @@ class PinningLine(Struct, frozen=True):
     """Its blocks there."""
     segments: int
     pinned_bytes: int
-    """What is free in these segments."""
+    """Free bytes in these segments."""
     alone_bytes: int
-    """What is free in those of them in which no other line has a block."""
+    """Free bytes in those of them in which no other line has a block."""
     largest_allocation: int
     stacks: list[int]
 
 
 class Finding(Struct, frozen=True):
-    """A sentence with its figures. ``code`` is stable; the frame or the allocation is where to look."""
+    """A sentence with its figures. ``code`` is stable; the frame or the allocation is the evidence."""
 
     code: str
     text: Text
     advice: bool
-    """Whether it says what would have helped, rather than what was."""
+    """Whether it says what would have helped, and not what happened."""
     frame: Frame | None = None
     allocation: int | None = None
 
@@ -127,17 +127,17 @@ class OomAnswer(Struct, frozen=True):
     moment: int
     time_us: float | None
     requested_bytes: int
-    """As the allocator recorded it: rounded up to its blocks. 0 where the file doesn't say; the headline says so."""
+    """The request as the allocator recorded it, rounded up to its blocks. 0 if unknown, which the headline says."""
     driver_bytes: int
-    """What the allocator would have asked the driver for by its default rules."""
+    """What the allocator would have requested from the driver by its default rules."""
     device_free_bytes: int | None
     stream: str
     pool: str | None
     frames: list[Frame]
     asked_at: Frame | None
-    """The line of Python that the request came from: the user's where there is one; None where none was recorded."""
+    """The Python line of the request, the user's if there is one; None if none was recorded."""
     asked_by: Text
-    """The same in words: where it was asked for, or why that isn't known and what is."""
+    """The same in words: where the request came from, or why that isn't known and what is."""
     gap: Gap
     segments_known: bool
     verdict: Verdict
@@ -145,13 +145,13 @@ class OomAnswer(Struct, frozen=True):
     findings: list[Finding]
     places: list[FreePlace]
     shared_free_bytes: int
-    """What is free in segments that belong to no private pool."""
+    """Free bytes in segments that belong to no private pool."""
     pinned: list[PinnedSegment]
     pinned_count: int
     pinning: list[PinningLine]
     lines: list[HoldingLine]
     returned_segments: int
-    """Segments (or pieces of them) that the allocator gave back right before it failed."""
+    """Segments (or pieces of them) that the allocator released right before it failed."""
     returned_bytes: int
     events_after: int
     retry: Retry | None

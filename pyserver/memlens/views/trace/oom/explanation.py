@@ -1,8 +1,8 @@
 """Out-of-memory events, explained by the state of the allocator when they happened.
 
-By ``c10/cuda/CUDACachingAllocator.cpp`` a request may be served by a free block of the same stream, the same
-pool of memory and the same size class (requests up to 1 MiB, and larger ones). Before it fails, the allocator gives
-back all segments without a block and asks the driver once more.
+According to ``c10/cuda/CUDACachingAllocator.cpp`` a request may be served by a free block of the same stream, the same
+memory pool and the same size class (requests up to 1 MiB, and larger ones). Before it fails, the allocator releases all
+segments without blocks and asks the driver once more.
 """
 
 from typing import Any
@@ -53,7 +53,7 @@ from memlens.views.trace.picture.reserved import gap_at, usage_of
 SMALL_BYTES, LEAST_LARGE_BYTES = 1 << 20, 10 << 20
 SMALL_BUFFER_BYTES, LARGE_BUFFER_BYTES, LARGE_STEP_BYTES = 2 << 20, 20 << 20, 2 << 20
 
-# what stands for the frame of what has no stack since it was allocated before recording
+# in place of the frame of what was allocated before recording and has no stack
 _EARLY = np.uint32(NEVER - 1)
 
 MOST_MARKS, MOST_SEGMENTS, MOST_BLOCKS, MOST_LINES = 1000, 50, 8, 50
@@ -63,7 +63,7 @@ _USABLE, _REST, _SIZE_CLASS, _POOL, _STREAM = range(len(_WHYS))
 
 
 def marks(snapshot: Snapshot) -> MarksAnswer:
-    """The events of all devices that are worth a mark on the time axis."""
+    """The events of all devices that are marked on the time axis."""
     found: list[Mark] = []
     count = 0
     kinds: tuple[tuple[MarkKind, int], ...] = (("oom", _OOM), ("snapshot", _SNAPSHOT))
@@ -156,9 +156,9 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
 
 
 def driver_bytes(size: int, *, expandable: bool) -> int:
-    """What is asked of the driver for a request by default: ``get_allocation_size``, or pages of expandable segments.
+    """What a request makes the allocator request from the driver by default.
 
-    An expandable segment that ends with a free block asks for less.
+    This is ``get_allocation_size``, or pages of expandable segments; less if such a segment ends with a free block.
     """
     if expandable:
         page = SMALL_BUFFER_BYTES if size <= SMALL_BYTES else LARGE_BUFFER_BYTES
@@ -171,12 +171,12 @@ def driver_bytes(size: int, *, expandable: bool) -> int:
 
 
 def _switch(value: Any) -> bool | None:
-    """A setting that is on or off, None when the file doesn't say."""
+    """A setting that is on or off, None if the file doesn't say."""
     return value if isinstance(value, bool) else None
 
 
 def _size_of(device: Device, event: int) -> int:
-    # sizes of events that aren't allocations are kept as the file has them
+    # sizes of events that aren't allocations are those of the file
     return max(int(device.event_size[event]), 0)
 
 
@@ -188,7 +188,7 @@ def _rows_of(snapshot: Snapshot, stack: int) -> list[FrameRow]:
 
 
 def _asked_at(snapshot: Snapshot, stack: int) -> Frame | None:
-    """The line of Python that stands for a stack; None where no frame of Python was recorded."""
+    """The Python line that represents a stack; None if no Python frame was recorded."""
     label = int(snapshot.stacks.label[stack])
     if label == NEVER:
         return None
@@ -211,7 +211,7 @@ def _pool_name(snapshot: Snapshot, pool: int) -> str | None:
 
 
 class _Case:
-    """A request that failed, and what stood in its way."""
+    """A request that failed, and what prevented it."""
 
     def __init__(self, snapshot: Snapshot, device: Device, event: int, state: AllocatorState) -> None:
         self.snapshot, self.device, self.event, self.state = snapshot, device, event, state
@@ -227,7 +227,7 @@ class _Case:
         owners = state.segments[self.free["segment"]]
         self.free_why = self.why[self.free["segment"]]
         large = owners["flags"] & (flags.SMALL | flags.EXPANDABLE) == 0
-        # a block of a large segment is only split when more than that is left, so this much belongs to a block
+        # a block of a large segment is only split if more than this is left, so up to this much belongs to a block
         rest = large & (self.free["size"] <= SMALL_BYTES) & (owners["active"] > 0)
         self.free_why[rest & (self.free_why == _USABLE)] = _REST
 
@@ -246,7 +246,7 @@ class _Case:
         return why
 
     def _private(self) -> npt.NDArray[np.bool_]:
-        """Which segments belong to a private pool."""
+        """Mask of the segments that belong to a private pool."""
         shared = [0] + [row for row, pool in enumerate(self.snapshot.manifest.pools) if tuple(pool) == (0, 0)]
         return ~np.isin(self.state.segments["pool"], shared)
 
@@ -256,7 +256,7 @@ class _Case:
         return int(self.free["size"][shared[self.free["segment"]]].sum())
 
     def private_idle_bytes(self) -> int:
-        """What segments of private pools hold in which there is no block."""
+        """The bytes of private pools' segments without blocks."""
         segments = self.state.segments[self._private()]
         idle = (segments["active"] == 0) & (segments["flags"] & flags.EXPANDABLE == 0)
         return int(segments["size"][idle].sum())
@@ -284,12 +284,12 @@ class _Case:
         mine = self.free_why == _USABLE
         np.add.at(free, self.free["segment"][mine], self.free["size"][mine])
         split = np.flatnonzero((free > 0) & (segments["active"] > 0))
-        # those in which the request would fit come first
+        # first those in which the request would fit
         fits = segments["size"][split] >= self.size
         return split[np.lexsort((segments["address"][split], -free[split], ~fits))]
 
     def pinned(self) -> list[PinnedSegment]:
-        """All of those segments; blocks are listed of the first ones only."""
+        """All of these segments; blocks are listed only for the first ones."""
         blocks = self.state.blocks
         found = []
         for place, row in enumerate(self._split().tolist()):
@@ -318,13 +318,13 @@ class _Case:
         return found
 
     def _labels(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-        """The frame that stands for each allocation."""
+        """The frame that represents each allocation."""
         labels: npt.NDArray[np.uint32] = self.snapshot.stacks.label[self.device.stack[rows]]
         early = (self.device.flags[rows] & BEFORE_FLAG) != 0
         return np.where(early & (labels == NEVER), _EARLY, labels)
 
     def lines(self) -> list[HoldingLine]:
-        """What was alive at the event, by line, the most bytes first."""
+        """What was live at the event, by line, the most bytes first."""
         rows = live_rows(self.device, self.event + 1)
         labels, groups = _grouped(self._labels(rows), self.device.size[rows])
         found = []
@@ -342,7 +342,7 @@ class _Case:
         return found
 
     def pinning(self) -> list[PinningLine]:
-        """The lines whose blocks lie in split segments, by what is free in these."""
+        """The lines with blocks in split segments, by the free bytes in these."""
         split = self._split()
         blocks = self.state.blocks
         held = blocks[(blocks["state"] != INACTIVE) & np.isin(blocks["segment"], split)]
@@ -394,7 +394,7 @@ class _Case:
         return line, operator_of_stack(self.snapshot, stack) if line.kind == "native" else None
 
     def returned(self) -> tuple[int, int]:
-        """What the allocator gave back right before the event: how many, and their bytes."""
+        """The number of segments that the allocator released right before the event, and their bytes."""
         kept = np.flatnonzero(~np.isin(self.device.event_action[: self.event], GOES))
         first = int(kept[-1]) + 1 if len(kept) else 0
         sizes = self.device.event_size[first : self.event]
@@ -426,7 +426,7 @@ class _Case:
 def _grouped(
     labels: npt.NDArray[np.uint32], weights: npt.NDArray[np.int64]
 ) -> tuple[list[int], list[npt.NDArray[np.intp]]]:
-    """The distinct labels of the most weight, and where each stands."""
+    """The distinct labels with the most weight, and the rows of each."""
     distinct, group = np.unique(labels, return_inverse=True)
     sums = np.zeros(len(distinct), np.int64)
     np.add.at(sums, group, weights)

@@ -32,18 +32,18 @@ def summary(answers: list[OomAnswer]) -> Iterator[str]:
 
 
 def _why_none(info: SnapshotInfo) -> str:
-    """Why there is no event: only a trace that would record one shows that none happened."""
+    """Why there is no event: only a trace that records such events shows that none happened."""
     if info.kind == "snapviewer-archive":
         return (
             "SnapViewer's archives don't keep out-of-memory events: ask the snapshot that it was made from."
         )
     if not any(device.events for device in devices_of(info)):
         return "The file has no trace, so it records no out-of-memory event."
-    return "The trace holds no out-of-memory event."
+    return "The trace has no out-of-memory event."
 
 
 def report(answers: list[OomAnswer], found: MarksAnswer, info: SnapshotInfo) -> Iterator[str]:
-    """All that is known of each event."""
+    """The full explanation of each event."""
     if not answers:
         yield _why_none(info)
         return

@@ -1,4 +1,4 @@
-"""An out-of-memory event in sentences: what is sure from the figures, and what would have helped if they show it."""
+"""An out-of-memory event in sentences: what the figures prove, and what would have helped if they show it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class Case:
     device: int
     event: int
     size_bytes: int
-    """0 where it is not known."""
+    """0 if unknown."""
     size_known: bool
     driver_bytes: int
     device_free_bytes: int | None
@@ -46,10 +46,10 @@ class Case:
     shared_free_bytes: int
     """What is free in segments that belong to no private pool."""
     private_idle_bytes: int
-    """What lies in segments of private pools that hold no block."""
+    """The bytes of private pools' segments without blocks."""
     event_pool_known: bool
     expandable: bool | None
-    """Whether expandable_segments was on; None when the file doesn't say."""
+    """Whether expandable_segments was on; None if the file doesn't say."""
     pinned: Sequence[PinnedSegment]
     pinning: Sequence[PinningLine]
     lines: Sequence[HoldingLine]
@@ -64,7 +64,7 @@ class Case:
 
     @property
     def device_free(self) -> int:
-        """What the device had free, 0 when that is not known."""
+        """What the device had free, 0 if unknown."""
         return self.device_free_bytes or 0
 
     @property
@@ -74,7 +74,7 @@ class Case:
 
     @property
     def free_bytes(self) -> int:
-        """All that is free in segments."""
+        """All free bytes in segments."""
         return sum(place.bytes for place in self.places.values())
 
     def _verdict(self) -> Verdict:
@@ -96,7 +96,7 @@ class Case:
 
 
 def place_name(frame: Frame | None, operator: str | None) -> Text:
-    """A line as a sentence names it."""
+    """The name of a line in a sentence."""
     if frame is None:
         if operator:
             return phrase("what was {operator}", operator=operator)
@@ -123,7 +123,7 @@ def marked(line: str, source: FrameSource) -> Text:
 
 
 def asked_by(frame: Frame | None, functions: Sequence[str]) -> Text:
-    """Where a request came from, in words; ``functions`` are those of its stack, innermost first."""
+    """The origin of a request in words; ``functions`` are those of its stack, innermost first."""
     if frame is not None:
         line = marked(f"{frame.file}:{frame.line} {frame.function}", frame.source)
         return phrase("asked for at {line}", line=line)
@@ -182,7 +182,7 @@ def headline(case: Case) -> Text:
 
 
 def findings(case: Case) -> list[Finding]:
-    """What the figures say, the most important first."""
+    """Sentences about the figures, the most important first."""
     found = [_why(case)]
     for explain in (_elsewhere, _pending, _returned, _rest, _retry):
         finding = explain(case)
@@ -408,14 +408,14 @@ def _expandable(case: Case) -> Finding | None:
 
 
 def _split_limit(case: Case) -> Finding | None:
-    """A segment that would have been whole if no small block might be cut from it."""
+    """A segment that would have been free as a whole if no small block had been cut from it."""
     if case.expandable or case.verdict not in ("fragmented", "elsewhere") or case.size_bytes <= MIB:
         return None
     best: tuple[int, PinnedSegment] | None = None
     for segment in case.pinned:
         if not segment.large_enough or segment.expandable or not segment.blocks:
             continue
-        # a block below the limit is never cut from a free one of the limit or more
+        # a block below the limit is never cut from a free block at or above the limit
         limit = max(LEAST_SPLIT_LIMIT_BYTES, (_block_bytes(segment) // MIB + 1) * MIB)
         if limit <= segment.size_bytes and (best is None or limit < best[0]):
             best = limit, segment

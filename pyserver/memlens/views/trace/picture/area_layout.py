@@ -1,4 +1,4 @@
-"""Live memory by group: areas exact in every column, and what is high enough to be seen in them."""
+"""Live memory by group: areas that are exact in every column, and the allocations that are high enough to see."""
 
 from typing import Any, NamedTuple
 
@@ -24,11 +24,11 @@ U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
 
 LEAST_ROWS = 4
-"""Allocations that are so many rows high have bands of their own."""
+"""Allocations of at least this many rows have separate bands."""
 _GROWTH = 1.5
-"""By so much at least these get fewer, or else columns, until a picture fits into an answer."""
+"""The least factor by which these bands, or else columns, are reduced until a picture fits into an answer."""
 _LEAST_ROOM = 0.25
-"""The share of an answer that is left for rects and bands, whatever groups come to."""
+"""The share of an answer that is reserved for rects and bands."""
 _BLOCK = 64
 _NEVER_SEEN = np.iinfo(np.int64).max
 _NO_LIT = np.empty(0, np.uint8)
@@ -38,8 +38,8 @@ _BYTES, _COUNT, _LIT = range(3)
 def drawn(device: Device, areas: Areas, box: Box, lit: Lit | None) -> bytes:
     """The packed geometry of a device in a box, by group.
 
-    All of it is always there. Where there is more than fits into an answer, fewer allocations have bands of their own;
-    only where areas alone are too much there are fewer columns.
+    Areas are always complete. If there is more than fits into an answer, fewer allocations have separate bands; only if
+    areas alone are too much are there fewer columns.
     """
     asked = box
     while True:
@@ -55,12 +55,12 @@ def drawn(device: Device, areas: Areas, box: Box, lit: Lit | None) -> bytes:
 
 
 def sums_over_time(device: Device, areas: Areas, box: Box) -> I64:
-    """What each area of a device has in each column of a box, in bytes: int64[columns, areas]."""
+    """The bytes of each area of a device in each column of a box: int64[columns, areas]."""
     return area_columns(device, areas, grid_of(device, device, box)).bytes
 
 
 def area_columns(device: Device, areas: Areas, grid: Grid) -> AreaColumns:
-    """What each area of a device has at the moments of a grid's columns."""
+    """The bytes of each area of a device at the moments of a grid's columns."""
     sums = np.zeros((_COUNT + 1, len(grid.moments), max(len(areas.areas), 1)), np.int64)
     kernel.alive_by_group(
         device.size, device.end, device.end_64, device.end_4096, areas.codes, _NO_LIT, grid.moments, grid.stops,
@@ -70,7 +70,7 @@ def area_columns(device: Device, areas: Areas, grid: Grid) -> AreaColumns:
 
 
 class _Columns:
-    """The columns of a box: what groups come to in each, and the allocations that are high enough to be seen."""
+    """The columns of a box: the sums of groups in each, and the allocations that are high enough to be visible."""
 
     def __init__(self, device: Device, areas: Areas, box: Box, lit: Lit | None) -> None:
         self.grid = grid_of(device, device, box)
@@ -88,13 +88,13 @@ class _Columns:
         self.areas = AreaColumns(self._sums[_BYTES], self._sums[_COUNT], areas.codes)
 
     def laid(self) -> tuple[npt.NDArray[Any], U32, bool] | None:
-        """Rects and bands (rows of the device), of all that are seen or of the largest ones; None if no rects fit."""
+        """Rects and bands (rows of the device) of all visible allocations or of the largest; None if no rects fit."""
         room = MOST_BYTES - CHANGE_BYTES * len(self.areas.changes()[0])
         if room < MOST_BYTES * _LEAST_ROOM:
             return None
         inside, box, seen = self.grid.inside, self._box, self._seen
         while True:
-            # each has a rect at least
+            # each has at least one rect
             seen = _largest(seen, room // (RECT_BYTES + BAND_BYTES))
             slots = _slots(seen, self._sums.shape[2], box.columns)
             laid = kernel.lay_out(
@@ -109,7 +109,7 @@ class _Columns:
 
 
 def _largest(seen: npt.NDArray[Any], most: int) -> npt.NDArray[Any]:
-    """At most so many of the allocations, and with each all that are as large."""
+    """At most ``most`` of the allocations, plus those of the same size as the last."""
     if len(seen) <= most:
         return seen
     least = np.partition(seen["size"], len(seen) - most - 1)[len(seen) - most - 1]
@@ -118,14 +118,14 @@ def _largest(seen: npt.NDArray[Any], most: int) -> npt.NDArray[Any]:
 
 
 def _in_view(seen: npt.NDArray[Any], sums: I64, box: Box) -> npt.NDArray[Any]:
-    """Without those whose groups lie beside the box in all columns."""
+    """The allocations whose groups are inside the box in some column."""
     tops = np.cumsum(sums, axis=1)
     there = np.asarray(((tops > box.y0) & (tops - sums < box.y1)).any(axis=0))
     return seen if there.all() else seen[there[seen["group"]]]
 
 
 class _Slots(NamedTuple):
-    """The visible allocations, as :func:`memlens.kernels.trace.areas.lay_out` takes them."""
+    """The visible allocations, in the form for :func:`memlens.kernels.trace.areas.lay_out`."""
 
     blocks_of: U32
     sizes: I64
@@ -138,7 +138,7 @@ class _Slots(NamedTuple):
 
 
 def _slots(seen: npt.NDArray[Any], groups: int, columns: int) -> _Slots:
-    """Slots by group, of each the largest first, of equal ones the oldest."""
+    """Slots by group, the largest first in each, among equals the oldest."""
     seen = seen[np.lexsort((seen["row"], -seen["size"], seen["group"]))]
     counts = np.bincount(seen["group"], minlength=groups)
     blocks_of = np.concatenate(([0], np.cumsum(-(-counts // _BLOCK)))).astype(np.uint32)
@@ -156,6 +156,6 @@ def _slots(seen: npt.NDArray[Any], groups: int, columns: int) -> _Slots:
 
 
 def _by_column(slot: U32, column: npt.NDArray[np.uint16], columns: int) -> tuple[U32, U32]:
-    """Slots in the order of their columns, and where those of each column begin."""
+    """Slots in the order of their columns, and the start of each column."""
     begins = np.concatenate(([0], np.cumsum(np.bincount(column, minlength=columns))))
     return slot[np.argsort(column, kind="stable")], begins.astype(np.uint32)

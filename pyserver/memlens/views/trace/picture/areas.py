@@ -1,9 +1,8 @@
 """The groups that a picture of live memory is made of, and in which order their allocations lie.
 
-Of all groups of a device the largest ones are *areas* of the picture; what is in none of them is the last area,
-"other". The first area, at the bottom, is what has no stack, where groups are of stacks; then come those with the most
-bytes at the peak, the largest below. Which ones they are depends on the device and its filter only, so that areas and
-their colours are the same at every zoom.
+The largest groups of a device are *areas* of the picture; everything else is the last area, "other". If groups are of
+stacks, the first area, at the bottom, is what has no stack; then follow those with the most bytes at the peak, the
+largest lowest. They depend only on the device and its filter, so areas and their colours are the same at every zoom.
 """
 
 from dataclasses import dataclass
@@ -33,17 +32,17 @@ AreaKind = Literal["line", "function", "module", "category", "file", "size"]
 
 MOST_AREAS = 20
 OTHER = -1
-"""The key of the area of all groups that have none of their own."""
+"""The key of the area for all groups without a separate one."""
 
 _LOOKED_AT = 256
 _MOST_SUMS = 1 << 21
-"""Moments at which groups are compared, and sums that are made for that at most."""
+"""The most moments at which groups are compared, and the most sums that are made for that."""
 _NEVER_SEEN = np.iinfo(np.int64).max
 _NO_LIT = np.empty(0, np.uint8)
 
 
 class GroupedBy(Struct, frozen=True):
-    """What the areas of a picture are, and to which frame of a stack its memory is charged."""
+    """How a picture's areas are grouped, and the attribution of stacks to frames."""
 
     by: AreaKind
     attribution: Attribution = "mine"
@@ -51,7 +50,7 @@ class GroupedBy(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Areas:
-    """The areas of a device from the bottom up, and by row of the device which one an allocation is in."""
+    """The areas of a device from the bottom up, and the area of each row of the device."""
 
     areas: list[Area]
     codes: U8
@@ -63,7 +62,7 @@ class Areas:
 
 
 def areas_of(snapshot: Snapshot, number: int, filter_text: str, by: GroupedBy) -> Areas:
-    """The areas of a device, narrowed to what fits a filter. Raises :class:`BadRequestError`."""
+    """The areas of a device, narrowed by a filter. Raises :class:`BadRequestError`."""
     timeline_of(snapshot.info, "areas over time")
     device = device_of(snapshot, number, filter_text)
     return snapshot.keep(
@@ -115,14 +114,14 @@ def _areas(snapshot: Snapshot, device: Device, filter_text: str, by: GroupedBy) 
 
 
 def _figures(device: Device, codes: U32, groups: int) -> tuple[I64, I64]:
-    """What each group has at the peak, and the most that it has at any of some moments all over the run."""
+    """The bytes of each group at the peak, and their maximum over some moments of the whole run."""
     if not groups:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     columns = int(np.clip(_MOST_SUMS // groups, 1, _LOOKED_AT))
     axis = device.info.event_axis
     box = Box("event", axis.x0, max(axis.x1, axis.x0 + 1), 0.0, 1.0, columns, 1)
     grid = grid_of(device, device, box)
-    # the peak is in one of them, as each shows the moment of its highest memory
+    # one of them has the peak, as each shows the moment with the most memory
     sums = np.zeros((1, columns, groups), np.int64)
     alive_by_group(
         device.size, device.end, device.end_64, device.end_4096, codes, _NO_LIT, grid.moments, grid.stops,
@@ -135,9 +134,9 @@ def _figures(device: Device, codes: U32, groups: int) -> tuple[I64, I64]:
 
 
 def _largest(at_peak: I64, most: I64) -> npt.NDArray[np.intp]:
-    """The groups that get areas, in the order of their bytes at the peak.
+    """The groups that become areas, in the order of their bytes at the peak.
 
-    They are those that have the most at some moment, so that what grows after the peak has its own area, too.
+    They are those with the highest maximum, so that what grows after the peak has its own area, too.
     """
     chosen = np.argsort(-most, kind="stable")[:MOST_AREAS]
     chosen = chosen[most[chosen] > 0]
@@ -145,7 +144,7 @@ def _largest(at_peak: I64, most: I64) -> npt.NDArray[np.intp]:
 
 
 def _colours(snapshot: Snapshot, device: Device, by: GroupedBy, keys: npt.NDArray[np.intp]) -> list[int]:
-    """A number for the colour of each group: of the whole device its rank, with a filter first those that it had."""
+    """A number for the colour of each group: its rank in the whole device; groups without a rank follow."""
     if device.rows is None:
         return list(range(len(keys)))
     whole = areas_of(snapshot, device.info.device, "", by).areas

@@ -1,4 +1,4 @@
-"""The box of a picture over time: what a viewport asks for, which moments its columns show, and how fine it gets."""
+"""The box of a picture over time: the requested viewport, the moments of its columns, and its resolution."""
 
 import math
 from collections.abc import Callable
@@ -18,7 +18,7 @@ MOST_COLUMNS = 4096
 MOST_ROWS = 8192
 
 _FARTHEST = 2.0**61
-"""Coordinates that 64 bits hold, with room for sums."""
+"""The largest coordinate, which leaves room for sums in 64 bits."""
 
 
 class Box(NamedTuple):
@@ -33,12 +33,12 @@ class Box(NamedTuple):
     rows: int
 
     def checked(self) -> Self:
-        """The box itself. Raises :class:`BadRequestError` where no picture can be drawn in it."""
+        """Check the box. Raises :class:`BadRequestError` if no picture can be drawn in it."""
         bounds = self[1:5]
         if not (np.isfinite(bounds).all() and self.x0 < self.x1 and self.y0 < self.y1):
             raise BadRequestError("The viewport has no area")
         if max(abs(bound) for bound in bounds) > _FARTHEST:
-            raise BadRequestError("The viewport lies where no snapshot is")
+            raise BadRequestError("The viewport is beyond any snapshot")
         if not (0 < self.columns <= MOST_COLUMNS and 0 < self.rows <= MOST_ROWS):
             raise BadRequestError(f"A viewport has 1 to {MOST_COLUMNS} columns and 1 to {MOST_ROWS} rows")
         return self
@@ -50,27 +50,27 @@ class Box(NamedTuple):
 
 
 class Coarsening(NamedTuple):
-    """How a picture gets coarser step by step: ``share`` of its columns is left, or of its rows, in turn."""
+    """How a picture gets coarser in steps: in turn ``share`` of its columns, or of its rows, remains."""
 
     first: Literal["columns", "rows"]
     share: float
 
     def after(self, box: Box, step: int) -> Box:
-        """The box after another step, which is counted from 1."""
+        """The box after step number ``step``, counted from 1."""
         if (self.first == "columns") == bool(step % 2):
             return box._replace(columns=max(int(box.columns * self.share), 1))
         return box._replace(rows=max(int(box.rows * self.share), 1))
 
     def steps(self, too_much: float) -> int:
-        """How many steps it takes at least until that many times too much may fit."""
+        """The fewest steps after which a picture that is ``times`` times too large may fit."""
         return max(int(math.log(max(too_much, 1.0)) / -math.log(self.share)), 1)
 
 
 class Drawing(NamedTuple):
-    """What a picture shows: rects, the rows of a device that are bands of it, and the sizes of its other bands.
+    """The contents of a picture: rects, the rows of a device that are bands, and the sizes of other bands.
 
-    ``share`` is how much of an answer's room that takes which a coarser picture takes less of. With
-    ``areas`` the picture is by group.
+    ``share`` is the share of an answer's space that a coarser picture would reduce. With ``areas`` the picture is by
+    group.
     """
 
     share: float
@@ -81,15 +81,15 @@ class Drawing(NamedTuple):
 
 
 Draw = Callable[[Box, Grid], Drawing | float]
-"""Draws a picture; where it is too much for an answer, returns about how many times too much."""
+"""Draws a picture; if it is too large for an answer, returns roughly how many times too large it is."""
 
 
 def draw(
     device: Device, moments_of: Device, box: Box, lit: Lit | None, coarsening: Coarsening, drawing: Draw
 ) -> bytes:
-    """The packed geometry of a device in a box: as fine as asked, or as fine as fits into an answer.
+    """The packed geometry of a device in a box: as fine as requested, or as fine as fits into an answer.
 
-    Columns show moments at which the most bytes of ``moments_of`` are alive.
+    Columns show the moments at which the most bytes of ``moments_of`` are live.
     """
     grids: dict[int, Grid] = {}
     boxes = [box]
@@ -106,7 +106,7 @@ def draw(
             fits = level, drawn
             if level - 1 == too_fine or drawn.share >= coarsening.share:
                 break
-            # there is room for more than a step was to save
+            # there is more space left than the step was to save
             level -= 1
         else:
             too_fine = level
@@ -120,16 +120,16 @@ def draw(
 
 
 def grid_of(device: Device, moments_of: Device, box: Box) -> Grid:
-    """Each column shows, of the moments in it, the one at which the most bytes of ``moments_of`` are alive."""
+    """Each column shows the one of its moments at which the most bytes of ``moments_of`` are live."""
     extent = axis_range(device, box.axis)
     edges = np.linspace(box.x0, box.x1, box.columns + 1)
-    # columns wholly outside of the device's extent stay empty
+    # columns outside of the device's extent stay empty
     first = int(np.searchsorted(edges[1:], extent.x0, "right"))
     last = int(np.searchsorted(edges[:-1], extent.x1, "left"))
     low, high = moments_between(device, box.axis, edges)
     moments = np.empty(box.columns, np.uint32)
     ranges.peaks(moments_of.live, moments_of.live_64, moments_of.live_4096, low, high, moments)
-    # one after the other they ascend
+    # concatenated they ascend
     looked_at = np.stack((low, moments, high), axis=1, dtype=np.int64)
     started = np.empty(looked_at.shape, np.int64)
     ranges.count_until(device.start, looked_at.reshape(-1), started.reshape(-1))

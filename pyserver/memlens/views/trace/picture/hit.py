@@ -1,4 +1,4 @@
-"""What lies at a moment and a height of the stacked picture."""
+"""The allocation at a moment and a height of the stacked picture."""
 
 import numpy as np
 

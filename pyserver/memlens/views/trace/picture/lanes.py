@@ -1,7 +1,7 @@
-"""Where each address lies in the memory map: a lane for each range of addresses that segments ever held.
+"""The vertical position of each address in the memory map: a lane for each range of addresses that segments ever had.
 
-The map's height is bytes: a lane is as high as its range, lanes stand on each other by address with a small gap, and
-those of a stream and a private pool are a group of their own, apart from the others.
+The map's height is in bytes: a lane is as high as its range, lanes are stacked by address with small gaps, and those of
+each stream and private pool are a separate group.
 """
 
 from dataclasses import dataclass
@@ -19,26 +19,26 @@ from memlens.views.selection.columns import NEVER, device_of
 from memlens.views.trace.allocator.blocks import block_sizes
 from memlens.views.trace.allocator.segments import segments_of, span_of_allocations
 
-# aligned, as kernels read their fields where they stand
+# aligned, because kernels read their fields in place
 LANE = np.dtype(
     [("y", "<i8"), ("size", "<i8"), ("address", "<u8"), ("group", "<u4"), ("flags", "u1")], align=True
 )
 GROUP = np.dtype([("y", "<i8"), ("size", "<i8"), ("stream", "<i4"), ("pool", "<i4"), ("lanes", "<u4")])
 NO_SEGMENT = -1
-"""Stream and pool of the group of what lies in no segment that the file knows of."""
+"""Stream and pool of the group for what is in no segment of the file."""
 
 _ABSURD_BYTES = 1 << 40
-"""No device has so much memory: a profile's made-up segment, of which only the parts in use are shown."""
+"""More memory than any device has: an artificial segment of a profile, of which only the used parts are shown."""
 _PART_GAP = 16 << 20
 _LANE_GAPS, _LARGEST_LANE_GAP = 0.06, 0.005
 _GROUP_GAPS, _LARGEST_GROUP_GAP = 0.15, 0.04
-"""Gaps as shares of all lanes' height: all of a kind together, and a single one at most."""
+"""Gaps as shares of the height of all lanes: the sum for each kind of gap, and the maximum of a single one."""
 
 
 @dataclass(slots=True)
 class Layout:
-    """``lanes`` from the bottom up (``LANE``), their ``groups`` (``GROUP``), the height of all, and where each span
-    and each allocation of the device lies: the height of its first byte.
+    """``lanes`` from the bottom up (``LANE``), their ``groups`` (``GROUP``), the total height, and for each span and
+    each allocation of the device the height of its first byte.
 
     """
 
@@ -52,13 +52,13 @@ class Layout:
 
 
 class Reserved:
-    """The ranges of addresses that are drawn as reserved, ordered by start: columns as those of allocations.
+    """The ranges of addresses that are drawn as reserved, ordered by start, with columns like those of allocations.
 
-    What lies in no segment that the file names isn't known to be reserved.
+    What is in no segment of the file isn't known to be reserved.
     """
 
     def __init__(self, ranges: npt.NDArray[Any]) -> None:
-        """Take what is reserved of some ``RANGE`` rows."""
+        """Make the columns from ``RANGE`` rows."""
         known = ranges[ranges["span"] != NEVER]
         known = known[np.argsort(known["start"], kind="stable")]
         self.start = np.ascontiguousarray(known["start"])
@@ -83,7 +83,7 @@ RANGE = np.dtype(
 
 
 def layout_of(snapshot: Snapshot, device: int) -> Layout:
-    """The map's lanes of a device, of all of its allocations whatever the filter."""
+    """The lanes of a device's map, for all of its allocations regardless of the filter."""
     return snapshot.keep(f"{device}.map", lambda: _layout(snapshot, device))
 
 
@@ -100,7 +100,7 @@ def _layout(snapshot: Snapshot, device: int) -> Layout:
 
 
 def _ranges(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
-    """What the lanes are made of, and for each allocation the row in which it lies."""
+    """The ranges of the lanes, and for each allocation the row of its range."""
     own, spans = device_of(snapshot, device), segments_of(snapshot, device)
     span_of = span_of_allocations(snapshot, device).astype(np.intp)
     known = np.zeros(len(spans), RANGE)
@@ -109,7 +109,7 @@ def _ranges(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[Any], npt.NDAr
     known["span"] = np.arange(len(spans))
     default = [row for row, pool in enumerate(snapshot.manifest.pools) if tuple(pool) == (0, 0)][:1]
     if np.isin(known["pool"], [0, *default]).all():
-        # where no private pool is known, segments without a pool (PyTorch before 2.12) belong to the default one
+        # if no private pool is known, segments without a pool (PyTorch before 2.12) belong to the default one
         known["pool"] = default[0] if default else 0
     parts = [known]
     end = len(known)
@@ -130,7 +130,7 @@ def _ranges(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[Any], npt.NDAr
         end += len(used)
         parts.append(used)
     ranges = np.concatenate(parts)
-    # no allocation lies in those that were replaced by their parts
+    # no allocation is in segments that were replaced by their parts
     kept = np.ones(len(ranges), bool)
     kept[absurd] = False
     return ranges[kept], (np.cumsum(kept) - 1)[range_of]
@@ -139,7 +139,7 @@ def _ranges(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[Any], npt.NDAr
 def _parts_in_use(
     addresses: npt.NDArray[np.uint64], sizes: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
-    """The ranges that some blocks ever used, with gaps left out, and for each block the row of its range."""
+    """The ranges that some blocks ever used, without gaps, and for each block the row of its range."""
     order = np.argsort(addresses, kind="stable")
     first = addresses[order]
     stops = np.maximum.accumulate(first + np.minimum(sizes[order].astype(np.uint64), ~first))
@@ -155,7 +155,7 @@ def _parts_in_use(
 
 
 def _lanes(ranges: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any], int]:
-    """Lanes and groups of some ranges, and the height of all; sets the ranges' ``lane``."""
+    """Lanes and groups of some ranges, and the total height; sets the ranges' ``lane``."""
     if not len(ranges):
         return np.empty(0, LANE), np.empty(0, GROUP), 0
     order = np.lexsort((ranges["address"], ranges["stream"], ranges["pool"]))
@@ -163,7 +163,7 @@ def _lanes(ranges: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]
     keys = (placed["pool"].astype(np.int64) << 32) + placed["stream"]
     new_group = np.concatenate((np.ones(1, bool), keys[1:] != keys[:-1]))
     stops = placed["address"] + placed["size"].astype(np.uint64)
-    # the highest stop so far within the group: overlapping ranges of other times share a lane
+    # the highest end so far within the group: ranges that overlap, at different times, share a lane
     group = np.cumsum(new_group) - 1
     reach = stops.copy()
     edges = [*np.flatnonzero(new_group).tolist(), len(placed)]

@@ -1,4 +1,4 @@
-"""The allocations alive at a moment, as a table."""
+"""The allocations live at a moment, as a table."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def live(
     found = device_of(snapshot, device, filter_text)
     moment = check_moment(found, found.info.peak_moment if moment is None else moment)
     rows = live_rows(found, moment)
-    # of the same size the oldest first
+    # among equal sizes the oldest first
     order = np.argsort(-found.size[rows], kind="stable")
     page = rows[order[offset : offset + limit]]
     return LiveAnswer(

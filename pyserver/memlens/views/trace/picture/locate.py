@@ -1,4 +1,4 @@
-"""Where an allocation lies in the picture, and which one lies next to it."""
+"""An allocation's position in the picture, and its neighbours."""
 
 from typing import Literal
 
@@ -69,7 +69,8 @@ def step(
     """The neighbour of an allocation.
 
     At ``moment`` it is the one below it in the picture (``older``), the one above it (``younger``), or the next at
-    a ``lower`` or ``higher`` address; else the one before or after it from the same stack. None at the end of the way.
+    a ``lower`` or ``higher`` address; else the previous or next one from the same stack. None if there is no further
+    one.
     """
     device, row = allocation_of(snapshot, allocation, filter_text)
     if direction in ("older", "younger"):
@@ -78,7 +79,7 @@ def step(
     elif direction in ("lower", "higher"):
         found = _by_address(device, row, live_rows(device, check_moment(device, moment)), direction)
     else:
-        # a comparison over one column; nothing that is kept per stack would pay for itself
+        # a comparison over one column is so fast that caching per stack isn't worth it
         same = np.flatnonzero(device.stack == device.stack[row])
         place = int(np.searchsorted(same, row)) + (1 if direction == "next_same_stack" else -1)
         found = int(same[place]) if 0 <= place < len(same) else None
@@ -86,13 +87,13 @@ def step(
 
 
 def _place(rows: npt.NDArray[np.uint32], row: int) -> int:
-    """Where a row stands among others; their number where it doesn't."""
+    """The position of a row among others; their number if it isn't among them."""
     found = np.flatnonzero(rows == row)
     return int(found[0]) if len(found) else len(rows)
 
 
 def _beside(rows: npt.NDArray[np.uint32], row: int, direction: Literal["older", "younger"]) -> int | None:
-    """The next of some rows in the order of the picture; of one that isn't among them the one next in time."""
+    """The next of some rows in the order of the picture; for a row that isn't among them the next one in time."""
     place = _place(rows, row)
     if place == len(rows):
         rows = np.sort(rows)
@@ -106,7 +107,7 @@ def _beside(rows: npt.NDArray[np.uint32], row: int, direction: Literal["older", 
 def _by_address(
     device: Device, row: int, rows: npt.NDArray[np.uint32], direction: Literal["lower", "higher"]
 ) -> int | None:
-    """The next of some rows in one direction; of those at one address the older one is taken for the lower."""
+    """The next of some rows in one direction; at equal addresses the older one counts as the lower."""
     # the allocation itself need not be among them
     rows = rows[rows != row]
     address, own = device.address[rows], device.address[row]

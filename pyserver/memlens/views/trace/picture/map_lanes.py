@@ -1,4 +1,4 @@
-"""The memory map's lanes as an answer: what stands at which height."""
+"""The answer about the memory map's lanes and their heights."""
 
 import numpy as np
 from msgspec import Struct
@@ -11,7 +11,7 @@ MOST_LANES = 4000
 
 
 class MapLane(Struct, frozen=True):
-    """A range of addresses, as high as it is long, from the height ``y`` on."""
+    """A range of addresses, whose height is its length, from the height ``y`` on."""
 
     y: float
     size_bytes: int
@@ -29,12 +29,12 @@ class MapGroup(Struct, frozen=True):
     pool: str | None
     """The private pool's id, ``"0, 1"``; None for the default pool and where the file doesn't record it."""
     known: bool
-    """False for what lies in no segment that the file names."""
+    """False for what is in no segment of the file."""
     lane_count: int
 
 
 class MapLanesAnswer(Struct, frozen=True):
-    """``top`` is the height of all. ``lanes`` are the largest ``MOST_LANES``, from the bottom up."""
+    """``top`` is the total height. ``lanes`` are the largest ``MOST_LANES``, from the bottom up."""
 
     device: int
     top: float

@@ -1,14 +1,14 @@
-"""The memory map: addresses over time, as packed geometry for one viewport, and what lies where in it.
+"""The memory map: addresses over time, as packed geometry for one viewport, and the allocations in it.
 
-A column shows the state at the same real moment as the stacked picture's column does: the one with the most live
-bytes. An allocation is drawn where it truly lies, as high as what was asked for; so what is reserved but free, and
-what rounding takes, is seen as a hole. Heights are those of :mod:`memlens.views.trace.picture.lanes`.
+A column shows the state at the same recorded moment as the stacked picture's column: the one with the most live bytes.
+An allocation is drawn at its address, with its requested size as height; so reserved but free memory, and rounding,
+are visible as gaps. Heights are those of :mod:`memlens.views.trace.picture.lanes`.
 
-The buffer is that of :mod:`memlens.views.trace.picture.packing`. Rects may leave holes, and a later rect
-lies over an earlier one. What is reserved comes first, as bands whose ``allocation`` is 2**32 - 1 and whose ``size``
-is the range's; ranges thinner than a row are drawn as one such band of size 0. Merged rects hold the allocations
-under a row high that are alive at any of their columns, fill their row as far as those do at most, and have the
-``stack`` of a large one of them, or by group its area.
+The buffer is that of :mod:`memlens.views.trace.picture.packing`. Rects may leave gaps, and a later rect is drawn over
+an earlier one. Reserved memory comes first, as bands whose ``allocation`` is 2**32 - 1 and whose ``size`` is the
+range's; ranges thinner than a row are drawn as one such band of size 0. Merged rects have the allocations of less than
+a row's height that are live at any of their columns, fill their row up to the maximum of these, and have the ``stack``
+of a large one of them, or by group its area.
 """
 
 from typing import Any
@@ -42,10 +42,10 @@ _LONG_RUN = 6
 _LONGER = 1.1
 _MERGED = np.uint32(1 << 31)
 _MOST_OF_AREAS = 0.5
-"""The share of an answer that what areas come to may take; with more there are fewer columns."""
+"""The most of an answer that the sums of areas may take; if they take more, there are fewer columns."""
 _TOO_MANY = 2.0
 _COARSENING = Coarsening("rows", 0.5)
-"""Thicker rows merge what was high enough."""
+"""The thickest rows, because thicker rows merge what was high enough."""
 
 
 def memory_map(
@@ -58,7 +58,7 @@ def memory_map(
 ) -> bytes:
     """The packed geometry of a device's map in a box, whose heights are bytes of the map.
 
-    ``lit`` flags the rows of the device, as the filter leaves them, that are lit up; ``areas`` are the groups of the
+    ``lit`` flags the highlighted rows of the filtered device; ``areas`` are the groups of the
     same rows. Raises BadRequestError for a box that can't be drawn.
     """
     box.checked()
@@ -75,7 +75,7 @@ def memory_map(
         drawn = _drawing(own, heights, layout, box, grid, MOST_BYTES - taken)
         return drawn if isinstance(drawn, float) else _by_area(drawn, columns)
 
-    # the moments are the whole device's, so that a filter moves nothing
+    # the moments are those of the whole device, so that a filter moves nothing
     return draw(own, own.whole, box, lit, _COARSENING, drawing)
 
 
@@ -123,7 +123,7 @@ def _heights(own: Device, layout: Layout) -> npt.NDArray[np.int64]:
 def _drawing(
     device: Device, heights: npt.NDArray[np.int64], layout: Layout, box: Box, grid: Grid, most: int
 ) -> Drawing | float:
-    """Rects and bands of what is reserved and of the allocations, in runs as short as fit into ``most`` bytes."""
+    """Rects and bands of reserved memory and of the allocations, in runs as short as fit into ``most`` bytes."""
     view = (grid.moments, grid.inside.start, grid.inside.stop, box.y0, box.y1, box.rows)
     reserved = layout.reserved
     layer = kernel.Layer()
@@ -147,16 +147,16 @@ def _drawing(
         return laid
     upper, bands = laid
     rects = np.concatenate((_as_reserved(under, len(bands), len(ranges)), upper))
-    # the last band is that of all merged ranges
+    # the last band is for all merged ranges
     return Drawing(share, rects, bands, np.append(reserved.size[ranges], 0))
 
 
 def _fitting(
     layer: kernel.Layer, columns: int, room: int
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | float:
-    """A layer's rects and bands, in runs as short as fit; where none fit, how many times too much they are."""
+    """A layer's rects and bands, in runs as short as fit; if none fit, how many times too large they are."""
     runs_a_row = (room - layer.tall_bytes) // (RECT_BYTES * max(layer.merged_rows, 1))
-    # as long as this, runs fit in any case; mostly far shorter ones do
+    # runs of this length always fit; mostly far shorter ones do as well
     safe = -(-columns // (runs_a_row - 1)) if runs_a_row > 1 else columns
     few = layer.merged_items * 2 * RECT_BYTES < room
     shortest = 1 if few or safe < _LONG_RUN else safe // 3 + 1
@@ -176,7 +176,7 @@ def _by_area(drawn: Drawing, areas: AreaColumns) -> Drawing:
 
 
 def _as_reserved(rects: npt.NDArray[Any], after: int, bands: int) -> npt.NDArray[Any]:
-    """Rects of reserved ranges, their bands numbered after the allocations' and one more for all merged ones."""
+    """Rects of reserved ranges, with bands numbered after the allocations', and one more for all merged ones."""
     found = rects.copy()
     merged = rects["band"] & _MERGED != 0
     found["band"] = np.where(merged, after + bands, rects["band"] + np.uint32(after))

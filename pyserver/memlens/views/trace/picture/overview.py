@@ -1,4 +1,4 @@
-"""The height of a whole run in a few hundred columns, for the minimap."""
+"""The live memory of a whole run in a few hundred columns, for the minimap."""
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ F64 = npt.NDArray[np.float64]
 def overview(
     snapshot: Snapshot, device: int, axis: Axis, columns: int, filter_text: str = ""
 ) -> OverviewAnswer:
-    """The most and the least that was live in each of ``columns`` even columns. Raises :class:`BadRequestError`."""
+    """The maximum and minimum of what was live in each of ``columns`` even columns. Raises :class:`BadRequestError`."""
     check_columns(columns)
     found = device_of(snapshot, device, filter_text)
     extent, highest, lowest = extremes(found, axis, columns)
@@ -29,9 +29,9 @@ def overview(
 
 
 def extremes(device: Device, axis: Axis, columns: int) -> tuple[AxisRange, F64, F64]:
-    """A device's whole extent, and the most and the least bytes that were live in each of ``columns`` even columns.
+    """A device's whole extent, and the maximum and minimum of live bytes in each of ``columns`` even columns.
 
-    Raises :class:`BadRequestError` for times that the file hasn't.
+    Raises :class:`BadRequestError` for times that the file doesn't have.
     """
     extent = axis_range(device, axis)
     first, last = moments_between(device, axis, np.linspace(extent.x0, extent.x1, columns + 1))

@@ -42,14 +42,14 @@ offset type                  meaning
        u16[changes]          the group
 ====== ===================== =========================================================================
 
-A rect whose ``band`` has its highest bit set is a merged one; the low 31 bits say how many allocations it holds. Its
-``stack`` is the dominant one, 2**32 - 1 without any.
+A rect whose ``band`` has its highest bit set is a merged one; the low 31 bits are its number of allocations. Its
+``stack`` is the dominant one, 2**32 - 1 if there is none.
 
-In a picture by group they are the number of its group + 1: a merged rect is all of a group, or of what is lit up of it,
-that is too thin to be seen. Groups stand on each other in the order of their numbers, and what they come to in a column
-is its ``total``. What is lit up, though too thin to be seen at all, has a merged rect of two rows' height over others,
-after them. In the memory map, which has holes, they stand where they lie: a merged rect is of the group of its dominant
-stack.
+In a picture by group ``stack`` is the number of its group + 1: a merged rect is everything of a group, or of its
+highlighted part, that is too thin to be visible. Groups are stacked in the order of their numbers, and their sum in a
+column is its ``total``. Highlighted allocations that are too thin to be visible have a merged rect of two rows' height,
+which follows the others and is drawn over them. In the memory map, which has gaps, rects are at their addresses, and a
+merged rect has the group of its dominant stack.
 """
 
 import base64
@@ -67,13 +67,13 @@ from memlens.views.selection.columns import Lit
 
 MAGIC = 0x31474C4D
 MOST_BYTES = 640_000
-"""Rects and bands stay under it, so that the whole answer is under a megabyte as base64."""
+"""The most bytes of rects and bands, with which the whole answer is less than a megabyte as base64."""
 
 RECT_BYTES = BAND_BYTES = 17
-"""Of a rect, and of a band; the kernels count with them, too."""
+"""The bytes of a rect and of a band; the kernels use them, too."""
 
 CHANGE_BYTES = 16
-"""Of what a group comes to from a column on."""
+"""The bytes of a change of a group's sum."""
 
 NEITHER = 2
 _TELLS_LIT, _TELLS_GROUPS = 1, 2
@@ -82,16 +82,16 @@ NO_SIZES = np.empty(0, np.int64)
 RECT = np.dtype([("x0", "<u2"), ("x1", "<u2"), ("y0", "<u2"), ("y1", "<u2"), ("band", "<u4")])
 
 Header = tuple[float, float, float, float, float, bool]
-"""The bounds ``x0, x1, y0, y1``, the bytes per unit of a rect's y, and whether the picture is coarser than asked."""
+"""The bounds ``x0, x1, y0, y1``, the bytes per unit of a rect's y, and whether it is coarser than requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What the columns of a picture stand for.
+    """The columns of a picture.
 
     ``low`` and ``high`` are each column's first and last moment, ``moments`` the one that it shows, and ``started`` has
     a row for each column: how many allocations of the device have started by ``low``, ``moments`` and ``high``. Columns
-    outside of ``inside`` lie beyond the device's extent and are empty.
+    outside of ``inside`` are beyond the device's extent and empty.
     """
 
     moments: npt.NDArray[np.uint32]
@@ -108,14 +108,14 @@ class Grid:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AreaColumns:
-    """What the groups of a picture come to, int64[columns, groups], and the group of each row of the device."""
+    """The sums of a picture's groups, int64[columns, groups], and the group of each row of the device."""
 
     bytes: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
     codes: npt.NDArray[np.uint8]
 
     def changes(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Columns and groups where a group comes to something else than in the column before."""
+        """The columns and groups in which a group's sum differs from that in the previous column."""
         changed = np.zeros(self.bytes.shape, bool)
         for each in (self.bytes, self.counts):
             changed[:1] |= each[:1] != 0
@@ -136,7 +136,7 @@ def pack(
 ) -> bytes:
     """The buffer of a picture: its rects (with ``leader``, a row or NEVER), and its bands as rows of the device.
 
-    After those come bands of no allocation, of the sizes in ``others``. ``lit`` has a flag for each row.
+    Then follow bands without an allocation, with the sizes in ``others``. ``lit`` has a flag for each row.
     """
     led = rects["leader"] != NEVER
     leaders = np.where(led, rects["leader"], 0)
@@ -224,6 +224,6 @@ def text_of(values: npt.NDArray[Any], kind: str) -> str:
 
 
 def _padded(column: npt.NDArray[np.generic]) -> bytes:
-    """The column's bytes, filled up so that what follows lies on a multiple of eight."""
+    """The column's bytes, padded to a multiple of eight."""
     data = column.tobytes()
     return data + bytes(-len(data) % 8)

@@ -1,16 +1,16 @@
-"""Reserved memory over time, what it was used for, and what the gap between reserved and requested is made of.
+"""Reserved memory over time, its use, and the parts of the gap between reserved and requested memory.
 
-The gap at a moment is divided into parts that add up to what was reserved, exactly:
+The parts at a moment add up exactly to what was reserved:
 
-* *requested*: what was asked for, in blocks in use;
+* *requested*: the requested bytes of blocks in use;
 * *rounding*: what the allocator's rounding adds to them. The file records the true block sizes of what is live at its
-  end; for others this is the least, because the allocator may leave a small rest with a block;
+  end; for others this is a lower bound, because the allocator may leave a small rest in a block;
 * *pending*: blocks whose free was requested but waits for another stream;
-* *inactive split*: free in segments of ``cudaMalloc`` that another block holds, so that they can't be given back;
-* *expandable free*: free in expandable segments, whose whole pages can be given back;
-* *wholly free*: segments of ``cudaMalloc`` without any block, which can be given back.
+* *inactive split*: free in segments of ``cudaMalloc`` with other blocks, which can't be released;
+* *expandable free*: free in expandable segments, whose whole pages can be released;
+* *wholly free*: segments of ``cudaMalloc`` without any block, which can be released.
 
-Blocks that lie in no segment that the file knows of are counted as reserved, for they were (*outside*).
+Blocks that are in no segment of the file count as reserved, because they must have been (*outside*).
 """
 
 import functools
@@ -42,7 +42,7 @@ Series = npt.NDArray[np.int64]
 
 
 class Levels:
-    """Bytes at every moment, with the largest and the smallest of each 64 moments beside them."""
+    """Bytes at every moment, with the maximum and minimum of every 64 moments."""
 
     def __init__(self, bytes_: Series) -> None:
         self.bytes = bytes_
@@ -53,7 +53,7 @@ class Levels:
     def extremes(
         self, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """The most and the least within each stretch of moments, both ends included."""
+        """The maximum and minimum within each range of moments, both ends included."""
         highest, lowest = np.empty(len(first)), np.empty(len(first))
         ranges.extremes(
             self.bytes, first, last, highest, lowest, self.highest_64, self.highest_4096, self.lowest_64
@@ -63,7 +63,7 @@ class Levels:
 
 @dataclass(slots=True)
 class Usage:
-    """A device's memory at every moment, in bytes. ``reserved`` includes what lies outside the known segments."""
+    """A device's memory at every moment, in bytes. ``reserved`` includes what is outside the known segments."""
 
     reserved: Levels
     active: Levels
@@ -72,7 +72,7 @@ class Usage:
     wholly_free: Series
     expandable_free: Series
     outside: Series | None
-    """What lies in no known segment; None when that is nothing at any moment."""
+    """What is in no known segment; None if that is never anything."""
     known: bool
     """Whether the file records any segment."""
 
@@ -124,7 +124,7 @@ def _usage(snapshot: Snapshot, number: int) -> Usage:
 
 
 def fitting_of(snapshot: Snapshot, device: int, filter_text: str) -> Levels:
-    """What the allocations that fit a filter asked for, at every moment: a part of ``requested``."""
+    """The requested bytes of the allocations that match a filter, at every moment: a part of ``requested``."""
     return snapshot.keep(("fitting", device, filter_text), lambda: _fitting(snapshot, device, filter_text))
 
 
@@ -138,14 +138,14 @@ def _fitting(snapshot: Snapshot, number: int, filter_text: str) -> Levels:
 def _over_time(
     moments: int, sizes: Series, starts: npt.NDArray[np.uint32], ends: npt.NDArray[np.uint32]
 ) -> Series:
-    """The sum of the sizes that are alive at each of so many moments."""
+    """The sum of the sizes that are live at each of ``moments`` moments."""
     total = np.empty(moments, np.int64)
     kernel.live_over_time(sizes, starts, ends, total, np.empty(moments, np.uint32))
     return total
 
 
 def gap_at(usage: Usage, moment: int) -> Gap:
-    """What the reserved memory of a moment is made of."""
+    """The parts of the reserved memory at a moment."""
     total, active, allocated, requested = (
         int(levels.bytes[moment])
         for levels in (usage.reserved, usage.active, usage.allocated, usage.requested)
@@ -166,7 +166,7 @@ def gap_at(usage: Usage, moment: int) -> Gap:
 
 
 def gap(snapshot: Snapshot, device: int, moment: int | None, filter_text: str = "") -> GapAnswer:
-    """The gap at a moment (None: the first at which the most was reserved), and how much of it fits a filter.
+    """The gap at a moment (None: the first at which the most was reserved), and the part that matches a filter.
 
     Raises :class:`BadRequestError`.
     """
@@ -182,9 +182,10 @@ def gap(snapshot: Snapshot, device: int, moment: int | None, filter_text: str = 
 def reserved_over_time(
     snapshot: Snapshot, device: int, axis: Axis, x0: float, x1: float, columns: int, filter_text: str = ""
 ) -> ReservedAnswer:
-    """The most and the least of each kind of memory in each of ``columns`` even columns of ``[x0, x1]``.
+    """The maximum and minimum of each kind of memory in each of ``columns`` even columns of ``[x0, x1]``.
 
-    With a filter, also of what fits it; what is reserved belongs to no allocation, and stays. Raises BadRequestError.
+    With a filter also of what matches it; reserved memory belongs to no allocation and is not filtered. Raises
+    BadRequestError.
     """
     check_columns(columns)
     if not (np.isfinite(x0) and np.isfinite(x1) and x0 < x1):

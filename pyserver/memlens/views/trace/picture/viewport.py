@@ -1,19 +1,18 @@
 """The stacked picture of live memory over time, as packed geometry for one viewport.
 
-The picture: every allocation is a band from its start to its end; at any moment the bands of the live allocations
-stand on each other, oldest at the bottom (the order of PyTorch's own viewer). A column of the answer shows the
-stack at a real moment: the one with the most live bytes among the moments that fall into the column, so that no
-peak is lost at any zoom. What is thinner than a row is merged with its thin neighbours into one band that says how
-many it holds; ``total`` and ``live`` of a column are exact, and ``passed`` counts what came and went within the
-column without being alive at its moment.
+Every allocation is a band from its start to its end; at any moment the bands of the live allocations are stacked, with
+the oldest at the bottom (the order of PyTorch's own viewer). A column of the answer shows the state at a recorded
+moment: the one with the most live bytes among the moments in the column, so that no peak is lost at any zoom. Bands
+thinner than a row are merged with their thin neighbours into one band with their number; ``total`` and ``live`` of a
+column are exact, and ``passed`` counts what was allocated and freed within the column without being live at its moment.
 
 The buffer is that of :mod:`memlens.views.trace.picture.packing`.
 
-A rect whose ``band`` has its highest bit set is a merged one; the low 31 bits say how many allocations it holds. Its
-``stack`` is the one that holds most of its bytes where one leads clearly (always, where it holds 60%), else 2**32 - 1.
-Rects of one column never overlap and leave no hole: their edges are rounded on the running sum.
+A rect whose ``band`` has its highest bit set is a merged one; the low 31 bits are its number of allocations. Its
+``stack`` is the one with most of its bytes if one leads clearly (always if it has 60%), else 2**32 - 1. Rects of one
+column never overlap and leave no gap: their edges are rounded on the running sum.
 
-That is the order of PyTorch's viewer. By group (``areas``) allocations lie in the areas of their groups instead, see
+By group (``areas``) allocations are in the areas of their groups instead, see
 :mod:`memlens.views.trace.picture.area_layout`.
 """
 
@@ -41,17 +40,17 @@ from memlens.views.trace.picture.packing import MOST_BYTES, RECT_BYTES, Grid
 
 FIT_COLUMNS, FIT_ROWS = 2048, 1024
 FIT_HEADROOM = 1.05
-"""The picture of a whole device that is made ahead, from nothing to a little over the peak."""
+"""The picture of a whole device that is made ahead, from 0 to a little over the peak."""
 FIT_VERSION = 3
-"""Raised whenever that picture would be another, or packed otherwise."""
+"""Raised whenever that picture or its packing would change."""
 FIRST_AREAS = GroupedBy("line")
-"""What it is grouped by."""
+"""Its grouping."""
 
 _COARSENING = Coarsening("columns", 0.7)
 
 
 class Picture(Struct, frozen=True):
-    """The packed geometry of a box, and the areas that it is made of from the bottom up; none for no groups."""
+    """The packed geometry of a box, and its areas from the bottom up; none if it isn't by group."""
 
     geometry: bytes
     areas: list[Area]
@@ -67,7 +66,7 @@ def viewport(
 ) -> Picture:
     """A device's memory in a box, in the order of time or by group.
 
-    ``lit`` flags the rows of the device, as the filter leaves them, that are lit up. Raises BadRequestError for a box
+    ``lit`` flags the highlighted rows of the filtered device. Raises BadRequestError for a box
     that can't be drawn.
     """
     box.checked()
@@ -90,7 +89,7 @@ def _by_group(
 
 
 def _is_about_fit(device: Device, box: Box) -> bool:
-    """Whether a box holds the whole device, and is about as fine as the picture that is made ahead."""
+    """Whether a box shows the whole device, about as fine as the picture that is made ahead."""
     extent, peak = axis_range(device, box.axis), device.info.peak_bytes
     if box.axis != _first_axis(device.info) or box.x0 > extent.x0 or box.x1 < extent.x1:
         return False
@@ -102,7 +101,7 @@ def _is_about_fit(device: Device, box: Box) -> bool:
 
 
 def pictures_of(info: SnapshotInfo) -> list[Artefact]:
-    """Each device's whole picture on its first axis, made ahead so that opening costs no more for more."""
+    """Each device's whole picture on its first axis, made ahead so that opening a larger snapshot takes no longer."""
     return [picture_of(device) for device in devices_of(info) if device.peak_bytes > 0]
 
 
@@ -110,7 +109,7 @@ def picture_of(device: DeviceInfo) -> Artefact:
     """The whole picture of one device."""
     name = f"{device.device}.fit_{_first_axis(device)}"
     make = functools.partial(_write_whole, device)
-    # whose code a frame is decides what an allocation is charged to
+    # the kinds of frames decide what an allocation is charged to
     return Artefact(name, FIT_VERSION, make)
 
 
@@ -133,7 +132,7 @@ def _first_axis(info: DeviceInfo) -> Axis:
 
 
 def _drawn(device: Device, box: Box, lit: Lit | None = None) -> bytes:
-    # what leads a merged rect: a stack, or what is lit up (or is not)
+    # what may dominate a merged rect: a stack, or what is highlighted (or not)
     camps = device.stack if lit is None else lit.astype(np.uint32)
     sweep = stacked.Sweep(device.size, device.end, device.end_64, device.end_4096, camps)
 

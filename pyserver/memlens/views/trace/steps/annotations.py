@@ -1,10 +1,10 @@
-"""What a run says of itself along the way: annotated stretches, notes on events, and user metadata, as lanes.
+"""A run's annotations: annotated ranges, notes on events, and user metadata, as lanes.
 
 ``external_annotations`` of the file come as START and END entries; an END closes the last START of its name and
-device that is still open (a stack, as ``record_function`` nests). One without the other is kept: it began before the
-trace or never ended, and says so. Those of a device that the file holds no memory of are shown on every device.
+device that is still open (a stack, as ``record_function`` nests). One without the other is kept and marked: it began
+before the trace or never ended. Those of a device without memory in the file are shown on every device.
 
-*Noise* is left out unless asked for: ``pad_mm_benchmark`` (the compiler's timing of matrix shapes, thousands a run),
+*Noise* is left out by default: ``pad_mm_benchmark`` (the compiler's timing of matrix shapes, thousands a run),
 names that end in ``(dynamo_timed)`` (the compiler timing itself), and any name that occurs more than 500 times on the
 device where each occurrence lasts less than a two-thousandth of the trace, unless it ends in ``#`` and a number.
 """
@@ -38,10 +38,10 @@ _OFTEN, _SHARE = 500, 2000
 
 
 class AnnotationItem(Struct, frozen=True):
-    """A stretch of the run, or several that are too narrow to be drawn apart: ``count`` then says how many.
+    """A range of the run, or several, given by ``count``, that are too narrow to be drawn separately.
 
     ``from_moment`` and ``to_moment`` are the moments before its first and after its last event. ``unmatched`` says
-    which of its two ends the file has not, so that it reaches to the end of the axis there.
+    which of its two ends the file lacks, so that it extends to the end of the axis there.
     """
 
     name: str
@@ -54,7 +54,7 @@ class AnnotationItem(Struct, frozen=True):
 
 
 class AnnotationLane(Struct, frozen=True):
-    """A row of items that don't overlap (but in the last of ``depth``), in order."""
+    """A row of items in order, which don't overlap except in the deepest lane."""
 
     kind: LaneKind
     depth: int
@@ -62,10 +62,10 @@ class AnnotationLane(Struct, frozen=True):
 
 
 class AnnotationsAnswer(Struct, frozen=True):
-    """The lanes with what falls into ``[x0, x1]``.
+    """The lanes within ``[x0, x1]``.
 
-    ``shown`` and ``noise`` count the whole device's; ``noise_names`` are the names that were left out, at most ten.
-    ``unmatched`` counts annotations of which the file has only one end.
+    ``shown`` and ``noise`` count those of the whole device; ``noise_names`` are names that were left out, at most ten.
+    ``unmatched`` counts annotations with only one end in the file.
     """
 
     lanes: list[AnnotationLane]
@@ -76,7 +76,7 @@ class AnnotationsAnswer(Struct, frozen=True):
 
 
 class Intervals(NamedTuple):
-    """Stretches of one device, sorted by start and then the longer first. Names index ``texts``."""
+    """Ranges of one device, sorted by start, longer ones first. Names index ``texts``."""
 
     kind: LaneKind
     texts: list[str]
@@ -86,7 +86,7 @@ class Intervals(NamedTuple):
     last: npt.NDArray[np.int64]
     """The moment after its last event."""
     start_us: npt.NDArray[np.int64] | None
-    """On the time axis; None for what stands on events."""
+    """On the time axis; None for ranges of events."""
     end_us: npt.NDArray[np.int64] | None
     unmatched: npt.NDArray[np.uint8]
     """1: it has no start, 2: it has no end."""
@@ -134,7 +134,7 @@ def annotations(
 
 
 def stretches(snapshot: Snapshot, device: Device) -> Intervals:
-    """The device's annotations. They have times only, so there are none where events have no times."""
+    """The device's annotations. They have only times, so there are none if events have no times."""
     return snapshot.keep(f"{device.info.device}.stretches", lambda: _stretches(snapshot, device))
 
 
@@ -186,7 +186,7 @@ def match_stack(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Pair each END with the last open START of its name; entries are in the order of time.
 
-    Returns the entries that open and close each pair, -1 for an end that the file has not.
+    Returns the entries that open and close each pair, -1 for a missing end.
     """
     order = np.argsort(name, kind="stable")
     group = name[order]
@@ -195,7 +195,7 @@ def match_stack(
     sizes = np.diff(np.append(firsts, len(group)))
     level = np.cumsum(step)
     level -= np.repeat(level[firsts] - step[firsts], sizes)
-    # the lowest level so far within the group: an END that goes below it has no START
+    # the lowest level so far within the group: an END below it has no START
     spread = np.repeat(np.arange(len(firsts)), sizes) * (2 * len(group) + 2)
     lowest = np.minimum.accumulate(np.minimum(level, 0) - spread) + spread
     before = np.empty_like(lowest)
@@ -207,7 +207,7 @@ def match_stack(
     paired = kept[np.lexsort((kept, depth[kept], group[kept]))]
     starts = step[paired] > 0
     followed = np.zeros(len(paired), bool)
-    # within a depth START and END take turns, so a START is closed by what comes next, if that is of its depth
+    # within a depth START and END alternate, so the next entry closes a START if it has the same depth
     if len(paired) > 1:
         followed[:-1] = (
             starts[:-1]
@@ -227,7 +227,7 @@ def match_stack(
 
 
 def noise_of(device: Device, found: Intervals) -> npt.NDArray[np.bool_]:
-    """Which annotations are noise, see the head of this file."""
+    """Mask of the annotations that are noise, see the module's docstring."""
     if not len(found.name) or found.start_us is None or found.end_us is None or device.time is None:
         return np.zeros(len(found.name), bool)
     named = np.array([bool(_NOISE.search(text)) for text in found.texts], bool)
@@ -243,13 +243,13 @@ def noise_of(device: Device, found: Intervals) -> npt.NDArray[np.bool_]:
 def _depths(found: Intervals) -> npt.NDArray[np.uint8]:
     depths = np.zeros(len(found.name), np.uint8)
     if found.start_us is not None and found.end_us is not None:
-        # what has no width still takes its place
+        # an item without width still occupies its position
         kernel.lay_in_lanes(found.start_us, np.maximum(found.end_us, found.start_us + 1), depths, MOST_LANES)
     return depths
 
 
 def event_lanes(snapshot: Snapshot, device: Device) -> list[Intervals]:
-    """``annotate`` events, and the stretches of one ``user_metadata`` and one ``compile_context``."""
+    """``annotate`` events, and the ranges with the same ``user_metadata`` and the same ``compile_context``."""
     notes = device.notes
     annotate = device.event_action == _ANNOTATE
     found = []
@@ -279,7 +279,9 @@ def _points(snapshot: Snapshot, notes: Column) -> Intervals:
 
 
 def _runs(snapshot: Snapshot, kind: LaneKind, notes: Column, annotate: npt.NDArray[np.bool_]) -> Intervals:
-    """Stretches in which every event has the same text; ``annotate`` events, whose text is another, don't count."""
+    """Ranges in which every event has the same text; ``annotate`` events, whose text means something else, don't
+    count.
+    """
     texts, name = _named(snapshot, notes["value"])
     events = notes["event"].astype(np.int64)
     place = events - np.cumsum(annotate)[events]
@@ -306,13 +308,13 @@ def _named(snapshot: Snapshot, values: Column) -> tuple[list[str], npt.NDArray[n
 def _lane(
     device: Device, axis: Axis, found: Intervals, depth: int, x0: float, x1: float, pixel: float
 ) -> AnnotationLane:
-    """The items in view, neighbours of less than a pixel merged where they come within a pixel of each other."""
+    """The items in view; neighbours narrower than a pixel are merged if they are within a pixel of each other."""
     left, right = _edges(device, axis, found)
     seen = np.flatnonzero((right >= x0) & (left <= x1))
     order = seen[np.argsort(left[seen], kind="stable")]
     left, right = left[order], right[order]
     thin = right - left < pixel
-    # a merged item goes on while thin ones follow in the same pixel; each holds its own pixel, so they are few
+    # a merged item continues while thin ones follow in the same pixel; each has its own pixel, so they are few
     column = np.floor((left - x0) / pixel)
     crowded = depth == MOST_LANES - 1
     merged = (column[1:] == column[:-1]) & ((thin[1:] & thin[:-1]) | crowded)

@@ -1,22 +1,22 @@
 """The steps of a run: where each begins and ends, and how that is known.
 
-The first of these that a device's annotations hold:
+The first of these that a device's annotations contain:
 
 1. ``ProfilerStep#N``: each is a step.
 2. An annotation of the user's own whose name says step, iteration or batch (``train_step``, ``iter 12``; not the
    optimizer's), at least twice: each is a step.
-3. ``Optimizer.step#…``: a step goes from the end of one to the end of the next, the first from the trace's beginning,
-   with all that was set up before. Of several optimizers the one that stepped first counts.
+3. ``Optimizer.step#…``: a step lasts from the end of one to the end of the next, the first from the trace's beginning,
+   including all set-up. Among several optimizers the one that stepped first counts.
 4. ``Optimizer.zero_grad#…``, else ``enumerate(DataLoader)#…``, at least twice: a step begins with each and ends with
-   the next, the last with the trace.
+   the next, the last one with the trace.
 
-Else steps are *inferred* from the period of the trace. A stack that allocates as often as the run has steps, at even
-distances, is an anchor (distances between its allocations, counted in allocations, whose spread is under a sixth of
-their mean). Stacks that allocate equally often vote for that number, by how much they allocate; of the numbers that
-get a fifth of all votes the lowest counts, since what repeats within a step repeats more often. Of its stacks the one
-at which the least is live is where steps begin. How sure that is is measured: how much of a step, by number of
-allocations and their stacks, comes again in the next one; under 60% they aren't steps. Nor are they where all that
-is between two anchors stands below one line of a ``forward``: those are a model's layers, and the next number is tried.
+Else steps are *inferred* from the period of the trace. A stack that allocates once per step, at even distances, is an
+anchor (the distances between its allocations, counted in allocations, have a spread of less than a sixth of their
+mean). Stacks that allocate equally often vote for that number, weighted by how much they allocate; the lowest number
+with a fifth of all votes wins, since what repeats within a step repeats more often. Among its stacks the one at which
+the least is live marks the beginning of steps. The certainty is measured: the share of a step, by number of allocations
+and their stacks, that recurs in the next one; below 60% they aren't steps. Nor are they if everything between two
+anchors is below one line of a ``forward``: those are a model's layers, and the next number is tried.
 """
 
 import re
@@ -50,9 +50,9 @@ class Steps(NamedTuple):
 
     source: StepSource
     how: str
-    """How they are known, in words; without steps, why there are none."""
+    """A sentence on how they are known, or why there are none."""
     sure: float | None
-    """Of inferred steps, the share of a step that comes again in the next one."""
+    """For inferred steps, the share of a step that recurs in the next one."""
     names: list[str]
     first: npt.NDArray[np.int64]
     last: npt.NDArray[np.int64]
@@ -61,8 +61,8 @@ class Steps(NamedTuple):
 class StepRow(Struct, frozen=True):
     """One step. Its peak is the most that was live from its beginning to its end, its first moment included.
 
-    ``allocated`` is what was allocated in it, ``survivors`` what of that was still alive at its end, and
-    ``kept`` what of that was still alive at the end of the trace.
+    ``allocated`` is what was allocated in it, ``survivors`` the part of that still live at its end, and ``kept`` the
+    part still live at the end of the trace.
     """
 
     name: str
@@ -83,10 +83,10 @@ class StepRow(Struct, frozen=True):
 
 
 class StepsAnswer(Struct, frozen=True):
-    """The steps ``offset … offset + len(rows)`` of ``count``. ``inferred`` when the file doesn't record them.
+    """The steps ``offset … offset + len(rows)`` of ``count``. ``inferred`` if the file doesn't record them.
 
-    ``how`` says in words how the steps are known, or why there are none; ``sure`` is the share of an inferred step,
-    0 to 1, that comes again in the next one.
+    ``how`` is a sentence on how the steps are known, or why there are none; ``sure`` is the share of an inferred step,
+    0 to 1, that recurs in the next one.
     """
 
     source: StepSource
@@ -99,7 +99,7 @@ class StepsAnswer(Struct, frozen=True):
 
 
 def steps(snapshot: Snapshot, number: int, offset: int, limit: int, filter_text: str = "") -> StepsAnswer:
-    """A device's steps, narrowed to what fits a filter: the steps stay, their figures are of what fits."""
+    """A device's steps with a filter, which narrows their figures but not the steps."""
     device = device_of(snapshot, number, filter_text)
     found = find_steps(snapshot, device)
     rows = _rows(device, found)[offset : offset + limit]
@@ -109,7 +109,7 @@ def steps(snapshot: Snapshot, number: int, offset: int, limit: int, filter_text:
 
 
 def find_steps(snapshot: Snapshot, device: Device) -> Steps:
-    """The steps of a device, whatever narrows it."""
+    """The steps of a device, regardless of a filter."""
     whole = device.whole
     return snapshot.keep(f"{device.info.device}.steps", lambda: _find(snapshot, whole))
 
@@ -140,7 +140,7 @@ def _annotated(device: Device, found: Intervals) -> Steps | None:
         else [],
         np.int64,
     )
-    # names that differ in a number only are of one kind; the kind that comes first is the outermost
+    # names that differ only in a number are of one kind; the kind that occurs first is the outermost
     kinds = [re.sub(r"\d+", "#", found.texts[int(found.name[at])]) for at in own.tolist()]
     for kind in dict.fromkeys(kinds):
         chosen = own[[other == kind for other in kinds]]
@@ -168,7 +168,7 @@ def _matching(found: Intervals, pattern: re.Pattern[str]) -> npt.NDArray[np.int6
 
 
 def _first_of(found: Intervals, method: str) -> npt.NDArray[np.int64]:
-    """What an optimizer did, of the one that did it first."""
+    """The annotations of one kind by the optimizer that made them first."""
     places = _matching(found, re.compile(rf"^Optimizer\.{method}#"))
     return places[found.name[places] == found.name[places[0]]] if len(places) else places
 
@@ -218,7 +218,7 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
     groups = np.flatnonzero(np.append(True, np.diff(stacks[order]) != 0))
     counts = np.diff(np.append(groups, len(order)))
     ids = stacks[order[groups]]
-    # how even the distances of each stack's allocations are: the spread against the mean
+    # how even the distances of each stack's allocations are: the spread relative to the mean
     gaps = np.diff(order).astype(np.float64)
     within = np.ones(len(gaps), bool)
     within[groups[1:] - 1] = False
@@ -238,13 +238,13 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
     numbers, place = np.unique(counts[even], return_inverse=True)
     votes = np.bincount(place, sizes[even] + 1)
     many = votes >= votes.sum() * _VOTES
-    # what repeats within a step repeats more often, so the lowest first; without any, those with fewer votes
+    # what repeats within a step repeats more often, so try the lowest first, then those with fewer votes
     candidates = [*numbers[many].tolist(), *numbers[~many][np.argsort(-votes[~many], kind="stable")].tolist()]
     forwards = Forwards.of(snapshot)
     layers, unlike = 0, 0.0
     for number in candidates[:_MOST_CANDIDATES]:
         chosen = np.flatnonzero(even & (counts == number))
-        # moments before each of their allocations, and what was live then
+        # the moments before each of their allocations, and what was live then
         at = start[order[groups[chosen][:, None] + np.arange(number)]] - 1
         first = at[int(np.argmin(device.live[at].mean(axis=1)))]
         last = np.append(first[1:], _last_end(first, device.info.events))
@@ -271,9 +271,9 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
 
 
 def _by_number(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
-    """The places of ``numbers`` in ascending order, of equals the first first.
+    """A stable argsort of ``numbers``.
 
-    NumPy has a radix sort for 16 bits, which takes a fifth of the time of its sort of whole numbers.
+    NumPy has a radix sort for 16 bits, which takes a fifth of the time of its sort of larger integers.
     """
     order = np.argsort(numbers.astype(np.uint16), kind="stable")
     if len(numbers) and int(numbers.max()) > 0xFFFF:
@@ -283,7 +283,7 @@ def _by_number(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
 
 
 def _last_end(first: npt.NDArray[np.int64], events: int) -> int:
-    """Where the last inferred step ends: after the usual length, or with the trace."""
+    """The end of the last inferred step: after the usual length, or at the end of the trace."""
     return min(events, int(first[-1] + np.median(np.diff(first))))
 
 
@@ -293,10 +293,10 @@ def _likeness(
     first: npt.NDArray[np.int64],
     last: npt.NDArray[np.int64],
 ) -> float:
-    """The share of a step's allocations, compared by their stacks, that comes again in the next step."""
+    """The share of a step's allocations, compared by their stacks, that recurs in the next step."""
     step = np.searchsorted(first, start, "left") - 1
     inside = (step >= 0) & (start <= last[np.maximum(step, 0)])
-    # a number more than there are steps: the last step of a stack is not followed by the first of the next one
+    # one more than the number of steps, so that the last step of a stack isn't followed by the first of the next stack
     pairs, counts = np.unique(stacks[inside] * (len(first) + 1) + step[inside], return_counts=True)
     following = pairs[1:] == pairs[:-1] + 1
     shared = np.zeros(len(first), np.int64)
@@ -305,7 +305,7 @@ def _likeness(
     )
     lengths = np.bincount(step[inside], minlength=len(first))
     longer = np.maximum(lengths[:-1], lengths[1:])
-    # the last step may be cut off, so of many the middle one speaks
+    # the last step may be cut off, so use the median
     return float(np.median(shared[:-1] / np.maximum(longer, 1)))
 
 

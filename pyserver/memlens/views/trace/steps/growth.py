@@ -1,8 +1,8 @@
 """What grows from step to step, by line: the leak finder.
 
-At each step's end the live bytes are summed up by the line that stands for an allocation. A line that was inferred
-is kept apart from the same line where it was recorded. What a first step sets up for good (optimizer state, caches)
-is live at the first step's end already, so growth is measured from there on.
+At each step's end the live bytes are summed by the line that represents an allocation. An inferred line is separate
+from the same recorded line. What the first step sets up permanently (optimizer state, caches) is already live at its
+end, so growth is measured from there on.
 """
 
 from typing import Literal
@@ -20,20 +20,20 @@ from memlens.views.selection.columns import device_of, frame
 from memlens.views.trace.steps.finding import Steps, find_steps
 
 MOST_STEPS = 2000
-"""Ends that growth is measured at; of more steps only every so many."""
+"""The most ends at which growth is measured; with more steps only every n-th is used."""
 MOST_POINTS = 120
-"""Points of a line's curve on the wire."""
+"""The most points of a line's curve in an answer."""
 MOST_STACKS = 2000
 
 Trend = Literal["every_step", "steady", "unsteady"]
 
 
 class GrowthRow(Struct, frozen=True):
-    """The bytes of one line alive at the ends of steps.
+    """The bytes of one line that are live at the ends of steps.
 
-    ``trend``: ``every_step`` when more is alive at each end than at the one before; ``steady`` when never less, and
-    more in the end; else ``unsteady``. ``slope_bytes`` is the rise a step of the straight line that fits best.
-    ``frame`` is None for allocations without frames. ``stacks`` are those of what is alive at the last end.
+    ``trend``: ``every_step`` if more is live at each end than at the one before; ``steady`` if never less, and more in
+    the end; else ``unsteady``. ``slope_bytes`` is the slope of the least-squares line, per step. ``frame`` is None for
+    allocations without frames. ``stacks`` are those of what is live at the last end.
     """
 
     frame: Frame | None
@@ -44,17 +44,17 @@ class GrowthRow(Struct, frozen=True):
     last_bytes: int
     last_count: int
     steps_grown: int
-    """After how many ends more was alive than at the end before."""
+    """The number of ends at which more was live than at the one before."""
     points: list[int]
-    """Bytes alive at the ends, the first and the last among them; thinned out evenly if there are many."""
+    """Live bytes at the ends, including the first and the last; thinned out evenly if there are many."""
     stacks: list[int]
 
 
 class GrowthAnswer(Struct, frozen=True):
-    """The lines that grew the most first, those that never shrink before the others.
+    """The lines that grew, largest growth first, those that never shrink before the others.
 
-    ``ends`` are how many step ends were measured, each ``every`` steps. ``moments`` are those of a row's points.
-    ``lines`` counts the lines that grew, of which ``rows`` are the first.
+    ``ends`` is the number of measured step ends, one every ``every`` steps. ``moments`` are those of a row's points.
+    ``lines`` is the number of lines that grew, of which ``rows`` are the first.
     """
 
     ends: int
@@ -108,7 +108,7 @@ def growth(snapshot: Snapshot, number: int, limit: int, filter_text: str = "") -
 
 
 def _ends(found: Steps) -> tuple[npt.NDArray[np.int64], int]:
-    """The ends to measure at, the last among them, and of how many steps each is one."""
+    """The ends at which to measure, including the last, and the number of steps between them."""
     every = max(-(-len(found.last) // MOST_STEPS), 1)
     return found.last[::-1][::every][::-1], every
 
@@ -116,7 +116,7 @@ def _ends(found: Steps) -> tuple[npt.NDArray[np.int64], int]:
 def alive_between(
     device: Device, ends: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """For each allocation the first end at which it is alive, and the first after that at which it isn't."""
+    """For each allocation the first end at which it is live, and the first after that at which it isn't."""
     first = np.searchsorted(ends, device.start.astype(np.int64), "left")
     return first, np.searchsorted(ends, device.end.astype(np.int64), "left")
 
@@ -129,7 +129,7 @@ def alive_by_group(
     last: npt.NDArray[np.int64],
     ends: int,
 ) -> npt.NDArray[np.int64]:
-    """The bytes of each group that are alive at each end."""
+    """The live bytes of each group at each end."""
     change = np.zeros((groups, ends + 1), np.int64)
     np.add.at(change, (group, first), size)
     np.subtract.at(change, (group, last), size)
@@ -139,7 +139,7 @@ def alive_by_group(
 def _lines(
     snapshot: Snapshot, frames: npt.NDArray[np.uint32], sources: npt.NDArray[np.uint8]
 ) -> tuple[list[tuple[int, int]], npt.NDArray[np.int64]]:
-    """Frames of one line and one source as one: a frame for each, and which one each row's is."""
+    """Merge frames of the same line and source: a frame for each, and the merged frame of each row."""
     pairs, place = np.unique(frames.astype(np.int64) << 8 | sources, return_inverse=True)
     texts = snapshot.frames.rows(pair >> 8 for pair in pairs.tolist() if pair >> 8 != NEVER)
     numbers: dict[tuple[object, ...], int] = {}
@@ -148,7 +148,7 @@ def _lines(
     for at, pair in enumerate(pairs.tolist()):
         label, source = pair >> 8, pair & 255
         row = texts.get(label)
-        # a frame without a line is known by its function alone
+        # a frame without a line is identified by its function
         key = (None,) if row is None else (row[0], row[1], source) if row[1] else (*row, source)
         number = numbers.get(key)
         if number is None:
@@ -159,7 +159,7 @@ def _lines(
 
 
 def _slopes(alive: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """The rise an end of the line of least squares through each row."""
+    """The slope per end of the least-squares line through each row."""
     x = np.arange(alive.shape[1]) - (alive.shape[1] - 1) / 2
     slopes: npt.NDArray[np.float64] = (alive @ x) / float(x @ x)
     return slopes

@@ -1,4 +1,4 @@
-"""Whether what repeats in a trace is the layers of a model, which look like steps: as regular, but within one pass."""
+"""Whether what repeats in a trace are a model's layers, which are as regular as steps but within one pass."""
 
 from typing import NamedTuple, Self
 
@@ -11,20 +11,20 @@ _WINDOWS = 7
 
 
 class Forwards(NamedTuple):
-    """The calls of a ``forward`` that stacks have, as places: a file, a line and a function."""
+    """The calls of a ``forward`` in stacks, as places: a file, a line and a function."""
 
     place: npt.NDArray[np.int64]
-    """A node's place, -1 for a node that isn't a call of a ``forward``."""
+    """A node's place, -1 if it isn't a call of a ``forward``."""
     nearest: npt.NDArray[np.int64]
-    """The next node at or above a node that has a place, 0 for none."""
+    """The nearest node at or above a node that has a place, 0 for none."""
     above: npt.NDArray[np.int64]
-    """The same without the node itself."""
+    """The same, starting above the node."""
     other_lines: list[set[int]]
-    """For each place those of the same function on other lines."""
+    """For each place the places of the same function on other lines."""
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self | None:
-        """Those of all stacks, None without any."""
+        """The calls in all stacks, None if there are none."""
         found = snapshot.frames.in_function(lambda name: name.rpartition(".")[2] == "forward")
         rows = snapshot.frames.rows(np.flatnonzero(found).tolist())
         if not rows:
@@ -44,7 +44,7 @@ class Forwards(NamedTuple):
         place = np.append(-1, of_frame[snapshot.tree.frame[1:]])
         nearest = np.where(place >= 0, np.arange(len(parent)), parent)
         while True:
-            # twice as far up with each round, and no further than the first place
+            # each round doubles the distance, up to the nearest place
             further = nearest[nearest]
             if np.array_equal(further, nearest):
                 break
@@ -52,16 +52,15 @@ class Forwards(NamedTuple):
         return cls(place, nearest, nearest[parent], others)
 
     def are_layers(self, nodes: npt.NDArray[np.integer]) -> bool:
-        """Whether all stacks that end in these nodes stand below one line of a ``forward``, with others elsewhere.
+        """Whether all stacks that end in these nodes are below one line of a ``forward`` that has other lines as well.
 
-        Elsewhere is on another line of that ``forward``, none of which is in any of these stacks. (A module that only
-        wraps another one has no other lines.)
+        None of the other lines is in any of these stacks. (A module that only wraps another one has no other lines.)
         """
         at = np.unique(self.nearest[nodes])
         if not len(at) or not at[0]:
-            # a stack that is in no forward
+            # a stack without a forward
             return False
-        # a row of places for each way up, which ends at the root: its columns are counted from the outermost call
+        # a row of places for each path to the root, with columns counted from the outermost call
         ways = []
         while at.any():
             ways.append(np.where(at > 0, self.place[at], -1))
@@ -87,7 +86,7 @@ def are_layers(
     first: npt.NDArray[np.int64],
     last: npt.NDArray[np.int64],
 ) -> bool:
-    """Whether what repeats is the layers of a model: whether most of some windows are.
+    """Whether what repeats are a model's layers: whether most of some windows are.
 
     ``stacks`` and ``start`` are of allocations in order of time; a window is the events after ``first`` up to ``last``.
     """
