@@ -143,9 +143,9 @@ class _Figures:
     """The figures of groups, by their numbers. ``keys`` are the numbers of groups with items.
 
     ``sums`` are int64[groups, values]. ``largest`` is the size of the largest allocation or "block", 0 unless all
-    sizes are known, or the sum of the largest "stack", if the sizes of blocks aren't known or the amounts aren't bytes. ``pools``
-    is the part of the amounts that may be pools of Python's allocator. ``allocations`` has the numbers of the largest
-    allocations of some groups, if there are single ones.
+    sizes are known, or the sum of the largest "stack", if the sizes of blocks aren't known or the amounts aren't bytes.
+    ``pools`` is the part of the amounts that may be pools of Python's allocator. ``allocations`` has the numbers of the
+    largest allocations of some groups, if there are single ones.
     """
 
     keys: I64
