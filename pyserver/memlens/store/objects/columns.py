@@ -98,8 +98,8 @@ class TypeColumns(Columns):
 class CompactColumns(Columns):
     """An item for each node of the dominator tree grouped by type at each level, level after level.
 
-    Node 0 is the root. A node's children are adjacent, the largest retained size first; but if the root isn't an object,
-    its last child is the node of the objects that no root reaches, if there are any.
+    Node 0 is the root. A node's children are adjacent, the largest retained size first; but if the root isn't an
+    object, its last child is the node of the objects that no root reaches, if there are any.
     """
 
     prefix = "compact_"
