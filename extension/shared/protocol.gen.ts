@@ -2232,7 +2232,11 @@ export interface ProgressParams {
   fraction: number | null;
 }
 
-/** A reference: `name` is a field's name, or an index as `[3]`. `object` is what is at its other end. */
+/**
+ * A reference: `name` is a field's name, or an index as `[3]`, `[?]` where the file doesn't know it.
+ *
+ * `object` is what is at its other end.
+ */
 export interface ReferenceRow {
   kind: string;
   name: string;
