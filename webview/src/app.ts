@@ -1,6 +1,6 @@
 // Which screen is shown: reading, failed, or the snapshot.
 
-import { t } from './base/l10n';
+import { said, t } from './base/l10n';
 import type { ViewCommand, ViewState } from '../../extension/shared/messages';
 import type { Problem, TimelineInfo } from '../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from './api';
@@ -197,7 +197,10 @@ export class App {
     if (info.devices.every(({ events, allocations }) => events === 0 && allocations === 0)) {
       this.leave('empty');
       const reason = info.warnings.find(({ code }) => code === 'empty');
-      replace(this.root, emptyScreen(reason?.message ?? t('Nothing was recorded in this snapshot.')));
+      replace(
+        this.root,
+        emptyScreen(reason ? said(reason.message) : t('Nothing was recorded in this snapshot.')),
+      );
       return;
     }
     this.leave('loading');
