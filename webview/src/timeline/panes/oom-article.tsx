@@ -109,7 +109,10 @@ function FindingItem({
 }): VNode {
   return (
     <li data-code={code}>
-      <Said text={text} /> {hasSource(frame) && <FrameLink frame={frame} actions={actions} />}
+      <span>
+        <Said text={text} />
+      </span>{' '}
+      {hasSource(frame) && <FrameLink frame={frame} actions={actions} />}
       {frame !== null && allocation !== null && ' '}
       {allocation !== null && (
         <AllocationLink text={t('Show the allocation')} allocation={allocation} actions={actions} />
