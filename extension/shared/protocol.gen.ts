@@ -1832,7 +1832,7 @@ export interface MomentParams {
 /** A message for people about something that the file does not have or does not say. `code` is stable. */
 export interface Notice {
   code: string;
-  message: string;
+  message: Text;
   device: number | null;
 }
 

@@ -27,10 +27,11 @@ if (runsAlone()) noteFailures();
 
 /**
  * @param {{workspace?: string, settings?: object, theme?: keyof typeof import("./themes.mjs").THEMES,
- *   viewport?: {width: number, height: number}, flags?: string[], motion?: boolean,
+ *   viewport?: {width: number, height: number}, flags?: string[], motion?: boolean, language?: string,
  *   prepare?: (folder: string) => void}} [options]
  *   workspace: a folder to copy. settings: the workspace's. flags: more of Chromium's. motion: pictures glide, where the
- *   person wants reduced motion otherwise, which costs less to draw. prepare: changes the copy before it is opened.
+ *   person wants reduced motion otherwise, which costs less to draw. language: that of VS Code, whose own texts stay English without
+ *   its language pack. prepare: changes the copy before it is opened.
  */
 export async function openVSCode(options = {}) {
   const { workspace = path.join(ROOT, 'samples'), settings = {}, theme = 'dark', flags = [] } = options;
@@ -55,7 +56,7 @@ export async function openVSCode(options = {}) {
     });
     host = await hostOf({ settings: { 'memlens.cache.directory': cache }, flags });
     const { viewport = { width: 1400, height: 900 }, motion = false } = options;
-    await vscode.start(host, viewport, motion);
+    await vscode.start(host, viewport, motion, options.language);
     return vscode;
   } catch (error) {
     await vscode.pictureOfFailure();
@@ -80,11 +81,17 @@ class VSCode {
     this.cache = cache;
   }
 
-  async start(host, viewport, motion) {
+  async start(host, viewport, motion, language) {
     this.host = host;
     this.page = await host.newPage(viewport);
     await this.page.emulateMedia({ reducedMotion: motion ? 'no-preference' : 'reduce' });
     this.page.setDefaultTimeout(TIMEOUT_MS);
+    // where VS Code's messages of another language say which it is
+    if (language !== undefined)
+      await this.page.addInitScript(
+        (name) => Object.assign(globalThis, { _VSCODE_NLS_LANGUAGE: name }),
+        language,
+      );
     this.#palette = new Palette(this.page);
     this.#editors = new TextEditors(this.page);
     noteErrors(this.page, host.server.authority, this.foreignRequests, this.consoleErrors);

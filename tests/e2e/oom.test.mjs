@@ -51,7 +51,7 @@ test('the summary leads to the pane, which says what the command line says', asy
   for (const device of [1, 0]) {
     const answer = await chosen(device);
     assert.equal(await pane().locator('h2').innerText(), answer.headline);
-    const shown = await pane().locator('.oom-findings li bdi:first-child').allInnerTexts();
+    const shown = await pane().locator('.oom-findings li > span:first-child').allInnerTexts();
     assert.deepEqual(
       shown.filter((text) => text.endsWith('.')),
       [...answer.findings.filter((f) => !f.advice), ...answer.findings.filter((f) => f.advice)].map(

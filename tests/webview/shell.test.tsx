@@ -250,7 +250,7 @@ const HEADLINE: HeadlineAnswer = {
   rule: 'peak',
   sentences: [sentence('Peak {peak}.', { peak: part('4 GiB') }), sentence('Held by {line}.', HELD)],
   text: 'Peak 4 GiB. Held by model.py:39.',
-  warnings: [{ code: 'ring_buffer', message: 'Recording started mid-run.', device: 0 }],
+  warnings: [{ code: 'ring_buffer', message: sentence('Recording started mid-run.'), device: 0 }],
 };
 
 const FINDINGS = [finding('Most memory'), finding('Grows')];
@@ -409,7 +409,7 @@ test('a finding whose first sentence is the headline is one click away', async (
 test('a summary that fails says so, and leaves the warnings of the file', async () => {
   const host = root();
   const errors: unknown[] = [];
-  const notice = { code: 'empty', message: 'Nothing was recorded.', device: null };
+  const notice = { code: 'empty', message: sentence('Nothing was recorded.'), device: null };
   const summary = new Summary(server(true), [notice], (error) => errors.push(error));
   render(
     <Headline summary={summary} actions={{ open: never, show: never, showObjects: null, copy: never }} />,

@@ -2,7 +2,7 @@
 
 import { signal } from '@preact/signals';
 import { render } from 'preact';
-import { t } from './base/l10n';
+import { said, t } from './base/l10n';
 import type { ViewCommand, ViewState } from '../../extension/shared/messages';
 import type { Problem, TimelineInfo } from '../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from './api';
@@ -203,7 +203,7 @@ export class App {
     if (info.devices.every(({ events, allocations }) => events === 0 && allocations === 0)) {
       this.leave('empty');
       const reason = info.warnings.find(({ code }) => code === 'empty');
-      const text = reason?.message ?? t('Nothing was recorded in this snapshot.');
+      const text = reason ? said(reason.message) : t('Nothing was recorded in this snapshot.');
       render(<EmptyScreen text={text} />, this.root);
       return;
     }

@@ -55,7 +55,8 @@ def in_english(value: Any) -> Any:
         case msgspec.Struct():
             config = value.__struct_config__
             tag = {} if config.tag_field is None else {config.tag_field: config.tag}
-            return tag | {field: in_english(getattr(value, field)) for field in value.__struct_fields__}
+            names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+            return tag | {shown: in_english(getattr(value, name)) for shown, name in names}
         case list() | tuple():
             return [in_english(each) for each in value]
         case _:

@@ -20,6 +20,7 @@ from memlens.model.frames import Frames
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import Column, Profile, sums_fit
 from memlens.progress import Report
+from memlens.texts import phrase
 from memlens.units import shortened
 
 KIND = "dhat"
@@ -183,17 +184,24 @@ def _settings(header: _Header) -> dict[str, str | int]:
 def _notices(header: _Header, points: int) -> list[Notice]:
     notices = []
     if header.dhatFileVersion > VERSION:
-        message = (
-            f"The file has version {header.dhatFileVersion} of DHAT's format; Memlens knows version {VERSION} and "
-            "shows what it recognises."
+        said = phrase(
+            "The file has version {version} of DHAT's format; Memlens knows version {known} and shows what it "
+            "recognises.",
+            version=str(header.dhatFileVersion),
+            known=str(VERSION),
         )
-        notices.append(Notice("newer-version", message))
+        notices.append(Notice("newer-version", said))
     if not points:
-        notices.append(Notice("no-samples", "The file has no program points: nothing was recorded."))
+        said = phrase("The file has no program points: nothing was recorded.")
+        notices.append(Notice("no-samples", said))
     if header.mode == "rust-heap":
-        message = "Recorded by the Rust crate dhat, which records allocations in Rust but no accesses."
-        notices.append(Notice("rust-heap", message))
+        said = phrase("Recorded by the Rust crate dhat, which records allocations in Rust but no accesses.")
+        notices.append(Notice("rust-heap", said))
     if not header.bklt and header.bu == "byte":
-        message = f"Recorded with --mode={header.mode}: what was {header.verb.lower()}, not what was live."
-        notices.append(Notice("not-live", message))
+        said = phrase(
+            "Recorded with --mode={mode}: what was {verb}, not what was live.",
+            mode=header.mode,
+            verb=header.verb.lower(),
+        )
+        notices.append(Notice("not-live", said))
     return notices

@@ -30,6 +30,7 @@ from memlens.model.graph import (
 from memlens.model.info import Notice
 from memlens.model.texts import Texts
 from memlens.progress import Report
+from memlens.texts import phrase
 from memlens.units import format_bytes, shortened
 
 KIND = "gcdump"
@@ -198,34 +199,36 @@ def _settings(dump: GcDump) -> dict[str, Any]:
 def _notices(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> list[Notice]:
     notices = []
     if cut:
-        message = "The dump is truncated: "
-        missing = (
-            "objects have no address"
-            if not nodes.broken
-            else f"{nodes.broken:,} objects at its end are unknown"
+        said = phrase(
+            "The dump is truncated: {n} objects at its end are unknown, and what was sampled isn't known.",
+            n=nodes.broken,
         )
-        notices.append(Notice("cut-file", f"{message}{missing}, and what was sampled isn't known."))
+        if not nodes.broken:
+            said = phrase("The dump is truncated: objects have no address, and what was sampled isn't known.")
+        notices.append(Notice("cut-file", said))
     elif nodes.broken:
         notices.append(
             Notice(
-                "broken-nodes", f"Nodes whose record is damaged, which are shown as empty: {nodes.broken:,}."
+                "broken-nodes",
+                phrase("Nodes whose record is damaged, which are shown as empty: {n}.", n=nodes.broken),
             )
         )
     notices += counted_notices(dangling=nodes.dangling)
     if not cut and nodes.total_bytes != dump.total_bytes:
-        message = (
-            f"The objects' sizes add up to {format_bytes(nodes.total_bytes)}, but the file says "
-            f"{format_bytes(dump.total_bytes)}."
+        said = phrase(
+            "The objects' sizes add up to {sum}, but the file says {total}.",
+            sum=format_bytes(nodes.total_bytes),
+            total=format_bytes(dump.total_bytes),
         )
-        notices.append(Notice("other-total", message))
+        notices.append(Notice("other-total", said))
     if _sane(dump.count_multiplier) > 1 or _multipliers(dump) is not None:
-        message = (
-            f"Sampled: an object of the file stands for {_sane(dump.count_multiplier):.3g} of the program on average, "
-            "more or fewer by its type. Counts and sizes are those of the file's objects, unless they are marked as "
-            "estimates."
+        said = phrase(
+            "Sampled: an object of the file stands for {n} of the program on average, more or fewer by its type. "
+            "Counts and sizes are those of the file's objects, unless they are marked as estimates.",
+            n=f"{_sane(dump.count_multiplier):.3g}",
         )
-        notices.append(Notice("sampled", message))
+        notices.append(Notice("sampled", said))
     if _is_capped(dump):
-        message = f"dotnet-gcdump stopped at {_MOST_NODES:,} objects; what they alone hold is missing."
-        notices.append(Notice("capped", message))
+        said = phrase("dotnet-gcdump stopped at {n} objects; what they alone hold is missing.", n=_MOST_NODES)
+        notices.append(Notice("capped", said))
     return notices

@@ -21,7 +21,8 @@ from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, sums_fit
 from memlens.progress import Report
-from memlens.units import format_bytes, part_has
+from memlens.texts import Text, phrase, plural
+from memlens.units import format_bytes
 
 KIND = "heap-text"
 I64 = npt.NDArray[np.int64]
@@ -270,21 +271,43 @@ def _frames(
     both = Frames(frames, np.concatenate((starts, named + starts[-1])), sequence)
     cut = _cut_off(both, stacks, depths)
     if cut.any():
-        message = (
-            f"{part_has(int(np.count_nonzero(cut)), len(rows), 'sample')} a stack that is cut off after "
-            f"{int(depths.max())} calls; the outer callers are unknown."
+        count = int(np.count_nonzero(cut))
+        said = phrase(
+            plural(
+                count,
+                "{n} of {all} has a stack that is cut off after {depth} calls; the outer callers are unknown.",
+                "{n} of {all} have a stack that is cut off after {depth} calls; the outer callers are unknown.",
+            ),
+            n=count,
+            all=_samples(rows),
+            depth=str(int(depths.max())),
         )
-        notices.append(Notice("cut-off", message))
+        notices.append(Notice("cut-off", said))
     unnamed = int(np.count_nonzero(rows["names"] == 0)) if len(addresses) else 0
     if unnamed:
         used = len(np.unique(addresses))
-        where = "" if maps else ", and their libraries are unknown because the file has no memory map"
-        message = (
-            f"{part_has(unnamed, len(rows), 'sample')} addresses without names ({used:,} distinct){where}. "
-            "`pprof -proto` (of google/pprof, or go tool) or jeprof can add names on a machine with the binaries."
+        said = phrase(
+            plural(
+                unnamed,
+                "{n} of {all} has addresses without names ({used} distinct){where}. {advice}",
+                "{n} of {all} have addresses without names ({used} distinct){where}. {advice}",
+            ),
+            n=unnamed,
+            all=_samples(rows),
+            used=used,
+            where=""
+            if maps
+            else phrase(", and their libraries are unknown because the file has no memory map"),
+            advice=phrase(
+                "`pprof -proto` (of google/pprof, or go tool) or jeprof can add names on a machine with the binaries."
+            ),
         )
-        notices.append(Notice("no-symbols", message))
+        notices.append(Notice("no-symbols", said))
     return used_stacks(*cut_stacks(both, stacks, cut))
+
+
+def _samples(rows: Column) -> Text:
+    return phrase(plural(len(rows), "{n} sample", "{n} samples"), n=len(rows))
 
 
 def _named_frame(text: str) -> SourceFrame:
@@ -316,22 +339,29 @@ def _missing(head: _Head, sums: tuple[int, ...], *, cut: bool) -> list[Notice]:
     """Compare the sums in the head with those of the rows."""
     # jemalloc's rows are written for correct estimates, and don't add up to its head
     if head.sums is None or head.kind == "jemalloc" or sums == head.sums:
-        return [Notice("cut-file", "The file is truncated: its last stack may lack callers.")] if cut else []
+        said = phrase("The file is truncated: its last stack may lack callers.")
+        return [Notice("cut-file", said)] if cut else []
     expected = head.sums
     parts = [
-        f"{format_bytes(expected[at + 1])} in {expected[at]:,} allocations {words}, but the rows only "
-        f"{format_bytes(sums[at + 1])} in {sums[at]:,}"
-        for at, words in ((0, "in use"), (2, "in total"))
+        phrase(
+            "{size} in {n} allocations in use, but the rows only {found} in {m}"
+            if at == 0
+            else "{size} in {n} allocations in total, but the rows only {found} in {m}",
+            size=format_bytes(expected[at + 1]),
+            n=expected[at],
+            found=format_bytes(sums[at + 1]),
+            m=sums[at],
+        )
+        for at in (0, 2)
         if expected[at : at + 2] != sums[at : at + 2]
     ]
     gperftools = head.kind == "heapprofile"
-    because = " (gperftools truncates its files at 1 MiB)" if gperftools else ""
-    return [
-        Notice(
-            "rows-missing",
-            f"The file's header counts {'; and '.join(parts)}. The rest is missing{because}.",
-        )
-    ]
+    said = phrase(
+        "The file's header counts {parts}. The rest is missing{because}.",
+        parts=parts[0] if len(parts) == 1 else phrase("{a}; and {b}", a=parts[0], b=parts[1]),
+        because=phrase(" (gperftools truncates its files at 1 MiB)") if gperftools else "",
+    )
+    return [Notice("rows-missing", said)]
 
 
 def _breaks_off(source: Source, rows: Column) -> bool:
@@ -346,17 +376,20 @@ def _about(head: _Head) -> list[Notice]:
     """Return notices about how the figures were recorded."""
     notices = []
     if head.rate_bytes > 1:
-        message = (
-            f"Sampled every {format_bytes(head.rate_bytes)} on average; all figures are estimates from the samples, "
-            "as in pprof and jeprof."
+        said = phrase(
+            "Sampled every {size} on average; all figures are estimates from the samples, as in pprof and jeprof.",
+            size=format_bytes(head.rate_bytes),
         )
-        notices.append(Notice("sampled", message))
+        notices.append(Notice("sampled", said))
     if head.kind.startswith(("growth", "fragmentation")):
-        message = (
-            f"A profile of kind {head.kind}: where the heap itself grew, not what the program has in use."
+        said = phrase(
+            "A profile of kind {kind}: where the heap itself grew, not what the program has in use.",
+            kind=head.kind,
         )
-        notices.append(Notice("not-live", message))
+        notices.append(Notice("not-live", said))
     elif head.kind not in ("heapprofile", "heap", "heap_v2", "heapz_v2", "jemalloc"):
-        message = f"An unknown kind of profile, {head.kind[:40]}: its figures are shown without scaling."
-        notices.append(Notice("unknown-kind", message))
+        said = phrase(
+            "An unknown kind of profile, {kind}: its figures are shown without scaling.", kind=head.kind[:40]
+        )
+        notices.append(Notice("unknown-kind", said))
     return notices

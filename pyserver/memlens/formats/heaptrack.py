@@ -38,6 +38,7 @@ from memlens.model.profile import (
     StackTree,
 )
 from memlens.progress import Report
+from memlens.texts import phrase
 from memlens.units import format_bytes
 
 KIND = "heaptrack"
@@ -238,35 +239,40 @@ class _Recording:
         reader = self.reader
         notices = []
         if reader.file_version > NEWEST_VERSION:
-            message = (
-                f"The file has version {reader.file_version:,}; Memlens knows versions up to {NEWEST_VERSION}. Unknown "
-                "records are ignored, so figures may be too low."
+            said = phrase(
+                "The file has version {version}; Memlens knows versions up to {known}. Unknown records are ignored, so "
+                "figures may be too low.",
+                version=reader.file_version,
+                known=str(NEWEST_VERSION),
             )
-            notices.append(Notice("version", message))
+            notices.append(Notice("version", said))
         if self.truncated or reader.partial_line:
-            message = (
-                f"The recording is truncated after {reader.fed_bytes:,} bytes of text: the program was killed, or the "
-                "file was not copied completely. What was live at that point is shown as leaked."
+            said = phrase(
+                "The recording is truncated after {n} bytes of text: the program was killed, or the file was not "
+                "copied completely. What was live at that point is shown as leaked.",
+                n=reader.fed_bytes,
             )
-            notices.append(Notice("truncated", message))
+            notices.append(Notice("truncated", said))
         skipped = reader.bad_records + reader.unknown_records
         if skipped:
-            message = f"{skipped:,} invalid lines of the file were ignored."
-            notices.append(Notice("damaged-lines", message))
+            said = phrase("{n} invalid lines of the file were ignored.", n=skipped)
+            notices.append(Notice("damaged-lines", said))
         if reader.cut_stacks:
-            message = (
-                f"{reader.cut_stacks:,} stacks are deeper than 4,096 frames; their innermost frames are cut."
+            said = phrase(
+                "{n} stacks are deeper than 4,096 frames; their innermost frames are cut.",
+                n=reader.cut_stacks,
             )
-            notices.append(Notice("stacks-cut", message))
+            notices.append(Notice("stacks-cut", said))
         if reader.attached:
-            message = (
+            said = phrase(
                 "heaptrack was attached to the running program: what it had allocated before is unknown."
             )
-            notices.append(Notice("attached", message))
+            notices.append(Notice("attached", said))
         if leaked_suppressed:
-            message = (
-                f"{format_bytes(leaked_suppressed)} of what is leaked is suppressed in heaptrack: its own suppressions "
-                "or those of the program match the stack."
+            said = phrase(
+                "{size} of what is leaked is suppressed in heaptrack: its own suppressions or those of the program "
+                "match the stack.",
+                size=format_bytes(leaked_suppressed),
             )
-            notices.append(Notice("suppressed", message))
+            notices.append(Notice("suppressed", said))
         return notices

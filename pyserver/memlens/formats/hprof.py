@@ -29,6 +29,7 @@ from memlens.model.graph import MOST_BYTES, Facts, Graph, Objects, ReferenceKind
 from memlens.model.info import Notice
 from memlens.model.texts import Texts
 from memlens.progress import Report
+from memlens.texts import phrase
 from memlens.units import counted, format_bytes
 
 KIND = "hprof"
@@ -216,15 +217,19 @@ def _cut(source: Source, objects: hprof_objects.Objects) -> Notice:
         offset, ended = objects.offset, objects.ended
     else:
         offset, ended = records.offset, records.ended
-    why = {
-        kernel.ENDED_UNKNOWN_TAG: "has an unknown record",
-        kernel.ENDED_BAD_TYPE: "has a field of an unknown type",
-    }
-    message = (
-        f"The dump {why.get(ended, 'is truncated')} at byte {offset:,} of {source.length:,}: the objects and roots "
-        "after it are missing, so what seems unreachable or retained may not be."
+    if ended == kernel.ENDED_UNKNOWN_TAG:
+        why = phrase("The dump has an unknown record at byte {n} of {all}", n=offset, all=source.length)
+    elif ended == kernel.ENDED_BAD_TYPE:
+        why = phrase(
+            "The dump has a field of an unknown type at byte {n} of {all}", n=offset, all=source.length
+        )
+    else:
+        why = phrase("The dump is truncated at byte {n} of {all}", n=offset, all=source.length)
+    said = phrase(
+        "{why}: the objects and roots after it are missing, so what seems unreachable or retained may not be.",
+        why=why,
     )
-    return Notice("cut-file", message)
+    return Notice("cut-file", said)
 
 
 def _notices(references: hprof_references.References) -> list[Notice]:
@@ -232,20 +237,21 @@ def _notices(references: hprof_references.References) -> list[Notice]:
     dumps = objects.records.dump_count
     notices = []
     if dumps > 1:
-        message = (
-            f"The file has {dumps:,} dumps; this is number {objects.dump + 1:,}. To read another: "
-            "memlens ingest FILE --dump NUMBER"
+        said = phrase(
+            "The file has {n} dumps; this is number {number}. To read another: memlens ingest FILE --dump NUMBER",
+            n=dumps,
+            number=objects.dump + 1,
         )
-        notices.append(Notice("several-dumps", message))
+        notices.append(Notice("several-dumps", said))
     if not objects.declares_sizes:
-        size = f"references of {objects.oop_bytes} bytes"
-        if objects.compressed:
-            size += " (compressed)"
-        message = (
-            f"The sizes of objects are inferred from their fields, with {size} and objects aligned to "
-            f"{format_bytes(objects.alignment)}, as Eclipse MAT has it: the file doesn't have them."
+        said = phrase(
+            "The sizes of objects are inferred from their fields, with references of {n} bytes{compressed} and objects "
+            "aligned to {alignment}, as Eclipse MAT has it: the file doesn't have them.",
+            n=objects.oop_bytes,
+            compressed=phrase(" (compressed)") if objects.compressed else "",
+            alignment=format_bytes(objects.alignment),
         )
-        notices.append(Notice("inferred-sizes", message))
+        notices.append(Notice("inferred-sizes", said))
     notices += counted_notices(
         dangling=references.dangling,
         duplicate_ids=objects.duplicates,

@@ -20,7 +20,8 @@ from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice
 from memlens.model.profile import Profile, sums_fit
 from memlens.progress import Report
-from memlens.units import format_bytes, part_has
+from memlens.texts import phrase, plural
+from memlens.units import format_bytes
 
 KIND = "java-heap"
 
@@ -126,18 +127,28 @@ def _path(function: str, file: str) -> str:
 
 
 def _notices(unnamed: int, addresses: int, *, cut: bool) -> list[Notice]:
-    message = (
-        f"Sampled; the file does not say how often. Figures are estimates for a sample every "
-        f"{format_bytes(_RATE_BYTES)} on average, as in pprof."
+    said = phrase(
+        "Sampled; the file does not say how often. Figures are estimates for a sample every {size} on average, as in "
+        "pprof.",
+        size=format_bytes(_RATE_BYTES),
     )
-    notices = [Notice("sampled", message)]
+    notices = [Notice("sampled", said)]
     if cut:
         notices.append(
             Notice(
-                "cut-file", "The file is truncated: its last stack may lack callers, and names are missing."
+                "cut-file",
+                phrase("The file is truncated: its last stack may lack callers, and names are missing."),
             )
         )
     elif unnamed:
-        message = f"{part_has(unnamed, addresses, 'location')} no name in the file, only a number."
-        notices.append(Notice("no-symbols", message))
+        said = phrase(
+            plural(
+                unnamed,
+                "{n} of {all} has no name in the file, only a number.",
+                "{n} of {all} have no name in the file, only a number.",
+            ),
+            n=unnamed,
+            all=phrase(plural(addresses, "{n} location", "{n} locations"), n=addresses),
+        )
+        notices.append(Notice("no-symbols", said))
     return notices

@@ -34,6 +34,7 @@ from memlens.model.profile import (
     sums_fit,
 )
 from memlens.progress import Report
+from memlens.texts import Text, in_a_row, phrase
 from memlens.units import format_bytes
 
 KIND = "massif"
@@ -301,19 +302,20 @@ def _below(frames: Frames, stacks: npt.NDArray[np.int64], held: npt.NDArray[np.i
 def _truncated(snapshots: int, *, truncated: bool) -> list[Notice]:
     if not truncated:
         return []
-    message = (
-        f"The file ends in the middle of a snapshot: it was not copied completely, or the disk was full. The "
-        f"{snapshots:,} complete snapshots are shown; the peak may be among those that are missing."
+    said = phrase(
+        "The file ends in the middle of a snapshot: it was not copied completely, or the disk was full. The {n} "
+        "complete snapshots are shown; the peak may be among those that are missing.",
+        n=snapshots,
     )
-    return [Notice("breaks-off", message)]
+    return [Notice("breaks-off", said)]
 
 
-def _not_counted(snapshot: Column) -> str:
+def _not_counted(snapshot: Column) -> Text | str:
     """Return a clause about bytes outside the heap: ``(not counted: 2 KiB of allocator overhead, 1 KiB of stacks)``."""
     extra, stacks = int(snapshot["extra_bytes"]), int(snapshot["stacks_bytes"])
-    parts = [f"{format_bytes(extra)} of allocator overhead"] * (extra > 0)
-    parts += [f"{format_bytes(stacks)} of stacks"] * (stacks > 0)
-    return f" (not counted: {', '.join(parts)})" if parts else ""
+    parts = [phrase("{size} of allocator overhead", size=format_bytes(extra))] * (extra > 0)
+    parts += [phrase("{size} of stacks", size=format_bytes(stacks))] * (stacks > 0)
+    return phrase(" (not counted: {parts})", parts=in_a_row(parts, ", ")) if parts else ""
 
 
 def _notices(
@@ -321,50 +323,66 @@ def _notices(
 ) -> list[Notice]:
     notices = []
     if pages:
-        message = (
+        said = phrase(
             "Recorded with --pages-as-heap=yes: all pages that the program mapped are counted, including its code and "
             "malloc's reserves, not what it requested from malloc."
         )
-        notices.append(Notice("pages", message))
+        notices.append(Notice("pages", said))
     highest = snapshots[peak.snapshot]
-    held, not_counted = f"{int(highest['heap_bytes']):,} bytes", _not_counted(highest)
+    held, not_counted = phrase("{n} bytes", n=int(highest["heap_bytes"])), _not_counted(highest)
     if not highest["heap_bytes"] and snapshots["stacks_bytes"].any():
-        message = (
-            f"No heap was recorded (--heap=no), only the stacks of threads over time: "
-            f"{format_bytes(int(snapshots['stacks_bytes'].max()))} at most."
+        said = phrase(
+            "No heap was recorded (--heap=no), only the stacks of threads over time: {size} at most.",
+            size=format_bytes(int(snapshots["stacks_bytes"].max())),
         )
-        return [*notices, Notice("no-heap", message)]
+        return [*notices, Notice("no-heap", said)]
     if peak.tree is None:
-        message = (
-            f"No snapshot has a tree, so no stacks are known, only how much was live over time: {held} at most, in "
-            f"snapshot {peak.snapshot}{not_counted}. By default massif writes a tree for every tenth snapshot "
-            "(--detailed-freq), and for the peak if the program frees memory after it."
+        said = phrase(
+            "No snapshot has a tree, so no stacks are known, only how much was live over time: {held} at most, in "
+            "snapshot {number}{not_counted}. By default massif writes a tree for every tenth snapshot "
+            "(--detailed-freq), and for the peak if the program frees memory after it.",
+            held=held,
+            number=str(peak.snapshot),
+            not_counted=not_counted,
         )
-        return [*notices, Notice("no-samples", message)]
+        return [*notices, Notice("no-samples", said)]
     if peak.tree != peak.snapshot:
-        tree = f"{int(snapshots['heap_bytes'][peak.tree]):,} bytes"
-        message = (
-            f"The highest snapshot, {peak.snapshot} with {held}, has no tree{not_counted}. The stacks are those of "
-            f"snapshot {peak.tree} at {tree}; the remaining {peak.missing_bytes:,} are shown as '{NO_TREE.function}'."
+        said = phrase(
+            "The highest snapshot, {highest} with {held}, has no tree{not_counted}. The stacks are those of snapshot "
+            "{tree} at {tree_held}; the remaining {missing} are shown as '{function}'.",
+            highest=str(peak.snapshot),
+            held=held,
+            not_counted=not_counted,
+            tree=str(peak.tree),
+            tree_held=phrase("{n} bytes", n=int(snapshots["heap_bytes"][peak.tree])),
+            missing=peak.missing_bytes,
+            function=NO_TREE.function,
         )
-        notices.append(Notice("peak-without-tree", message))
+        notices.append(Notice("peak-without-tree", said))
     marked = np.flatnonzero(snapshots["tree"] == kernel.PEAK)
     if len(marked) and int(marked[-1]) != peak.tree:
-        message = (
-            f"massif marked snapshot {int(marked[-1])} as the peak, counting the allocator's overhead and the stacks "
-            f"of threads. In Memlens the peak is the snapshot with the largest heap, {peak.snapshot}."
+        said = phrase(
+            "massif marked snapshot {marked} as the peak, counting the allocator's overhead and the stacks of threads. "
+            "In Memlens the peak is the snapshot with the largest heap, {peak}.",
+            marked=str(int(marked[-1])),
+            peak=str(peak.snapshot),
         )
-        notices.append(Notice("other-peak", message))
+        notices.append(Notice("other-peak", said))
     if below:
         threshold = _option(options, "threshold", _DEFAULT_THRESHOLD)
-        message = (
-            f"{format_bytes(below)} at the peak are of stacks with less than {threshold}% each, which massif adds up "
-            f"as '{BELOW.function}'; --threshold=0 records them separately."
+        said = phrase(
+            "{size} at the peak are of stacks with less than {threshold}% each, which massif adds up as '{function}'; "
+            "--threshold=0 records them separately.",
+            size=format_bytes(below),
+            threshold=f"{threshold}",
+            function=BELOW.function,
         )
-        notices.append(Notice("below-threshold", message))
-    message = (
-        f"massif records stacks at {len(detailed):,} of {len(snapshots):,} snapshots, not what was allocated or freed "
-        "between them: differences over time are those of live memory, and of stacks above the threshold."
+        notices.append(Notice("below-threshold", said))
+    said = phrase(
+        "massif records stacks at {n} of {all} snapshots, not what was allocated or freed between them: differences "
+        "over time are those of live memory, and of stacks above the threshold.",
+        n=len(detailed),
+        all=len(snapshots),
     )
-    notices.append(Notice("detailed-only", message))
+    notices.append(Notice("detailed-only", said))
     return notices

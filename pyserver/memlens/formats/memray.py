@@ -34,6 +34,7 @@ from memlens.model.frames import POSSIBLE_ARENA, Frames, SourceFrame, profiled_f
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, ProfileTimes, sums_fit
 from memlens.progress import Report
+from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 
 KIND = "memray"
@@ -380,7 +381,7 @@ class _Records:
             np.array(numbered, np.uint32) + np.uint32(1), [columns[at] for at in present], labels, strings,
             sizes=np.array([size for *_, size in keys], np.int64) if self.values[3] else None, times=self._times(),
             settings=self._settings(),
-            notices=[*self._notices(), *self.arenas.notices(_held(columns, arenas))],
+            notices=[*self._notices(), *self.arenas.notices(*_held(columns, arenas))],
         )  # fmt: skip
 
     def _stacks(
@@ -418,43 +419,58 @@ class _Records:
     def _notices(self) -> list[Notice]:
         header, notices = self.header, []
 
-        def add(code: str, message: str) -> None:
-            notices.append(Notice(code, message))
+        def add(code: str, said: Text) -> None:
+            notices.append(Notice(code, said))
 
         # the totals are written into the header when the recording ends; aggregated captures have none
         if not header.allocations and not header.aggregated:
-            add("killed", "The recording didn't come to its end: the process was killed; what it did last may be "
-                "missing.")  # fmt: skip
+            add("killed", phrase(
+                "The recording didn't come to its end: the process was killed; what it did last may be missing."
+            ))  # fmt: skip
         if self.broken:
-            add("broken", f"The capture is damaged, what follows is missing: {self.broken}")
+            said = phrase("The capture is damaged, what follows is missing: {error}", error=self.broken)
+            add("broken", said)
         if header.aggregated:
-            add("aggregated", "The capture was aggregated (--aggregate): it has no temporary allocations, and where an "
-                "address was used again without a free that memray saw, it has counted both allocations.")  # fmt: skip
+            add("aggregated", phrase(
+                "The capture was aggregated (--aggregate): it has no temporary allocations, and where an address was "
+                "used again without a free that memray saw, it has counted both allocations."
+            ))  # fmt: skip
         elif not self.whole:
-            add("large", f"The capture has more than {_MOST_WHOLE:,} allocations and frees, so temporary allocations "
-                "and what each stack allocated in all are left out, and the curves have few points. memray's own "
-                "reports have them: python -m memray flamegraph --temporary-allocations, and --temporal.")  # fmt: skip
+            add("large", phrase(
+                "The capture has more than {n} allocations and frees, so temporary allocations and what each stack "
+                "allocated in all are left out, and the curves have few points. memray's own reports have them: "
+                "python -m memray flamegraph --temporary-allocations, and --temporal.",
+                n=_MOST_WHOLE,
+            ))  # fmt: skip
         elif not self.values[KINDS.index("total")] and self.count and not self.broken:
-            add("not-counted", f"The capture has more than {_MOST_COUNTED:,} allocations and frees, so what each stack "
-                "allocated in all is left out; python -m memray stats has the sums.")  # fmt: skip
+            add("not-counted", phrase(
+                "The capture has more than {n} allocations and frees, so what each stack allocated in all is left out; "
+                "python -m memray stats has the sums.",
+                n=_MOST_COUNTED,
+            ))  # fmt: skip
         if self.reused_bytes:
-            add("reused", f"{format_bytes(self.reused_bytes)} lay at addresses that were used again without a free "
-                "that memray saw: here the later allocation ends the earlier. memray's curve, and the moment that it "
-                "takes for the peak, hold them to the end.")  # fmt: skip
+            add("reused", phrase(
+                "{size} lay at addresses that were used again without a free that memray saw: here the later "
+                "allocation ends the earlier. memray's curve, and the moment that it takes for the peak, hold them to "
+                "the end.",
+                size=format_bytes(self.reused_bytes),
+            ))  # fmt: skip
         if self.memory and self._has_flow():
-            add("between-times", "memray marks the time every 10 milliseconds, less often in a long run. Over time, an "
-                "allocation that was freed before the next mark counts as neither allocated nor freed, only in the "
-                "peak.")  # fmt: skip
+            add("between-times", phrase(
+                "memray marks the time every 10 milliseconds, less often in a long run. Over time, an allocation that "
+                "was freed before the next mark counts as neither allocated nor freed, only in the peak."
+            ))  # fmt: skip
         elif self.memory:
-            add("curve-only", "memray recorded how much was live over time, but stacks only of the peak and of the "
-                "end.")  # fmt: skip
+            add("curve-only", phrase(
+                "memray recorded how much was live over time, but stacks only of the peak and of the end."
+            ))  # fmt: skip
         return notices
 
 
-def _held(columns: list[I64], arenas: list[bool]) -> list[tuple[str, int]]:
-    """The live bytes of possible arenas, and when."""
+def _held(columns: list[I64], arenas: list[bool]) -> tuple[int, int]:
+    """The live bytes of possible arenas, at the peak and at the end."""
     chosen = np.array(arenas, np.bool_)
-    return [(when, int(columns[at][chosen].sum())) for at, when in ((0, "at the peak"), (2, "at the end"))]
+    return int(columns[0][chosen].sum()), int(columns[2][chosen].sum())
 
 
 def _labels(keys: list[tuple[int, str, str, int]]) -> tuple[Column, dict[int, str]]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from memlens.model.frames import POSSIBLE_ARENA
 from memlens.model.info import Notice
+from memlens.texts import phrase
 from memlens.units import format_bytes
 
 _ARENA_BYTES = (256 << 10, 1 << 20)
@@ -57,22 +58,34 @@ class Arenas:
         untraced = self.untraced and self.allocator.startswith("pymalloc")
         return [untraced and self._only_arenas.get(place, False) for place in places]
 
-    def notices(self, held: list[tuple[str, int]]) -> list[Notice]:
-        """The notice about arenas; ``held`` are the bytes of such places by when: "at the peak"."""
+    def notices(self, at_peak: int, at_end: int) -> list[Notice]:
+        """The notice about arenas, with the bytes of such places."""
         if not self.untraced:
             return []
-        amounts = [f"{format_bytes(size)} {when}" for when, size in held if size]
+        amounts = [
+            phrase("{size} at the peak", size=format_bytes(at_peak)) if at_peak else None,
+            phrase("{size} at the end", size=format_bytes(at_end)) if at_end else None,
+        ]
+        known = [amount for amount in amounts if amount is not None]
         blamed = (
-            f" Rows under '{POSSIBLE_ARENA.function}', {' and '.join(amounts)}, have the size of such pools: their "
-            "lines needed a new one, and perhaps keep nothing of it."
-            if amounts
+            phrase(
+                " Rows under '{rows}', {amounts}, have the size of such pools: their lines needed a new one, and "
+                "perhaps keep nothing of it.",
+                rows=POSSIBLE_ARENA.function,
+                amounts=known[0] if len(known) == 1 else phrase("{a} and {b}", a=known[0], b=known[1]),
+            )
+            if known
             else ""
         )
         return [
             Notice(
                 "pools",
-                f"Python's own allocator, {self.allocator}, was not traced: it keeps pools for small objects, and what "
-                f"is recorded is when it took a pool from the system, not what each line put there.{blamed} "
-                "memray run --trace-python-allocators, or PYTHONMALLOC=malloc, records every object.",
+                phrase(
+                    "Python's own allocator, {allocator}, was not traced: it keeps pools for small objects, and what "
+                    "is recorded is when it took a pool from the system, not what each line put there.{blamed} memray "
+                    "run --trace-python-allocators, or PYTHONMALLOC=malloc, records every object.",
+                    allocator=self.allocator,
+                    blamed=blamed,
+                ),
             )
         ]

@@ -20,7 +20,8 @@ from memlens.model.frames import NATIVE, Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueMeaning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Profile, sums_fit
 from memlens.progress import Report
-from memlens.units import format_bytes, part_has, shortened
+from memlens.texts import Text, phrase, plural
+from memlens.units import format_bytes, shortened
 
 KIND = "pprof"
 U32 = npt.NDArray[np.uint32]
@@ -206,7 +207,9 @@ class _Reader:
         if dropped is None:
             self._note(
                 "drop-frames",
-                "Frames that the profile excludes (drop_frames) are shown, because the pattern is too complex",
+                phrase(
+                    "Frames that the profile excludes (drop_frames) are shown, because the pattern is too complex"
+                ),
             )
             return
         names = [self.texts[name] for name in self.functions["name"].tolist()]
@@ -241,7 +244,7 @@ class _Reader:
         self.stacks = _Stacks(starts, stacks.sequence[places])
         self._note(
             "drop-frames",
-            f"Frames that the profile excludes (drop_frames) were removed from {shorter:,} stacks",
+            phrase("Frames that the profile excludes (drop_frames) were removed from {n} stacks", n=shorter),
         )
 
     def _frames(self) -> Frames:
@@ -303,8 +306,16 @@ class _Reader:
             frames.append(SourceFrame("", 0, f"(cut off after {depth} calls)", NATIVE))
             self._note(
                 "cut-off",
-                f"{part_has(len(cut), len(starts) - 1, 'sample')} a stack that is cut off after {depth} calls; the "
-                "outer callers are unknown.",
+                phrase(
+                    plural(
+                        len(cut),
+                        "{n} of {all} has a stack that is cut off after {depth} calls; the outer callers are unknown.",
+                        "{n} of {all} have a stack that is cut off after {depth} calls; the outer callers are unknown.",
+                    ),
+                    n=len(cut),
+                    all=phrase(plural(len(starts) - 1, "{n} sample", "{n} samples"), n=len(starts) - 1),
+                    depth=str(depth),
+                ),
             )
         return Frames(frames, starts.astype(np.uint64), sequence)
 
@@ -353,7 +364,10 @@ class _Reader:
         if any(strings.get(key) == BASE for key in np.unique(rows["key"]).tolist()):
             self._note(
                 "difference",
-                "This is a difference of two profiles: samples of the base are negative, and are labelled pprof::base",
+                phrase(
+                    "This is a difference of two profiles: samples of the base are negative, and are labelled "
+                    "pprof::base"
+                ),
             )
         # a label without a key is meaningless
         kept: Column = labels[labels["key"] != 0]
@@ -387,8 +401,8 @@ class _Reader:
         }
         return {name: value for name, value in settings.items() if value}
 
-    def _note(self, code: str, message: str) -> None:
-        self.notices.append(Notice(code, message))
+    def _note(self, code: str, said: Text) -> None:
+        self.notices.append(Notice(code, said))
 
     def _note_addresses(self, locations: I64, files: list[str]) -> None:
         """Add a notice of how many locations have no name, and in which binaries."""
@@ -402,11 +416,21 @@ class _Reader:
             for number in largest
             if number < len(files)
         ]
-        where = f", most of them in {', '.join(name for name in named if name)}" if any(named) else ""
+        binaries, total = ", ".join(name for name in named if name), len(self.locations)
         self._note(
             "no-symbols",
-            f"{part_has(len(bare), len(self.locations), 'location')} no name, only an address{where}: the profile was "
-            "written without the symbols of its binaries.",
+            phrase(
+                plural(
+                    len(bare),
+                    "{n} of {all} has no name, only an address{where}: the profile was written without the symbols of "
+                    "its binaries.",
+                    "{n} of {all} have no name, only an address{where}: the profile was written without the symbols of "
+                    "its binaries.",
+                ),
+                n=len(bare),
+                all=phrase(plural(total, "{n} location", "{n} locations"), n=total),
+                where=phrase(", most of them in {binary}", binary=binaries) if binaries else "",
+            ),
         )
 
     def _note_values(self) -> None:
@@ -416,16 +440,22 @@ class _Reader:
         if period > 1 and unit == "bytes" and kind in ("space", "inuse_space", "alloc_space"):
             self._note(
                 "sampled",
-                f"The profile is sampled, about once per {format_bytes(period)} allocated: figures are estimates.",
+                phrase(
+                    "The profile is sampled, about once per {size} allocated: figures are estimates.",
+                    size=format_bytes(period),
+                ),
             )
         negative = sum(int(np.count_nonzero(column < 0)) for column in self.values)
         if negative:
             self._note(
                 "negative",
-                f"{negative:,} values are negative. They count in totals, in the tables of allocations and of hot "
-                "spots, beside source lines, in the tables of comparisons and in SQL; flame graphs, their tables of "
-                "functions and `memlens flame` show increases and decreases separately; in difference flame graphs of "
-                "two files a box is as wide as its stacks' values are without their signs.",
+                phrase(
+                    "{n} values are negative. They count in totals, in the tables of allocations and of hot spots, "
+                    "beside source lines, in the tables of comparisons and in SQL; flame graphs, their tables of "
+                    "functions and `memlens flame` show increases and decreases separately; in difference flame "
+                    "graphs of two files a box is as wide as its stacks' values are without their signs.",
+                    n=negative,
+                ),
             )
 
 

@@ -16,6 +16,7 @@ from memlens.model.graph import MOST_BYTES, NONE, ROOT_DTYPE, Column, ReferenceK
 from memlens.model.info import Notice
 from memlens.model.texts import Texts
 from memlens.progress import Report
+from memlens.texts import phrase
 from memlens.units import shortened
 
 KINDS = (
@@ -128,10 +129,11 @@ def notices_of(objects: kernel.Heap, *, cut: bool) -> list[Notice]:
     """Notices about what files of both formats may lack."""
     notices = []
     if cut:
-        message = (
-            f"The dump breaks off at byte {objects.offset:,}: the objects after that are missing, so what seems "
-            "unreachable or retained may not be."
+        said = phrase(
+            "The dump breaks off at byte {n}: the objects after that are missing, so what seems unreachable or "
+            "retained may not be.",
+            n=objects.offset,
         )
-        notices.append(Notice("cut-file", message))
+        notices.append(Notice("cut-file", said))
     notices += counted_notices(dangling=objects.dangling, duplicate_ids=objects.duplicates)
     return notices

@@ -36,6 +36,7 @@ from memlens.model.graph import (
 from memlens.model.info import Notice
 from memlens.model.texts import Texts
 from memlens.progress import Report
+from memlens.texts import phrase, plural
 from memlens.units import counted, shortened
 
 KIND = "ruby"
@@ -201,11 +202,17 @@ def _roots(columns: dict[str, Column]) -> npt.NDArray[Any]:
 def _notices(lines: kernel.Lines, *, cut: bool, traced: bool) -> list[Notice]:
     notices = []
     if cut:
-        message = (
-            f"The dump is truncated after {counted(lines.good_lines, 'line')}: the objects and roots after that are "
-            "missing, so what seems unreachable or retained may not be."
+        said = phrase(
+            plural(
+                lines.good_lines,
+                "The dump is truncated after {n} line: the objects and roots after that are missing, so what seems "
+                "unreachable or retained may not be.",
+                "The dump is truncated after {n} lines: the objects and roots after that are missing, so what seems "
+                "unreachable or retained may not be.",
+            ),
+            n=lines.good_lines,
         )
-        notices.append(Notice("cut-file", message))
+        notices.append(Notice("cut-file", said))
     notices += counted_notices(
         bad_lines=lines.bad_lines,
         dangling=lines.dangling,
@@ -213,9 +220,9 @@ def _notices(lines: kernel.Lines, *, cut: bool, traced: bool) -> list[Notice]:
         shortened_texts=lines.shortened,
     )
     if not traced:
-        message = (
+        said = phrase(
             "The dump doesn't say where objects were allocated: ObjectSpace.trace_object_allocations_start was not "
             "called."
         )
-        notices.append(Notice("no-allocations", message))
+        notices.append(Notice("no-allocations", said))
     return notices

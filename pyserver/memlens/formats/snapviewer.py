@@ -35,10 +35,10 @@ from memlens.formats.containers import Source
 from memlens.formats.packing import MOST_EXPANSION, DamagedContainerError
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import Frames, SourceFrame, source_frame
-from memlens.model.info import Notice
+from memlens.model.info import Notice, device_phrase
 from memlens.model.timeline import ACTIONS, NEVER, NO_CATEGORY, DeviceTimeline, Events, Timeline
 from memlens.progress import Report
-from memlens.units import counted, part_has
+from memlens.texts import phrase, plural
 
 KIND = "snapviewer-archive"
 ALLOCATIONS, ELEMENTS = "allocations.json", "elements.db"
@@ -399,26 +399,42 @@ def _notices(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> list[Notice]:
     notices = [
         Notice(
             "snapviewer",
-            "A SnapViewer archive has sizes, stacks, and the order of allocations and frees. Times, addresses, "
-            "streams, segments, requests of frees, out-of-memory events and the device's number are not in it: the "
-            "axis counts allocations and frees, and the device is shown as 0.",
+            phrase(
+                "A SnapViewer archive has sizes, stacks, and the order of allocations and frees. Times, addresses, "
+                "streams, segments, requests of frees, out-of-memory events and the device's number are not in it: "
+                "the axis counts allocations and frees, and the device is shown as 0."
+            ),
         )
     ]
     before = int(np.count_nonzero(lives.before))
+    allocations = phrase(plural(before, "{n} allocation", "{n} allocations"), n=before)
     if before and not lives.by_memlens:
-        message = (
-            f"Allocated before recording: {counted(before, 'allocation')}. SnapViewer's converter pairs stacks by "
-            "position, which they shift, so allocations may have the wrong stacks. Open the original snapshot for "
-            "correct ones."
+        said = phrase(
+            "Allocated before recording: {allocations}. SnapViewer's converter pairs stacks by position, which they "
+            "shift, so allocations may have the wrong stacks. Open the original snapshot for correct ones.",
+            allocations=allocations,
         )
-        notices.append(Notice("stacks-unsure", message, 0))
+        notices.append(Notice("stacks-unsure", said, 0))
     elif before:
-        message = f"Allocated before recording, on device 0: {counted(before, 'allocation')}."
-        notices.append(Notice("live-before", message, 0))
+        said = phrase(
+            "Allocated before recording, on {device}: {before}.", device=device_phrase(0), before=allocations
+        )
+        notices.append(Notice("live-before", said, 0))
     if lives.end_unknown:
-        message = "Whether the last allocation was freed by the last event is not in the archive; it is shown as live."
-        notices.append(Notice("end-unsure", message, 0))
+        said = phrase(
+            "Whether the last allocation was freed by the last event is not in the archive; it is shown as live."
+        )
+        notices.append(Notice("end-unsure", said, 0))
     if bare := int(np.count_nonzero(stacks == 0)):
-        message = f"{part_has(bare, len(stacks), 'allocation')} no stack in the file."
-        notices.append(Notice("no-stacks", message))
+        said = phrase(
+            plural(
+                bare,
+                "{n} of {all} has no stack in the file{of_these}.",
+                "{n} of {all} have no stack in the file{of_these}.",
+            ),
+            n=bare,
+            all=phrase(plural(len(stacks), "{n} allocation", "{n} allocations"), n=len(stacks)),
+            of_these="",
+        )
+        notices.append(Notice("no-stacks", said))
     return notices

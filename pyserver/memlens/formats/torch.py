@@ -36,7 +36,7 @@ from memlens.formats.torch_unknown import (
 from memlens.kernels.readers import pickle_machine as machine
 from memlens.kernels.readers import torch_pickle as kernel
 from memlens.model.frames import NATIVE, Frames, lacks_its_line
-from memlens.model.info import HOST_DEVICE, HOST_NAME, Notice, device_name
+from memlens.model.info import HOST_DEVICE, Notice, device_phrase
 from memlens.model.timeline import (
     ACTIONS,
     NEVER,
@@ -52,7 +52,8 @@ from memlens.model.timeline import (
     drop_stacks_of_frees,
 )
 from memlens.progress import Report
-from memlens.units import counted, format_bytes, part_has
+from memlens.texts import Text, phrase, plural
+from memlens.units import format_bytes
 
 KIND = "pytorch-snapshot"
 
@@ -61,7 +62,7 @@ _MOST_ACTIONS = 255
 _MOST_JSON_BYTES = 1 << 29
 _STRETCH_ROWS = 1 << 18
 _PENDING_STATES = ("active_pending_free", "active_awaiting_free")
-EMPTY = (
+EMPTY = phrase(
     "The snapshot is empty: nothing was allocated while it was recorded. To see memory, call "
     "torch.cuda.memory._record_memory_history() before the program allocates, and "
     "torch.cuda.memory._dump_snapshot(path) while it still holds the memory, in the same process."
@@ -310,12 +311,19 @@ class _Tables:
         for built in devices:
             notices += self._device_notices(built)
         if of_frees:
-            message = (
-                f"{counted(of_frees, 'allocation')} from before the recording {'has' if of_frees == 1 else 'have'} the "
-                "stack of the free (inferred): PyTorch repeats an allocation's stack with its free where it records no "
-                "stacks of frees, and all other frees of this file do repeat it."
+            said = phrase(
+                plural(
+                    of_frees,
+                    "{n} allocation from before the recording has the stack of the free (inferred): {why}",
+                    "{n} allocations from before the recording have the stack of the free (inferred): {why}",
+                ),
+                n=of_frees,
+                why=phrase(
+                    "PyTorch repeats an allocation's stack with its free where it records no stacks of frees, and all "
+                    "other frees of this file do repeat it."
+                ),
             )
-            notices.append(Notice("stacks-of-frees", message))
+            notices.append(Notice("stacks-of-frees", said))
         frames = making.result()
         notices += odd_notices(self.odd) + _file_notices(frames, devices)
         tables = self._further_tables()
@@ -449,51 +457,73 @@ class _Tables:
 
     def _device_notices(self, built: DeviceTimeline) -> list[Notice]:
         """Notices about what the file lacks for one device."""
-        device, name = built.device, device_name(built.device)
+        device, name = built.device, device_phrase(built.device)
         if len(built.events.action) == 0 and len(built.allocations) == 0:
             return [Notice("empty", EMPTY, device)]
         if len(built.events.action) == 0:
-            message = f"{name} has no trace: only what was live when the snapshot was taken is shown."
-            return [Notice("no-trace", message, device)]
+            said = phrase(
+                "{device} has no trace: only what was live when the snapshot was taken is shown.",
+                device=phrase("Pinned host memory")
+                if device == HOST_DEVICE
+                else phrase("Device {n}", n=str(device)),
+            )
+            return [Notice("no-trace", said, device)]
         found = []
         early = built.allocations["start"] == 0
         size = format_bytes(int(built.allocations["size"][early].sum()))
-        before = f"{counted(int(np.count_nonzero(early)), 'allocation')} ({size})"
+        count = int(np.count_nonzero(early))
+        before = phrase(
+            plural(count, "{n} allocation ({size})", "{n} allocations ({size})"), n=count, size=size
+        )
         if bool(np.any(early & (built.allocations["end"] != NEVER))):
-            message = (
-                f"The trace of {name.lower()} begins in the middle. Allocated before recording: {before}; when is not "
-                "in the file."
+            said = phrase(
+                "The trace of {device} begins in the middle. Allocated before recording: {before}; when is not in the "
+                "file.",
+                device=name,
+                before=before,
             )
-            found.append(Notice("start-lost", message, device))
+            found.append(Notice("start-lost", said, device))
         elif bool(early.any()):
-            message = f"Allocated before recording, on {name.lower()}: {before}."
-            found.append(Notice("live-before", message, device))
+            said = phrase("Allocated before recording, on {device}: {before}.", device=name, before=before)
+            found.append(Notice("live-before", said, device))
         if built.implicit_frees:
-            message = (
-                f"The trace of {name.lower()} lacks {counted(built.implicit_frees, 'free')}: such an allocation is "
-                "shown to end when its address is used again."
+            said = phrase(
+                plural(
+                    built.implicit_frees,
+                    "The trace of {device} lacks {n} free: such an allocation is shown to end when its address is used "
+                    "again.",
+                    "The trace of {device} lacks {n} frees: such an allocation is shown to end when its address is "
+                    "used again.",
+                ),
+                device=name,
+                n=built.implicit_frees,
             )
-            found.append(Notice("frees-missing", message, device))
+            found.append(Notice("frees-missing", said, device))
         if built.events.time_us is None:
-            message = (
-                f"The trace of {name.lower()} has no times{self._why_no_times()}: the axis counts events."
+            said = phrase(
+                "The trace of {device} has no times{why}: the axis counts events.",
+                device=name,
+                why=self._why_no_times(),
             )
-            found.append(Notice("no-times", message, device))
+            found.append(Notice("no-times", said, device))
         if built.reserved_at_end is None and self.profiled:
-            message = (
-                f"What {name.lower()} had reserved is not in the file: it was made from a profiler's record, which has "
-                "no segments."
+            said = phrase(
+                "What {device} had reserved is not in the file: it was made from a profiler's record, which has no "
+                "segments.",
+                device=name,
             )
-            found.append(Notice("no-reserved", message, device))
+            found.append(Notice("no-reserved", said, device))
         return found
 
-    def _why_no_times(self) -> str:
+    def _why_no_times(self) -> Text | str:
         if self.profiled:
-            return ", as torch.cuda._memory_viz writes none when it makes a snapshot from a profiler's record"
+            return phrase(
+                ", as torch.cuda._memory_viz writes none when it makes a snapshot from a profiler's record"
+            )
         # snapshots have had times for longer than either of these
         if "allocator_settings" in self.root or "external_annotations" in self.root:
             return ""
-        return ", as PyTorch before 2.2 writes none"
+        return phrase(", as PyTorch before 2.2 writes none")
 
     def _further_tables(self) -> dict[str, Column]:
         """The further tables, for views."""
@@ -547,12 +577,17 @@ class _Texts:
         return found
 
 
-def _of_these(bare: int, before: int) -> str:
+def _of_these(bare: int, before: int) -> Text | str:
     """A clause that says how many of the allocations without a stack were allocated before recording."""
     if not before:
         return ""
-    many = f"{before:,} of them " if before < bare else "all of them " if bare > 1 else ""
-    return f", {many}allocated before recording (at most their frees are in the file)"
+    if before < bare:
+        return phrase(
+            ", {n} of them allocated before recording (at most their frees are in the file)", n=before
+        )
+    if bare > 1:
+        return phrase(", all of them allocated before recording (at most their frees are in the file)")
+    return phrase(", allocated before recording (at most their frees are in the file)")
 
 
 def _file_notices(frames: Frames, devices: list[DeviceTimeline]) -> list[Notice]:
@@ -575,19 +610,37 @@ def _file_notices(frames: Frames, devices: list[DeviceTimeline]) -> list[Notice]
         np.array([lacks_its_line(frame.file, frame.line) for frame in frames.frames], np.bool_)
     )
     lineless, native = int(uses[without_line].sum()), int(uses[without_python & ~without_line].sum())
+    all_of_them = phrase(plural(total, "{n} allocation", "{n} allocations"), n=total)
     if bare:
-        message = f"{part_has(bare, total, 'allocation')} no stack in the file{_of_these(bare, bare_before)}."
-        found.append(Notice("no-stacks", message))
+        of_these = _of_these(bare, bare_before)
+        found.append(Notice("no-stacks", phrase(
+            plural(
+                bare,
+                "{n} of {all} has no stack in the file{of_these}.", "{n} of {all} have no stack in the file{of_these}.",
+            ),
+            n=bare, all=all_of_them, of_these=of_these,
+        )))  # fmt: skip
     if native:
-        message = (
-            f"{part_has(native, total, 'allocation')} only C++ frames: the operator is named, but no line of Python is "
-            "known."
-        )
-        found.append(Notice("native-only", message))
+        found.append(Notice("native-only", phrase(
+            plural(
+                native,
+                "{n} of {all} has only C++ frames: the operator is named, but no line of Python is known.",
+                "{n} of {all} have only C++ frames: the operator is named, but no line of Python is known.",
+            ),
+            n=native, all=all_of_them,
+        )))  # fmt: skip
     if lineless:
-        message = f"{part_has(lineless, total, 'allocation')} Python frames, but none with a known line."
-        found.append(Notice("no-lines", message))
+        found.append(Notice("no-lines", phrase(
+            plural(
+                lineless,
+                "{n} of {all} has Python frames, but none with a known line.",
+                "{n} of {all} have Python frames, but none with a known line.",
+            ),
+            n=lineless, all=all_of_them,
+        )))  # fmt: skip
     if any(device.device == HOST_DEVICE for device in devices):
-        message = f"The file also holds {HOST_NAME.lower()}, shown as a device of its own: {HOST_NAME}."
-        found.append(Notice("host-memory", message, HOST_DEVICE))
+        said = phrase(
+            "The file also holds pinned host memory, shown as a device of its own: Pinned host memory."
+        )
+        found.append(Notice("host-memory", said, HOST_DEVICE))
     return found

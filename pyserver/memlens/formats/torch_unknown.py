@@ -14,6 +14,7 @@ import numpy.typing as npt
 from memlens.kernels.readers import torch_pickle as kernel
 from memlens.model.info import Notice
 from memlens.model.timeline import Blocks, Column
+from memlens.texts import Text, phrase, plural
 from memlens.units import counted
 
 MOST_BYTES = 1 << 50
@@ -26,38 +27,38 @@ _PIECES = ("segment_alloc", "segment_free", "segment_map", "segment_unmap")
 OddCounts = Counter[tuple[str, str]]
 """How often a kind of record had an unusable value, by its name and the field's."""
 
-_LEFT_OUT = "left out"
-_NEIGHBOURS = "it follows from the blocks beside them, and they are left out where it doesn't"
-_MEANING = {
-    ("event", ""): f"{_LEFT_OUT}, as no event stood there",
-    ("event", "action"): "shown as unknown, and what they did to memory isn't counted",
+_LEFT_OUT = phrase("left out")
+_NEIGHBOURS = phrase("it follows from the blocks beside them, and they are left out where it doesn't")
+_MEANING: dict[tuple[str, str], Text] = {
+    ("event", ""): phrase("left out, as no event stood there"),
+    ("event", "action"): phrase("shown as unknown, and what they did to memory isn't counted"),
     ("event", "addr"): _LEFT_OUT,
     (
         "event",
         "size",
-    ): "it is that of other events of the same memory, and they are left out where it has none",
-    ("event", "time_us"): "shown at the time of the event before them",
-    ("event", "stream"): "counted for the default stream",
-    ("event", "frames"): "shown without a stack",
-    ("oom event", "size"): "how much was asked for is not known",
-    ("frame", ""): f"{_LEFT_OUT}, as no frame stood there",
-    ("frame", "filename"): "shown without a file",
-    ("frame", "line"): "shown without a line",
-    ("frame", "name"): "shown without a name",
-    ("block", ""): f"{_LEFT_OUT}, as no block stood there",
+    ): phrase("it is that of other events of the same memory, and they are left out where it has none"),
+    ("event", "time_us"): phrase("shown at the time of the event before them"),
+    ("event", "stream"): phrase("counted for the default stream"),
+    ("event", "frames"): phrase("shown without a stack"),
+    ("oom event", "size"): phrase("how much was asked for is not known"),
+    ("frame", ""): phrase("left out, as no frame stood there"),
+    ("frame", "filename"): phrase("shown without a file"),
+    ("frame", "line"): phrase("shown without a line"),
+    ("frame", "name"): phrase("shown without a name"),
+    ("block", ""): phrase("left out, as no block stood there"),
     ("block", "size"): _NEIGHBOURS,
     ("block", "address"): _NEIGHBOURS,
-    ("block", "requested_size"): "their whole size is shown",
-    ("block", "state"): "taken as inactive",
-    ("block", "frames"): "shown without a stack",
-    ("segment", ""): f"{_LEFT_OUT}, as no segment stood there",
-    ("segment", "address"): "it follows from their blocks, and they are left out where it doesn't",
-    ("segment", "total_size"): "it follows from their blocks where all of these are known",
+    ("block", "requested_size"): phrase("their whole size is shown"),
+    ("block", "state"): phrase("taken as inactive"),
+    ("block", "frames"): phrase("shown without a stack"),
+    ("segment", ""): phrase("left out, as no segment stood there"),
+    ("segment", "address"): phrase("it follows from their blocks, and they are left out where it doesn't"),
+    ("segment", "total_size"): phrase("it follows from their blocks where all of these are known"),
     ("segment", "device"): _LEFT_OUT,
-    ("segment", "stream"): "counted for the default stream",
-    ("segment", "blocks"): "what lay in them is not known",
-    ("annotation", ""): f"{_LEFT_OUT}, as no annotation stood there",
-    ("annotation", "device"): "shown on every device",
+    ("segment", "stream"): phrase("counted for the default stream"),
+    ("segment", "blocks"): phrase("what lay in them is not known"),
+    ("annotation", ""): phrase("left out, as no annotation stood there"),
+    ("annotation", "device"): phrase("shown on every device"),
     ("annotation", "name"): _LEFT_OUT,
     ("annotation", "stage"): _LEFT_OUT,
     ("annotation", "time_us"): _LEFT_OUT,
@@ -72,14 +73,36 @@ def odd_notices(odd: OddCounts) -> list[Notice]:
         if not count:
             continue
         if record == _TOP_LEVEL:
-            message = f"The file's '{field}' is not what a snapshot has there: it is taken as missing."
+            said = phrase(
+                "The file's '{field}' is not what a snapshot has there: it is taken as missing.", field=field
+            )
         else:
-            have = "has" if count == 1 else "have"
-            means = _MEANING.get((record, field), "taken as not recorded")
-            what = f"no usable {field}" if field else "no usable record"
-            message = f"{counted(count, record)} {have} {what}: {means}."
-        found.append(Notice("odd-values", message))
+            said = phrase(
+                plural(count, "{records} has {lack}: {means}.", "{records} have {lack}: {means}."),
+                records=_records(record, count),
+                lack=phrase("no usable {field}", field=field) if field else phrase("no usable record"),
+                means=_MEANING.get((record, field), phrase("taken as not recorded")),
+            )
+        found.append(Notice("odd-values", said))
     return found
+
+
+def _records(record: str, n: int) -> Text:
+    match record:
+        case "event":
+            return phrase(plural(n, "{n} event", "{n} events"), n=n)
+        case "oom event":
+            return phrase(plural(n, "{n} oom event", "{n} oom events"), n=n)
+        case "frame":
+            return phrase(plural(n, "{n} frame", "{n} frames"), n=n)
+        case "block":
+            return phrase(plural(n, "{n} block", "{n} blocks"), n=n)
+        case "segment":
+            return phrase(plural(n, "{n} segment", "{n} segments"), n=n)
+        case "annotation":
+            return phrase(plural(n, "{n} annotation", "{n} annotations"), n=n)
+        case _:
+            return Text(counted(n, record))
 
 
 def odd_top_level(odd: OddCounts, field: str) -> None:

@@ -19,7 +19,7 @@ from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import LABEL_DTYPE, MOST_VALUE, Column, Profile
 from memlens.progress import Report
-from memlens.units import part_has
+from memlens.texts import Text, phrase, plural
 
 KIND = "tracemalloc"
 
@@ -116,31 +116,48 @@ def _notices(
     total = len(depths)
     if not total:
         return [
-            Notice("no-traces", "The snapshot has no traces: nothing was allocated while tracemalloc ran.")
+            Notice(
+                "no-traces",
+                phrase("The snapshot has no traces: nothing was allocated while tracemalloc ran."),
+            )
         ]
     if len(cut_totals):
         kept, deepest = int(depths.max()), int(cut_totals.max())
-        message = (
-            f"The stacks of {len(cut_totals):,} of {total:,} blocks are cut: tracemalloc kept {_frames_word(kept)} "
-            f"of each, and the deepest has {deepest}. {_advice(kept, deepest)}"
+        said = phrase(
+            "The stacks of {n} of {all} blocks are cut: tracemalloc kept {frames} of each, and the deepest has "
+            "{deepest}. {advice}",
+            n=len(cut_totals),
+            all=total,
+            frames=phrase("one frame") if kept == 1 else phrase("{n} frames", n=str(kept)),
+            deepest=str(deepest),
+            advice=_advice(kept, deepest),
         )
-        return [Notice("stacks-cut", message)]
+        return [Notice("stacks-cut", said)]
     if limit is not None and 0 < limit <= int(depths.max()):
         full = int(np.count_nonzero(depths >= limit))
-        message = (
-            f"{part_has(full, total, 'block')} as many frames as tracemalloc kept ({limit}) and may have had more; "
-            f"Python before 3.9 doesn't record it. {_advice(limit, _MOST_FRAMES)}"
+        said = phrase(
+            plural(
+                full,
+                "{n} of {all} has as many frames as tracemalloc kept ({limit}) and may have had more; Python before "
+                "3.9 doesn't record it. {advice}",
+                "{n} of {all} have as many frames as tracemalloc kept ({limit}) and may have had more; Python before "
+                "3.9 doesn't record it. {advice}",
+            ),
+            n=full,
+            all=phrase(plural(total, "{n} block", "{n} blocks"), n=total),
+            limit=str(limit),
+            advice=_advice(limit, _MOST_FRAMES),
         )
-        return [Notice("stacks-cut", message)]
+        return [Notice("stacks-cut", said)]
     return []
 
 
-def _advice(kept: int, deepest: int) -> str:
+def _advice(kept: int, deepest: int) -> Text:
     """Return advice on how to record more frames: all frames of the deepest stack, or twice as many as now."""
     frames = min(2 * max(kept, 1), deepest, _MOST_FRAMES)
-    more = "all of them" if frames == deepest else "twice as many"
-    return f"tracemalloc.start({frames}), or python -X tracemalloc={frames}, keeps {more}."
-
-
-def _frames_word(count: int) -> str:
-    return "one frame" if count == 1 else f"{count} frames"
+    return phrase(
+        "tracemalloc.start({n}), or python -X tracemalloc={n}, keeps all of them."
+        if frames == deepest
+        else "tracemalloc.start({n}), or python -X tracemalloc={n}, keeps twice as many.",
+        n=str(frames),
+    )

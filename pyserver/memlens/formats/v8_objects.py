@@ -26,7 +26,8 @@ from memlens.model.graph import (
 )  # fmt: skip
 from memlens.model.info import Notice
 from memlens.model.texts import Texts
-from memlens.units import counted, format_bytes
+from memlens.texts import phrase, plural
+from memlens.units import format_bytes
 
 KIND = "v8"
 
@@ -281,13 +282,22 @@ def _roots(snapshot: Snapshot) -> tuple[npt.NDArray[Any], list[str]]:
 def _notices(snapshot: Snapshot, maps: SourceMaps) -> list[Notice]:
     notices = []
     if maps.used:
-        message = (
-            f"Lines in {counted(len(maps.used), 'script')} are those of the sources that source maps lead to, as the "
-            "maps were when the file was read."
+        said = phrase(
+            plural(
+                len(maps.used),
+                "Lines in {n} script are those of the sources that source maps lead to, as the maps were when the file "
+                "was read.",
+                "Lines in {n} scripts are those of the sources that source maps lead to, as the maps were when the "
+                "file was read.",
+            ),
+            n=len(maps.used),
         )
-        notices.append(Notice("source-maps", message))
+        notices.append(Notice("source-maps", said))
     if snapshot.extra_native_bytes > 0:
         amount = format_bytes(snapshot.extra_native_bytes)
-        message = f"V8 knew of {amount} of native memory that belongs to no object; no figure contains it."
-        notices.append(Notice("extra-native-bytes", message))
+        said = phrase(
+            "V8 knew of {amount} of native memory that belongs to no object; no figure contains it.",
+            amount=amount,
+        )
+        notices.append(Notice("extra-native-bytes", said))
     return notices

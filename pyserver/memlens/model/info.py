@@ -8,6 +8,8 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct
 
+from memlens.texts import Text, phrase
+
 HOST_DEVICE = 65_536
 """The device number of pinned host memory, which is shown as a separate device; devices in files have lower numbers."""
 
@@ -19,12 +21,22 @@ def device_name(device: int) -> str:
     return HOST_NAME if device == HOST_DEVICE else f"Device {device}"
 
 
-class Notice(Struct, frozen=True):
+def device_phrase(device: int) -> Text:
+    """A device within a sentence."""
+    return phrase("pinned host memory") if device == HOST_DEVICE else phrase("device {n}", n=str(device))
+
+
+class Notice(Struct, frozen=True, rename={"said": "message"}):
     """A message for people about something that the file does not have or does not say. ``code`` is stable."""
 
     code: str
-    message: str
+    said: Text
     device: int | None = None
+
+    @property
+    def message(self) -> str:
+        """The message in English."""
+        return self.said.text
 
 
 class AxisRange(Struct, frozen=True):

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import Frames
 from memlens.model.info import Notice, ProfileValue, ValueMeaning, ValueType
+from memlens.texts import Text
 from memlens.units import shortened
 
 U32 = npt.NDArray[np.uint32]
@@ -154,7 +155,10 @@ class Profile:
             for kind in self.value_types
         ]
         self.notices = [
-            Notice(each.code, shortened(each.message, _MOST_TEXT), each.device) for each in self.notices
+            each
+            if len(each.message) <= _MOST_TEXT
+            else Notice(each.code, Text(shortened(each.message, _MOST_TEXT)), each.device)
+            for each in self.notices
         ]
         self.settings = _shortened(self.settings)
         self.strings = {number: shortened(text, _MOST_TEXT) for number, text in self.strings.items()}

@@ -72,8 +72,10 @@ export class FakeServer {
       warnings: [
         {
           code: 'ring_buffer',
-          message:
-            'The recorder kept only the last 100,000 events: what was freed before them is not in the file.',
+          message: {
+            text: 'The recorder kept only the last 100,000 events: what was freed before them is not in the file.',
+            ...{ template: '', values: {} },
+          },
           device: 0,
         },
       ],

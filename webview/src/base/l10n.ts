@@ -70,8 +70,9 @@ export function pieces<T, R>(
   return translated(template)
     .split(/\{(\w+)\}/)
     .map((piece, index) => {
-      const value = index % 2 === 0 ? undefined : values[piece];
-      return value === undefined ? piece : of(value);
+      if (index % 2 === 0) return piece;
+      const value = values[piece];
+      return value === undefined ? `{${piece}}` : of(value);
     });
 }
 

@@ -15,6 +15,7 @@ import type {
 import { named, pieces, plural, said, t } from '../base/l10n';
 import { visible } from '../base/text';
 import { Icon } from '../widgets/icon';
+import { Said } from '../widgets/said';
 import type { Summary } from './summary';
 
 interface HeadlineActions {
@@ -185,7 +186,7 @@ function Warnings({ warnings }: { readonly warnings: readonly Notice[] }): VNode
     <ul class="warnings">
       {warnings.map(({ message }, index) => (
         <li key={index}>
-          <bdi>{visible(message)}</bdi>
+          <Said text={message} />
         </li>
       ))}
     </ul>

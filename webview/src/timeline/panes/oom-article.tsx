@@ -12,10 +12,11 @@ import type {
   PinnedSegment,
 } from '../../../../extension/shared/protocol.gen';
 import { bytes, exactBytes, hasSource, nameOf, placeOf } from '../../base/format';
-import { count, plural, said, t } from '../../base/l10n';
+import { count, plural, t } from '../../base/l10n';
 import { shortName } from '../../base/symbols';
 import { shorten, visible } from '../../base/text';
 import { Phrase } from '../../widgets/phrase';
+import { Said } from '../../widgets/said';
 import { number, SizeCell, TableHead, type Column } from '../../widgets/table-parts';
 import { gapParts } from '../gap';
 
@@ -36,7 +37,9 @@ const FEW = 8;
 export function OomArticle({ answer, actions, device }: Part & { readonly device: string }): VNode {
   return (
     <article>
-      <h2>{visible(said(answer.headline))}</h2>
+      <h2>
+        <Said text={answer.headline} />
+      </h2>
       <p class="oom-head">
         <button
           type="button"
@@ -51,7 +54,7 @@ export function OomArticle({ answer, actions, device }: Part & { readonly device
         {answer.pool !== null && <span>{visible(t('pool {0}', answer.pool))}</span>}
         <span>
           {answer.asked_at === null ? (
-            <bdi>{visible(said(answer.asked_by))}</bdi>
+            <Said text={answer.asked_by} />
           ) : (
             <Phrase
               text={t('asked for at {0}')}
@@ -106,7 +109,10 @@ function FindingItem({
 }): VNode {
   return (
     <li data-code={code}>
-      <bdi>{visible(said(text))}</bdi> {hasSource(frame) && <FrameLink frame={frame} actions={actions} />}
+      <span>
+        <Said text={text} />
+      </span>{' '}
+      {hasSource(frame) && <FrameLink frame={frame} actions={actions} />}
       {frame !== null && allocation !== null && ' '}
       {allocation !== null && (
         <AllocationLink text={t('Show the allocation')} allocation={allocation} actions={actions} />
