@@ -19,6 +19,7 @@ from tests.python.lsp_client import LspClient  # noqa: E402
 WIDTH_PX = 1_200
 LARGEST = 20
 """So many of the types that retain most are opened, and of each so many of its instances are explained."""
+SETTLED_S = 5.0
 LIMIT_S = 600.0
 
 
@@ -56,6 +57,8 @@ def walk(path: Path, cache: Path, folder: Path) -> dict[str, list[tuple[float, f
         found = steps.ask("findings", "findings", limit=20)["findings"]
         steps.ask("overview", "heapOverview")
         _tables(steps)
+        # what is left to be done after the first answers would count as theirs
+        time.sleep(SETTLED_S)
         objects = [each["objects"]["number"] for each in found if each["objects"]["kind"] == "object"]
         objects += _types(steps)
         objects += [rng.randrange(opened["info"]["objects"]) for _ in range(3 * LARGEST)]

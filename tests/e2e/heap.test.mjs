@@ -265,8 +265,20 @@ test('it is legible in every theme, and in a small window', async () => {
   }
   await vscode.resize(900, 600);
   await drawn();
+  // the details stand below, and leave the tables a few rows; why something is alive takes their place
+  const row = view.locator('[id=pane-types] .grid-row', { hasText: /^global/ });
+  await row.first().click();
+  await view.locator('.heap-details .hint', { hasText: /Without all of them 8\.\d+ MiB/ }).waitFor();
+  await row.first().click({ trial: true });
   await vscode.screenshot('heap-small');
+  await view.locator('.heap-actions button', { hasText: 'Why Alive' }).click();
+  await view.locator('.heap-details').waitFor({ state: 'hidden' });
+  await view.locator('.heap-why .grid-row').nth(1).click({ trial: true });
+  await vscode.screenshot('heap-small-why');
   await vscode.resize(1440, 900);
+  await view.locator('.filter-input').fill('type:Array retained>100MiB');
+  await view.locator('.heap-why', { hasText: 'No object matches the filter.' }).waitFor();
+  await view.locator('.filter-input').fill('');
 });
 
 /** Small programs that keep all their sessions, a dump of each, and the line that is to be found. */

@@ -28,6 +28,7 @@ import { withoutSameEnd } from '../../webview/src/graph/series';
 import { restoreGraph } from '../../webview/src/graph/state';
 import { typesPane } from '../../webview/src/graph/types';
 import { whyPane } from '../../webview/src/graph/why';
+import { typeAndModule } from '../../webview/src/graph/words';
 import { EVERYTHING } from '../../webview/src/shell/context';
 import type { Pane } from '../../webview/src/shell/pane';
 
@@ -117,6 +118,22 @@ test('a table without rows says so, and dominators are words of any language', a
     dominatorsPane(contextWith({ 'memlens/heapDominated': { rows: [lost], total: 2 } })),
   );
   assert.equal(host.querySelectorAll('.grid-row').length, 2, 'one, and one more to be fetched');
+});
+
+test('a type’s assembly or class loader is named by its last part', () => {
+  for (const [type, own, module] of [
+    ['System.Threading.Timer (C:\\GAC_32\\v4.0\\mscorlib.dll)', 'System.Threading.Timer', 'mscorlib.dll'],
+    ['CallbackInfo[] (Ptrs,ElemSize=4) (/usr/lib/App.dll)', 'CallbackInfo[] (Ptrs,ElemSize=4)', 'App.dll'],
+    [
+      'shop.Session (jdk.internal.loader.ClassLoaders$AppClassLoader)',
+      'shop.Session',
+      'ClassLoaders$AppClassLoader',
+    ],
+    ['Shop.Session (my.app.dll)', 'Shop.Session', 'my.app.dll'],
+    ['(compiled code)', '(compiled code)', ''],
+    ['Session', 'Session', ''],
+  ] as const)
+    assert.deepEqual(typeAndModule(type), [own, module]);
 });
 
 test('rows of the dominator tree that fit the filter, too, are marked', async () => {

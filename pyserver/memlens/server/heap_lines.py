@@ -14,7 +14,7 @@ from memlens.sources.declarations import SUFFIXES, TEXT_LIMIT, TypeName, declara
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, plain_name
-from memlens.views.graph.lines import HeapLine, heap_lines, line_of_type
+from memlens.views.graph.lines import HeapLine, line_of_type
 from memlens.views.graph.rows import type_names
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class HeapLines:
             if heap_dump_of(bound.snapshot.info) is None:
                 continue
             try:
-                rows = (await bound.snapshot.ask(heap_lines)).get(bound.file, [])
+                rows = (await bound.snapshot.definitions()).get(bound.file, [])
             except MemlensError as error:
                 logger.info("no definitions of %s: %s", bound.file, error)
                 continue

@@ -19,7 +19,6 @@ from memlens.server.wire import answer
 from memlens.sources.finder import Finder
 from memlens.sources.type_finder import below, find_type, searched_for
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.lines import heap_lines
 from memlens.views.graph.sources import DumpSource, source_of_object, source_of_type
 
 
@@ -51,7 +50,7 @@ def register(
 
     async def heap_at(params: HeapAtParams) -> HeapAtResult:
         opened = registry.get(params.snapshot)
-        rows = (await opened.ask(heap_lines)).get(params.file, [])
+        rows = (await opened.definitions()).get(params.file, [])
         if not rows and Path(params.file).is_absolute():
             document = Document(params.file, None)
             rows = [each.row for each in await heaps.placed(document) if each.snapshot is opened]

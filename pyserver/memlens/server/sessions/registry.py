@@ -38,7 +38,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import PARTS_OF, Part
 from memlens.views.ahead import artefacts_of
 from memlens.views.answers import SourceLine
-from memlens.views.graph.lines import heap_lines
+from memlens.views.graph.lines import HeapLine, heap_lines
 from memlens.views.lines import heat as line_heat
 from memlens.views.lines import totals as lines
 
@@ -271,8 +271,18 @@ class OpenSnapshot:
         """The files of its lines and of a heap dump's definitions. Raises DamagedError and NotOpenError."""
         files = await self.ask(lines.source_files)
         if heap_dump_of(self.info) is not None:
-            files = list(dict.fromkeys([*files, *await self.ask(heap_lines)]))
+            files = list(dict.fromkeys([*files, *await self.definitions()]))
         return files
+
+    async def definitions(self) -> dict[str, list[HeapLine]]:
+        """What is defined on the lines of source that a heap dump names, by file; the next hover is a look-up."""
+        key = ("definitions",)
+        kept: dict[str, list[HeapLine]] | None = self._kept.find(key)
+        if kept is None:
+            # what functions retain is a walk over all objects
+            kept = await self.ask_aside(heap_lines)
+            self._kept.put(key, kept)
+        return kept
 
     async def lines_of(self, file: str, attribution: Attribution) -> dict[int, list[SourceLine]]:
         """The totals of one file's lines by line, cached so that the next hover in the file is a look-up."""

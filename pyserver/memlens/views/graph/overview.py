@@ -47,26 +47,10 @@ def overview(snapshot: Snapshot) -> HeapOverviewAnswer:
     def make() -> HeapOverviewAnswer:
         made = _overview(snapshot)
         # the last one is done first
-        snapshot.background += [*_touches(snapshot), lambda: _prepare(snapshot)]
+        snapshot.background += reversed(_preparations(snapshot))
         return made
 
     return snapshot.keep("heap overview", make)
-
-
-def _prepare(snapshot: Snapshot) -> None:
-    """Map and check the columns that questions about objects need, and what they need of all roots.
-
-    This is done after the first answers, so that the first question about an object is as fast as the others.
-    """
-    stored, objects = snapshot.references, snapshot.objects
-    for name in ("start", "target", "kind", "name", "referrer_start", "referrer"):
-        getattr(stored, name)
-    for name in ("dominator", "dominated_start", "dominated", "id", "name", "group"):
-        getattr(objects, name)
-    snapshot.types.instance.max(initial=0)
-    entries(snapshot)
-    reached(snapshot)
-    root_kinds(snapshot)
 
 
 def spaces(snapshot: Snapshot) -> list[ShareRow]:
@@ -81,22 +65,33 @@ def spaces(snapshot: Snapshot) -> list[ShareRow]:
     )
 
 
+_MAPPED = ("start", "target", "kind", "name", "referrer_start", "referrer")
+_MAPPED_OF_OBJECTS = ("dominator", "dominated_start", "dominated", "id", "name", "group")
+_READ = ("name", "kind", "start")
+_READ_OF_OBJECTS = ("type", "name", "group", "dominator", "shallow", "retained")
 _PAGE_BYTES = 4096
 
 
-def _touches(snapshot: Snapshot) -> list[Callable[[], object]]:
-    """Let the system map the columns that filters and sums read, one after the other: half of their time otherwise."""
-    objects, references = snapshot.objects, snapshot.references
-    columns: list[tuple[ObjectColumns | ReferenceColumns, str]] = [
-        (objects, name) for name in ("retained", "shallow", "dominator", "group", "name", "type")
+def _preparations(snapshot: Snapshot) -> list[Callable[[], object]]:
+    """What questions about objects need, and what they need of all roots, in steps: a question waits for one at most.
+
+    This is done after the first answers, so that the first question about an object is as fast as the others. Columns
+    are mapped and checked. Then the system is let map those that filters and sums read: half of their time otherwise.
+    """
+    stored, objects = snapshot.references, snapshot.objects
+    columns = [(stored, name) for name in _MAPPED] + [(objects, name) for name in _MAPPED_OF_OBJECTS]
+    read = [(stored, name) for name in _READ] + [(objects, name) for name in _READ_OF_OBJECTS]
+    return [
+        *(partial(getattr, *column) for column in columns),
+        lambda: snapshot.types.instance,
+        *(partial(each, snapshot) for each in (entries, reached, root_kinds)),
+        *(partial(_touch, *column) for column in read),
     ]
-    columns += [(references, name) for name in ("start", "kind", "name")]
 
-    def touch(of: ObjectColumns | ReferenceColumns, name: str) -> None:
-        column = getattr(of, name)
-        column[:: _PAGE_BYTES // column.itemsize].max(initial=0)
 
-    return [partial(touch, *each) for each in columns]
+def _touch(of: ObjectColumns | ReferenceColumns, name: str) -> None:
+    column = getattr(of, name)
+    column[:: _PAGE_BYTES // column.itemsize].max(initial=0)
 
 
 def _overview(snapshot: Snapshot) -> HeapOverviewAnswer:
