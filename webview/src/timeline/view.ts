@@ -735,24 +735,11 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.saveSoon.cancel();
     const { x0, x1, y0, y1 } = this.plot.target;
     const view: ViewState = {
-      device: this.device.device,
-      axis: this.axis,
-      x0,
-      x1,
-      y0,
-      y1,
-      selection: this.selection.current,
-      colour: this.colours.by,
-      areas: this.areas,
-      holdHeight: this.plot.holdsHeight,
-      picture: this.arrangement.picture,
-      pane: this.parts.dock.shown,
-      filter: this.filter,
-      ...this.parts.cursors.state,
-      compare: this.compare.state,
-      flame: this.flame.state,
-      value: null,
-      graph: null,
+      ...{ device: this.device.device, axis: this.axis, x0, x1, y0, y1, filter: this.filter },
+      ...{ selection: this.selection.current, colour: this.colours.by, areas: this.areas },
+      ...{ holdHeight: this.plot.holdsHeight, picture: this.arrangement.picture },
+      ...{ pane: this.parts.dock.shown, compare: this.compare.state, flame: this.flame.state },
+      ...{ ...this.parts.cursors.state, value: null, graph: null },
     };
     this.api.save(view, this.parts.frame.current, this.commands);
   }
