@@ -337,8 +337,11 @@ export class FlamePlot {
   }
 
   private drawOverlay(): void {
-    const context = this.chart.begin(1);
+    const context = this.chart.layer(1)?.getContext('2d');
     if (!context) return;
+    // in every frame of a pan: cleared, not reset, as all that it is drawn with is set here
+    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    context.clearRect(0, 0, this.plot.width, this.plot.height);
     context.strokeStyle = css(theme.value.foreground);
     const outline = (box: number, width: number): void => {
       const rect = this.rectOf(box);

@@ -392,11 +392,11 @@ export class SnapshotView implements Commanded, PartsOwner {
     frame.coarser.value = geometry.coarser;
     const before = this.colours.grouped;
     this.colours.grouped = geometry.grouped && { by: geometry.grouped.by, areas: geometry.grouped.areas };
+    this.showLegend();
     if (JSON.stringify(before) !== JSON.stringify(this.colours.grouped)) {
-      this.showLegend();
       this.feed.repaint();
       this.changed('theme');
-    } else this.showLegend();
+    }
     frame.recovered();
     hover.refresh();
     this.parts.summary.find();

@@ -10,7 +10,7 @@ interface Properties {
   tabIndex?: number;
   hidden?: boolean;
   /** Attributes by name, ARIA's for instance. */
-  attributes?: Readonly<Record<string, string | number | boolean>>;
+  attributes?: Readonly<Record<string, string>>;
 }
 
 export function element<K extends keyof HTMLElementTagNameMap>(
@@ -21,7 +21,7 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   const made = Object.assign(document.createElement(tag), properties);
   if (names !== undefined) made.className = names;
   for (const [name, value] of Object.entries({ ...(role === undefined ? {} : { role }), ...attributes }))
-    made.setAttribute(name, name === 'aria-label' ? visible(String(value)) : String(value));
+    made.setAttribute(name, name === 'aria-label' ? visible(value) : value);
   made.append(...children);
   return made;
 }
