@@ -56,7 +56,7 @@ const texts = (within: ParentNode, selector: string): string[] =>
 // --- menus -----------------------------------------------------------------------------------------------------------
 
 test('a menu is walked by keys, runs what is chosen, and gives the focus back', () => {
-  const button = element('button', { type: 'button' }, 'More');
+  const button = element('button', {}, new Text('More'));
   document.body.append(button);
   button.focus();
   const ran: string[] = [];
@@ -430,7 +430,7 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   const opened: string[] = [];
   const revealed: (string | undefined)[] = [];
   const pane = (id: Pane['id'], title: string): Pane => ({
-    ...{ id, title, usesSet: true, root: element('section'), bar: element('div', {}, title) },
+    ...{ id, title, usesSet: true, root: element('section'), bar: element('div', {}, new Text(title)) },
     update: () => {
       opened.push(id);
     },

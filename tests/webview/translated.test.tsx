@@ -59,7 +59,7 @@ afterEach(() => {
 test('an English text is found, beside what is translated and within it', () => {
   for (const text of ['Open', '[Ðîfférént~~ than [thîs~]]', '4 allocations'])
     assert.throws(() => {
-      assertTranslated(element('p', { title: '[Ôpén~~]' }, text), text);
+      assertTranslated(element('p', { attributes: { title: '[Ôpén~~]' } }, new Text(text)), text);
     });
 });
 
@@ -425,7 +425,7 @@ test('figures of a device, parts of what is reserved, and categories', () => {
     ...gapParts(OOM.gap).flatMap(({ name, why }) => [name, why]),
     ...[gapSentence(OOM.gap), gapSentence(OOM.gap, false)],
   ];
-  for (const text of texts) assertTranslated(element('p', {}, text), text);
+  for (const text of texts) assertTranslated(element('p', {}, new Text(text)), text);
   const names = ['parameter', 'optimizer_state', 'gradient (inferred)', 'unknown'];
   assertView(<Legend names={names} colours={[]} lit={null} press={nothing} />, 'the legend');
 });

@@ -2,35 +2,25 @@
 
 import { batch, signal } from '@preact/signals';
 import { createRef, render, type VNode } from 'preact';
-import type {
-  CompareAnswer,
-  ComparedRow,
-  ComparedSums,
-  Frame,
-  ProfileValue,
-} from '../../../extension/shared/protocol.gen';
+import type { CompareAnswer, ComparedRow, Frame } from '../../../extension/shared/protocol.gen';
 import { RequestError } from '../api';
-import { figure, figureIn } from '../base/figure';
 import { Latest } from '../base/latest';
-import { plural, t } from '../base/l10n';
+import { t } from '../base/l10n';
 import { visible } from '../base/text';
 import type { ViewContext } from '../shell/context';
-import { never } from '../shell/model';
 import type { Pane } from '../shell/pane';
-import { SettingRow, Settings } from '../shell/settings';
 import type { SavedComparison } from '../shell/state';
-import { Choices, Dropdown } from '../widgets/choice';
-import { debounce, element, replace } from '../widgets/dom';
+import { debounce, element } from '../widgets/dom';
 import { Island } from '../widgets/island';
 import { Table, type TableRows } from '../widgets/table';
 import { compareNotice, SearchBox, Sides } from './bar';
-import { signed, withSign, type ComparedSets } from './comparison';
+import type { ComparedSets } from './comparison';
 import { CompareGraph } from './graph';
+import { CompareSettings } from './settings';
+import { rowsText, totalsText } from './sums';
 import { COMPARE_PAGE, compareColumns, orderOf, type CompareOrder } from './table';
 
 const SEARCH_AFTER_MS = 150;
-
-type By = 'line' | 'function' | 'file' | 'stack';
 
 const NO_ROWS: TableRows<ComparedRow> = { columns: [], rows: [], total: 0, sort: null, answer: null };
 
@@ -80,7 +70,6 @@ class ComparePane implements Pane {
 
   private drawBar(): VNode {
     const { context, version, shown, drawn } = this;
-    const { compare, attribution } = context;
     return (
       <>
         <div class="compare-sides" data-version={version.value}>
@@ -94,73 +83,17 @@ class ComparePane implements Pane {
             this.searchSoon();
           }}
         />
-        <Settings label={t('Comparison settings')}>
-          <SettingRow text={t('Show')}>
-            <Choices<SavedComparison>
-              label={t('Form')}
-              value={shown.value}
-              options={[
-                { value: 'table', text: t('Table') },
-                {
-                  ...{ value: 'graph', text: t('Flame graph') },
-                  title: t('Both as one tree of calls, coloured by the difference'),
-                },
-              ]}
-              change={(form) => {
-                shown.value = form;
-                context.api.keep({ comparison: form });
-                this.arrange();
-                this.showSets();
-              }}
-            />
-          </SettingRow>
-          {!drawn && (
-            <>
-              <SettingRow text={t('Rows')}>
-                <Choices<By>
-                  label={t('Rows')}
-                  value={compare.settings.by}
-                  options={[
-                    { value: 'line', text: t('Line') },
-                    { value: 'function', text: t('Function') },
-                    { value: 'file', text: t('File') },
-                    { value: 'stack', text: t('Stack') },
-                  ]}
-                  change={(by) => {
-                    compare.set({ by });
-                  }}
-                />
-              </SettingRow>
-              <SettingRow text={t('Figures')}>
-                <Choices
-                  label={t('Figures')}
-                  value={compare.settings.measure}
-                  options={[
-                    {
-                      ...{ value: 'own', text: t('Self') },
-                      title: t('What it allocated itself: the rows add up'),
-                    },
-                    { value: 'inclusive', text: t('Inclusive'), title: t('With what it called') },
-                  ]}
-                  change={(measure) => {
-                    compare.set({ measure });
-                  }}
-                />
-              </SettingRow>
-              <SettingRow text={t('Charged to')}>
-                <Choices
-                  label={t('Charged to')}
-                  value={attribution.value}
-                  options={attribution.options}
-                  change={(value) => {
-                    attribution.set(value);
-                  }}
-                />
-              </SettingRow>
-            </>
-          )}
-          {this.choosers()}
-        </Settings>
+        <CompareSettings
+          context={context}
+          form={shown.value}
+          tabled={!drawn}
+          show={(form) => {
+            shown.value = form;
+            context.api.keep({ comparison: form });
+            this.arrange();
+            this.showSets();
+          }}
+        />
       </>
     );
   }
@@ -212,91 +145,6 @@ class ComparePane implements Pane {
     );
   }
 
-  /** What of both is compared. */
-  private choosers(): VNode | null {
-    const { compare } = this.context;
-    switch (compare.own.model) {
-      case 'timeline':
-        return (
-          <>
-            <SettingRow text={t('Compare at')}>
-              <Dropdown
-                label={t('Compare at')}
-                value={compare.settings.mine}
-                options={[
-                  { value: 'set', text: t('Chosen moment') },
-                  { value: 'end', text: t('End') },
-                ]}
-                change={(mine) => {
-                  compare.set({ mine });
-                }}
-              />
-            </SettingRow>
-            <SettingRow text={t('Other at')}>
-              <Dropdown
-                label={t('Other at')}
-                value={compare.settings.theirs}
-                options={[
-                  { value: 'same', text: t('Same moment') },
-                  { value: 'peak', text: t('Its peak') },
-                  { value: 'end', text: t('Its end') },
-                ]}
-                change={(theirs) => {
-                  compare.set({ theirs });
-                }}
-              />
-            </SettingRow>
-          </>
-        );
-      case 'profile':
-        return this.values();
-      case 'graph':
-        return null;
-      default:
-        return never(compare.own);
-    }
-  }
-
-  /** The values to choose from, of profiles: those that both have, and the other's that may stand beside it. */
-  private values(): VNode | null {
-    const { compare } = this.context;
-    const { ownProfile: own } = compare;
-    if (!own) return null;
-    const shared = compare.sharedValues;
-    const mine = own.info.values.indexOf(own.value);
-    // what is shown may be a value that the other hasn't
-    const known = shared.some((each) => each.mine === mine);
-    const others = compare.otherValues.map((value) => ({ value: value.name, text: titled(value) }));
-    const { value: chosen } = compare.settings;
-    return (
-      <>
-        <SettingRow text={t('Value')}>
-          <Dropdown
-            label={t('Value')}
-            value={String(mine)}
-            options={[
-              ...(known ? [] : [{ value: String(mine), text: t('{0}, only here', own.value.title) }]),
-              ...shared.map(({ value, mine: number }) => ({ value: String(number), text: titled(value) })),
-            ]}
-            change={(number) => {
-              own.setValue(Number(number));
-            }}
-          />
-        </SettingRow>
-        <SettingRow text={t('Other value')}>
-          <Dropdown
-            label={t('Other value')}
-            value={others.some(({ value }) => value === chosen) ? chosen : ''}
-            options={[{ value: '', text: known ? t('The same') : t('Choose…') }, ...others]}
-            change={(name) => {
-              compare.set({ value: name === '' ? null : name });
-            }}
-          />
-        </SettingRow>
-      </>
-    );
-  }
-
   update(changes: ReadonlySet<string>): void {
     const graph = this.graph.peek();
     if (changes.has('attribution')) {
@@ -312,11 +160,11 @@ class ComparePane implements Pane {
     if (notice) {
       this.cancel();
       this.sets = null;
-      replace(this.root, notice);
+      this.root.replaceChildren(notice);
       this.bar.hidden = true;
       return;
     }
-    if (this.content.parentElement !== this.root) replace(this.root, this.content);
+    if (this.content.parentElement !== this.root) this.root.replaceChildren(this.content);
     this.bar.hidden = this.root.hidden;
     this.version.value++;
     this.arrange();
@@ -408,7 +256,7 @@ class ComparePane implements Pane {
   }
 
   private add(answer: CompareAnswer): void {
-    const { order, reverse } = this;
+    const { order, reverse, context } = this;
     const before = this.table.peek();
     const first = answer.offset === 0;
     if (!first && answer.offset !== before.rows.length) return;
@@ -420,8 +268,8 @@ class ComparePane implements Pane {
         sort: { column: order, descending: (order !== 'name') !== reverse },
         answer: first ? answer : before.answer,
       };
-      this.summary.value = this.totals(answer);
-      this.caption.value = this.rowsText(answer);
+      this.summary.value = totalsText(context, answer);
+      this.caption.value = rowsText(context, answer, this.search, this.inferredSteps);
     });
   }
 
@@ -431,52 +279,6 @@ class ComparePane implements Pane {
       this.summary.value = '';
       this.caption.value = why;
     });
-  }
-
-  private totals(answer: CompareAnswer): string {
-    const { compare, device } = this.context;
-    const { by } = compare.settings;
-    const { before, after } = compare.names(device);
-    const { total } = answer;
-    const parts: string[] = [];
-    const part = (sums: ComparedSums, words: (rows: string, change: string) => string): void => {
-      if (sums.rows > 0)
-        parts.push(words(counted(sums.rows, by), withSign(sums.after_bytes - sums.before_bytes)));
-    };
-    part(answer.grown, (rows, change) => t('{0} grew by {1}', rows, change));
-    part(answer.shrunk, (rows, change) => t('{0} shrank by {1}', rows, change));
-    part(answer.only_after, (rows, change) => t('{0} only after: {1}', rows, change));
-    part(answer.only_before, (rows, change) => t('{0} only before: {1}', rows, change));
-    if (answer.same.rows > 0) parts.push(t('{0} the same', counted(answer.same.rows, by)));
-    const both = answer.grown.rows + answer.shrunk.rows + answer.same.rows;
-    if (total.rows > 0 && both === 0) parts.push(nothingInCommon(by));
-    const sums = t(
-      '{0} {1} → {2} {3}, {4}',
-      ...[before, figure(total.before_bytes), after, figure(total.after_bytes)],
-      signed(total.after_bytes - total.before_bytes),
-    );
-    return [sums, ...parts].join(' · ');
-  }
-
-  private rowsText(answer: CompareAnswer): string {
-    const { compare, setName, attribution } = this.context;
-    const { by, measure, mine } = compare.settings;
-    const words = this.search.trim();
-    return [
-      counted(answer.found, by),
-      mine === 'end' ? t('live at the end') : setName,
-      this.inferredSteps && t('beside each other by inferred steps'),
-      measure === 'inclusive'
-        ? t('with what each called (these do not add up)')
-        : t('self by {0}', attribution.name),
-      words !== '' &&
-        t(
-          'with {0}: {1} → {2}',
-          ...[words, figure(answer.matching.before_bytes), figure(answer.matching.after_bytes)],
-        ),
-    ]
-      .filter((part) => part !== false)
-      .join(', ');
   }
 
   /** Opens the line and lights up what it made in this snapshot. */
@@ -519,37 +321,7 @@ class ComparePane implements Pane {
   }
 }
 
-function titled({ title, total, unit }: ProfileValue): string {
-  return `${title} · ${figureIn(total, unit)}`;
-}
-
 /** A file as a whole opens at its top. */
 function opened(place: Frame): Frame {
   return place.line > 0 ? place : { ...place, line: 1 };
-}
-
-function counted(rows: number, by: By): string {
-  switch (by) {
-    case 'line':
-      return plural(rows, '{0} line', '{0} lines');
-    case 'function':
-      return plural(rows, '{0} function', '{0} functions');
-    case 'file':
-      return plural(rows, '{0} file', '{0} files');
-    case 'stack':
-      return plural(rows, '{0} stack', '{0} stacks');
-  }
-}
-
-function nothingInCommon(by: By): string {
-  switch (by) {
-    case 'line':
-      return t('They have no line in common.');
-    case 'function':
-      return t('They have no function in common.');
-    case 'file':
-      return t('They have no file in common.');
-    case 'stack':
-      return t('They have no stack in common.');
-  }
 }

@@ -5,11 +5,12 @@ import type { ViewResult } from '../../../extension/shared/messages';
 import type { FlameName } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
 import { t } from '../base/l10n';
+import { shorten } from '../base/text';
 import { Latest } from '../base/latest';
 import { css, type Rgb } from '../canvas/colour';
 import { theme, type Theme } from '../canvas/theme';
 import { Chart } from '../widgets/chart';
-import { element, setText } from '../widgets/dom';
+import { element } from '../widgets/dom';
 import { factsOf, findBox, type BoxFacts, type BoxKey } from './boxes';
 import { bounded, covers, requestFor, WHOLE, type FlameCamera, type FlameRequest } from './camera';
 import { inkOf, markBoxes, paintFlame, unpack, type ColourBy } from './colours';
@@ -30,6 +31,7 @@ export interface FlamePlotEvents {
 const ROW_CSS_PX = 18;
 const FONT_CSS_PX = 12;
 const GLIDE_MS = 160;
+const LONGEST_EMPTY = 2000;
 
 export class FlamePlot {
   readonly root: HTMLElement;
@@ -331,12 +333,15 @@ export class FlamePlot {
 
   /** What is said when there is nothing to draw. */
   setEmpty(text: string): void {
-    setText(this.empty, text);
+    this.empty.textContent = shorten(text, LONGEST_EMPTY);
   }
 
   private drawOverlay(): void {
-    const context = this.chart.begin(1);
+    const context = this.chart.layer(1)?.getContext('2d');
     if (!context) return;
+    // in every frame of a pan: cleared, not reset, as all that it is drawn with is set here
+    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    context.clearRect(0, 0, this.plot.width, this.plot.height);
     context.strokeStyle = css(theme.value.foreground);
     const outline = (box: number, width: number): void => {
       const rect = this.rectOf(box);

@@ -7,8 +7,8 @@ import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import type { KeptAttribution } from '../shell/attribution';
 import { AttributionChoice } from '../shell/attribution-choice';
-import { SettingRow, Settings } from '../shell/settings';
-import { Choices, Dropdown, Toggle } from '../widgets/choice';
+import { SettingChoice, SettingRow, Settings } from '../shell/settings';
+import { Dropdown, Toggle } from '../widgets/choice';
 import { debounce, element } from '../widgets/dom';
 import { IconButton } from '../widgets/icon-button';
 import type { FlameSettings, Form } from './settings';
@@ -216,86 +216,80 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
   return (
     <>
       {settings.form !== 'functions' && (
-        <SettingRow text={t('Direction')}>
-          <Choices
-            label={t('Direction')}
-            options={[
-              {
-                value: 'top_down',
-                text: t('Top-down'),
-                title: t('From the outermost caller to where memory is allocated'),
-              },
-              {
-                value: 'bottom_up',
-                text: t('Bottom-up'),
-                title: t('From where memory is allocated to its callers'),
-              },
-            ]}
-            value={settings.direction}
-            change={(direction) => {
-              set({ direction });
-            }}
-          />
-        </SettingRow>
-      )}
-      <SettingRow text={t('Merge by')}>
-        <Dropdown
-          label={t('Merge by')}
+        <SettingChoice
+          label={t('Direction')}
           options={[
-            { value: 'function', text: t('Function') },
-            { value: 'line', text: t('Line') },
+            {
+              value: 'top_down',
+              text: t('Top-down'),
+              title: t('From the outermost caller to where memory is allocated'),
+            },
+            {
+              value: 'bottom_up',
+              text: t('Bottom-up'),
+              title: t('From where memory is allocated to its callers'),
+            },
           ]}
-          value={settings.merge}
-          change={(merge) => {
-            set({ merge });
+          value={settings.direction}
+          change={(direction) => {
+            set({ direction });
           }}
         />
-      </SettingRow>
+      )}
+      <SettingChoice
+        list
+        label={t('Merge by')}
+        options={[
+          { value: 'function', text: t('Function') },
+          { value: 'line', text: t('Line') },
+        ]}
+        value={settings.merge}
+        change={(merge) => {
+          set({ merge });
+        }}
+      />
       {!without.has('value') && (
-        <SettingRow text={t('Width')}>
-          <Dropdown
-            label={t('Width')}
-            options={[
-              { value: 'bytes', text: t('Bytes') },
-              { value: 'count', text: t('Allocations') },
-              { value: 'total', text: t('Bytes, whole run') },
-            ]}
-            value={settings.value}
-            change={(value) => {
-              set({ value });
-            }}
-          />
-        </SettingRow>
+        <SettingChoice
+          list
+          label={t('Width')}
+          options={[
+            { value: 'bytes', text: t('Bytes') },
+            { value: 'count', text: t('Allocations') },
+            { value: 'total', text: t('Bytes, whole run') },
+          ]}
+          value={settings.value}
+          change={(value) => {
+            set({ value });
+          }}
+        />
       )}
       {!without.has('order') && (
-        <SettingRow text={t('Order')}>
-          <Dropdown
-            label={t('Order')}
-            options={[
-              { value: 'value', text: t('Largest first') },
-              { value: 'time', text: t('Oldest first') },
-            ]}
-            value={settings.order}
-            change={(order) => {
-              set({ order });
-            }}
-          />
-        </SettingRow>
+        <SettingChoice
+          list
+          label={t('Order')}
+          options={[
+            { value: 'value', text: t('Largest first') },
+            { value: 'time', text: t('Oldest first') },
+          ]}
+          value={settings.order}
+          change={(order) => {
+            set({ order });
+          }}
+        />
       )}
       {drawn && !sided && (
-        <SettingRow text={t('Colours')}>
-          <Dropdown
-            label={t('Colours')}
-            options={[
-              { value: 'package', text: t('Package') },
-              { value: 'value', text: t('Value') },
-            ]}
-            value={settings.colour}
-            change={(colour) => {
-              set({ colour });
-            }}
-          />
-        </SettingRow>
+        <SettingChoice
+          list
+          label={t('Colours')}
+          options={[
+            { value: 'package', text: t('Package') },
+            { value: 'value', text: t('Value') },
+          ]}
+          value={settings.colour}
+          change={(colour) => {
+            set({ colour });
+          }}
+        />
       )}
       {settings.form !== 'functions' && (
         <SettingRow text={t('Libraries')}>
@@ -330,11 +324,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
         />
       </SettingRow>
       {/* tables say what boxes have of their own; the details of a box that is drawn say by which rule */}
-      {!drawn && (
-        <SettingRow text={t('Charged to')}>
-          <AttributionChoice kept={attribution} />
-        </SettingRow>
-      )}
+      {!drawn && <AttributionChoice kept={attribution} />}
     </>
   );
 }

@@ -2,7 +2,7 @@
 
 import { computed, signal, useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
 import type { SeriesDump } from '../../../extension/shared/messages';
 import type { HeapSeries } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
@@ -12,6 +12,7 @@ import { turned } from '../base/latest';
 import { shorten, visible } from '../base/text';
 import type { NoticeText } from '../compare/bar';
 import type { GraphContext } from './context';
+import { useResized } from '../widgets/resized';
 import { shortType } from './words';
 
 /** In CSS pixels, as is all of the chart. */
@@ -134,17 +135,10 @@ export class SeriesPart {
   readonly Chart = (): VNode => {
     const room = useRef<HTMLDivElement>(null);
     const width = useSignal(WIDTH);
-    useLayoutEffect(() => {
-      const box = room.current;
-      if (!box) return;
-      const resized = new ResizeObserver(() => {
-        if (box.clientWidth > 0) width.value = box.clientWidth;
-      });
-      resized.observe(box);
-      return () => {
-        resized.disconnect();
-      };
-    }, []);
+    useResized(room, () => {
+      const wide = room.current?.clientWidth ?? 0;
+      if (wide > 0) width.value = wide;
+    });
     return (
       <div class="heap-series">
         <div class="series-room" ref={room}>

@@ -140,11 +140,7 @@ function Row({ can, levels, status, narrow, attribution, choose, narrowTo }: Row
             />
           </SettingRow>
         ))}
-        {chargesPlaces(levels) && (
-          <SettingRow text={t('Charged to')}>
-            <AttributionChoice kept={attribution} />
-          </SettingRow>
-        )}
+        {chargesPlaces(levels) && <AttributionChoice kept={attribution} />}
         <SettingRow text={t('Filter')}>
           <Narrow text={narrow} wrong={error !== ''} narrowTo={narrowTo} />
         </SettingRow>

@@ -1,13 +1,13 @@
-// The switch between the rules by which stacks are charged to lines and functions.
+// The switch between the rules by which stacks are charged to lines and functions, as a setting.
 
 import type { VNode } from 'preact';
 import { t } from '../base/l10n';
-import { Choices } from '../widgets/choice';
 import type { KeptAttribution } from './attribution';
+import { SettingChoice } from './settings';
 
 export function AttributionChoice({ kept }: { readonly kept: KeptAttribution }): VNode {
   return (
-    <Choices
+    <SettingChoice
       label={t('Charged to')}
       options={kept.options}
       value={kept.value}

@@ -2,6 +2,7 @@
 
 import type { ComponentChild, ComponentChildren, VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { Choices, Dropdown, type ChoiceProps } from '../widgets/choice';
 import { Icon } from '../widgets/icon';
 
 interface SettingsProps {
@@ -21,6 +22,16 @@ export function SettingRow({ text, children }: SettingProps): VNode {
       <span class="setting-name">{text}</span>
       {children}
     </div>
+  );
+}
+
+/** One of a few as a setting that is called what its choice is; a `list` drops down. */
+export function SettingChoice<T extends string>({
+  list = false,
+  ...choice
+}: ChoiceProps<T> & { readonly list?: boolean }): VNode {
+  return (
+    <SettingRow text={choice.label}>{list ? <Dropdown {...choice} /> : <Choices {...choice} />}</SettingRow>
   );
 }
 

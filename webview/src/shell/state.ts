@@ -102,10 +102,7 @@ export function restoreState(info: TimelineInfo, saved: ViewState | null | undef
   return {
     device: device.device,
     axis,
-    x0: camera.x0,
-    x1: camera.x1,
-    y0: camera.y0,
-    y1: camera.y1,
+    ...camera,
     selection:
       selection !== null && Number.isInteger(selection) && selection >= 0 && selection < total
         ? selection

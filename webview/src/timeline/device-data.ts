@@ -1,7 +1,8 @@
 // What is asked once for a device: the run in a strip, the largest allocations.
 
-import type { LiveAnswer, OverviewAnswer } from '../../../extension/shared/protocol.gen';
-import type { Api, Pending } from '../api';
+import type { OverviewAnswer } from '../../../extension/shared/protocol.gen';
+import type { Api } from '../api';
+import { Latest } from '../base/latest';
 import type { Names } from '../base/names';
 import type { Axis } from '../shell/state';
 
@@ -17,8 +18,8 @@ export interface DeviceDataEvents {
 }
 
 export class DeviceData {
-  private overview: Pending<OverviewAnswer> | null = null;
-  private live: Pending<LiveAnswer>[] = [];
+  private readonly overview = new Latest();
+  private readonly live = new Latest();
   private device = -1;
 
   constructor(
@@ -29,50 +30,32 @@ export class DeviceData {
 
   /** Another device or filter: answers about the one before are of no use. */
   turnTo(device: number): void {
-    for (const pending of this.live) pending.cancel();
-    this.live = [];
     this.device = device;
     // Names for the bands that are large enough to carry one.
-    this.largest().then(
-      () => {
+    const params = { device, moment: null, offset: 0, limit: NAMED, filter: this.events.filter() };
+    this.live.ask(
+      this.api.request('memlens/live', params),
+      ({ rows }) => {
+        this.names.learn(rows);
         this.events.named();
       },
-      (error: unknown) => {
-        this.events.failed(error);
-      },
+      this.failed,
     );
   }
 
   fetchOverview(axis: Axis, columns: number): void {
-    this.overview?.cancel();
     this.events.overview(null);
-    this.overview = this.api.request('memlens/overview', {
-      device: this.device,
-      axis,
-      columns,
-      filter: this.events.filter(),
-    });
-    this.overview.answer.then(
+    const params = { device: this.device, axis, columns, filter: this.events.filter() };
+    this.overview.ask(
+      this.api.request('memlens/overview', params),
       (answer) => {
         this.events.overview(answer);
       },
-      (error: unknown) => {
-        this.events.failed(error);
-      },
+      this.failed,
     );
   }
 
-  private async largest(): Promise<LiveAnswer> {
-    const filter = this.events.filter();
-    const params = { device: this.device, moment: null, offset: 0, limit: NAMED, filter };
-    const pending = this.api.request('memlens/live', params);
-    this.live.push(pending);
-    try {
-      const answer = await pending.answer;
-      this.names.learn(answer.rows);
-      return answer;
-    } finally {
-      this.live = this.live.filter((each) => each !== pending);
-    }
-  }
+  private readonly failed = (error: unknown): void => {
+    this.events.failed(error);
+  };
 }

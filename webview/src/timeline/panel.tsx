@@ -12,7 +12,7 @@ import type {
   Totals,
 } from '../../../extension/shared/protocol.gen';
 import { css, type Rgb } from '../canvas/colour';
-import type { IconName } from '../widgets/dom';
+import type { IconName } from '../widgets/icon';
 import { bytes, codeClass, exactBytes, hasSource, nameOf, placeOf } from '../base/format';
 import {
   FoldedSection,

@@ -9,7 +9,7 @@ import { element } from '../widgets/dom';
 const GUTTER = { left: 78, bottom: 22 };
 
 export class PlotArea extends Chart {
-  readonly overlay = element('canvas', { class: 'plot-overlay', attributes: { 'aria-hidden': true } });
+  readonly overlay = element('canvas', { class: 'plot-overlay', attributes: { 'aria-hidden': 'true' } });
   gutter = GUTTER;
 
   constructor(

@@ -464,29 +464,13 @@ export class Plot {
   private drawOverlay(device: DeviceInfo, palette: Palette): void {
     const context = this.area.overlay.getContext('2d');
     if (!context) return;
+    const { camera, plotSize: plot, pixelRatio: scale, axis, geometry: picture, kind } = this;
+    const { labels, selectedRects, cursor, marks, flags, backdrop, box } = this;
     const state: OverlayState = {
-      camera: this.camera,
-      plot: this.plotSize,
-      scale: this.pixelRatio,
-      gutter: this.area.gutter,
-      device,
-      axis: this.axis,
-      ticksY: this.kind.ticksY,
-      textY: this.kind.textY,
-      peakAtHeight: this.kind.peakAtHeight,
-      theme: theme.value,
-      palette,
-      highlight: this.shownHighlight,
-      picture: this.geometry,
-      stacked: this.kind.fitsHeight,
-      labels: this.labels,
-      selectedRects: this.selectedRects,
-      selectedLife: this.selected?.life ?? null,
-      cursor: this.cursor,
-      marks: this.marks,
-      flags: this.flags,
-      backdrop: this.backdrop,
-      box: this.box,
+      ...{ camera, plot, scale, gutter: this.area.gutter, device, axis, theme: theme.value, palette },
+      ...{ ticksY: kind.ticksY, textY: kind.textY, peakAtHeight: kind.peakAtHeight },
+      ...{ highlight: this.shownHighlight, picture, stacked: kind.fitsHeight, labels, selectedRects },
+      ...{ selectedLife: this.selected?.life ?? null, cursor, marks, flags, backdrop, box },
     };
     drawOverlay(
       context,

@@ -392,11 +392,11 @@ export class SnapshotView implements Commanded, PartsOwner {
     frame.coarser.value = geometry.coarser;
     const before = this.colours.grouped;
     this.colours.grouped = geometry.grouped && { by: geometry.grouped.by, areas: geometry.grouped.areas };
+    this.showLegend();
     if (JSON.stringify(before) !== JSON.stringify(this.colours.grouped)) {
-      this.showLegend();
       this.feed.repaint();
       this.changed('theme');
-    } else this.showLegend();
+    }
     frame.recovered();
     hover.refresh();
     this.parts.summary.find();
@@ -735,24 +735,11 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.saveSoon.cancel();
     const { x0, x1, y0, y1 } = this.plot.target;
     const view: ViewState = {
-      device: this.device.device,
-      axis: this.axis,
-      x0,
-      x1,
-      y0,
-      y1,
-      selection: this.selection.current,
-      colour: this.colours.by,
-      areas: this.areas,
-      holdHeight: this.plot.holdsHeight,
-      picture: this.arrangement.picture,
-      pane: this.parts.dock.shown,
-      filter: this.filter,
-      ...this.parts.cursors.state,
-      compare: this.compare.state,
-      flame: this.flame.state,
-      value: null,
-      graph: null,
+      ...{ device: this.device.device, axis: this.axis, x0, x1, y0, y1, filter: this.filter },
+      ...{ selection: this.selection.current, colour: this.colours.by, areas: this.areas },
+      ...{ holdHeight: this.plot.holdsHeight, picture: this.arrangement.picture },
+      ...{ pane: this.parts.dock.shown, compare: this.compare.state, flame: this.flame.state },
+      ...{ ...this.parts.cursors.state, value: null, graph: null },
     };
     this.api.save(view, this.parts.frame.current, this.commands);
   }

@@ -11,7 +11,7 @@ export interface ChoiceOption<T extends string> {
   readonly disabled?: boolean;
 }
 
-interface ChoiceProps<T extends string> {
+export interface ChoiceProps<T extends string> {
   readonly label: string;
   readonly options: readonly ChoiceOption<T>[];
   /** Null where none of them holds. */

@@ -1,8 +1,7 @@
 // A button that shows an icon, as a component.
 
 import type { VNode } from 'preact';
-import type { IconName } from './dom';
-import { Icon } from './icon';
+import { Icon, type IconName } from './icon';
 
 interface IconButtonProps {
   readonly icon: IconName;

@@ -10,6 +10,7 @@ import { t } from '../base/l10n';
 import { visible } from '../base/text';
 import { copyItems, copyRow, type CopiedCell } from './copy';
 import { openMenu } from './menu';
+import { useResized } from './resized';
 
 const ROW_PX = 22;
 const SPARE_ROWS = 24;
@@ -98,15 +99,7 @@ export function Table<R>({ name, label, shown, actions, scroller, about }: Table
     const { rows: loaded, total: all } = shown.value;
     if (loaded.length < all && last + LEAST_AHEAD > loaded.length + SPARE_ROWS) actions.more?.(loaded.length);
   };
-  useLayoutEffect(() => {
-    const root = scroller.current;
-    if (!root) return;
-    const resized = new ResizeObserver(measure);
-    resized.observe(root);
-    return () => {
-      resized.disconnect();
-    };
-  }, []);
+  useResized(scroller, measure);
   useLayoutEffect(() => {
     at.value = { row: 0, column: Math.min(at.value.column, Math.max(columns.length - 1, 0)) };
     picked.value = null;

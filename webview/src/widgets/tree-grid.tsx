@@ -74,20 +74,18 @@ export class TreeGrid {
   ) {
     this.root = element('div', {
       ...{ class: 'grid', role: 'treegrid', tabIndex: 0, attributes: { 'aria-label': label } },
-      on: {
-        scroll: () => {
-          this.draw(false);
-        },
-        keydown: (event) => {
-          this.key(event);
-        },
-        click: (event) => {
-          this.click(event);
-        },
-        contextmenu: (event) => {
-          this.openMenu(event);
-        },
-      },
+    });
+    this.root.addEventListener('scroll', () => {
+      this.draw(false);
+    });
+    this.root.addEventListener('keydown', (event) => {
+      this.key(event);
+    });
+    this.root.addEventListener('click', (event) => {
+      this.click(event);
+    });
+    this.root.addEventListener('contextmenu', (event) => {
+      this.openMenu(event);
     });
     this.render();
     new ResizeObserver(() => {

@@ -64,6 +64,8 @@ class ComparePicture implements Picture, Movable {
   /** What both hold at the cursor, and how the steps are known that lie on each other. */
   private readout = '';
   private steps: { readonly text: string; readonly inferred: boolean } | null = null;
+  /** Where the pointer is, and what place of the axis that is. */
+  private pointed: Point | null = null;
   private pointer: number | null = null;
   private box: { x0: number; x1: number } | null = null;
   private moving = false;
@@ -264,6 +266,7 @@ class ComparePicture implements Picture, Movable {
       context.api.request('memlens/compareCurves', params),
       (answer) => {
         this.curves = curvesOf(answer);
+        this.hover(this.pointed);
         this.steps = this.stepsOf(answer);
         this.problem.value = null;
         this.root.dataset['drawn'] = String(Number(this.root.dataset['drawn'] ?? 0) + 1);
@@ -399,6 +402,7 @@ class ComparePicture implements Picture, Movable {
 
   private hover(at: Point | null): void {
     const { curves, context } = this;
+    this.pointed = at;
     this.pointer = at && this.isInside(at) ? this.dataAt(at.x).x : null;
     this.chart.request();
     if (!at || this.pointer === null || !curves) {
