@@ -56,9 +56,9 @@ class FlameOptions(Struct, frozen=True):
     ``merge`` says what makes two frames the same: their function, or their function and line. ``order`` puts the
     largest child first, or the one whose first allocation is the oldest. ``fold_recursion`` makes one box of a
     function that calls itself. ``collapse`` names packages whose frames become one box where they follow each other
-    (``"*"``: all libraries and native code, which beside a library is part of it), ``hide`` names (numbers of
-    :class:`FlameName`) that are left out. ``focus`` keeps the stacks that a name stands in: its callees from the top
-    down, its callers from the bottom up, from its outermost place, so that recursion counts once.
+    (``"*"``: all libraries, and native code, which beside a library has no box unless a stack ends in it), ``hide``
+    names (numbers of :class:`FlameName`) that are left out. ``focus`` keeps the stacks that a name stands in: its
+    callees from the top down, its callers from the bottom up, from its outermost place, so that recursion counts once.
     """
 
     direction: Direction = "top_down"
