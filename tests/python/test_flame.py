@@ -55,12 +55,17 @@ def names_of(stack: tuple[tuple[str, int, str], ...], early: bool, options: Flam
         else:
             names.append((each.file, each.function, *([each.line] if options.merge == "line" else [])))
     if "*" in options.collapse:
-        # beside a library native code is part of it
+        # beside a library native code has no box, unless the stack ends in it
         runs = [list(run) for _, run in groupby(names, key=lambda name: isinstance(name, str))]
+        last = len(names) - 1
+        while last >= 0 and names[last] == "native code":
+            last -= 1
+        ends = names[last + 1 :]
+        inner = [(name, run) for run in runs for name in run][: last + 1]
         names = [
-            name for run in runs for name in run
+            name for name, run in inner
             if name != "native code" or all(other == name for other in run)
-        ]  # fmt: skip
+        ] + ends  # fmt: skip
     folded = [
         name for place, name in enumerate(names)
         if place == 0 or name != names[place - 1] or (isinstance(name, tuple) and not options.fold_recursion)

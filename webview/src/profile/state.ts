@@ -3,10 +3,9 @@
 import type { CompareState, FlameState, PaneId, ViewState } from '../../../extension/shared/messages';
 import type { ProfileInfo } from '../../../extension/shared/protocol.gen';
 import { figureIn } from '../base/figure';
-import { count } from '../base/format';
 import { plural, t } from '../base/l10n';
 import type { Picker } from '../shell/toolbar';
-import type { Stretch } from './stretch';
+import { placeText, type Stretch } from './stretch';
 
 export function valueOf(
   { values, default_value: first }: ProfileInfo,
@@ -43,14 +42,17 @@ export function stateOf({ pane, filter, value, stretch, compare, flame }: Profil
   };
 }
 
-/** The profile in a few figures, for the status line. */
-export function factsOf({ kind, values, samples, stacks }: ProfileInfo): string {
-  // a sample may stand for many allocations
-  const made = values.find(({ meaning, unit }) => meaning === 'total' && unit === 'count');
+/** The profile in a few figures, for the status line: how long it ran, what leaked, was temporary, was allocated. */
+export function factsOf({ kind, values, samples, stacks, bins, end, time_unit: unit }: ProfileInfo): string {
+  const figures = (['end', 'temporary', 'total'] as const).flatMap((meaning) => {
+    // bytes come first
+    const value = values.find((each) => each.meaning === meaning);
+    return value ? [`${value.title} ${figureIn(value.total, value.unit)}`] : [];
+  });
   const facts = [
-    ...(made ? [t('{0}: {1}', made.title, count(made.total))] : []),
+    ...(bins > 0 ? [placeText(end, unit)] : []),
+    ...figures,
     t('{0} of {1}', plural(samples, '{0} sample', '{0} samples'), plural(stacks, '{0} stack', '{0} stacks')),
-    plural(values.length, '{0} value', '{0} values'),
   ];
   return [kind, ...facts].join('  ·  ');
 }

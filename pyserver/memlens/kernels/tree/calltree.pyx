@@ -22,8 +22,8 @@ NO_FOCUS, FROM_FOCUS, UP_TO_FOCUS = 0, 1, 2
 """What a focus keeps of the stacks that its name stands in: all of it, from its outermost place on, up to there."""
 
 FOLDS, TAKES, PASSED = 1, 2, 4
-"""How a name stands beside others (bits of ``folding``): called by itself it is one box; it takes in what is passed
-over that it calls or is called by; it is passed over."""
+"""How a name stands beside others (bits of ``folding``): called by itself it is one box; beside it others are passed
+over; it is passed over."""
 
 cdef enum:
     C_FROM_FOCUS = 1
@@ -128,16 +128,15 @@ def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_
     """Merge a prefix tree of frames into one of names; returns how many nodes that has, with the root.
 
     A frame's name is ``names[frame]``. A name that is ``hidden`` is left out, and its callees stand under its caller;
-    one that FOLDS and is called by itself is folded into its caller. Beside a name that TAKES, one that is PASSED has no
-    box: its callees stand under its caller. (Its own box is made where none has come yet, and is left without a value
-    where one comes.) ``merged`` gets each node's number in the
+    one that FOLDS and is called by itself is folded into its caller. Where one that is PASSED calls a
+    name that TAKES, or is called by it, its callees stand under its caller; it has a box, which has no value but that
+    of stacks that end in it. ``merged`` gets each node's number in the
     new tree, NEVER for those that the focus leaves out. The new tree's columns have room for as many nodes as there
     were: ``new_parents``, ``new_names``, and as lists each node's children (:func:`families`). Raises ValueError for a
     tree whose numbers are out of order.
     """
     cdef size_t node, nodes = parents.shape[0]
-    cdef uint32_t parent, name, above
-    cdef uint8_t beside
+    cdef uint32_t parent, name, above, beyond
     cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
     cdef Tree tree
     cdef bint failed = False, damaged = False
@@ -178,15 +177,14 @@ def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_
             if hidden[name]:
                 merged[node] = above
                 continue
-            if folding[name] and above != 0:
-                beside = folding[tree.names[above]]
-                if folding[name] & C_FOLDS and tree.names[above] == name \
-                        or folding[name] & C_PASSED and beside & C_TAKES:
-                    merged[node] = above
-                    continue
-                if folding[name] & C_TAKES and beside & C_PASSED \
-                        and not (focus_mode and tree.names[above] == focus):
-                    above = tree.parents[above]
+            if above != 0 and not folding[name] & C_PASSED and folding[tree.names[above]] & C_PASSED \
+                    and not (focus_mode and tree.names[above] == focus):
+                beyond = tree.parents[above]
+                if folding[name] & C_TAKES or beyond != 0 and folding[tree.names[beyond]] & C_TAKES:
+                    above = beyond
+            if folding[name] & C_FOLDS and above != 0 and tree.names[above] == name:
+                merged[node] = above
+                continue
             merged[node] = child_of(&tree, above, name)
             if merged[node] == NONE:
                 failed = True

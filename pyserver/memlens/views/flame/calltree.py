@@ -55,10 +55,10 @@ class FlameOptions(Struct, frozen=True):
 
     ``merge`` says when two frames are the same: by function, or by function and line. ``order`` puts the largest child
     first, or the one with the oldest allocation. ``fold_recursion`` merges a function that calls itself into one box.
-    ``collapse`` lists packages whose consecutive frames become one box (``"*"``: all libraries and native code, which
-    beside a library is part of it), ``hide`` names (numbers of :class:`FlameName`) that are left out. ``focus`` keeps
-    the stacks that contain a name: its callees in a top-down tree, its callers in a bottom-up one, from its outermost
-    occurrence, so that recursion counts once.
+    ``collapse`` lists packages whose consecutive frames become one box (``"*"``: all libraries, and native code, which
+    beside a library has no box unless a stack ends in it), ``hide`` names (numbers of :class:`FlameName`) that are left
+    out. ``focus`` keeps the stacks that contain a name: its callees in a top-down tree, its callers in a bottom-up one,
+    from its outermost occurrence, so that recursion counts once.
     """
 
     direction: Direction = "top_down"

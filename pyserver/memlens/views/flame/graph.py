@@ -124,7 +124,7 @@ def _write_first(snapshot: Snapshot, path: Path, _report: Report) -> None:
     first_flame.write(path, first_tree(snapshot), frame_names(snapshot))
 
 
-FIRST_FLAME = Artefact("first_flame.columns", version=9, make=_write_first)
+FIRST_FLAME = Artefact("first_flame.columns", version=10, make=_write_first)
 """Its version is raised whenever nodes, their numbers, order or names would differ from those stored."""
 
 

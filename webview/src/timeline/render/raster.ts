@@ -7,7 +7,7 @@ import { mix, type Rgb } from '../../canvas/colour';
 import { pack, PLAIN } from '../scene/paint';
 import { snap, type Placement } from '../scene/place';
 import { BAND_MASK, STARTS_BIT } from './rects';
-import { SEPARATED_HEIGHT, SEPARATED_WIDTH, type PictureStyle } from './renderer';
+import { OUTLINED_SIZE, SEPARATED_HEIGHT, SEPARATED_WIDTH, type PictureStyle } from './renderer';
 
 const OPAQUE = 0xff000000;
 
@@ -56,11 +56,13 @@ export function rasterise(
     for (let y = y0; y < y1; y++) pixels.fill(colour, y * size.width + x0, y * size.width + x1);
     const pattern = word >= MERGED_BIT ? 0 : paint >>> 24;
     if (pattern > 0) drawPattern(pixels, size, x0, x1, y0, y1, pattern, ink);
-    if (high - low >= SEPARATED_HEIGHT && size.height - high >= 0) {
+    const outlined = word >= MERGED_BIT || Math.max(right - left, high - low) >= OUTLINED_SIZE;
+    if (outlined && high - low >= SEPARATED_HEIGHT && size.height - high >= 0) {
       const row = (size.height - high) * size.width;
       pixels.fill(ink, row + x0, row + x1);
     }
-    if (word < MERGED_BIT && (word & STARTS_BIT) !== 0 && right - left >= SEPARATED_WIDTH && left >= 0) {
+    const starts = word < MERGED_BIT && (word & STARTS_BIT) !== 0;
+    if (outlined && starts && right - left >= SEPARATED_WIDTH && left >= 0) {
       for (let y = y0; y < y1; y++) pixels[y * size.width + left] = ink;
     }
   }

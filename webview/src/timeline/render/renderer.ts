@@ -38,3 +38,5 @@ export interface Renderer {
 /** Bands at least this high, and wide, in device pixels, get a line at their upper and left edge. */
 export const SEPARATED_HEIGHT = 4;
 export const SEPARATED_WIDTH = 5;
+/** Parts of a band that are smaller in both directions have no lines: on a slope these would be noise. */
+export const OUTLINED_SIZE = 24;

@@ -4,7 +4,7 @@
 import { PLAIN } from '../scene/paint';
 import { TO_NEAREST } from '../scene/place';
 import { BAND_MASK, STARTS_BIT } from './rects';
-import { SEPARATED_HEIGHT, SEPARATED_WIDTH } from './renderer';
+import { OUTLINED_SIZE, SEPARATED_HEIGHT, SEPARATED_WIDTH } from './renderer';
 
 /** Texels in a row of the rect and colour textures: a power of two, at or below every WebGL2's least maximum. */
 export const TEXTURE_WIDTH = 2048;
@@ -73,8 +73,9 @@ void main() {
     pixel = vec4((at.x + at.y) % 4 == 0 ? (led ? merged : mergedInk) : (led ? colour : merged), 1.0);
     return;
   }
-  bool line = box.w - box.y >= ${SEPARATED_HEIGHT}.0 && float(at.y) == box.w - 1.0;
-  line = line || (!isMerged && (word & ${STARTS_BIT}u) != 0u && box.z - box.x >= ${SEPARATED_WIDTH}.0 && float(at.x) == box.x);
+  bool outlined = isMerged || max(box.z - box.x, box.w - box.y) >= ${OUTLINED_SIZE}.0;
+  bool line = outlined && box.w - box.y >= ${SEPARATED_HEIGHT}.0 && float(at.y) == box.w - 1.0;
+  line = line || (outlined && !isMerged && (word & ${STARTS_BIT}u) != 0u && box.z - box.x >= ${SEPARATED_WIDTH}.0 && float(at.x) == box.x);
   line = line || (!isMerged && inPattern(paint >> 24u, at));
   pixel = vec4(line ? mix(colour, separator.rgb, separator.a) : colour, 1.0);
 }
