@@ -124,7 +124,7 @@ const STEPS = [
     commands: async (rest) => {
       if (!exists('tests/python')) throw new Nothing('no tests/python');
       await Promise.all([installMemray(), installFleet()]);
-      // Whoever is done takes tests of the other's: files are of very different lengths.
+      // A lane that is done takes tests from the other, because files take very different times.
       const all = ['-n', String(Math.min(availableParallelism(), 4)), '--dist', 'worksteal', 'tests/python'];
       return [[VENV_PYTHON, '-m', 'pytest', '--cache-clear', ...(rest.length ? rest : all)]];
     },

@@ -4,7 +4,7 @@
 
 For each recording it takes what is live at the peak (of a profile its default value) by the frame that stands for each
 stack, and of those frames that count as the user's code the ten lines with the most bytes. ``judged.tsv`` says of each
-whether it really is the user's: somebody looked at every line that ever was among the ten, and at the recording's
+whether it really is the user's: people checked every line that ever was among the ten, and the recording's
 provenance, and asked whether the person who ran the program could have written it. What is nobody's line there is
 reported, and the exit status is 1. Then the opposite: bytes named otherwise although a line that is judged to be the
 user's stands in their stack.

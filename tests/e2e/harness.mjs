@@ -110,7 +110,7 @@ class VSCode {
     await this.#loaded();
   }
 
-  /** Hides a view behind another editor and shows it again: it is made again from what it had VS Code keep. */
+  /** Hides a view behind another editor and shows it again, so that it is restored from the state that VS Code kept. */
   async hideAndShow(name) {
     await this.settled();
     await this.openFile('README.md');

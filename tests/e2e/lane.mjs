@@ -31,7 +31,7 @@ export const runningFile = () => running;
 /** Whether a test of that file has failed. */
 export const hasFailed = () => failed;
 
-/** Whether a test file runs by itself, so that somebody may look at its screenshots. */
+/** Whether a test file runs alone, so that its screenshots may be looked at. */
 export const runsAlone = () => !inLane && started.endsWith(SUFFIX);
 
 /** Called where test files are run, and of a file that runs alone. */

@@ -13,7 +13,7 @@ import { Store, hasFleet } from './store.mjs';
 import { SnapshotView, distance, exactBytes, violationsIn } from './view.mjs';
 
 const FILE = 'train.pickle';
-/** More than are read before somebody cancels. */
+/** More than are read before the test cancels. */
 const RANKS = 800;
 
 let vscode;
@@ -310,7 +310,7 @@ test('a folder of ranks is a heat map, and the one that differs is opened from i
 const fleetTest = { skip: !hasFleet && 'no .cache/fleet' };
 
 test(
-  'a folder is read while its map grows, until somebody cancels; its lines are in hovers',
+  'a folder is read while its map grows, until it is cancelled; its lines are in hovers',
   fleetTest,
   async () => {
     const { page } = vscode;

@@ -22,7 +22,7 @@ class Dump:
         self.serials = 0
 
     def pack(self, form: str, *values: float) -> bytes:
-        """Big-endian numbers, where ``P`` stands for an id."""
+        """Big-endian numbers; ``P`` is an id."""
         return struct.pack(">" + form.replace("P", self.letter), *values)
 
     def record(self, tag: int, body: bytes, length: int | None = None) -> None:

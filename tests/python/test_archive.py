@@ -127,7 +127,7 @@ def test_least_recently_used_goes_first(cache: Cache, tmp_path: Path) -> None:
         newest.name,
     }
     Cache(cache.folder, 1).evict(keep=newest)
-    assert archives[0].is_dir(), "whoever found it just now is about to open it"
+    assert archives[0].is_dir(), "a process that found it just now is about to open it"
     cache.limit_bytes = 1
     cache.evict(keep=newest)
     assert [entry.name for entry in cache.folder.iterdir()] == [newest.name]
@@ -146,7 +146,7 @@ def test_what_a_killed_run_left_goes(cache: Cache, tmp_path: Path) -> None:
 
 
 def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
-    """The cache's folder is the user's choice: whatever else lies in it stays."""
+    """The user chose the cache's folder, so other files in it are kept."""
     cache = Cache(tmp_path / "documents", limit_bytes=1, spared_s=0)
     others = ["thesis.old-2019", "notes.partial-draft", "x.partial-99999999999999999999", "webapp"]
     for name in others:

@@ -212,7 +212,7 @@ def test_any_viewport(
 def check_order(
     snapshot: Snapshot, found: list[Alloc], area: dict[int, int], moment: int, by: GroupedBy
 ) -> None:
-    """What lies where, and what lies next to it, is what the picture shows."""
+    """Hits and neighbours are those that the picture shows."""
     alive = sorted(oracle.alive(found, moment), key=lambda n: (area[n], -found[n].size, n))
     below = 0
     for place, number in enumerate(alive):

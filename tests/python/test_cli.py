@@ -103,7 +103,7 @@ def lines_of(path: Path, *options: object) -> list[dict[str, Any]]:
 
 
 def test_what_is_charged_to_no_line(tmp_path: Path) -> None:
-    """In figures, in words, and which line of a library stands in for the user's."""
+    """Figures, sentences, and the line of a library that is shown in place of a user's."""
     allocator = frame("CUDACachingAllocator.cpp", 0, "malloc")
     library = frame("/v/site-packages/torch/nn/linear.py", 5, "forward")
     mine = frame("/home/me/model.py", 7, "step")

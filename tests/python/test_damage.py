@@ -26,8 +26,10 @@ from memlens.kernels.base.checksum import Checksum
 from memlens.model.info import GraphInfo
 from memlens.server import wire
 from memlens.server.protocol.timeline import StackParams
+from memlens.server.sessions import opened as opened_module
 from memlens.server.sessions import registry as registry_module
-from memlens.server.sessions.registry import Damage, DamagedError, OpenSnapshot, Registry
+from memlens.server.sessions.opened import DamagedError, OpenSnapshot
+from memlens.server.sessions.registry import Damage, Registry
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
 from memlens.store.files.cache import Cache
@@ -217,7 +219,7 @@ class Views:
     def __init__(self, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
         configuration = Configuration()
         monkeypatch.setattr(Configuration, "cache", property(lambda _: cache))
-        monkeypatch.setattr(registry_module, "VERIFY_AFTER_S", 0.0)
+        monkeypatch.setattr(opened_module, "VERIFY_AFTER_S", 0.0)
         monkeypatch.setattr(registry_module, "ingest", self._ingest)
         self.registry = Registry(configuration, Finder())
         self.reported: asyncio.Queue[Damage] = asyncio.Queue()
@@ -315,7 +317,7 @@ def test_what_can_not_be_read_again_stays_open(cache: Cache, tmp_path: Path, run
 
 def test_a_query_finds_the_archive_damaged(monkeypatch: pytest.MonkeyPatch, cache: Cache, run: Run) -> None:
     async def use(views: Views) -> None:
-        monkeypatch.setattr(registry_module, "VERIFY_AFTER_S", 1_000.0)
+        monkeypatch.setattr(opened_module, "VERIFY_AFTER_S", 1_000.0)
         archive = ingest(MODELS["timeline"], cache, quiet)
         # one is found when the query's names are looked up, one when the tables are filled
         for number, name in enumerate((FILE_NAME, "0.event_action"), 1):

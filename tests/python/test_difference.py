@@ -69,7 +69,7 @@ class Pair:
         return found
 
     def sums(self, options: FlameOptions, sides: Sequence[int] = (0, 1)) -> dict[tuple[int, ...], list[int]]:
-        """What each path of pairs has on both sides together, before and after: -1 stands for no stack."""
+        """The values of each path of pairs: both sides together, before and after; -1 means no stack."""
         found: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0] * 6)
         for side in sides:
             names, snapshot = self.names(side, options.merge), self.snapshots[side]
@@ -107,7 +107,7 @@ class Pair:
 
 
 def moved(seed: int) -> Profile:
-    """A profile whose code lies elsewhere, two lines further down, and does other things."""
+    """A profile whose code is in another folder, two lines further down, and behaves differently."""
     profile, _ = random_profile(seed, as_tree=False)
     frames = profile.frames.frames
     for number, frame in enumerate(frames):
@@ -158,7 +158,7 @@ def check(pair: Pair, options: FlameOptions) -> None:
 
 
 def check_boxes(tree: CallTree, x0: float, x1: float, width: int) -> None:
-    """The picture is as any flame graph's, and each box has both sides of what it stands for."""
+    """The picture is that of any flame graph, and each box has the values of both sides."""
     found: Boxes = check_picture(tree, x0, x1, width, 0, 50)
     assert found.compared
     places = laid_out(tree)
@@ -280,7 +280,7 @@ ROWS: list[FrameRow] = [("/x/a.py", line, f"f{line}", 0) for line in (1, 2)] + [
 
 
 def joined(before: Any, after: Any, rows: list[FrameRow] = ROWS) -> Joined:
-    """Stacks of nodes with (parent, frame, bytes); the number after the last frame stands for no stack."""
+    """Stacks of nodes with (parent, frame, bytes); the number after the last frame means no stack."""
 
     def side(nodes: Any) -> Side:
         parents = [0, *(min(parent, place) for place, (parent, *_) in enumerate(nodes))]

@@ -1,4 +1,4 @@
-"""The worked cases in docs/: every command runs on the dumps that they name, and prints what stands there."""
+"""The worked cases in docs/: every command runs on the dumps that they name, and prints what they show."""
 
 import os
 import re
@@ -43,7 +43,7 @@ def test_commands_print_what_stands_there(
             assert main([*shlex.split(command), "--cache-dir", str(tmp_path / "cache")]) == 0
             printed = iter(capsys.readouterr().out.splitlines())
             for line in shown.splitlines():
-                # the lines stand in this order, with others in between, and "..." is anything
+                # the lines occur in this order, with others in between, and "..." matches anything
                 pattern = re.compile(".*".join(map(re.escape, line.split("..."))))
                 assert line == "..." or any(pattern.search(each) for each in printed), (command, line)
             asked += 1

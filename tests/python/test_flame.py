@@ -100,7 +100,7 @@ def nodes_of(tree: CallTree) -> list[int]:
 
 
 def laid_out(tree: CallTree) -> dict[int, tuple[int, int]]:
-    """Where each node begins that has a place, and how deep it lies: what its siblings before it leave free."""
+    """The start and depth of each node that is in the picture: after its previous siblings."""
     found = {0: (0, 0)}
     todo = [0]
     while todo:
@@ -464,7 +464,7 @@ SHAPES = st.lists(
     max_size=60,
 )
 DEEP = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**40), st.integers(0, 9)), max_size=400).map(
-    # a parent lies a few nodes back: hundreds of calls deep, with branches all along
+    # a parent is a few nodes back: hundreds of calls deep, with branches all along
     lambda nodes: [(max(place - back, 0), size, count) for place, (back, size, count) in enumerate(nodes)]
 )
 
@@ -579,7 +579,7 @@ def test_the_order_of_boxes_is_the_order_of_their_rows() -> None:
 def test_nodes_with_few_and_with_many_children_are_merged_alike(names: int) -> None:
     draw = np.random.default_rng(names)
     count = 20_000
-    # every other node stands under one of the first, which so get many children
+    # every second node is below one of the first, which so get many children
     parents = np.array(
         [0, *(draw.integers(0, min(i, 5) if i % 2 else i) for i in range(1, count))], np.uint32
     )

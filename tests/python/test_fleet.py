@@ -316,7 +316,7 @@ def test_a_store(cluster: Cluster, store: Store, tmp_path: Path, sample: Path) -
 
 
 def test_fetching_a_rank_of_a_store(store: Store, tmp_path: Path) -> None:
-    """For the editor: how far it is, a copy that is kept, and nothing where somebody cancels."""
+    """For the editor: progress, a copy that is kept, and nothing if it is cancelled."""
     body = os.urandom(40 << 20)
 
     def row(rank: int, identity: str) -> SnapshotRow:

@@ -1,4 +1,4 @@
-"""The folder of a fleet's summaries: who may write there, what stands when, and what is left in the end."""
+"""The folder of a fleet's summaries: who may write there, what is durable when, and what is left at the end."""
 
 import json
 import os
@@ -147,7 +147,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see test_fleet.py")
 @pytest.mark.parametrize("at_once", [False, True])
 def test_a_full_disk(disk: Path, monkeypatch: pytest.MonkeyPatch, *, at_once: bool) -> None:
-    """One sentence; what stood before stands, whole, and the next run goes on when there is room again."""
+    """One sentence; earlier summaries are kept intact, and the next run continues when there is room again."""
     monkeypatch.setattr(sys, "path", [*sys.path, str(PACKAGES)])
     out = disk / "out"
     filling = disk / "filling"

@@ -33,7 +33,7 @@ def _from_a_terminal() -> Iterator[None]:
 
 @pytest.fixture
 def handled() -> Iterator[list[int]]:
-    """The signals that came to whoever handled them before."""
+    """The signals that reached their former handlers."""
     came: list[int] = []
     before = {number: signal.signal(number, lambda number, _frame: came.append(number))
               for number in (signal.SIGINT, signal.SIGTERM)}  # fmt: skip
@@ -115,12 +115,12 @@ def interrupted(tmp_path: Path, *arguments: object, after: int) -> tuple[list[st
             break
     rest, errors = process.communicate(timeout=120)
     assert process.returncode == 1
-    told: list[dict[str, Any]] = [json.loads(line) for line in rest.splitlines()]
-    assert told[-1]["problem"]["code"] == "interrupted"
+    lines_read: list[dict[str, Any]] = [json.loads(line) for line in rest.splitlines()]
+    assert lines_read[-1]["problem"]["code"] == "interrupted"
     assert not list(temporary.iterdir())
     # the last to go is what multiprocessing started to clean up after it
     wait_until(lambda: not group_lives(process.pid), 120)
-    return finished + [line["name"] for line in told if line["type"] == "file"], errors
+    return finished + [line["name"] for line in lines_read if line["type"] == "file"], errors
 
 
 @pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see test_fleet.py")

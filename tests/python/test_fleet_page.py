@@ -1,4 +1,4 @@
-"""docs/fleet.md's way from a job script to the line: what it says is run as it stands there.
+"""docs/fleet.md's way from a job script to the line: its commands are run as printed.
 
 Dask and Memlens are the real ones. PyTorch, ``torchrun`` and Slurm's ``srun`` are stand-ins, which start processes with
 the variables and end them with the signals that the real ones do.

@@ -60,7 +60,7 @@ def test_what_other_programs_say_is_shown_without_credentials() -> None:
 
 @pytest.mark.usefixtures("packages")
 def test_a_folder_with_odd_names(tmp_path: Path) -> None:
-    """A glob's characters in the folder's own name, links, what lies hidden, and what can't be named or followed."""
+    """A glob's characters in the folder's own name, links, hidden files, and what can't be named or followed."""
     job = tmp_path / "job[1]*"
     (job / "node0" / ".hidden").mkdir(parents=True)
     (tmp_path / "elsewhere").write_bytes(b"abc")
@@ -101,7 +101,7 @@ def test_a_folder_that_cannot_be_listed_is_said(tmp_path: Path, monkeypatch: pyt
     whole = LocalFileSystem.ls
 
     def ls(self: object, path: str, *rest: object, **more: object) -> object:
-        # as it is for whoever isn't root
+        # as for users other than root
         if path == barred:
             raise PermissionError(13, "Permission denied", path)
         return whole(self, path, *rest, **more)

@@ -302,7 +302,7 @@ def test_paths_lead_from_roots_and_the_first_is_the_shortest() -> None:
         paths, is_complete = _paths(graph, item)
         assert is_complete
         distance = _distances(graph).get(item)
-        # a root is an end of paths whatever lies before it
+        # a path ends at a root, whatever is before it
         expected = {root for root in graph.roots if item in graph.reached([root])}
         assert {path[0] for path in paths} == expected
         assert len(paths) == len(expected)

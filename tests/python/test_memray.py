@@ -422,7 +422,7 @@ for record in reader.get_allocation_records():
             if address in live:
                 reused.append(live[address][0])
             live[address] = (record.size, function)
-    if watched and now >= most:  # as memray counts, which holds what lies below
+    if watched and now >= most:  # by memray's count, which includes covered mappings
         most, at_peak = now, by_function()
 sums = [[sum(each), len(each)] for each in ([size for size, _ in live.values()], reused, temporary)]
 json.dump({"sums": sums, "covered": covered, "end": by_function(), "peak": at_peak}, sys.stdout)
@@ -657,7 +657,7 @@ def test_pools_are_marked(
 @needs_memray
 @pytest.mark.parametrize("path", real_profiles("memray/*.bin"), ids=lambda path: path.name)
 def test_captures_whose_objects_were_not_recorded_are_reported(path: Path, tmp_path: Path) -> None:
-    """As memray's own report does, by its own metadata; and a mark stands only on what was mapped."""
+    """As memray's own report does, by its own metadata; and only mapped memory is marked."""
     if path.stat().st_size > 400_000 and "native" in path.name:
         pytest.skip("memray takes minutes over its symbols")
     python = python_for(path)

@@ -435,7 +435,7 @@ def asked(opened: Callable[[Path], Snapshot], tmp_path: Path, stacks: list[Any],
 def test_where_real_requests_came_from(
     path: Path, opened: Callable[[Path], Snapshot], tmp_path: Path
 ) -> None:
-    """The user's innermost line, else that of a library; and in words that there is none."""
+    """The user's innermost line, else that of a library, else a sentence that there is none."""
     data = oracle.load(path)
     traces = [] if isinstance(data, list) else data["device_traces"]
     stacks = {

@@ -121,7 +121,7 @@ def test_the_readme_is_short_and_leads_to_every_page() -> None:
 
 
 def test_terms_are_distinguished() -> None:
-    """No term stands twice in the table."""
+    """No term occurs twice in the table."""
     rows = re.findall(r"^\| ([^|]+) \| [^|]+ \| [^|]* \|$", PAGES[ROOT / "docs" / "terms.md"], re.MULTILINE)
     terms = [term for row in rows if row != "term" and set(row) != {"-"} for term in row.split(", ")]
     assert len(terms) > 30
@@ -158,7 +158,7 @@ def test_every_figure_has_its_kind() -> None:
 
 
 def test_the_manifest_says_nothing_twice() -> None:
-    """A key that stands twice would silently take away what the first one says."""
+    """A duplicate key would silently replace the first one."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]

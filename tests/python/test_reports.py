@@ -250,7 +250,7 @@ def test_the_memory_map_is_as_high_as_what_lies_in_it(opened: Opened, sample: Pa
         "path",
         "text",
     }
-    # at the peak allocations lie over each other's addresses nowhere: their heights add up to what was live
+    # at the peak no allocations overlap, so their heights add up to what was live
     at = LEFT + (info.peak_moment + 0.5) / info.events * (WIDTH - LEFT - LEGEND)
     free, high = "", 0.0
     for path in root.iter(f"{SVG}path"):

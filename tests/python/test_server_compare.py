@@ -22,7 +22,7 @@ PEAK = {"device": 0}
 
 @pytest.fixture
 def pair(server: LspClient, tmp_path: Path) -> dict[str, Any]:
-    """A run and one twice as long whose code lies elsewhere, opened under two names of one view."""
+    """A run and one twice as long whose code is elsewhere, opened under two names of one view."""
     one = open_view(server, write_snapshot(tmp_path / "one.pickle", 400), "v1")
     two = open_view(server, write_snapshot(tmp_path / "two.pickle", 800, MOVED), "v1.other")
     return {"snapshot": one["snapshot"], "other": two["snapshot"]}
@@ -78,7 +78,7 @@ def test_a_flame_graph_of_both(server: LspClient, pair: dict[str, Any]) -> None:
         found = server.request("memlens/compareFlameSearch", {**asked, "text": "step"})
         own = found["matches"][0]
         details = server.request("memlens/compareFlameNode", {**asked, "node": own["node"]})
-        # opened here, wherever the other's code lies
+        # opened here, wherever the other's code is
         assert {line["file"] for line in details["lines"]} == {FILE}
         assert details["function_sides"] == own["sides"] == found["sides"]
         for shape in ({"scale": "normalised"}, {"width": "after"}, {"width": "before"}):

@@ -173,7 +173,7 @@ def test_a_file_that_changed_since_the_run_says_so(
     answer = server.request("memlens/source", {"snapshot": snapshot, "file": FOREIGN, "line": 10})
     assert answer["line"] == 10
     assert answer["changed"]["lines"] == [36]
-    # where it stands moves on with further edits
+    # its line moves with further edits
     moved(server, source, "edited", (20, 0, 4))
     assert heat_of(server, source)[0]["lines"][0]["changed"]["lines"] == [40]
 

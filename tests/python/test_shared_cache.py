@@ -1,4 +1,6 @@
-"""One cache for several servers, each with several windows: right answers whoever evicts, dies or comes late."""
+"""One cache for several servers, each with several windows: right answers even if another one evicts an archive, is
+killed or starts late.
+"""
 
 import contextlib
 import os

@@ -197,7 +197,7 @@ def test_a_trace_is_compared_with_a_profile(
 def test_values_without_counts_are_compared_with_their_callers(
     path: Path, opened: Callable[[Path], Snapshot]
 ) -> None:
-    """A stretch of a profile that counts no allocations: a line has all of the stacks that it stands in."""
+    """A range of a profile that counts no allocations: a line has all of the stacks that contain it."""
     snapshot = opened(path)
     of = AllocationSet(0, "live", snapshot.profile.bins)
     items = items_of(snapshot, of)

@@ -107,7 +107,7 @@ def test_lanes_of_a_made_run(opened: Opened, tmp_path: Path) -> None:
     assert (by_name["outer"].from_moment, by_name["outer"].to_moment) == (2, 10)
     everything = annotations(snapshot, 0, "time", extent.x0, extent.x1, 4000, noise=True)
     assert {"pad_mm_benchmark", "x (dynamo_timed)"} <= {item[2] for item in items(everything)}
-    # on the other axis the same stretches stand between moments
+    # on the other axis the same ranges are between moments
     on_events = {item[2]: item[3:] for item in items(annotations(snapshot, 0, "event", 0, 21, 4000))}
     assert on_events["outer"] == (2, 10)
     assert on_events["warm-up"] == (4, 7)

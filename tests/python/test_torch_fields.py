@@ -283,7 +283,7 @@ def test_modules_that_fx_nodes_record(opened: Opened, tmp_path: Path) -> None:
     assert found[: len(reported)] == [path for _, path in reported]
     assert set(found[len(reported) : -1]) == {"net.py:8 / net.py:30"}
     assert found[-1] == "net.py:8"
-    # the lines of the trace stand in the stack all the same
+    # the lines of the trace are in the stack all the same
     assert [f.line for f in stack(snapshot, 0).frames] == [0, 1, 8, 1790, 90]
     assert [[f.line for f in trace.frames] for trace in stack(snapshot, 0).fx_traces] == [[30]]
     assert "Net / fc (nn.Linear)" in [info for _, _, _, info in fx_nodes(snapshot)]
@@ -319,7 +319,7 @@ def test_notes_name_the_event_of_the_device(opened: Opened, tmp_path: Path) -> N
         event("annotate", 3, 8, user_metadata="weights"),
     ]
     path = tmp_path / "s.pickle"
-    # in the file the second device stands first
+    # in the file the second device is first
     path.write_bytes(
         pickle.dumps({"device_traces": [first, [], second], "host_traces": [event("alloc", 5, 6)]})
     )

@@ -127,7 +127,7 @@ describe('drawing', () => {
     }
   });
 
-  it('puts an edge between two pixels at the same one, whoever draws it', () => {
+  it('puts an edge between two pixels at the same one in every drawing', () => {
     const size = { width: 994, height: 236 };
     const [top, rim] = [90421751.52000001, 48];
     const bounds = { x0: 0, x1: 1, y0: 0, columns: 994, yQuantum: top / (4 * size.height) };

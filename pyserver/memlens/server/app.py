@@ -26,7 +26,8 @@ from memlens.server.handlers import (
 from memlens.server.heap_lines import HeapLines
 from memlens.server.log import configure_logging
 from memlens.server.sessions.children import abandon_all
-from memlens.server.sessions.registry import Registry, end_verifying
+from memlens.server.sessions.opened import end_verifying
+from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources
 from memlens.server.wire import Protocol, Server, make_converter, own_version

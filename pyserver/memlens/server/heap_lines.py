@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from memlens.errors import MemlensError
 from memlens.server.protocol.sources import Document
-from memlens.server.sessions.registry import OpenSnapshot, Registry
+from memlens.server.sessions.opened import OpenSnapshot
+from memlens.server.sessions.registry import Registry
 from memlens.server.sources import Sources
 from memlens.sources.declarations import SUFFIXES, TEXT_LIMIT, TypeName, declarations, type_name
 from memlens.store.models import heap_dump_of

@@ -6,7 +6,8 @@ from typing import Literal, NamedTuple
 from memlens.errors import MemlensError
 from memlens.model.attribution import Attribution
 from memlens.server.protocol.sources import Document, ShowLineArguments, SourceResult
-from memlens.server.sessions.registry import OpenSnapshot, Registry
+from memlens.server.sessions.opened import OpenSnapshot
+from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
 from memlens.sources.binding import Binder, Binding, Places
 from memlens.sources.edits import UNCHANGED, ChangedLine, Edits, FileState

@@ -15,7 +15,7 @@ from memlens.server.protocol.sources import (
     SourceResult,
     SourcesChangedParams,
 )
-from memlens.server.sessions.registry import FileError
+from memlens.server.sessions.opened import FileError
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources, show_line
 from memlens.server.wire import answer

@@ -25,7 +25,8 @@ from memlens.server.protocol.compare import (
     CompareStacksParams,
     CompareStacksResult,
 )
-from memlens.server.sessions.registry import QUIET_S, OpenSnapshot, Registry
+from memlens.server.sessions.opened import QUIET_S, OpenSnapshot
+from memlens.server.sessions.registry import Registry
 from memlens.store.snapshot import Snapshot
 from memlens.views.compare import alignment
 from memlens.views.compare.alignment import CurvesAnswer

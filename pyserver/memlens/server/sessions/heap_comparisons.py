@@ -18,7 +18,8 @@ from memlens.server.protocol.compare import (
     OfComparedHeaps,
 )
 from memlens.server.sessions.comparisons import Shared
-from memlens.server.sessions.registry import OpenSnapshot, Registry
+from memlens.server.sessions.opened import OpenSnapshot
+from memlens.server.sessions.registry import Registry
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.compare.heaps import (

@@ -5,49 +5,33 @@ being read waits for the same reading, which is cancelled when no view waits for
 """
 
 import asyncio
-import contextlib
 import logging
 import shutil
-import threading
 import time
 import uuid
-from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from stat import S_ISREG
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from memlens import limits
 from memlens.child import IngestError
-from memlens.errors import MemlensError
-from memlens.kept import Kept
-from memlens.model.attribution import Attribution
 from memlens.model.frames import LIBRARY, USER
 from memlens.model.libraries import library_of
 from memlens.model.own_libraries import Libraries
-from memlens.server.sessions.aside import Aside
 from memlens.server.sessions.children import ProgressListener, fill_tables, ingest
+from memlens.server.sessions.opened import FileError, Identity, NotOpenError, OpenSnapshot
 from memlens.server.sessions.sql import SqlQueries
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
-from memlens.store.files.verify import StoppedError
-from memlens.store.manifest import ArchiveError, SourceFile
-from memlens.store.models import heap_dump_of
+from memlens.store.manifest import ArchiveError
 from memlens.store.relabel import files_in_doubt, open_with, relabel
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import PARTS_OF, Part
-from memlens.views.ahead import artefacts_of
-from memlens.views.answers import SourceLine
-from memlens.views.graph.lines import HeapLine, heap_lines
-from memlens.views.lines import heat as line_heat
-from memlens.views.lines import totals as lines
 
 if TYPE_CHECKING:
-    from memlens.model.info import SnapshotInfo
+    from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 PROGRESS_INTERVAL_S = 0.1
 
@@ -56,277 +40,6 @@ FIND_TIMEOUT_S = 1.5
 
 _MOST_IN_DOUBT = 200
 """The most names of files that the workspace is searched for when a snapshot is opened; real ones need few."""
-
-VERIFY_AFTER_S = 2.0
-"""How long after opening a snapshot its checksums are verified: the first picture is shown by then."""
-
-QUIET_S = 0.05
-"""Background work runs only after no question for this long, because questions come in bursts."""
-
-_ending = threading.Event()
-
-
-def end_verifying() -> None:
-    """Stop every verification, because Python waits for its thread before the process ends."""
-    _ending.set()
-
-
-class NotOpenError(MemlensError):
-    """The request names a snapshot that is not open."""
-
-    code = "closed"
-    advice = "Open the file again."
-
-
-class DamagedError(MemlensError):
-    """The stored copy of a snapshot is damaged on disk, so a question can't be answered from it."""
-
-    code = "damaged"
-    advice = "Memlens reads the file again."
-
-
-class FileError(MemlensError):
-    """The path is not that of a readable file."""
-
-    code = "file"
-    advice = "Check that the file exists and that you may read it."
-
-
-class Identity(NamedTuple):
-    """Identifies a file with its content without reading it."""
-
-    path: str
-    size_bytes: int
-    mtime_ns: int
-
-    @classmethod
-    def of(cls, path: str) -> "Identity":
-        """Raises FileError when there is no such file, or it isn't a file."""
-        if not Path(path).is_absolute():
-            raise FileError(f"The path of a snapshot must be absolute, not {path!r}")
-        try:
-            real = Path(path).resolve(strict=True)
-            status = real.stat()
-        except FileNotFoundError as error:
-            raise FileError(f"There is no file {path}") from error
-        except (OSError, RuntimeError, ValueError) as error:
-            raise FileError(f"The file {path} can't be read: {error}") from error
-        if not S_ISREG(status.st_mode):
-            raise FileError(f"{path} is not a file", advice="Open a snapshot file.")
-        return cls(str(real), status.st_size, status.st_mtime_ns)
-
-
-class OpenSnapshot:
-    """A snapshot that some view shows, with the one thread in which all questions to it are answered.
-
-    With one thread for each snapshot calls never overlap, a request that is cancelled while it waits never runs, and
-    closing waits for the running call, so that maps are never released while it uses them.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        path: str,
-        snapshot: Snapshot,
-        thread: ThreadPoolExecutor,
-        sql: SqlQueries,
-        open_again: Callable[[], Snapshot],
-        on_damaged: Callable[["OpenSnapshot", ArchiveError], Awaitable[None]],
-    ) -> None:
-        self.name = name
-        self.path = path
-        self.info: SnapshotInfo = snapshot.info
-        self.views: set[str] = set()
-        self.former_names: frozenset[str] = frozenset()
-        """Its names before the patterns of library code changed, which requests may still use."""
-        self.patterns: tuple[str, ...] = ()
-        """The patterns of ``memlens.libraries`` by which its frames are classified."""
-        self.is_kept_damaged = False
-        """Whether its archive is damaged but kept, because the file that it was made from no longer exists."""
-        self.sql = sql
-        self._kept = Kept()
-        self._most: line_heat.Most | None = None
-        self._source = snapshot.manifest.source
-        self._snapshot = snapshot
-        self._thread = thread
-        self._aside = Aside(open_again)
-        self._on_damaged = on_damaged
-        self._asked = 0
-        self._answered_s = time.monotonic()
-        self._working: asyncio.Task[None] | None = None
-        self._closed = False
-        self._stop_verifying = threading.Event()
-        self._verifying: asyncio.Task[None] | None = None
-
-    @property
-    def archive(self) -> Path:
-        """The folder of its archive."""
-        return self._snapshot.archive
-
-    @property
-    def title(self) -> str:
-        """The file's name."""
-        return Path(self.path).name
-
-    async def ask(self, question: Callable[[Snapshot], T]) -> T:
-        """Answer ``question`` in the snapshot's thread. Raises DamagedError and NotOpenError.
-
-        Damage to an archive may be noticed only here. Then the archive is dropped, and opening the file again makes
-        another. Any other error is a bug, and affects only that question.
-        """
-        self._asked += 1
-        try:
-            answer = await self._answered(
-                lambda: asyncio.wrap_future(self._thread.submit(self._snapshot.ask, question))
-            )
-        finally:
-            self._asked -= 1
-            self._answered_s = time.monotonic()
-        if self._snapshot.background and (self._working is None or self._working.done()):
-            self._working = asyncio.create_task(self._work_in_background())
-        return answer
-
-    async def ask_aside(self, question: Callable[[Snapshot], T]) -> T:
-        """Answer a long question while others are answered. Raises DamagedError and NotOpenError."""
-        return await self._answered(lambda: self._aside.ask(question))
-
-    async def _answered(self, asked: Callable[[], Awaitable[T]]) -> T:
-        try:
-            return await asked()
-        except RuntimeError as error:
-            if not self._closed:
-                raise
-            raise NotOpenError(f"{self.title} has been closed") from error
-        except ArchiveError as error:
-            await self._on_damaged(self, error)
-            raise DamagedError(
-                f"The stored copy of {self.title} is damaged on disk",
-                advice=f"Its file no longer exists, so it can't be read again: {self.path}."
-                if self.is_kept_damaged
-                else None,
-            ) from error
-
-    async def _work_in_background(self) -> None:
-        """Run the work that answers put off, one piece at a time, while no question is pending."""
-        # the thread may have been shut down in the meantime
-        with contextlib.suppress(RuntimeError):
-            while self._snapshot.background:
-                await asyncio.sleep(QUIET_S)
-                if self._is_quiet():
-                    await asyncio.wrap_future(self._thread.submit(self._work_once))
-
-    def _work_once(self) -> None:
-        try:
-            self._snapshot.ask(Snapshot.work_once)
-        except Exception:
-            # nothing waits for it, and the next question gets the same error
-            logger.exception("background work for %s failed", self.path)
-
-    def _is_quiet(self) -> bool:
-        """Whether no question is pending, or was within the last moments."""
-        return not self._asked and time.monotonic() - self._answered_s >= QUIET_S
-
-    def verify_later(self, threads: ThreadPoolExecutor) -> None:
-        """Verify the checksums of all files of the archive soon, in ``threads``, while no question is pending."""
-        self._verifying = asyncio.create_task(self._verify(threads))
-
-    async def _verify(self, threads: ThreadPoolExecutor) -> None:
-        await asyncio.sleep(VERIFY_AFTER_S)
-        loop = asyncio.get_running_loop()
-        try:
-            await loop.run_in_executor(threads, self._snapshot.verify, self._must_stop)
-            damaged = await loop.run_in_executor(threads, self._drop_damaged)
-        except StoppedError:
-            return
-        except ArchiveError as error:
-            await self._on_damaged(self, error)
-            return
-        if damaged:
-            logger.warning("%s of %s were damaged on disk and are made again", ", ".join(damaged), self.path)
-            await self.sql.forget()
-
-    def _drop_damaged(self) -> list[str]:
-        artefacts = artefacts_of(self.info)
-        return [each.name for each in artefacts if each.drop_damaged(self.archive, self._must_stop)]
-
-    def _must_stop(self) -> bool:
-        """Called in the verifying thread before each step, to let requests go first."""
-        while not (self._is_quiet() or _ending.is_set() or self._stop_verifying.wait(QUIET_S)):
-            pass
-        return _ending.is_set() or self._stop_verifying.is_set()
-
-    async def is_source_there(self) -> bool:
-        """Whether the file that the archive was made from can be read again."""
-        return await self.file_state(self._source.path) == "same"
-
-    async def file_state(self, path: str) -> Literal["same", "changed", "gone"]:
-        """Whether the file at ``path``, a view's path of it, is still the one that was read."""
-        try:
-            now = await asyncio.to_thread(SourceFile.of, Path(path))
-        except (OSError, RuntimeError, ValueError):
-            return "gone"
-        return "same" if now == self._source else "changed"
-
-    async def source_files(self) -> list[str]:
-        """The files of its lines and of a heap dump's definitions. Raises DamagedError and NotOpenError."""
-        files = await self.ask(lines.source_files)
-        if heap_dump_of(self.info) is not None:
-            files = list(dict.fromkeys([*files, *await self.definitions()]))
-        return files
-
-    async def definitions(self) -> dict[str, list[HeapLine]]:
-        """What is defined on the lines of source that a heap dump names, by file; the next hover is a look-up."""
-        key = ("definitions",)
-        kept: dict[str, list[HeapLine]] | None = self._kept.find(key)
-        if kept is None:
-            # what functions retain is a walk over all objects
-            kept = await self.ask_aside(heap_lines)
-            self._kept.put(key, kept)
-        return kept
-
-    async def lines_of(self, file: str, attribution: Attribution) -> dict[int, list[SourceLine]]:
-        """The totals of one file's lines by line, cached so that the next hover in the file is a look-up."""
-        key = ("lines", file, attribution)
-        kept: dict[int, list[SourceLine]] | None = self._kept.find(key)
-        if kept is None:
-            kept = {}
-            for row in await self.ask(lambda snapshot: lines.source_lines(snapshot, file, attribution)):
-                kept.setdefault(row.line, []).append(row)
-            self._kept.put(key, kept)
-        return kept
-
-    async def values_of(self, file: str, attribution: Attribution) -> dict[int, list[lines.LineValue]]:
-        """The lines of one file with their sums of each value of a profile, by line; cached like the totals."""
-        key = ("values", file, attribution)
-        kept: dict[int, list[lines.LineValue]] | None = self._kept.find(key)
-        if kept is None:
-            kept = await self.ask(lambda snapshot: lines.line_values(snapshot, file, attribution))
-            self._kept.put(key, kept)
-        return kept
-
-    async def most(self) -> line_heat.Most:
-        """The figures of its hottest line."""
-        if self._most is None:
-            self._most = await self.ask(line_heat.most)
-        return self._most
-
-    async def release(self) -> None:
-        """Release maps, files and database; returns when they are released."""
-        self._kept.clear()
-        self._closed = True
-        self._stop_verifying.set()
-        for task in (self._working, self._verifying):
-            # the snapshot may be released because of what the verification found
-            if task is not None and task is not asyncio.current_task():
-                task.cancel()
-                await asyncio.wait([task])
-        await self.sql.close()
-        await self._aside.close()
-        with contextlib.suppress(RuntimeError):
-            closed = self._thread.submit(self._snapshot.close)
-            self._thread.shutdown(wait=False)
-            await asyncio.wrap_future(closed)
-        await asyncio.to_thread(limits.release_memory)
 
 
 class _Entry:
