@@ -72,7 +72,12 @@ export function areaLabels(
 }
 
 /** What an area has in all of some columns; null where that differs. */
-function constantBytes({ areas, bytes: of }: Grouped, area: number, first: number, last: number): number | null {
+function constantBytes(
+  { areas, bytes: of }: Grouped,
+  area: number,
+  first: number,
+  last: number,
+): number | null {
   const size = of[first * areas.length + area]!;
   for (let column = first + 1; column < last; column++)
     if (of[column * areas.length + area] !== size) return null;
