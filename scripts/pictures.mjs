@@ -128,7 +128,7 @@ main(async () => {
     await openProfile('later.pb.gz');
     const words = await openProfile('words.pb.gz');
     await vscode.runCommand('Memlens: Show Comparison');
-    await words.locator('.compare-notice .button', { hasText: 'another profile' }).click();
+    await words.locator('.compare-notice .button').first().click();
     await vscode.page
       .locator('.quick-input-list .monaco-list-row', { hasText: 'later.pb.gz' })
       .first()
