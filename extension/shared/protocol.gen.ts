@@ -10,10 +10,10 @@ export interface AddBookmarkParams {
 }
 
 /**
- * How the second run lies on the first one's axis.
+ * How the second run is placed on the first one's axis.
  *
- * `offset` moves it to the right, in the axis' unit. With `by_step` the steps that both have
- * (:mod:`memlens.views.trace.steps.finding`) lie on each other, and `offset` moves it by so many steps.
+ * `offset` moves it to the right, in the axis's unit. With `by_step` the steps that both have
+ * (:mod:`memlens.views.trace.steps.finding`) are aligned, and `offset` is a number of steps.
  */
 export interface Alignment {
   axis: 'event' | 'time';
@@ -24,17 +24,16 @@ export interface Alignment {
 /**
  * Some allocations of one device.
  *
- * With `to_moment` None it is what is live at `from_moment` (None: the peak of what fits `filter`), whatever
- * `kind`. Else it is about the events after `from_moment` up to `to_moment`: what was `live` at any moment
- * from the one to the other, `allocated` in between, `freed` in between, or allocated in between and live at
- * its end: `survived`.
+ * With `to_moment` None it is what is live at `from_moment` (None: the peak of what matches `filter`), for any
+ * `kind`. Otherwise it is about the events after `from_moment` up to `to_moment`: what was `live` at any
+ * moment of that range, `allocated` in it, `freed` in it, or allocated in it and live at its end: `survived`.
  *
  * `filter` narrows it, see :mod:`memlens.views.selection.filters`; empty for all.
  *
- * Of a profile it is some of its samples: `device` has no meaning, and `value` numbers the value that is asked
- * about (None: the profile's default). Where the profile has times, moments are the edges of its bins; what
- * then was live, allocated or freed is in bytes and counts, whatever the value. "survived" is what each sample
- * allocated there beyond what it freed.
+ * For a profile it is some of its samples: `device` has no meaning, and `value` is the number of the requested
+ * value (None: the profile's default). If the profile has times, moments are the edges of its bins; what was live,
+ * allocated or freed then is in bytes and counts, whatever the value. "survived" is what each sample allocated in the
+ * range minus what it freed.
  */
 export interface AllocationSet {
   device: number;
@@ -71,7 +70,7 @@ export interface AllocationSummary {
  *
  * `blocks` is base64 of columns, little-endian, `n` items each: `f64` offset in the segment, `f64` size and
  * `f64` requested (bytes), `u32` allocation, `u32` stack (2**32 - 1 for none), `u8` state: 0 inactive,
- * 1 allocated, 2 pending free, and 4 more for one that the filter leaves out or that is not lit up, `u8` which of
+ * 1 allocated, 2 pending free, plus 4 for one that the filter excludes or that is not highlighted, `u8` which of
  * `areas` it is in (255 for none).
  */
 export interface AllocatorStateAnswer {
@@ -112,10 +111,10 @@ export interface AllocatorStateParams {
 }
 
 /**
- * A stretch of the run, or several that are too narrow to be drawn apart: `count` then says how many.
+ * A range of the run, or several, given by `count`, that are too narrow to be drawn separately.
  *
  * `from_moment` and `to_moment` are the moments before its first and after its last event. `unmatched` says
- * which of its two ends the file has not, so that it reaches to the end of the axis there.
+ * which of its two ends the file lacks, so that it extends to the end of the axis there.
  */
 export interface AnnotationItem {
   name: string;
@@ -127,7 +126,7 @@ export interface AnnotationItem {
   unmatched: 'end' | 'start' | null;
 }
 
-/** A row of items that don't overlap (but in the last of `depth`), in order. */
+/** A row of items in order, which don't overlap except in the deepest lane. */
 export interface AnnotationLane {
   kind: 'annotate' | 'annotations' | 'compile_context' | 'user_metadata';
   depth: number;
@@ -135,10 +134,10 @@ export interface AnnotationLane {
 }
 
 /**
- * The lanes with what falls into `[x0, x1]`.
+ * The lanes within `[x0, x1]`.
  *
- * `shown` and `noise` count the whole device's; `noise_names` are the names that were left out, at most ten.
- * `unmatched` counts annotations of which the file has only one end.
+ * `shown` and `noise` count those of the whole device; `noise_names` are names that were left out, at most ten.
+ * `unmatched` counts annotations with only one end in the file.
  */
 export interface AnnotationsAnswer {
   lanes: AnnotationLane[];
@@ -160,11 +159,12 @@ export interface AnnotationsParams {
 }
 
 /**
- * A group with an area of its own.
+ * A group with a separate area.
  *
- * `key` is that of the group in a tree table that is grouped by the same, -1 for all that is in no other area; then
- * `groups` says how many groups that are. `colour` numbers colours: a group that is among the largest of the
- * whole device has the same with every filter. `peak_bytes` is what it has at the peak of what matches the filter.
+ * `key` is the group's key in a tree table with the same grouping, or -1 for everything that is in no other area;
+ * then `groups` is the number of its groups. `colour` is the number of a colour: one of the largest groups of the
+ * whole device has the same colour with every filter. `peak_bytes` are its bytes at the peak of what matches the
+ * filter.
  */
 export interface Area {
   key: number;
@@ -202,7 +202,7 @@ export interface BookmarksParams {
  *
  * `path` leads from the root to a group by the `key` of the one on each level; empty for the whole set.
  * `narrow` is a filter that shows a part of the set without changing what the set is (its peak, say).
- * Groups that are places in code are those that stacks are charged to by `attribution`.
+ * By `attribution` stacks are charged to the groups that are places in code.
  */
 export interface Branch {
   of: AllocationSet;
@@ -221,9 +221,9 @@ export interface CellParams {
 }
 
 /**
- * `cells` have the code that ran: several may have the same. Without any, `candidates` are only likely.
+ * `cells` have exactly the code that ran, perhaps several. If there are none, `candidates` are likely ones.
  *
- * `reason` says what makes them so, `notebooks` counts those that were looked at.
+ * `reason` says what makes them likely, `notebooks` is the number of notebooks that were searched.
  */
 export interface CellResult {
   cells: FoundCell[];
@@ -232,7 +232,7 @@ export interface CellResult {
   notebooks: number;
 }
 
-/** The text here is not what ran: why, in a sentence, and where the function stands now, if anywhere. */
+/** The local text is not what ran: a sentence that says why, and the lines where the function is now. */
 export interface ChangedLine {
   message: string;
   lines: number[];
@@ -255,11 +255,11 @@ export interface CompactNode {
 }
 
 /**
- * Rows `offset … offset + len(rows)` of the `found` ones that hold the words searched for.
+ * Rows `offset … offset + len(rows)` of the `found` ones that contain the search words.
  *
  * `total` is over everything; `grown`, `shrunk`, `same` and `only_before`, `only_after` (nothing on the
- * other side) split it up by row. `matching` is over what was found. All of these are sums of own allocations,
- * which add up; the largest figure of a row on either side is `largest_bytes`, for bars of one scale.
+ * other side) split it by row. `matching` is over what was found. All of these are sums of own allocations,
+ * which add up; `largest_bytes` is the largest figure of a row on either side, to scale bars.
  */
 export interface CompareAnswer {
   total: ComparedSums;
@@ -452,12 +452,12 @@ export interface CompareStacksResult {
 }
 
 /**
- * A place on both sides. `row` names it in questions about the same comparison.
+ * A place on both sides. `row` identifies it in questions about the same comparison.
  *
- * `before` and `after` say where it stands on each side; None where that side's snapshot knows no such place at
- * all. Bytes and counts are of the allocations that it made itself (`own`), or with all that it called
- * (`inclusive`). `callers` are further lines of the user's code, for rows that are stacks. A row whose frames'
- * `source` is `inferred` holds what only C++ stands in the stacks of, by the forward line that was inferred.
+ * `before` and `after` are its position on each side; None if that side's snapshot doesn't have the place. Bytes
+ * and counts are of the allocations that it made itself (`own`), or with all that it called (`inclusive`).
+ * `callers` are further lines of the user's code, for rows that are stacks. A row whose frames' `source` is
+ * `inferred` has allocations with only C++ in their stacks, by the forward line that was inferred.
  */
 export interface ComparedRow {
   row: number;
@@ -500,7 +500,7 @@ export interface ComparedTree {
 /**
  * A type in both dumps. `new` and `gone` are objects of one dump alone, None without ids.
  *
- * `before_number` and `after_number` are its numbers in the dumps, None where one hasn't it.
+ * `before_number` and `after_number` are its numbers in the dumps, None if a dump doesn't have it.
  */
 export interface ComparedType {
   type: string;
@@ -524,12 +524,12 @@ export interface ComparedTypes {
 }
 
 /**
- * The heights of two runs in even columns over the `[x0, x1]` that was asked for.
+ * What was live in two runs, in even columns over the requested `[x0, x1]`.
  *
- * `extent` is what both runs take up together. The heights are base64 of little-endian `float64[columns]`, the
- * most and the least that was live within each column in bytes, NaN where the run has not begun or is over.
- * `moments` is base64 of little-endian `uint32[columns]`: the first run's moment at the end of each column.
- * `steps_known` and `other_steps_known` say how each run's steps are known, where it is laid by step.
+ * `extent` covers both runs. The heights are base64 of little-endian `float64[columns]`, the maximum and minimum
+ * of what was live within each column in bytes, NaN where the run has not begun or is over. `moments` is base64 of
+ * little-endian `uint32[columns]`: the first run's moment at the end of each column. `steps_known` and
+ * `other_steps_known` say how each run's steps are known, if they are aligned by step.
  */
 export interface CurvesAnswer {
   x0: number;
@@ -669,7 +669,7 @@ export interface FileHeat {
   lines: HeatLine[];
 }
 
-/** `names` are by path, of those files only whose last part is that of another file, too. */
+/** `names` are by path, only for files whose last part another file has as well. */
 export interface FileNamesAnswer {
   names: Record<string, string>;
 }
@@ -690,7 +690,7 @@ export interface FileStateResult {
   state: 'changed' | 'gone' | 'same';
 }
 
-/** A device's figures for what fits a filter. `of_allocations` is how many there are without it. */
+/** A device's figures for what matches a filter. `of_allocations` is the number without it. */
 export interface FilterAnswer {
   info: DeviceInfo;
   of_allocations: number;
@@ -714,7 +714,7 @@ export interface FindFilesResult {
   paths: string[];
 }
 
-/** A sentence with its figures. `code` is stable; the frame or the allocation is where to look. */
+/** A sentence with its figures. `code` is stable; the frame or the allocation is the evidence. */
 export interface Finding {
   code: string;
   text: string;
@@ -751,7 +751,7 @@ export interface FindingsParams {
 /**
  * The children of a node, rows `offset … offset + len(rows)` of `children`, in the tree's order.
  *
- * `total_*` (`whole` of a comparison) are of the whole tree; `rest_*` of the children after the last row.
+ * `total_*` (`whole` for a comparison) are of the whole tree; `rest_*` of the children after the last row.
  */
 export interface FlameChildrenAnswer {
   total_bytes: number;
@@ -809,7 +809,7 @@ export interface FlameFunctionsParams {
   attribution?: 'any' | 'mine';
 }
 
-/** A line that a node's frames are at, and the node's values there. */
+/** A line of a node's frames, and the node's values there. */
 export interface FlameLine {
   file: string;
   line: number;
@@ -819,7 +819,7 @@ export interface FlameLine {
   sides: FlameSides | null;
 }
 
-/** What a box is called. `line` is 0 where several lines are merged, and for what has no place. */
+/** The name of a box. `line` is 0 if several lines are merged, and for names without a source position. */
 export interface FlameName {
   name: number;
   function: string;
@@ -832,7 +832,7 @@ export interface FlameName {
 }
 
 /**
- * A node of a call tree: what it has of its own and with all below it, and where it lies in the flame graph.
+ * A node of a call tree: its own and inclusive values, and its position in the flame graph.
  *
  * `self_*` is what is charged to the node, as :meth:`~memlens.views.flame.calltree.CallTree.own` says.
  * `x0` and `x1` are shares of the whole; `depth` 1 is a child of the root. `children` counts those with a
@@ -856,9 +856,8 @@ export interface FlameNode {
 /**
  * A node with its callers: `path` leads from a child of the root to the node's parent.
  *
- * `lines` are the places that it stands for, the largest first, at most 20; the first is the one to open.
- * `function_*` are sums over the whole tree of what has the node's name, each allocation once; `stacks` the
- * stacks that the node holds.
+ * `lines` are its source positions, the largest first, at most 20; the first is the one to open. `function_*` are
+ * sums over all nodes with its name in the whole tree, each allocation counted once; `stacks` are the node's stacks.
  */
 export interface FlameNodeAnswer {
   node: FlameNode;
@@ -888,12 +887,12 @@ export interface FlameNodeParams {
 /**
  * How stacks become a call tree.
  *
- * `merge` says what makes two frames the same: their function, or their function and line. `order` puts the
- * largest child first, or the one whose first allocation is the oldest. `fold_recursion` makes one box of a
- * function that calls itself. `collapse` names packages whose frames become one box where they follow each other
- * (`"*"`: all libraries and native code), `hide` names (numbers of :class:`FlameName`) that are left out.
- * `focus` keeps the stacks that a name stands in: its callees from the top down, its callers from the bottom up,
- * from its outermost place, so that recursion counts once.
+ * `merge` says when two frames are the same: by function, or by function and line. `order` puts the largest child
+ * first, or the one with the oldest allocation. `fold_recursion` merges a function that calls itself into one box.
+ * `collapse` lists packages whose consecutive frames become one box (`"*"`: all libraries and native code),
+ * `hide` names (numbers of :class:`FlameName`) that are left out. `focus` keeps the stacks that contain a name:
+ * its callees in a top-down tree, its callers in a bottom-up one, from its outermost occurrence, so that recursion
+ * counts once.
  */
 export interface FlameOptions {
   direction: 'bottom_up' | 'top_down';
@@ -936,7 +935,7 @@ export interface FlameResult {
 /**
  * What matches a search: sums that count each allocation once, and the nodes from left to right.
  *
- * `matches` holds the largest of them where there are more than 500.
+ * If there are more than 500, `matches` has the largest of them.
  */
 export interface FlameSearchAnswer {
   bytes: number;
@@ -958,7 +957,7 @@ export interface FlameSearchParams {
   attribution?: 'any' | 'mine';
 }
 
-/** What something has on each side of a comparison; where there is one, all other figures are of both together. */
+/** The figures on each side of a comparison; all other figures of a comparison are of both sides together. */
 export interface FlameSides {
   before_bytes: number;
   before_count: number;
@@ -1019,7 +1018,7 @@ export interface FleetsShownParams {
   paths: string[];
 }
 
-/** A cell; `line` counts from 1 in it. `title` is its first line that says something. */
+/** A cell; `line` counts from 1 in it. `title` is its first meaningful line. */
 export interface FoundCell {
   path: string;
   index: number;
@@ -1037,10 +1036,10 @@ export interface Frame {
 }
 
 /**
- * Free pieces within segments, by what they could serve.
+ * Free pieces within segments, by which requests they could serve.
  *
  * `usable`: of the request's stream, pool and size class. `rest`: at most 1 MiB after a block of a large
- * segment, which the allocator doesn't split off. The others belong to segments that may not serve the request.
+ * segment, which the allocator doesn't split off. The others belong to segments that can't serve the request.
  */
 export interface FreePlace {
   why: 'other_pool' | 'other_size_class' | 'other_stream' | 'rest' | 'usable';
@@ -1058,7 +1057,7 @@ export interface FxTrace {
 }
 
 /**
- * What the reserved memory of a moment is made of, in bytes.
+ * What the reserved memory of a moment consists of, in bytes.
  *
  * `reserved` is the sum of `requested`, `rounding`, `pending`, `inactive_split`, `expandable_free` and
  * `wholly_free`; `allocated` is the sum of the first two, `active` of the first three.
@@ -1127,11 +1126,11 @@ export interface GraphInfo {
 }
 
 /**
- * A group of a branch; bytes are requested ones. `filter` finds its allocations, empty where no term does.
+ * A group of a branch; bytes are requested ones. `filter` finds its allocations, empty if no term does.
  *
- * Of a profile `bytes` is the value that is asked about, and `count` how many allocations that is where the
- * profile has it (else how many samples). `largest_bytes` is of what the answer's `largest` says, None where
- * that isn't known; `largest_allocation` is None in a profile, which has no single ones.
+ * For a profile `bytes` is the requested value, and `count` the number of allocations if the profile has it (else
+ * of samples). `largest_bytes` is the size of what the answer's `largest` says, None if that isn't known;
+ * `largest_allocation` is None for a profile, which has no single ones.
  */
 export interface Group {
   key: number;
@@ -1154,7 +1153,7 @@ export interface GroupAnswer {
   fitting: number | null;
 }
 
-/** What the areas of a picture are, and to which frame of a stack its memory is charged. */
+/** How a picture's areas are grouped, and the attribution of stacks to frames. */
 export interface GroupedBy {
   by: 'category' | 'file' | 'function' | 'line' | 'module' | 'size';
   attribution: 'any' | 'mine';
@@ -1163,9 +1162,9 @@ export interface GroupedBy {
 /**
  * Groups `offset … offset + len(rows)` of the `groups` in a branch, whose sums `bytes` and `count` are.
  *
- * `set_bytes` and `set_count` are those of the whole set, as narrowed. Counts are None where a profile doesn't
- * say how many allocations they were. `largest` says what the groups' largest is: a single allocation or block, or
- * all that one stack has.
+ * `set_bytes` and `set_count` are those of the whole narrowed set. Counts are None if a profile doesn't have
+ * numbers of allocations. `largest` says what the groups' largest is: a single allocation or block, or a whole
+ * stack.
  */
 export interface GroupsAnswer {
   set_bytes: number;
@@ -1189,7 +1188,7 @@ export interface GroupsParams {
 }
 
 /**
- * An object of both dumps, and the new ones whose nearest dominator of both dumps it is; each counts once.
+ * An object of both dumps, and the new objects whose nearest dominator in both dumps it is; each counts once.
  *
  * `object` is the one of the later dump, `before_object` its number in the earlier one.
  */
@@ -1202,9 +1201,9 @@ export interface GrowingHolder {
 }
 
 /**
- * A node of the dominator tree grouped by type: types from the root down to it, and what it has in each dump.
+ * A node of the dominator tree grouped by type: the types from the root to it, and its figures in each dump.
  *
- * `group` is its number in the later dump, `before_group` that in the earlier one, None where it has no such node.
+ * `group` is its number in the later dump, `before_group` in the earlier one, None if the node isn't there.
  */
 export interface GrownPath {
   path: string[];
@@ -1217,10 +1216,10 @@ export interface GrownPath {
 }
 
 /**
- * The lines that grew the most first, those that never shrink before the others.
+ * The lines that grew, largest growth first, those that never shrink before the others.
  *
- * `ends` are how many step ends were measured, each `every` steps. `moments` are those of a row's points.
- * `lines` counts the lines that grew, of which `rows` are the first.
+ * `ends` is the number of measured step ends, one every `every` steps. `moments` are those of a row's points.
+ * `lines` is the number of lines that grew, of which `rows` are the first.
  */
 export interface GrowthAnswer {
   ends: number;
@@ -1241,11 +1240,11 @@ export interface GrowthParams {
 }
 
 /**
- * The bytes of one line alive at the ends of steps.
+ * The bytes of one line that are live at the ends of steps.
  *
- * `trend`: `every_step` when more is alive at each end than at the one before; `steady` when never less, and
- * more in the end; else `unsteady`. `slope_bytes` is the rise a step of the straight line that fits best.
- * `frame` is None for allocations without frames. `stacks` are those of what is alive at the last end.
+ * `trend`: `every_step` if more is live at each end than at the one before; `steady` if never less, and more in
+ * the end; else `unsteady`. `slope_bytes` is the slope of the least-squares line, per step. `frame` is None for
+ * allocations without frames. `stacks` are those of what is live at the last end.
  */
 export interface GrowthRow {
   frame: Frame | null;
@@ -1434,7 +1433,7 @@ export interface HeapRetainedParams {
   filter: string;
 }
 
-/** Several dumps in their order; the types first that always grow, by how much. */
+/** Several dumps in order; types that always grow are first, by their growth. */
 export interface HeapSeries {
   objects: number[];
   shallow_bytes: number[];
@@ -1451,7 +1450,7 @@ export interface HeapSeriesParams {
   limit: number;
 }
 
-/** What a dump has in all; `only_objects` and `only_bytes` of what the other hasn't, None without ids. */
+/** A dump's totals; `only_objects` and `only_bytes` are of objects that the other lacks, None without ids. */
 export interface HeapSide {
   objects: number;
   shallow_bytes: number;
@@ -1518,7 +1517,7 @@ export interface HeatLine {
 /**
  * Rows in the natural order of names, on an axis from `x0` to `x1` in `unit` with `columns` columns.
  *
- * `highest_bytes` has for each row and column, row by row, the most that was live as a little-endian float32: NaN
+ * `highest_bytes` has for each row and column, row by row, the maximum that was live as a little-endian float32: NaN
  * where a snapshot has nothing. `left_out` snapshots can't be put on this axis.
  */
 export interface HeatMap {
@@ -1574,9 +1573,9 @@ export interface HitParams {
 }
 
 /**
- * A line and what it held at the event.
+ * A line and its live allocations at the event.
  *
- * `frame` is None where the file has no stack; `operator` then says if it was allocated before recording.
+ * `frame` is None if the file has no stack; then `operator` says whether it was allocated before recording.
  */
 export interface HoldingLine {
   frame: Frame | null;
@@ -1623,7 +1622,7 @@ export interface KnownDocumentsResult {
   known: boolean[];
 }
 
-/** The allocations that a source line made, to be lit up: every stack in which the line stands. */
+/** The allocations of a source line, to be highlighted: every stack that contains the line. */
 export interface LineAnswer {
   file: string;
   line: number;
@@ -1681,7 +1680,7 @@ export interface LinesMovedParams {
   edits: EditedLines[];
 }
 
-/** The allocations alive at a moment, as rows `offset … offset + len(rows)` of `live_count`. */
+/** The allocations live at a moment, as rows `offset … offset + len(rows)` of `live_count`. */
 export interface LiveAnswer {
   moment: number;
   time_us: number | null;
@@ -1701,7 +1700,7 @@ export interface LiveParams {
   filter?: string;
 }
 
-/** The box in which an allocation lies on its device: its whole life, and the height at `moment`. */
+/** The box of an allocation on its device: its whole life, and its height at `moment`. */
 export interface LocateAnswer {
   device: number;
   allocation: number;
@@ -1742,7 +1741,7 @@ export interface MapHitParams {
   filter?: string;
 }
 
-/** A range of addresses, as high as it is long, from the height `y` on. */
+/** A range of addresses, whose height is its length, from the height `y` on. */
 export interface MapLane {
   y: number;
   size_bytes: number;
@@ -1750,7 +1749,7 @@ export interface MapLane {
   expandable: boolean;
 }
 
-/** `top` is the height of all. `lanes` are the largest `MOST_LANES`, from the bottom up. */
+/** `top` is the total height. `lanes` are the largest `MOST_LANES`, from the bottom up. */
 export interface MapLanesAnswer {
   device: number;
   top: number;
@@ -1772,7 +1771,7 @@ export interface MapLocateParams {
   axis: 'event' | 'time';
 }
 
-/** An event that is worth a mark on the time axis; `moment` is the state after it. */
+/** An event that is marked on the time axis; `moment` is the state after it. */
 export interface Mark {
   kind: 'oom' | 'snapshot';
   device: number;
@@ -2089,7 +2088,7 @@ export interface PathsAnswer {
   complete: boolean;
 }
 
-/** A segment that could serve the request but for the blocks in it, the largest of which are listed. */
+/** A segment that could serve the request without the blocks in it, the largest of which are listed. */
 export interface PinnedSegment {
   address: string;
   size_bytes: number;
@@ -2104,7 +2103,7 @@ export interface PinnedSegment {
   blocks: AllocationSummary[];
 }
 
-/** A line whose blocks lie in split segments of the request's kind. */
+/** A line with blocks in split segments of the request's kind. */
 export interface PinningLine {
   frame: Frame | null;
   operator: string | null;
@@ -2117,7 +2116,7 @@ export interface PinningLine {
   stacks: number[];
 }
 
-/** A bookmark with what it is at. `allocation` is None where none was selected. */
+/** A bookmark with the state at its moment. `allocation` is None if none was selected. */
 export interface PlacedBookmark {
   bookmark: number;
   device: number;
@@ -2160,9 +2159,9 @@ export interface ProfileInfo {
 }
 
 /**
- * What went on between two edges.
+ * What was allocated and freed between two edges.
  *
- * Counts are None where the profile doesn't say how many allocations they were.
+ * Counts are None if the profile doesn't have numbers of allocations.
  */
 export interface ProfileRangeAnswer {
   allocated_bytes: number;
@@ -2184,8 +2183,8 @@ export interface ProfileRangeParams {
 /**
  * A line over time. `values` is base64 of `float64[edges]`, little-endian, in `unit`.
  *
- * `within` says that a value is of what happened in the bin that ends at its edge, not what was at the edge: how
- * often a second where the edges are times ("per_second"), else how often.
+ * `within` says that a value is of what happened in the bin that ends at its edge, not of the state at the edge: a
+ * rate per second if the edges are times ("per_second"), else a count.
  */
 export interface ProfileSeries {
   name: string;
@@ -2198,7 +2197,7 @@ export interface ProfileSeries {
 /**
  * All lines of a profile. `edges` is base64 of `float64[edges]`, in the profile's `time_unit`.
  *
- * `peaks` likewise holds the most that was live in the bin that ends at each edge; `peak_edge` is the edge after
+ * `peaks` likewise has the maximum that was live in the bin that ends at each edge; `peak_edge` is the edge after
  * the highest of them.
  */
 export interface ProfileTimesAnswer {
@@ -2381,7 +2380,7 @@ export interface ShareRow {
   shallow_bytes: number;
 }
 
-/** A step of both runs, and where it begins on the shared axis. */
+/** A step of both runs, and its start on the shared axis. */
 export interface SharedStep {
   name: string;
   x: number;
@@ -2399,7 +2398,7 @@ export interface ShowLineArguments {
   line: number;
 }
 
-/** Allocations of `least_bytes` up to `below_bytes`; the first bin is that of 0 bytes alone. */
+/** Allocations from `least_bytes` to less than `below_bytes`; the first bin is only for 0 bytes. */
 export interface SizeBin {
   least_bytes: number;
   below_bytes: number;
@@ -2409,9 +2408,9 @@ export interface SizeBin {
 }
 
 /**
- * The bins from the smallest allocation's to the largest's, those without any between them included.
+ * The bins from the smallest to the largest allocation, including empty ones between them.
  *
- * `unknown_*` is what has no size in the file. Of a profile `bytes` is the value that was asked about.
+ * `unknown_*` is what has no size in the file. For a profile `bytes` is the requested value.
  */
 export interface SizesAnswer {
   bins: SizeBin[];
@@ -2480,9 +2479,9 @@ export type SourcesChangedParams = Record<string, never>;
 /**
  * Rows `offset … offset + len(rows)` of a query's result.
  *
- * Integers beyond 2**53 come as text, blobs as `x'…'`, infinities as `Inf`; values longer than 4,000 characters
- * are cut, and end with `…` then. A column named `allocation` holds the allocation to show for its row;
- * columns named `file` and `line` together hold a place to open.
+ * Integers beyond 2**53 are text, blobs are `x'…'`, infinities as `Inf`; values longer than 4,000 characters
+ * are cut, and end with `…` then. A column named `allocation` has the allocation to show for its row; columns
+ * named `file` and `line` together have a place to open.
  */
 export interface SqlAnswer {
   columns: SqlColumn[];
@@ -2529,7 +2528,7 @@ export interface SqlParams {
   sort?: SqlSort | null;
 }
 
-/** All that a query may name, and queries to begin with. */
+/** Everything that a query may name, and example queries. */
 export interface SqlSchema {
   tables: SqlTable[];
   functions: string[];
@@ -2559,7 +2558,7 @@ export interface SqlStateParams {
   snapshot: string;
 }
 
-/** Something to select from. `arguments` are those of a function, in their order; each may be left out. */
+/** Something to select from. `arguments` are those of a function, in order; each is optional. */
 export interface SqlTable {
   name: string;
   kind: 'function' | 'table' | 'view';
@@ -2578,11 +2577,11 @@ export interface SqlTableColumn {
 /**
  * An allocation with its frames, innermost first.
  *
- * `frames` called each other. What PyTorch recorded beside them stands apart: `fx_traces`, in the order of the
+ * `frames` called each other. What PyTorch recorded beside them is separate: `fx_traces`, in the order of the
  * generated code among the frames, and `forward_frames`, the stack of the forward call that a backward operator
  * belongs to. Their lines count like those of frames.
  *
- * `freed_frames` is the stack of its free, where that is recorded; it counts for no line. `inferred_module` is the
+ * `freed_frames` is the stack of its free, if that is recorded; it counts for no line. `inferred_module` is the
  * path of the module that memory from before recording was inferred to belong to. `stack_of_free` says that
  * `frames` are inferred: the stack of the free, which repeats the allocation's.
  */
@@ -2622,8 +2621,8 @@ export interface StepResult {
 /**
  * One step. Its peak is the most that was live from its beginning to its end, its first moment included.
  *
- * `allocated` is what was allocated in it, `survivors` what of that was still alive at its end, and
- * `kept` what of that was still alive at the end of the trace.
+ * `allocated` is what was allocated in it, `survivors` the part of that still live at its end, and `kept` the
+ * part still live at the end of the trace.
  */
 export interface StepRow {
   name: string;
@@ -2644,10 +2643,10 @@ export interface StepRow {
 }
 
 /**
- * The steps `offset … offset + len(rows)` of `count`. `inferred` when the file doesn't record them.
+ * The steps `offset … offset + len(rows)` of `count`. `inferred` if the file doesn't record them.
  *
- * `how` says in words how the steps are known, or why there are none; `sure` is the share of an inferred step,
- * 0 to 1, that comes again in the next one.
+ * `how` is a sentence on how the steps are known, or why there are none; `sure` is the share of an inferred step,
+ * 0 to 1, that recurs in the next one.
  */
 export interface StepsAnswer {
   source: 'annotations' | 'none' | 'period';
@@ -2659,7 +2658,7 @@ export interface StepsAnswer {
   rows: StepRow[];
 }
 
-/** How a run's steps are known, in words; `inferred` when nothing in its file says them. */
+/** A sentence on how a run's steps are known; `inferred` if the file doesn't record them. */
 export interface StepsKnown {
   how: string;
   inferred: boolean;
@@ -2735,7 +2734,7 @@ export interface Totals {
   largest_allocation: number | null;
 }
 
-/** An event of the trace as it stands in the file. */
+/** An event of the trace as recorded in the file. */
 export interface TraceEvent {
   action: string;
   address: string;
