@@ -238,7 +238,7 @@ export interface ChangedLine {
   lines: number[];
 }
 
-/** A view is gone. With the last view of a snapshot its maps, files and database are released at once. */
+/** A view was closed. With the last view of a snapshot its maps, files and database are released at once. */
 export interface CloseParams {
   snapshot: string;
   view: string;
@@ -279,7 +279,7 @@ export interface CompareAnswer {
   rows: ComparedRow[];
 }
 
-/** The heights of two devices in columns over `[x0, x1]` of their axis; without these over all that both take. */
+/** What was live on two devices in columns over `[x0, x1]` of their axis; by default over the extent of both. */
 export interface CompareCurvesParams {
   snapshot: string;
   other: string;
@@ -310,7 +310,7 @@ export interface CompareFlameNodeParams {
   node: number;
 }
 
-/** A part of a difference flame graph, as :class:`FlameParams`. */
+/** A part of a difference flame graph; see :class:`FlameParams`. */
 export interface CompareFlameParams {
   x0: number;
   x1: number;
@@ -323,7 +323,7 @@ export interface CompareFlameParams {
   tree: ComparedTree;
 }
 
-/** As :class:`FlameResult`, with what all of it has on each side. */
+/** Like :class:`FlameResult`, with the totals of each side. */
 export interface CompareFlameResult {
   geometry: string;
   names: FlameName[];
@@ -338,7 +338,7 @@ export interface CompareFlameSearchParams {
   text: string;
 }
 
-/** A part of a difference flame graph as a picture for a file, as :class:`FlameSvgParams`. */
+/** A part of a difference flame graph as a picture to save; see :class:`FlameSvgParams`. */
 export interface CompareFlameSvgParams {
   snapshot: string;
   other: string;
@@ -349,7 +349,7 @@ export interface CompareFlameSvgParams {
   theme: 'dark' | 'light';
 }
 
-/** The objects of a type that `snapshot` alone has; all of them where ids don't last. */
+/** The objects of a type that only `snapshot` has; all of them if ids aren't stable. */
 export interface CompareHeapObjectsParams {
   snapshot: string;
   other: string;
@@ -360,7 +360,7 @@ export interface CompareHeapObjectsParams {
   limit: number;
 }
 
-/** The types of both whose names have all words of `search`, the largest difference first. */
+/** The types of both whose names contain all words of `search`, the largest difference first. */
 export interface CompareHeapTypesParams {
   snapshot: string;
   other: string;
@@ -373,7 +373,7 @@ export interface CompareHeapTypesParams {
   limit: number;
 }
 
-/** Two heap dumps in all, what holds new objects, and where in the dominator tree they differ. */
+/** The totals of two heap dumps, what holds new objects, and where their dominator trees differ. */
 export interface CompareHeapsParams {
   snapshot: string;
   other: string;
@@ -381,7 +381,7 @@ export interface CompareHeapsParams {
   filter: string;
 }
 
-/** As :class:`memlens.views.compare.heaps.HeapComparison`, without the types. */
+/** Like :class:`memlens.views.compare.heaps.HeapComparison`, without the types. */
 export interface CompareHeapsResult {
   matched: 'id' | 'type';
   before: HeapSide;
@@ -391,7 +391,7 @@ export interface CompareHeapsResult {
   paths: GrownPath[];
 }
 
-/** Which moments of `other_device` lie beside some of `device`. */
+/** Which moments of `other_device` correspond to some of `device`. */
 export interface CompareMomentsParams {
   snapshot: string;
   other: string;
@@ -403,10 +403,10 @@ export interface CompareMomentsParams {
 }
 
 /**
- * As many as were asked for; `inferred_steps` when they were found by steps without annotations.
+ * A moment for each requested one; `inferred_steps` if they were found by steps without annotations.
  *
- * `live_bytes` and `other_live_bytes` are what was live at the moments that were asked for and at those beside
- * them, None where the other run has not begun or is over.
+ * `live_bytes` and `other_live_bytes` are what was live at the requested moments and at the corresponding ones,
+ * None if the other run has not begun or is over.
  */
 export interface CompareMomentsResult {
   moments: number[];
@@ -418,8 +418,8 @@ export interface CompareMomentsResult {
 /**
  * A table of differences between `of` in `snapshot` and `other_of` in `other` (perhaps the same one).
  *
- * `other_first` says which of them is "before". `search` is words that a row's file, line or function holds. By
- * `attribution` stacks are charged to rows.
+ * `other_first` says which of them is "before". `search` are words that a row's file, line or function contains.
+ * By `attribution` stacks are charged to rows.
  */
 export interface CompareParams {
   snapshot: string;
@@ -437,7 +437,7 @@ export interface CompareParams {
   limit?: number;
 }
 
-/** The stacks of `snapshot` that go to a row of a comparison, to light them up. */
+/** The stacks of `snapshot` in a row of a comparison, to highlight them. */
 export interface CompareStacksParams {
   snapshot: string;
   other: string;
@@ -488,8 +488,8 @@ export interface ComparedSums {
 /**
  * Which call tree of two sets: `of` in `snapshot` and `other_of` in `other`.
  *
- * `scale` and `width` say what boxes are as wide as; see :mod:`memlens.views.compare.difference`. By
- * `attribution` boxes have something of their own.
+ * `scale` and `width` say what the width of boxes means; see :mod:`memlens.views.compare.difference`.
+ * `attribution` decides the own values of boxes.
  */
 export interface ComparedTree {
   of: AllocationSet;
@@ -571,7 +571,7 @@ export interface DamagedParams {
   again: boolean;
 }
 
-/** A bookmark to remove, by its number. */
+/** A bookmark to remove, given by its number. */
 export interface DeleteBookmarkParams {
   snapshot: string;
   bookmark: number;
@@ -605,7 +605,7 @@ export interface Document {
 /** No result. */
 export type Done = Record<string, never>;
 
-/** From `line` on (counted from 1), `removed` lines gave way to `added` ones. */
+/** From `line` on (counted from 1), `removed` lines were replaced by `added` ones. */
 export interface EditedLines {
   line: number;
   removed: number;
@@ -646,7 +646,7 @@ export interface Figure {
   sql: string;
 }
 
-/** What a figure is called after its number, and its unit: `bytes`, `nanoseconds` and others. */
+/** The words after a figure's number, and its unit: `bytes`, `nanoseconds` and others. */
 export interface FigureWords {
   words: string;
   unit: string;
@@ -655,9 +655,9 @@ export interface FigureWords {
 /**
  * A document's lines in one snapshot, by line. `most_*` are those of the hottest line of the whole snapshot.
  *
- * `file` is as the snapshot spells it; `note` says what speaks against its being this document. `peak` and
- * `total` say what the two figures are, as "live at peak"; a profile has other values in their place. By
- * `attribution` figures are charged to a line itself.
+ * `file` is as the snapshot spells it; `note` says why it may not be this document. `peak` and `total`
+ * describe the two figures: "live at peak"; a profile has other values in their place. By `attribution` figures are
+ * charged to a line itself.
  */
 export interface FileHeat {
   snapshot: string;
@@ -678,18 +678,18 @@ export interface FileNamesAnswer {
   names: Record<string, string>;
 }
 
-/** What the files of a snapshot's frames are called where their whole path would be too much. */
+/** Short names of the files of a snapshot's frames. */
 export interface FileNamesParams {
   snapshot: string;
 }
 
-/** Whether the file at `path` is still the one that the snapshot was made from. It is looked at, not read. */
+/** Whether the file at `path` is still the one that the snapshot was made from. Its content isn't read. */
 export interface FileStateParams {
   snapshot: string;
   path: string;
 }
 
-/** `changed`: another size, time of change or place. `gone`: there is no such file, or it may not be read. */
+/** `changed`: another size, modification time or path. `gone`: the file doesn't exist or can't be read. */
 export interface FileStateResult {
   state: 'changed' | 'gone' | 'same';
 }
@@ -700,7 +700,7 @@ export interface FilterAnswer {
   of_allocations: number;
 }
 
-/** What is left of a device by a filter; also how a filter is checked before views are asked with it. */
+/** The figures of a filtered device; also used to check a filter before views use it. */
 export interface FilterParams {
   snapshot: string;
   device: number;
@@ -911,7 +911,7 @@ export interface FlameOptions {
 /**
  * The part `[x0, x1]` (shares of the whole) of a set's flame graph, `rows` depths from `first_depth`.
  *
- * The root's depth is 0. `search` marks the boxes whose function, file or line holds the text; empty for none.
+ * The root's depth is 0. `search` marks the boxes whose function, file or line contains the text; empty for none.
  */
 export interface FlameParams {
   x0: number;
@@ -969,7 +969,7 @@ export interface FlameSides {
   after_count: number;
 }
 
-/** A part of a flame graph, `[x0, x1]` in shares of the whole. `title` is what stands above it. */
+/** A part of a flame graph, `[x0, x1]` in shares of the whole. `title` is shown above it. */
 export interface FlameSvgParams {
   snapshot: string;
   of: AllocationSet;
@@ -1181,7 +1181,7 @@ export interface GroupsAnswer {
   largest: 'allocation' | 'block' | 'stack';
 }
 
-/** The groups right below a branch. */
+/** The groups directly below a branch. */
 export interface GroupsParams {
   snapshot: string;
   branch: Branch;
@@ -1373,7 +1373,7 @@ export interface HeapOverviewAnswer {
   strengths: ('ephemeron' | 'finalizer' | 'phantom' | 'soft' | 'strong' | 'weak')[];
 }
 
-/** A heap dump as a whole. */
+/** The overview of a heap dump. */
 export interface HeapOverviewParams {
   snapshot: string;
 }
@@ -1500,10 +1500,10 @@ export interface HeapTypesParams {
 }
 
 /**
- * What a line allocated, with all that it calls and charged to itself; `line` is where it is in the editor now.
+ * A line's figures, inclusive and charged to itself; `line` is its number in the editor now.
  *
- * `source` is "forward" or "fx" if no recorded stack has the line. `changed` is set when something else than the
- * line that ran stands there.
+ * `source` is "forward" or "fx" if no recorded stack has the line. `changed` is set if the line in the editor
+ * isn't what ran.
  */
 export interface HeatLine {
   line: number;
@@ -1591,7 +1591,7 @@ export interface HoldingLine {
   stacks: number[];
 }
 
-/** A line of a notebook's cell, as LSP's hover has it for files. */
+/** A line of a notebook's cell, the counterpart of LSP's hover for files. */
 export interface HoverParams {
   document: Document;
   line: number;
@@ -1616,7 +1616,7 @@ export interface InstancesAnswer {
   total: number;
 }
 
-/** Documents of which each may have lines in an open snapshot. */
+/** Documents that may have lines in an open snapshot. */
 export interface KnownDocumentsParams {
   documents: Document[];
 }
@@ -1634,12 +1634,12 @@ export interface LineAnswer {
   stacks: number[];
 }
 
-/** All lines of a document that any open snapshot knows. */
+/** All lines of a document in any open snapshot. */
 export interface LineHeatParams {
   document: Document;
 }
 
-/** One for each open snapshot that has lines of the document, in the order in which they were opened. */
+/** The lines in each open snapshot that has any of the document, in the order in which they were opened. */
 export interface LineHeatResult {
   files: FileHeat[];
 }
@@ -1762,13 +1762,13 @@ export interface MapLanesAnswer {
   groups: MapGroup[];
 }
 
-/** Where each range of addresses lies in the map. */
+/** The position of each range of addresses in the map. */
 export interface MapLanesParams {
   snapshot: string;
   device: number;
 }
 
-/** Where an allocation lies in the map. */
+/** The position of an allocation in the map. */
 export interface MapLocateParams {
   snapshot: string;
   allocation: number;
@@ -1805,7 +1805,7 @@ export interface MembersAnswer {
   rows: AllocationSummary[];
 }
 
-/** The allocations in a branch, whatever their groups further down. */
+/** The allocations in a branch, at all levels. */
 export interface MembersParams {
   snapshot: string;
   branch: Branch;
@@ -2004,7 +2004,7 @@ export interface OverviewAnswer {
   lowest: string;
 }
 
-/** The height of a device's whole run in so many columns. */
+/** What was live on a device over its whole run, in `columns` columns. */
 export interface OverviewParams {
   snapshot: string;
   device: number;
@@ -2228,7 +2228,7 @@ export interface ProfileValue {
   negative: boolean;
 }
 
-/** How far the reading of a snapshot is. `fraction` is of the whole work, None if that isn't known. */
+/** The progress of reading a snapshot. `fraction` is of the whole work, None if that isn't known. */
 export interface ProgressParams {
   view: string;
   stage: string;
@@ -2250,7 +2250,7 @@ export interface ReferenceRow {
 /**
  * Server to client: another setting now decides whose code a snapshot's frames are, so views ask anew.
  *
- * It is called `now` from here on; by its former name it is still found.
+ * Its new name is `now`; requests may still use the former one.
  */
 export interface RelabelledParams {
   snapshot: string;
@@ -2263,7 +2263,7 @@ export interface RememberParams {
   path: string;
 }
 
-/** Another note for a bookmark, by its number. */
+/** A new note for a bookmark, given by its number. */
 export interface RenameBookmarkParams {
   snapshot: string;
   bookmark: number;
@@ -2470,7 +2470,7 @@ export interface SourceParams {
  * `path` is set when one file is meant; else `candidates` are the equally good ones, perhaps none.
  *
  * `line` is where the snapshot's line is in the editor now; `changed` is set when something else stands there.
- * `looked_for` says which path was looked for, for the message when nothing was found. A `cell` has no path:
+ * `looked_for` is the path that was looked for, for the message if nothing was found. A `cell` has no path:
  * `memlens/cell` finds it.
  */
 export interface SourceResult {
@@ -2482,7 +2482,7 @@ export interface SourceResult {
   changed: ChangedLine | null;
 }
 
-/** Server to client: paths of snapshots now mean other files here than before. */
+/** Server to client: paths of snapshots now mean other local files than before. */
 export type SourcesChangedParams = Record<string, never>;
 
 /**
@@ -2513,7 +2513,7 @@ export interface SqlExample {
 }
 
 /**
- * Make the tables, unless they are there; the answer comes when they are.
+ * Make the tables unless they exist; answered when they exist.
  *
  * Cancelling the last request that waits for them ends the work.
  */
@@ -2545,7 +2545,7 @@ export interface SqlSchema {
   examples: SqlExample[];
 }
 
-/** What can be asked of a snapshot. */
+/** The tables, functions and example queries of a snapshot. */
 export interface SqlSchemaParams {
   snapshot: string;
 }
@@ -2556,13 +2556,13 @@ export interface SqlSort {
   descending: boolean;
 }
 
-/** `fraction` is how much of the tables is made, None while they aren't being made. */
+/** `fraction` is the part of the tables that exists, None while they aren't being made. */
 export interface SqlState {
   filled: boolean;
   fraction: number | null;
 }
 
-/** How far the making of the tables is. */
+/** The progress of making the tables. */
 export interface SqlStateParams {
   snapshot: string;
 }
@@ -2622,7 +2622,7 @@ export interface StepParams {
   areas?: GroupedBy | null;
 }
 
-/** None at the end of the way. */
+/** None if there is no further one. */
 export interface StepResult {
   allocation: AllocationSummary | null;
 }

@@ -1,4 +1,4 @@
-"""Bookmarks: moments of a trace that the user keeps, each with a note."""
+"""Bookmarks: moments of a trace that the user has marked, each with a note."""
 
 from msgspec import Struct
 
@@ -24,7 +24,7 @@ class AddBookmarkParams(Struct, frozen=True):
 
 
 class RenameBookmarkParams(Struct, frozen=True):
-    """Another note for a bookmark, by its number."""
+    """A new note for a bookmark, given by its number."""
 
     snapshot: str
     bookmark: int
@@ -32,7 +32,7 @@ class RenameBookmarkParams(Struct, frozen=True):
 
 
 class DeleteBookmarkParams(Struct, frozen=True):
-    """A bookmark to remove, by its number."""
+    """A bookmark to remove, given by its number."""
 
     snapshot: str
     bookmark: int

@@ -1,4 +1,4 @@
-"""Two snapshots beside each other. The host adds ``snapshot`` and ``other``: a view asks about its own pair only."""
+"""Comparisons of two snapshots. The host adds ``snapshot`` and ``other``: a view asks only about its own pair."""
 
 from typing import Annotated, Literal
 
@@ -30,8 +30,8 @@ from memlens.views.selection.sets import AllocationSet
 class CompareParams(Struct, frozen=True, kw_only=True):
     """A table of differences between ``of`` in ``snapshot`` and ``other_of`` in ``other`` (perhaps the same one).
 
-    ``other_first`` says which of them is "before". ``search`` is words that a row's file, line or function holds. By
-    ``attribution`` stacks are charged to rows.
+    ``other_first`` says which of them is "before". ``search`` are words that a row's file, line or function contains.
+    By ``attribution`` stacks are charged to rows.
     """
 
     snapshot: str
@@ -50,7 +50,7 @@ class CompareParams(Struct, frozen=True, kw_only=True):
 
 
 class CompareStacksParams(Struct, frozen=True, kw_only=True):
-    """The stacks of ``snapshot`` that go to a row of a comparison, to light them up."""
+    """The stacks of ``snapshot`` in a row of a comparison, to highlight them."""
 
     snapshot: str
     other: str
@@ -70,7 +70,7 @@ class CompareStacksResult(Struct, frozen=True):
 
 
 class ComparedDevices(Struct, frozen=True, kw_only=True):
-    """A device of each snapshot, laid beside each other by ``alignment``. ``filter`` narrows both."""
+    """A device of each snapshot, on one axis by ``alignment``. ``filter`` narrows both."""
 
     snapshot: str
     other: str
@@ -81,7 +81,7 @@ class ComparedDevices(Struct, frozen=True, kw_only=True):
 
 
 class CompareCurvesParams(ComparedDevices, frozen=True, kw_only=True):
-    """The heights of two devices in columns over ``[x0, x1]`` of their axis; without these over all that both take."""
+    """What was live on two devices in columns over ``[x0, x1]`` of their axis; by default over the extent of both."""
 
     x0: float | None = None
     x1: float | None = None
@@ -89,16 +89,16 @@ class CompareCurvesParams(ComparedDevices, frozen=True, kw_only=True):
 
 
 class CompareMomentsParams(ComparedDevices, frozen=True, kw_only=True):
-    """Which moments of ``other_device`` lie beside some of ``device``."""
+    """Which moments of ``other_device`` correspond to some of ``device``."""
 
     moments: Annotated[list[int], Meta(max_length=1000)]
 
 
 class CompareMomentsResult(Struct, frozen=True):
-    """As many as were asked for; ``inferred_steps`` when they were found by steps without annotations.
+    """A moment for each requested one; ``inferred_steps`` if they were found by steps without annotations.
 
-    ``live_bytes`` and ``other_live_bytes`` are what was live at the moments that were asked for and at those beside
-    them, None where the other run has not begun or is over.
+    ``live_bytes`` and ``other_live_bytes`` are what was live at the requested moments and at the corresponding ones,
+    None if the other run has not begun or is over.
     """
 
     moments: list[int]
@@ -110,8 +110,8 @@ class CompareMomentsResult(Struct, frozen=True):
 class ComparedTree(Struct, frozen=True, kw_only=True):
     """Which call tree of two sets: ``of`` in ``snapshot`` and ``other_of`` in ``other``.
 
-    ``scale`` and ``width`` say what boxes are as wide as; see :mod:`memlens.views.compare.difference`. By
-    ``attribution`` boxes have something of their own.
+    ``scale`` and ``width`` say what the width of boxes means; see :mod:`memlens.views.compare.difference`.
+    ``attribution`` decides the own values of boxes.
     """
 
     of: AllocationSet
@@ -124,7 +124,7 @@ class ComparedTree(Struct, frozen=True, kw_only=True):
 
 
 class CompareFlameParams(FlamePart, frozen=True, kw_only=True):
-    """A part of a difference flame graph, as :class:`FlameParams`."""
+    """A part of a difference flame graph; see :class:`FlameParams`."""
 
     snapshot: str
     other: str
@@ -132,7 +132,7 @@ class CompareFlameParams(FlamePart, frozen=True, kw_only=True):
 
 
 class CompareFlameSvgParams(Struct, frozen=True, kw_only=True):
-    """A part of a difference flame graph as a picture for a file, as :class:`FlameSvgParams`."""
+    """A part of a difference flame graph as a picture to save; see :class:`FlameSvgParams`."""
 
     snapshot: str
     other: str
@@ -144,7 +144,7 @@ class CompareFlameSvgParams(Struct, frozen=True, kw_only=True):
 
 
 class CompareFlameResult(Struct, frozen=True):
-    """As :class:`FlameResult`, with what all of it has on each side."""
+    """Like :class:`FlameResult`, with the totals of each side."""
 
     geometry: str
     names: list[FlameName]
@@ -152,7 +152,7 @@ class CompareFlameResult(Struct, frozen=True):
 
 
 class OfComparedTree(Struct, frozen=True, kw_only=True):
-    """Something of a difference flame graph."""
+    """The parameters of all requests about a difference flame graph."""
 
     snapshot: str
     other: str
@@ -180,7 +180,7 @@ class CompareFlameSearchParams(OfComparedTree, frozen=True, kw_only=True):
 
 
 class OfComparedHeaps(Struct, frozen=True, kw_only=True):
-    """Something of two heap dumps, of the objects that fit ``filter``. ``other_first``: ``other`` is "before"."""
+    """Two heap dumps, of the objects that match ``filter``. ``other_first``: ``other`` is "before"."""
 
     snapshot: str
     other: str
@@ -189,11 +189,11 @@ class OfComparedHeaps(Struct, frozen=True, kw_only=True):
 
 
 class CompareHeapsParams(OfComparedHeaps, frozen=True, kw_only=True):
-    """Two heap dumps in all, what holds new objects, and where in the dominator tree they differ."""
+    """The totals of two heap dumps, what holds new objects, and where their dominator trees differ."""
 
 
 class CompareHeapsResult(Struct, frozen=True):
-    """As :class:`memlens.views.compare.heaps.HeapComparison`, without the types."""
+    """Like :class:`memlens.views.compare.heaps.HeapComparison`, without the types."""
 
     matched: HeapMatch
     before: HeapSide
@@ -204,7 +204,7 @@ class CompareHeapsResult(Struct, frozen=True):
 
 
 class CompareHeapTypesParams(OfComparedHeaps, frozen=True, kw_only=True):
-    """The types of both whose names have all words of ``search``, the largest difference first."""
+    """The types of both whose names contain all words of ``search``, the largest difference first."""
 
     search: Text
     order: ComparedOrder
@@ -214,7 +214,7 @@ class CompareHeapTypesParams(OfComparedHeaps, frozen=True, kw_only=True):
 
 
 class CompareHeapObjectsParams(OfComparedHeaps, frozen=True, kw_only=True):
-    """The objects of a type that ``snapshot`` alone has; all of them where ids don't last."""
+    """The objects of a type that only ``snapshot`` has; all of them if ids aren't stable."""
 
     type: Annotated[str, Meta(max_length=65_536)]
     offset: Count

@@ -13,16 +13,16 @@ from memlens.views.answers import FrameSource
 
 
 class LineHeatParams(Struct, frozen=True):
-    """All lines of a document that any open snapshot knows."""
+    """All lines of a document in any open snapshot."""
 
     document: Document
 
 
 class HeatLine(Struct, frozen=True):
-    """What a line allocated, with all that it calls and charged to itself; ``line`` is where it is in the editor now.
+    """A line's figures, inclusive and charged to itself; ``line`` is its number in the editor now.
 
-    ``source`` is "forward" or "fx" if no recorded stack has the line. ``changed`` is set when something else than the
-    line that ran stands there.
+    ``source`` is "forward" or "fx" if no recorded stack has the line. ``changed`` is set if the line in the editor
+    isn't what ran.
     """
 
     line: int
@@ -38,7 +38,7 @@ class HeatLine(Struct, frozen=True):
 
 
 class FigureWords(Struct, frozen=True):
-    """What a figure is called after its number, and its unit: ``bytes``, ``nanoseconds`` and others."""
+    """The words after a figure's number, and its unit: ``bytes``, ``nanoseconds`` and others."""
 
     words: str
     unit: str
@@ -47,9 +47,9 @@ class FigureWords(Struct, frozen=True):
 class FileHeat(Struct, frozen=True):
     """A document's lines in one snapshot, by line. ``most_*`` are those of the hottest line of the whole snapshot.
 
-    ``file`` is as the snapshot spells it; ``note`` says what speaks against its being this document. ``peak`` and
-    ``total`` say what the two figures are, as "live at peak"; a profile has other values in their place. By
-    ``attribution`` figures are charged to a line itself.
+    ``file`` is as the snapshot spells it; ``note`` says why it may not be this document. ``peak`` and ``total``
+    describe the two figures: "live at peak"; a profile has other values in their place. By ``attribution`` figures are
+    charged to a line itself.
     """
 
     snapshot: str
@@ -66,13 +66,13 @@ class FileHeat(Struct, frozen=True):
 
 
 class LineHeatResult(Struct, frozen=True):
-    """One for each open snapshot that has lines of the document, in the order in which they were opened."""
+    """The lines in each open snapshot that has any of the document, in the order in which they were opened."""
 
     files: list[FileHeat]
 
 
 class KnownDocumentsParams(Struct, frozen=True):
-    """Documents of which each may have lines in an open snapshot."""
+    """Documents that may have lines in an open snapshot."""
 
     documents: list[Document]
 
@@ -84,7 +84,7 @@ class KnownDocumentsResult(Struct, frozen=True):
 
 
 class EditedLines(Struct, frozen=True):
-    """From ``line`` on (counted from 1), ``removed`` lines gave way to ``added`` ones."""
+    """From ``line`` on (counted from 1), ``removed`` lines were replaced by ``added`` ones."""
 
     line: Line
     removed: Count
@@ -100,7 +100,7 @@ class LinesMovedParams(Struct, frozen=True):
 
 
 class HoverParams(Struct, frozen=True):
-    """A line of a notebook's cell, as LSP's hover has it for files."""
+    """A line of a notebook's cell, the counterpart of LSP's hover for files."""
 
     document: Document
     line: Line

@@ -1,4 +1,4 @@
-"""A snapshot's pictures and report as texts for files."""
+"""A snapshot's pictures and report as texts to save."""
 
 from typing import Literal
 
@@ -32,7 +32,7 @@ class TimelineSvgParams(Struct, frozen=True):
 
 
 class FlameSvgParams(Struct, frozen=True):
-    """A part of a flame graph, ``[x0, x1]`` in shares of the whole. ``title`` is what stands above it."""
+    """A part of a flame graph, ``[x0, x1]`` in shares of the whole. ``title`` is shown above it."""
 
     snapshot: str
     of: AllocationSet

@@ -7,7 +7,7 @@ from memlens.views.answers import FilterAnswer
 
 
 class FilterParams(Struct, frozen=True):
-    """What is left of a device by a filter; also how a filter is checked before views are asked with it."""
+    """The figures of a filtered device; also used to check a filter before views use it."""
 
     snapshot: str
     device: int

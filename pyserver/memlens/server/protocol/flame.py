@@ -21,7 +21,7 @@ from memlens.views.selection.sets import AllocationSet
 
 
 class FlamePart(Struct, frozen=True, kw_only=True):
-    """Where a view of a flame graph stands, and what is searched in it."""
+    """The position of a view of a flame graph, and its search."""
 
     x0: float
     x1: float
@@ -34,7 +34,7 @@ class FlamePart(Struct, frozen=True, kw_only=True):
 class FlameParams(FlamePart, frozen=True, kw_only=True):
     """The part ``[x0, x1]`` (shares of the whole) of a set's flame graph, ``rows`` depths from ``first_depth``.
 
-    The root's depth is 0. ``search`` marks the boxes whose function, file or line holds the text; empty for none.
+    The root's depth is 0. ``search`` marks the boxes whose function, file or line contains the text; empty for none.
     """
 
     snapshot: str
@@ -103,7 +103,7 @@ class FlameFunctionsParams(Struct, frozen=True):
 
 
 class FileNamesParams(Struct, frozen=True):
-    """What the files of a snapshot's frames are called where their whole path would be too much."""
+    """Short names of the files of a snapshot's frames."""
 
     snapshot: str
 

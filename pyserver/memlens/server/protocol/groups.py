@@ -11,7 +11,7 @@ Page = Annotated[int, Meta(ge=1, le=1000)]
 
 
 class GroupsParams(Struct, frozen=True):
-    """The groups right below a branch."""
+    """The groups directly below a branch."""
 
     snapshot: str
     branch: Branch
@@ -22,7 +22,7 @@ class GroupsParams(Struct, frozen=True):
 
 
 class MembersParams(Struct, frozen=True):
-    """The allocations in a branch, whatever their groups further down."""
+    """The allocations in a branch, at all levels."""
 
     snapshot: str
     branch: Branch

@@ -30,7 +30,7 @@ Filter = Annotated[str, Meta(max_length=4096)]
 
 
 class HeapOverviewParams(Struct, frozen=True):
-    """A heap dump as a whole."""
+    """The overview of a heap dump."""
 
     snapshot: str
 

@@ -14,7 +14,7 @@ from memlens.views.trace.picture.map_lanes import MapLanesAnswer
 
 
 class MapLanesParams(Struct, frozen=True):
-    """Where each range of addresses lies in the map."""
+    """The position of each range of addresses in the map."""
 
     snapshot: str
     device: int
@@ -32,7 +32,7 @@ class MapHitParams(Struct, frozen=True):
 
 
 class MapLocateParams(Struct, frozen=True):
-    """Where an allocation lies in the map."""
+    """The position of an allocation in the map."""
 
     snapshot: str
     allocation: Count

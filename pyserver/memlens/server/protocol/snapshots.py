@@ -27,27 +27,27 @@ class OpenResult(Struct, frozen=True):
 
 
 class CloseParams(Struct, frozen=True):
-    """A view is gone. With the last view of a snapshot its maps, files and database are released at once."""
+    """A view was closed. With the last view of a snapshot its maps, files and database are released at once."""
 
     snapshot: str
     view: str
 
 
 class FileStateParams(Struct, frozen=True):
-    """Whether the file at ``path`` is still the one that the snapshot was made from. It is looked at, not read."""
+    """Whether the file at ``path`` is still the one that the snapshot was made from. Its content isn't read."""
 
     snapshot: str
     path: str
 
 
 class FileStateResult(Struct, frozen=True):
-    """``changed``: another size, time of change or place. ``gone``: there is no such file, or it may not be read."""
+    """``changed``: another size, modification time or path. ``gone``: the file doesn't exist or can't be read."""
 
     state: Literal["same", "changed", "gone"]
 
 
 class ProgressParams(Struct, frozen=True):
-    """How far the reading of a snapshot is. ``fraction`` is of the whole work, None if that isn't known."""
+    """The progress of reading a snapshot. ``fraction`` is of the whole work, None if that isn't known."""
 
     view: str
     stage: str
@@ -75,7 +75,7 @@ class DamagedParams(Struct, frozen=True):
 class RelabelledParams(Struct, frozen=True):
     """Server to client: another setting now decides whose code a snapshot's frames are, so views ask anew.
 
-    It is called ``now`` from here on; by its former name it is still found.
+    Its new name is ``now``; requests may still use the former one.
     """
 
     snapshot: str

@@ -1,4 +1,4 @@
-"""From the paths in a snapshot to files here, and from lines here to snapshots."""
+"""From the paths in a snapshot to local files, and from local lines to snapshots."""
 
 from msgspec import Struct
 
@@ -19,7 +19,7 @@ class SourceResult(Struct, frozen=True):
     """``path`` is set when one file is meant; else ``candidates`` are the equally good ones, perhaps none.
 
     ``line`` is where the snapshot's line is in the editor now; ``changed`` is set when something else stands there.
-    ``looked_for`` says which path was looked for, for the message when nothing was found. A ``cell`` has no path:
+    ``looked_for`` is the path that was looked for, for the message if nothing was found. A ``cell`` has no path:
     ``memlens/cell`` finds it.
     """
 
@@ -84,7 +84,7 @@ class LineTargetsResult(Struct, frozen=True):
 
 
 class SourcesChangedParams(Struct, frozen=True):
-    """Server to client: paths of snapshots now mean other files here than before."""
+    """Server to client: paths of snapshots now mean other local files than before."""
 
 
 REQUESTS: Requests = {

@@ -1,4 +1,4 @@
-"""Questions in SQL about a snapshot's tables."""
+"""SQL queries on a snapshot's tables."""
 
 from typing import Annotated
 
@@ -26,13 +26,13 @@ class SqlParams(Struct, frozen=True):
 
 
 class SqlSchemaParams(Struct, frozen=True):
-    """What can be asked of a snapshot."""
+    """The tables, functions and example queries of a snapshot."""
 
     snapshot: str
 
 
 class SqlFillParams(Struct, frozen=True):
-    """Make the tables, unless they are there; the answer comes when they are.
+    """Make the tables unless they exist; answered when they exist.
 
     Cancelling the last request that waits for them ends the work.
     """
@@ -41,13 +41,13 @@ class SqlFillParams(Struct, frozen=True):
 
 
 class SqlStateParams(Struct, frozen=True):
-    """How far the making of the tables is."""
+    """The progress of making the tables."""
 
     snapshot: str
 
 
 class SqlState(Struct, frozen=True):
-    """``fraction`` is how much of the tables is made, None while they aren't being made."""
+    """``fraction`` is the part of the tables that exists, None while they aren't being made."""
 
     filled: bool
     fraction: float | None

@@ -1,6 +1,6 @@
 """The stacked picture of memory over time, and the allocations in it.
 
-``filter`` narrows what is asked about to the allocations that fit it, see :mod:`memlens.views.selection.filters`.
+``filter`` narrows a request to the allocations that match it, see :mod:`memlens.views.selection.filters`.
 """
 
 from typing import Annotated
@@ -58,7 +58,7 @@ class ViewportResult(Struct, frozen=True):
 
 
 class OverviewParams(Struct, frozen=True):
-    """The height of a device's whole run in so many columns."""
+    """What was live on a device over its whole run, in ``columns`` columns."""
 
     snapshot: str
     device: int
@@ -132,7 +132,7 @@ class StepParams(Struct, frozen=True):
 
 
 class StepResult(Struct, frozen=True):
-    """None at the end of the way."""
+    """None if there is no further one."""
 
     allocation: AllocationSummary | None
 
