@@ -40,7 +40,7 @@ from tests.fuzz.targets import quiet, scratch
 
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
-from memlens.model.info import GraphInfo, Notice
+from memlens.model.info import GraphInfo
 from memlens.store.files.cache import Cache
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
@@ -85,12 +85,14 @@ class Known(NamedTuple):
     """What the undamaged file holds, and what it can't say."""
 
     content: bytes
-    warnings: frozenset[Notice]
+    warnings: frozenset[tuple[str, int | None, str]]
+    """Each by its code, its device and its English."""
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "Known":
         """What there is in an open snapshot."""
-        return cls(_content(snapshot), frozenset(snapshot.info.warnings))
+        warnings = {(notice.code, notice.device, notice.message) for notice in snapshot.info.warnings}
+        return cls(_content(snapshot), frozenset(warnings))
 
 
 class Outcome(msgspec.Struct):

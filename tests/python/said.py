@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from tests.python.conftest import ROOT
@@ -12,6 +13,7 @@ from memlens.model.info import GraphInfo, ProfileInfo
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.views.findings.ahead import findings, headline
+from memlens.views.naming.places import operator_names
 
 UNITS = {"B", "KiB", "MiB", "GiB", "TiB", "s", "ms", "µs", "min", "h", "d"}
 _WORD = re.compile(r"[^\W\d_]+")
@@ -48,13 +50,18 @@ def words_in(snapshot: Snapshot) -> set[str]:
     """Every word in a file, and in what Memlens calls the parts of its format."""
     stored = snapshot.strings
     names = stored.texts(np.arange(len(stored.end)))
+    source = Path(snapshot.manifest.source.path)
+    if source.is_file():
+        # a text format's kind is in its first line alone
+        names.append(source.open("rb").readline(200).decode("utf-8", "replace"))
     match snapshot.info:
         case ProfileInfo(values=values):
             names += [value.title for value in values] + [value.unit for value in values]
         case GraphInfo():
             names += snapshot.graph_names.root_kinds
         case _:
-            pass
+            # PyTorch's operators are named by C++ functions of stacks
+            names += operator_names(snapshot)
     return {word for name in names for word in _WORD.findall(name)}
 
 

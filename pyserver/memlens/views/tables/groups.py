@@ -180,13 +180,20 @@ def _figures(
             pools, pooled = np.zeros(found.groups, np.int64), pool_stacks(snapshot)[items.stacks]
             np.add.at(pools, found.codes[pooled], items.values[AMOUNT, pooled])
             if sizes is not None and unit == "bytes":
-                # the largest of some blocks isn't that of all
-                is_unknown = (sizes[items.rows] == 0) & (items.values[AMOUNT] != 0)
-                largest[found.codes[is_unknown]] = 0
+                largest[found.codes[_has_unknown_sizes(snapshot, of)[items.stacks]]] = 0
                 return _Figures(keys, sums, largest, "block", unit, pools)
             return _Figures(keys, sums, _largest_stacks(items, found), "stack", unit, pools)
         case _:
             assert_never(snapshot.info)
+
+
+def _has_unknown_sizes(snapshot: Snapshot, of: AllocationSet) -> npt.NDArray[np.bool_]:
+    """Which stacks have blocks of unknown size: their largest known block needn't be their largest."""
+    samples = snapshot.samples
+    number = snapshot.profile.default_value if of.value is None else of.value
+    found = np.zeros(len(pool_stacks(snapshot)), np.bool_)
+    found[samples.stack[(samples.size == 0) & (samples.value[number] != 0)]] = True
+    return found
 
 
 def _largest_stacks(items: ValuedStacks[OneSide], found: Grouping) -> I64:
