@@ -53,7 +53,8 @@ def words_in(snapshot: Snapshot) -> set[str]:
     source = Path(snapshot.manifest.source.path)
     if source.is_file():
         # a text format's kind is in its first line alone
-        names.append(source.open("rb").readline(200).decode("utf-8", "replace"))
+        with source.open("rb") as file:
+            names.append(file.readline(200).decode("utf-8", "replace"))
     match snapshot.info:
         case ProfileInfo(values=values):
             names += [value.title for value in values] + [value.unit for value in values]
