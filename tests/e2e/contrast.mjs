@@ -40,7 +40,7 @@ export function poorContrasts(selectors) {
   let looked = 0;
   for (const selector of selectors) {
     for (const element of document.querySelectorAll(`${selector}, ${selector} *`)) {
-      const icon = element.matches('svg.icon');
+      const icon = element.matches('.icon');
       if (!icon && !hasText(element)) continue;
       if (
         element.closest(':disabled, .sr-only') ||
