@@ -24,10 +24,6 @@ export type IconName = keyof typeof ICONS;
 
 export function Icon({ name }: { readonly name: IconName }): VNode {
   return (
-    <span
-      class={`icon icon-${name}`}
-      aria-hidden="true"
-      dangerouslySetInnerHTML={{ __html: ICONS[name] }}
-    />
+    <span class={`icon icon-${name}`} aria-hidden="true" dangerouslySetInnerHTML={{ __html: ICONS[name] }} />
   );
 }
