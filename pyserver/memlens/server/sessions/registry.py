@@ -99,6 +99,8 @@ class Registry:
         self.relabel_listeners: list[Callable[[str, str], None]] = []
         """Called with the former and the new name of a snapshot whose frames were classified again."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._removals: set[asyncio.Future[None]] = set()
+        """Damaged archives that are being removed: a new one would have the same folder."""
         self._relabelling: asyncio.Task[None] | None = None
         self._verifiers = ThreadPoolExecutor(
             1, thread_name_prefix="verify", initializer=limits.lower_priority
@@ -184,6 +186,8 @@ class Registry:
         source = Path(entry.identity.path)
         cache = self._configuration.cache
         try:
+            while self._removals:
+                await asyncio.wait(self._removals)
             try:
                 archive = await asyncio.to_thread(cache.find, source)
             except OSError as error:
@@ -334,8 +338,14 @@ class Registry:
         for entry in self._entries_of(damaged):
             del self._entries[entry.identity]
         if self._open.pop(damaged.name, None) is not None:
-            await damaged.release()
-            await asyncio.to_thread(shutil.rmtree, damaged.archive, ignore_errors=True)
+            removed = asyncio.get_running_loop().create_future()
+            self._removals.add(removed)
+            try:
+                await damaged.release()
+                await asyncio.to_thread(shutil.rmtree, damaged.archive, ignore_errors=True)
+            finally:
+                self._removals.remove(removed)
+                removed.set_result(None)
             self._changed()
             self._say_damaged(
                 damaged,
