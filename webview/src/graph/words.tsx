@@ -156,7 +156,12 @@ export function typeCell({ type }: Pick<TypeRow, 'type'>, badge = ''): Cell {
     parts: [
       <>
         <TypeName type={type} text={own} />
-        {module !== '' && <span class="muted"> {visible(`(${module})`)}</span>}
+        {module !== '' && (
+          <span class="muted">
+            {' '}
+            <bdi>{visible(`(${module})`)}</bdi>
+          </span>
+        )}
       </>,
       badge === '' ? '' : <Badge text={badge} />,
     ],

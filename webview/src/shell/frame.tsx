@@ -66,8 +66,6 @@ export class ViewFrame {
   private readonly root = createRef<HTMLDivElement>();
   private readonly columns = createRef<HTMLDivElement>();
   private dockOpen = false;
-  /** What is drawn once, however the parts are arranged. */
-  private readonly fixed: { readonly over: VNode; readonly head: VNode; readonly foot: VNode };
 
   constructor(
     private readonly host: HTMLElement,
@@ -76,7 +74,6 @@ export class ViewFrame {
     private readonly changed: (layout: Layout) => void,
     private readonly showLog: () => void,
   ) {
-    this.fixed = { over: this.over(), head: this.head(), foot: this.foot() };
     host.replaceChildren();
     this.draw();
   }
@@ -137,17 +134,17 @@ export class ViewFrame {
   }
 
   private draw(): void {
-    const { dockOpen, layout, parts, fixed } = this;
+    const { dockOpen, layout, parts } = this;
     const { panelOpen, panelWidth, dockHeight, dockTall } = layout;
     const tall = dockOpen && dockTall;
     const { dock, Panel } = parts;
     render(
       <div class="view" ref={this.root}>
-        {fixed.head}
+        <this.Head />
         <div class="columns" ref={this.columns}>
           <div class="middle">
             <div class="picture" hidden={tall}>
-              {fixed.over}
+              <this.Over />
             </div>
             <Splitter
               label={t('Height of the panel')}
@@ -175,13 +172,13 @@ export class ViewFrame {
             </>
           )}
         </div>
-        {fixed.foot}
+        <this.Foot />
       </div>,
       this.host,
     );
   }
 
-  private head(): VNode {
+  private readonly Head = (): VNode => {
     const { Head, Files } = this.parts;
     return (
       <>
@@ -189,10 +186,10 @@ export class ViewFrame {
         <Files />
       </>
     );
-  }
+  };
 
   /** The picture with what belongs to it. */
-  private over(): VNode {
+  private readonly Over = (): VNode => {
     const { Minimap, Lanes, Areas, pictures, flat } = this.parts;
     return (
       <>
@@ -207,11 +204,11 @@ export class ViewFrame {
         {Areas && <Areas />}
       </>
     );
-  }
+  };
 
   private readonly Busy = (): VNode => <div class="busy" hidden={!this.busy.value} />;
 
-  private foot(): VNode {
+  private readonly Foot = (): VNode => {
     const { Tooltip, Help } = this.parts;
     return (
       <>
@@ -223,7 +220,7 @@ export class ViewFrame {
         <Help />
       </>
     );
-  }
+  };
 
   private readonly Status = (): VNode => {
     const { Legend } = this.parts;
