@@ -95,7 +95,7 @@ function Histogram({ by: { value: by }, answer, narrow }: HistogramProps): VNode
   return (
     <div class="sizes-body">
       <table>
-        <TableHead columns={[t('Size of one'), '', number(t('Amount')), number(t('Count'))]} />
+        <TableHead columns={[t('Size of one'), t('Share'), number(t('Amount')), number(t('Count'))]} />
         <tbody>
           {bins.map((bin) => (
             <tr key={bin.below_bytes}>
