@@ -14,6 +14,7 @@ from tests.python.graphs import STRONG, SmallGraph, random_graph, rooted
 from tests.python.heap_files import heap_of, small_heap
 from tests.python.lsp_client import LspClient, RpcError
 
+from memlens.cli import dominators as printed
 from memlens.errors import BadRequestError
 from memlens.export.pictures.sunburst import sunburst
 from memlens.model.graph import Strength
@@ -572,3 +573,15 @@ def test_unreachable_objects_are_in_a_box_of_their_own(opened: Opened) -> None:
     assert (answer.node.type, answer.node.objects, answer.largest) == ("(unreachable)", 0, [])
     drawn = flame.picture(tree, 0, 1, 1, 1, 800, "")
     assert "unreachable" in {name.function for name in drawn.names}
+
+
+@has_java
+def test_unreachable_objects_are_a_group_of_the_printed_tree(opened: Opened) -> None:
+    snapshot = opened(JAVA)
+    root, *groups = printed.dominator_tree(snapshot).groups
+    lost = overview(snapshot).unreachable_bytes
+    assert (root.type, root.retained_bytes) == ("(roots)", overview(snapshot).shallow_bytes)
+    assert [(row.type, row.retained_bytes) for row in groups if row.type[0] == "("] == [
+        ("(unreachable)", lost)
+    ]
+    assert min(row.retained_bytes for row in groups) >= root.retained_bytes / 100

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 from msgspec import Struct
 
 from memlens.model.info import GraphInfo, SnapshotInfo
-from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
+from memlens.views.graph.retained import node_name
 from memlens.views.graph.rows import type_names
 
 LEAST_SHARE = 0.01
-_ROOTS = "(roots)"
 
 
 class DominatorGroup(Struct, frozen=True):
@@ -42,17 +42,15 @@ def dominator_tree(snapshot: Snapshot) -> DominatorTree:
     found, todo = [], [(0, 0)]
     while todo:
         node, depth = todo.pop()
-        kind = int(stored.type[node])
         found.append(
             DominatorGroup(
-                _ROOTS if kind == NEVER else names[kind], depth, int(stored.objects[node]),
+                node_name(names, node, int(stored.type[node])), depth, int(stored.objects[node]),
                 int(stored.shallow[node]), int(stored.retained[node]),
             )
         )  # fmt: skip
         first, last = int(stored.first[node]), int(stored.last[node])
-        # those that retain most stand first
-        large = int((stored.retained[first:last] >= least).sum())
-        todo += [(child, depth + 1) for child in reversed(range(first, first + large))]
+        large = np.flatnonzero(stored.retained[first:last] >= least)[::-1]
+        todo += [(first + child, depth + 1) for child in large.tolist()]
     return DominatorTree(found)
 
 
@@ -75,7 +73,7 @@ def folded(snapshot: Snapshot) -> Iterator[str]:
     rows = zip(stored.type.tolist(), stored.parent.tolist(), stored.shallow.tolist(), strict=True)
     for node, (kind, parent, shallow) in enumerate(rows):
         # semicolons separate types
-        name = (_ROOTS if kind == NEVER else names[kind]).replace(";", ",").replace("\n", " ")
+        name = node_name(names, node, kind).replace(";", ",").replace("\n", " ")
         path = paths[node] = f"{paths[parent]};{name}" if node else name
         if shallow:
             yield f"{path} {shallow}"

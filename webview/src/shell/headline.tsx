@@ -15,6 +15,7 @@ import type {
 import { named, pieces, plural, said, t } from '../base/l10n';
 import { visible } from '../base/text';
 import { Icon } from '../widgets/icon';
+import { IconButton } from '../widgets/icon-button';
 import { Said } from '../widgets/said';
 import type { Summary } from './summary';
 
@@ -133,15 +134,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
         </div>
       )}
       <div class="headline-list" id={id} hidden={!opened.value}>
-        <button
-          type="button"
-          class="icon-button headline-close"
-          aria-label={t('Close')}
-          title={t('Close')}
-          onClick={close}
-        >
-          <Icon name="close" />
-        </button>
+        <IconButton icon="close" label={t('Close')} press={close} class="headline-close" />
         {listed.length > 0 && <h2>{t('Findings')}</h2>}
         <ol>
           {listed.map((finding, index) => (

@@ -53,10 +53,10 @@ def compact_tree(
     count = len(type_of)
     columns = {name: room(count + 2, kind) for name, kind in COLUMNS.items()}
     group, queue = room(count, np.uint32), room(count, np.uint32)
-    is_unreached = np.zeros(count if len(unreached) else 0, np.bool_)
+    is_unreached = np.zeros(count, np.bool_)
     is_unreached[unreached] = True
     tops = dominated.tops
-    is_lost = is_unreached[tops] if len(unreached) else np.zeros(len(tops), np.bool_)
+    is_lost = is_unreached[tops]
     tree = CompactTree(
         dominated.begin, dominated.member, type_of, shallow, retained, -1 if root is None else root,
         tops[~is_lost], tops[is_lost], types,

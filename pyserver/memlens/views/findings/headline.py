@@ -179,10 +179,10 @@ def _largest_types(case: GraphCase) -> Text | None:
 
 def _own_bytes_sql(case: GraphCase, number: int) -> str:
     """A query for the bytes of a type's objects, empty where another type has the same name."""
-    name = case.type_names()[number]
-    if case.type_names().count(name) > 1:
+    if case.has_twin(number):
         return ""
-    return f"SELECT sum(shallow_bytes) FROM objects WHERE type = {text_in_sql(name)} AND distance IS NOT NULL"
+    name = text_in_sql(case.type_names()[number])
+    return f"SELECT sum(shallow_bytes) FROM objects WHERE type = {name} AND distance IS NOT NULL"
 
 
 def _says_holding(finding: SnapshotFinding) -> bool:

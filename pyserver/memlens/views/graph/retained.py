@@ -44,6 +44,13 @@ def check_node(snapshot: Snapshot, node: int) -> None:
         raise BadRequestError(f"The compact dominator tree has no node {node:,}")
 
 
+def node_name(names: Sequence[str], node: int, kind: int) -> str:
+    """What a node of the compact tree is called; ``names`` are those of types."""
+    if kind != NEVER:
+        return names[kind]
+    return UNREACHABLE_NODE if node else "(roots)"
+
+
 def compact_nodes(snapshot: Snapshot, numbers: Numbers) -> list[CompactNode]:
     """Some nodes of the compact tree."""
     stored, names = snapshot.compact, type_names(snapshot)
@@ -51,7 +58,7 @@ def compact_nodes(snapshot: Snapshot, numbers: Numbers) -> list[CompactNode]:
     return [
         CompactNode(
             number,
-            names[kind] if kind != NEVER else UNREACHABLE_NODE if number else "(roots)",
+            node_name(names, number, kind),
             objects,
             shallow,
             retained,

@@ -189,11 +189,14 @@ def _figures(
 
 def _has_unknown_sizes(snapshot: Snapshot, of: AllocationSet) -> npt.NDArray[np.bool_]:
     """Which stacks have blocks of unknown size: their largest known block needn't be their largest."""
-    samples = snapshot.samples
     number = snapshot.profile.default_value if of.value is None else of.value
-    found = np.zeros(len(pool_stacks(snapshot)), np.bool_)
-    found[samples.stack[(samples.size == 0) & (samples.value[number] != 0)]] = True
-    return found
+
+    def make() -> npt.NDArray[np.bool_]:
+        samples, found = snapshot.samples, np.zeros(len(pool_stacks(snapshot)), np.bool_)
+        found[samples.stack[(samples.size == 0) & (samples.value[number] != 0)]] = True
+        return found
+
+    return snapshot.keep(("stacks with unknown sizes", number), make)
 
 
 def _largest_stacks(items: ValuedStacks[OneSide], found: Grouping) -> I64:

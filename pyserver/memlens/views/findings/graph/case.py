@@ -136,11 +136,14 @@ class GraphCase:
         """A type's name for a sentence: short, with its module only where the name needs it."""
         name = self.type_names()[number]
         name = short_type(name)
-        twins = self.snapshot.keep("findings.twins", self._twins)
-        if number not in twins:
+        if not self.has_twin(number):
             return name
         module = _MODULE.search(type_names(self.snapshot)[number])
         return f"{name}{module[0]}" if module else name
+
+    def has_twin(self, number: int) -> bool:
+        """Whether another type has the same name, in another module."""
+        return number in self.snapshot.keep("findings.twins", self._twins)
 
     def _twins(self) -> frozenset[int]:
         _, inverse, counts = np.unique(self.snapshot.types.name, return_inverse=True, return_counts=True)
