@@ -334,7 +334,11 @@ cdef class References(Owner):
         return 0
 
     cdef int _class(self, Record *record, uint32_t *type, uint64_t *size, int64_t *text) noexcept nogil:
-        """A class object: its bytes are those of its static fields, as Eclipse MAT has it."""
+        """A class object: its bytes are those of its static fields, as Eclipse MAT has it.
+
+        Android's classes have those that the file says of instances of java.lang.Class besides (newer ones say 0, and
+        have an array ``$classOverhead``), as its own tool ahat has it.
+        """
         cdef ClassRow *row
         cdef const uint8_t *at = record.body
         cdef uint32_t _each, count, number = self.objects.class_of(record.id)
@@ -352,6 +356,8 @@ cdef class References(Owner):
             type[0] = <uint32_t> self.objects.classes.count + T_CLASS
         else:
             self._add((<ClassRow *> self.objects.classes.data)[type[0]].id, K_CLASS, 0)
+            if self.objects.declares_sizes:
+                bytes = (<ClassRow *> self.objects.classes.data)[type[0]].declared_bytes
         text[0] = row.name
         self._add(row.super_id, K_SUPER, 0)
         self._add(row.loader, K_LOADER, 0)
