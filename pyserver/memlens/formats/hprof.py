@@ -25,7 +25,16 @@ from memlens.formats.hprof_types import TYPE_KINDS, types_of
 from memlens.formats.scanning import Scanner, run_through
 from memlens.kernels.readers import hprof as kernel
 from memlens.kernels.readers import hprof_objects, hprof_references
-from memlens.model.graph import MOST_BYTES, Facts, Graph, Objects, ReferenceKind, References, Values
+from memlens.model.graph import (
+    ARRAY_DTYPE,
+    MOST_BYTES,
+    Facts,
+    Graph,
+    Objects,
+    ReferenceKind,
+    References,
+    Values,
+)
 from memlens.model.info import Notice
 from memlens.model.texts import Texts
 from memlens.progress import Report
@@ -166,6 +175,7 @@ def _graph(
     if float(shallow.sum(dtype=np.float64)) >= MOST_BYTES:
         raise DamagedSnapshotError("The objects' sizes add up to more than any memory has")
     values = Values(*(np.asarray(column) for column in references.take_values()))
+    arrays = np.asarray(references.take_arrays()).view(ARRAY_DTYPE)
     ids = np.asarray(references.take_ids())
     truncated = source.truncated or objects.ended != kernel.ENDED_WHOLE or records.ended != kernel.ENDED_WHOLE
     declared = header.version == _ANDROID
@@ -191,6 +201,7 @@ def _graph(
         frames=frames,
         places=places,
         values=values,
+        arrays=arrays,
         facts=Facts(id_bytes=header.id_bytes, sizes_inferred=not declared, truncated=truncated),
         settings=_settings(header, references),
         notices=notices,

@@ -7,8 +7,10 @@ and an instance's fields end where its record does, whatever its classes say.
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
+from libc.string cimport memset
 
 from memlens.kernels.base.addresses cimport address_ordinal
+from memlens.kernels.base.interning cimport hash_bytes
 from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.utf8 cimport write_utf8
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_push_u32, vector_reserve
@@ -58,6 +60,7 @@ cdef enum:
     STRING_BYTES = 3072         # of a string's text in UTF-8; what is longer is shortened
     TEXT_BYTES = 64 << 20       # of all strings' texts beyond the file's own size
     MOST_TEXTS = 0x7FFFFFF0
+    SEED = 0x5BD1E995           # of the hash of arrays' contents, so that an archive is the same each time
 
 # types that no class of the file stands for, numbered after the classes
 UNKNOWN_TYPE, CLASS_TYPE, PRIMITIVE_ARRAY_TYPES = 0, 1, 2
@@ -67,6 +70,15 @@ cdef enum:
     T_UNKNOWN = 0
     T_CLASS = 1
     T_PRIMITIVE_ARRAYS = 2
+
+
+cdef struct ArrayRow:
+    # as memlens.model.graph.ARRAY_DTYPE has it
+    uint64_t contents
+    uint32_t object
+    uint32_t length
+    uint32_t used
+    uint32_t element_bytes
 
 
 cdef class References(Owner):
@@ -81,6 +93,7 @@ cdef class References(Owner):
     cdef Py_ssize_t local
     cdef Vector types, shallow, texts, starts, targets, kinds, names, stacks
     cdef Vector value_starts, value_names, value_kinds, value_bits
+    cdef Vector arrays, of_texts    # of_texts has a byte for each object: 1 for an array that is a string's text
     cdef size_t segment, done
     cdef readonly uint64_t offset
     cdef readonly uint64_t dangling, short_instances, unknown_classes, shortened_texts
@@ -114,6 +127,8 @@ cdef class References(Owner):
         self.own(&self.value_names, 4)
         self.own(&self.value_kinds, 1)
         self.own(&self.value_bits, 8)
+        self.own(&self.arrays, sizeof(ArrayRow))
+        self.own(&self.of_texts, 1)
         self.finalizer_name = objects.records.named("java.lang.ref.Finalizer")
         self.unfinalized_name = objects.records.named("unfinalized")
         while self.segment < objects.records.segments.count and segments[self.segment].dump != objects.dump:
@@ -123,8 +138,10 @@ cdef class References(Owner):
         if (vector_reserve(&self.types, count) < 0 or vector_reserve(&self.shallow, count) < 0
                 or vector_reserve(&self.texts, count) < 0 or vector_reserve(&self.stacks, count) < 0
                 or vector_reserve(&self.starts, count + 1) < 0 or vector_reserve(&self.value_starts, count + 1) < 0
-                or vector_push(&self.starts, &zero) < 0 or vector_push(&self.value_starts, &zero) < 0):
+                or vector_push(&self.starts, &zero) < 0 or vector_push(&self.value_starts, &zero) < 0
+                or vector_reserve(&self.of_texts, count + 1) < 0):
             raise MemoryError
+        memset(self.of_texts.data, 0, count)
 
     def run(self, uint64_t limit) -> int:
         """Continue to about the byte ``limit``."""
@@ -175,6 +192,8 @@ cdef class References(Owner):
                 if status == 0:
                     self._add((<ClassRow *> self.objects.classes.data)[type].id, K_CLASS, 0)
             size = self._array_bytes(record.number, type_bytes(record.element, 8), False)
+            if status == 0 and record.tag == PRIMITIVE_ARRAY_DUMP and record.number:
+                status = self._contents(record)
         if status < 0 or text < 0 or self._add_locals() < 0:
             return -1
         # room for these was reserved at the start
@@ -185,6 +204,22 @@ cdef class References(Owner):
         (<uint64_t *> self.starts.data)[self.done + 1] = self.targets.count
         (<uint64_t *> self.value_starts.data)[self.done + 1] = self.value_bits.count
         return 0
+
+    cdef int _contents(self, Record *record) noexcept nogil:
+        """Note an array's contents: a hash by which equal ones are found, and how many zeros are at its end."""
+        cdef ArrayRow row
+        cdef uint64_t bytes
+        row.object = <uint32_t> self.done
+        row.length = record.number
+        row.element_bytes = <uint32_t> type_bytes(record.element, 8)
+        bytes = <uint64_t> row.length * row.element_bytes
+        row.contents = hash_bytes(record.body, bytes, SEED)
+        while bytes >= 8 and u64_at(record.body + bytes - 8) == 0:
+            bytes -= 8
+        while bytes and record.body[bytes - 1] == 0:
+            bytes -= 1
+        row.used = <uint32_t> ((bytes + row.element_bytes - 1) // row.element_bytes)
+        return vector_push(&self.arrays, &row)
 
     cdef int _add_locals(self) noexcept nogil:
         while self.local < self.held.shape[0] and self.held[self.local, 0] == self.done:
@@ -404,6 +439,7 @@ cdef class References(Owner):
         value_id = id_at(record.body + self.objects.string_fields.value, id_bytes)
         if not self._array(value_id, &value):
             return 0
+        (<uint8_t *> self.of_texts.data)[address_ordinal(&self.objects.by_address, value_id)] = 1
         count = value.number
         if 0 <= self.objects.string_fields.coder < <int64_t> record.body_bytes:
             coder = record.body[self.objects.string_fields.coder]
@@ -531,6 +567,17 @@ cdef class References(Owner):
         self.value_starts.count = self.done + 1
         return (column_of(&self.value_starts, b"Q"), column_of(&self.value_names, b"I"),
                 column_of(&self.value_kinds, b"B"), column_of(&self.value_bits, b"Q"))
+
+    def take_arrays(self) -> object:
+        """Move out what is known of arrays of numbers that are no string's text, rows of six numbers of 4 bytes each."""
+        cdef ArrayRow *rows = <ArrayRow *> self.arrays.data
+        cdef size_t each, kept = 0
+        for each in range(self.arrays.count):
+            if not (<uint8_t *> self.of_texts.data)[rows[each].object]:
+                rows[kept] = rows[each]
+                kept += 1
+        self.arrays.item_bytes, self.arrays.count = 4, kept * 6
+        return column_of(&self.arrays, b"I")
 
     def class_rows(self, uint32_t[::1] names, uint32_t[::1] ordinals, uint64_t[::1] loaders,
                    uint8_t[::1] arrays) -> None:
