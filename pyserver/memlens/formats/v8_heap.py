@@ -19,6 +19,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
 from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_objects import Snapshot, graph_of
+from memlens.formats.v8_parts import read_parts
 from memlens.formats.v8_places import Functions, TraceRows
 from memlens.kernels.readers import v8_json as kernel
 from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, NONE, SAMPLE_DTYPE, Graph, Objects, References
@@ -110,12 +111,6 @@ class _File:
         self._check(status, offset)
         if "snapshot" not in self._sections:
             raise self._without_header()
-        if self._sections.keys().isdisjoint(("nodes", "edges", "strings")):
-            raise NotASnapshotError(
-                "The file is only the header of a heap snapshot",
-                advice="Of parts that Julia's take_heap_snapshot(streaming=true) wrote, "
-                "Profile.HeapSnapshot.assemble_snapshot makes one file.",
-            )
         self._header = self._read_header()
         self._meta = self._header.meta
 
@@ -132,6 +127,8 @@ class _File:
         meta = self._meta
         node_types, edge_types = _names(meta.node_types, "node_types"), _names(meta.edge_types, "edge_types")
         objects, references = self._header.node_count, self._header.edge_count
+        if self._sections.keys().isdisjoint(("nodes", "edges", "strings")):
+            return read_parts(self._source.path, node_types, edge_types, (objects, references))
         with ThreadPoolExecutor(1) as pool:
             # two thirds of a file are references: all else is read meanwhile, where the header says what it takes
             ahead = None
