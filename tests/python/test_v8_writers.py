@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.python.graph_reading import edges, load, type_names
 
@@ -17,12 +18,13 @@ from memlens.formats.containers import open_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.model.graph import NONE
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph import filters
 from memlens.views.graph.objects import references
 
 JULIA_META = {
     "node_fields": ["type", "name", "id", "self_size", "edge_count", "trace_node_id", "detachedness"],
-    "node_types": [["synthetic", "object", "String", "jl_array_t"], "string", "number", "number", "number", "number",
-                   "number"],
+    "node_types": [["synthetic", "object", "String", "jl_array_t", "jl_module_t"], "string", "number", "number",
+                   "number", "number", "number"],
     "edge_fields": ["type", "name_or_index", "to_node"],
     "edge_types": [["internal", "hidden", "element", "property"], "string_or_number", "from_node"],
 }  # fmt: skip
@@ -35,7 +37,7 @@ def _julia() -> tuple[list[str], list[tuple[int, int, int, int, int]], list[tupl
     strings = ["", "GC roots", "Main", "Vector{Any}", "Dict{String, Int64}", "a text", "<inline>"]
     nodes = [
         (0, 0, 0, 0, 1), (0, 1, 1, 0, 2), (3, 3, 140_132_345_567_888, 40, 3), (1, 4, 140_132_345_568_000, 64, 1),
-        (2, 5, 140_132_345_568_160, 14, 0), (1, 2, 140_132_345_568_999, 208, 1),
+        (2, 5, 140_132_345_568_160, 14, 0), (4, 2, 140_132_345_568_999, 208, 1),
     ]  # fmt: skip
     edges = [
         (0, 1, 1), (0, 2, 5), (0, 3, 2), (2, UNKNOWN_INDEX, 3), (2, UNKNOWN_INDEX, 4), (2, 3, 3), (3, 6, 4), (3, 3, 2),
@@ -140,6 +142,23 @@ def test_parts_cut_off_or_with_bits_turned_over(tmp_path: Path) -> None:
         except MemlensError:
             continue
     assert 20 < read_whole < 280
+
+
+def test_types_of_julia(tmp_path: Path) -> None:
+    """What has a name of its own isn't a type by it, and there may be more types of nodes than a byte has numbers."""
+    path = julia(tmp_path / "julia.heapsnapshot")
+    named = ["(synthetic)", "(synthetic)", "Vector{Any}", "Dict{String, Int64}", "String", "Module"]
+    assert type_names(load(path)) == named
+    more = [f"Main.T{number}" for number in range(1_000)]
+    path.write_text(path.read_text().replace('"jl_module_t"]', f'"jl_module_t", {json.dumps(more)[1:]}'))
+    assert type_names(load(path)) == named
+
+
+def test_texts_of_julia_are_found(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    snapshot = opened(julia(tmp_path / "julia.heapsnapshot"))
+    chosen = filters.chosen(snapshot, 'string:"a text"')
+    assert chosen is not None
+    assert np.flatnonzero(chosen.mask(snapshot)).tolist() == [4]
 
 
 def test_an_unknown_index_in_sql(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
