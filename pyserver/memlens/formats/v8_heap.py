@@ -32,7 +32,7 @@ _MOST_FIELDS = 64
 _MOST_KINDS = 85
 """Kinds of references are stored in a byte, three times: those that count for dominators, and two groups that don't."""
 _MOST_HEADER_TYPES = 1 << 20
-"""Newer versions of Julia list every type of its objects as a type of nodes, and write the lowest byte of its number."""
+"""Newer versions of Julia list each type of objects as a type of nodes, and write the lowest byte of its number."""
 
 _WEBKIT = re.compile(rb'\{\s*"version"\s*:\s*\d+\s*,\s*"type"\s*:\s*"(?:Inspector|GCDebugging)"')
 """How JavaScriptCore's snapshots begin (``HeapSnapshotBuilder.cpp`` of WebKit)."""
