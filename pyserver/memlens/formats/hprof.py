@@ -22,6 +22,7 @@ from memlens.formats.graph_notices import counted_notices
 from memlens.formats.hprof_roots import HELD_KINDS, ROOT_KINDS, Roots
 from memlens.formats.hprof_stacks import Stacks
 from memlens.formats.hprof_types import TYPE_KINDS, types_of
+from memlens.formats.obfuscation import mapping_of
 from memlens.formats.scanning import Scanner, run_through
 from memlens.kernels.readers import hprof as kernel
 from memlens.kernels.readers import hprof_objects, hprof_references
@@ -101,11 +102,16 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     passes.run(objects, objects.offset)
     if not objects.count:
         raise DamagedSnapshotError("The dump has no objects before it ends", offset=objects.offset)
-    stacks = Stacks(records)
+    mapping = mapping_of(objects, source.path, source.tools.source_folders)
+    if len(mapping):
+        mapping.rename(objects)
+    stacks = Stacks(records, mapping)
     roots = Roots(objects, stacks)
     references = hprof_references.References(objects, roots.locals)
     passes.run(references, references.offset)
-    return _graph(header, source, references, stacks, roots)
+    graph = _graph(header, source, references, stacks, roots)
+    graph.notices += mapping.notices()
+    return graph
 
 
 class _Passes:

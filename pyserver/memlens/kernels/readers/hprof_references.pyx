@@ -411,6 +411,7 @@ cdef class References(Owner):
             name = self.objects.records.name(id_at(at, id_bytes))
             if name < 0:
                 return -1
+            name = self.objects.static_name(number, <uint32_t> name)
             at += id_bytes
             if at[0] == TYPE_OBJECT or at[0] == TYPE_ARRAY:
                 kind = K_STATIC
