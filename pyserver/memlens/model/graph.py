@@ -89,10 +89,11 @@ SAMPLE_DTYPE = np.dtype([("time_us", "<u8"), ("last_id", "<u8")])
 """A moment of a recording, since its beginning, and the highest id of an object until then; both ascend."""
 
 ARRAY_DTYPE = np.dtype(
-    [("contents", "<u8"), ("object", "<u4"), ("length", "<u4"), ("used", "<u4"), ("element_bytes", "<u4")]
-)
-"""An array of numbers with elements: a hash of them, and how many there are up to the last that isn't zero. Sorted by
-object; those that hold the characters of a string have no row."""
+    [("contents", "<u8"), ("object", "<u4"), ("length", "<u4"), ("used", "<u4"), ("element_bytes", "<u4"),
+     ("head", "V32")]
+)  # fmt: skip
+"""An array of numbers with elements: a hash of them, how many there are up to the last that isn't zero, and the first
+ones, big-endian. Sorted by object; those that hold the characters of a string have no row."""
 
 VALUE_KINDS = ("boolean", "byte", "char", "short", "int", "long", "float", "double", "text")
 """Kinds of values of fields that aren't references. A "char" is a UTF-16 unit, a "text" the number of a text."""
@@ -160,7 +161,7 @@ class References:
 class Values:
     """Fields that aren't references, in the order of their objects; ``start`` has an item more than there are objects.
 
-    The elements of arrays of numbers don't belong here.
+    The elements of arrays of numbers don't belong here, see ARRAY_DTYPE.
     """
 
     start: U64

@@ -7,13 +7,15 @@ and an instance's fields end where its record does, whatever its classes say.
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from memlens.kernels.base.addresses cimport address_ordinal
 from memlens.kernels.base.interning cimport hash_bytes
 from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.utf8 cimport write_utf8
-from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_push_u32, vector_reserve
+from memlens.kernels.base.vectors cimport (
+    Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
+)
 from memlens.kernels.readers.hprof cimport (
     CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, RUN_MORE, RUN_NO_MEMORY, RUN_OK, TYPE_ARRAY,
     TYPE_BOOLEAN, TYPE_BYTE, TYPE_CHAR, TYPE_DOUBLE, TYPE_FLOAT, TYPE_INT, TYPE_OBJECT, TYPE_SHORT,
@@ -72,13 +74,20 @@ cdef enum:
     T_PRIMITIVE_ARRAYS = 2
 
 
+cdef enum:
+    HEAD_BYTES = 32
+
 cdef struct ArrayRow:
-    # as memlens.model.graph.ARRAY_DTYPE has it
+    # as memlens.model.graph.ARRAY_DTYPE has it, but for the first elements
     uint64_t contents
     uint32_t object
     uint32_t length
     uint32_t used
     uint32_t element_bytes
+
+cdef struct StoredArray:
+    ArrayRow row
+    uint8_t head[HEAD_BYTES]
 
 
 cdef class References(Owner):
@@ -570,15 +579,34 @@ cdef class References(Owner):
                 column_of(&self.value_kinds, b"B"), column_of(&self.value_bits, b"Q"))
 
     def take_arrays(self) -> object:
-        """Move out what is known of arrays of numbers that are no string's text, rows of six numbers of 4 bytes each."""
+        """Move out the rows of arrays of numbers that are no string's text, as bytes."""
         cdef ArrayRow *rows = <ArrayRow *> self.arrays.data
-        cdef size_t each, kept = 0
-        for each in range(self.arrays.count):
-            if not (<uint8_t *> self.of_texts.data)[rows[each].object]:
-                rows[kept] = rows[each]
-                kept += 1
-        self.arrays.item_bytes, self.arrays.count = 4, kept * 6
-        return column_of(&self.arrays, b"I")
+        cdef const uint8_t *bytes = self.objects.records.bytes
+        cdef StoredArray found
+        cdef Record record
+        cdef Vector stored
+        cdef size_t each
+        cdef int status = 0
+        vector_init(&stored, sizeof(StoredArray))
+        with nogil:
+            for each in range(self.arrays.count):
+                if (<uint8_t *> self.of_texts.data)[rows[each].object]:
+                    continue
+                # the third pass has read this record
+                read_record(bytes + (<uint64_t *> self.objects.offsets.data)[rows[each].object],
+                            bytes + self.objects.records.length, self.objects.records.id_bytes, &record)
+                memset(&found, 0, sizeof(found))
+                found.row = rows[each]
+                memcpy(found.head, record.body, min(record.body_bytes, <uint64_t> HEAD_BYTES))
+                status = vector_push(&stored, &found)
+                if status < 0:
+                    break
+        if status < 0:
+            vector_free(&stored)
+            raise MemoryError
+        stored.count *= sizeof(StoredArray)
+        stored.item_bytes = 1
+        return column_of(&stored, b"B")
 
     def class_rows(self, uint32_t[::1] names, uint32_t[::1] ordinals, uint64_t[::1] loaders,
                    uint8_t[::1] arrays) -> None:
