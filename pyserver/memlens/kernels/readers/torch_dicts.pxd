@@ -1,4 +1,4 @@
-# Dicts of a PyTorch snapshot become rows (see the .pyx).
+# Turns the dicts of a PyTorch snapshot into rows (see the .pyx).
 
 from libc.stdint cimport uint32_t, int64_t
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Dicts of a PyTorch snapshot become rows of the table that their keys name, the moment their items are set."""
+"""Turns the dicts of a PyTorch snapshot into rows of the table that their keys indicate, as soon as items are set."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int32_t, int64_t
 from libc.string cimport memcpy, memset
@@ -13,12 +13,12 @@ from memlens.kernels.readers.pickle_machine cimport (
 from memlens.kernels.readers.torch_tables cimport *
 
 cdef enum:
-    # modules within each other that one FX node names
+    # the most modules, one inside the other, in the module stack of an FX node
     MAX_MODULES_DEEP = 64
 
 
 cdef class Dicts(Tables):
-    """What a dict is, and its row."""
+    """The machine that recognises dicts by their keys and fills their rows."""
 
     cdef int set_items(self, size_t first, size_t end) noexcept nogil:
         """Set the key and value pairs in stack[first:end] on the dict below them and drop them."""
@@ -49,7 +49,7 @@ cdef class Dicts(Tables):
         elif kind >= OTHER_DICT:
             field = self.kind_of(found)
             if field < OTHER_DICT:
-                # set one by one, which no pickler does: what came before the identifying key is not kept
+                # items were set one by one, which no pickler does, and those before the identifying key weren't kept
                 return self.fail_with(E_UNDERFLOW, 0)
             if field == NODE_INFO:
                 kind = NODE_INFO
@@ -94,7 +94,7 @@ cdef class Dicts(Tables):
         return OTHER_DICT
 
     cdef int likely_kind_of(self, Value **found) noexcept nogil:
-        """What a dict is that lacks the key that identifies it."""
+        """Return the likely kind of a dict that lacks the key by which it would be recognised."""
         if found[F_TOTAL_SIZE] != NULL or found[F_SEGMENT_TYPE] != NULL:
             return SEGMENT
         if found[F_ADDR] != NULL:
@@ -164,7 +164,7 @@ cdef class Dicts(Tables):
         cdef size_t info
         cdef Value *value
         if (<uint8_t *> self.dict_kinds.data)[dict_row] == FRAME:
-            return      # a frame is complete with its first items; what comes later is of no interest
+            return      # a frame is complete with its first items; later ones are ignored
         row.line = 0
         if found[F_LINE] != NULL:
             if is_whole(found[F_LINE], &line) and 0 <= line < 0x7FFFFFFF:
@@ -177,7 +177,7 @@ cdef class Dicts(Tables):
         row.fx_trace = self.optional_text(FRAME, F_FX_ORIGINAL_TRACE, found[F_FX_ORIGINAL_TRACE])
         row.fx_op = self.optional_text(FRAME, F_FX_NODE_OP, found[F_FX_NODE_OP])
         row.fx_target = self.optional_text(FRAME, F_FX_NODE_TARGET, found[F_FX_NODE_TARGET])
-        # a text, or a dict of which its modules count
+        # a text, or a dict, of which only the modules are kept
         value = found[F_FX_NODE_INFO]
         row.fx_info = <uint32_t> value.payload + 1 if value != NULL and value.kind == STRING else 0
         row.fx_modules = 0
@@ -189,15 +189,15 @@ cdef class Dicts(Tables):
         id = self.frame_of(&row)
         if id >= 0:
             (<uint32_t *> self.dict_rows.data)[dict_row] = <uint32_t> id
-        # dicts made within the frame have later rows than it; their pairs must not take the room of the settings'
+        # dicts within the frame have higher rows than it; drop their pairs, to leave room for those of settings
         while self.pairs.count and (<PairRow *> self.pairs.data)[self.pairs.count - 1].dict > dict_row:
             self.pairs.count -= 1
 
     cdef bint set_module_stack(self, size_t dict_row, size_t first, size_t end) noexcept nogil:
-        """Whether the items are those of an ``nn_module_stack``, ``{key: (path, type)}``; its row is set then.
+        """Return whether the items are those of an ``nn_module_stack``, ``{key: (path, type)}``, and set its row if so.
 
-        Source: ``torch/_dynamo/symbolic_convert.py`` makes it, outermost module first; ``torch.export`` and who wants
-        to pickle it has the type's name for the type.
+        Source: ``torch/_dynamo/symbolic_convert.py`` makes it, outermost module first; ``torch.export``, and whatever
+        else pickles it, replaces the type by its name.
         """
         cdef Value *values = <Value *> self.stack.data
         cdef uint32_t names[2 * MAX_MODULES_DEEP]
@@ -225,7 +225,8 @@ cdef class Dicts(Tables):
         return True
 
     cdef uint32_t module_stack_of(self, Value *value) noexcept nogil:
-        """The row of the module stack that a dict, or a text as ``torch.export`` saves it, names; else 0."""
+        """Return the row of the module stack in a dict, or in a text as ``torch.export`` saves it; 0 for other values.
+        """
         cdef int64_t id
         cdef uint32_t text
         if value.kind == DICT and (<uint8_t *> self.dict_kinds.data)[value.payload] == MODULE_STACK:
@@ -240,9 +241,9 @@ cdef class Dicts(Tables):
         return <uint32_t> id
 
     cdef uint32_t with_forward(self, int kind, uint32_t stack, Value *value) noexcept nogil:
-        """A stack, and outside of it the lines of ``forward_frames``, as the code on whose behalf it ran.
+        """Return a stack whose outer frames are the lines of ``forward_frames``: the code whose gradients it computes.
 
-        They are written as ``traceback.format_list`` does, the outermost first.
+        These are in the format of ``traceback.format_list``, the outermost first.
         """
         cdef Vector *lines
         cdef FrameRow row
@@ -257,7 +258,7 @@ cdef class Dicts(Tables):
         starts = <uint64_t *> self.stacks.starts.data
         depth = starts[stack + 1] - starts[stack]
         if self.stacks.units.count + depth + lines.count > self.length + MAX_PAIRS_KEPT * 100:
-            return stack    # pairs of long stacks could fill memory; the stack itself is what counts
+            return stack    # combinations of long stacks could fill memory: keep the stack without the forward frames
         if vector_reserve(&self.sequence, depth + lines.count) < 0:
             self.fail_with(E_NO_MEMORY, 0)
             return 0
@@ -303,7 +304,7 @@ cdef class Dicts(Tables):
             row.stack = self.with_forward(BLOCK, row.stack, found[F_FORWARD_FRAMES])
         value = found[F_HISTORY]
         if value != NULL and value.kind == LIST and self.rows_kind(value.payload) == HISTORY:
-            # torch 2.0: the newest allocation in the block stands first
+            # torch 2.0: the newest allocation in the block comes first
             first = (<uint32_t *> self.list_vector(value.payload).data)[0]
             history = &(<HistoryRow *> self.histories.data)[first]
             if row.stack == 0:
