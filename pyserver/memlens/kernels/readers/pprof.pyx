@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Reads a pprof profile (``profile.proto``, uncompressed) into columns. Ids and string numbers are the file's.
+"""Reads a pprof profile (``profile.proto``, uncompressed) into columns, with the file's ids and numbers of strings.
 
 Source: https://github.com/google/pprof/blob/main/proto/profile.proto and the encoding of protocol buffers. Unknown
 fields are skipped; repeated numbers may be packed or not. No number from the file is used as an index here.
@@ -108,7 +108,7 @@ cdef inline uint64_t varint(Reader *r) noexcept nogil:
 
 
 cdef inline bint more(Reader *r, uint32_t *field, uint32_t *wire) noexcept nogil:
-    """Read the next field's tag; False at the end and on error."""
+    """Read the next field's tag. Return False at the end and on error."""
     cdef uint64_t tag
     if r.at >= r.end or r.status != E_OK:
         return False
@@ -199,7 +199,7 @@ cdef inline void numbers(Reader *r, uint32_t wire, Vector *to) noexcept nogil:
 
 
 def sniff(const uint8_t[::1] head) -> bool:
-    """Whether the first bytes of a file are those of a profile.
+    """Return whether the first bytes of a file are those of a profile.
 
     Every field must have the number and encoding of one of a profile's fields, also in nested messages, and at least
     one nested message must be complete.
@@ -247,7 +247,7 @@ def sniff(const uint8_t[::1] head) -> bool:
 
 
 cdef class Scanner(Owner):
-    """Scans ``data``; then :meth:`take` the columns."""
+    """Scans ``data``; :meth:`take` then moves the columns out."""
 
     cdef const uint8_t[::1] bytes
     cdef Reader reader
@@ -517,7 +517,7 @@ cdef class Scanner(Owner):
         push(r, &self.functions, &found)
 
     def numbers(self) -> dict:
-        """Return the scalar fields of the profile; strings are given by number."""
+        """Return the scalar fields of the profile, with the numbers of strings."""
         return {
             "drop_frames": self.drop_frames,
             "keep_frames": self.keep_frames,
@@ -533,10 +533,10 @@ cdef class Scanner(Owner):
 
 def prune(const uint64_t[::1] starts, const uint32_t[::1] locations, const uint8_t[::1] below,
           const uint8_t[::1] whole, uint64_t[::1] firsts):
-    """Find where each sample's stack begins without the frames in ``drop_frames`` and those that they called.
+    """Find where each sample's stack begins without the frames that ``drop_frames`` matches and those they called.
 
     The stack of a sample is ``locations[starts[s]:starts[s + 1]]``, innermost first. ``below`` marks the locations
-    with a dropped frame (whose inner frames are removed already), ``whole`` those with no frames left. As in
+    with a dropped frame (whose inner frames have been removed), ``whole`` those with no frames left. As in
     ``profile.Prune`` of github.com/google/pprof, frames outside the first kept frame are never dropped, so that no
     stack becomes empty. Location numbers have been checked.
     """

@@ -181,8 +181,7 @@ cdef class Lists(Dicts):
         return end + 1
 
     cdef size_t run_end(self, size_t at) noexcept nogil:
-        """Return the offset of the APPENDS after the references at ``at``, or 0 if there is none, or too many references.
-        """
+        """Return the offset of APPENDS after the references at ``at``; 0 if it or they are missing, or are too many."""
         cdef const uint8_t *data = self.data
         cdef size_t length = self.length
         cdef size_t begin = at
