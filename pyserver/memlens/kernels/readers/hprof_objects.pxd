@@ -89,9 +89,9 @@ cdef class Objects(Owner):
     cdef int _scan(self, uint64_t limit) noexcept nogil
     cdef int _name_classes(self) noexcept nogil
     cdef void _note_primitive_array(self, uint32_t number) noexcept nogil
-    cdef uint8_t _strength(self, ClassRow *row) noexcept nogil
+    cdef uint8_t _reference_strength(self, ClassRow *row) noexcept nogil
     cdef void _link_classes(self) noexcept nogil
-    cdef void _settle(self, uint32_t number) noexcept nogil
+    cdef void _inherit(self, uint32_t number) noexcept nogil
     cdef void _find_string_fields(self) noexcept nogil
     cdef int _finish(self, uint64_t seed) noexcept nogil
     cdef uint32_t class_of(self, uint64_t id) noexcept nogil

@@ -36,7 +36,7 @@ cdef inline bint equals(const uint8_t *text, uint64_t count, const char *name, s
     return count == name_bytes and memcmp(text, name, name_bytes) == 0
 
 
-cdef size_t written_name(const uint8_t *name, size_t count, uint8_t *out) noexcept nogil:
+cdef size_t write_source_name(const uint8_t *name, size_t count, uint8_t *out) noexcept nogil:
     """Write a class's name as in source code (``java.lang.String[]`` for the virtual machine's
     ``[Ljava/lang/String;``), and return its bytes. ``out`` has room for NAME_BYTES; longer names are cut off.
     """
@@ -254,7 +254,7 @@ cdef class Objects(Owner):
         cdef Load *loads = <Load *> self.records.loads.data
         cdef TextPlace *places = <TextPlace *> self.records.text_places.data
         cdef const uint8_t *name
-        cdef uint8_t written[NAME_BYTES]
+        cdef uint8_t source_name[NAME_BYTES]
         cdef uint32_t number
         cdef int64_t text
         cdef size_t each, count, kind
@@ -264,15 +264,15 @@ cdef class Objects(Owner):
             if number == NO_CLASS or text < 0:
                 continue
             name = self.records.bytes + places[text].offset
-            count = written_name(name, places[text].count, written)
-            text = self.records.intern(written, count)
+            count = write_source_name(name, places[text].count, source_name)
+            text = self.records.intern(source_name, count)
             if text < 0:
                 return -1
             classes[number].name = <uint32_t> text
-            classes[number].is_array = count >= 2 and written[count - 1] == b"]" and written[count - 2] == b"["
-            if equals(written, count, b"java.lang.String", 16):
+            classes[number].is_array = count >= 2 and source_name[count - 1] == b"]" and source_name[count - 2] == b"["
+            if equals(source_name, count, b"java.lang.String", 16):
                 self.string_class = number
-            elif equals(written, count, b"java.lang.Class", 15):
+            elif equals(source_name, count, b"java.lang.Class", 15):
                 self.class_class = number
         for kind in range(12):
             self.primitive_arrays[kind] = NO_CLASS
@@ -301,9 +301,9 @@ cdef class Objects(Owner):
             if classes[each].super_id:
                 classes[each].super_class = self.class_of(classes[each].super_id)
         for each in range(self.classes.count):
-            self._settle(<uint32_t> each)
+            self._inherit(<uint32_t> each)
 
-    cdef void _settle(self, uint32_t number) noexcept nogil:
+    cdef void _inherit(self, uint32_t number) noexcept nogil:
         """Compute what a class inherits from its super classes. A class that extends itself has no super class."""
         cdef ClassRow *classes = <ClassRow *> self.classes.data
         cdef Field *fields
@@ -339,7 +339,7 @@ cdef class Objects(Owner):
                     own += self.oop_bytes
                 else:
                     own += type_bytes(fields[each].type, self.records.id_bytes)
-            row.strength = self._strength(row)
+            row.strength = self._reference_strength(row)
             if above == NULL:
                 row.size = <uint64_t> (self.records.id_bytes + self.oop_bytes)
                 # the fields of a class without a super class, which is java.lang.Object
@@ -353,7 +353,7 @@ cdef class Objects(Owner):
             row.state = 2
             here = came_from
 
-    cdef uint8_t _strength(self, ClassRow *row) noexcept nogil:
+    cdef uint8_t _reference_strength(self, ClassRow *row) noexcept nogil:
         """Return the kind of reference that a class is by its own name, and mark its field ``referent``."""
         cdef uint64_t *starts = <uint64_t *> self.records.names.starts.data
         cdef const uint8_t *name = self.records.names.units.data + starts[row.name]

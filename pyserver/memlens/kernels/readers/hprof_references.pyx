@@ -54,12 +54,12 @@ cdef enum:
     V_DOUBLE
 
 cdef enum:
-    CLASS_EDGES = 8             # a class's references beside its constants and static fields
-    STRING_BYTES = 3072         # of a string's text in UTF-8; what is longer is shortened
-    TEXT_BYTES = 64 << 20       # of all strings' texts beyond the file's own size
+    CLASS_EDGES = 8             # the most references of a class other than its constants and static fields
+    STRING_BYTES = 3072         # the most bytes of a string's text in UTF-8; longer ones are shortened
+    TEXT_BYTES = 64 << 20       # the most bytes of all strings' texts beyond the size of the file
     MOST_TEXTS = 0x7FFFFFF0
 
-# types that no class of the file stands for, numbered after the classes
+# types without a class in the file, numbered after the classes
 UNKNOWN_TYPE, CLASS_TYPE, PRIMITIVE_ARRAY_TYPES = 0, 1, 2
 MADE_TYPES = 14
 

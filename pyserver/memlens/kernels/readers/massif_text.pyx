@@ -263,7 +263,7 @@ cdef class Scanner(LineScan):
         return self.fail(E_SYNTAX, at)
 
     cdef bint within(self) noexcept nogil:
-        """Whether the last snapshot is incomplete."""
+        """Return whether the last snapshot is incomplete."""
         if self.depth or self.expects_root:
             return True
         if not self.snapshots.count:

@@ -148,7 +148,7 @@ cdef class Machine(Scan):
     cdef void keep_pairs(self, size_t dict_row, size_t first, size_t end, size_t most) noexcept nogil
     cdef int append(self, size_t first, size_t end) noexcept nogil
     cdef int tuple_of(self, size_t first) noexcept nogil
-    cdef int64_t counted(self, size_t at, int width) noexcept nogil
+    cdef int64_t read_length(self, size_t at, int width) noexcept nogil
     cdef int long_integer(self, size_t at, size_t length) noexcept nogil
     cdef int string(self, size_t at, size_t length) noexcept nogil
-    cdef void forget_scratch(self) noexcept nogil
+    cdef void free_scratch(self) noexcept nogil

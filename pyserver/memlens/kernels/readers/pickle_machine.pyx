@@ -60,7 +60,7 @@ cdef class Machine(Scan):
         # id 0 is the empty string
         self.intern_string(b"", 0)
 
-    cdef void forget_scratch(self) noexcept nogil:
+    cdef void free_scratch(self) noexcept nogil:
         """Free what only the run needed."""
         vector_free(&self.stack)
         vector_free(&self.marks)
@@ -298,7 +298,7 @@ cdef class Machine(Scan):
 
     # ---- the opcodes ----
 
-    cdef int64_t counted(self, size_t at, int width) noexcept nogil:
+    cdef int64_t read_length(self, size_t at, int width) noexcept nogil:
         """Return the length in the ``width`` bytes at ``at``, checked against what is left of the file; -1 on error."""
         cdef uint64_t length = 0
         if self.length - at < <size_t> width:
@@ -420,7 +420,7 @@ cdef class Machine(Scan):
                 at += 4
             elif op == 0x8A or op == 0x8B:                          # LONG1, LONG4
                 need = 1 if op == 0x8A else 4
-                count = self.counted(at, <int> need)
+                count = self.read_length(at, <int> need)
                 if count < 0:
                     break
                 status = self.long_integer(at + need, <size_t> count)
@@ -428,7 +428,7 @@ cdef class Machine(Scan):
             elif op == 0x8C or op == 0x58 or op == 0x8D or op == 0x54 or op == 0x55:
                 # SHORT_BINUNICODE, BINUNICODE, BINUNICODE8 and Python 2's BINSTRING, SHORT_BINSTRING
                 need = 1 if op == 0x8C or op == 0x55 else 8 if op == 0x8D else 4
-                count = self.counted(at, <int> need)
+                count = self.read_length(at, <int> need)
                 if count < 0:
                     break
                 status = self.string(at + need, <size_t> count)
@@ -489,7 +489,7 @@ cdef class Machine(Scan):
             elif op == 0x42 or op == 0x43 or op == 0x8E or op == 0x96:
                 # BINBYTES, SHORT_BINBYTES, BINBYTES8, BYTEARRAY8
                 need = 1 if op == 0x43 else 4 if op == 0x42 else 8
-                count = self.counted(at, <int> need)
+                count = self.read_length(at, <int> need)
                 if count < 0:
                     break
                 status = self.push(OTHER, 0)

@@ -219,7 +219,7 @@ cdef class Lines(Scan):
         return status
 
     cdef int read_object(self, const uint8_t *data, size_t *place, size_t end, Line *line) noexcept nogil:
-        """Read the members of the object at ``place``, and move ``place`` past it. Returns the same as ``read_line``."""
+        """Read the members of the object at ``place``, and move ``place`` past it. Returns what ``read_line`` does."""
         cdef size_t at = place[0], quote
         cdef Text key
         cdef int status

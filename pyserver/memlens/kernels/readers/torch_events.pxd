@@ -44,4 +44,4 @@ cdef class Events(Lists):
     cdef void add_memo(self, uint64_t kind, uint64_t payload) noexcept nogil
     cdef int add_event(self, ReadEvent *event) noexcept nogil
     cdef int64_t stack_of(self, ReadEvent *event) noexcept nogil
-    cdef void take_back(self, ReadEvent *event) noexcept nogil
+    cdef void undo(self, ReadEvent *event) noexcept nogil

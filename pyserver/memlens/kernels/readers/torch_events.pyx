@@ -50,7 +50,7 @@ cdef class Events(Lists):
                 prefetch_item(&self.runs, self.batch[index].run_code)
         for index in range(count):
             if self.add_event(&self.batch[index]) < 0:
-                self.take_back(&self.batch[index])
+                self.undo(&self.batch[index])
                 return self.batch[index].begin if index else 0
         return at if count else 0
 
@@ -103,7 +103,7 @@ cdef class Events(Lists):
         self.add_memo(DICT, dict_row)
         at = self.items_at(at + 3, event)
         if at == 0:
-            self.take_back(event)
+            self.undo(event)
         return at
 
     cdef size_t items_at(self, size_t at, ReadEvent *event) noexcept nogil:
@@ -299,7 +299,7 @@ cdef class Events(Lists):
         if event.frames < 0:
             return 0
         if event.repeats:
-            self.be_stack(list_row, self.last_run_stack)
+            self.become_stack(list_row, self.last_run_stack)
         elif event.run_bytes and self.set_run(event.run, event.run_bytes, event.run_code, list_row) < 0:
             return -1
         kind = (<uint8_t *> self.list_kinds.data)[list_row]
@@ -307,7 +307,7 @@ cdef class Events(Lists):
             return (<uint32_t *> self.list_payloads.data)[list_row]
         return 0 if kind == EMPTY_LIST else -1
 
-    cdef void take_back(self, ReadEvent *event) noexcept nogil:
+    cdef void undo(self, ReadEvent *event) noexcept nogil:
         """Remove what was appended for an event and for those after it."""
         self.memo.count = event.memos
         self.list_kinds.count = self.list_payloads.count = event.lists

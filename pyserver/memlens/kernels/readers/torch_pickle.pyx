@@ -160,7 +160,7 @@ cdef class Scanner(Events):
 
     def drop_scratch(self):
         """Free what only the scan and requests for lists needed: afterwards no list can be requested."""
-        self.forget_scratch()
+        self.free_scratch()
         # these have an item for each list, so some for each event
         vector_free(&self.list_kinds)
         vector_free(&self.list_payloads)

@@ -21,7 +21,7 @@ cdef class Lists(Dicts):
     cdef int fill_rows(
         self, size_t list_row, uint8_t kind, uint8_t new_kind, size_t first, size_t end, bint dicts
     ) noexcept nogil
-    cdef void be_stack(self, size_t list_row, uint32_t stack) noexcept nogil
+    cdef void become_stack(self, size_t list_row, uint32_t stack) noexcept nogil
     cdef int set_stack(self, size_t list_row, size_t depth) noexcept nogil
     cdef int read_run(self, size_t at, size_t end, size_t list_row) noexcept nogil
     cdef size_t run_end(self, size_t at) noexcept nogil

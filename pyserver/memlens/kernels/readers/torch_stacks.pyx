@@ -221,13 +221,13 @@ cdef class Lists(Dicts):
                 return -1
             stacks[run] = (<uint32_t *> self.list_payloads.data)[list_row]
         else:
-            self.be_stack(list_row, stacks[run])
+            self.become_stack(list_row, stacks[run])
         self.last_run = begin
         self.last_run_bytes = run_bytes
         self.last_run_stack = stacks[run]
         return 0
 
-    cdef inline void be_stack(self, size_t list_row, uint32_t stack) noexcept nogil:
+    cdef inline void become_stack(self, size_t list_row, uint32_t stack) noexcept nogil:
         """Turn a list into a stack that has a number."""
         (<uint8_t *> self.list_kinds.data)[list_row] = FRAMES
         (<uint32_t *> self.list_payloads.data)[list_row] = stack
@@ -241,7 +241,7 @@ cdef class Lists(Dicts):
         id = intern_units(&self.stacks, self.sequence.data, depth)
         if id < 0 or id > MAX_ROWS:
             return self.fail_with(E_NO_MEMORY if id < 0 else E_TOO_MANY, 0)
-        self.be_stack(list_row, <uint32_t> id)
+        self.become_stack(list_row, <uint32_t> id)
         return 0
 
     cdef int read_run(self, size_t at, size_t end, size_t list_row) noexcept nogil:
