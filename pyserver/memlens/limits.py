@@ -12,8 +12,8 @@ from pathlib import Path
 SHARE = 0.8
 """The share of the machine's memory to use if no limit is set."""
 
-_KEPT_SHARE = 0.2
-_KEPT_MOST = 1 << 30
+_CACHE_SHARE = 0.2
+_CACHE_MOST = 1 << 30
 
 FOUND_FILES_BYTES = 32 << 20
 """The memory that the editor's answers about files of the workspace may take."""
@@ -55,9 +55,9 @@ def allowed_bytes() -> int:
     return default_bytes() or _UNKNOWN_BYTES
 
 
-def kept_bytes() -> int:
+def cache_bytes() -> int:
     """Return how much memory cached results may take: a share of the machine's memory, at most 1 GiB."""
-    return min(int((default_bytes() or _KEPT_MOST) * _KEPT_SHARE), _KEPT_MOST)
+    return min(int((default_bytes() or _CACHE_MOST) * _CACHE_SHARE), _CACHE_MOST)
 
 
 def lower_priority() -> None:

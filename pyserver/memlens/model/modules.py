@@ -56,7 +56,7 @@ def modules_of(
     nearest = np.empty(len(parents), np.uint32)
     kernel.module_calls(parents, node_frames, roles, nearest)
     entries = np.flatnonzero((nearest == np.arange(len(nearest))) & (nearest > 0)).tolist()
-    # modules of one file differ in where their parent calls them; a parent's number is less than its child's
+    # modules of one file are distinguished by the line of the call; a parent's number is less than its child's
     lines: dict[tuple[int, int, str], int] = {}
     groups: list[int] = []
     group_of: dict[int, int] = {0: -1}
@@ -97,7 +97,7 @@ def modules_of(
 
 
 def _add_chain(chain: tuple[str, ...], keys: dict[tuple[int, int, str], int]) -> int:
-    """Return the group of the innermost module of an FX node's modules; of an outer one at the limit of modules."""
+    """Return the group of the innermost of an FX node's modules, or of an outer one if there are too many modules."""
     group = -1
     for name in chain:
         key = (group, 0, name)
@@ -108,7 +108,7 @@ def _add_chain(chain: tuple[str, ...], keys: dict[tuple[int, int, str], int]) ->
 
 
 def _within(path: str, name: str) -> str:
-    """Return the path of a module within another, bounded because it is stored with every module."""
+    """Return the path of a module within another; it is shortened, since it is stored with every module."""
     whole = f"{path} / {name}" if path else name
     return whole if len(whole) <= _MOST_MODULE_PATH else f"…{whole[1 - _MOST_MODULE_PATH :]}"
 

@@ -51,9 +51,9 @@ cdef struct Visible:
 
 
 def live_by_group(const int64_t[::1] sizes, const uint32_t[::1] ends, const uint32_t[::1] ends_64,
-                   const uint32_t[::1] ends_4096, const Code[::1] codes, const uint8_t[::1] lit,
-                   const uint32_t[::1] moments, const uint32_t[::1] stops, size_t first_column, size_t last_column,
-                   int64_t[:, :, ::1] sums, int64_t least_bytes):
+                  const uint32_t[::1] ends_4096, const Code[::1] codes, const uint8_t[::1] lit,
+                  const uint32_t[::1] moments, const uint32_t[::1] stops, size_t first_column, size_t last_column,
+                  int64_t[:, :, ::1] sums, int64_t least_bytes):
     """Sum the live allocations in columns ``[first_column, last_column)`` by group.
 
     ``codes`` has the group of each allocation. ``sums``, int64[layers, columns, groups], must be zeros; it has one, two

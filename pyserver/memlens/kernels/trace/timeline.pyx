@@ -202,7 +202,7 @@ cdef class Matcher:
                     row.flags = row.flags & ~F_REQUESTED | F_IMPLICIT_FREE
                     self.implicit_frees += 1
                 added = self.add(False, addresses[event], sizes[event], moment, stacks[event], streams[event],
-                                categories[event])
+                                 categories[event])
                 if added < 0:
                     return -1
                 slot.row = <uint32_t> added + 1
@@ -211,7 +211,7 @@ cdef class Matcher:
                 known = slot.live
                 if not known:
                     added = self.add(True, addresses[event], sizes[event], 0, stacks[event], streams[event],
-                                    categories[event])
+                                     categories[event])
                     if added < 0:
                         return -1
                     slot.row = <uint32_t> added + 1

@@ -275,8 +275,8 @@ cdef int pick_most(const uint32_t[::1] parents, const uint32_t[::1] names, const
 
 
 cdef int pick_paths(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] ends,
-                   uint32_t[::1] places, uint32_t *known, Vector *found_parents, Vector *found_names,
-                   Vector *found_nodes) noexcept nogil:
+                    uint32_t[::1] places, uint32_t *known, Vector *found_parents, Vector *found_names,
+                    Vector *found_nodes) noexcept nogil:
     """Pick by walking up from each end to a known node, and down again, so that a parent comes before its children."""
     cdef size_t index, level
     cdef uint32_t at, above

@@ -389,7 +389,7 @@ cdef class Layout:
                 below.count = 0
                 for index in range(now.count):
                     if self.lay_out_children(&(<Open *> now.data)[index], depth - first_depth, depth >= first_depth,
-                                    &below) < 0:
+                                             &below) < 0:
                         failed = True
                         break
                     if self.boxes.count > most:

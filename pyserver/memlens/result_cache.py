@@ -31,7 +31,7 @@ _LONGEST_TEXT = 512
 _MISSING: Any = object()
 
 
-class Apart:
+class Uncounted:
     """A base class of objects that outlive the caches that refer to them, and don't count there."""
 
 
@@ -92,7 +92,7 @@ class Budget:
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self.lock = threading.RLock()
-        self._members: WeakSet[Kept] = WeakSet()
+        self._members: WeakSet[ResultCache] = WeakSet()
         self._count = _Count()
         self._left = deque[Mapping[Hashable, _Entry]]()
         """The results of caches that no longer exist."""
@@ -105,7 +105,7 @@ class Budget:
             self._count_gone()
             return self._count.bytes
 
-    def join(self, member: "Kept") -> None:
+    def join(self, member: "ResultCache") -> None:
         """Add a cache."""
         with self.lock:
             self._members.add(member)
@@ -141,11 +141,11 @@ class Budget:
                 self._count.remove(entry.size)
 
 
-SHARED = Budget(limits.kept_bytes())
+SHARED = Budget(limits.cache_bytes())
 """The budget of this process."""
 
 
-class Kept:
+class ResultCache:
     """A cache of results by key, within a shared budget. For one thread at a time; other caches may evict its results.
 
     A new result is measured at once or, so that an answer needn't wait for it, when the function that is passed to
@@ -266,7 +266,7 @@ def size_of(value: object, known: Mapping[int, _Entry] = MappingProxyType({})) -
 
     An array counts with the whole array of which it is a slice; a mapped one counts as 0, since the system can drop its
     pages at any time. Of long lists and dicts some items are measured. Classes, modules and objects that are
-    :class:`Apart` don't count.
+    :class:`Uncounted` don't count.
     """
     small, large = 0.0, dict[int, int]()
     seen: set[int] = set()
@@ -311,7 +311,7 @@ def size_of(value: object, known: Mapping[int, _Entry] = MappingProxyType({})) -
 
 
 _PLAIN = frozenset((str, bytes, int, float))
-_UNCOUNTED = (type, ModuleType, BuiltinFunctionType, CodeType, Apart, type(None), bool)
+_UNCOUNTED = (type, ModuleType, BuiltinFunctionType, CodeType, Uncounted, type(None), bool)
 
 
 def _items(value: object) -> tuple[Sequence[Any], int]:
