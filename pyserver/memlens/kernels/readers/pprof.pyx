@@ -343,23 +343,23 @@ cdef class Scanner(Owner):
             self.doc_url = value
 
     cdef void value_type(self, Reader *r, bint of_samples) noexcept nogil:
-        cdef ValueType found
+        cdef ValueType row
         cdef uint32_t field, wire
-        found.type = 0
-        found.unit = 0
+        row.type = 0
+        row.unit = 0
         while more(r, &field, &wire):
             if field in (1, 2):
                 if is_wire(r, wire, VARINT):
                     if field == 1:
-                        found.type = <int64_t> varint(r)
+                        row.type = <int64_t> varint(r)
                     else:
-                        found.unit = <int64_t> varint(r)
+                        row.unit = <int64_t> varint(r)
             else:
                 skip(r, wire)
         if of_samples:
-            push(r, &self.types, &found)
+            push(r, &self.types, &row)
         else:
-            self.period_type = found
+            self.period_type = row
 
     cdef void sample(self, Reader *r) noexcept nogil:
         cdef uint32_t field, wire
@@ -385,15 +385,15 @@ cdef class Scanner(Owner):
         push(r, &self.value_starts, &end)
 
     cdef void label(self, Reader *r) noexcept nogil:
-        cdef Label found
+        cdef Label row
         cdef uint32_t field, wire
         cdef int64_t value
-        found.sample = <uint32_t> (self.starts.count - 1)
-        found.unused = 0
-        found.key = 0
-        found.text = 0
-        found.number = 0
-        found.unit = 0
+        row.sample = <uint32_t> (self.starts.count - 1)
+        row.unused = 0
+        row.key = 0
+        row.text = 0
+        row.number = 0
+        row.unit = 0
         while more(r, &field, &wire):
             if field > 4:
                 skip(r, wire)
@@ -402,26 +402,26 @@ cdef class Scanner(Owner):
                 return
             value = <int64_t> varint(r)
             if field == 1:
-                found.key = value
+                row.key = value
             elif field == 2:
-                found.text = value
+                row.text = value
             elif field == 3:
-                found.number = value
+                row.number = value
             else:
-                found.unit = value
-        push(r, &self.labels, &found)
+                row.unit = value
+        push(r, &self.labels, &row)
 
     cdef void mapping(self, Reader *r) noexcept nogil:
-        cdef Mapping found
+        cdef Mapping row
         cdef uint32_t field, wire
         cdef uint64_t value
-        found.id = 0
-        found.start = 0
-        found.limit = 0
-        found.offset = 0
-        found.file = 0
-        found.build_id = 0
-        found.has = 0
+        row.id = 0
+        row.start = 0
+        row.limit = 0
+        row.offset = 0
+        row.file = 0
+        row.build_id = 0
+        row.has = 0
         while more(r, &field, &wire):
             if field > 10:
                 skip(r, wire)
@@ -430,40 +430,40 @@ cdef class Scanner(Owner):
                 return
             value = varint(r)
             if field == 1:
-                found.id = value
+                row.id = value
             elif field == 2:
-                found.start = value
+                row.start = value
             elif field == 3:
-                found.limit = value
+                row.limit = value
             elif field == 4:
-                found.offset = value
+                row.offset = value
             elif field == 5:
-                found.file = <int64_t> value
+                row.file = <int64_t> value
             elif field == 6:
-                found.build_id = <int64_t> value
+                row.build_id = <int64_t> value
             elif value:
-                found.has |= <uint64_t> 1 << (field - 7)
-        push(r, &self.mappings, &found)
+                row.has |= <uint64_t> 1 << (field - 7)
+        push(r, &self.mappings, &row)
 
     cdef void location(self, Reader *r) noexcept nogil:
-        cdef Location found
+        cdef Location row
         cdef Line line
         cdef Reader inner
         cdef uint32_t field, wire
-        found.id = 0
-        found.mapping = 0
-        found.address = 0
-        found.first_line = self.lines.count
+        row.id = 0
+        row.mapping = 0
+        row.address = 0
+        row.first_line = self.lines.count
         while more(r, &field, &wire):
             if field in (1, 2, 3):
                 if not is_wire(r, wire, VARINT):
                     return
                 if field == 1:
-                    found.id = varint(r)
+                    row.id = varint(r)
                 elif field == 2:
-                    found.mapping = varint(r)
+                    row.mapping = varint(r)
                 else:
-                    found.address = varint(r)
+                    row.address = varint(r)
             elif field == 4:
                 if not is_wire(r, wire, BYTES):
                     return
@@ -485,18 +485,18 @@ cdef class Scanner(Owner):
                 done(r, &inner)
             else:
                 skip(r, wire)
-        found.lines = self.lines.count - found.first_line
-        push(r, &self.places, &found)
+        row.lines = self.lines.count - row.first_line
+        push(r, &self.places, &row)
 
     cdef void function(self, Reader *r) noexcept nogil:
-        cdef Function found
+        cdef Function row
         cdef uint32_t field, wire
         cdef uint64_t value
-        found.id = 0
-        found.name = 0
-        found.system_name = 0
-        found.file = 0
-        found.start_line = 0
+        row.id = 0
+        row.name = 0
+        row.system_name = 0
+        row.file = 0
+        row.start_line = 0
         while more(r, &field, &wire):
             if field > 5:
                 skip(r, wire)
@@ -505,16 +505,16 @@ cdef class Scanner(Owner):
                 return
             value = varint(r)
             if field == 1:
-                found.id = value
+                row.id = value
             elif field == 2:
-                found.name = <int64_t> value
+                row.name = <int64_t> value
             elif field == 3:
-                found.system_name = <int64_t> value
+                row.system_name = <int64_t> value
             elif field == 4:
-                found.file = <int64_t> value
+                row.file = <int64_t> value
             else:
-                found.start_line = <int64_t> value
-        push(r, &self.functions, &found)
+                row.start_line = <int64_t> value
+        push(r, &self.functions, &row)
 
     def numbers(self) -> dict:
         """Return the scalar fields of the profile, with the numbers of strings."""

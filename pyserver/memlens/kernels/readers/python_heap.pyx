@@ -143,23 +143,23 @@ cdef class Heap(Scan):
         Return the numbers of the objects at the ``wanted`` addresses, 0xFFFFFFFF for none; or None if out of memory.
         """
         cdef AddressMap map
-        cdef Vector found
+        cdef Vector wanted_numbers
         cdef int status
         if self.linked:
             raise ValueError("the objects are linked already")
         self.linked = True
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little")
         address_map_init(&map)
-        vector_init(&found, 4)
+        vector_init(&wanted_numbers, 4)
         with nogil:
             status = self.link_all(&map, seed)
             if status == E_OK:
-                status = look_up(&map, &wanted[0] if wanted.shape[0] else NULL, wanted.shape[0], &found)
+                status = look_up(&map, &wanted[0] if wanted.shape[0] else NULL, wanted.shape[0], &wanted_numbers)
         address_map_free(&map)
         if status != E_OK:
-            vector_free(&found)
+            vector_free(&wanted_numbers)
             return None
-        return column_of(&found, b"I")
+        return column_of(&wanted_numbers, b"I")
 
     cdef int link_all(self, AddressMap *map, uint64_t seed) noexcept nogil:
         cdef uint64_t *address = <uint64_t *> self.address.data
@@ -170,30 +170,30 @@ cdef class Heap(Scan):
         cdef uint32_t *label = <uint32_t *> self.label_text.data
         cdef uint32_t *own_name = <uint32_t *> self.name.data
         cdef size_t count = self.address.count, item, each, end
-        cdef int64_t found, key
+        cdef int64_t ordinal, key
         cdef uint64_t total = 0
         cdef uint32_t text
         if address_map_build(map, address, count, seed) < 0:
             return E_NO_MEMORY
         for each in range(self.label_address.count):
-            found = address_ordinal(map, labelled[each])
-            if found >= 0 and own_name[found] == 0:
-                own_name[found] = label[each]
+            ordinal = address_ordinal(map, labelled[each])
+            if ordinal >= 0 and own_name[ordinal] == 0:
+                own_name[ordinal] = label[each]
         for item in range(count):
             self.duplicates += address_ordinal(map, address[item]) != <int64_t> item
             if vector_push(&self.linked_starts, &total) < 0:
                 return E_NO_MEMORY
             end = start[item + 1] if item + 1 < count else self.target.count
             for each in range(start[item], end):
-                found = address_ordinal(map, target[each])
-                if found < 0:
+                ordinal = address_ordinal(map, target[each])
+                if ordinal < 0:
                     self.dangling += 1
                     continue
                 text = <uint32_t> name[each]
                 if self.kind.data[each] == K_VALUE:
                     key = address_ordinal(map, name[each])
                     text = own_name[key] if key >= 0 else 0
-                if (vector_push_u32(&self.linked_target, <uint32_t> found) < 0
+                if (vector_push_u32(&self.linked_target, <uint32_t> ordinal) < 0
                         or vector_push(&self.linked_kind, self.kind.data + each) < 0
                         or vector_push_u32(&self.linked_name, text) < 0):
                     return E_NO_MEMORY
@@ -228,12 +228,12 @@ cdef class Heap(Scan):
         }
 
 
-cdef int look_up(AddressMap *map, const uint64_t *wanted, size_t count, Vector *found) noexcept nogil:
+cdef int look_up(AddressMap *map, const uint64_t *wanted, size_t count, Vector *wanted_numbers) noexcept nogil:
     cdef size_t each
     cdef int64_t number
     for each in range(count):
         number = address_ordinal(map, wanted[each])
-        if vector_push_u32(found, NONE if number < 0 else <uint32_t> number) < 0:
+        if vector_push_u32(wanted_numbers, NONE if number < 0 else <uint32_t> number) < 0:
             return E_NO_MEMORY
     return E_OK
 

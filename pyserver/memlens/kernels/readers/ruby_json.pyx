@@ -160,15 +160,15 @@ cdef class Lines(Scan):
     cdef int run_to(self, size_t limit) noexcept nogil:
         cdef const uint8_t *data = self.data
         cdef size_t whole = self.length, start, end
-        cdef const void *found
+        cdef const void *line_break
         cdef int status
         while self.position < whole:
             if self.position >= limit:
                 return E_MORE
             start = self.position
-            found = memchr(data + start, 0x0A, whole - start)
-            end = whole if found == NULL else <size_t> (<const uint8_t *> found - data)
-            self.position = end if found == NULL else end + 1
+            line_break = memchr(data + start, 0x0A, whole - start)
+            end = whole if line_break == NULL else <size_t> (<const uint8_t *> line_break - data)
+            self.position = end if line_break == NULL else end + 1
             while start < end and is_blank(data[start]):
                 start += 1
             while end > start and is_blank(data[end - 1]):
@@ -180,7 +180,7 @@ cdef class Lines(Scan):
                 return E_NO_MEMORY
             if status:
                 self.good_lines += 1
-            elif found == NULL:
+            elif line_break == NULL:
                 # the last line has no line break: the dump was cut off within it
                 self.is_cut = True
             else:
@@ -464,7 +464,7 @@ cdef class Lines(Scan):
         cdef uint64_t *old = <uint64_t *> self.targets.data
         cdef uint64_t *root = <uint64_t *> self.root_address.data
         cdef size_t count = self.address.count, item, each
-        cdef int64_t found
+        cdef int64_t ordinal
         cdef uint64_t total = 0
         cdef uint8_t of_class = 1, plain = 0
         if address_map_build(map, address, count, seed) < 0:
@@ -478,28 +478,30 @@ cdef class Lines(Scan):
         for item in range(count):
             self.duplicates += address_ordinal(map, address[item]) != <int64_t> item
             if klass[item] != NO_ADDRESS:
-                found = address_ordinal(map, klass[item])
-                self.dangling += found < 0
+                ordinal = address_ordinal(map, klass[item])
+                self.dangling += ordinal < 0
                 # from now on this is the number of the class
-                klass[item] = NONE if found < 0 else <uint64_t> found
-                if found >= 0 and (vector_push_u32(target, <uint32_t> found) < 0 or vector_push(kind, &of_class) < 0):
+                klass[item] = NONE if ordinal < 0 else <uint64_t> ordinal
+                if ordinal >= 0 and (
+                    vector_push_u32(target, <uint32_t> ordinal) < 0 or vector_push(kind, &of_class) < 0
+                ):
                     return E_NO_MEMORY
             else:
                 klass[item] = NONE
-            found = address_ordinal(map, above[item]) if above[item] != NO_ADDRESS else -1
-            above[item] = NONE if found < 0 else <uint64_t> found
+            ordinal = address_ordinal(map, above[item]) if above[item] != NO_ADDRESS else -1
+            above[item] = NONE if ordinal < 0 else <uint64_t> ordinal
             for each in range(start[item], start[item + 1]):
-                found = address_ordinal(map, old[each])
-                self.dangling += found < 0
-                if found >= 0 and (vector_push_u32(target, <uint32_t> found) < 0 or vector_push(kind, &plain) < 0):
+                ordinal = address_ordinal(map, old[each])
+                self.dangling += ordinal < 0
+                if ordinal >= 0 and (vector_push_u32(target, <uint32_t> ordinal) < 0 or vector_push(kind, &plain) < 0):
                     return E_NO_MEMORY
             total = target.count
             if vector_push(starts, &total) < 0:
                 return E_NO_MEMORY
         for each in range(self.root_address.count):
-            found = address_ordinal(map, root[each])
-            self.dangling += found < 0
-            root[each] = NONE if found < 0 else <uint64_t> found
+            ordinal = address_ordinal(map, root[each])
+            self.dangling += ordinal < 0
+            root[each] = NONE if ordinal < 0 else <uint64_t> ordinal
         return E_OK
 
     def take(self):

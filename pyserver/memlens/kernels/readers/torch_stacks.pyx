@@ -73,7 +73,7 @@ cdef class Lists(Dicts):
         An empty list takes the kind of the first dict that is a row of a table; without one it becomes a list of lists.
         """
         cdef Value *values = <Value *> self.stack.data
-        cdef uint8_t wanted = EMPTY_DICT, found
+        cdef uint8_t wanted = EMPTY_DICT, item_kind
         cdef size_t index
         cdef size_t last = first
         cdef bint lists = kind == LISTS
@@ -85,9 +85,9 @@ cdef class Lists(Dicts):
             kind = EMPTY_LIST
         for index in range(first, end):
             if kind == EMPTY_LIST and wanted == EMPTY_DICT:
-                found = self.table_of(&values[index])
-                if EMPTY_DICT < found < OTHER_DICT:
-                    wanted = found
+                item_kind = self.table_of(&values[index])
+                if EMPTY_DICT < item_kind < OTHER_DICT:
+                    wanted = item_kind
             lists = lists or (kind == EMPTY_LIST and values[index].kind == LIST)
         if wanted != EMPTY_DICT:
             for index in range(first, end):

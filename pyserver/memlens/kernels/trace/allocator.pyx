@@ -254,7 +254,7 @@ def spans(const uint64_t[::1] boundaries, finals, trace, uint32_t implied_end):
     cdef const uint32_t[::1] firsts = trace[2], stops = trace[3], stacks = trace[4]
     cdef const uint16_t[::1] streams = trace[5], pools = trace[6]
     cdef const uint8_t[::1] kinds = trace[7]
-    cdef _Spans found = _Spans(boundaries, implied_end)
+    cdef _Spans result = _Spans(boundaries, implied_end)
     cdef size_t index
     cdef int64_t at
     cdef Piece new
@@ -266,7 +266,7 @@ def spans(const uint64_t[::1] boundaries, finals, trace, uint32_t implied_end):
             new.reserved = 1
             new.stack, new.stream, new.pool, new.flags = stack[index], stream[index], pool[index], flags[index]
             # of final segments that overlap, which they shouldn't, the last one counts
-            status |= found.replace(first[index], stop[index], NONE, False, &new)
+            status |= result.replace(first[index], stop[index], NONE, False, &new)
         index = <size_t> moments.shape[0]
         while index:
             index -= 1
@@ -274,16 +274,16 @@ def spans(const uint64_t[::1] boundaries, finals, trace, uint32_t implied_end):
             new.reserved = not reserves[index]
             new.stack, new.stream, new.pool = stacks[index], streams[index], pools[index]
             new.flags = kinds[index]
-            status |= found.replace(firsts[index], stops[index], moments[index], reserves[index], &new)
-        at = bits_before(&found.bits, boundaries.shape[0] - 1)
+            status |= result.replace(firsts[index], stops[index], moments[index], reserves[index], &new)
+        at = bits_before(&result.bits, boundaries.shape[0] - 1)
         while at >= 0:
-            new = found.pieces[at]
+            new = result.pieces[at]
             if new.reserved:
-                status |= found.emit(<uint32_t> at, new.stop, &new, 0, F_BEFORE_TRACE)
-            at = bits_before(&found.bits, at - 1) if at else -1
+                status |= result.emit(<uint32_t> at, new.stop, &new, 0, F_BEFORE_TRACE)
+            at = bits_before(&result.bits, at - 1) if at else -1
     if status < 0:
         raise MemoryError
-    return column_of(&found.spans, SPAN_FORMAT)
+    return column_of(&result.spans, SPAN_FORMAT)
 
 
 cdef inline int64_t index_below(const uint64_t *addresses, size_t count, uint64_t address) noexcept nogil:

@@ -61,28 +61,28 @@ def live_by_group(const int64_t[::1] sizes, const uint32_t[::1] ends, const uint
     allocations of at least ``least_bytes``, with the columns that show them. Raises MemoryError.
     """
     cdef Columns columns
-    cdef Vector found, visible
+    cdef Vector arrivals, visible
     cdef Visible one
     cdef size_t column, number, gone, start = 0, at, groups = sums.shape[2], layers = sums.shape[0]
     cdef uint32_t row
     cdef int64_t size
     cdef size_t code
     cdef bint failed = False
-    vector_init(&found, 4)
+    vector_init(&arrivals, 4)
     vector_init(&visible, sizeof(Visible))
     if first_column < last_column and sizes.shape[0]:
         with nogil:
             columns_init(&columns, &moments[0], first_column, last_column)
             for column in range(first_column, last_column):
-                found.count = 0
+                arrivals.count = 0
                 at = collect(&ends[0], &ends_64[0], &ends_4096[0], start, stops[column], moments[column],
-                             <size_t> -1, &found)
+                             <size_t> -1, &arrivals)
                 if at == <size_t> -1:
                     failed = True
                     break
                 start = stops[column] if stops[column] > start else start
-                for number in range(found.count):
-                    row = (<uint32_t *> found.data)[number]
+                for number in range(arrivals.count):
+                    row = (<uint32_t *> arrivals.data)[number]
                     size, code = sizes[row], codes[row]
                     if code >= groups:
                         continue
@@ -112,7 +112,7 @@ def live_by_group(const int64_t[::1] sizes, const uint32_t[::1] ends, const uint
                 for column in range(first_column + 1, last_column):
                     for code in range(groups):
                         sums[number, column, code] += sums[number, column - 1, code]
-    vector_free(&found)
+    vector_free(&arrivals)
     if failed:
         vector_free(&visible)
         raise MemoryError

@@ -84,7 +84,7 @@ cdef class Layer:
     anew would take a sixth of the time of a picture.
     """
 
-    cdef Vector rects, bands, thin, begins, found, queue, heads, nodes
+    cdef Vector rects, bands, thin, begins, arrivals, queue, heads, nodes
     cdef Row *rows
     cdef Candidates *candidates
     cdef uint8_t *used          # by row: whether it has a thin item
@@ -100,7 +100,7 @@ cdef class Layer:
         vector_init(&self.thin, sizeof(Thin))
         vector_init(&self.begins, 4)
         vector_init(&self.nodes, sizeof(Node))
-        vector_init(&self.found, 4)
+        vector_init(&self.arrivals, 4)
         vector_init(&self.queue, 4)
         vector_init(&self.heads, 4)
 
@@ -110,7 +110,7 @@ cdef class Layer:
         vector_free(&self.thin)
         vector_free(&self.begins)
         vector_free(&self.nodes)
-        vector_free(&self.found)
+        vector_free(&self.arrivals)
         vector_free(&self.queue)
         vector_free(&self.heads)
         self.free_rows()
@@ -168,9 +168,10 @@ cdef class Layer:
             columns_init(&columns, &moments[0], first, last)
             for column in range(first, last):
                 (<uint32_t *> self.begins.data)[column] = <uint32_t> self.thin.count
-                self.found.count = 0
+                self.arrivals.count = 0
                 if collect(
-                    &ends[0], &ends_64[0], &ends_4096[0], at, stops[column], moments[column], ends.shape[0], &self.found
+                    &ends[0], &ends_64[0], &ends_4096[0], at, stops[column], moments[column], ends.shape[0],
+                    &self.arrivals,
                 ) == <size_t> -1:
                     status = -1
                     break
@@ -198,14 +199,14 @@ cdef class Layer:
             return 0
         for group in range((self.last - self.first) // SAMPLED):
             column = self.first + group * SAMPLED + SAMPLED // 2
-            self.found.count = 0
+            self.arrivals.count = 0
             if collect(
                 &ends[0], &ends_64[0], &ends_4096[0], stops[column - 1], stops[column], moments[column], ends.shape[0],
-                &self.found,
+                &self.arrivals,
             ) == <size_t> -1:
                 return 0
-            for index in range(self.found.count):
-                item = (<uint32_t *> self.found.data)[index]
+            for index in range(self.arrivals.count):
+                item = (<uint32_t *> self.arrivals.data)[index]
                 low = <double> ys[item] - y0
                 high = low + <double> self.sizes[item]
                 tall += high > 0 and low < y1 - y0 and high - low >= self.row_bytes
@@ -218,11 +219,11 @@ cdef class Layer:
         cdef uint32_t item, stop
         cdef double low, high, top = y1 - y0, middle
         cdef Thin *thin
-        if vector_reserve(&self.thin, self.thin.count + self.found.count) < 0:
+        if vector_reserve(&self.thin, self.thin.count + self.arrivals.count) < 0:
             return -1
         thin = &(<Thin *> self.thin.data)[self.thin.count]
-        for index in range(self.found.count):
-            item = (<uint32_t *> self.found.data)[index]
+        for index in range(self.arrivals.count):
+            item = (<uint32_t *> self.arrivals.data)[index]
             low = <double> ys[item] - y0
             high = low + <double> self.sizes[item]
             if high <= 0 or low >= top:
@@ -437,10 +438,10 @@ cdef class Layer:
 
     cdef inline int fill(self, int64_t filled) noexcept nogil:
         """Return how much of a row so many bytes fill, in quarters rounded up, at least one."""
-        cdef int quarter, found = 1
+        cdef int quarter, filled_quarters = 1
         for quarter in range(QUANTA - 1):
-            found += filled >= self.quarters[quarter]
-        return found
+            filled_quarters += filled >= self.quarters[quarter]
+        return filled_quarters
 
     cdef int update_run(self, size_t number, uint32_t column, uint32_t shortest) noexcept nogil:
         """Continue, end or begin a row's run after the row changed in a column."""

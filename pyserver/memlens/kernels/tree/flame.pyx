@@ -200,7 +200,7 @@ cdef class Layout:
         cdef size_t index
         cdef int64_t width
         cdef Child child
-        cdef Child *found
+        cdef Child *entry
         # without these, the compiler would have to assume that writes change the addresses
         cdef const uint32_t *sibling = &self.sibling[0]
         cdef const int64_t *widths = &self.widths[0]
@@ -217,21 +217,21 @@ cdef class Layout:
                     self.rest.right += width
                     self.add_to_run(&self.rest, &child)
                 else:
-                    found = <Child *> room_for_one(&self.children)
-                    if found == NULL:
+                    entry = <Child *> room_for_one(&self.children)
+                    if entry == NULL:
                         return -1
-                    found.width = width
-                    found.node = at
-                    found.key = self.key(at)
-                    found.name = self.names[at]
+                    entry.width = width
+                    entry.node = at
+                    entry.key = self.key(at)
+                    entry.name = self.names[at]
             at = sibling[at]
         if self.children.count > FEW and vector_reserve(&self.spare, self.children.count) < 0:
             return -1
-        found = <Child *> self.children.data
-        sort_children(found, self.children.count, <Child *> self.spare.data)
+        entry = <Child *> self.children.data
+        sort_children(entry, self.children.count, <Child *> self.spare.data)
         for index in range(self.children.count):
-            found[index].left = left
-            left += found[index].width
+            entry[index].left = left
+            left += entry[index].width
         self.rest.left = left
         self.rest.right += left
         return 0
@@ -406,22 +406,22 @@ cdef class Layout:
 
     def children_of(self, uint32_t node):
         """Return the children of a node in order (``uint32``). Raises IndexError."""
-        cdef Vector found
+        cdef Vector result
         cdef size_t index
         cdef bint failed
         if node >= <size_t> self.parents.shape[0]:
             raise IndexError(node)
-        vector_init(&found, 4)
+        vector_init(&result, 4)
         with nogil:
             self.scale = self.thinnest = 0
-            failed = self.gather(node, 0) < 0 or vector_reserve(&found, self.children.count) < 0
+            failed = self.gather(node, 0) < 0 or vector_reserve(&result, self.children.count) < 0
             if not failed:
                 for index in range(self.children.count):
-                    vector_push_u32(&found, (<Child *> self.children.data)[index].node)
+                    vector_push_u32(&result, (<Child *> self.children.data)[index].node)
         if failed:
-            vector_free(&found)
+            vector_free(&result)
             raise MemoryError
-        return column_of(&found, b"I")
+        return column_of(&result, b"I")
 
     def place(self, uint32_t node):
         """Return the left edge of a node on the axis of values, and its depth (0 for the root). Raises IndexError."""

@@ -48,18 +48,18 @@ def group_sums(const uint32_t[::1] codes, const uint32_t[::1] rows, const uint32
     cdef size_t most = sizes.shape[0]
     cdef uint32_t code, row
     cdef int64_t size = 0
-    cdef Group *found
+    cdef Group *figures
     cdef bint fits = <size_t> rows.shape[0] == items == <size_t> times.shape[0] == <size_t> values.shape[1]
     fits = fits and sums.shape[1] == values.shape[0] and first.shape[0] == sums.shape[0] == largest.shape[0]
     if not fits:
         raise ValueError("columns of different lengths")
-    found = <Group *> malloc((groups + 1) * sizeof(Group))
-    if found == NULL:
+    figures = <Group *> malloc((groups + 1) * sizeof(Group))
+    if figures == NULL:
         raise MemoryError
     with nogil:
         for index in range(groups):
-            found[index].size = 0
-            found[index].first = found[index].largest = NONE
+            figures[index].size = 0
+            figures[index].first = figures[index].largest = NONE
         for index in range(items):
             code = codes[index]
             row = rows[index]
@@ -68,18 +68,18 @@ def group_sums(const uint32_t[::1] codes, const uint32_t[::1] rows, const uint32
                 break
             if most:
                 size = sizes[row]
-            if found[code].largest == NONE or size > found[code].size \
-                    or (size == found[code].size and row < found[code].largest):
-                found[code].largest = row
-                found[code].size = size
-            if times[index] < found[code].first:
-                found[code].first = times[index]
+            if figures[code].largest == NONE or size > figures[code].size \
+                    or (size == figures[code].size and row < figures[code].largest):
+                figures[code].largest = row
+                figures[code].size = size
+            if times[index] < figures[code].first:
+                figures[code].first = times[index]
             for column in range(columns):
                 sums[code, column] += values[column, index]
         for index in range(groups):
-            first[index] = found[index].first
-            largest[index] = found[index].largest
-    free(found)
+            first[index] = figures[index].first
+            largest[index] = figures[index].largest
+    free(figures)
     if not fits:
         raise IndexError("an item's row or group is out of range")
 
