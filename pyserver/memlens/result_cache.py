@@ -149,14 +149,14 @@ class ResultCache:
     """A cache of results by key, within a shared budget. For one thread at a time; other caches may evict its results.
 
     A new result is measured at once or, so that an answer needn't wait for it, when the function that is passed to
-    ``later`` is called. Results that were used since are measured as well, but at most once a second.
+    ``defer`` is called. Results that were used since are measured as well, but at most once a second.
     """
 
     def __init__(
-        self, budget: Budget | None = None, later: Callable[[Callable[[], None]], None] | None = None
+        self, budget: Budget | None = None, defer: Callable[[Callable[[], None]], None] | None = None
     ) -> None:
         self._budget = SHARED if budget is None else budget
-        self._later = later
+        self._defer = defer
         self.results: OrderedDict[Hashable, _Entry] = OrderedDict()
         """The least recently used one is the first. Changes need the budget's lock."""
         self._new: dict[Hashable, None] = {}
@@ -200,10 +200,10 @@ class ResultCache:
             self._new.pop(key, None)
             self._new[key] = None
             unmeasured = len(self._new)
-        if self._later is None or unmeasured > _MOST_UNMEASURED:
+        if self._defer is None or unmeasured > _MOST_UNMEASURED:
             self._measure_due()
         elif unmeasured == 1:
-            self._later(self._measure_due)
+            self._defer(self._measure_due)
 
     def measure(self) -> None:
         """Measure new and used results, and evict some if they take too much."""

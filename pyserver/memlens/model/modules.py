@@ -29,7 +29,7 @@ _CALLER_FILE = "torch/nn/modules/module.py"
 _PROFILED = re.compile(r"^nn\.Module: (\w+)$")
 _OWN = re.compile(r"(?:^|/)torch/nn/modules/(\w+)\.py$")
 _MOST_MODULES, _MOST_MODULE_PATH = 100_000, 1000
-_CALLER, _CALLED, _SURELY = 1, 2, 3
+_CALLER, _CALLED, _ALWAYS = 1, 2, 3
 # files of torch/nn/modules that define one commonly used module
 _COMMON = {"linear": "Linear", "container": "Sequential", "flatten": "Flatten", "transformer": "Transformer"}
 
@@ -118,13 +118,13 @@ def _roles(frames: Frames) -> tuple[npt.NDArray[np.uint8], list[str]]:
     roles = np.zeros(len(frames.frames), np.uint8)
     profiled = [match[1] if (match := _PROFILED.match(frame.function)) else "" for frame in frames.frames]
     if any(profiled):
-        roles[[bool(name) for name in profiled]] = _SURELY
+        roles[[bool(name) for name in profiled]] = _ALWAYS
         return roles, profiled
     names = [""] * len(frames.frames)
     for number, (frame, source) in enumerate(zip(frames.frames, frames.sources.tolist(), strict=True)):
         chain = frames.modules.get(number)
         if chain is not None:
-            roles[number] = _SURELY if chain else 0
+            roles[number] = _ALWAYS if chain else 0
             continue
         if not frame.line:
             continue
@@ -133,7 +133,7 @@ def _roles(frames: Frames) -> tuple[npt.NDArray[np.uint8], list[str]]:
         if path.endswith(_CALLER_FILE):
             roles[number] = _CALLER if function in _CALLERS else 0
         elif function == "forward":
-            roles[number] = _SURELY if source == FX else _CALLED
+            roles[number] = _ALWAYS if source == FX else _CALLED
             names[number] = _module_name(path, of_class.rpartition(".")[2])
     return roles, names
 

@@ -71,7 +71,7 @@ class Snapshot(Uncounted):
         """Whether all files were verified since the archive was opened."""
         self.background: list[Callable[[], object]] = []
         """Work to run after an answer, so that the next one is faster; see :meth:`work_in_background`."""
-        self._kept = ResultCache(later=self.background.append)
+        self._kept = ResultCache(defer=self.background.append)
 
     @classmethod
     def open(cls, archive: Path) -> "Snapshot":

@@ -286,7 +286,7 @@ def spans(const uint64_t[::1] boundaries, finals, trace, uint32_t implied_end):
     return column_of(&result.spans, SPAN_FORMAT)
 
 
-cdef inline int64_t index_below(const uint64_t *addresses, size_t count, uint64_t address) noexcept nogil:
+cdef inline int64_t index_at_or_below(const uint64_t *addresses, size_t count, uint64_t address) noexcept nogil:
     """Return the index of the last of the ascending addresses that isn't above ``address``; -1 for none."""
     cdef size_t low = 0, high = count, middle
     while low < high:
@@ -337,7 +337,7 @@ def spans_of_blocks(const uint64_t[::1] addresses, const uint32_t[::1] starts, c
                 else:
                     break
             found[index] = NONE
-            at = index_below(&bases[0], bases.shape[0], addresses[index]) if bases.shape[0] else -1
+            at = index_at_or_below(&bases[0], bases.shape[0], addresses[index]) if bases.shape[0] else -1
             if at >= 0:
                 at = bits_before(&bits, at)
                 if at >= 0 and addresses[index] < stops[current[at]]:

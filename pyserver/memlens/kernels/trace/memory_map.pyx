@@ -25,7 +25,7 @@ cdef enum:
     SAMPLED = 8             # an estimate examines one of so many columns,
     FEW_ITEMS = 50_000      # and isn't worthwhile for fewer items
 
-cdef double SURELY = 1.05   # an answer that is estimated to be so many times too large won't fit in the end
+cdef double SURE_EXCESS = 1.05   # an answer that is estimated to be so many times too large won't fit in the end
 
 cdef struct Rect:
     uint16_t x0, x1, y0, y1
@@ -162,7 +162,7 @@ cdef class Layer:
         with nogil:
             expected = self.expected_bytes(ends, ends_64, ends_4096, &ys[0], stops, moments, y0, y1)
         expected /= max(most_bytes, 1)
-        if expected > SURELY:
+        if expected > SURE_EXCESS:
             return expected
         with nogil:
             columns_init(&columns, &moments[0], first, last)
@@ -338,7 +338,7 @@ cdef class Layer:
         cdef size_t runs_bytes = self.packed_bytes() - tall_bytes + self.open_runs * RECT_BYTES
         cdef double share = <double> runs_bytes / max(most_bytes - tall_bytes, 1)
         cdef double expected = share * columns / done
-        return expected if share > 1 or (done * 4 >= columns and expected > SURELY) else 0
+        return expected if share > 1 or (done * 4 >= columns and expected > SURE_EXCESS) else 0
 
     cdef inline void enqueue(self, size_t number, uint32_t column) noexcept nogil:
         """Queue a row, whose run is updated when the column is complete."""

@@ -131,8 +131,8 @@ def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_
     """Merge a prefix tree of frames into one of names, and return the number of its nodes, including the root.
 
     The name of a frame is ``names[frame]``. A ``hidden`` name is left out, and its callees become callees of its
-    caller. A name that FOLDS is merged with a caller of the same name. A name that is PASSED keeps its box, whose only
-    value is that of stacks that end in it, where its callees become callees of its caller (see :data:`FOLDS`).
+    caller. A name that FOLDS is merged with a caller of the same name. If the callees of a PASSED name become callees
+    of its caller (see :data:`FOLDS`), the name keeps a box, with only the value of stacks that end in it.
 
     ``merged`` receives each node's number in the new tree, NEVER for nodes that the focus leaves out. The columns of
     the new tree have room for as many nodes as the old one has: ``new_parents``, ``new_names``, and the lists of
@@ -448,7 +448,10 @@ def sum_changes(const uint32_t[:] samples, const Number[:] allocated, const Numb
 
 
 def first_rows(const uint32_t[:] numbers, uint32_t[::1] first):
-    """Fill ``first`` with the first row of each number in ``numbers``; items of numbers without a row don't change."""
+    """Fill ``first`` with the first row of each number in ``numbers``; items of numbers without a row don't change.
+
+    Numbers that are out of range are ignored.
+    """
     cdef size_t row
     cdef uint32_t number
     with nogil:
@@ -460,7 +463,7 @@ def first_rows(const uint32_t[:] numbers, uint32_t[::1] first):
 
 
 def least_by(const uint32_t[::1] to, const uint32_t[::1] values, uint32_t[::1] least):
-    """Lower ``least[to[i]]`` to ``values[i]`` where that is less."""
+    """Lower ``least[to[i]]`` to ``values[i]`` if that is less; numbers in ``to`` that are out of range are ignored."""
     cdef size_t index
     with nogil:
         for index in range(<size_t> to.shape[0]):

@@ -184,7 +184,7 @@ class Shared:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._kept = ResultCache(later=_when_answered)
+        self._kept = ResultCache(defer=_when_answered)
         self._making: dict[Hashable, asyncio.Task[Any]] = {}
         registry.listeners.append(self._forget_closed)
 
