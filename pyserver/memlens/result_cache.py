@@ -26,7 +26,7 @@ _LOOKED_AT = 64
 _LARGE_BYTES = 4096
 _MOST_UNMEASURED = 8
 _AGAIN_S = 1.0
-"""For so long a measured result isn't measured again, although it was used and may have grown."""
+"""How long a measured result isn't measured again, although it was used and may have grown."""
 _LONGEST_TEXT = 512
 _MISSING: Any = object()
 

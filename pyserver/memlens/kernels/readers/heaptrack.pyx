@@ -33,8 +33,8 @@ cdef enum:
 
 cdef enum:
     BINS = 4096
-    LEAST_BINS = 256            # fewer bins are not merged to save rows
-    FREE_ROWS = 4_000_000       # so many rows of changes are always allowed
+    LEAST_BINS = 256            # to save rows, only more bins than this are merged
+    FREE_ROWS = 4_000_000       # this many rows of changes are always allowed
     LINE_BYTES = 1 << 24
     INLINED_FRAMES = 256        # of one instruction
     STACK_FRAMES = 4096         # of one stack; heaptrack itself records 64 addresses

@@ -45,7 +45,7 @@ cdef uint64_t FOUR_GIB = <uint64_t> 1 << 32
 
 
 cdef class Records(Owner):
-    """Reads the records of a mapped dump from the byte ``start``, after the file's header, on.
+    """Reads the records of a mapped dump from the byte ``start`` on, which follows the file's header.
 
     ``time_ms`` is the time in the header. After the last run ``ended`` is ENDED_WHOLE, or the reason why reading ended
     at the byte ``offset``.

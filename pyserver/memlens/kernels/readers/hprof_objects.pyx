@@ -23,7 +23,7 @@ from memlens.kernels.readers.hprof cimport (
 cdef enum:
     MOST_OBJECTS = 0xFFFFFFF0
     NAME_BYTES = 4096
-    MANY_OBJECTS = 1000         # from so many on their addresses show the heap's alignment
+    MANY_OBJECTS = 1000         # enough for their addresses to show the heap's alignment
     USUAL_ALIGNMENT = 8
     LARGEST_ALIGNMENT = 256
 

@@ -94,9 +94,9 @@ cdef class Machine(Scan):
         return 0
 
     cdef size_t reader_opcode(self, uint8_t op, size_t at) noexcept nogil:
-        """Read an opcode, after which ``at`` is, that the machine refuses but the reader's files need, as plain data.
+        """Read an opcode that the machine refuses, but that the reader's files need, as plain data.
 
-        Returns the offset of its end, or 0 to refuse it.
+        ``at`` is the offset after its byte. Returns the offset of its end, or 0 to refuse it.
         """
         return 0
 

@@ -236,8 +236,8 @@ def lay_out(const int64_t[:, :, ::1] sums, const uint32_t[::1] blocks_of, const 
     ``c`` is the first to show the slots ``entering[entering_from[c]:entering_from[c + 1]]``; ``leaving`` has those that
     it no longer shows in the same way.
 
-    Returns ``(rects, bands)``, or if these would take more than ``most_bytes`` of a packed answer, by about which
-    factor they exceed it. The ``band`` of a merged rect consists of :data:`GROUP_MASK` and :data:`LIT_BIT`.
+    Returns ``(rects, bands)``, or if these would take more than ``most_bytes`` of a packed answer, roughly the factor
+    by which they exceed it. The ``band`` of a merged rect consists of :data:`GROUP_MASK` and :data:`LIT_BIT`.
     """
     cdef _Layout layout = _Layout.__new__(_Layout)
     cdef size_t column, group, number, slot, done = 0, groups = sums.shape[2], blocks = blocks_of[groups]

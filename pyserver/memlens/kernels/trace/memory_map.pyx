@@ -22,10 +22,10 @@ cdef uint16_t NO_COLUMN = <uint16_t> 0xFFFF
 cdef enum:
     QUANTA = 4              # edges are rounded to quarters of a row
     MOST_KEPT = 1 << 19     # thin items for which memory is kept between pictures: 4 MB, and 8 MB for their lists
-    SAMPLED = 8             # an estimate examines one of so many columns,
-    FEW_ITEMS = 50_000      # and isn't worthwhile for fewer items
+    SAMPLED = 8             # an estimate examines one column in this many,
+    FEW_ITEMS = 50_000      # and isn't worthwhile for fewer items than this
 
-cdef double SURE_EXCESS = 1.05   # an answer that is estimated to be so many times too large won't fit in the end
+cdef double SURE_EXCESS = 1.05   # an answer that is expected to exceed the limit by this factor won't fit
 
 cdef struct Rect:
     uint16_t x0, x1, y0, y1
@@ -137,7 +137,7 @@ cdef class Layer:
 
         ``moments`` has the moment of each column, ascending from ``first`` to ``last``, and ``stops`` how many items
         have started by then. ``ends_64`` and ``ends_4096`` have the largest end of each 64 and each 4,096 items.
-        Returns 0, or if the rects take more than ``most_bytes``, by about which factor. Raises MemoryError.
+        Returns 0, or roughly the factor by which the rects exceed ``most_bytes``. Raises MemoryError.
         """
         cdef Columns columns
         cdef uint32_t column, seen = 0
@@ -278,8 +278,8 @@ cdef class Layer:
         """Return ``(rects, bands)``, the bands as numbers of items. The gathered items are dropped then.
 
         The runs of a row begin at least ``shortest`` columns apart, which reduces their number; gaps shorter than that
-        may be closed. If the answer takes more than ``most_bytes`` when packed, or is about to after a quarter of the
-        columns, returns by about which factor; the items are kept then. Raises MemoryError.
+        may be closed. If the packed answer exceeds ``most_bytes``, or is expected to after a quarter of the columns,
+        returns roughly the factor instead; the items are kept then. Raises MemoryError.
         """
         cdef double over
         self.rects.count = self.tall
@@ -292,7 +292,7 @@ cdef class Layer:
         return column_of(&self.rects, RECT_FORMAT), column_of(&self.bands, b"I")
 
     cdef double lay_runs(self, uint32_t shortest, size_t most_bytes) noexcept nogil:
-        """Add a rect for each run. Returns 0, by which factor they are too many, or -1 if out of memory."""
+        """Add a rect for each run. Returns 0, the factor by which they exceed the limit, or -1 if out of memory."""
         cdef uint32_t *begins = <uint32_t *> self.begins.data
         cdef size_t row, index, tall_bytes = self.packed_bytes()
         cdef uint32_t column, columns = self.last - self.first
@@ -333,7 +333,7 @@ cdef class Layer:
         return self.overshoot(tall_bytes, most_bytes, columns)
 
     cdef inline double overshoot(self, size_t tall_bytes, size_t most_bytes, uint32_t done) noexcept nogil:
-        """Extrapolate from the finished columns by which factor the runs take too many bytes; 0 if they may fit."""
+        """Extrapolate from the finished columns the factor by which the runs exceed the limit; 0 if they may fit."""
         cdef uint32_t columns = self.last - self.first
         cdef size_t runs_bytes = self.packed_bytes() - tall_bytes + self.open_runs * RECT_BYTES
         cdef double share = <double> runs_bytes / max(most_bytes - tall_bytes, 1)
@@ -437,7 +437,7 @@ cdef class Layer:
         return self.update_run(number, gone, shortest) if gone < column else 0
 
     cdef inline int fill(self, int64_t filled) noexcept nogil:
-        """Return how much of a row so many bytes fill, in quarters rounded up, at least one."""
+        """Return how much of a row is filled by ``filled`` bytes, in quarters rounded up, at least one."""
         cdef int quarter, filled_quarters = 1
         for quarter in range(QUANTA - 1):
             filled_quarters += filled >= self.quarters[quarter]

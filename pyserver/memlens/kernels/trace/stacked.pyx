@@ -26,7 +26,7 @@ cdef uint32_t MERGED = <uint32_t> 0x80000000
 cdef size_t NOT_FOUND = <size_t> -1
 
 cdef enum:
-    DEAD_SLOTS = 1024       # with so many more dead slots than live ones, slots are compacted
+    DEAD_SLOTS = 1024       # slots are compacted when dead ones outnumber live ones by more than this
     FEWEST_FOUND = 64       # allocations that are looked up at once
     LEAD = 5                # a run has the stack that leads by a fifth of its bytes
 
@@ -496,7 +496,7 @@ cdef class Sweep:
         """Lay out columns ``[first_column, last_column)`` of the ascending ``moments``; the others stay empty.
 
         ``stops[column]`` is how many allocations have started by its moment. Returns ``(rects, bands)``, or if these
-        would take more than ``most_bytes`` of a packed answer, by about which factor they exceed it.
+        would take more than ``most_bytes`` of a packed answer, roughly the factor by which they exceed it.
         """
         cdef int status = 0
         cdef double row = (y1 - y0) / rows

@@ -34,8 +34,8 @@ cdef enum:
     C_FOLDS = 1
     C_TAKES = 2
     C_PASSED = 4
-    FEW = 8                 # so many children are searched in their list: it is near in memory, unlike a slot
-    MUCH = 8                # with at least one end for so many nodes, most of a tree is picked
+    FEW = 8                 # up to this many children are searched linearly: they are near in memory, unlike a slot
+    MUCH = 8                # with at least one end for this many nodes, most of a tree is picked
 
 
 cdef struct Slot:
