@@ -1,23 +1,31 @@
 """Real heap dumps of Android: a second reading in plain Python, and what ahat, Android's own tool, says of them.
 
 ahat follows fields and elements alone, neither from instances to classes nor from classes to super classes and loaders;
-what stands on a stack is a root for it, and it doesn't align sizes. By these rules every object must have its
-dominator and retain its bytes.
+what is on a stack is a root for it, and it doesn't align sizes. By these rules every object must have its dominator and
+retain its bytes.
+
+The dumps aren't part of the project. They are of Android's sources, compressed by zstd: ``android4.hprof.zst`` is
+``perflib/src/test/resources/dialer.android-hprof`` of ``tools/base`` (Dalvik of Android 4, the dialer on an emulator),
+``android8.hprof.zst`` is ``tools/ahat/etc/O.hprof`` of ``art``, 11.0.0_r48 (ART of Android 8, a program that tests
+ahat). ``tests/oracles/AhatRetained.java`` and ``pack_ahat.py`` make ``*.ahat.zst`` of each. Where their folder isn't
+that of the other real files, MEMLENS_TEST_ANDROID names it.
 """
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 import zstandard
-from tests.python.conftest import ROOT
-from tests.python.graph_reading import Rows, dominated, followed, load, type_names
+from tests.python.conftest import DATA
+from tests.python.graph_reading import Rows, dominated, edges, followed, load, type_names
 from tests.python.replays import hprof as replay
 from tests.python.test_hprof import check
 
 from memlens.model.graph import NONE, Graph
 
-FILES = ROOT / "tests" / "fixtures" / "heap" / "android"
+FILES = Path(os.environ.get("MEMLENS_TEST_ANDROID", DATA / "heap" / "android"))
+pytestmark = pytest.mark.skipif(not FILES.is_dir(), reason=f"there are no dumps of Android at {FILES}")
 NOT_FOLLOWED = (
     "class",
     "super class",
@@ -35,7 +43,7 @@ def _dump(name: str) -> Path:
 
 
 def _ahat(name: str, count: int) -> Rows:
-    """Bytes, retained bytes and dominators, by the objects' ids (``make.py`` beside the dumps)."""
+    """Bytes, retained bytes and dominators, by the objects' ids (``tests/oracles/pack_ahat.py``)."""
     data = zstandard.decompress((FILES / f"{name}.ahat.zst").read_bytes())
     return np.frombuffer(data, "<u4").reshape(3, count).astype(np.int64)
 
@@ -86,6 +94,20 @@ def test_what_real_dumps_hold() -> None:
     texts = {new.texts[number] for number in np.unique(new.objects.name).tolist()}
     # of eight bits a character and of sixteen
     assert {"hello, world", "Sigma (\u01a9) is not ASCII", "embedded\0..."} <= texts
+
+
+def test_shortened_names(tmp_path: Path) -> None:
+    """The program that tests ahat was shortened by ProGuard; its sources say what ``Main.a`` and its fields are."""
+    dump = tmp_path / "android8.hprof.zst"
+    dump.write_bytes(_dump("android8").read_bytes())
+    (tmp_path / "android8.mapping.txt").write_text(
+        "DumpedStuff -> b:\nMain -> Main:\n    DumpedStuff stuff -> a\n"
+    )
+    graph = load(dump)
+    names, ids = type_names(graph), graph.objects.ids.tolist()
+    main = ids[[graph.texts[name] for name in graph.objects.name.tolist()].index("Main")]
+    edge = next(each for each in edges(graph)[ids.index(main)] if each[:2] == ("static field", "stuff"))
+    assert names[ids.index(edge[2])] == "DumpedStuff"
 
 
 def _heaps(graph: Graph) -> dict[str, int]:

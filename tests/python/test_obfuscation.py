@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from tests.python.conftest import ROOT
 from tests.python.graph_reading import edges, load, roots, type_names
 from tests.python.hprof_files import INT, OBJECT, Dump
 
@@ -138,17 +137,3 @@ def test_other_files_change_nothing(text: str, tmp_path: Path) -> None:
     assert type_names(graph) == type_names(plain)
     assert edges(graph) == edges(plain)
     assert graph.notices == plain.notices
-
-
-def test_a_real_dump(tmp_path: Path) -> None:
-    """The program that tests ahat was shortened by ProGuard; its sources say what ``Main.a`` and its fields are."""
-    dump = tmp_path / "android8.hprof.zst"
-    dump.write_bytes((ROOT / "tests" / "fixtures" / "heap" / "android" / dump.name).read_bytes())
-    (tmp_path / "android8.mapping.txt").write_text(
-        "DumpedStuff -> b:\nMain -> Main:\n    DumpedStuff stuff -> a\n"
-    )
-    graph = load(dump)
-    names, ids = type_names(graph), graph.objects.ids.tolist()
-    main = ids[[graph.texts[name] for name in graph.objects.name.tolist()].index("Main")]
-    edge = next(each for each in edges(graph)[ids.index(main)] if each[:2] == ("static field", "stuff"))
-    assert names[ids.index(edge[2])] == "DumpedStuff"
