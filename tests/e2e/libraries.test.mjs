@@ -86,7 +86,10 @@ test('a class of an archive is shown at its declaration, read-only; which of two
   await vscode.atLine('Sessions.java', line);
   await inArchive();
   await vscode.page.keyboard.type('x');
-  await vscode.page.getByText(/is read-only/).first().waitFor();
+  await vscode.page
+    .getByText(/is read-only/)
+    .first()
+    .waitFor();
   await vscode.page.keyboard.press('Escape');
   await vscode.screenshot('library-source');
   await vscode.reload();
