@@ -212,6 +212,24 @@ def test_distances_through_more_kinds_of_references() -> None:
     assert shortened > 100
 
 
+def test_a_number_out_of_range_is_an_error() -> None:
+    start, target, kind = np.array([0, 1, 2], np.uint64), np.array([1, 0], np.uint32), np.zeros(2, np.uint8)
+    every = np.ones(256, np.uint8)
+    for damaged in ((start, np.array([7, 0], np.uint32)), (np.array([0, 9, 2], np.uint64), target),
+                    (np.array([0, 1, 1], np.uint64), target)):  # fmt: skip
+        with pytest.raises(IndexError):
+            nearer.shorten(*damaged, kind, every, every, np.array([0, kernel.NONE], np.uint32))
+    # the same where only the way on from a reference leads there
+    far = np.array([0, kernel.NONE], np.uint32)
+    with pytest.raises(IndexError):
+        nearer.shorten(
+            start, np.array([1, 7], np.uint32), np.array([1, 0], np.uint8), every,
+            np.array([0, 1, *[0] * 254], np.uint8), far,
+        )  # fmt: skip
+    with pytest.raises(ValueError, match="for each object"):
+        nearer.shorten(start[:2], target, kind, every, every, far)
+
+
 def test_what_is_reached() -> None:
     for seed in SEEDS[:500]:
         graph = random_graph(seed)
