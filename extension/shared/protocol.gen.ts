@@ -158,6 +158,17 @@ export interface AnnotationsParams {
   noise?: boolean;
 }
 
+/** A source file in an archive. */
+export interface ArchivedTextParams {
+  archive: string;
+  member: string;
+}
+
+/** Its text, which may be cut short. */
+export interface ArchivedTextResult {
+  text: string;
+}
+
 /**
  * A group with a separate area.
  *
@@ -569,6 +580,24 @@ export interface DamagedParams {
   snapshot: string;
   message: string;
   again: boolean;
+}
+
+/** A type by its name in a dump, and a text that may declare it. */
+export interface DeclarationParams {
+  snapshot: string;
+  type: string;
+  text: string;
+}
+
+/** The line that declares it, counted from 1; 0 if none does. */
+export interface DeclarationResult {
+  line: number;
+}
+
+/** A type that a source can declare. `symbol` is the full name of the outermost type around it, with dots. */
+export interface DeclaredType {
+  language: 'dotnet' | 'jvm';
+  symbol: string;
 }
 
 /** A bookmark to remove, given by its number. */
@@ -1626,6 +1655,26 @@ export interface KnownDocumentsResult {
   known: boolean[];
 }
 
+/** A file in an archive that declares the type. `archive` is an absolute path, `member` a path in it. */
+export interface LibrarySource {
+  archive: string;
+  member: string;
+  line: number;
+}
+
+/**
+ * `found` is set when one archive is meant; else `candidates` are the equally good ones, the newest first.
+ *
+ * `artifact` is what `memlens/remember` remembers the choice of an archive by. `looked_for` says in which
+ * archives the type was searched for.
+ */
+export interface LibrarySourceResult {
+  found: LibrarySource | null;
+  candidates: string[];
+  artifact: string;
+  looked_for: string;
+}
+
 /** The allocations of a source line, to be highlighted: every stack that contains the line. */
 export interface LineAnswer {
   file: string;
@@ -1883,7 +1932,8 @@ export interface ObjectSourceParams {
  *
  * `relation` says what the line is: that of the definition of the object or its class, or the one that allocated it.
  * With "type" the dump has only the type's name, and the line is that of a declaration of that name found here. With
- * "none" nothing is known. `file` is the dump's own path, for which `memlens/remember` remembers a choice; empty
+ * "none" nothing is known. `declared` is set for a type that sources outside the workspace may declare, if nothing
+ * was found. `file` is the dump's own path, for which `memlens/remember` remembers a choice; empty
  * where it has none. `looked_for` is for the message when nothing was found. `how`, `line` and `changed` are
  * as those of `memlens/source`.
  */
@@ -1898,6 +1948,7 @@ export interface ObjectSourceResult {
   how: 'ambiguous' | 'cell' | 'exact' | 'mapping' | 'none' | 'remembered' | 'suffix';
   looked_for: string;
   changed: ChangedLine | null;
+  declared: DeclaredType | null;
 }
 
 /** Objects `offset` and on of `total`. */
@@ -2375,6 +2426,7 @@ export interface Settings {
   memory_limit_bytes: number;
   cache_directory: string;
   libraries: string[];
+  source_archives: string[];
   snapshots: string[];
   fleets: string[];
   fleet_figures: boolean;
@@ -2766,6 +2818,12 @@ export interface TraceEvent {
   allocation: number | null;
 }
 
+/** A type by its name in a dump. */
+export interface TypeParams {
+  snapshot: string;
+  type: string;
+}
+
 /**
  * A type. `retained_bytes` are those of its instances that no other instance of it dominates.
  *
@@ -2904,6 +2962,9 @@ export interface Requests {
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
   'memlens/objectSource': { params: ObjectSourceParams; result: ObjectSourceResult };
+  'memlens/librarySource': { params: TypeParams; result: LibrarySourceResult };
+  'memlens/archivedText': { params: ArchivedTextParams; result: ArchivedTextResult };
+  'memlens/declaration': { params: DeclarationParams; result: DeclarationResult };
   'memlens/lineHeat': { params: LineHeatParams; result: LineHeatResult };
   'memlens/knownDocuments': { params: KnownDocumentsParams; result: KnownDocumentsResult };
   'memlens/linesMoved': { params: LinesMovedParams; result: Done };

@@ -21,6 +21,8 @@ import { registerNavigation } from './lines/navigate';
 import { copyLink, registerLinks } from './links/open';
 import { Server } from './server/client';
 import { ServerStatus } from './server/status';
+import { ArchivedFiles } from './source/archived';
+import { LibrarySources } from './source/libraries';
 import { SourceOpener } from './source/open';
 
 let running: Server | undefined;
@@ -30,7 +32,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const memory = context.workspaceState;
   const server = new Server(context, log);
   running = server;
-  const sources = new SourceOpener(server, memory);
+  const sources = new SourceOpener(server, memory, new LibrarySources(server, log));
   const editors: SnapshotEditorProvider = new SnapshotEditorProvider(
     context.extension,
     server,
@@ -53,6 +55,7 @@ export function activate(context: vscode.ExtensionContext): void {
   context.subscriptions.push(
     log,
     server,
+    new ArchivedFiles(server),
     edits,
     new LineHeat(server, memory, edits, log),
     registerNavigation(server),

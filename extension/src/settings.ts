@@ -25,6 +25,7 @@ export function readSettings(memory: vscode.Memento): Settings {
     memory_limit_bytes: gigabytes(settings.get('memory.limit'), 0),
     cache_directory: settings.get('cache.directory', ''),
     libraries: texts(settings.get('libraries')),
+    source_archives: texts(settings.get('sourceArchives')),
     // VS Code opens files in views.
     snapshots: [],
     fleets: texts(settings.get('fleet.folders')),

@@ -41,14 +41,16 @@ const freePort = () =>
   });
 
 /**
- * @param {{settings?: object, develop?: boolean, installed?: string, open?: string, env?: Record<string, string>}} [options]
+ * @param {{settings?: object, develop?: boolean, installed?: string, others?: string[], open?: string, env?: Record<string, string>}} [options]
  *   settings: on top of QUIET_SETTINGS. develop: pages may name a development extension in their payload (tests);
- *   otherwise this checkout is installed as an extension, by a link. installed: a .vsix that is installed instead. open: a file that a new window shows.
+ *   otherwise this checkout is installed as an extension, by a link. installed: a .vsix that is installed instead. others: folders of
+ *   extensions that are installed as well. open: a file that a new window shows.
  * @returns {Promise<{authority: string, dataDir: string, log: string, pid: number,
  *   closed: Promise<unknown>, output(): string, page(options: {folder: string}): string,
  *   writeSettings(settings: object): void, stop(): Promise<void>}>}
  */
-export async function startVSCodeServer({ settings = {}, develop = false, installed, open, env = {} } = {}) {
+export async function startVSCodeServer(options = {}) {
+  const { settings = {}, develop = false, installed, others = [], open, env = {} } = options;
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'memlens-vscode-'));
   const userDir = path.join(dataDir, 'data');
   const extensionsDir = path.join(dataDir, 'extensions');
@@ -70,11 +72,11 @@ export async function startVSCodeServer({ settings = {}, develop = false, instal
     '--extensions-dir',
     extensionsDir,
   ];
+  const link = (folder, name) => symlinkSync(path.join(ROOT, folder), path.join(extensionsDir, name), 'dir');
+  for (const folder of others) link(folder, `memlens-tests.${path.basename(folder)}-0.0.0`);
   if (installed !== undefined) {
     await must([SERVER_NODE, SERVER_MAIN, ...folders, '--install-extension', installed], { cwd: dataDir });
   } else if (!develop) {
-    const link = (folder, name) =>
-      symlinkSync(path.join(ROOT, folder), path.join(extensionsDir, name), 'dir');
     link('.', 'memlens.memlens-0.1.0');
     if (open) link('scripts/opener', 'memlens-scripts.opener-0.0.0');
   }

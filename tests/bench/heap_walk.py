@@ -94,6 +94,7 @@ def _types(steps: Walk) -> list[int]:
         instances = steps.ask("instances", "heapObjects", **of, order="retained", reverse=False, **page)
         some += [each["object"] for each in instances["rows"][:: max(1, len(instances["rows"]) // 3)]]
         steps.ask("merged paths", "heapMergedPaths", **of, through=[], node=0, **page)
+        steps.ask("merged paths, weak ones too", "heapMergedPaths", **of, through=["weak"], node=0, **page)
         steps.ask("retained by a type", "heapRetained", **of)
     for node in range(LARGEST):
         steps.ask("group", "heapGroup", node=node, filter="")

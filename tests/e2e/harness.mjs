@@ -27,14 +27,20 @@ if (runsAlone()) noteFailures();
 
 /**
  * @param {{workspace?: string, settings?: object, theme?: keyof typeof import("./themes.mjs").THEMES,
- *   viewport?: {width: number, height: number}, flags?: string[], motion?: boolean, language?: string,
+ *   viewport?: {width: number, height: number}, flags?: string[], motion?: boolean, language?: string, extensions?: string[],
  *   prepare?: (folder: string) => void}} [options]
  *   workspace: a folder to copy. settings: the workspace's. flags: more of Chromium's. motion: pictures glide, where the
  *   person wants reduced motion otherwise, which costs less to draw. language: that of VS Code, whose own texts stay English without
- *   its language pack. prepare: changes the copy before it is opened.
+ *   its language pack. extensions: others than Memlens, by their folder in tests/e2e/extensions. prepare: changes the copy before it is opened.
  */
 export async function openVSCode(options = {}) {
-  const { workspace = path.join(ROOT, 'samples'), settings = {}, theme = 'dark', flags = [] } = options;
+  const {
+    workspace = path.join(ROOT, 'samples'),
+    settings = {},
+    theme = 'dark',
+    flags = [],
+    extensions = [],
+  } = options;
   const temporary = realpathSync(mkdtempSync(path.join(os.tmpdir(), 'memlens-e2e-')));
   const folder = path.join(temporary, path.basename(workspace));
   cpSync(workspace, folder, { recursive: true });
@@ -54,7 +60,7 @@ export async function openVSCode(options = {}) {
       'editor.minimap.enabled': false,
       ...settings,
     });
-    host = await hostOf({ settings: { 'memlens.cache.directory': cache }, flags });
+    host = await hostOf({ settings: { 'memlens.cache.directory': cache }, flags, extensions });
     const { viewport = { width: 1400, height: 900 }, motion = false } = options;
     await vscode.start(host, viewport, motion, options.language);
     return vscode;

@@ -32,10 +32,10 @@ export async function stopSharedHost() {
   shared = undefined;
 }
 
-/** The host of a new window. Other flags of Chromium's take another one. */
-export async function hostOf({ settings, flags }) {
-  if (!sharing || flags.length > 0) return await Host.start(settings, flags);
-  shared ??= await Host.start(settings, flags);
+/** The host of a new window. Other flags of Chromium's and more extensions take another one. */
+export async function hostOf({ settings, flags, extensions }) {
+  if (!sharing || flags.length + extensions.length > 0) return await Host.start(settings, flags, extensions);
+  shared ??= await Host.start(settings, flags, extensions);
   shared.server.writeSettings(settings);
   return shared;
 }
@@ -50,7 +50,7 @@ class Host {
   /** Where fsspec finds which stores there are. */
   stores = path.join(this.#cache, 'fsspec');
 
-  static async start(settings, flags) {
+  static async start(settings, flags, extensions) {
     const host = new Host();
     try {
       const executablePath = await findChromium();
@@ -59,6 +59,7 @@ class Host {
         develop: true,
         // For a check of a package: it is installed in place of this checkout.
         installed: process.env.MEMLENS_PACKAGE,
+        others: extensions.map((name) => path.join('tests/e2e/extensions', name)),
         settings,
         env: { XDG_CACHE_HOME: host.#cache, ...fleetEnvironment(host.stores) },
       });

@@ -21,7 +21,7 @@ from tests.python.graphs import (
 )
 
 from memlens.kernels.graph import dominators as kernel
-from memlens.kernels.graph import nearer, together, tree, walk
+from memlens.kernels.graph import filtering, nearer, together, tree, walk
 from memlens.kernels.graph.alike import first_alike
 from memlens.store.objects.compact import NO_OBJECTS, Dominated, compact_tree
 from memlens.store.objects.retained import retained_by_object_group
@@ -210,6 +210,50 @@ def test_distances_through_more_kinds_of_references() -> None:
         nearer.shorten(start, target, kind, all_kinds, all_kinds & ~RETAINS, distance)
         assert (distance == expected).all(), seed
     assert shortened > 100
+
+
+def test_a_number_out_of_range_is_an_error() -> None:
+    start, target, kind = np.array([0, 1, 2], np.uint64), np.array([1, 0], np.uint32), np.zeros(2, np.uint8)
+    every = np.ones(256, np.uint8)
+    for damaged in ((start, np.array([7, 0], np.uint32)), (np.array([0, 9, 2], np.uint64), target),
+                    (np.array([0, 1, 1], np.uint64), target)):  # fmt: skip
+        with pytest.raises(IndexError):
+            nearer.shorten(*damaged, kind, every, every, np.array([0, kernel.NONE], np.uint32))
+    # the same where only the way on from a reference leads there
+    far = np.array([0, kernel.NONE], np.uint32)
+    with pytest.raises(IndexError):
+        nearer.shorten(
+            start, np.array([1, 7], np.uint32), np.array([1, 0], np.uint8), every,
+            np.array([0, 1, *[0] * 254], np.uint8), far,
+        )  # fmt: skip
+    with pytest.raises(ValueError, match="for each object"):
+        nearer.shorten(start[:2], target, kind, every, every, far)
+
+
+def test_objects_with_a_name() -> None:
+    rng = np.random.default_rng(5)
+    by_text = np.array([1, 0, *[1] * 254], np.uint8)
+    marked = 0
+    for _ in range(300):
+        rows = rng.integers(0, 4, rng.integers(1, 12))  # of many objects none
+        start = np.concatenate(([0], np.cumsum(rows))).astype(np.uint64)
+        name = rng.integers(0, 12, start[-1]).astype(np.uint32)  # some are no text's number
+        kind = rng.integers(0, 2, len(name)).astype(np.uint8)
+        fits = rng.integers(0, 2, 9).astype(np.uint8)
+        first, last = np.sort(rng.integers(0, len(rows) + 1, 2)).tolist()
+        for kinds in (kind, kind[:0]):
+            marks = np.zeros(len(rows), np.uint8)
+            filtering.having(start, name, kinds, by_text, fits, first, last, marks)
+            fit = np.append(fits, [0, 0, 0])[name].astype(bool) & ((len(kinds) == 0) | (kind == 0))
+            own = np.repeat(np.arange(len(rows)), rows)
+            found = set(own[fit].tolist()) & set(range(first, last))
+            assert set(np.flatnonzero(marks).tolist()) == found
+            marked += len(found)
+    assert marked > 100
+    with pytest.raises(IndexError):
+        filtering.having(
+            np.array([0, 9], np.uint64), name[:1], kind[:0], by_text, fits, 0, 1, np.zeros(1, np.uint8)
+        )
 
 
 def test_what_is_reached() -> None:

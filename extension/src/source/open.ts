@@ -5,6 +5,7 @@ import type { SnapshotView } from '../editor/view';
 import type { Server } from '../server/client';
 import { rememberPath } from '../settings';
 import { openCell } from './cells';
+import type { LibrarySources } from './libraries';
 import { locate } from './locate';
 
 /** For how long after opening a file the focus is kept from going back to the view. */
@@ -24,6 +25,7 @@ export class SourceOpener {
   constructor(
     private readonly server: Server,
     private readonly memory: vscode.Memento,
+    private readonly libraries: LibrarySources,
   ) {}
 
   /** Open a frame's source. `file` is as in the snapshot, `line` counts from 1; 0 means that the line is unknown. */
@@ -42,7 +44,7 @@ export class SourceOpener {
       if (source.candidates.length === 0) await this.#missing(view, file, line, source.looked_for);
       return;
     }
-    await showSource(view, { ...source, path: source.path }, column);
+    await showSource(view, { ...source, uri: vscode.Uri.file(source.path) }, column);
   }
 
   /** Open the source of an object of a heap dump, or of a type, by their numbers. */
@@ -60,12 +62,21 @@ export class SourceOpener {
       if (chosen === null) return;
       source = { ...(await this.server.request('memlens/objectSource', params)), path: chosen };
     }
-    if (source.path === null) {
-      const { looked_for: lookedFor, line } = source;
-      view.send({ type: 'sourceMissing', file: file === '' ? type : file, line, lookedFor });
+    const column = columnFor(view.panel.viewColumn, beside);
+    if (source.path !== null) {
+      await showSource(view, { ...source, uri: vscode.Uri.file(source.path) }, column);
       return;
     }
-    await showSource(view, { ...source, path: source.path }, columnFor(view.panel.viewColumn, beside));
+    const { declared, line, looked_for: lookedFor } = source;
+    const missing = { type: 'sourceMissing', file: file === '' ? type : file, line, lookedFor } as const;
+    if (declared === null) {
+      view.send(missing);
+      return;
+    }
+    const found = await this.libraries.find({ ...params, type, declared }, this.#choose.bind(this));
+    if (found === null) return;
+    if ('uri' in found) await showSource(view, { ...found, changed: null }, column);
+    else view.send({ ...missing, lookedFor: `${lookedFor}, ${found.lookedFor}`, advice: found.advice });
   }
 
   /** Let the user say where a file is, and open it. */
@@ -113,15 +124,14 @@ export class SourceOpener {
 }
 
 interface FoundSource {
-  readonly path: string;
+  readonly uri: vscode.Uri;
   readonly line: number;
   readonly changed: ChangedLine | null;
 }
 
 async function showSource(view: SnapshotView, source: FoundSource, column: vscode.ViewColumn): Promise<void> {
-  const uri = vscode.Uri.file(source.path);
-  await showBeside(view, column, (where) => showAtLine(uri, source.line, where));
-  if (source.changed !== null) await showChange(uri, source.changed, column);
+  await showBeside(view, column, (where) => showAtLine(source.uri, source.line, where));
+  if (source.changed !== null) await showChange(source.uri, source.changed, column);
 }
 
 /** Shows a text beside the view, and keeps the focus there. */

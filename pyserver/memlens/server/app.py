@@ -15,6 +15,7 @@ from memlens.server.handlers import (
     editor,
     fleet,
     hover,
+    libraries,
     named,
     objects,
     snapshots,
@@ -59,7 +60,8 @@ def create_server() -> Server:
     heaps = HeapLines(registry, files)
     fleets = FleetLines(configuration, files)
     fleet.register(server, fleets)
-    objects.register(server, registry, files, heaps, finder)
+    libraries.register(server, configuration, registry)
+    objects.register(server, configuration, registry, files, heaps, finder)
     editor.register(server, files, heaps, Notebooks(finder))
     hover.register(server, configuration, files, heaps, fleets)
     code_lens.register(server, configuration, files, heaps, fleets)

@@ -62,6 +62,12 @@ class Configuration:
         return self.expand(value) if value else None
 
     @property
+    def source_archives(self) -> list[Path]:
+        """``source_archives`` with their variables filled in, without those in an unknown folder."""
+        expanded = map(self.expand, self.settings.source_archives)
+        return [path for path in expanded if path is not None]
+
+    @property
     def mappings(self) -> dict[str, Path]:
         """``path_mappings`` with their variables filled in, without those that name an unknown folder."""
         expanded = {prefix: self.expand(value) for prefix, value in self.settings.path_mappings.items()}

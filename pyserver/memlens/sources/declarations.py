@@ -30,6 +30,11 @@ class TypeName(NamedTuple):
     names: tuple[str, ...]
 
     @property
+    def symbol(self) -> str:
+        """The full name of the outermost type, with dots."""
+        return f"{self.package}.{self.names[0]}" if self.package else self.names[0]
+
+    @property
     def outer(self) -> "TypeName":
         """The enclosing type; the type itself if there is none."""
         return TypeName(self.package, self.names[:-1] or self.names)

@@ -50,9 +50,9 @@ def searched_for(folders: list[Path], kind: str, name: str) -> str:
     wanted = type_name(kind, name)
     if wanted is None:
         return ""
-    suffixes = _one_of([f"*{suffix}" for suffix in SUFFIXES[kind]])
+    suffixes = one_of([f"*{suffix}" for suffix in SUFFIXES[kind]])
     declared = f"a declaration of {wanted.names[-1]} in {suffixes}"
-    return f"{_one_of(file_names(kind, wanted))}, then for {declared}, {below(folders)}"
+    return f"{one_of(file_names(kind, wanted))}, then for {declared}, {below(folders)}"
 
 
 def below(folders: list[Path]) -> str:
@@ -60,10 +60,11 @@ def below(folders: list[Path]) -> str:
     if not folders:
         return "but no folder is open"
     shown = [str(folder) for folder in folders[:_MOST_FOLDERS]]
-    return f"below {_one_of([*shown, *(['others'] if len(folders) > _MOST_FOLDERS else [])])}"
+    return f"below {one_of([*shown, *(['others'] if len(folders) > _MOST_FOLDERS else [])])}"
 
 
-def _one_of(names: list[str]) -> str:
+def one_of(names: list[str]) -> str:
+    """Names as alternatives in a sentence."""
     return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 

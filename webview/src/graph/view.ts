@@ -103,11 +103,12 @@ export class GraphView implements PartsOwner {
         this.showDefinition(message.file, message.line);
         return;
       case 'sourceMissing': {
-        const { file, lookedFor } = message;
-        const text =
+        const { file, lookedFor, advice } = message;
+        const missing =
           lookedFor === ''
             ? t('The dump doesn’t say where {0} is defined.', file)
             : t('{0} was not found. Memlens looked for {1}.', baseName(file), lookedFor);
+        const text = advice === undefined ? missing : `${missing} ${advice}`;
         this.parts.inspector.sourceMissing(visible(text));
         this.failed(new Error(text));
         return;

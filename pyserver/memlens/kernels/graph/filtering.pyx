@@ -68,30 +68,32 @@ def having(
     """Mark the objects from ``first`` up to ``last`` that have a row with a name that ``fits``.
 
     Rows ``start[o]`` to ``start[o + 1]`` are those of object ``o``. They are fields, or references where ``kind`` isn't
-    empty: ``by_text`` has an item for each number of a byte, whether names of that kind are numbers of texts. Raises
-    MemoryError.
+    empty: ``by_text`` has an item for each number of a byte, whether names of that kind are numbers of texts. Of
+    ``start`` only the first and the last number must be in range, which is checked. Raises MemoryError, and IndexError
+    for one that isn't.
     """
-    cdef size_t item = first, count = fits.shape[0], text
-    cdef uint64_t row, end
+    cdef size_t item = last, count = fits.shape[0], text
+    cdef uint64_t row, begin
     cdef bint has_kinds = kind.shape[0] > 0
     cdef uint8_t *bits
     if marks.shape[0] + 1 != start.shape[0] or last > <size_t> marks.shape[0] or by_text.shape[0] < 256:
         raise ValueError("a mark for each object")
+    begin, row = start[first], start[last]
+    if first > last or row > <uint64_t> name.shape[0] or has_kinds and kind.shape[0] != name.shape[0]:
+        raise IndexError("a row is out of range")
     bits = bits_of(fits)
     with nogil:
-        row = start[first]
-        end = start[last]
-        # rows one after the other without a look at whose they are, for few fit
-        while row < end:
+        # Rows one after the other without a look at whose they are, for few fit. From the last: a name that most
+        # objects have is often that of their last row, as V8's "map" is, and then all others are passed over.
+        while row > begin:
+            row -= 1
             text = name[row]
             text = text if text < count else count
             if bits[text >> 3] >> (text & 7) & 1 and (not has_kinds or by_text[kind[row]]):
-                while start[item + 1] <= row:
-                    item += 1
+                while start[item] > row:
+                    item -= 1
                 marks[item] = 1
-                row = start[item + 1]
-            else:
-                row += 1
+                row = start[item]
     free(bits)
 
 

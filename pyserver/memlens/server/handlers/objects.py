@@ -6,6 +6,7 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.errors import BadRequestError
 from memlens.server.heap_lines import HeapLines
+from memlens.server.protocol.libraries import DeclaredType, Language
 from memlens.server.protocol.objects import (
     HeapAtParams,
     HeapAtResult,
@@ -14,24 +15,39 @@ from memlens.server.protocol.objects import (
 )
 from memlens.server.protocol.sources import Document
 from memlens.server.sessions.registry import Registry
+from memlens.server.settings import Configuration
 from memlens.server.sources import Sources
 from memlens.server.wire import answer
+from memlens.sources.declarations import type_name
 from memlens.sources.finder import Finder
-from memlens.sources.type_finder import below, find_type, searched_for
+from memlens.sources.type_finder import FoundType, below, find_type, searched_for
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.sources import DumpSource, source_of_object, source_of_type
 
+_LANGUAGES: dict[str, Language] = {"hprof": "jvm", "gcdump": "dotnet"}
+"""Of the types of a dump, by its kind."""
+
 
 def register(
-    server: LanguageServer, registry: Registry, sources: Sources, heaps: HeapLines, finder: Finder
+    server: LanguageServer,
+    configuration: Configuration,
+    registry: Registry,
+    sources: Sources,
+    heaps: HeapLines,
+    finder: Finder,
 ) -> None:
     """Register the request for the source of an object or a type."""
+
+    def one_if_chosen(name: str, found: list[FoundType]) -> list[FoundType]:
+        chosen = configuration.settings.remembered_paths.get(name)
+        return [each for each in found if each.path == chosen] or found
 
     async def object_source(params: ObjectSourceParams) -> ObjectSourceResult:
         opened = registry.get(params.snapshot)
         known = await opened.ask(lambda snapshot: _source_of(snapshot, params))
         is_type, kind = known.relation == "type", opened.info.kind
-        found = await find_type(finder, kind, known.type) if is_type else []
+        found = one_if_chosen(known.type, await find_type(finder, kind, known.type)) if is_type else []
+        declared = _declared_type(kind, known.type) if is_type and not found else None
         searched = searched_for(finder.folders, kind, known.type) if is_type else ""
         if known.file and not found:
             here = await sources.located(params.snapshot, known.file, known.line)
@@ -39,13 +55,13 @@ def register(
             searched = searched or f"{here.looked_for}, and for files called {name} {below(finder.folders)}"
             return ObjectSourceResult(
                 known.relation, here.path, here.line, here.candidates, known.file, known.function, known.type,
-                here.how, searched, here.changed,
+                here.how, searched, here.changed, None if here.candidates else declared,
             )  # fmt: skip
         only = found[0] if len(found) == 1 else None
         return ObjectSourceResult(
             known.relation, only.path if only else None, found[0].line if found else 0,
             [each.path for each in found], "", "", known.type,
-            "none" if not found else "suffix" if only else "ambiguous", searched, None,
+            "none" if not found else "suffix" if only else "ambiguous", searched, None, declared,
         )  # fmt: skip
 
     async def heap_at(params: HeapAtParams) -> HeapAtResult:
@@ -67,6 +83,12 @@ def register(
 
     answer(server, "memlens/objectSource", object_source)
     answer(server, "memlens/heapAt", heap_at)
+
+
+def _declared_type(kind: str, name: str) -> DeclaredType | None:
+    """A type of a dump of ``kind`` as language extensions know it; None if no source can declare it."""
+    wanted = type_name(kind, name)
+    return DeclaredType(_LANGUAGES[kind], wanted.symbol) if wanted else None
 
 
 def _source_of(snapshot: Snapshot, params: ObjectSourceParams) -> DumpSource:

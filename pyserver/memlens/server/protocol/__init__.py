@@ -22,6 +22,7 @@ from memlens.server.protocol import (
     fleet,
     groups,
     heap,
+    libraries,
     memory_map,
     objects,
     oom,
@@ -113,6 +114,7 @@ REQUESTS: Requests = {
     **VIEW_REQUESTS,
     **sources.REQUESTS,
     **objects.REQUESTS,
+    **libraries.REQUESTS,
     **editor.REQUESTS,
     **fleet.REQUESTS,
 }

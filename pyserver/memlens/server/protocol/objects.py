@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from memlens.server.protocol.base import Count, Line, Requests
+from memlens.server.protocol.libraries import DeclaredType
 from memlens.sources.binding import How
 from memlens.sources.edits import ChangedLine
 from memlens.views.graph.sources import Relation
@@ -21,7 +22,8 @@ class ObjectSourceResult(Struct, frozen=True):
 
     ``relation`` says what the line is: that of the definition of the object or its class, or the one that allocated it.
     With "type" the dump has only the type's name, and the line is that of a declaration of that name found here. With
-    "none" nothing is known. ``file`` is the dump's own path, for which ``memlens/remember`` remembers a choice; empty
+    "none" nothing is known. ``declared`` is set for a type that sources outside the workspace may declare, if nothing
+    was found. ``file`` is the dump's own path, for which ``memlens/remember`` remembers a choice; empty
     where it has none. ``looked_for`` is for the message when nothing was found. ``how``, ``line`` and ``changed`` are
     as those of ``memlens/source``.
     """
@@ -36,6 +38,7 @@ class ObjectSourceResult(Struct, frozen=True):
     how: How
     looked_for: str
     changed: ChangedLine | None
+    declared: DeclaredType | None = None
 
 
 class HeapAtParams(Struct, frozen=True):

@@ -30,6 +30,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Empty for the user's cache folder."""
     libraries: list[str] = []
     """Patterns of paths and names that are library code, or after ``!`` the user's; the last that matches decides."""
+    source_archives: list[str] = []
+    """Archives of the source of libraries, or folders with such; they may begin with a variable."""
     snapshots: list[str] = []
     """Files that are open as long as they are named, for editors without views; they may begin with a variable."""
     fleets: list[str] = []

@@ -29,6 +29,7 @@ import numpy.typing as npt
 from memlens.errors import BadRequestError
 from memlens.kernels.graph import filtering as kernel
 from memlens.model.timeline import NEVER
+from memlens.store.objects.columns import FieldColumns, ReferenceColumns
 from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph.halves import in_halves
@@ -256,9 +257,10 @@ def _with_field(snapshot: Snapshot, term: Term) -> Mask:
     fits = _texts(snapshot, term).view(np.uint8)
     found = np.zeros(len(snapshot.objects.type), np.bool_)
     marks, by_text = found.view(np.uint8), named_by_text(snapshot).view(np.uint8)
-    rows = [(stored.start, stored.name, stored.kind)]
+    rows = [(stored.unchecked(ReferenceColumns.start), stored.name, stored.kind)]
     if fields is not None:
-        rows.append((fields.start, fields.name, np.empty(0, np.uint8)))
+        start, name = fields.unchecked(FieldColumns.start), fields.unchecked(FieldColumns.name)
+        rows.append((start, name, np.empty(0, np.uint8)))
     with ThreadPoolExecutor(2) as pool:
         for start, name, kind in rows:
             # so that both have about as many rows; of another type NumPy would convert the whole column

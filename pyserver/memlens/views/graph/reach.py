@@ -13,6 +13,7 @@ from memlens.kernels.graph.walk import distances
 from memlens.model.graph import Strength
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact, read_columns, write_columns
+from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 
 
@@ -115,7 +116,10 @@ def distances_through(snapshot: Snapshot, through: Collection[Strength]) -> npt.
         # little changes, which takes a fraction of a walk through all references
         distance = snapshot.objects.distance.copy()
         more = follows & ~followed(snapshot)
-        shorten(stored.start, stored.target, stored.kind, follows, more, distance)
+        shorten(
+            stored.unchecked(ReferenceColumns.start), stored.unchecked(ReferenceColumns.target), stored.kind,
+            follows, more, distance,
+        )  # fmt: skip
         return distance
 
     return snapshot.keep(("graph distances", follows.tobytes()), make)
