@@ -1,13 +1,12 @@
 // What is compared with what: names, devices, swapping, choosing another; and the same while there is none.
 
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import type { OrderedBy, OtherSnapshot } from '../../../extension/shared/messages';
 import type { Api } from '../api';
 import { bytes } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import { MODELS, type Model } from '../shell/model';
-import { element } from '../widgets/dom';
 import { Dropdown } from '../widgets/choice';
 import { IconButton } from '../widgets/icon-button';
 import type { Compare } from './comparison';
@@ -28,28 +27,9 @@ export interface NoticeText {
   }[];
 }
 
-/** The same as an element. */
-export function compareNotice(context: ComparedView): HTMLElement | null {
-  const notice = noticeOf(context);
-  if (!notice) return null;
-  const root = element('div', NOTICE);
-  render(<NoticeParts {...notice} />, root);
-  return root;
-}
-
-const NOTICE = { class: 'compare-notice', role: 'status' } as const;
-
-export function Notice(notice: NoticeText): VNode {
+export function Notice({ text, buttons }: NoticeText): VNode {
   return (
-    <div {...NOTICE}>
-      <NoticeParts {...notice} />
-    </div>
-  );
-}
-
-function NoticeParts({ text, buttons }: NoticeText): VNode {
-  return (
-    <>
+    <div class="compare-notice" role="status">
       <p>
         <bdi>{text}</bdi>
       </p>
@@ -65,7 +45,7 @@ function NoticeParts({ text, buttons }: NoticeText): VNode {
           </button>
         ))}
       </div>
-    </>
+    </div>
   );
 }
 

@@ -9,9 +9,7 @@ import type { Scale, Width } from '../flame/difference';
 import { KeptFlame } from '../flame/settings';
 import { ComparedSource } from '../flame/source';
 import type { SavedDifference } from '../shell/state';
-import { oneStop } from '../shell/bar';
 import { Choices, Dropdown } from '../widgets/choice';
-import { element } from '../widgets/dom';
 import { FlamePane } from '../flame/pane';
 
 /** The size of no file: names of a comparison's frames are numbers of both files together, and are not kept. */
@@ -23,7 +21,6 @@ interface Measure {
 }
 
 export class CompareGraph {
-  readonly root: HTMLElement;
   private readonly flame: FlamePane;
   private readonly kept: KeptFlame;
   private readonly source: ComparedSource;
@@ -53,9 +50,14 @@ export class CompareGraph {
       },
     );
     this.flame = new FlamePane(context, this.kept, this.source, () => t('before and after'), this.Measures);
-    oneStop(this.flame.bar);
-    this.root = element('div', { class: 'compare-graph' }, this.flame.bar, this.flame.root);
   }
+
+  readonly View = ({ hidden }: { readonly hidden: boolean }): VNode => (
+    <div class="compare-graph" hidden={hidden}>
+      <this.flame.Bar hidden={false} />
+      <this.flame.View />
+    </div>
+  );
 
   private readonly Measures = (): VNode => (
     <>

@@ -1,7 +1,7 @@
 // What the selected box is: its own and inclusive value, its function, its lines, its callers.
 
 import { signal } from '@preact/signals';
-import { render, type ComponentChild, type VNode } from 'preact';
+import type { ComponentChild, VNode } from 'preact';
 import type {
   FlameLine,
   FlameName,
@@ -14,7 +14,6 @@ import { count, exactBytes } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import type { KeptAttribution } from '../shell/attribution';
-import { element } from '../widgets/dom';
 import { changeOf, changeSentence, changeText, sideFigures, turnOf, type Sided } from './difference';
 import { both, kindOf, nameText, share, type Places } from './words';
 
@@ -49,25 +48,29 @@ interface Ways {
 }
 
 export class FlameDetails {
-  readonly root = element('aside', {
-    ...{ class: 'flame-details', hidden: true, attributes: { 'aria-label': t('The selected box') } },
-  });
   private readonly shown = signal<Shown | null>(null);
 
-  constructor(ways: Ways) {
-    const { shown } = this;
-    const All = (): VNode => (shown.value ? <Details {...shown.value} ways={ways} /> : <></>);
-    render(<All />, this.root);
+  constructor(private readonly ways: Ways) {}
+
+  readonly View = (): VNode => {
+    const shown = this.shown.value;
+    return (
+      <aside class="flame-details" aria-label={t('The selected box')} hidden={!shown}>
+        {shown && <Details {...shown} ways={this.ways} />}
+      </aside>
+    );
+  };
+
+  get isOpen(): boolean {
+    return this.shown.peek() !== null;
   }
 
   clear(): void {
-    this.root.hidden = true;
     this.shown.value = null;
   }
 
   show(shown: Shown): void {
     this.shown.value = shown;
-    this.root.hidden = false;
   }
 }
 

@@ -104,7 +104,7 @@ export class FlameSelection {
     const { answer, of } = this.chosen;
     const { isCount, isDrawn } = this.question;
     const { details, sandwich } = this.parts;
-    if (answer && !details.root.hidden) details.show({ answer, isCount, drawn: isDrawn });
+    if (answer && details.isOpen) details.show({ answer, isCount, drawn: isDrawn });
     if (answer && of === this.ofSandwich) sandwich.showFunction(answer, isCount);
   }
 

@@ -1,15 +1,17 @@
 // The flame graph's row of controls: its form and the search; the rest is in the settings.
 
 import { signal } from '@preact/signals';
-import { render, type VNode, type ComponentType } from 'preact';
-import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { createRef, type ComponentType, type RefObject, type VNode } from 'preact';
+import { useLayoutEffect, useMemo } from 'preact/hooks';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import type { KeptAttribution } from '../shell/attribution';
 import { AttributionChoice } from '../shell/attribution-choice';
+import { Bar } from '../shell/bar';
+import type { BarRoom } from '../shell/pane';
 import { SettingChoice, SettingRow, Settings } from '../shell/settings';
 import { Dropdown, Toggle } from '../widgets/choice';
-import { debounce, element } from '../widgets/dom';
+import { debounce } from '../widgets/dom';
 import { IconButton } from '../widgets/icon-button';
 import type { FlameSettings, Form } from './settings';
 import { nameText } from './words';
@@ -38,37 +40,38 @@ interface Props {
   readonly without: ReadonlySet<Bound>;
   /** What the search found. */
   readonly found: string;
+  readonly input: RefObject<HTMLInputElement | null>;
 }
 
 export class FlameToolbar {
-  readonly root = element('div', {
-    ...{ class: 'flame-toolbar', role: 'toolbar', attributes: { 'aria-label': t('Flame graph') } },
-  });
   private readonly state = signal<Pick<Props, 'settings' | 'sided'> | null>(null);
   private readonly found = signal('');
   private readonly bound = new Set<Bound>();
+  private readonly search = createRef<HTMLInputElement>();
 
   constructor(
-    events: FlameToolbarEvents,
-    compared: boolean,
-    attribution: KeptAttribution,
-    First?: ComponentType,
-  ) {
-    const { state, found, bound: without } = this;
-    const All = (): VNode =>
-      state.value ? (
-        <>
-          {First && <First />}
-          <Toolbar
-            {...{ ...state.value, found: found.value }}
-            {...{ events, compared, attribution, without }}
-          />
-        </>
-      ) : (
-        <></>
-      );
-    render(<All />, this.root);
-  }
+    private readonly events: FlameToolbarEvents,
+    private readonly compared: boolean,
+    private readonly attribution: KeptAttribution,
+    private readonly First?: ComponentType,
+  ) {}
+
+  readonly View = ({ hidden }: BarRoom): VNode => {
+    const { state, found, bound: without, search: input, events, compared, attribution, First } = this;
+    return (
+      <Bar class="flame-toolbar" label={t('Flame graph')} hidden={hidden}>
+        {state.value && (
+          <>
+            {First && <First />}
+            <Toolbar
+              {...{ ...state.value, found: found.value }}
+              {...{ events, compared, attribution, without, input }}
+            />
+          </>
+        )}
+      </Bar>
+    );
+  };
 
   without(...controls: readonly Bound[]): void {
     for (const each of controls) this.bound.add(each);
@@ -83,9 +86,8 @@ export class FlameToolbar {
   }
 
   focusSearch(): void {
-    const search = this.root.querySelector<HTMLInputElement>('.flame-search');
-    search?.focus();
-    search?.select();
+    this.search.current?.focus();
+    this.search.current?.select();
   }
 }
 
@@ -119,8 +121,7 @@ function Toolbar(props: Props): VNode {
   );
 }
 
-function Search({ events, settings, found }: Props): VNode {
-  const input = useRef<HTMLInputElement>(null);
+function Search({ events, settings, found, input }: Props): VNode {
   const { search } = settings;
   const soon = useMemo(
     () =>

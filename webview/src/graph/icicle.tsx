@@ -1,7 +1,7 @@
 // The dominator tree grouped by type, drawn: a box for each group, below what holds it and as wide as what it retains.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import type { FlameName } from '../../../extension/shared/protocol.gen';
 import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from '../flame/boxes';
 import { WHOLE, zoomed, type FlameCamera } from '../flame/camera';
@@ -17,7 +17,6 @@ import { svgTheme, type AskedSvg } from '../shell/export';
 import { copyItems } from '../widgets/copy';
 import { openMenu } from '../widgets/menu';
 import { Sunburst } from './sunburst';
-import { element } from '../widgets/dom';
 import { Island } from '../widgets/island';
 import { bytes, share } from '../base/format';
 import { plural, t } from '../base/l10n';
@@ -29,7 +28,6 @@ import { selectionMenu } from './menu';
 const ZOOM_STEP = 1.5;
 
 export class Icicle {
-  readonly root = element('div', { class: 'flame pane main-flame heap-icicle' });
   private readonly plot: FlamePlot;
   private readonly hover: FlameHover;
   private readonly sunburst: Sunburst;
@@ -39,6 +37,7 @@ export class Icicle {
   /** The type whose boxes stand out, besides what fits the filter. */
   private marked: number | null = null;
   private readonly rings = signal(false);
+  private readonly pictures = signal(0);
 
   constructor(private readonly context: GraphContext) {
     const places = new Places(() => false);
@@ -50,7 +49,7 @@ export class Icicle {
           }),
         shown: () => {
           this.crumbs.update();
-          this.root.dataset['pictures'] = String(this.plot.pictures);
+          this.pictures.value = this.plot.pictures;
           this.sunburst.draw();
         },
         moved: () => {
@@ -142,25 +141,24 @@ export class Icicle {
     });
     this.plot.setEmpty(t('The objects of this dump have no size.'));
     this.plot.setStyle(false, 'package');
-    render(<this.Parts />, this.root);
-    this.root.addEventListener('keydown', (event) => {
-      const isPicture = event.target === this.plot.surface || event.target === this.sunburst.surface;
-      if (!isPicture || event.defaultPrevented) return;
-      const action = flameAction(event);
-      if (action === null || !this.run(action)) return;
-      event.preventDefault();
-      event.stopPropagation();
-    });
     exposeFlameForTests(this.plot, 'memlensFlame');
     this.showSunburst(context.state.sunburst);
   }
 
-  private readonly Parts = (): VNode => (
-    <>
-      <Island class="flame-part" of={this.crumbs.root} />
+  readonly View = (): VNode => (
+    <div
+      class="flame pane main-flame heap-icicle"
+      data-pictures={this.pictures.value || undefined}
+      onKeyDown={(event) => {
+        this.key(event);
+      }}
+    >
+      <this.crumbs.View />
       <div class="flame-body">
-        <Island class="flame-part" of={this.plot.root} />
-        <Island class="flame-part" of={this.sunburst.root} />
+        <this.plot.View />
+        <div class="sunburst" hidden={!this.rings.value}>
+          <Island of={this.sunburst.surface} />
+        </div>
       </div>
       <button
         type="button"
@@ -173,7 +171,7 @@ export class Icicle {
       >
         {t('Sunburst')}
       </button>
-    </>
+    </div>
   );
 
   /** Draws what is kept. */
@@ -217,7 +215,6 @@ export class Icicle {
     this.ringHover.hide();
     this.sunburst.dispose();
     this.plot.dispose();
-    render(null, this.root);
   }
 
   private get selectedType(): number | null {
@@ -237,7 +234,6 @@ export class Icicle {
   }
 
   private showSunburst(is: boolean): void {
-    this.sunburst.root.hidden = !is;
     this.rings.value = is;
     if (is !== this.context.state.sunburst) this.context.keep({ sunburst: is });
     this.sunburst.draw();
@@ -333,6 +329,15 @@ export class Icicle {
       default:
         return false;
     }
+  }
+
+  private key(event: KeyboardEvent): void {
+    const isPicture = event.target === this.plot.surface || event.target === this.sunburst.surface;
+    if (!isPicture || event.defaultPrevented) return;
+    const action = flameAction(event);
+    if (action === null || !this.run(action)) return;
+    event.preventDefault();
+    event.stopPropagation();
   }
 
   private walk(action: 'above' | 'below' | 'left' | 'right'): void {

@@ -85,7 +85,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
         Head,
         Files: around.fileBar.View,
         Lanes: overview.View,
-        pictures: [icicle.root],
+        pictures: [icicle.View],
         flat: true,
         dock,
       },

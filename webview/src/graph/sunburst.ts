@@ -8,7 +8,6 @@ import { nameText } from '../flame/words';
 import { css, inkOn } from '../canvas/colour';
 import { theme } from '../canvas/theme';
 import { Chart, pointIn } from '../widgets/chart';
-import { element } from '../widgets/dom';
 import { bytes } from '../base/format';
 import { t } from '../base/l10n';
 import { arcOf, arcsOf, ringBoxAt, ringsOf, type Arc, type Rings } from './rings';
@@ -44,7 +43,6 @@ declare global {
 }
 
 export class Sunburst {
-  readonly root: HTMLElement;
   private readonly chart = new Chart({
     ...{ class: 'sunburst-surface', role: 'application' },
     label: t(
@@ -62,7 +60,6 @@ export class Sunburst {
     events: SunburstEvents,
   ) {
     const { surface } = this;
-    this.root = element('div', { class: 'sunburst', hidden: true }, surface);
     window.memlensSunburst = () => this.arcs();
     const at = (event: MouseEvent): [box: number, x: number, y: number] => {
       const { x, y } = pointIn(surface, event);

@@ -1,14 +1,13 @@
 // A table whose rows open, of whatever a heap dump has: packages, types, objects, steps of paths.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { ComponentType, VNode } from 'preact';
 import type { Pending } from '../api';
 import { t } from '../base/l10n';
-import type { Pane } from '../shell/pane';
+import { Bar } from '../shell/bar';
+import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import { copyItems, copyTable, type CopiedTable, type CopiedPlace } from '../widgets/copy';
-import { element } from '../widgets/dom';
 import { IconButton } from '../widgets/icon-button';
-import { Island } from '../widgets/island';
 import { LazyRows, type LazyAnswer, type LazyRowsEvents } from '../widgets/lazy-rows';
 import { LazyTree } from '../widgets/lazy-tree';
 import type { MenuEntry } from '../widgets/menu';
@@ -78,7 +77,7 @@ export class HeapTree<N> {
   /** The table on the screen. */
   readonly View = ({ hidden = false }: { readonly hidden?: boolean }): VNode => (
     <div class="heap-tree" hidden={hidden}>
-      <Island class="heap-grid" of={this.tree.root} />
+      <this.tree.View />
       <p class="muted heap-none" role="status" hidden={this.none.value === ''}>
         {this.none}
       </p>
@@ -162,29 +161,24 @@ export class HeapTree<N> {
 export function treePane<N>(
   pane: Pick<Pane, 'id' | 'title' | 'update'>,
   tree: HeapTree<N>,
-  Controls: () => VNode | null = () => null,
+  Controls: ComponentType = () => null,
 ): Pane {
-  const root = element('section');
-  const bar = heapBar(pane.title);
-  render(<tree.View />, root);
-  render(
-    <>
-      <Controls />
-      <tree.CopyButton />
-    </>,
-    bar,
-  );
   return {
     ...pane,
-    ...{ usesSet: false, root, bar },
+    usesSet: false,
+    View: (room: PaneRoom) => (
+      <section {...room} class="pane">
+        <tree.View />
+      </section>
+    ),
+    Bar: ({ hidden }: BarRoom) => (
+      <Bar class="heap-bar" label={pane.title} hidden={hidden}>
+        <Controls />
+        <tree.CopyButton />
+      </Bar>
+    ),
     dispose: () => {
       tree.dispose();
-      render(null, root);
-      render(null, bar);
     },
   };
-}
-
-export function heapBar(label: string): HTMLElement {
-  return element('div', { class: 'heap-bar', role: 'toolbar', attributes: { 'aria-label': label } });
 }

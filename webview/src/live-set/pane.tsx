@@ -1,5 +1,6 @@
 // The live set: what is in the set, as a tree of groups down to single allocations, or as a plain list.
 
+import type { ComponentType, VNode } from 'preact';
 import type { AllocationSummary, Branch, Frame } from '../../../extension/shared/protocol.gen';
 import { countedFigure, figure, isCount } from '../base/figure';
 import { bytes, hasSource } from '../base/format';
@@ -8,8 +9,7 @@ import { plural, t } from '../base/l10n';
 import type { Change, ViewContext } from '../shell/context';
 import { both } from '../shell/filter-terms';
 import { MODELS } from '../shell/model';
-import type { Pane } from '../shell/pane';
-import { element } from '../widgets/dom';
+import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import type { LazyAnswer } from '../widgets/lazy-rows';
 import { LazyTree } from '../widgets/lazy-tree';
 import type { GridColumn } from '../widgets/tree-grid';
@@ -31,7 +31,6 @@ import {
 } from './tree';
 
 class LiveSet {
-  readonly root: HTMLElement;
   private readonly controls: Controls;
   private readonly grid: LazyTree<LiveNode, LazyAnswer<LiveNode>>;
   private readonly tree: LiveTree;
@@ -100,11 +99,16 @@ class LiveSet {
     this.by = this.controls.by;
     this.grid = this.makeGrid();
     this.updateColumns();
-    this.root = element('section', { class: 'live-set' }, this.grid.root);
   }
 
-  get bar(): HTMLElement {
-    return this.controls.root;
+  readonly View = (room: PaneRoom): VNode => (
+    <section {...room} class="live-set pane">
+      <this.grid.View />
+    </section>
+  );
+
+  get Bar(): ComponentType<BarRoom> {
+    return this.controls.View;
   }
 
   groupBy(kind: GroupKind): void {
@@ -315,8 +319,8 @@ export const liveSetPane = (context: ViewContext): Pane => {
     id: 'liveSet',
     title: MODELS[context.info.model].groups,
     usesSet: true,
-    root: live.root,
-    bar: live.bar,
+    View: live.View,
+    Bar: live.Bar,
     reveal: ({ by }) => {
       if (by) live.groupBy(by);
     },

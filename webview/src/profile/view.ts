@@ -325,7 +325,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   }
 
   focusPicture(): void {
-    this.flamePane.root.querySelector<HTMLElement>('[tabindex="0"]')?.focus({ preventScroll: true });
+    this.flamePane.focus();
   }
 
   private key(event: KeyboardEvent): boolean {

@@ -2,12 +2,11 @@
 
 import type { ReadonlySignal } from '@preact/signals';
 import type { ComponentType, VNode } from 'preact';
-import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Api } from '../api';
 import { Dropdown, type ChoiceOption } from '../widgets/choice';
 import { Icon } from '../widgets/icon';
 import { openMenuAt, type MenuEntry } from '../widgets/menu';
-import { oneStop } from './bar';
+import { Bar } from './bar';
 import { t } from '../base/l10n';
 import { visible } from '../base/text';
 
@@ -58,13 +57,9 @@ export function comparing(
 }
 
 export function Toolbar(props: ToolbarProps): VNode {
-  const root = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => {
-    if (root.current) oneStop(root.current);
-  }, []);
   const other = props.comparedWith.value;
   return (
-    <div class="toolbar" role="toolbar" aria-label={props.label} ref={root}>
+    <Bar class="toolbar" label={props.label}>
       {props.pickers.value.map((picker) => (
         <Dropdown
           key={picker.label}
@@ -106,6 +101,6 @@ export function Toolbar(props: ToolbarProps): VNode {
       >
         <Icon name="more" />
       </button>
-    </div>
+    </Bar>
   );
 }

@@ -14,10 +14,9 @@ export interface ArrangementOwner {
   rearranged(): void;
 }
 
-type Arranged = Pick<Parts, 'plot' | 'pictures' | 'dock' | 'frame' | 'pointer'>;
+type Arranged = Pick<Parts, 'plot' | 'pictures' | 'picture' | 'dock' | 'frame' | 'pointer'>;
 
 export class Arrangement {
-  picture: PictureId = 'stacked';
   /** The pane to show when the dock is opened again. */
   private lastPane: PaneId | null = null;
 
@@ -26,6 +25,10 @@ export class Arrangement {
     private readonly parts: Arranged,
     private readonly owner: ArrangementOwner,
   ) {}
+
+  get picture(): PictureId {
+    return this.parts.picture.peek();
+  }
 
   /** The picture that stands in the place of the stacked one. */
   get shown(): Picture | null {
@@ -40,14 +43,12 @@ export class Arrangement {
   }
 
   showPicture(id: PictureId): void {
-    const { plot, pictures, frame } = this.parts;
-    const shown = pictures.find((picture) => picture.id === id);
-    this.picture = shown?.id ?? 'stacked';
-    for (const picture of pictures) {
-      if (picture !== shown && !picture.root.hidden) picture.hide();
-      picture.root.hidden = picture !== shown;
-    }
-    plot.setHidden(shown !== undefined);
+    const { plot, pictures, picture, frame } = this.parts;
+    const before = this.shown;
+    picture.value = pictures.some((each) => each.id === id) ? id : 'stacked';
+    const { shown } = this;
+    if (before !== shown) before?.hide();
+    plot.setHidden(shown !== null);
     if (shown) this.root.dataset['state'] = 'ready';
     if (frame.current.dockTall) frame.set({ dockTall: false });
     this.owner.changed(...EVERYTHING);

@@ -102,7 +102,7 @@ export class Plot {
     private readonly kind: PlotKind = STACKED,
   ) {
     this.area = new PlotArea({
-      ...{ roleDescription: kind.role, layers: 0 },
+      ...{ class: '', roleDescription: kind.role, layers: 0 },
       draw: (now) => {
         this.frame(now);
       },

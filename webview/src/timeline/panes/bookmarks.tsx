@@ -1,18 +1,18 @@
 // The bookmarks of a trace: a row for each, by which one goes there, writes another note, or deletes it.
 
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import { bookmarkAt, type Bookmarks, type PlacedBookmark } from '../bookmarks';
 import type { ViewContext } from '../../shell/context';
-import { Icon } from '../../widgets/icon';
+import { IconButton } from '../../widgets/icon-button';
 import { openMenu, type MenuEntry } from '../../widgets/menu';
-import { element } from '../../widgets/dom';
 import { bytes, hasSource, nameOf } from '../../base/format';
 import { plural, t } from '../../base/l10n';
 import { visible } from '../../base/text';
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { Axis } from '../../shell/state';
 import { devicesOf } from '../../shell/model';
-import { made, type MakePane } from '../../shell/pane';
+import { Bar } from '../../shell/bar';
+import { made, type BarRoom, type MakePane, type PaneRoom } from '../../shell/pane';
 
 export interface BookmarksOwner {
   readonly bookmarks: Bookmarks;
@@ -33,25 +33,27 @@ export function bookmarksPane(owner: BookmarksOwner): MakePane {
   return (context) => {
     if (context.device.events === 0) return null;
     const axis = signal<Axis>(context.axis);
-    const root = element('section', { class: 'bookmarks' });
-    const bar = element('div', { class: 'bookmarks-bar' });
     const devices = devicesOf(context.info).length > 1;
-    render(<List owner={owner} context={context} axis={axis} devices={devices} />, root);
-    render(<Bar owner={owner} />, bar);
     return made({
-      ...{ id: 'bookmarks', title: t('Bookmarks'), usesSet: false, root, bar },
+      ...{ id: 'bookmarks', title: t('Bookmarks'), usesSet: false },
+      View: (room: PaneRoom) => (
+        <section {...room} class="bookmarks pane">
+          <List {...{ owner, context, axis, devices }} />
+        </section>
+      ),
+      Bar: ({ hidden }: BarRoom) => (
+        <Bar class="bookmarks-bar" label={t('Bookmarks')} hidden={hidden}>
+          <Controls owner={owner} />
+        </Bar>
+      ),
       update: (changes) => {
         if (changes.has('axis') || changes.has('device')) axis.value = context.axis;
-      },
-      dispose: () => {
-        render(null, root);
-        render(null, bar);
       },
     });
   };
 }
 
-function Bar({ owner }: { readonly owner: BookmarksOwner }): VNode {
+function Controls({ owner }: { readonly owner: BookmarksOwner }): VNode {
   return (
     <>
       <button
@@ -189,24 +191,8 @@ function Row({ one, owner, context, axis, devices }: ListProps & { readonly one:
         )}
       </td>
       <td class="bookmark-actions">
-        <button
-          type="button"
-          class="icon-button"
-          aria-label={t('Rename')}
-          title={t('Rename (F2)')}
-          onClick={rename}
-        >
-          <Icon name="edit" />
-        </button>
-        <button
-          type="button"
-          class="icon-button"
-          aria-label={t('Delete')}
-          title={t('Delete')}
-          onClick={remove}
-        >
-          <Icon name="close" />
-        </button>
+        <IconButton icon="edit" label={t('Rename')} keys="F2" press={rename} />
+        <IconButton icon="close" label={t('Delete')} keys="Delete" press={remove} />
       </td>
     </tr>
   );

@@ -1,7 +1,7 @@
 // The allocator's state at the cursor: its figures, and each segment as a row with its blocks as a bar.
 
 import { signal } from '@preact/signals';
-import { Fragment, render, type VNode } from 'preact';
+import { createRef, Fragment, type VNode } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 import type { AllocatorStateAnswer, Branch, SegmentState } from '../../../../extension/shared/protocol.gen';
 import { bytes, exactBytes, nameOf, share, time } from '../../base/format';
@@ -9,10 +9,11 @@ import { count, plural, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';
 import type { Change, TimelineContext } from '../../shell/context';
-import type { Pane } from '../../shell/pane';
+import { Bar } from '../../shell/bar';
+import type { BarRoom, Pane, PaneRoom } from '../../shell/pane';
 import { Dropdown } from '../../widgets/choice';
-import { element } from '../../widgets/dom';
 import { IconButton } from '../../widgets/icon-button';
+import { useResized } from '../../widgets/resized';
 import { number, SizeCell, TableHead } from '../../widgets/table-parts';
 import { activeNear, blockAt, decodeBlocks, nextActive, NONE, stateOf, type Blocks } from '../scene/blocks';
 import { areaColours } from '../scene/areas';
@@ -52,8 +53,7 @@ class StatePane implements Pane {
   readonly id = 'state' as const;
   readonly title = t('Segments');
   readonly usesSet = false;
-  readonly root = element('section', { class: 'state' });
-  readonly bar = element('div', { class: 'state-head' });
+  readonly root = createRef<HTMLElement>();
   readonly shown = signal<Shown | null>(null);
   /** What is said of a block. */
   readonly block = signal('');
@@ -65,15 +65,11 @@ class StatePane implements Pane {
   private asked = '';
   /** What the blocks that are here show as lit up. */
   private lit: Branch | null = null;
-  private readonly resized = new ResizeObserver(() => {
-    this.draw();
-  });
 
-  constructor(readonly context: TimelineContext) {
-    render(<StateHead pane={this} />, this.bar);
-    render(<StateView pane={this} />, this.root);
-    this.resized.observe(this.root);
-  }
+  constructor(readonly context: TimelineContext) {}
+
+  readonly View = (room: PaneRoom): VNode => <StateView pane={this} room={room} />;
+  readonly Bar = (room: BarRoom): VNode => <StateHead pane={this} room={room} />;
 
   /** Where the state is looked at: the cursor, else the peak. */
   private get moment(): number {
@@ -133,8 +129,6 @@ class StatePane implements Pane {
   dispose(): void {
     this.latest.cancel();
     this.naming.cancel();
-    this.resized.disconnect();
-    render(null, this.root);
   }
 
   private refresh(): void {
@@ -174,7 +168,6 @@ class StatePane implements Pane {
     const { events } = this.context.device;
     this.event.value = events > 0 ? visible(eventWords(answer)) : t('When the snapshot was taken');
     this.block.value = answer.truncated ? t('The first segment has more blocks than are shown.') : '';
-    this.root.dataset['moment'] = String(answer.moment);
     this.shown.value = { answer, rows: [...before, ...rows] };
   }
 
@@ -221,7 +214,7 @@ class StatePane implements Pane {
 
   draw(): void {
     this.selected.value = this.context.selected;
-    if (this.root.clientWidth === 0) return;
+    if (!this.root.current?.clientWidth) return;
     const { rows = [], answer } = this.shown.value ?? {};
     const { grouping, palette, highlight, selected } = this.context;
     const areas = answer?.areas ?? [];
@@ -234,14 +227,14 @@ class StatePane implements Pane {
   }
 }
 
-function StateHead({ pane }: { readonly pane: StatePane }): VNode {
+function StateHead({ pane, room }: { readonly pane: StatePane; readonly room: BarRoom }): VNode {
   // without events there is one moment; an answer may be of another device
   const traced = pane.shown.value !== null && pane.context.device.events > 0;
   const step = (by: number) => (): void => {
     pane.step(by);
   };
   return (
-    <>
+    <Bar class="state-head" label={t('Segments')} hidden={room.hidden}>
       {traced && <IconButton icon="left" label={t('One event back')} keys="," press={step(-1)} />}
       {traced && <IconButton icon="right" label={t('One event forward')} keys="." press={step(1)} />}
       <span class="state-event">{pane.event}</span>
@@ -253,22 +246,24 @@ function StateHead({ pane }: { readonly pane: StatePane }): VNode {
           pane.sort(order);
         }}
       />
-    </>
+    </Bar>
   );
 }
 
-function StateView({ pane }: { readonly pane: StatePane }): VNode {
+function StateView({ pane, room }: { readonly pane: StatePane; readonly room: PaneRoom }): VNode {
   const shown = pane.shown.value;
-  useLayoutEffect(() => {
+  const draw = (): void => {
     pane.draw();
-  }, [shown]);
+  };
+  useResized(pane.root, draw);
+  useLayoutEffect(draw, [shown]);
   const columns = [
     ...[t('Segment'), number(t('Size')), number(t('Used'))],
     ...[number(t('Requested')), number(t('Largest hole')), t('Pool and stream')],
   ];
   const left = shown ? shown.answer.segment_count - shown.rows.length : 0;
   return (
-    <>
+    <section {...room} class="state pane" ref={pane.root} data-moment={shown?.answer.moment}>
       <div class="state-facts">
         <div class="state-figures">{shown && figureWords(shown.answer)}</div>
         <Legend traced={pane.context.device.events > 0} />
@@ -282,7 +277,7 @@ function StateView({ pane }: { readonly pane: StatePane }): VNode {
                 <Segment row={row} pane={pane} first={index === 0} />
                 <tr>
                   <td class="bar" colSpan={columns.length}>
-                    <Bar row={row} pane={pane} />
+                    <BlockBar row={row} pane={pane} />
                   </td>
                 </tr>
               </Fragment>
@@ -309,7 +304,7 @@ function StateView({ pane }: { readonly pane: StatePane }): VNode {
       <div class="state-block" role="status">
         {pane.block}
       </div>
-    </>
+    </section>
   );
 }
 
@@ -376,7 +371,7 @@ function Segment({ row, pane, first }: RowProps & { readonly first: boolean }): 
   );
 }
 
-function Bar({ row, pane }: RowProps): VNode {
+function BlockBar({ row, pane }: RowProps): VNode {
   return (
     <canvas
       aria-hidden="true"

@@ -1,7 +1,7 @@
 // The run's steps, and what grows from step to step.
 
 import { signal, type ReadonlySignal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type {
   GrowthAnswer,
@@ -16,8 +16,7 @@ import { fileName } from '../../base/paths';
 import { shortName } from '../../base/symbols';
 import { messageOf, shorten, visible } from '../../base/text';
 import type { ViewContext } from '../../shell/context';
-import type { Pane } from '../../shell/pane';
-import { element } from '../../widgets/dom';
+import type { Pane, PaneRoom } from '../../shell/pane';
 import { rovingRows } from '../../widgets/roving';
 import { Sparkline } from '../../widgets/sparkline';
 import { number, SizeCell, TableHead } from '../../widgets/table-parts';
@@ -27,17 +26,15 @@ const MOST_LINES = 100;
 
 export const stepsPane = (context: ViewContext): Pane => {
   const steps = new Steps(context);
-  const root = element('section', { class: 'table steps-pane' });
-  render(<StepsView steps={steps} />, root);
   return {
-    ...{ id: 'steps', title: t('Leaks'), usesSet: false, root },
+    ...{ id: 'steps', title: t('Leaks'), usesSet: false },
+    View: (room) => <StepsView steps={steps} room={room} />,
     update: (changes) => {
       if (changes.has('device') || changes.has('filter')) steps.fetch();
       if (changes.has('axis') || changes.has('cursors')) steps.place();
     },
     dispose: () => {
       steps.cancel();
-      render(null, root);
     },
   };
 };
@@ -151,11 +148,11 @@ class Steps {
   }
 }
 
-function StepsView({ steps }: { readonly steps: Steps }): VNode {
+function StepsView({ steps, room }: { readonly steps: Steps; readonly room: PaneRoom }): VNode {
   const listed = steps.listed.value;
   const how = steps.problem.value ?? visible(listed?.answer.how ?? t('Looking for steps…'));
   return (
-    <>
+    <section {...room} class="table steps-pane pane">
       <p class={listed?.answer.inferred ? 'steps-how inferred' : 'steps-how'} role="status">
         {how}
       </p>
@@ -165,7 +162,7 @@ function StepsView({ steps }: { readonly steps: Steps }): VNode {
         </div>
         <div class="table-scroll">{listed && <StepTable steps={steps} listed={listed} />}</div>
       </div>
-    </>
+    </section>
   );
 }
 

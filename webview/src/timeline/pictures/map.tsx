@@ -1,7 +1,7 @@
 // The memory map: addresses upwards, time to the right, one lane a segment. Its x range is that of all pictures.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import { t } from '../../base/l10n';
 import type { Geometry } from '../../../../extension/shared/geometry';
 import type { AllocationSummary, MapLanesAnswer } from '../../../../extension/shared/protocol.gen';
@@ -17,7 +17,6 @@ import { Plot } from '../plot';
 import { extentOf, fitBox, type Camera } from '../../canvas/camera';
 import { laneAt, laneTicks, laneWords, shownLanes } from '../scene/lanes';
 import { exposeMap } from '../test-hook';
-import { element } from '../../widgets/dom';
 import { Island } from '../../widgets/island';
 import { bandTexts, bytes, hasSource } from '../../base/format';
 import { visible } from '../../base/text';
@@ -33,25 +32,32 @@ const NEAR_PX = 3;
 
 /** Made of nothing until it is shown for the first time. */
 export function mapPicture(context: TimelineContext): Picture {
-  const root = element('div', { class: 'map', id: 'memlens-map' });
-  let shown: MemoryMap | null = null;
+  const made = signal<MemoryMap | null>(null);
   return {
     id: 'map',
     title: t('Memory map'),
-    root,
+    View: ({ hidden }) => {
+      const map = made.value;
+      return (
+        <div class="map" id="memlens-map" hidden={hidden} data-pictures={map?.pictures}>
+          {map && <map.Parts />}
+        </div>
+      );
+    },
     update: (changes) => {
-      shown ??= new MemoryMap(context, root);
-      shown.update(changes);
+      const map = made.peek() ?? new MemoryMap(context);
+      made.value = map;
+      map.update(changes);
     },
     hide: () => {
-      shown?.hide();
+      made.peek()?.hide();
     },
     focus: () => {
-      shown?.focus();
+      made.peek()?.focus();
     },
-    run: (action) => shown?.run(action) ?? false,
+    run: (action) => made.peek()?.run(action) ?? false,
     dispose: () => {
-      shown?.dispose();
+      made.peek()?.dispose();
     },
   };
 }
@@ -60,6 +66,7 @@ class MemoryMap {
   private readonly plot: Plot;
   private readonly hover: Hover;
   private readonly tooltip = new HoverCard(TooltipCard);
+  readonly pictures = signal(0);
   private readonly busy = signal(false);
   private readonly words = signal('');
   private readonly legend: AreaLegend;
@@ -70,10 +77,7 @@ class MemoryMap {
   private reported: { x0: number; x1: number } | null = null;
   private shownFor = '';
 
-  constructor(
-    private readonly context: TimelineContext,
-    private readonly root: HTMLElement,
-  ) {
+  constructor(private readonly context: TimelineContext) {
     this.questions = new Questions((error) => {
       context.failed(error);
     });
@@ -90,7 +94,7 @@ class MemoryMap {
           this.moved(camera);
         },
         drawn: () => {
-          this.root.dataset['pictures'] = String(this.plot.pictures);
+          this.pictures.value = this.plot.pictures;
           this.showLegend();
           this.hover.refresh();
         },
@@ -187,11 +191,10 @@ class MemoryMap {
         boxUsed: () => undefined,
       }),
     );
-    render(<this.Parts />, root);
     exposeMap(this.plot);
   }
 
-  private readonly Parts = (): VNode => (
+  readonly Parts = (): VNode => (
     <>
       <div class="map-picture">
         <Island of={this.plot.root} />
@@ -250,7 +253,6 @@ class MemoryMap {
     this.asked.cancel();
     this.questions.cancel();
     this.plot.dispose();
-    render(null, this.root);
   }
 
   private fetchLanes(): void {

@@ -1,5 +1,6 @@
 // What may stand above the dock. Pictures share the part of the run in view.
 
+import type { ComponentType } from 'preact';
 import type { PictureId } from '../../../../extension/shared/messages';
 import type { Change, TimelineContext } from '../../shell/context';
 import type { Action } from '../../shell/keys';
@@ -7,7 +8,7 @@ import type { Action } from '../../shell/keys';
 export interface Picture {
   readonly id: PictureId;
   readonly title: string;
-  readonly root: HTMLElement;
+  readonly View: ComponentType<{ readonly hidden: boolean }>;
   /** It is shown, or something changed while it is: everything that changed since its last update. */
   update(changes: ReadonlySet<Change>): void;
   /** It is not on the screen any more: nothing needs to be fetched or drawn. */

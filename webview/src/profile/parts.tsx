@@ -1,11 +1,11 @@
 // What a profile's view is made of, put together.
 
+import type { ComponentType } from 'preact';
 import type { ViewState } from '../../../extension/shared/messages';
 import type { ProfileInfo } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { t } from '../base/l10n';
 import type { FlamePane } from '../flame/pane';
-import { oneStop } from '../shell/bar';
 import { makeAround, type Around, type AroundOwner } from '../shell/around';
 import { Dock } from '../shell/dock';
 import { allocationTerms } from '../shell/filter-terms';
@@ -72,7 +72,14 @@ export function makeParts(owner: PartsOwner, given: Given): ProfileParts {
   const frame = new ViewFrame(
     root,
     {
-      ...{ Head, Files: around.fileBar.View, Lanes: times?.View, pictures: [flame.root], flat: true, dock },
+      ...{
+        Head,
+        Files: around.fileBar.View,
+        Lanes: times?.View,
+        pictures: [placeFlame(flame, info)],
+        flat: true,
+        dock,
+      },
       Help: around.help.View,
     },
     { ...restoreLayout(layout), panelOpen: false },
@@ -83,22 +90,25 @@ export function makeParts(owner: PartsOwner, given: Given): ProfileParts {
       api.post({ type: 'showLog' });
     },
   );
-  placeFlame(flame, info);
   return { ...around, dock, frame, times };
 }
 
 /** The flame graph as the picture of the view. */
-function placeFlame(flame: FlamePane, { bins }: ProfileInfo): void {
-  flame.root.className += ' pane main-flame';
+function placeFlame(flame: FlamePane, { bins }: ProfileInfo): ComponentType {
   // the value is chosen for all of the view, and without times there is no order of time
   flame.without('value', ...(bins === 0 ? (['order'] as const) : []));
-  flame.root.prepend(flame.bar);
-  oneStop(flame.bar);
-  flame.root.addEventListener('keydown', (event) => {
-    if (event.defaultPrevented || !flame.key(event)) return;
-    event.preventDefault();
-    event.stopPropagation();
-  });
+  return () => (
+    <flame.View
+      class="main-flame"
+      onKeyDown={(event) => {
+        if (event.defaultPrevented || !flame.key(event)) return;
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+    >
+      <flame.Bar hidden={false} />
+    </flame.View>
+  );
 }
 
 function makeTimes(owner: PartsOwner, { api, info, state }: Given): ProfileTimes {

@@ -3,6 +3,7 @@
 import { t } from '../base/l10n';
 import { signal, type Signal } from '@preact/signals';
 import type { Geometry } from '../../../extension/shared/geometry';
+import type { PictureId } from '../../../extension/shared/messages';
 import type {
   HitAnswer,
   LineAnswer,
@@ -75,7 +76,9 @@ export interface Parts extends Omit<Around, 'Head'> {
   readonly minimap: Minimap;
   readonly panel: Panel;
   readonly dock: Dock;
+  /** What may stand in the place of the stacked picture, and which picture is shown. */
   readonly pictures: readonly Picture[];
+  readonly picture: Signal<PictureId>;
   readonly context: SharedContext;
   readonly cursors: Cursors;
   readonly flags: Flags;
@@ -309,7 +312,7 @@ export function makeParts(
   const used = { names, plot, selection, cursors, flags, prefer: renderer } as const;
   const context = new SharedContext(api, info, used, owner);
   const pictures = PICTURES.flatMap((make) => make(context) ?? []);
-  for (const picture of pictures) picture.root.hidden = true;
+  const picture = signal<PictureId>('stacked');
   const dock = new Dock(
     context,
     {
@@ -351,10 +354,13 @@ export function makeParts(
     {
       Head,
       ...{ Files: around.fileBar.View, Minimap: minimap.View, Lanes: lanes.View, Areas: legend.View, dock },
-      pictures: [plot.root, ...pictures.map((picture) => picture.root)],
+      pictures: [
+        () => <Island of={plot.root} />,
+        ...pictures.map(({ id, View }) => () => <View hidden={picture.value !== id} />),
+      ],
       ...{ Panel: panel.View, Help: around.help.View },
       Legend: () => categories.value && Categories(categories.value),
-      Tooltip: () => Island({ of: tooltip.root }),
+      Tooltip: () => <Island of={tooltip.root} />,
     },
     layout,
     () => {
@@ -377,6 +383,7 @@ export function makeParts(
       frame,
       dock,
       pictures,
+      picture,
       context,
       lanes,
       legend,
