@@ -209,7 +209,7 @@ export class SnapshotView extends Disposable {
     this.#open();
     const kept = this.#state?.compare?.uri;
     if (kept !== undefined) this.#chooseOther(vscode.Uri.parse(kept), false);
-    const dumps = this.#state?.graph?.series ?? [];
+    const dumps = this.#state?.model === 'graph' ? this.#state.graph.series : [];
     if (dumps.length > 0) void this.showSeries(dumps.map((each) => vscode.Uri.parse(each)));
   }
 
@@ -262,8 +262,10 @@ export class SnapshotView extends Disposable {
       return;
     }
     // Numbers of allocations and moments are invalid in another file.
-    if (this.#files.own.differs && this.#state !== null)
-      this.#state = { ...this.#state, selection: null, first: null, second: null };
+    const state = this.#state;
+    if (this.#files.own.differs && state?.model === 'timeline')
+      this.#state = { ...state, selection: null, first: null, second: null };
+    else if (this.#files.own.differs && state?.model === 'profile') this.#state = { ...state, stretch: null };
     if (this.#files.own.differs) this.#history.clear();
     this.#release();
     this.#open();

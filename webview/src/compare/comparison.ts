@@ -13,6 +13,7 @@ import type { Api, Pending } from '../api';
 import { devicesOf, MODELS, never, profileOf } from '../shell/model';
 import type { Axis } from '../shell/state';
 import { figure } from '../base/figure';
+import { oneOf } from '../base/one-of';
 
 export type CompareSettings = Omit<CompareState, 'uri'>;
 
@@ -376,16 +377,14 @@ export function direction(difference: number): 'more' | 'less' | 'even' {
 /** A saved comparison, if it is whole; nothing from a file is believed. */
 export function restoreCompare(saved: CompareState | null | undefined): CompareState | null {
   if (!saved || typeof saved.uri !== 'string' || !Number.isInteger(saved.device)) return null;
-  const one = <T extends string>(value: T, all: readonly T[], otherwise: T): T =>
-    all.includes(value) ? value : otherwise;
   return {
     uri: saved.uri,
     otherFirst: saved.otherFirst,
     device: saved.device,
-    mine: one(saved.mine, ['set', 'end'], FIRST.mine),
-    theirs: one(saved.theirs, ['same', 'peak', 'end'], FIRST.theirs),
-    by: one(saved.by, ['line', 'function', 'file', 'stack'], FIRST.by),
-    measure: one(saved.measure, ['own', 'inclusive'], FIRST.measure),
+    mine: oneOf(saved.mine, ['set', 'end'], FIRST.mine),
+    theirs: oneOf(saved.theirs, ['same', 'peak', 'end'], FIRST.theirs),
+    by: oneOf(saved.by, ['line', 'function', 'file', 'stack'], FIRST.by),
+    measure: oneOf(saved.measure, ['own', 'inclusive'], FIRST.measure),
     byStep: saved.byStep,
     offset: Number.isFinite(saved.offset) ? saved.offset : 0,
     value: typeof saved.value === 'string' ? saved.value : null,

@@ -3,6 +3,7 @@
 import { signal, type Signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { t } from '../base/l10n';
+import { oneOf } from '../base/one-of';
 import type { ComparedSets } from './comparison';
 import type { ViewContext } from '../shell/context';
 import type { Scale, Width } from '../flame/difference';
@@ -125,11 +126,9 @@ export class CompareGraph {
 
 /** What was kept, as far as it is whole. */
 export function restoreDifference(saved: SavedDifference | undefined): SavedDifference {
-  const one = <T extends string>(value: unknown, all: readonly T[], otherwise: T): T =>
-    all.find((each) => each === value) ?? otherwise;
   return {
-    scale: one(saved?.scale, ['absolute', 'normalised'], 'absolute'),
-    width: one(saved?.width, ['both', 'after', 'before'], 'both'),
+    scale: oneOf(saved?.scale, ['absolute', 'normalised'], 'absolute'),
+    width: oneOf(saved?.width, ['both', 'after', 'before'], 'both'),
     flame: saved?.flame ?? null,
   };
 }

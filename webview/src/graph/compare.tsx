@@ -162,7 +162,8 @@ export class ComparePane implements Pane {
           </p>
         )}
         {isSeries && !notice && <series.Chart />}
-        <tree.View hidden={notice !== null} />
+        {/* rows of another form are none of this one */}
+        <tree.View hidden={notice !== null || (!isSeries && found.value === null)} />
       </section>
     );
   };

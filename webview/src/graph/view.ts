@@ -19,6 +19,7 @@ import { EVERYTHING } from '../shell/context';
 import { savePicture, type AskedSvg } from '../shell/export';
 import { isWritten } from '../shell/keyboard';
 import { saver } from '../shell/saver';
+import { isOf, keptState } from '../shell/state';
 import { shareEntries } from '../shell/share';
 import { SHARED_COMMANDS } from '../timeline/commands';
 import type { MenuEntry } from '../widgets/menu';
@@ -49,7 +50,7 @@ export class GraphView implements PartsOwner {
     hostState: ViewState | null,
   ) {
     const saved = api.saved();
-    const state = hostState ?? saved?.view ?? null;
+    const state = keptState('graph', hostState, saved);
     setIds(info);
     this.state = restoreGraph(info, state?.graph ?? null);
     this.compare = new Compare(
@@ -135,6 +136,7 @@ export class GraphView implements PartsOwner {
 
   /** Shows a place of before. */
   goTo(state: ViewState): void {
+    if (!isOf('graph', state)) return;
     const { icicle, inspector, frame, dock } = this.parts;
     const before = this.state;
     this.state = restoreGraph(this.info, state.graph);
@@ -334,13 +336,12 @@ export class GraphView implements PartsOwner {
   save(): void {
     this.saveSoon.cancel();
     const { dock, frame } = this.parts;
-    const view: ViewState = {
-      ...{ device: 0, axis: 'event', x0: 0, x1: 1, y0: 0, y1: 1, selection: null, colour: 'stack' },
-      ...{ areas: 'line', holdHeight: false, picture: 'stacked', scope: 'peak', kind: 'live' },
-      ...{ first: null, second: null, compare: this.compare.state, flame: null, value: null },
-      ...{ pane: dock.shown, filter: this.filter, graph: this.state },
-    };
-    this.api.save(view, frame.current, this.commands);
+    const { filter, state: graph, compare } = this;
+    this.api.save(
+      { model: 'graph', pane: dock.shown, filter, compare: compare.state, graph },
+      frame.current,
+      this.commands,
+    );
   }
 
   private narrowTo(filter: string): void {

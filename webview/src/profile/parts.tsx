@@ -1,7 +1,7 @@
 // What a profile's view is made of, put together.
 
 import type { ComponentType } from 'preact';
-import type { ViewState } from '../../../extension/shared/messages';
+import type { ProfileState } from '../../../extension/shared/messages';
 import type { ProfileInfo } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { t } from '../base/l10n';
@@ -15,7 +15,6 @@ import { tabsOf } from '../shell/pane';
 import { PROFILE_PANES } from '../shell/panes';
 import { restoreLayout, type Layout } from '../shell/state';
 import type { ProfileContext } from './context';
-import { stretchOf } from './state';
 import { ProfileTimes } from './times';
 
 export interface ProfileParts extends Omit<Around, 'Head'> {
@@ -41,7 +40,7 @@ interface Given {
   readonly context: ProfileContext;
   readonly flame: FlamePane;
   /** How it was when the view was last open. */
-  readonly state: ViewState | null;
+  readonly state: ProfileState | null;
   readonly layout: Layout | undefined;
 }
 
@@ -127,6 +126,6 @@ function makeTimes(owner: PartsOwner, { api, info, state }: Given): ProfileTimes
       },
       filter: () => owner.filter,
     },
-    stretchOf(state),
+    state?.stretch ?? null,
   );
 }

@@ -1,7 +1,13 @@
 // A profile's view: its flame graph, the value that all of it is about, and the panes that need no timeline.
 
 import { signal } from '@preact/signals';
-import type { CompareState, PaneId, ViewCommand, ViewState } from '../../../extension/shared/messages';
+import type {
+  CompareState,
+  PaneId,
+  ProfileState,
+  ViewCommand,
+  ViewState,
+} from '../../../extension/shared/messages';
 import type { Evidence, Frame, ProfileInfo } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage } from '../api';
 import { setFigures } from '../base/figure';
@@ -18,12 +24,13 @@ import { EVERYTHING, type Change } from '../shell/context';
 import type { AskedSvg } from '../shell/export';
 import { isWritten } from '../shell/keyboard';
 import { saver } from '../shell/saver';
+import { isOf, keptState } from '../shell/state';
 import { shareEntries } from '../shell/share';
 import { SHARED_COMMANDS } from '../timeline/commands';
 import type { MenuEntry } from '../widgets/menu';
 import { ProfileContext, type ProfileOwner } from './context';
 import { makeParts, type PartsOwner, type ProfileParts } from './parts';
-import { factsOf, stateOf, stretchOf, valueOf, valuePicker } from './state';
+import { factsOf, valueOf, valuePicker } from './state';
 import type { Stretch } from './stretch';
 import type { ProfileTimes } from './times';
 
@@ -56,7 +63,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     hostState: ViewState | null,
   ) {
     const saved = api.saved();
-    const state = hostState ?? saved?.view ?? null;
+    const state = keptState('profile', hostState, saved);
     this.value = valueOf(info, state?.value);
     this.flame = new KeptFlame(state?.flame ?? null, info, this.saveSoon);
     this.attribution = new KeptAttribution(api, () => {
@@ -101,9 +108,10 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   }
 
   goTo(state: ViewState): void {
+    if (!isOf('profile', state)) return;
     this.flame.restore(state.flame);
     this.boundFlame();
-    this.times?.goTo(stretchOf(state));
+    this.times?.goTo(state.stretch);
     const value = valueOf(this.info, state.value);
     if (value !== this.value) this.setValue(value);
     this.context.compare.goTo(state.compare);
@@ -342,14 +350,12 @@ export class ProfileView implements ProfileOwner, PartsOwner {
 
   save(): void {
     this.saveSoon.cancel();
-    const view = stateOf({
-      ...{ pane: this.parts.dock.shown, filter: this.filter, value: this.value },
-      ...{
-        stretch: this.times?.kept ?? null,
-        compare: this.context.compare.state,
-        flame: this.flame.state,
-      },
-    });
-    this.api.save(view, this.parts.frame.current, this.commands);
+    const { filter, value, times, flame, context } = this;
+    const { dock, frame } = this.parts;
+    const view: ProfileState = {
+      ...{ model: 'profile', pane: dock.shown, filter, value, stretch: times?.kept ?? null },
+      ...{ compare: context.compare.state, flame: flame.state },
+    };
+    this.api.save(view, frame.current, this.commands);
   }
 }

@@ -1,18 +1,18 @@
 // What the menu of a timeline's toolbar offers: whatever is not needed always. Most of it has a key as well.
 
-import { AREA_KINDS, type ViewState } from '../../../extension/shared/messages';
+import { AREA_KINDS, type TimelineState } from '../../../extension/shared/messages';
 import { t } from '../base/l10n';
 import type { Action } from '../shell/keys';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
 
 export interface TimelineMenu {
-  readonly axis: ViewState['axis'];
+  readonly axis: TimelineState['axis'];
   readonly hasTimes: boolean;
   /** Without a trace there is one moment, which needs no bookmark. */
   readonly hasEvents: boolean;
-  readonly colour: ViewState['colour'];
+  readonly colour: TimelineState['colour'];
   /** By what the timeline's areas are; null for single allocations in the order of PyTorch's viewer. */
-  readonly areas: ViewState['areas'];
+  readonly areas: TimelineState['areas'];
   readonly hasCategories: boolean;
   readonly boxTool: boolean;
   readonly panel: boolean;
@@ -75,7 +75,7 @@ export function timelineMenu(state: TimelineMenu): readonly MenuEntry[] {
   ];
 }
 
-function groupTitle(kind: NonNullable<ViewState['areas']>): string {
+function groupTitle(kind: NonNullable<TimelineState['areas']>): string {
   switch (kind) {
     case 'line':
       return t('Group by line');

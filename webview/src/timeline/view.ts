@@ -7,6 +7,7 @@ import {
   AREA_KINDS,
   PICTURE_IDS,
   type AreaKind,
+  type TimelineState,
   type ViewCommand,
   type ViewState,
 } from '../../../extension/shared/messages';
@@ -38,7 +39,15 @@ import type { Plot } from './plot';
 import type { Camera } from '../canvas/camera';
 import { legendMoment } from './legend-moment';
 import { hasTimes } from '../base/devices';
-import { deviceExtent, peakAt, restoreLayout, restoreState, type Axis } from '../shell/state';
+import {
+  deviceExtent,
+  peakAt,
+  isOf,
+  keptState,
+  restoreLayout,
+  restoreState,
+  type Axis,
+} from '../shell/state';
 import type { Selection } from './selection';
 import type { MenuEntry } from '../widgets/menu';
 import { saver } from '../shell/saver';
@@ -63,7 +72,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   /** Narrows every view; `device` has the figures of what matches it. */
   filter = '';
   /** What the timeline is grouped by; null in the order of PyTorch's viewer. */
-  areas: ViewState['areas'];
+  areas: TimelineState['areas'];
   private lastAreas: AreaKind = 'line';
   readonly comparedWith = signal<string | null>(null);
   readonly compare: Compare;
@@ -88,7 +97,8 @@ export class SnapshotView implements Commanded, PartsOwner {
     hostState: ViewState | null,
   ) {
     const saved = api.saved();
-    const state = restoreState(info, hostState ?? saved?.view);
+    const kept = keptState('timeline', hostState, saved);
+    const state = restoreState(info, kept);
     this.device = this.deviceOf(state.device);
     this.axis = state.axis;
     this.colours = new Colours(info.categories, state.colour);
@@ -133,7 +143,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.cursors.turnTo(this.device.device, state);
     this.arrangement.showPicture(state.picture);
     this.parts.dock.show(state.pane);
-    if (!saved?.view && !hostState) this.suitsFirst();
+    if (!kept) this.suitsFirst();
     if (state.selection !== null) this.selection.select(state.selection, null, false);
     if (state.filter !== '') this.setFilter(state.filter);
   }
@@ -189,6 +199,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   }
 
   goTo(saved: ViewState): void {
+    if (!isOf('timeline', saved)) return;
     const state = restoreState(this.info, saved);
     this.plot.setHold(state.holdHeight);
     if (state.colour !== this.colours.by && this.colours.toggle()) this.repaint();
@@ -207,7 +218,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   }
 
   /** `device` as the filter leaves it. */
-  private arrive(state: ViewState, device: DeviceInfo): void {
+  private arrive(state: TimelineState, device: DeviceInfo): void {
     const { cursors, dock } = this.parts;
     this.filter = state.filter;
     const here = device === this.device && state.axis === this.axis;
@@ -734,12 +745,13 @@ export class SnapshotView implements Commanded, PartsOwner {
   save(): void {
     this.saveSoon.cancel();
     const { x0, x1, y0, y1 } = this.plot.target;
-    const view: ViewState = {
+    const view: TimelineState = {
+      model: 'timeline',
       ...{ device: this.device.device, axis: this.axis, x0, x1, y0, y1, filter: this.filter },
       ...{ selection: this.selection.current, colour: this.colours.by, areas: this.areas },
       ...{ holdHeight: this.plot.holdsHeight, picture: this.arrangement.picture },
       ...{ pane: this.parts.dock.shown, compare: this.compare.state, flame: this.flame.state },
-      ...{ ...this.parts.cursors.state, value: null, graph: null },
+      ...this.parts.cursors.state,
     };
     this.api.save(view, this.parts.frame.current, this.commands);
   }
