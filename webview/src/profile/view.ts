@@ -1,18 +1,11 @@
 // A profile's view: its flame graph, the value that all of it is about, and the panes that need no timeline.
 
 import { signal } from '@preact/signals';
-import type {
-  CompareState,
-  PaneId,
-  ProfileState,
-  ViewCommand,
-  ViewState,
-} from '../../../extension/shared/messages';
+import type { CompareState, ProfileState, ViewCommand, ViewState } from '../../../extension/shared/messages';
 import type { Evidence, Frame, ProfileInfo } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Api, type HostMessage } from '../api';
+import type { Api, HostMessage } from '../api';
 import { setFigures } from '../base/figure';
 import { t } from '../base/l10n';
-import { Latest } from '../base/latest';
 import { visible } from '../base/text';
 import { Colours } from '../timeline/scene/colours';
 import { theme } from '../canvas/theme';
@@ -22,7 +15,9 @@ import { KeptFlame } from '../flame/settings';
 import { KeptAttribution } from '../shell/attribution';
 import { EVERYTHING, type Change } from '../shell/context';
 import type { AskedSvg } from '../shell/export';
-import { isWritten } from '../shell/keyboard';
+import { isPlain } from '../shell/keyboard';
+import { Narrowing } from '../shell/narrowing';
+import { Panels } from '../shell/panels';
 import { saver } from '../shell/saver';
 import { isOf, keptState } from '../shell/state';
 import { shareEntries } from '../shell/share';
@@ -47,11 +42,12 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   private readonly parts: ProfileParts;
   /** Null where the file has nothing over time, and until the parts are made. */
   private times: ProfileTimes | null = null;
-  /** Whether the latest filter is one. */
-  private readonly asking = new Latest();
+  private readonly narrowing = new Narrowing((error) => {
+    this.failed(error);
+  });
   readonly comparedWith = signal<string | null>(null);
   private readonly stop = new AbortController();
-  private lastPane: PaneId = 'liveSet';
+  private readonly panels: Panels;
   private readonly saveSoon = saver(() => {
     this.save();
   }, this.stop.signal);
@@ -79,6 +75,9 @@ export class ProfileView implements ProfileOwner, PartsOwner {
       ...{ state, layout: saved?.layout },
     });
     this.times = this.parts.times;
+    this.panels = new Panels(this.parts, () => {
+      this.focusPicture();
+    });
     window.addEventListener(
       'keydown',
       (event) => {
@@ -93,9 +92,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
       this.changed('theme');
     });
     this.stop.signal.addEventListener('abort', unfollow);
-    this.parts.dock.show(
-      state ? (this.parts.dock.panes.find(({ id }) => id === state.pane)?.id ?? null) : 'liveSet',
-    );
+    this.panels.restorePane(state ? state.pane : 'liveSet');
     this.parts.summary.turnTo(null);
     this.parts.summary.find();
     if (state && state.filter !== '') this.setFilter(state.filter);
@@ -115,7 +112,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     const value = valueOf(this.info, state.value);
     if (value !== this.value) this.setValue(value);
     this.context.compare.goTo(state.compare);
-    this.parts.dock.show(this.parts.dock.panes.find(({ id }) => id === state.pane)?.id ?? null);
+    this.panels.restorePane(state.pane);
     this.changed('flame');
     this.setFilter(state.filter);
   }
@@ -168,8 +165,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
         this.parts.fileBar.show(message.of, message.state);
         return;
       case 'command':
-        if (message.command.startsWith('pane.')) this.showPane(message.command.slice('pane.'.length));
-        else if (message.command === 'togglePane') this.toggleDock();
+        this.panels.run(message.command);
         return;
       default:
         return;
@@ -179,7 +175,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   setFilter(filter: string): void {
     const text = filter.trim();
     this.parts.filterBox.show(text);
-    this.asking.cancel();
+    this.narrowing.cancel();
     if (text === this.filter) return;
     if (text === '') {
       this.narrowTo('');
@@ -187,22 +183,13 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     }
     // asked first, so that what is wrong with it is said beside it and nothing else goes
     const of = { ...this.context.set, filter: text };
-    this.asking.ask(
-      this.api.request('memlens/groups', {
-        branch: { of, by: ['file'], path: [], narrow: '', attribution: 'mine' },
-        ...{ order: 'bytes', descending: true, offset: 0, limit: 1 },
-      }),
-      () => {
-        this.narrowTo(text);
-      },
-      (error) => {
-        if (error instanceof RequestError)
-          this.parts.filterBox.fails(
-            [error.problem.message, error.problem.advice].filter(Boolean).join('. '),
-          );
-        else this.failed(error);
-      },
-    );
+    const asked = this.api.request('memlens/groups', {
+      branch: { of, by: ['file'], path: [], narrow: '', attribution: 'mine' },
+      ...{ order: 'bytes', descending: true, offset: 0, limit: 1 },
+    });
+    this.narrowing.ask(this.parts.filterBox, asked, () => {
+      this.narrowTo(text);
+    });
   }
 
   open({ file, line }: Pick<Frame, 'file' | 'line'>, beside: boolean): void {
@@ -226,8 +213,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   }
 
   toggleTall(): void {
-    const { frame } = this.parts;
-    frame.set({ dockTall: !frame.current.dockTall });
+    this.panels.toggleTall();
   }
 
   private narrowTo(filter: string): void {
@@ -273,9 +259,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   }
 
   arrange(): void {
-    const pane = this.parts.dock.shown;
-    if (pane !== null) this.lastPane = pane;
-    this.parts.frame.apply(pane !== null);
+    this.panels.arrange();
     this.updatePickers();
     this.saveSoon();
   }
@@ -293,14 +277,13 @@ export class ProfileView implements ProfileOwner, PartsOwner {
       {
         ...{ text: t('Panel'), key: 'T', checked: this.parts.dock.shown !== null },
         run: () => {
-          this.toggleDock();
+          this.panels.togglePane();
         },
       },
       {
         ...{ text: t('Maximize Panel'), key: '', checked: this.parts.frame.current.dockTall },
         run: () => {
-          if (this.parts.dock.shown === null) this.toggleDock();
-          this.parts.frame.set({ dockTall: !this.parts.frame.current.dockTall });
+          this.panels.toggleTall();
         },
       },
       ...shareEntries(this.api, () => this.parts.summary.text, t('Flame Graph')),
@@ -311,17 +294,8 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   showEvidence({ pane, of, by, event }: Evidence): void {
     if (of.value !== null) this.askFor(of.value);
     this.setFilter(of.filter);
-    this.showPane(pane);
+    this.panels.showPane(pane);
     this.parts.dock.reveal({ by, event });
-  }
-
-  private showPane(id: string): void {
-    if (id === 'flame') this.focusPicture();
-    else this.parts.dock.show(this.parts.dock.panes.find((pane) => pane.id === id)?.id ?? null);
-  }
-
-  private toggleDock(): void {
-    this.parts.dock.show(this.parts.dock.shown === null ? this.lastPane : null);
   }
 
   showComparison(): void {
@@ -337,10 +311,8 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   }
 
   private key(event: KeyboardEvent): boolean {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return false;
-    if (isWritten(event.target)) return false;
-    if (event.target instanceof Element && event.target.closest('select, .settings-slot')) return false;
-    if (event.key === 't') this.toggleDock();
+    if (!isPlain(event)) return false;
+    if (event.key === 't') this.panels.togglePane();
     else if (event.key === 'v') this.askFor((this.value + 1) % this.info.values.length);
     else if (event.key === '/') this.parts.filterBox.focus();
     else if (event.key === '?') this.parts.help.toggle();

@@ -12,7 +12,8 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import type { Api, Pending } from '../api';
 import { AreaLegend } from './area-legend';
-import { Bookmarks, type PlacedBookmark } from './bookmarks';
+import { Bookmarks } from './bookmarks';
+import { BookmarkTour } from './bookmark-tour';
 import { BackdropData } from './backdrop-data';
 import { Cursors } from './cursors';
 import { DeviceData } from './device-data';
@@ -54,8 +55,6 @@ export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, AroundOwner, Cont
   cursorsChanged(): void;
   /** What is marked on the axis. */
   flagsKnown(): void;
-  addBookmark(moment?: number): void;
-  goToBookmark(bookmark: PlacedBookmark): void;
   /** What the picture is measured against. */
   backdropKnown(): void;
   moved(camera: Camera): void;
@@ -83,6 +82,7 @@ export interface Parts extends Omit<Around, 'Head'> {
   readonly cursors: Cursors;
   readonly flags: Flags;
   readonly bookmarks: Bookmarks;
+  readonly tour: BookmarkTour;
   readonly lanes: Lanes;
   readonly legend: AreaLegend;
   /** The categories' names beside their colours; null where those are of something else. */
@@ -231,6 +231,7 @@ export function makeParts(
     owner.failed(error);
   };
   const bookmarks = new Bookmarks(api, info, { changed: flagsKnown, failed });
+  const tour = new BookmarkTour({ api, bookmarks, cursors, plot, selection }, owner);
   const flags = new Flags(api, info, flagsKnown, failed, bookmarks);
   const hitAt = (moment: number, y_bytes: number): Pending<HitAnswer> =>
     api.request('memlens/hit', {
@@ -302,7 +303,7 @@ export function makeParts(
       cursors.place(moment);
     },
     bookmark: (moment) => {
-      owner.addBookmark(moment);
+      tour.add(moment);
     },
     run,
     failed: (error) => {
@@ -326,18 +327,7 @@ export function makeParts(
         owner.failed(error);
       },
     },
-    tabsOf(context, [
-      ...TIMELINE_PANES,
-      bookmarksPane({
-        bookmarks,
-        goTo: (bookmark) => {
-          owner.goToBookmark(bookmark);
-        },
-        add: () => {
-          owner.addBookmark();
-        },
-      }),
-    ]),
+    tabsOf(context, [...TIMELINE_PANES, bookmarksPane(tour)]),
   );
   const lanes = new Lanes(context);
   const legend = new AreaLegend({
@@ -378,6 +368,7 @@ export function makeParts(
       cursors,
       flags,
       bookmarks,
+      tour,
       hover,
       pointer,
       frame,

@@ -1,7 +1,8 @@
 // The bookmarks of a trace: a row for each, by which one goes there, writes another note, or deletes it.
 
 import type { VNode } from 'preact';
-import { bookmarkAt, type Bookmarks, type PlacedBookmark } from '../bookmarks';
+import type { BookmarkTour } from '../bookmark-tour';
+import { bookmarkAt, type PlacedBookmark } from '../bookmarks';
 import type { ViewContext } from '../../shell/context';
 import { IconButton } from '../../widgets/icon-button';
 import { openMenu, type MenuEntry } from '../../widgets/menu';
@@ -14,12 +15,7 @@ import { devicesOf } from '../../shell/model';
 import { Bar } from '../../shell/bar';
 import { made, type BarRoom, type MakePane, type PaneRoom } from '../../shell/pane';
 
-export interface BookmarksOwner {
-  readonly bookmarks: Bookmarks;
-  goTo(bookmark: PlacedBookmark): void;
-  /** Lets the user write a note for the moment that the panes answer for. */
-  add(): void;
-}
+type BookmarksOwner = Pick<BookmarkTour, 'bookmarks' | 'goTo' | 'add'>;
 
 interface ListProps {
   readonly owner: BookmarksOwner;
