@@ -104,9 +104,7 @@ export class SnapshotView extends Disposable {
     this.#requests = this.own(
       new ViewRequests(
         server,
-        (message) => {
-          this.#post(message);
-        },
+        (message) => this.#post(message),
         (snapshot) => {
           if (this.snapshot !== snapshot) return;
           this.#open();
@@ -116,15 +114,7 @@ export class SnapshotView extends Disposable {
       ),
     );
     const watch = (of: ShownFile): FileWatch =>
-      this.own(
-        new FileWatch(
-          server,
-          () => {
-            this.#postFile(of);
-          },
-          log,
-        ),
-      );
+      this.own(new FileWatch(server, () => this.#postFile(of), log));
     this.#files = { own: watch('own'), other: watch('other') };
     this.#other = this.own(
       new OtherReference(
@@ -144,17 +134,7 @@ export class SnapshotView extends Disposable {
         log,
       ),
     );
-    this.#series = this.own(
-      new Series(
-        uri,
-        this.id,
-        server,
-        () => {
-          this.#postSeries();
-        },
-        log,
-      ),
-    );
+    this.#series = this.own(new Series(uri, this.id, server, () => this.#postSeries(), log));
     this.own(
       server.onDidProgress(({ view, stage, fraction }) => {
         if (view === this.id && this.#status.is === 'opening')
@@ -306,12 +286,8 @@ export class SnapshotView extends Disposable {
         this.#opening = undefined;
         this.#setStatus(status);
       })
-      .catch((error: unknown) => {
-        this.log.error(messageOf(error));
-      })
-      .finally(() => {
-        opening.dispose();
-      });
+      .catch((error: unknown) => this.log.error(messageOf(error)))
+      .finally(() => opening.dispose());
   }
 
   async #request(token: vscode.CancellationToken): Promise<OpenResult> {
@@ -333,9 +309,9 @@ export class SnapshotView extends Disposable {
 
   #close(snapshot: string): void {
     if (this.server.health !== 'running') return;
-    this.server.request('memlens/close', { snapshot, view: this.id }).catch((error: unknown) => {
-      this.log.warn(`a snapshot could not be closed: ${messageOf(error)}`);
-    });
+    this.server
+      .request('memlens/close', { snapshot, view: this.id })
+      .catch((error: unknown) => this.log.warn(`a snapshot could not be closed: ${messageOf(error)}`));
   }
 
   async #receive(message: FromWebviewMessage): Promise<void> {
@@ -441,16 +417,12 @@ export class SnapshotView extends Disposable {
   }
 
   #chooseOther(uri: vscode.Uri, fresh: boolean): void {
-    this.#other.choose(uri, fresh).catch((error: unknown) => {
-      this.log.error(messageOf(error));
-    });
+    this.#other.choose(uri, fresh).catch((error: unknown) => this.log.error(messageOf(error)));
   }
 
   #reopenOthers(): void {
     this.#reopenOther();
-    this.#series.again().catch((error: unknown) => {
-      this.log.error(messageOf(error));
-    });
+    this.#series.again().catch((error: unknown) => this.log.error(messageOf(error)));
   }
 
   #reopenOther(): void {

@@ -52,9 +52,7 @@ export function Notice({ text, buttons }: NoticeText): VNode {
 /** What is being opened, what went wrong, or how to begin; null when there is something to compare. */
 export function noticeOf(context: ComparedView): NoticeText | null {
   const { other, unlike } = context.compare;
-  const post = (type: 'chooseOther' | 'closeOther' | 'retryOther') => (): void => {
-    context.api.post({ type });
-  };
+  const post = (type: 'chooseOther' | 'closeOther' | 'retryOther') => (): void => context.api.post({ type });
   if (other === null) {
     const { plural, where } = MODELS[context.info.model];
     return {
@@ -116,9 +114,7 @@ export function SearchBox(props: {
       placeholder={props.placeholder}
       aria-label={t('Only rows with these words')}
       spellcheck={false}
-      onInput={({ currentTarget }) => {
-        props.search(currentTarget.value);
-      }}
+      onInput={({ currentTarget }) => props.search(currentTarget.value)}
       onKeyDown={(event) => {
         // The view's keys are letters: they are text here.
         event.stopPropagation();
@@ -152,9 +148,7 @@ export function Sides({ context }: { readonly context: ComparedView }): VNode | 
         class="text-button"
         title={t('Swap before and after')}
         aria-label={t('Swap before and after')}
-        onClick={() => {
-          compare.set({ otherFirst: !settings.otherFirst });
-        }}
+        onClick={() => compare.set({ otherFirst: !settings.otherFirst })}
       >
         {t('⇄ Swap')}
       </button>
@@ -168,9 +162,7 @@ export function Sides({ context }: { readonly context: ComparedView }): VNode | 
       <IconButton
         icon="close"
         label={t('Stop comparing')}
-        press={() => {
-          context.api.post({ type: 'closeOther' });
-        }}
+        press={() => context.api.post({ type: 'closeOther' })}
       />
     </>
   );
@@ -196,9 +188,7 @@ function Devices({ compare }: { readonly compare: Compare }): VNode | null {
         value: String(device),
         text: t('Device {0} · peak {1}', device, bytes(peak)),
       }))}
-      change={(device) => {
-        compare.set({ device: Number(device) });
-      }}
+      change={(device) => compare.set({ device: Number(device) })}
     />
   );
 }

@@ -285,9 +285,7 @@ export class Compare {
         },
         inferredSteps,
       })),
-      cancel: () => {
-        pending.cancel();
-      },
+      cancel: () => pending.cancel(),
     };
   }
 

@@ -34,9 +34,7 @@ export class CompareGraph {
   constructor(private readonly context: ViewContext) {
     const saved = restoreDifference(context.api.saved()?.kept?.difference);
     this.settings = signal({ scale: saved.scale, width: saved.width });
-    this.kept = new KeptFlame(saved.flame, { ...context.info, file_bytes: NO_FILE }, () => {
-      this.keep();
-    });
+    this.kept = new KeptFlame(saved.flame, { ...context.info, file_bytes: NO_FILE }, () => this.keep());
     Object.assign(this.kept.settings, { value: 'bytes', order: 'value' });
     if (this.kept.settings.form === 'functions') this.kept.settings.form = 'icicle';
     this.source = new ComparedSource(
@@ -46,9 +44,7 @@ export class CompareGraph {
         if (!sets) throw new Error('There is nothing to compare yet.');
         return { sets, otherFirst, ...this.settings.value, attribution: context.attribution.value };
       },
-      () => {
-        this.flame.restyle();
-      },
+      () => this.flame.restyle(),
     );
     this.flame = new FlamePane(context, this.kept, this.source, () => t('before and after'), this.Measures);
   }
@@ -72,9 +68,7 @@ export class CompareGraph {
             title: t('Both as shares of their own whole: where the balance moved'),
           },
         ]}
-        change={(scale) => {
-          this.set({ scale });
-        }}
+        change={(scale) => this.set({ scale })}
       />
       <Dropdown<Width>
         label={t('Width of boxes')}
@@ -84,9 +78,7 @@ export class CompareGraph {
           { value: 'after', text: t('Width: after') },
           { value: 'before', text: t('Width: before') },
         ]}
-        change={(width) => {
-          this.set({ width });
-        }}
+        change={(width) => this.set({ width })}
       />
     </>
   );

@@ -49,9 +49,7 @@ class ComparePane implements Pane {
   private readonly finding = new Latest();
   private readonly asking = new Latest();
   private readonly lighting = new Latest();
-  private readonly searchSoon = debounce(SEARCH_AFTER_MS, () => {
-    this.fetch(0);
-  });
+  private readonly searchSoon = debounce(SEARCH_AFTER_MS, () => this.fetch(0));
 
   constructor(private readonly context: ViewContext) {
     this.shown.value = context.api.saved()?.kept?.comparison === 'graph' ? 'graph' : 'table';
@@ -117,12 +115,8 @@ class ComparePane implements Pane {
             shown={this.table}
             scroller={this.scroller}
             actions={{
-              pick: (row) => {
-                this.pick(row, false);
-              },
-              open: (row, beside) => {
-                this.pick(row, beside);
-              },
+              pick: (row) => this.pick(row, false),
+              open: (row, beside) => this.pick(row, beside),
               sort: ({ column, descending }) => {
                 this.order = orderOf(column);
                 // figures come largest first, names from A on
@@ -132,9 +126,7 @@ class ComparePane implements Pane {
               more: (offset) => {
                 if (!this.asking.asking) this.fetch(offset);
               },
-              post: (message) => {
-                context.api.post(message);
-              },
+              post: (message) => context.api.post(message),
             }}
             about={(row) => ({ place: row.after ?? row.before })}
           />
@@ -220,9 +212,7 @@ class ComparePane implements Pane {
         this.inferredSteps = inferredSteps;
         this.showSets();
       },
-      (error) => {
-        this.failed(error);
-      },
+      (error) => this.failed(error),
     );
   }
 
@@ -244,12 +234,8 @@ class ComparePane implements Pane {
     });
     this.asking.ask(
       asked,
-      (answer) => {
-        this.add(answer);
-      },
-      (error) => {
-        this.failed(error);
-      },
+      (answer) => this.add(answer),
+      (error) => this.failed(error),
     );
   }
 
@@ -299,12 +285,8 @@ class ComparePane implements Pane {
     });
     this.lighting.ask(
       stacks,
-      ({ stacks: lit }) => {
-        context.lightStacks(new Set(lit));
-      },
-      (error) => {
-        context.failed(error);
-      },
+      ({ stacks: lit }) => context.lightStacks(new Set(lit)),
+      (error) => context.failed(error),
     );
   }
 

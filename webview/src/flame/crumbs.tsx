@@ -29,25 +29,12 @@ export class FlameCrumbs {
     return (
       <nav class={crumbs ? 'flame-crumbs shown' : 'flame-crumbs'} aria-label={t('Zoomed to')} hidden={hidden}>
         {crumbs && (
-          <button
-            type="button"
-            class="link flame-reset"
-            onClick={() => {
-              this.plot.moveTo(WHOLE, true);
-            }}
-          >
+          <button type="button" class="link flame-reset" onClick={() => this.plot.moveTo(WHOLE, true)}>
             <bdi>{t('Reset zoom')}</bdi>
           </button>
         )}
         {crumbs?.map(({ text, facts }) => (
-          <button
-            key={facts.node}
-            type="button"
-            class="link"
-            onClick={() => {
-              this.zoomTo(facts);
-            }}
-          >
+          <button key={facts.node} type="button" class="link" onClick={() => this.zoomTo(facts)}>
             <bdi>{text}</bdi>
           </button>
         ))}

@@ -216,46 +216,11 @@ function Actions({ answer, drawn, ways }: Props): VNode {
   const real = node.node !== 0 && name.kind !== 'none';
   const collapses = real && name.package !== '' && !name.is_package;
   const actions: readonly (readonly [boolean, string, string, () => void])[] = [
-    [
-      drawn,
-      t('Zoom'),
-      'Enter',
-      () => {
-        events.zoom(node);
-      },
-    ],
-    [
-      real && !ways.alone,
-      t('Sandwich'),
-      'W',
-      () => {
-        events.sandwich(name);
-      },
-    ],
-    [
-      real,
-      t('Focus'),
-      'F',
-      () => {
-        events.focus(name);
-      },
-    ],
-    [
-      real,
-      t('Hide'),
-      'H',
-      () => {
-        events.hide(name);
-      },
-    ],
-    [
-      collapses,
-      t('Collapse {0}', shorten(name.package, 24)),
-      'C',
-      () => {
-        events.collapse(name);
-      },
-    ],
+    [drawn, t('Zoom'), 'Enter', () => events.zoom(node)],
+    [real && !ways.alone, t('Sandwich'), 'W', () => events.sandwich(name)],
+    [real, t('Focus'), 'F', () => events.focus(name)],
+    [real, t('Hide'), 'H', () => events.hide(name)],
+    [collapses, t('Collapse {0}', shorten(name.package, 24)), 'C', () => events.collapse(name)],
   ];
   return (
     <div class="flame-actions">
@@ -295,9 +260,7 @@ function Line({ line, name, isCount, ways }: LineProps): VNode {
           type="button"
           class="link"
           title={t('Open {0}', `${shorten(line.file, 300)}:${line.line}`)}
-          onClick={(event) => {
-            ways.events.open(line, name.kind, event.ctrlKey || event.metaKey);
-          }}
+          onClick={(event) => ways.events.open(line, name.kind, event.ctrlKey || event.metaKey)}
         >
           <bdi>{text}</bdi>
         </button>
@@ -316,9 +279,7 @@ function Caller({ node, ways }: { readonly node: FlameNode; readonly ways: Ways 
         type="button"
         class="link"
         title={`${shorten(nameText(node.name), 300)}: ${figures}`}
-        onClick={() => {
-          ways.events.go(node);
-        }}
+        onClick={() => ways.events.go(node)}
       >
         <bdi class="code">{shorten(nameText(node.name), 80)}</bdi>
       </button>{' '}

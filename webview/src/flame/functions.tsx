@@ -62,9 +62,7 @@ export class FlameFunctions {
             ...{ ...answer, offset, children: answer.functions },
           })),
         hasChildren: () => false,
-        failed: (error) => {
-          events.failed(error);
-        },
+        failed: (error) => events.failed(error),
       },
       { page: PAGE },
     );
@@ -80,9 +78,7 @@ export class FlameFunctions {
         this.updateColumns();
         this.rows.reset();
       },
-      pick: ({ node }, opened, beside) => {
-        events.chosen(node, opened ? { beside } : null);
-      },
+      pick: ({ node }, opened, beside) => events.chosen(node, opened ? { beside } : null),
       menu: ({ node }) => events.menu(node),
       key: (event, node) => {
         if (event.key === 'w' && node) {

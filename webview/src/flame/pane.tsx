@@ -91,20 +91,12 @@ export class FlamePane implements Pane, FlameParts {
     const question = new FlameQuestion(context, kept, source, setName);
     this.question = question;
     const places = new Places(() => this.settings.wholePaths);
-    const failed = (error: unknown): void => {
-      this.failed(error);
-    };
+    const failed = (error: unknown): void => this.failed(error);
     this.toolbar = new FlameToolbar(
       {
-        changed: (part) => {
-          this.change(part);
-        },
-        goToMatch: (by) => {
-          this.goToMatch(by);
-        },
-        leave: () => {
-          this.plot.surface.focus();
-        },
+        changed: (part) => this.change(part),
+        goToMatch: (by) => this.goToMatch(by),
+        leave: () => this.plot.surface.focus(),
       },
       source.compared !== null,
       context.attribution,
@@ -117,9 +109,7 @@ export class FlamePane implements Pane, FlameParts {
           this.crumbs.update();
           this.pictures.value = this.plot.pictures;
         },
-        moved: () => {
-          this.keepPlace();
-        },
+        moved: () => this.keepPlace(),
         failed,
       },
       places,
@@ -142,29 +132,17 @@ export class FlamePane implements Pane, FlameParts {
       source,
       { plot: this.plot, details: this.details, sandwich: this.sandwich, places },
       {
-        changed: () => {
-          this.keepPlace();
-        },
-        showFunctions: (name) => {
-          this.change({ form: 'functions', sandwich: name });
-        },
-        say: (text) => {
-          this.say(text);
-        },
+        changed: () => this.keepPlace(),
+        showFunctions: (name) => this.change({ form: 'functions', sandwich: name }),
+        say: (text) => this.say(text),
         lost: () => this.toRestore !== null,
       },
     );
-    this.crumbs = new FlameCrumbs(this.plot, (facts) => {
-      this.commands.zoomTo(facts);
-    });
+    this.crumbs = new FlameCrumbs(this.plot, (facts) => this.commands.zoomTo(facts));
     this.finder = new FlameFinder({
       ask: (text) => source.search(question.params, text),
-      status: (text) => {
-        this.toolbar.setFound(text);
-      },
-      say: (text) => {
-        this.say(text);
-      },
+      status: (text) => this.toolbar.setFound(text),
+      say: (text) => this.say(text),
       failed,
     });
     this.commands = new FlameCommands(this.plot, this.settings, commandEvents(this));

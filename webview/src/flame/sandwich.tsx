@@ -124,20 +124,12 @@ function Head({ name, answer, isCount, places, events }: HeadProps): VNode {
           type="button"
           class="link"
           title={t('Open {0}', `${shorten(line.file, 300)}:${line.line}`)}
-          onClick={(event) => {
-            events.openLine(event.ctrlKey || event.metaKey);
-          }}
+          onClick={(event) => events.openLine(event.ctrlKey || event.metaKey)}
         >
           {places.of(line)}
         </button>
       )}
-      <IconButton
-        icon="close"
-        label={t('Close callers and callees')}
-        press={() => {
-          events.close();
-        }}
-      />
+      <IconButton icon="close" label={t('Close callers and callees')} press={() => events.close()} />
     </>
   );
 }

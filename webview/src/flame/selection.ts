@@ -47,12 +47,8 @@ export class FlameSelection {
   ) {
     this.chosen = new FlameChosen({
       ask: (params, node) => source.node(params, node),
-      shown: (answer, opening) => {
-        this.shown(answer, opening);
-      },
-      failed: (error, of) => {
-        this.notFound(error, of);
-      },
+      shown: (answer, opening) => this.shown(answer, opening),
+      failed: (error, of) => this.notFound(error, of),
     });
   }
 

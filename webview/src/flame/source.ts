@@ -131,9 +131,7 @@ export class ComparedSource implements FlameSource, Sided {
         }
         return answer;
       }),
-      cancel: () => {
-        pending.cancel();
-      },
+      cancel: () => pending.cancel(),
     };
   }
 }

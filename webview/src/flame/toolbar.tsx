@@ -108,9 +108,7 @@ function Toolbar(props: Props): VNode {
           ...(compared ? [] : [{ value: 'functions' as const, text: t('Functions') }]),
         ]}
         value={form}
-        change={(chosen) => {
-          events.changed({ form: chosen });
-        }}
+        change={(chosen) => events.changed({ form: chosen })}
       />
       {drawn && <Search {...props} />}
       <Chips settings={settings} events={events} />
@@ -124,10 +122,7 @@ function Toolbar(props: Props): VNode {
 function Search({ events, settings, found, input }: Props): VNode {
   const { search } = settings;
   const soon = useMemo(
-    () =>
-      debounce(SEARCH_AFTER_MS, () => {
-        events.changed({ search: input.current?.value.trim() ?? '' });
-      }),
+    () => debounce(SEARCH_AFTER_MS, () => events.changed({ search: input.current?.value.trim() ?? '' })),
     [events],
   );
   useLayoutEffect(() => {
@@ -155,20 +150,8 @@ function Search({ events, settings, found, input }: Props): VNode {
         }}
       />
       <span class="flame-matches" hidden={search === ''}>
-        <IconButton
-          icon="up"
-          label={t('Previous match')}
-          press={() => {
-            events.goToMatch(-1);
-          }}
-        />
-        <IconButton
-          icon="down"
-          label={t('Next match')}
-          press={() => {
-            events.goToMatch(1);
-          }}
-        />
+        <IconButton icon="up" label={t('Previous match')} press={() => events.goToMatch(-1)} />
+        <IconButton icon="down" label={t('Next match')} press={() => events.goToMatch(1)} />
         <span class="flame-found muted" role="status">
           {shorten(found, 200)}
         </span>
@@ -193,15 +176,7 @@ function Chips({ settings, events }: Pick<Props, 'settings' | 'events'>): VNode 
   return (
     <span class="flame-chips">
       {chips.map(([text, undo]) => (
-        <button
-          key={text}
-          type="button"
-          class="chip"
-          title={t('Clear')}
-          onClick={() => {
-            events.changed(undo);
-          }}
-        >
+        <button key={text} type="button" class="chip" title={t('Clear')} onClick={() => events.changed(undo)}>
           <bdi>{shorten(text, 42)}</bdi> ×
         </button>
       ))}
@@ -211,9 +186,7 @@ function Chips({ settings, events }: Pick<Props, 'settings' | 'events'>): VNode 
 
 function Rows(props: Props & { readonly drawn: boolean }): VNode {
   const { events, settings, sided, attribution, without, drawn } = props;
-  const set = (part: Partial<FlameSettings>): void => {
-    events.changed(part);
-  };
+  const set = (part: Partial<FlameSettings>): void => events.changed(part);
   return (
     <>
       {settings.form !== 'functions' && (
@@ -232,9 +205,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
             },
           ]}
           value={settings.direction}
-          change={(direction) => {
-            set({ direction });
-          }}
+          change={(direction) => set({ direction })}
         />
       )}
       <SettingChoice
@@ -245,9 +216,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
           { value: 'line', text: t('Line') },
         ]}
         value={settings.merge}
-        change={(merge) => {
-          set({ merge });
-        }}
+        change={(merge) => set({ merge })}
       />
       {!without.has('value') && (
         <SettingChoice
@@ -259,9 +228,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
             { value: 'total', text: t('Bytes, whole run') },
           ]}
           value={settings.value}
-          change={(value) => {
-            set({ value });
-          }}
+          change={(value) => set({ value })}
         />
       )}
       {!without.has('order') && (
@@ -273,9 +240,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
             { value: 'time', text: t('Oldest first') },
           ]}
           value={settings.order}
-          change={(order) => {
-            set({ order });
-          }}
+          change={(order) => set({ order })}
         />
       )}
       {drawn && !sided && (
@@ -287,9 +252,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
             { value: 'value', text: t('Value') },
           ]}
           value={settings.colour}
-          change={(colour) => {
-            set({ colour });
-          }}
+          change={(colour) => set({ colour })}
         />
       )}
       {settings.form !== 'functions' && (
@@ -298,9 +261,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
             text={t('Collapse libraries')}
             title={t('Frames of a library that follow each other are one box')}
             on={settings.collapse}
-            change={(collapse) => {
-              set({ collapse });
-            }}
+            change={(collapse) => set({ collapse })}
           />
         </SettingRow>
       )}
@@ -309,9 +270,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
           text={t('Fold recursion')}
           title={t('A function that calls itself is one box')}
           on={settings.fold}
-          change={(fold) => {
-            set({ fold });
-          }}
+          change={(fold) => set({ fold })}
         />
       </SettingRow>
       <SettingRow text={t('Files')}>
@@ -319,9 +278,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
           text={t('Whole paths')}
           title={t('Files by their whole path, not by the shortest end that distinguishes them')}
           on={settings.wholePaths}
-          change={(wholePaths) => {
-            set({ wholePaths });
-          }}
+          change={(wholePaths) => set({ wholePaths })}
         />
       </SettingRow>
       {/* tables say what boxes have of their own; the details of a box that is drawn say by which rule */}

@@ -53,9 +53,7 @@ export class FlameTree {
     this.rows = new LazyRows({
       ask: (node, offset, limit) => events.ask(node?.node ?? 0, offset, limit),
       hasChildren: ({ children }) => children > 0,
-      failed: (error) => {
-        events.failed(error);
-      },
+      failed: (error) => events.failed(error),
     });
     const { sided } = options;
     this.tree = new LazyTree(label, this.rows, {
@@ -69,9 +67,7 @@ export class FlameTree {
           ? this.some([[figure(answer.rest_bytes)], [], [], [count(answer.rest_count)]], 1)
           : [],
       isSelected: (row) => row === this.chosen,
-      moved: (row) => {
-        this.choose(row);
-      },
+      moved: (row) => this.choose(row),
       pick: (row, opened, beside) => {
         this.choose(row);
         if (opened) events.open(row.node, beside);

@@ -46,9 +46,7 @@ export class ComparePane implements Pane {
   /** Which comparison is shown or asked for. */
   private of = '';
   private readonly asking = new Latest();
-  private readonly searchSoon = debounce(SEARCH_AFTER_MS, () => {
-    this.show();
-  });
+  private readonly searchSoon = debounce(SEARCH_AFTER_MS, () => this.show());
 
   /** `compare` has what is compared with, which the host reports. */
   constructor(

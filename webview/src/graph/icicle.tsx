@@ -56,18 +56,14 @@ export class Icicle {
           const { x0, x1, top } = this.plot.target;
           context.keep({ x0, x1, top });
         },
-        failed: (error) => {
-          context.failed(error);
-        },
+        failed: (error) => context.failed(error),
       },
       places,
       t(
         'Dominators by type. Arrow keys move through the boxes, Enter zooms; the tables have the same in words.',
       ),
     );
-    this.crumbs = new FlameCrumbs(this.plot, (facts) => {
-      this.zoomTo(facts);
-    });
+    this.crumbs = new FlameCrumbs(this.plot, (facts) => this.zoomTo(facts));
     const hoverOf = (over: Hovered): FlameHover =>
       new FlameHover(
         over,
@@ -81,22 +77,14 @@ export class Icicle {
     this.hover = hoverOf(this.plot);
     const { plot } = this;
     this.sunburst = new Sunburst(plot, {
-      hovered: (box, x, y) => {
-        this.ringHover.show(box, x, y);
-      },
-      left: () => {
-        this.ringHover.hide();
-      },
+      hovered: (box, x, y) => this.ringHover.show(box, x, y),
+      left: () => this.ringHover.hide(),
       clicked: (box, open) => {
         this.ringHover.hide();
         this.clicked(box, open);
       },
-      zoom: (facts) => {
-        this.zoomTo(facts);
-      },
-      out: () => {
-        this.zoomOut();
-      },
+      zoom: (facts) => this.zoomTo(facts),
+      out: () => this.zoomOut(),
       menu: (box, x, y) => {
         this.ringHover.hide();
         this.openMenu(box, x, y);
@@ -115,25 +103,17 @@ export class Icicle {
         sunburst.draw();
       },
       colourOf: (box) => plot.colourOf(box),
-      hover: (box) => {
-        sunburst.hover(box);
-      },
+      hover: (box) => sunburst.hover(box),
     });
     listenToPointer(this.plot, {
-      hovered: (box, x, y) => {
-        this.hover.show(box, x, y);
-      },
-      left: () => {
-        this.hover.hide();
-      },
+      hovered: (box, x, y) => this.hover.show(box, x, y),
+      left: () => this.hover.hide(),
       clicked: (box, open) => {
         this.plot.surface.focus({ preventScroll: true });
         this.hover.hide();
         this.clicked(box, open);
       },
-      zoom: (box) => {
-        this.zoomTo(this.plot.facts(box));
-      },
+      zoom: (box) => this.zoomTo(this.plot.facts(box)),
       menu: (box, x, y) => {
         this.hover.hide();
         this.openMenu(box, x, y);
@@ -149,9 +129,7 @@ export class Icicle {
     <div
       class="flame pane main-flame heap-icicle"
       data-pictures={this.pictures.value || undefined}
-      onKeyDown={(event) => {
-        this.key(event);
-      }}
+      onKeyDown={(event) => this.key(event)}
     >
       <this.crumbs.View />
       <div class="flame-body">
@@ -165,9 +143,7 @@ export class Icicle {
         class={`text-button sunburst-toggle${this.rings.value ? ' on' : ''}`}
         title={t('Show the boxes as rings, too')}
         aria-pressed={this.rings.value}
-        onClick={() => {
-          this.showSunburst(!this.rings.value);
-        }}
+        onClick={() => this.showSunburst(!this.rings.value)}
       >
         {t('Sunburst')}
       </button>

@@ -73,9 +73,7 @@ export class Inspector {
         this.context.say(titleOf(answer));
         if (answer.is === 'object') this.located(answer.found.group);
       },
-      (error) => {
-        this.context.failed(error);
-      },
+      (error) => this.context.failed(error),
     );
   }
 
@@ -160,9 +158,7 @@ function Details({ answer, missing, context, close }: DetailsProps): VNode {
             <IconButton
               icon="copy"
               label={t('Copy as Markdown')}
-              press={() => {
-                context.copy(markdownOf(shown));
-              }}
+              press={() => context.copy(markdownOf(shown))}
             />
           )}
           <IconButton icon="close" label={t('Close')} press={close} />

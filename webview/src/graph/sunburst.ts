@@ -48,9 +48,7 @@ export class Sunburst {
     label: t(
       'Dominators by type as rings, each around what holds it. Arrow keys move, Enter zooms; the tables have the same in words.',
     ),
-    draw: () => {
-      this.paint();
-    },
+    draw: () => this.paint(),
   });
   private hovered = -1;
   private fitter: Fitter | null = null;

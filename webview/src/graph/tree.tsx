@@ -52,9 +52,7 @@ export class HeapTree<N> {
         return node === null && offset === 0 ? this.watched(asked) : asked;
       },
       hasChildren: (node) => events.hasChildren(node),
-      failed: (error) => {
-        context.failed(error);
-      },
+      failed: (error) => context.failed(error),
     });
     this.tree = new LazyTree(label, this.rows, {
       id: (node) => events.id(node),
@@ -63,9 +61,7 @@ export class HeapTree<N> {
       sort: (column) => {
         events.sort?.(column);
       },
-      pick: ({ node }, opened, beside) => {
-        events.pick(node, opened, beside);
-      },
+      pick: ({ node }, opened, beside) => events.pick(node, opened, beside),
       menu: ({ node }) => this.menu(node),
       changed: () => {
         const { latest, rows } = this.rows;
@@ -90,13 +86,7 @@ export class HeapTree<N> {
           }}
         />
       )}
-      {this.first.value === 'cancelled' && (
-        <GivenUp
-          again={() => {
-            this.rows.reset();
-          }}
-        />
-      )}
+      {this.first.value === 'cancelled' && <GivenUp again={() => this.rows.reset()} />}
     </div>
   );
 
@@ -118,9 +108,7 @@ export class HeapTree<N> {
       <IconButton
         icon="copy"
         label={t('Copy Table')}
-        press={() => {
-          this.context.copy(copyTable(this.copied(this.tree.nodes)));
-        }}
+        press={() => this.context.copy(copyTable(this.copied(this.tree.nodes)))}
       />
     );
 
@@ -177,8 +165,6 @@ export function treePane<N>(
         <tree.CopyButton />
       </Bar>
     ),
-    dispose: () => {
-      tree.dispose();
-    },
+    dispose: () => tree.dispose(),
   };
 }

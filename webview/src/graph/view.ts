@@ -32,12 +32,8 @@ export class GraphView implements PartsOwner {
   private readonly parts: GraphParts;
   private readonly stop = new AbortController();
   private readonly panels: Panels;
-  private readonly narrowing = new Narrowing((error) => {
-    this.failed(error);
-  });
-  private readonly saveSoon = saver(() => {
-    this.save();
-  }, this.stop.signal);
+  private readonly narrowing = new Narrowing((error) => this.failed(error));
+  private readonly saveSoon = saver(() => this.save(), this.stop.signal);
 
   constructor(
     readonly api: Api,
@@ -61,9 +57,7 @@ export class GraphView implements PartsOwner {
       { model: 'graph' },
     );
     this.parts = makeParts(this, { root, compare: this.compare, layout: saved?.layout });
-    this.panels = new Panels(this.parts, () => {
-      this.focusPicture();
-    });
+    this.panels = new Panels(this.parts, () => this.focusPicture());
     const { icicle, dock, filterBox, inspector, summary, frame } = this.parts;
     window.addEventListener(
       'keydown',
@@ -230,9 +224,8 @@ export class GraphView implements PartsOwner {
   }
 
   openSource(selection: HeapSelection, beside: boolean): void {
-    const open = (object: number | null, kind: number | null): void => {
+    const open = (object: number | null, kind: number | null): void =>
       this.api.post({ type: 'openObjectSource', object, kind, beside });
-    };
     switch (selection.is) {
       case 'object':
         open(selection.object, null);
@@ -246,9 +239,7 @@ export class GraphView implements PartsOwner {
             if (name) open(null, name.name);
             else this.say(t('The root is not an object of the program.'));
           },
-          (error: unknown) => {
-            this.failed(error);
-          },
+          (error: unknown) => this.failed(error),
         );
     }
   }
@@ -281,23 +272,17 @@ export class GraphView implements PartsOwner {
     return [
       {
         ...{ text: t('Panel'), key: 'T', checked: dock.shown !== null },
-        run: () => {
-          this.panels.togglePane();
-        },
+        run: () => this.panels.togglePane(),
       },
       {
         ...{ text: t('Details'), key: 'I', checked: frame.current.panelOpen },
-        run: () => {
-          this.panels.toggleDetails();
-        },
+        run: () => this.panels.toggleDetails(),
       },
       ...shareEntries(this.api, () => summary.text, t('Icicle')),
       {
         ...{ text: t('Export Sunburst as SVG…'), key: '' },
         run: () => {
-          savePicture(this.api, 'svg', icicle.svg('sunburst')).catch((error: unknown) => {
-            this.failed(error);
-          });
+          savePicture(this.api, 'svg', icicle.svg('sunburst')).catch((error: unknown) => this.failed(error));
         },
       },
     ];
@@ -350,9 +335,7 @@ export class GraphView implements PartsOwner {
         else
           this.say(t('The dump has no objects of the type or function at {0}.', `${baseName(file)}:${line}`));
       },
-      (error: unknown) => {
-        this.failed(error);
-      },
+      (error: unknown) => this.failed(error),
     );
   }
 

@@ -60,9 +60,7 @@ export function whyPane(context: GraphContext): Pane {
       (found) => {
         answer.value = found;
       },
-      (error) => {
-        context.failed(error);
-      },
+      (error) => context.failed(error),
     );
   };
   const View = (room: PaneRoom): VNode => {
@@ -124,9 +122,7 @@ export function whyPane(context: GraphContext): Pane {
     ({ strengths }) => {
       offered.value = STRENGTHS.map(({ value }) => value).filter((value) => strengths.includes(value));
     },
-    (error: unknown) => {
-      context.failed(error);
-    },
+    (error: unknown) => context.failed(error),
   );
   return {
     ...{ id: 'why', title, usesSet: false, View, Bar: Switches },

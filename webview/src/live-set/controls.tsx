@@ -54,9 +54,7 @@ export class Controls {
         levels={this.levels.value}
         status={this.status.value}
         narrow={this.narrow.value}
-        choose={(level, kind) => {
-          this.choose(level, kind);
-        }}
+        choose={(level, kind) => this.choose(level, kind)}
         narrowTo={(text) => {
           this.narrow.value = text;
           this.events.narrowed(text);
@@ -124,9 +122,7 @@ function Row({ can, levels, status, narrow, attribution, choose, narrowTo }: Row
           type="button"
           class="chip"
           title={t('Clear the filter of this table')}
-          onClick={() => {
-            narrowTo('');
-          }}
+          onClick={() => narrowTo('')}
         >
           {shorten(narrow, 200)} ×
         </button>
@@ -137,9 +133,7 @@ function Row({ can, levels, status, narrow, attribution, choose, narrowTo }: Row
             <LevelChoice
               {...{ can, level }}
               value={levels[level] ?? ''}
-              change={(kind) => {
-                choose(level, kind);
-              }}
+              change={(kind) => choose(level, kind)}
             />
           </SettingRow>
         ))}
@@ -185,10 +179,7 @@ function Narrow({ text, wrong, narrowTo }: NarrowProps): VNode {
   const latest = useRef(narrowTo);
   latest.current = narrowTo;
   const soon = useMemo(
-    () =>
-      debounce(APPLY_AFTER_MS, () => {
-        latest.current(input.current?.value.trim() ?? '');
-      }),
+    () => debounce(APPLY_AFTER_MS, () => latest.current(input.current?.value.trim() ?? '')),
     [],
   );
   useLayoutEffect(() => {

@@ -52,9 +52,7 @@ class LiveSet {
     this.groupOrder = kept.groupOrder;
     this.memberOrder = kept.memberOrder;
     this.descending = kept.descending;
-    this.cells = new LiveCells(context, (filter) => {
-      this.filterTo(filter);
-    });
+    this.cells = new LiveCells(context, (filter) => this.filterTo(filter));
     this.tree = new LiveTree({
       hasAllocations,
       groups: (path, offset, limit) =>
@@ -154,28 +152,16 @@ class LiveSet {
         node.kind === 'group'
           ? this.lit?.id === idOf(node)
           : node.allocation.allocation === this.context.selected,
-      sort: (column) => {
-        this.sort(column);
-      },
-      pick: (row, opened) => {
-        this.pick(row, opened);
-      },
-      pointed: (node) => {
-        this.context.pointAt(node?.kind === 'group' ? this.branch(node.path) : null);
-      },
+      sort: (column) => this.sort(column),
+      pick: (row, opened) => this.pick(row, opened),
+      pointed: (node) => this.context.pointAt(node?.kind === 'group' ? this.branch(node.path) : null),
       menu: (row) =>
         rowMenu(this.context, tree, row, {
-          pick: (opened) => {
-            this.pick(row, opened);
-          },
-          filterTo: (filter) => {
-            this.filterTo(filter);
-          },
+          pick: (opened) => this.pick(row, opened),
+          filterTo: (filter) => this.filterTo(filter),
         }),
       key: (event, node) => this.key(event, node?.kind === 'group' ? node : null),
-      changed: () => {
-        this.showStatus();
-      },
+      changed: () => this.showStatus(),
     });
   }
 
@@ -328,8 +314,6 @@ export const liveSetPane = (context: ViewContext): Pane => {
       if (RENEWING.some((each) => changes.has(each))) live.renew();
       else if (changes.has('theme') || changes.has('selection')) live.draw();
     },
-    dispose: () => {
-      live.dispose();
-    },
+    dispose: () => live.dispose(),
   };
 };

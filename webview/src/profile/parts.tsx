@@ -46,19 +46,13 @@ interface Given {
 
 export function makeParts(owner: PartsOwner, given: Given): ProfileParts {
   const { api, root, info, context, flame, layout } = given;
-  const failed = (error: unknown): void => {
-    owner.failed(error);
-  };
+  const failed = (error: unknown): void => owner.failed(error);
   const dock = new Dock(
     // its set is its value
     null,
     {
-      shown: () => {
-        owner.arrange();
-      },
-      toggleTall: () => {
-        owner.toggleTall();
-      },
+      shown: () => owner.arrange(),
+      toggleTall: () => owner.toggleTall(),
       failed,
     },
     tabsOf(context, PROFILE_PANES),
@@ -82,12 +76,8 @@ export function makeParts(owner: PartsOwner, given: Given): ProfileParts {
       Help: around.help.View,
     },
     { ...restoreLayout(layout), panelOpen: false },
-    () => {
-      owner.arrange();
-    },
-    () => {
-      api.post({ type: 'showLog' });
-    },
+    () => owner.arrange(),
+    () => api.post({ type: 'showLog' }),
   );
   return { ...around, dock, frame, times };
 }
@@ -115,15 +105,9 @@ function makeTimes(owner: PartsOwner, { api, info, state }: Given): ProfileTimes
     api,
     info,
     {
-      changed: () => {
-        owner.stretchChanged();
-      },
-      failed: (error) => {
-        owner.failed(error);
-      },
-      say: (text) => {
-        owner.say(text);
-      },
+      changed: () => owner.stretchChanged(),
+      failed: (error) => owner.failed(error),
+      say: (text) => owner.say(text),
       filter: () => owner.filter,
     },
     state?.stretch ?? null,

@@ -46,8 +46,6 @@ export function valuePicker(
         ...{ value: String(value), text: `${title} · ${figureIn(total, unit)}`, title: own },
       })),
     ],
-    pick: (value) => {
-      pick(Number(value));
-    },
+    pick: (value) => pick(Number(value)),
   };
 }

@@ -42,15 +42,11 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   private readonly parts: ProfileParts;
   /** Null where the file has nothing over time, and until the parts are made. */
   private times: ProfileTimes | null = null;
-  private readonly narrowing = new Narrowing((error) => {
-    this.failed(error);
-  });
+  private readonly narrowing = new Narrowing((error) => this.failed(error));
   readonly comparedWith = signal<string | null>(null);
   private readonly stop = new AbortController();
   private readonly panels: Panels;
-  private readonly saveSoon = saver(() => {
-    this.save();
-  }, this.stop.signal);
+  private readonly saveSoon = saver(() => this.save(), this.stop.signal);
 
   constructor(
     private readonly api: Api,
@@ -62,9 +58,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     const state = keptState('profile', hostState, saved);
     this.value = valueOf(info, state?.value);
     this.flame = new KeptFlame(state?.flame ?? null, info, this.saveSoon);
-    this.attribution = new KeptAttribution(api, () => {
-      this.changed('attribution');
-    });
+    this.attribution = new KeptAttribution(api, () => this.changed('attribution'));
     this.boundFlame();
     this.compared = restoreCompare(state?.compare);
     this.context = new ProfileContext(api, info, this);
@@ -75,9 +69,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
       ...{ state, layout: saved?.layout },
     });
     this.times = this.parts.times;
-    this.panels = new Panels(this.parts, () => {
-      this.focusPicture();
-    });
+    this.panels = new Panels(this.parts, () => this.focusPicture());
     window.addEventListener(
       'keydown',
       (event) => {
@@ -88,9 +80,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     this.parts.frame.status.value = visible(factsOf(info));
     this.arrange();
     this.changed(...EVERYTHING);
-    const unfollow = theme.subscribe(() => {
-      this.changed('theme');
-    });
+    const unfollow = theme.subscribe(() => this.changed('theme'));
     this.stop.signal.addEventListener('abort', unfollow);
     this.panels.restorePane(state ? state.pane : 'liveSet');
     this.parts.summary.turnTo(null);
@@ -187,9 +177,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
       branch: { of, by: ['file'], path: [], narrow: '', attribution: 'mine' },
       ...{ order: 'bytes', descending: true, offset: 0, limit: 1 },
     });
-    this.narrowing.ask(this.parts.filterBox, asked, () => {
-      this.narrowTo(text);
-    });
+    this.narrowing.ask(this.parts.filterBox, asked, () => this.narrowTo(text));
   }
 
   open({ file, line }: Pick<Frame, 'file' | 'line'>, beside: boolean): void {
@@ -266,9 +254,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
 
   private updatePickers(): void {
     this.parts.pickers.value = [
-      valuePicker(this.info, this.value, this.stretchName, (value) => {
-        this.askFor(value);
-      }),
+      valuePicker(this.info, this.value, this.stretchName, (value) => this.askFor(value)),
     ];
   }
 
@@ -276,15 +262,11 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     return [
       {
         ...{ text: t('Panel'), key: 'T', checked: this.parts.dock.shown !== null },
-        run: () => {
-          this.panels.togglePane();
-        },
+        run: () => this.panels.togglePane(),
       },
       {
         ...{ text: t('Maximize Panel'), key: '', checked: this.parts.frame.current.dockTall },
-        run: () => {
-          this.panels.toggleTall();
-        },
+        run: () => this.panels.toggleTall(),
       },
       ...shareEntries(this.api, () => this.parts.summary.text, t('Flame Graph')),
     ];

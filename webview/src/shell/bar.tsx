@@ -43,14 +43,10 @@ function oneStop(row: HTMLElement): () => void {
     event.preventDefault();
     event.stopPropagation();
   });
-  const observer = new MutationObserver(() => {
-    arrange(null);
-  });
+  const observer = new MutationObserver(() => arrange(null));
   observer.observe(row, { childList: true, subtree: true, attributeFilter: ['hidden', 'disabled'] });
   arrange(null);
-  return () => {
-    observer.disconnect();
-  };
+  return () => observer.disconnect();
 }
 
 function controlsOf(row: HTMLElement): HTMLElement[] {

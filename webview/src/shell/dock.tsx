@@ -62,9 +62,7 @@ export class Dock {
           key={pane.id}
           pane={pane}
           hidden={pane.id !== this.shown}
-          mounted={() => {
-            this.mounted(pane);
-          }}
+          mounted={() => this.mounted(pane)}
         />
       ))}
     </section>
@@ -118,12 +116,7 @@ export class Dock {
     return (
       <header>
         <div class="tabs">
-          <Tabs
-            {...{ panes, primary, current }}
-            pick={(id) => {
-              this.show(id);
-            }}
-          />
+          <Tabs {...{ panes, primary, current }} pick={(id) => this.show(id)} />
         </div>
         {Scope && <Scope />}
         <div class="dock-bar">
@@ -137,18 +130,9 @@ export class Dock {
             label={t('Maximize Panel')}
             keys="Shift+T"
             pressed={tall}
-            press={() => {
-              events.toggleTall();
-            }}
+            press={() => events.toggleTall()}
           />
-          <IconButton
-            icon="close"
-            label={t('Close Panel')}
-            keys="t"
-            press={() => {
-              this.show(null);
-            }}
-          />
+          <IconButton icon="close" label={t('Close Panel')} keys="t" press={() => this.show(null)} />
         </div>
       </header>
     );
@@ -246,14 +230,7 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
   const key = (pane: PaneTab): string => String(panes.indexOf(pane) + 1);
   return (
     <>
-      <div
-        class="tab-list"
-        role="tablist"
-        aria-label={t('Panes')}
-        onKeyDown={(event) => {
-          walkTabs(event);
-        }}
-      >
+      <div class="tab-list" role="tablist" aria-label={t('Panes')} onKeyDown={(event) => walkTabs(event)}>
         {tabs.map((pane, index) => (
           <button
             key={pane.id}
@@ -264,9 +241,7 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
             aria-controls={`pane-${pane.id}`}
             aria-selected={pane === shown}
             tabIndex={pane === shown || (shown === null && index === 0) ? 0 : -1}
-            onClick={() => {
-              pick(pane.id);
-            }}
+            onClick={() => pick(pane.id)}
           >
             {pane.title}
           </button>
@@ -281,9 +256,7 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
           onClick={({ currentTarget }) => {
             const items = others.map((pane) => ({
               ...{ text: pane.title, key: key(pane), checked: pane === shown, radio: true },
-              run: () => {
-                pick(pane.id);
-              },
+              run: () => pick(pane.id),
             }));
             openMenuAt(currentTarget, items, t('More panes'));
           }}

@@ -150,9 +150,7 @@ export class ViewFrame {
               direction="horizontal"
               hidden={!dockOpen || tall}
               size={dockHeight}
-              resize={(height) => {
-                this.set({ dockHeight: height });
-              }}
+              resize={(height) => this.set({ dockHeight: height })}
             />
             <dock.View hidden={!dockOpen} tall={tall} height={dockHeight} />
           </div>
@@ -163,9 +161,7 @@ export class ViewFrame {
                 direction="vertical"
                 hidden={!panelOpen}
                 size={panelWidth}
-                resize={(width) => {
-                  this.set({ panelWidth: width });
-                }}
+                resize={(width) => this.set({ panelWidth: width })}
               />
               <Panel hidden={!panelOpen} style={{ '--panel-width': `${panelWidth}px` }} />
             </>

@@ -40,12 +40,8 @@ export function comparing(
   api: Pick<Api, 'post'>,
   show: () => void,
 ): Pick<ToolbarProps, 'compare' | 'compared'> {
-  const choose = (): void => {
-    api.post({ type: 'chooseOther' });
-  };
-  const stop = (): void => {
-    api.post({ type: 'closeOther' });
-  };
+  const choose = (): void => api.post({ type: 'chooseOther' });
+  const stop = (): void => api.post({ type: 'closeOther' });
   return {
     compare: choose,
     compared: () => [
@@ -67,9 +63,7 @@ export function Toolbar(props: ToolbarProps): VNode {
           shortcut={picker.key}
           value={picker.value}
           options={picker.options}
-          change={(value) => {
-            picker.pick(value);
-          }}
+          change={(value) => picker.pick(value)}
         />
       ))}
       <div class="filter-slot">

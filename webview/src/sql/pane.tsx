@@ -119,17 +119,13 @@ function ResultBar({ queries }: { readonly queries: Queries }): VNode {
         text="CSV"
         title={t('Save all rows as comma-separated values')}
         disabled={nothing}
-        press={() => {
-          queries.save('csv');
-        }}
+        press={() => queries.save('csv')}
       />
       <Button
         text="JSON"
         title={t('Save all rows as JSON')}
         disabled={nothing}
-        press={() => {
-          queries.save('json');
-        }}
+        press={() => queries.save('json')}
       />
     </div>
   );

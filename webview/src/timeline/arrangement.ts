@@ -23,9 +23,7 @@ export class Arrangement extends Panels {
     protected override readonly parts: Arranged,
     private readonly owner: ArrangementOwner,
   ) {
-    super(parts, () => {
-      this.focusPicture();
-    });
+    super(parts, () => this.focusPicture());
   }
 
   get picture(): PictureId {

@@ -45,12 +45,8 @@ export class BookmarkTour {
     const at = moment ?? cursors.moment;
     const pending = api.request('memlens/moment', { device, moment: at, filter: '' });
     pending.answer.then(
-      (answer) => {
-        this.bookmarks.add(device, answer.moment, momentName(answer, view.axis), selection.current);
-      },
-      (error: unknown) => {
-        view.failed(error);
-      },
+      (answer) => this.bookmarks.add(device, answer.moment, momentName(answer, view.axis), selection.current),
+      (error: unknown) => view.failed(error),
     );
   }
 

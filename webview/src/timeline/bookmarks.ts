@@ -27,12 +27,8 @@ export class Bookmarks {
     // one moment of a snapshot without a history can't be lost
     if (!info.devices.some(({ events: count }) => count > 0)) return;
     api.request('memlens/bookmarks', {}).answer.then(
-      ({ bookmarks }) => {
-        this.receive(bookmarks);
-      },
-      (error: unknown) => {
-        events.failed(error);
-      },
+      ({ bookmarks }) => this.receive(bookmarks),
+      (error: unknown) => events.failed(error),
     );
   }
 

@@ -91,9 +91,7 @@ export function moveCamera(action: Action, plot: Plot): boolean {
       true,
     );
   };
-  const pan = (dx: number, dy: number): void => {
-    plot.moveTo(panBy(plot.target, plot.bounds, dx, dy), true);
-  };
+  const pan = (dx: number, dy: number): void => plot.moveTo(panBy(plot.target, plot.bounds, dx, dy), true);
   const { zoom: by, pan: far } = MOVES[action] ?? {};
   if (action === 'fit') plot.moveTo(fitAll(plot.bounds), true);
   else if (by) zoom(...by);

@@ -25,9 +25,7 @@ export interface TimelineMenu {
 export function timelineMenu(state: TimelineMenu): readonly MenuEntry[] {
   const item = (text: string, key: string, action: Action): MenuItem => ({
     ...{ text, key },
-    run: () => {
-      state.run(action);
-    },
+    run: () => state.run(action),
   });
   const check = (text: string, key: string, action: Action, checked: boolean): MenuItem => ({
     ...item(text, key, action),

@@ -119,15 +119,9 @@ export function makeParts(
           filter: owner.filter,
           ...request,
         }),
-      moved: (camera) => {
-        owner.moved(camera);
-      },
-      drawn: (geometry) => {
-        owner.drawn(geometry);
-      },
-      failed: (error) => {
-        owner.failed(error);
-      },
+      moved: (camera) => owner.moved(camera),
+      drawn: (geometry) => owner.drawn(geometry),
+      failed: (error) => owner.failed(error),
       busy: (busy) => {
         frame.busy.value = busy;
       },
@@ -141,40 +135,20 @@ export function makeParts(
     },
     renderer,
   );
-  const minimap = new Minimap((camera, glide) => {
-    plot.moveTo(camera, glide);
-  });
-  const run = (action: Action): void => {
-    owner.run(action);
-  };
+  const minimap = new Minimap((camera, glide) => plot.moveTo(camera, glide));
+  const run = (action: Action): void => owner.run(action);
   const panel = new Panel({
     run,
-    open: (source, beside) => {
-      owner.sources.open(source, beside);
-    },
-    copy: (text) => {
-      api.post({ type: 'copy', text });
-    },
-    locate: (what, file, line) => {
-      api.post({ type: 'locate', what, file, line });
-    },
-    select: (allocation) => {
-      selection.select(allocation, null, true);
-    },
-    narrow: (term) => {
-      owner.setFilter(both(owner.filter, term));
-    },
+    open: (source, beside) => owner.sources.open(source, beside),
+    copy: (text) => api.post({ type: 'copy', text }),
+    locate: (what, file, line) => api.post({ type: 'locate', what, file, line }),
+    select: (allocation) => selection.select(allocation, null, true),
+    narrow: (term) => owner.setFilter(both(owner.filter, term)),
   });
   const data = new DeviceData(api, names, {
-    overview: (answer) => {
-      minimap.setOverview(answer);
-    },
-    named: () => {
-      plot.renamed();
-    },
-    failed: (error) => {
-      owner.failed(error);
-    },
+    overview: (answer) => minimap.setOverview(answer),
+    named: () => plot.renamed(),
+    failed: (error) => owner.failed(error),
     filter: () => owner.filter,
   });
   const backdrop = new BackdropData(api, (known) => {
@@ -189,47 +163,25 @@ export function makeParts(
     axis: () => owner.axis,
     device: () => owner.device.device,
     filter: () => owner.filter,
-    switchDevice: (device) => {
-      owner.switchDevice(device);
-    },
-    waiting: (sizeBytes) => {
-      owner.waiting(sizeBytes);
-    },
-    shown: (answer) => {
-      owner.shown(answer);
-    },
-    lineShown: (answer) => {
-      owner.lineShown(answer);
-    },
-    refreshed: () => {
-      owner.refreshed();
-    },
-    cleared: () => {
-      owner.cleared();
-    },
+    switchDevice: (device) => owner.switchDevice(device),
+    waiting: (sizeBytes) => owner.waiting(sizeBytes),
+    shown: (answer) => owner.shown(answer),
+    lineShown: (answer) => owner.lineShown(answer),
+    refreshed: () => owner.refreshed(),
+    cleared: () => owner.cleared(),
     failed: (message, advice) => {
       panel.showProblem(message, advice);
       owner.say(message);
     },
-    say: (text) => {
-      owner.say(text);
-    },
+    say: (text) => owner.say(text),
   });
   const cursors = new Cursors(api, {
-    changed: () => {
-      owner.cursorsChanged();
-    },
-    failed: (error) => {
-      owner.failed(error);
-    },
+    changed: () => owner.cursorsChanged(),
+    failed: (error) => owner.failed(error),
     filter: () => owner.filter,
   });
-  const flagsKnown = (): void => {
-    owner.flagsKnown();
-  };
-  const failed = (error: unknown): void => {
-    owner.failed(error);
-  };
+  const flagsKnown = (): void => owner.flagsKnown();
+  const failed = (error: unknown): void => owner.failed(error);
   const bookmarks = new Bookmarks(api, info, { changed: flagsKnown, failed });
   const tour = new BookmarkTour({ api, bookmarks, cursors, plot, selection }, owner);
   const flags = new Flags(api, info, flagsKnown, failed, bookmarks);
@@ -251,33 +203,19 @@ export function makeParts(
     palette: () => owner.colours.palette,
     categories: info.categories,
     askThere: hitAt,
-    columnShown: () => {
-      owner.columnShown();
-    },
+    columnShown: () => owner.columnShown(),
   });
   const pointer = new PointerInput(
     plot.surface,
     gestures({
       plot,
       selection,
-      hoverAt: (at) => {
-        hover.move(at);
-      },
-      picked: (moment) => {
-        cursors.place(moment);
-      },
-      extended: (moment) => {
-        cursors.extendTo(moment);
-      },
-      spanned: (from, to) => {
-        cursors.span(from, to);
-      },
-      openLabel: (allocation) => {
-        owner.sources.openLabel(allocation);
-      },
-      boxUsed: () => {
-        owner.boxUsed();
-      },
+      hoverAt: (at) => hover.move(at),
+      picked: (moment) => cursors.place(moment),
+      extended: (moment) => cursors.extendTo(moment),
+      spanned: (from, to) => cursors.span(from, to),
+      openLabel: (allocation) => owner.sources.openLabel(allocation),
+      boxUsed: () => owner.boxUsed(),
     }),
   );
   listenForMenu(plot, api, {
@@ -293,22 +231,12 @@ export function makeParts(
       selection.select(allocation, null, false);
       selection.zoomTo();
     },
-    open: (allocation) => {
-      owner.sources.openLabel(allocation);
-    },
-    setFilter: (filter) => {
-      owner.setFilter(filter);
-    },
-    place: (moment) => {
-      cursors.place(moment);
-    },
-    bookmark: (moment) => {
-      tour.add(moment);
-    },
+    open: (allocation) => owner.sources.openLabel(allocation),
+    setFilter: (filter) => owner.setFilter(filter),
+    place: (moment) => cursors.place(moment),
+    bookmark: (moment) => tour.add(moment),
     run,
-    failed: (error) => {
-      owner.failed(error);
-    },
+    failed: (error) => owner.failed(error),
   });
   const used = { names, plot, selection, cursors, flags, prefer: renderer } as const;
   const context = new SharedContext(api, info, used, owner);
@@ -317,26 +245,16 @@ export function makeParts(
   const dock = new Dock(
     context,
     {
-      shown: () => {
-        owner.rearranged();
-      },
-      toggleTall: () => {
-        run('toggleTall');
-      },
-      failed: (error) => {
-        owner.failed(error);
-      },
+      shown: () => owner.rearranged(),
+      toggleTall: () => run('toggleTall'),
+      failed: (error) => owner.failed(error),
     },
     tabsOf(context, [...TIMELINE_PANES, bookmarksPane(tour)]),
   );
   const lanes = new Lanes(context);
   const legend = new AreaLegend({
-    pointed: (key) => {
-      plot.setHint(key === null ? null : { kind: 'area', key });
-    },
-    picked: (key) => {
-      selection.lightArea(key);
-    },
+    pointed: (key) => plot.setHint(key === null ? null : { kind: 'area', key }),
+    picked: (key) => selection.lightArea(key),
   });
   const categories = signal<LegendProps | null>(null);
   const frame = new ViewFrame(
@@ -353,12 +271,8 @@ export function makeParts(
       Tooltip: () => <Island of={tooltip.root} />,
     },
     layout,
-    () => {
-      owner.rearranged();
-    },
-    () => {
-      api.post({ type: 'showLog' });
-    },
+    () => owner.rearranged(),
+    () => api.post({ type: 'showLog' }),
   );
   return {
     ...around,

@@ -35,8 +35,6 @@ export function devicePicker(
           ? t('{0} · peak {1} · out of memory', name, bytes(peak))
           : t('{0} · peak {1}', name, bytes(peak)),
     })),
-    pick: (value) => {
-      pick(Number(value));
-    },
+    pick: (value) => pick(Number(value)),
   };
 }

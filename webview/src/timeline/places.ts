@@ -43,9 +43,7 @@ export function placeOf(
 export function goTo(state: TimelineState, view: Placed, parts: Parts): void {
   parts.plot.setHold(state.holdHeight);
   view.grouping.goTo(state);
-  view.subject.restore(state.device, state.filter, (device) => {
-    arrive(state, device, view, parts);
-  });
+  view.subject.restore(state.device, state.filter, (device) => arrive(state, device, view, parts));
 }
 
 /** `device` is as the filter leaves it. */

@@ -70,9 +70,7 @@ export class Plot {
   private device: DeviceInfo | null = null;
   private axis: Axis = 'event';
   private lastMove = 0;
-  private readonly rested = debounce(REST_MS + 10, () => {
-    this.redraw();
-  });
+  private readonly rested = debounce(REST_MS + 10, () => this.redraw());
   private stale = true;
   private reported = false;
 
@@ -103,9 +101,7 @@ export class Plot {
   ) {
     this.area = new PlotArea({
       ...{ class: '', roleDescription: kind.role, layers: 0 },
-      draw: (now) => {
-        this.frame(now);
-      },
+      draw: (now) => this.frame(now),
       resized: () => {
         this.renderer.resize(this.plotSize);
         this.moved();
@@ -113,9 +109,7 @@ export class Plot {
     });
     this.looking = new PlotCamera(
       {
-        moved: () => {
-          this.moved();
-        },
+        moved: () => this.moved(),
         gliding: this.area.request,
         pictures: () => [this.picture, this.whole].flatMap((each) => each?.geometry ?? []),
       },
@@ -132,15 +126,9 @@ export class Plot {
     );
     this.feed = new Feed({
       ask: (request) => events.ask(request),
-      deliver: (geometry, asked) => {
-        this.deliver(geometry, asked);
-      },
-      failed: (error) => {
-        events.failed(error);
-      },
-      busy: (busy) => {
-        events.busy(busy);
-      },
+      deliver: (geometry, asked) => this.deliver(geometry, asked),
+      failed: (error) => events.failed(error),
+      busy: (busy) => events.busy(busy),
     });
   }
 

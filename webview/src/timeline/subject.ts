@@ -41,9 +41,7 @@ export class Subject {
   ) {
     this.device = this.deviceOf(device);
     this.axis = axis;
-    this.narrowing = new Narrowing((error) => {
-      owner.failed(error);
-    });
+    this.narrowing = new Narrowing((error) => owner.failed(error));
   }
 
   /** They ask for the device while they are made. */
@@ -81,9 +79,7 @@ export class Subject {
   }
 
   switchDevice(device: number): void {
-    this.narrow(device, this.filter, (info) => {
-      this.show(info, this.axis, null);
-    });
+    this.narrow(device, this.filter, (info) => this.show(info, this.axis, null));
   }
 
   setFilter(filter: string): void {
@@ -91,9 +87,7 @@ export class Subject {
     this.parts.filterBox.show(text);
     this.narrowing.cancel();
     if (text === this.filter) return;
-    this.narrow(this.device.device, text, (info) => {
-      this.narrowTo(text, info);
-    });
+    this.narrow(this.device.device, text, (info) => this.narrowTo(text, info));
   }
 
   /** Uses a device as a kept state has it, with its filter. */

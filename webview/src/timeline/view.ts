@@ -63,9 +63,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   private readonly legends: Legends;
   private readonly feed: PanelFeed;
   private readonly stop = new AbortController();
-  private readonly saveSoon = saver(() => {
-    this.save();
-  }, this.stop.signal);
+  private readonly saveSoon = saver(() => this.save(), this.stop.signal);
 
   constructor(
     private readonly api: Api,
@@ -78,9 +76,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     const state = restoreState(info, kept);
     this.subject = new Subject(api, root, info, state, this);
     this.colours = new Colours(info.categories, state.colour);
-    const say = (text: string): void => {
-      this.say(text);
-    };
+    const say = (text: string): void => this.say(text);
     this.sources = new Sources(api, say);
     this.compare = new Compare(api, baseName(info.path), state.compare, () => {
       this.comparedWith.value = this.compare.other?.name ?? null;
@@ -95,15 +91,9 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.parts = makeParts(api, root, info, restoreLayout(saved?.layout), this);
     this.arrangement = new Arrangement(root, this.parts, this);
     this.grouping = new Grouping(this.colours, state.areas, {
-      regroup: () => {
-        this.regroup();
-      },
-      regrouped: () => {
-        this.regrouped();
-      },
-      recoloured: () => {
-        this.repaint();
-      },
+      regroup: () => this.regroup(),
+      regrouped: () => this.regrouped(),
+      recoloured: () => this.repaint(),
     });
     this.legends = new Legends(this.parts, this);
     this.feed = new PanelFeed(this.parts, this.colours, this, say);
@@ -119,9 +109,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     );
     exposeForTests(this.plot);
     root.dataset['renderer'] = this.plot.rendererKind;
-    const unfollow = theme.subscribe(() => {
-      this.repaint();
-    });
+    const unfollow = theme.subscribe(() => this.repaint());
     this.stop.signal.addEventListener('abort', unfollow);
     this.plot.setHold(state.holdHeight);
     this.regroup();
@@ -392,9 +380,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.arrangement.arrange();
     const all = [
       picturePicker(this.arrangement, pictures),
-      devicePicker(this.info.devices, this.device.device, (device) => {
-        this.switchDevice(device);
-      }),
+      devicePicker(this.info.devices, this.device.device, (device) => this.switchDevice(device)),
     ];
     pickers.value = all.filter(({ options }) => options.length > 1);
     this.legends.showCategories();
@@ -418,9 +404,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       boxTool: this.parts.pointer.boxTool,
       panel: this.parts.dock.shown !== null,
       details: this.parts.frame.current.panelOpen,
-      run: (action) => {
-        this.run(action);
-      },
+      run: (action) => this.run(action),
       share: shareEntries(this.api, () => this.parts.summary.text, shown?.title ?? STACKED.text),
     });
   }

@@ -61,9 +61,7 @@ export function copyItems(
 ): readonly MenuEntry[] {
   const item = (text: string, make: () => string): MenuEntry => ({
     ...{ text, key: '' },
-    run: () => {
-      api.post({ type: 'copy', text: make() });
-    },
+    run: () => api.post({ type: 'copy', text: make() }),
   });
   const { name, place } = row;
   return [

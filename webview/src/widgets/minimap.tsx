@@ -49,12 +49,8 @@ export class Minimap {
     this.chart = new Chart({
       class: 'minimap-strip',
       Over: () => <Shades window={this.window.value} />,
-      draw: () => {
-        this.draw();
-      },
-      resized: () => {
-        this.placeWindow();
-      },
+      draw: () => this.draw(),
+      resized: () => this.placeWindow(),
     });
     this.chart.surface.addEventListener('pointerdown', (event) => {
       this.press(event);
@@ -213,9 +209,7 @@ export class Minimap {
     };
     surface.setPointerCapture(event.pointerId);
     surface.addEventListener('pointermove', moved);
-    const done = (): void => {
-      surface.removeEventListener('pointermove', moved);
-    };
+    const done = (): void => surface.removeEventListener('pointermove', moved);
     surface.addEventListener('pointerup', done, { once: true });
     surface.addEventListener('pointercancel', done, { once: true });
   }

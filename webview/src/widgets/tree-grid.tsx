@@ -82,9 +82,7 @@ export class TreeGrid {
     const columns = this.columns.value;
     const { active, first, last } = this.view.value;
     const count = events.count();
-    const measure = (): void => {
-      this.measure();
-    };
+    const measure = (): void => this.measure();
     useResized(root, measure);
     useLayoutEffect(measure);
     return (
@@ -99,23 +97,12 @@ export class TreeGrid {
         {...(count > 0 && { 'aria-activedescendant': `${id}-${active}` })}
         style={{ '--columns': columns.map(({ width }) => width).join(' ') }}
         onScroll={measure}
-        onKeyDown={(event) => {
-          this.key(event);
-        }}
-        onClick={(event) => {
-          this.click(event);
-        }}
-        onContextMenu={(event) => {
-          this.openMenu(event);
-        }}
+        onKeyDown={(event) => this.key(event)}
+        onClick={(event) => this.click(event)}
+        onContextMenu={(event) => this.openMenu(event)}
       >
         <div role="rowgroup" class="grid-heads">
-          <Head
-            columns={columns}
-            sort={(column) => {
-              events.sort(column);
-            }}
-          />
+          <Head columns={columns} sort={(column) => events.sort(column)} />
         </div>
         <div
           class="grid-body"
@@ -125,9 +112,7 @@ export class TreeGrid {
             const row = target instanceof Element ? target.closest<HTMLElement>('.grid-row') : null;
             this.point(row ? Number(row.dataset['index']) : null);
           }}
-          onPointerLeave={() => {
-            this.point(null);
-          }}
+          onPointerLeave={() => this.point(null)}
         >
           {Array.from({ length: Math.max(Math.min(last, count) - first, 0) }, (_, at) => first + at).map(
             (index) => (
@@ -282,12 +267,7 @@ function Head({ columns, sort: press }: HeadProps): VNode {
           {sort === null ? (
             visible(name)
           ) : (
-            <button
-              type="button"
-              onClick={() => {
-                press(i);
-              }}
-            >
+            <button type="button" onClick={() => press(i)}>
               {visible(name)}
               {sort !== 'none' && <Icon name={sort === 'descending' ? 'down' : 'up'} />}
             </button>

@@ -57,9 +57,7 @@ function Controls({ owner }: { readonly owner: BookmarksOwner }): VNode {
         class="text-button"
         title={t('Add a bookmark at the cursor, else at the peak (K)')}
         aria-keyshortcuts="k"
-        onClick={() => {
-          owner.add();
-        }}
+        onClick={() => owner.add()}
       >
         {t('Add Bookmark…')}
       </button>
@@ -68,9 +66,7 @@ function Controls({ owner }: { readonly owner: BookmarksOwner }): VNode {
           type="button"
           class="text-button"
           title={t('Export the bookmarks as JSON')}
-          onClick={() => {
-            owner.bookmarks.export();
-          }}
+          onClick={() => owner.bookmarks.export()}
         >
           {t('Export…')}
         </button>
@@ -124,15 +120,9 @@ function List({ owner, context, axis, devices }: ListProps): VNode {
 function Row({ one, owner, context, axis, devices }: ListProps & { readonly one: PlacedBookmark }): VNode {
   const { allocation, at, note } = one;
   const when = bookmarkAt(one, axis.value);
-  const rename = (): void => {
-    owner.bookmarks.rename(one, when);
-  };
-  const remove = (): void => {
-    owner.bookmarks.delete(one);
-  };
-  const go = (): void => {
-    owner.goTo(one);
-  };
+  const rename = (): void => owner.bookmarks.rename(one, when);
+  const remove = (): void => owner.bookmarks.delete(one);
+  const go = (): void => owner.goTo(one);
   const label = allocation?.label ?? null;
   const menu: readonly MenuEntry[] = [
     { text: t('Go to Bookmark'), key: 'Enter', run: go },
@@ -141,9 +131,7 @@ function Row({ one, owner, context, axis, devices }: ListProps & { readonly one:
     null,
     {
       ...{ text: t('Copy Note'), key: '' },
-      run: () => {
-        context.api.post({ type: 'copy', text: note });
-      },
+      run: () => context.api.post({ type: 'copy', text: note }),
     },
   ];
   return (
@@ -176,9 +164,7 @@ function Row({ one, owner, context, axis, devices }: ListProps & { readonly one:
             type="button"
             class="link"
             title={visible(t('Open {0}', `${label.file}:${label.line}`))}
-            onClick={(event) => {
-              context.openFrame(label, event.ctrlKey || event.metaKey);
-            }}
+            onClick={(event) => context.openFrame(label, event.ctrlKey || event.metaKey)}
           >
             <bdi>{visible(`${bytes(allocation.size_bytes)} · ${nameOf(allocation).title}`)}</bdi>
           </button>

@@ -41,13 +41,7 @@ export function OomArticle({ answer, actions, device }: Part & { readonly device
         <Said text={answer.headline} />
       </h2>
       <p class="oom-head">
-        <button
-          type="button"
-          class="button secondary"
-          onClick={() => {
-            actions.goTo();
-          }}
-        >
+        <button type="button" class="button secondary" onClick={() => actions.goTo()}>
           {t('Go to the event')}
         </button>
         <span>{visible(t('{0}, stream {1}', device, streamName(answer.stream)))}</span>
@@ -384,9 +378,7 @@ function AllocationLink({
       class="link"
       title={t('Select allocation {0}', count(allocation))}
       data-allocation={allocation}
-      onClick={() => {
-        actions.select(allocation);
-      }}
+      onClick={() => actions.select(allocation)}
     >
       {text}
     </button>

@@ -63,15 +63,10 @@ class Oom {
         context.cursors.place(mark.moment);
         context.say(t('At {0}', markName(mark, devicesOf(context.info))));
       },
-      open: (frame, beside) => {
-        context.openFrame(frame, beside);
-      },
-      select: (allocation) => {
-        context.select(allocation, mark.device === context.device.device ? mark.moment : null);
-      },
-      light: (stacks) => {
-        context.lightStacks(new Set(stacks));
-      },
+      open: (frame, beside) => context.openFrame(frame, beside),
+      select: (allocation) =>
+        context.select(allocation, mark.device === context.device.device ? mark.moment : null),
+      light: (stacks) => context.lightStacks(new Set(stacks)),
     };
   }
 }
@@ -96,9 +91,7 @@ function OomView({ oom, room }: { readonly oom: Oom; readonly room: PaneRoom }):
             class="oom-event"
             aria-pressed={mark === oom.chosen.value}
             data-index={index}
-            onClick={() => {
-              oom.show(mark);
-            }}
+            onClick={() => oom.show(mark)}
           >
             {visible(markName(mark, devices))}
           </button>
@@ -127,11 +120,7 @@ export const oomPane = (context: ViewContext): Pane => {
   return {
     ...{ id: 'oom', title: t('Out of memory'), usesSet: false },
     View: (room) => <OomView oom={oom} room={room} />,
-    update: () => {
-      oom.list();
-    },
-    dispose: () => {
-      oom.latest.cancel();
-    },
+    update: () => oom.list(),
+    dispose: () => oom.latest.cancel(),
   };
 };

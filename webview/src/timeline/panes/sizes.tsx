@@ -22,9 +22,7 @@ export const sizesPane = (context: ViewContext): Pane => {
   const answer = signal<SizesAnswer | null>(null);
   const summary = signal('');
   const latest = new Latest();
-  const narrow = (bin: SizeBin): void => {
-    context.setFilter(both(context.filter, bin.filter));
-  };
+  const narrow = (bin: SizeBin): void => context.setFilter(both(context.filter, bin.filter));
   const Head = ({ hidden }: BarRoom): VNode => (
     <Bar class="sizes-head" label={t('Sizes')} hidden={hidden}>
       <Choices<By>
@@ -60,9 +58,7 @@ export const sizesPane = (context: ViewContext): Pane => {
         },
       );
     },
-    dispose: () => {
-      latest.cancel();
-    },
+    dispose: () => latest.cancel(),
   };
 };
 
@@ -97,9 +93,7 @@ function Histogram({ by: { value: by }, answer, narrow, room }: HistogramProps):
                     type="button"
                     class="link"
                     title={t('Filter every view to this')}
-                    onClick={() => {
-                      narrow(bin);
-                    }}
+                    onClick={() => narrow(bin)}
                   >
                     {rangeOf(bin)}
                   </button>

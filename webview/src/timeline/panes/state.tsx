@@ -151,9 +151,7 @@ class StatePane implements Pane {
     });
     this.latest.ask(
       asked,
-      (answer) => {
-        this.show(answer, offset === 0 ? [] : (this.shown.value?.rows ?? []));
-      },
+      (answer) => this.show(answer, offset === 0 ? [] : (this.shown.value?.rows ?? [])),
       (error) => {
         this.event.value = messageOf(error);
       },
@@ -230,9 +228,7 @@ class StatePane implements Pane {
 function StateHead({ pane, room }: { readonly pane: StatePane; readonly room: BarRoom }): VNode {
   // without events there is one moment; an answer may be of another device
   const traced = pane.shown.value !== null && pane.context.device.events > 0;
-  const step = (by: number) => (): void => {
-    pane.step(by);
-  };
+  const step = (by: number) => (): void => pane.step(by);
   return (
     <Bar class="state-head" label={t('Segments')} hidden={room.hidden}>
       {traced && <IconButton icon="left" label={t('One event back')} keys="," press={step(-1)} />}
@@ -242,9 +238,7 @@ function StateHead({ pane, room }: { readonly pane: StatePane; readonly room: Ba
         label={t('Order of the segments')}
         options={ORDERS}
         value={pane.order.value}
-        change={(order) => {
-          pane.sort(order);
-        }}
+        change={(order) => pane.sort(order)}
       />
     </Bar>
   );
@@ -252,9 +246,7 @@ function StateHead({ pane, room }: { readonly pane: StatePane; readonly room: Ba
 
 function StateView({ pane, room }: { readonly pane: StatePane; readonly room: PaneRoom }): VNode {
   const shown = pane.shown.value;
-  const draw = (): void => {
-    pane.draw();
-  };
+  const draw = (): void => pane.draw();
   useResized(pane.root, draw);
   useLayoutEffect(draw, [shown]);
   const columns = [
@@ -285,13 +277,7 @@ function StateView({ pane, room }: { readonly pane: StatePane; readonly room: Pa
           </tbody>
         </table>
         {left > 0 && (
-          <button
-            type="button"
-            class="button secondary table-more"
-            onClick={() => {
-              pane.more();
-            }}
-          >
+          <button type="button" class="button secondary table-more" onClick={() => pane.more()}>
             {plural(
               left,
               'Show {1} more of {0} segment',

@@ -33,9 +33,7 @@ export const stepsPane = (context: ViewContext): Pane => {
       if (changes.has('device') || changes.has('filter')) steps.fetch();
       if (changes.has('axis') || changes.has('cursors')) steps.place();
     },
-    dispose: () => {
-      steps.cancel();
-    },
+    dispose: () => steps.cancel(),
   };
 };
 
@@ -94,9 +92,7 @@ class Steps {
       (answer) => {
         this.growthSignal.value = answer;
       },
-      (error) => {
-        this.context.failed(error);
-      },
+      (error) => this.context.failed(error),
     );
   }
 
@@ -209,21 +205,13 @@ function StepTable({ steps, listed }: { readonly steps: Steps; readonly listed: 
               step={step}
               byTime={axis === 'time'}
               current={step.from_moment === from && step.to_moment === to}
-              pick={() => {
-                steps.pick(step);
-              }}
+              pick={() => steps.pick(step)}
             />
           ))}
         </RovingBody>
       </table>
       {left > 0 && (
-        <button
-          type="button"
-          class="button secondary table-more"
-          onClick={() => {
-            steps.more();
-          }}
-        >
+        <button type="button" class="button secondary table-more" onClick={() => steps.more()}>
           {t('Show {0} more of {1}', count(Math.min(left, PAGE)), count(left))}
         </button>
       )}
@@ -315,9 +303,7 @@ function Growth({ row, steps }: { readonly row: GrowthRow; readonly steps: Steps
   const words = frame ? sourceWords(frame) : '';
   return (
     <tr
-      onClick={(event) => {
-        steps.open(row, event.ctrlKey || event.metaKey);
-      }}
+      onClick={(event) => steps.open(row, event.ctrlKey || event.metaKey)}
       onKeyDown={(event) => {
         if (event.key === 'Enter') steps.open(row, event.ctrlKey || event.metaKey);
         else if (event.key === ' ') steps.light(row);

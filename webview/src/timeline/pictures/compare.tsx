@@ -54,9 +54,7 @@ class ComparePicture implements Picture, Movable {
     ...{ class: 'compare-surface', role: 'application' },
     roleDescription: t('two memory timelines'),
     Over: () => this.problem.value && <Problem {...this.problem.value} />,
-    draw: () => {
-      this.draw();
-    },
+    draw: () => this.draw(),
     resized: () => {
       if (this.isShown) this.request();
     },
@@ -82,21 +80,15 @@ class ComparePicture implements Picture, Movable {
 
   constructor(private readonly context: TimelineContext) {
     new PointerInput(this.chart.surface, {
-      ...movements(this, (from, to) => {
-        context.cursors.span(from, to);
-      }),
-      hover: (at) => {
-        this.hover(at);
-      },
+      ...movements(this, (from, to) => context.cursors.span(from, to)),
+      hover: (at) => this.hover(at),
       click: (at, { extend }) => {
         const moment = this.isInside(at) ? this.momentAt(this.dataAt(at.x).x) : null;
         if (moment === null) return;
         if (extend) context.cursors.extendTo(moment);
         else context.cursors.place(moment);
       },
-      doubleClick: () => {
-        this.lookAt(null);
-      },
+      doubleClick: () => this.lookAt(null),
     });
   }
 
@@ -312,9 +304,7 @@ class ComparePicture implements Picture, Movable {
         this.drawn.value++;
         this.show();
       },
-      (error) => {
-        this.failed(error);
-      },
+      (error) => this.failed(error),
     );
   }
 
@@ -336,9 +326,8 @@ class ComparePicture implements Picture, Movable {
     }
     this.latest.heights.ask(
       context.api.request('memlens/compareMoments', { ...of, moments: [cursor.moment] }),
-      ({ live_bytes: [mine = null], other_live_bytes: [theirs = null] }) => {
-        show(settings.otherFirst ? heightsText(theirs, mine) : heightsText(mine, theirs));
-      },
+      ({ live_bytes: [mine = null], other_live_bytes: [theirs = null] }) =>
+        show(settings.otherFirst ? heightsText(theirs, mine) : heightsText(mine, theirs)),
       () => {
         show(''); // where the two can't be laid beside each other, the picture says why
       },

@@ -78,9 +78,7 @@ class MemoryMap {
   private shownFor = '';
 
   constructor(private readonly context: TimelineContext) {
-    this.questions = new Questions((error) => {
-      context.failed(error);
-    });
+    this.questions = new Questions((error) => context.failed(error));
     this.plot = new Plot(
       {
         ask: (request) =>
@@ -90,17 +88,13 @@ class MemoryMap {
             filter: context.filter,
             ...request,
           }),
-        moved: (camera) => {
-          this.moved(camera);
-        },
+        moved: (camera) => this.moved(camera),
         drawn: () => {
           this.pictures.value = this.plot.pictures;
           this.showLegend();
           this.hover.refresh();
         },
-        failed: (error) => {
-          context.failed(error);
-        },
+        failed: (error) => context.failed(error),
         busy: (busy) => {
           this.busy.value = busy;
         },
@@ -139,18 +133,12 @@ class MemoryMap {
       categories: context.info.categories,
       askThere: (moment, y) => this.askThere(moment, y),
       placeOf: (y, taken) => (this.lanes ? laneWords(this.lanes, y, taken) : []),
-      columnShown: () => {
-        this.showFigures();
-      },
+      columnShown: () => this.showFigures(),
     });
     this.legend = new AreaLegend(
       {
-        pointed: (key) => {
-          this.plot.setHint(key === null ? null : { kind: 'area', key });
-        },
-        picked: (key) => {
-          context.lightArea(key);
-        },
+        pointed: (key) => this.plot.setHint(key === null ? null : { kind: 'area', key }),
+        picked: (key) => context.lightArea(key),
       },
       true,
     );
@@ -159,35 +147,19 @@ class MemoryMap {
       gestures({
         plot: this.plot,
         selection: {
-          select: (allocation, moment, _reveal, then) => {
-            this.select(allocation, moment, then ?? null);
-          },
-          selectAt: (moment, y, then) => {
-            this.selectAt(moment, y, then ?? null);
-          },
+          select: (allocation, moment, _reveal, then) => this.select(allocation, moment, then ?? null),
+          selectAt: (moment, y, then) => this.selectAt(moment, y, then ?? null),
           clear: () => {
             context.lightStacks(new Set());
             return true;
           },
-          zoomTo: () => {
-            this.zoomToSelection();
-          },
+          zoomTo: () => this.zoomToSelection(),
         },
-        hoverAt: (at) => {
-          this.hover.move(at);
-        },
-        picked: (moment) => {
-          context.cursors.place(moment);
-        },
-        extended: (moment) => {
-          context.cursors.extendTo(moment);
-        },
-        spanned: (from, to) => {
-          context.cursors.span(from, to);
-        },
-        openLabel: (allocation) => {
-          this.openLabel(allocation);
-        },
+        hoverAt: (at) => this.hover.move(at),
+        picked: (moment) => context.cursors.place(moment),
+        extended: (moment) => context.cursors.extendTo(moment),
+        spanned: (from, to) => context.cursors.span(from, to),
+        openLabel: (allocation) => this.openLabel(allocation),
         boxUsed: () => undefined,
       }),
     );
@@ -269,9 +241,7 @@ class MemoryMap {
         this.lanes = lanes;
         this.show();
       },
-      (error) => {
-        context.failed(error);
-      },
+      (error) => context.failed(error),
     );
   }
 
@@ -354,9 +324,9 @@ class MemoryMap {
     const known = this.context.names.allocation(allocation);
     if (known) then(known);
     else
-      this.questions.ask(this.context.api.request('memlens/stack', { allocation }), (answer) => {
-        then(answer.allocation);
-      });
+      this.questions.ask(this.context.api.request('memlens/stack', { allocation }), (answer) =>
+        then(answer.allocation),
+      );
   }
 
   private selectAt(moment: number, y: number, then: Then): void {
@@ -381,9 +351,9 @@ class MemoryMap {
   private zoomToSelection(): void {
     const { selected, axis, api } = this.context;
     if (selected === null) return;
-    this.questions.ask(api.request('memlens/mapLocate', { allocation: selected, axis }), (box) => {
-      this.plot.moveTo(fitBox(box, this.plot.bounds), true);
-    });
+    this.questions.ask(api.request('memlens/mapLocate', { allocation: selected, axis }), (box) =>
+      this.plot.moveTo(fitBox(box, this.plot.bounds), true),
+    );
   }
 
   private openLabel(allocation: AllocationSummary): void {

@@ -56,12 +56,8 @@ class ReservedPicture implements Picture, Movable {
   readonly followsHeight = true;
   private readonly area = new PlotArea({
     ...{ class: 'reserved-plot', roleDescription: t('reserved memory over time') },
-    draw: () => {
-      this.draw();
-    },
-    resized: () => {
-      this.fetch();
-    },
+    draw: () => this.draw(),
+    resized: () => this.fetch(),
   });
   private readonly card = new HoverCard(Card, this.area.root);
   private readonly words = signal<Words>({ filter: '', known: true, ready: false, facts: null });
@@ -80,19 +76,13 @@ class ReservedPicture implements Picture, Movable {
   private drawnKey = '';
   private cursor: { x: number; y: number } | null = null;
   private box: { x0: number; y0: number; x1: number; y1: number } | null = null;
-  private readonly askHover = debounce(HOVER_REST_MS, () => {
-    this.fetchHover();
-  });
+  private readonly askHover = debounce(HOVER_REST_MS, () => this.fetchHover());
 
   constructor(private readonly context: TimelineContext) {
     this.show();
     new PointerInput(this.area.surface, {
-      ...movements(this, (from, to) => {
-        context.cursors.span(from, to);
-      }),
-      hover: (at) => {
-        this.hover(at);
-      },
+      ...movements(this, (from, to) => context.cursors.span(from, to)),
+      hover: (at) => this.hover(at),
       click: ({ x }, { extend }) => {
         const moment = this.momentAt(this.dataAt(x, 0).x);
         if (moment === null) return;
@@ -238,12 +228,8 @@ class ReservedPicture implements Picture, Movable {
 
   private ask(of: 'most' | 'at' | 'hover', moment: number | null, use: (answer: GapAnswer) => void): void {
     const { api, device, filter } = this.context;
-    this.asked[of].ask(
-      api.request('memlens/gap', { device: device.device, moment, filter }),
-      use,
-      (error) => {
-        this.context.failed(error);
-      },
+    this.asked[of].ask(api.request('memlens/gap', { device: device.device, moment, filter }), use, (error) =>
+      this.context.failed(error),
     );
   }
 
