@@ -12,7 +12,6 @@ import type {
   TimelineInfo,
 } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
-import { hasTimes } from '../base/devices';
 import { t } from '../base/l10n';
 import { baseName } from '../base/paths';
 import type { Camera } from '../canvas/camera';
@@ -90,11 +89,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     });
     this.parts = makeParts(api, root, info, restoreLayout(saved?.layout), this);
     this.arrangement = new Arrangement(root, this.parts, this);
-    this.grouping = new Grouping(this.colours, state.areas, {
-      regroup: () => this.regroup(),
-      regrouped: () => this.regrouped(),
-      recoloured: () => this.repaint(),
-    });
+    this.grouping = new Grouping(this.colours, state.areas, this);
     this.legends = new Legends(this.parts, this);
     this.feed = new PanelFeed(this.parts, this.colours, this, say);
     window.addEventListener(
@@ -109,7 +104,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     );
     exposeForTests(this.plot);
     root.dataset['renderer'] = this.plot.rendererKind;
-    const unfollow = theme.subscribe(() => this.repaint());
+    const unfollow = theme.subscribe(() => this.recoloured());
     this.stop.signal.addEventListener('abort', unfollow);
     this.plot.setHold(state.holdHeight);
     this.regroup();
@@ -244,13 +239,13 @@ export class SnapshotView implements Commanded, PartsOwner {
   }
 
   /** The picture is to be grouped as it is chosen. */
-  private regroup(): void {
+  regroup(): void {
     const { kind } = this.grouping;
     if (!this.arrangement.shown) this.root.dataset['state'] = 'loading';
     this.plot.setGrouping(kind && { by: kind, attribution: this.attribution.value });
   }
 
-  private regrouped(): void {
+  regrouped(): void {
     if (this.arrangement.shown) this.changed('theme');
     if (this.plot.highlighted.kind === 'area') this.selection.clear();
     this.rearranged();
@@ -396,17 +391,8 @@ export class SnapshotView implements Commanded, PartsOwner {
   menu(): readonly MenuEntry[] {
     // a comparison is drawn over the own timeline
     const shown = this.arrangement.picture === 'compare' ? null : this.arrangement.shown;
-    return timelineMenu({
-      ...{ axis: this.axis, hasTimes: hasTimes(this.device), colour: this.colours.by },
-      hasEvents: this.device.events > 0,
-      areas: this.grouping.kind,
-      hasCategories: this.info.categories.length > 0,
-      boxTool: this.parts.pointer.boxTool,
-      panel: this.parts.dock.shown !== null,
-      details: this.parts.frame.current.panelOpen,
-      run: (action) => this.run(action),
-      share: shareEntries(this.api, () => this.parts.summary.text, shown?.title ?? STACKED.text),
-    });
+    const share = shareEntries(this.api, () => this.parts.summary.text, shown?.title ?? STACKED.text);
+    return timelineMenu(this, this.parts, share);
   }
 
   /** Shows the evidence of a sentence: its moments, its filter, and the pane that has it. */
@@ -440,7 +426,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.parts.dock.update(changes);
   }
 
-  private repaint(): void {
+  recoloured(): void {
     this.plot.setPalette(this.colours.palette);
     this.changed('theme');
     this.feed.repaint();

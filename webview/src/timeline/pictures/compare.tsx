@@ -4,7 +4,6 @@ import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { Alignment, CurvesAnswer, MomentAnswer } from '../../../../extension/shared/protocol.gen';
 import { RequestError } from '../../api';
-import { bytes } from '../../base/format';
 import { t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';
@@ -12,7 +11,6 @@ import type { Camera, Extent, PlotSize } from '../../canvas/camera';
 import { parseColour, type Rgb } from '../../canvas/colour';
 import { theme } from '../../canvas/theme';
 import { Notice, noticeOf, type NoticeText } from '../../compare/bar';
-import { signed } from '../../compare/comparison';
 import type { Change, TimelineContext } from '../../shell/context';
 import type { Action } from '../../shell/keys';
 import { Chart } from '../../widgets/chart';
@@ -24,6 +22,7 @@ import { Card, Controls, Problem, type ProblemProps } from './compare-controls';
 import { drawCompare, GUTTERS, type CompareLook } from './compare-draw';
 import { columnAt, curvesOf, within, type Curves } from './compare-scene';
 import type { MakePicture, Picture } from './picture';
+import { heightsText } from './compare-words';
 
 const ZOOM = 1.5;
 const MOST_COLUMNS = 4096;
@@ -424,18 +423,4 @@ interface Compared {
   readonly other_device: number;
   readonly alignment: Alignment;
   readonly filter: string;
-}
-
-/** "At the cursor: 652 MiB before, 894 MiB after, ▲ +242 MiB". */
-function heightsText(before: number | null, after: number | null): string {
-  if (before !== null && after !== null)
-    return t(
-      'At the cursor: {0} before, {1} after, {2}',
-      bytes(before),
-      bytes(after),
-      signed(after - before),
-    );
-  if (before !== null) return t('At the cursor: {0} before, after: not running', bytes(before));
-  if (after !== null) return t('At the cursor: before: not running, {0} after', bytes(after));
-  return t('At the cursor: neither is running');
 }
