@@ -7,6 +7,7 @@ import { afterEach, test } from 'node:test';
 import { render, type VNode } from 'preact';
 import type { FromWebviewMessage, ViewMethod } from '../../extension/shared/messages';
 import type {
+  DeviceInfo,
   Evidence,
   FindingsAnswer,
   HeadlineAnswer,
@@ -110,26 +111,29 @@ test('Escape and a press beside it close a menu and run nothing', () => {
 
 test('a menu of the timeline offers what the file has, and running what holds changes nothing', () => {
   const ran: string[] = [];
-  const state = {
-    ...({ axis: 'time', hasEvents: true, hasTimes: true, colour: 'stack', hasCategories: false } as const),
-    ...{ boxTool: false, panel: true, details: false, areas: 'line' as const },
-    run: (action: string) => {
-      ran.push(action);
-    },
-    share: shareEntries(
-      {
-        post: ({ type }: FromWebviewMessage) => {
-          ran.push(type);
-        },
-        command: (name: string) => {
-          ran.push(name);
-        },
-      },
-      () => 'the summary',
-      'Timeline',
-    ),
+  const run = (action: string): void => void ran.push(action);
+  const entries = (time_axis: DeviceInfo['time_axis']): readonly MenuEntry[] => {
+    // SAFETY: the menu goes by whether there are events and times.
+    const device = { events: 9, time_axis } as DeviceInfo;
+    const owner = {
+      subject: { device, axis: 'time' },
+      grouping: { kind: 'line' },
+      run,
+      colours: { by: 'stack', categories: [] },
+    } as const;
+    const parts = {
+      pointer: { boxTool: false },
+      dock: { shown: 'liveSet' },
+      frame: { current: { panelOpen: false } },
+    } as const;
+    const post = ({ type }: FromWebviewMessage): void => run(type);
+    return timelineMenu(
+      owner,
+      parts,
+      shareEntries({ post, command: run }, () => 'the summary', 'Timeline'),
+    );
   };
-  const items = timelineMenu(state).filter((entry) => entry !== null);
+  const items = entries({ x0: 0, x1: 9 }).filter((entry) => entry !== null);
   assert.ok(!items.some(({ text }) => text.startsWith('Colours')));
   for (const item of items) item.run();
   assert.ok(
@@ -140,7 +144,7 @@ test('a menu of the timeline offers what the file has, and running what holds ch
   );
   // one of both axes holds, so only the other one switches
   assert.equal(ran.filter((action) => action === 'toggleAxis').length, 1);
-  assert.ok(!timelineMenu({ ...state, hasTimes: false }).some((entry) => entry?.text.startsWith('Axis')));
+  assert.ok(!entries(null).some((entry) => entry?.text.startsWith('Axis')));
 });
 
 // --- the toolbar -----------------------------------------------------------------------------------------------------

@@ -362,13 +362,19 @@ test('the filter and its terms, keys, menus, the toolbar and the panel', async (
     assertView(<help.View />, 'the keys');
   }
   const api = { post: nothing, command: nothing };
-  const state = {
-    ...({ axis: 'time', hasTimes: true, hasEvents: true, colour: 'stack', areas: null } as const),
+  const owner = {
+    subject: { device: DEVICE, axis: 'time' },
+    grouping: { kind: null },
     run: nothing,
-    ...{ hasCategories: true, boxTool: true, panel: true, details: true, share: [] },
-  };
+    colours: { by: 'stack', categories: ['κ'] },
+  } as const;
+  const open = {
+    pointer: { boxTool: true },
+    dock: { shown: 'sizes' },
+    frame: { current: { panelOpen: true } },
+  } as const;
   for (const entries of [
-    timelineMenu(state),
+    timelineMenu(owner, open, []),
     comparing(api, nothing).compared(),
     shareEntries(api, () => '', 'Τ').slice(1),
   ]) {

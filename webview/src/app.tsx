@@ -212,7 +212,7 @@ export class App {
   }
 }
 
-/** A part of the program isn't there any more: another version of the extension stands in its place. */
+/** A part of the program is gone: another version of the extension was installed. */
 function notLoaded(error: unknown): Problem {
   return {
     ...{ code: 'not-loaded', offset: null, retry: true },

@@ -157,7 +157,7 @@ export class SnapshotView extends Disposable {
       server.onDidRelabel(({ snapshot, now }) => {
         this.#other.rename(snapshot, now);
         this.#series.rename(snapshot, now);
-        // The page asks everything anew, at the place where it was.
+        // The page asks for everything again, at the place where it was.
         if (this.#status.is === 'open' && this.snapshot === snapshot)
           this.#setStatus({ is: 'open', result: { ...this.#status.result, snapshot: now } });
       }),

@@ -95,7 +95,7 @@ export class Compare {
   /** What the host reports. */
   receive(other: OtherSnapshot | null, ownDevice: number): void {
     this.other = other;
-    // The same one again (the server was started anew) keeps its settings.
+    // The same one again (the server was restarted) keeps its settings.
     if (other?.is === 'open' && other.uri !== this.settingsOf) this.begin(other, ownDevice);
     if (other === null) {
       this.restored = null;
@@ -323,7 +323,7 @@ function firstDevices(
   ownDevice: number,
 ): Pick<CompareSettings, 'device' | 'theirs'> {
   const sameNumber = devices.some(({ device }) => device === ownDevice);
-  // A snapshot beside itself: another device if there is one, else what became of the peak by the end.
+  // A snapshot with itself: another device if there is one, else the peak with the end.
   const otherDevice = other.itself && devices.length > 1 ? nextDevice(devices, ownDevice) : null;
   return {
     device: otherDevice ?? (sameNumber ? ownDevice : first),

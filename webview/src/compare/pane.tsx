@@ -201,7 +201,7 @@ class ComparePane implements Pane {
     this.graph.peek()?.dispose();
   }
 
-  /** The sets anew, then the first page of rows. */
+  /** Fetches the sets, then the first page of rows. */
   private refresh(): void {
     const { context } = this;
     this.cancel();

@@ -52,7 +52,7 @@ export class FlameCommands {
     this.events.change({ packages: [...this.settings.packages, name.package] });
   }
 
-  /** What can be done to a function that stands in a table; its line opens by what the table does for it. */
+  /** What can be done to a function in a table, which opens its line in its own way. */
   menu(name: FlameName, open: () => void): readonly MenuEntry[] {
     if (name.kind === 'none') return [];
     const item = (text: string, key: string, run: () => void): MenuItem => ({ text, key, run });

@@ -173,7 +173,7 @@ interface ChangesProps {
   readonly attribution: string;
 }
 
-/** Both sides of a node of a comparison, and what became of it. */
+/** Both sides of a node of a comparison, and the change. */
 function Changes({ answer, sided, attribution }: ChangesProps): VNode {
   const { scale, before, after } = sided;
   const { node, function_sides: everywhere } = answer;

@@ -71,7 +71,7 @@ export class FlamePane implements Pane, FlameParts {
   private readonly pictures = signal(0);
   /** What of it is shown. */
   private readonly arranged = signal<Arranged>({ form: 'icicle', isDrawn: true, sided: null });
-  /** What stands in the status bar is about this graph. */
+  /** The note in the status bar is about this graph. */
   private hasSaid = false;
   /** The graph that is shown; empty for a table. */
   private shownGraph = '';

@@ -25,7 +25,7 @@ export interface FlamePlotEvents {
   ask(request: FlameRequest): Pending<ViewResult<'memlens/flame'>>;
   /** Another picture or camera is on the screen. */
   shown(): void;
-  /** The camera was moved, by whatever the user does. */
+  /** The user moved the camera. */
   moved(): void;
   failed(error: unknown): void;
 }
@@ -48,7 +48,7 @@ export class FlamePlot {
   private searching = false;
   private colours: Uint32Array = new Uint32Array(0);
   private marks: Uint8Array | null = null;
-  /** What the boxes were painted with; null when they are to be painted anew. */
+  /** What the boxes were painted with; null when they are to be painted again. */
   private painted: { readonly theme: Theme; readonly scale: number } | null = null;
   private fitter: Fitter | null = null;
   private image: ImageData | null = null;

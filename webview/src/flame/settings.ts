@@ -24,7 +24,7 @@ export type FlameFile =
 
 export type FlameSettings = Omit<FlameState, 'fileBytes'>;
 
-/** With libraries collapsed where native code stands in stacks beside the user's own. */
+/** Libraries are collapsed where stacks mix native code with the user's own. */
 export function initialSettings(info: FlameFile): FlameSettings {
   return {
     form: 'icicle',

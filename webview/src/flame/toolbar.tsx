@@ -31,12 +31,12 @@ const SEARCH_AFTER_MS = 150;
 interface Props {
   readonly events: FlameToolbarEvents;
   readonly settings: FlameSettings;
-  /** Boxes have two sides, and are coloured by what became of them. */
+  /** Boxes have two sides, and are coloured by their change. */
   readonly sided: boolean;
   readonly compared: boolean;
   /** To which box a stack is charged. */
   readonly attribution: KeptAttribution;
-  /** What whoever shows the graph decides instead. */
+  /** Controls that the graph's owner has elsewhere. */
   readonly without: ReadonlySet<Bound>;
   /** What the search found. */
   readonly found: string;

@@ -34,7 +34,7 @@ export class Icicle {
   private readonly ringHover: FlameHover;
   private readonly crumbs: FlameCrumbs;
 
-  /** The type whose boxes stand out, besides what fits the filter. */
+  /** The type whose boxes are marked, besides what matches the filter. */
   private marked: number | null = null;
   private readonly rings = signal(false);
   private readonly pictures = signal(0);
@@ -163,7 +163,7 @@ export class Icicle {
     this.plot.stand(place, true);
   }
 
-  /** Marks what fits another filter. */
+  /** Marks what matches another filter. */
   remark(): void {
     this.plot.renew(true, this.isMarking);
   }

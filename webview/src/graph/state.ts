@@ -14,7 +14,7 @@ const STRENGTHS: readonly GraphState['through'][number][] = [
   'ephemeron',
 ];
 
-/** What of a saved state fits this dump. */
+/** What of a saved state is valid for this dump. */
 export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphState {
   const same = saved?.fileBytes === info.file_bytes ? saved : null;
   const whole = { x0: 0, x1: 1, top: 0 };

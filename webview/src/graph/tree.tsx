@@ -1,4 +1,4 @@
-// A table whose rows open, of whatever a heap dump has: packages, types, objects, steps of paths.
+// The tree table of heap dumps: packages, types, objects, steps of paths.
 
 import { signal } from '@preact/signals';
 import type { ComponentType, VNode } from 'preact';
@@ -34,7 +34,7 @@ export interface HeapTreeEvents<N> extends Omit<LazyRowsEvents<N, LazyAnswer<N>>
 export class HeapTree<N> {
   private readonly tree: LazyTree<N, LazyAnswer<N>>;
   private readonly rows: LazyRows<N, LazyAnswer<N>>;
-  /** What stands in the place of the rows. */
+  /** What is shown in place of the rows. */
   private readonly none = signal('');
   /** Whether the first rows are under way, or were given up. */
   private readonly first = signal<'asked' | 'here' | 'cancelled'>('here');

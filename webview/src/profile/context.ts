@@ -149,7 +149,7 @@ export class ProfileContext implements ViewContext {
     return 0;
   }
 
-  // A profile has no allocations that stand in a picture, no devices and no axes.
+  // A profile has no allocations in a picture, no devices and no axes.
   select(): void {
     this.owner.say(t('A profile has no single allocations.'));
   }

@@ -233,7 +233,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
 
   private updateFigures(): void {
     const { unit, count: counted } = this.context.value;
-    // of a stretch bytes and counts are known, whatever the value
+    // a stretch has bytes and counts, of any value
     const ofStretch = this.stretch !== null;
     const isCounted = this.info.values.some((value) => value.unit === 'count');
     const counts = ofStretch ? (isCounted ? 'allocation' : null) : counted === null ? 'sample' : 'allocation';

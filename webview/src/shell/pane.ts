@@ -10,7 +10,7 @@ export interface Revealed extends Partial<Pick<Evidence, 'by' | 'event'>> {
   readonly query?: string;
 }
 
-/** What the panel gives the element of a pane. */
+/** Attributes of a pane's element. */
 export interface PaneRoom {
   readonly id: string;
   readonly role: 'tabpanel';

@@ -106,7 +106,7 @@ export function isOf<M extends ViewState['model']>(
   return state?.model === model;
 }
 
-/** A state that fits this snapshot: what is unknown or out of range is replaced by the first view of it. */
+/** A state that is valid for this snapshot: what is unknown or out of range is replaced by that of the first view. */
 export function restoreState(info: TimelineInfo, saved: TimelineState | null): TimelineState {
   const device =
     info.devices.find((d) => d.device === saved?.device) ??

@@ -10,7 +10,7 @@ import { Bar } from './bar';
 import { t } from '../base/l10n';
 import { visible } from '../base/text';
 
-/** A few things to choose from, one of which is shown. */
+/** A drop-down list of the toolbar. */
 export interface Picker {
   readonly label: string;
   /** The key that chooses the next one; empty for none. */

@@ -79,7 +79,7 @@ export class Queries {
       this.editor.learn(schema);
       this.examples.value = schema.examples;
       const first = schema.examples[0];
-      // nothing is put where somebody is about to write
+      // the user may be about to write
       if (this.editor.value === '' && !this.editor.focused && first) this.editor.value = first.query;
     }, this.failed);
   }

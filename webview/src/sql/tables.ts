@@ -1,4 +1,4 @@
-// The tables that queries read, which are made when somebody first asks.
+// The tables that queries read, which are made before the first query.
 
 import { signal } from '@preact/signals';
 import type { Api } from '../api';

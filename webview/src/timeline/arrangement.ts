@@ -7,7 +7,7 @@ import type { Parts } from './parts';
 import type { Picture } from './pictures/picture';
 
 export interface ArrangementOwner {
-  /** Makes what is shown show everything anew. */
+  /** Updates what is shown. */
   changed(...changes: readonly Change[]): void;
   /** Another picture is shown. */
   pictureShown(): void;
@@ -30,7 +30,7 @@ export class Arrangement extends Panels {
     return this.parts.picture.peek();
   }
 
-  /** The picture that stands in the place of the stacked one. */
+  /** The picture that replaces the stacked one. */
   get shown(): Picture | null {
     return this.parts.pictures.find(({ id }) => id === this.picture) ?? null;
   }

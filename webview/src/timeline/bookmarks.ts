@@ -67,7 +67,7 @@ export class Bookmarks {
     this.api.post({ type: 'saveText', form: 'bookmarks', text });
   }
 
-  /** The first of a device after a moment, or the last before it; beyond the ends it begins anew. */
+  /** The first of a device after a moment, or the last before it; beyond the ends it begins again. */
   next(device: number, moment: number, by: 1 | -1): PlacedBookmark | null {
     const own = this.list.value.filter((each) => each.device === device);
     const onwards = by > 0 ? own : own.toReversed();

@@ -4,20 +4,30 @@ import { AREA_KINDS, type TimelineState } from '../../../extension/shared/messag
 import { t } from '../base/l10n';
 import { hasTimes } from '../base/devices';
 import type { Action } from '../shell/keys';
-import type { Commanded } from './commands';
-import type { Parts } from './parts';
+import type { Dock } from '../shell/dock';
+import type { Layout } from '../shell/state';
+import type { Grouping } from './grouping';
 import type { Colours } from './scene/colours';
+import type { Subject } from './subject';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
 
-interface MenuOwner extends Pick<Commanded, 'subject' | 'grouping'> {
-  readonly colours: Colours;
+interface MenuOwner {
+  readonly subject: Pick<Subject, 'device' | 'axis'>;
+  readonly grouping: Pick<Grouping, 'kind'>;
+  readonly colours: Pick<Colours, 'by' | 'categories'>;
   run(action: Action): void;
+}
+
+interface MenuParts {
+  readonly pointer: { readonly boxTool: boolean };
+  readonly dock: Pick<Dock, 'shown'>;
+  readonly frame: { readonly current: Pick<Layout, 'panelOpen'> };
 }
 
 /** `share` is what can be copied and exported. */
 export function timelineMenu(
   owner: MenuOwner,
-  { pointer, dock, frame }: Pick<Parts, 'pointer' | 'dock' | 'frame'>,
+  { pointer, dock, frame }: MenuParts,
   share: readonly MenuEntry[],
 ): readonly MenuEntry[] {
   const item = (text: string, key: string, action: Action): MenuItem => ({

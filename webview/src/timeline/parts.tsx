@@ -75,7 +75,7 @@ export interface Parts extends Omit<Around, 'Head'> {
   readonly minimap: Minimap;
   readonly panel: Panel;
   readonly dock: Dock;
-  /** What may stand in the place of the stacked picture, and which picture is shown. */
+  /** Those that replace the stacked picture, and which picture is shown. */
   readonly pictures: readonly Picture[];
   readonly picture: Signal<PictureId>;
   readonly context: SharedContext;

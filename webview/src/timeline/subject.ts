@@ -118,7 +118,7 @@ export class Subject {
       data.turnTo(device.device);
       summary.turnTo(device.device);
     } else if (selected !== null) selection.select(selected, null, true);
-    // Without a history the run has no extent to find one's way in.
+    // Without a history there is no run to give an overview of.
     minimap.hidden.value = device.events < 2;
     if (device.events > 0) data.fetchOverview(this.axis, minimap.columns);
     this.showFigures();

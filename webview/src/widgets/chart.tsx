@@ -84,7 +84,7 @@ export class Chart {
     return canvas && sized(canvas, this.size) ? canvas : null;
   }
 
-  /** Names it anew. */
+  /** Renames it. */
   setLabel(label: string): void {
     setLabel(this.surface, label);
   }

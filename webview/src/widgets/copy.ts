@@ -45,7 +45,7 @@ function asCsv({ heads, rows }: CopiedTable): string {
   return [heads, ...exact].map(csvLine).join('');
 }
 
-/** Where what a row is about stands in the source, if it does. */
+/** Where a row's subject is in the source; null where it isn't. */
 export type CopiedPlace = Pick<Frame, 'file' | 'line'> | null;
 
 /** A row alone. */

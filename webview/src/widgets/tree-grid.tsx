@@ -8,7 +8,7 @@ import { Icon } from './icon';
 import { openMenu, type MenuEntry } from './menu';
 import { useResized } from './resized';
 
-/** What stands in a cell: names as they are, which are shown with what can't be seen in them; components. */
+/** The content of a cell: components, and names as they are, whose invisible characters are shown. */
 export type GridCell = readonly (VNode | string)[];
 
 export interface GridRow {

@@ -60,7 +60,7 @@ export function LineCell({
   );
 }
 
-/** A frame that opens its line, or what there is to say where it has none. */
+/** A link that opens a frame's line; without a line its text. */
 export function FrameLink({ frame, actions, operator = null, stacks = [] }: FrameLinkProps): VNode {
   if (!hasSource(frame)) {
     const text = operator ?? frame?.function ?? t('No stack');

@@ -14,7 +14,7 @@ export interface Picture {
   /** It is not on the screen any more: nothing needs to be fetched or drawn. */
   hide(): void;
   focus(): void;
-  /** Does an action in its own way (what concerns the height, or what lies where); true when it did. */
+  /** Does an action that this picture does differently; true when it did. */
   run?(action: Action): boolean;
   dispose?(): void;
 }
