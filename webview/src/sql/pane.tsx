@@ -44,7 +44,7 @@ interface SqlProps {
 
 function Sql({ queries, tables, room }: SqlProps): VNode {
   return (
-    <section {...room} class="sql pane" aria-busy={queries.latest.asking}>
+    <section {...room} class="sql pane" {...(queries.latest.asking && { 'aria-busy': true })}>
       <div class="sql-split">
         <div class="sql-left">
           <QueryBar queries={queries} />
