@@ -1,6 +1,7 @@
 // The messages between the extension host and the webview: one union for each direction.
 
 import type {
+  AllocationSet,
   FlameName,
   FlameOptions,
   HeatMap,
@@ -180,8 +181,16 @@ export interface GraphState {
   fileBytes: number;
 }
 
-/** The state of a view, which is restored after hiding the tab or reloading the window. */
-export interface ViewState {
+/** What every view has. */
+interface AnyState {
+  /** The pane that is shown; null when the panel is closed. */
+  pane: PaneId | null;
+  filter: string;
+  compare: CompareState | null;
+}
+
+export interface TimelineState extends AnyState {
+  model: 'timeline';
   device: number;
   axis: 'time' | 'event';
   x0: number;
@@ -195,21 +204,30 @@ export interface ViewState {
   /** Zooming in time leaves the height as it is. */
   holdHeight: boolean;
   picture: PictureId;
-  /** The pane that is shown; null when the dock is closed. */
-  pane: PaneId | null;
-  filter: string;
   /** The set of allocations in the panes, and the chosen moments. */
   scope: 'peak' | 'cursor' | 'between';
-  kind: 'live' | 'allocated' | 'freed' | 'survived';
+  kind: AllocationSet['kind'];
   first: number | null;
   second: number | null;
-  compare: CompareState | null;
   flame: FlameState | null;
-  /** For a heap dump. */
-  graph: GraphState | null;
-  /** For a profile: the number of the shown value. */
-  value: number | null;
 }
+
+export interface ProfileState extends AnyState {
+  model: 'profile';
+  /** The number of the shown value. */
+  value: number;
+  /** The chosen part of the run; null for the whole. Without `to` what was live at `from`. */
+  stretch: { readonly kind: AllocationSet['kind']; readonly from: number; readonly to: number | null } | null;
+  flame: FlameState | null;
+}
+
+export interface HeapState extends AnyState {
+  model: 'graph';
+  graph: GraphState;
+}
+
+/** The state of a view, which is restored after hiding the tab or reloading the window. */
+export type ViewState = TimelineState | ProfileState | HeapState;
 
 /** The state of a fleet's heat map, which is restored with its tab. `snapshot` is the marked row. */
 export interface FleetState {

@@ -73,10 +73,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerServerCommands(server, memory, context.globalStorageUri.fsPath, log),
   );
   // Start now, because whatever activated the extension needs the server soon; the first request waits for it.
-  if (!isPageActive())
-    server.start().catch((error: unknown) => {
-      log.error(messageOf(error));
-    });
+  if (!isPageActive()) server.start().catch((error: unknown) => log.error(messageOf(error)));
 }
 
 export async function deactivate(): Promise<void> {

@@ -1,7 +1,7 @@
 // Fakes of what a view uses: a panel, a server, a memento, a log.
 
 import type * as vscode from 'vscode';
-import type { ToWebviewMessage, ViewState } from '../../extension/shared/messages';
+import type { TimelineState, ToWebviewMessage } from '../../extension/shared/messages';
 import type {
   DamagedParams,
   ProgressParams,
@@ -20,7 +20,8 @@ export const INFO = {
   devices: [],
 } as unknown as SnapshotInfo;
 
-export const STATE: ViewState = {
+export const STATE: TimelineState = {
+  model: 'timeline',
   ...{ device: 0, axis: 'time', x0: 1, x1: 2, y0: 0, y1: 5 },
   ...{
     selection: null,
@@ -31,8 +32,7 @@ export const STATE: ViewState = {
     pane: null,
     filter: '',
   },
-  ...{ scope: 'peak', kind: 'live', first: null, second: null, compare: null, flame: null, value: null },
-  graph: null,
+  ...{ scope: 'peak', kind: 'live', first: null, second: null, compare: null, flame: null },
 };
 
 interface PendingRequest {

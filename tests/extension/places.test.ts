@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deflateRawSync } from 'node:zlib';
-import type { ViewState } from '../../extension/shared/messages';
+import type { GraphState, ProfileState, TimelineState, ViewState } from '../../extension/shared/messages';
 import { History } from '../../extension/src/editor/history';
 import { readLink, writeLink } from '../../extension/src/links/link';
 import { STATE } from './fakes';
 
-const at = (x0: number, others: Partial<ViewState> = {}): ViewState => ({ ...STATE, x0, ...others });
+const at = (x0: number, others: Partial<TimelineState> = {}): TimelineState => ({ ...STATE, x0, ...others });
+
+/** The place before or after. */
+function go(history: History, by: -1 | 1): TimelineState | null {
+  const state = history.go(by);
+  return state?.model === 'timeline' ? state : null;
+}
 
 describe('Back and Forward', () => {
   it('go through the places of a view', () => {
@@ -15,17 +21,17 @@ describe('Back and Forward', () => {
     assert.equal(history.can(-1), false);
     history.record(at(1, { pane: 'flame' }), 1, 5_000);
     history.record(at(1, { pane: 'flame', filter: 'a' }), 2, 10_000);
-    assert.equal(history.go(-1)?.filter, '');
-    assert.equal(history.go(-1)?.pane, null);
-    assert.equal(history.go(-1), null);
-    assert.equal(history.go(1)?.pane, 'flame');
+    assert.equal(go(history, -1)?.filter, '');
+    assert.equal(go(history, -1)?.pane, null);
+    assert.equal(go(history, -1), null);
+    assert.equal(go(history, 1)?.pane, 'flame');
     // what a restored state brings with it isn't a place, nor loses what lies ahead
     history.record(at(1, { pane: 'flame', selection: 3 }), 0, 20_000);
     assert.equal(history.can(1), true);
     // another place does
     history.record(at(4), 1, 30_000);
     assert.equal(history.can(1), false);
-    assert.equal(history.go(-1)?.selection, 3);
+    assert.equal(go(history, -1)?.selection, 3);
   });
 
   it('fast changes of the same parts are one place', () => {
@@ -34,9 +40,9 @@ describe('Back and Forward', () => {
     for (let i = 1; i <= 5; i++) history.record(at(1 + i / 10), i, 5_000 + 300 * i);
     history.record(at(1.5, { pane: 'flame' }), 6, 6_700);
     history.record(at(1.7, { pane: 'flame' }), 7, 9_000);
-    assert.equal(history.go(-1)?.x0, 1.5);
-    assert.equal(history.go(-1)?.pane, null);
-    assert.equal(history.go(-1)?.x0, 1);
+    assert.equal(go(history, -1)?.x0, 1.5);
+    assert.equal(go(history, -1)?.pane, null);
+    assert.equal(go(history, -1)?.x0, 1);
     assert.equal(history.can(-1), false);
   });
 
@@ -47,10 +53,10 @@ describe('Back and Forward', () => {
     history.record(at(1, { selection: 7, first: 9, scope: 'cursor' }), 1, 9_000);
     history.restart();
     history.record(at(1, { selection: 7, first: 9, scope: 'cursor', pane: 'sizes' }), 0, 20_000);
-    assert.equal(history.go(-1)?.selection, null);
-    assert.equal(history.go(1)?.pane, 'sizes');
+    assert.equal(go(history, -1)?.selection, null);
+    assert.equal(go(history, 1)?.pane, 'sizes');
     history.clear();
-    assert.equal(history.go(-1), null);
+    assert.equal(go(history, -1), null);
   });
 });
 
@@ -76,12 +82,34 @@ describe('a link', () => {
     assert.deepEqual(readLink(parse(writeLink('vscode', 'a.b', { ...link, state: null })))?.state, null);
   });
 
+  it('leads to a place of any model', () => {
+    const shared = { pane: null, filter: '', compare: null } as const;
+    const stretch = { kind: 'freed', from: 1, to: null } as const;
+    const profile: ProfileState = { ...shared, model: 'profile', value: 1, stretch, flame: null };
+    const graph = { selection: null, order: 'name', reverse: false, by: 'type' } as GraphState;
+    for (const state of [
+      profile,
+      { ...profile, stretch: null },
+      { ...shared, model: 'graph', graph } as const,
+    ])
+      assert.deepEqual(readLink(parse(writeLink('vscode', 'a.b', { ...link, state })))?.state, state);
+    const odd = { ...profile, stretch: { kind: 'freed', from: 'start', to: null } };
+    assert.equal(readLink(packed({ ...link, state: odd }))?.state, null);
+  });
+
   it('opens no second file, and nothing that is in it is believed', () => {
     const compare = { uri: 'file:///etc/passwd' } as unknown as ViewState['compare'];
     const both = { ...link, state: { ...link.state, compare } };
     assert.equal(readLink(parse(writeLink('vscode', 'a.b', both)))?.state?.compare, null);
     assert.equal(readLink(packed(both))?.state, null);
-    for (const state of [{ ...link.state, x0: 'one' }, { ...link.state, filter: 7 }, [], 'x', { x0: 1 }])
+    for (const state of [
+      { ...link.state, x0: 'one' },
+      { ...link.state, model: 'graph' },
+      { ...link.state, filter: 7 },
+      [],
+      'x',
+      { x0: 1 },
+    ])
       assert.equal(readLink(packed({ ...link, state }))?.state, null);
     assert.equal(readLink(packed({ ...link, path: 7 })), null);
     assert.equal(readLink(packed(null)), null);

@@ -106,8 +106,8 @@ describe('states of views', () => {
     for (let number = 0; number < 60; number++)
       await states.set(`file:///${number}`, { ...STATE, device: number });
     await states.set('file:///59', { ...STATE, device: 100 });
-    assert.equal(states.get('file:///59')?.device, 100);
-    assert.equal(states.get('file:///10')?.device, 10);
+    assert.deepEqual(states.get('file:///59'), { ...STATE, device: 100 });
+    assert.deepEqual(states.get('file:///10'), { ...STATE, device: 10 });
     assert.equal(states.get('file:///9'), null);
   });
 });

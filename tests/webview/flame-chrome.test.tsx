@@ -1,6 +1,6 @@
 // What stands around a flame graph and a table of groups: their controls, and the legend of graphs with two sides.
 
-import { drawn } from './support/dom';
+import { drawn, mounted } from './support/dom';
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { render } from 'preact';
@@ -50,20 +50,20 @@ test('the flame graph’s row has what its form needs, and takes back what was d
     false,
     attribution(),
   );
-  document.body.append(toolbar.root);
+  const root = mounted(<toolbar.View hidden={false} />);
   Object.assign(settings, { focus: named(1), hidden: [named(2), named(3)], packages: ['torch'] });
   toolbar.update(settings, false);
   await drawn();
-  const chips = (): string[] => [...toolbar.root.querySelectorAll('.chip')].map((each) => each.textContent);
+  const chips = (): string[] => [...root.querySelectorAll('.chip')].map((each) => each.textContent);
   assert.deepEqual(chips(), ['Only f1 ×', 'Without f2 ×', 'Without f3 ×', 'torch collapsed ×']);
-  toolbar.root.querySelectorAll<HTMLElement>('.chip')[1]?.click();
+  root.querySelectorAll<HTMLElement>('.chip')[1]?.click();
   await drawn();
   assert.deepEqual(changes, [{ hidden: [named(3)] }]);
   assert.deepEqual(chips(), ['Only f1 ×', 'Without f3 ×', 'torch collapsed ×']);
-  assert.ok(labels(toolbar.root).includes('Colours') && !labels(toolbar.root).includes('Charged to'));
+  assert.ok(labels(root).includes('Colours') && !labels(root).includes('Charged to'));
 
   // what is being typed stays when something else is drawn
-  const search = toolbar.root.querySelector<HTMLInputElement>('.flame-search');
+  const search = root.querySelector<HTMLInputElement>('.flame-search');
   assert.ok(search);
   search.focus();
   search.value = 'forw';
@@ -71,12 +71,12 @@ test('the flame graph’s row has what its form needs, and takes back what was d
   toolbar.update(settings, true);
   await drawn();
   assert.equal(search.value, 'forw');
-  assert.ok(!labels(toolbar.root).includes('Colours'), 'colours say what became more');
+  assert.ok(!labels(root).includes('Colours'), 'colours say what became more');
 
-  choose(toolbar.root.querySelector<HTMLSelectElement>('select'), 'functions');
+  choose(root.querySelector<HTMLSelectElement>('select'), 'functions');
   await drawn();
-  assert.equal(toolbar.root.querySelector('.flame-search'), null);
-  assert.ok(labels(toolbar.root).includes('Charged to') && !labels(toolbar.root).includes('Direction'));
+  assert.equal(root.querySelector('.flame-search'), null);
+  assert.ok(labels(root).includes('Charged to') && !labels(root).includes('Direction'));
 });
 
 test('a level of groups is offered once the one before it is chosen', async () => {
@@ -85,9 +85,9 @@ test('a level of groups is offered once the one before it is chosen', async () =
     grouped: (by) => grouped.push(by),
     narrowed: () => undefined,
   });
-  document.body.append(controls.root);
+  const root = mounted(<controls.View hidden={false} />);
   await drawn();
-  const selects = (): HTMLSelectElement[] => [...controls.root.querySelectorAll('select')];
+  const selects = (): HTMLSelectElement[] => [...root.querySelectorAll('select')];
   assert.equal(selects().length, 2);
   choose(selects()[1], 'size');
   await drawn();
@@ -95,18 +95,18 @@ test('a level of groups is offered once the one before it is chosen', async () =
     selects().map(({ value }) => value),
     ['line', 'size', ''],
   );
-  assert.ok(labels(controls.root).includes('Charged to'));
+  assert.ok(labels(root).includes('Charged to'));
   choose(selects()[0], 'module');
   await drawn();
-  assert.ok(!labels(controls.root).includes('Charged to'), 'a module isn’t a place in code');
+  assert.ok(!labels(root).includes('Charged to'), 'a module isn’t a place in code');
   choose(selects()[0], '');
   await drawn();
   assert.deepEqual(grouped, [['line', 'size'], ['module', 'size'], []]);
   assert.equal(selects().length, 1);
   controls.showStatus('', 'big is not a size');
   await drawn();
-  assert.equal(controls.root.querySelector('[role=alert]')?.textContent, 'big is not a size');
-  assert.equal(controls.root.querySelector('.live-set-narrow')?.getAttribute('aria-invalid'), 'true');
+  assert.equal(root.querySelector('[role=alert]')?.textContent, 'big is not a size');
+  assert.equal(root.querySelector('.live-set-narrow')?.getAttribute('aria-invalid'), 'true');
 });
 
 test('the legend says which way colours go, of a comparison and of values that are negative in part', () => {

@@ -1,6 +1,7 @@
 // A heap dump's tables, details and chart, and a fleet's words: no text is left in English, and what is copied is exact.
 
 import { drawn, mounted } from './support/dom';
+import { mountedPane } from './support/pane';
 import { assertTranslated } from './support/pseudo';
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
@@ -79,9 +80,7 @@ function contextWith(
 }
 
 async function shown(pane: Pane): Promise<HTMLElement> {
-  const host = document.createElement('div');
-  host.append(pane.root, pane.bar ?? '');
-  document.body.append(host);
+  const host = mountedPane(pane);
   // a DOM without layout has no height to draw rows in
   for (const grid of host.querySelectorAll('.grid'))
     Object.defineProperty(grid, 'clientHeight', { value: 220 });

@@ -7,6 +7,7 @@ import { afterEach, test } from 'node:test';
 import { render, type VNode } from 'preact';
 import type { FromWebviewMessage, ViewMethod } from '../../extension/shared/messages';
 import type {
+  DeviceInfo,
   Evidence,
   FindingsAnswer,
   HeadlineAnswer,
@@ -110,26 +111,29 @@ test('Escape and a press beside it close a menu and run nothing', () => {
 
 test('a menu of the timeline offers what the file has, and running what holds changes nothing', () => {
   const ran: string[] = [];
-  const state = {
-    ...({ axis: 'time', hasEvents: true, hasTimes: true, colour: 'stack', hasCategories: false } as const),
-    ...{ boxTool: false, panel: true, details: false, areas: 'line' as const },
-    run: (action: string) => {
-      ran.push(action);
-    },
-    share: shareEntries(
-      {
-        post: ({ type }: FromWebviewMessage) => {
-          ran.push(type);
-        },
-        command: (name: string) => {
-          ran.push(name);
-        },
-      },
-      () => 'the summary',
-      'Timeline',
-    ),
+  const run = (action: string): void => void ran.push(action);
+  const entries = (time_axis: DeviceInfo['time_axis']): readonly MenuEntry[] => {
+    // SAFETY: the menu goes by whether there are events and times.
+    const device = { events: 9, time_axis } as DeviceInfo;
+    const owner = {
+      subject: { device, axis: 'time' },
+      grouping: { kind: 'line' },
+      run,
+      colours: { by: 'stack', categories: [] },
+    } as const;
+    const parts = {
+      pointer: { boxTool: false },
+      dock: { shown: 'liveSet' },
+      frame: { current: { panelOpen: false } },
+    } as const;
+    const post = ({ type }: FromWebviewMessage): void => run(type);
+    return timelineMenu(
+      owner,
+      parts,
+      shareEntries({ post, command: run }, () => 'the summary', 'Timeline'),
+    );
   };
-  const items = timelineMenu(state).filter((entry) => entry !== null);
+  const items = entries({ x0: 0, x1: 9 }).filter((entry) => entry !== null);
   assert.ok(!items.some(({ text }) => text.startsWith('Colours')));
   for (const item of items) item.run();
   assert.ok(
@@ -140,7 +144,7 @@ test('a menu of the timeline offers what the file has, and running what holds ch
   );
   // one of both axes holds, so only the other one switches
   assert.equal(ran.filter((action) => action === 'toggleAxis').length, 1);
-  assert.ok(!timelineMenu({ ...state, hasTimes: false }).some((entry) => entry?.text.startsWith('Axis')));
+  assert.ok(!entries(null).some((entry) => entry?.text.startsWith('Axis')));
 });
 
 // --- the toolbar -----------------------------------------------------------------------------------------------------
@@ -430,7 +434,8 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   const opened: string[] = [];
   const revealed: (string | undefined)[] = [];
   const pane = (id: Pane['id'], title: string): Pane => ({
-    ...{ id, title, usesSet: true, root: element('section'), bar: element('div', {}, new Text(title)) },
+    ...{ id, title, usesSet: true, View: (room) => <section {...room} /> },
+    Bar: ({ hidden }) => <p class="controls" id={`bar-${id}`} hidden={hidden} />,
     update: () => {
       opened.push(id);
     },
@@ -459,9 +464,13 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   await drawn();
   assert.deepEqual(texts(panel, '[role=tab]'), ['What’s in memory', 'Flame graph']);
   assert.equal(one(panel, '.scope-text').textContent, 'At the peak');
-  const [memory, flame, sql] = panes;
-  assert.deepEqual([memory?.root.hidden, memory?.bar?.hidden], [false, false]);
-  assert.equal(flame?.root.isConnected, false, 'made when it is first shown');
+  const isShown = (id: string): boolean[] =>
+    ['pane', 'bar'].flatMap((part) => {
+      const found = panel.querySelector<HTMLElement>(`#${part}-${id}`);
+      return found ? [!found.hidden] : [];
+    });
+  assert.deepEqual(isShown('liveSet'), [true, true]);
+  assert.deepEqual(isShown('flame'), [], 'made when it is first shown');
   // with Alt it goes forward
   const forward = { key: 'ArrowRight', altKey: true, bubbles: true };
   one(panel, '[role=tab]').dispatchEvent(new KeyboardEvent('keydown', forward));
@@ -470,20 +479,20 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   await drawn();
   assert.equal(dock.shown, 'flame');
   assert.equal(one(panel, '[aria-selected=true]').textContent, 'Flame graph');
-  assert.deepEqual([memory?.root.hidden, memory?.bar?.hidden], [true, true]);
-  assert.deepEqual([flame.root.hidden, flame.bar?.hidden], [false, false]);
+  assert.deepEqual(isShown('liveSet'), [false, false]);
+  assert.deepEqual(isShown('flame'), [true, true]);
 
   one(panel, '.tab-more').click();
   assert.deepEqual(texts(document, '[role=menuitemradio] .menu-text'), ['SQL']);
   one(document, '[role=menuitemradio]').click();
   // its code isn't here yet
   dock.reveal({ query: 'SELECT 1' });
-  assert.equal(sql?.root.isConnected, false);
+  assert.deepEqual(isShown('sql'), []);
   await drawn();
   assert.deepEqual(revealed, ['SELECT 1']);
   // what is shown always has a tab
   assert.deepEqual(texts(panel, '[role=tab]'), ['What’s in memory', 'Flame graph', 'SQL']);
-  assert.equal(sql.root.hidden, false);
+  assert.deepEqual(isShown('sql'), [true, true]);
   assert.deepEqual(shown, ['liveSet', 'flame', 'sql']);
   assert.deepEqual(opened, ['liveSet', 'flame', 'sql']);
 });

@@ -2,6 +2,7 @@
 // file is Greek here.
 
 import { drawn, mounted } from './support/dom';
+import { mountedPane } from './support/pane';
 import { assertTranslated } from './support/pseudo';
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
@@ -138,11 +139,10 @@ function contextWith(
 }
 
 async function assertPane(pane: Pane, what: string): Promise<void> {
-  document.body.append(pane.root, pane.bar ?? '');
+  const host = mountedPane(pane);
   pane.update(new Set(['device', 'cursors', 'filter', 'axis']));
   await drawn();
-  assertTranslated(pane.root, what);
-  if (pane.bar) assertTranslated(pane.bar, `the bar of ${what}`);
+  assertTranslated(host, what);
   pane.dispose?.();
 }
 
@@ -260,9 +260,9 @@ test('sizes and bookmarks', async () => {
   const tab = bookmarksPane(owner)(contextWith({}));
   const pane = await tab?.make();
   assert.ok(pane);
-  document.body.append(pane.root);
+  const host = mountedPane(pane);
   await drawn();
-  assertTranslated(pane.root, 'no bookmarks');
+  assertTranslated(host, 'no bookmarks');
   const at = { moment: 4, time_us: 400, live_bytes: GIB, live_count: 1, is_peak: true };
   list.value = [
     {
@@ -362,13 +362,19 @@ test('the filter and its terms, keys, menus, the toolbar and the panel', async (
     assertView(<help.View />, 'the keys');
   }
   const api = { post: nothing, command: nothing };
-  const state = {
-    ...({ axis: 'time', hasTimes: true, hasEvents: true, colour: 'stack', areas: null } as const),
+  const owner = {
+    subject: { device: DEVICE, axis: 'time' },
+    grouping: { kind: null },
     run: nothing,
-    ...{ hasCategories: true, boxTool: true, panel: true, details: true, share: [] },
-  };
+    colours: { by: 'stack', categories: ['κ'] },
+  } as const;
+  const open = {
+    pointer: { boxTool: true },
+    dock: { shown: 'sizes' },
+    frame: { current: { panelOpen: true } },
+  } as const;
   for (const entries of [
-    timelineMenu(state),
+    timelineMenu(owner, open, []),
     comparing(api, nothing).compared(),
     shareEntries(api, () => '', 'Τ').slice(1),
   ]) {

@@ -67,9 +67,7 @@ export function connect(): Api {
   let kept = vscode.getState()?.kept;
   let handler: ((message: HostMessage) => void) | null = null;
 
-  const post = (message: FromWebviewMessage): void => {
-    vscode.postMessage(message);
-  };
+  const post = (message: FromWebviewMessage): void => vscode.postMessage(message);
   const command = (each: ViewCommand): void => {
     handler?.({ type: 'command', command: each });
   };

@@ -46,9 +46,7 @@ export class App {
   start(): void {
     this.root.dataset['pictures'] = '0';
     this.showProgress();
-    this.api.listen((message) => {
-      this.receive(message);
-    });
+    this.api.listen((message) => this.receive(message));
     this.api.post({ type: 'ready' });
   }
 
@@ -131,16 +129,12 @@ export class App {
     this.leave('loading');
     this.opening = true;
     this.progress.value = { stage: t('Opening…'), fraction: null };
-    const cancel = (): void => {
-      this.api.post({ type: 'cancelOpen' });
-    };
+    const cancel = (): void => this.api.post({ type: 'cancelOpen' });
     render(<ProgressScreen progress={this.progress} cancel={cancel} />, this.root);
   }
 
   private showFailure(problem: Problem, canOpenAsText: boolean): void {
-    const post = (type: 'openAsText' | 'choosePython' | 'showLog') => (): void => {
-      this.api.post({ type });
-    };
+    const post = (type: 'openAsText' | 'choosePython' | 'showLog') => (): void => this.api.post({ type });
     const actions = {
       retry: () => {
         this.showProgress();
@@ -154,9 +148,7 @@ export class App {
   private showView(message: HostMessage & { type: 'opened' }): void {
     learnFileNames({});
     this.api.request('memlens/fileNames', {}).answer.then(
-      ({ names }) => {
-        learnFileNames(names);
-      },
+      ({ names }) => learnFileNames(names),
       // they are called by their last part then, and what is wrong will show in other answers
       () => undefined,
     );
@@ -193,9 +185,7 @@ export class App {
         this.api.offer(this.view.commands);
         for (const message of this.early.splice(0)) this.receive(message);
       },
-      (error: unknown) => {
-        this.receive({ type: 'failed', problem: notLoaded(error), canOpenAsText: false });
-      },
+      (error: unknown) => this.receive({ type: 'failed', problem: notLoaded(error), canOpenAsText: false }),
     );
   }
 
@@ -222,7 +212,7 @@ export class App {
   }
 }
 
-/** A part of the program isn't there any more: another version of the extension stands in its place. */
+/** A part of the program is gone: another version of the extension was installed. */
 function notLoaded(error: unknown): Problem {
   return {
     ...{ code: 'not-loaded', offset: null, retry: true },

@@ -134,9 +134,7 @@ function hasEngine(python: Interpreter, extensionPath: string): Promise<boolean>
       python.command,
       [...python.args, '-c', NEEDED],
       { cwd: extensionPath, env, timeout: CHECK_LIMIT_MS, windowsHide: true },
-      (error) => {
-        resolve(error === null);
-      },
+      (error) => resolve(error === null),
     );
   });
 }

@@ -171,9 +171,9 @@ export class FleetEditorProvider
   }
 
   #reportShown(): void {
-    this.server.showFleets([...new Set(this.#shown)]).catch((error: unknown) => {
-      this.log.warn(`hovers don't show the open fleets: ${messageOf(error)}`);
-    });
+    this.server
+      .showFleets([...new Set(this.#shown)])
+      .catch((error: unknown) => this.log.warn(`hovers don't show the open fleets: ${messageOf(error)}`));
   }
 
   #states(): [string, FleetState][] {

@@ -72,12 +72,17 @@ function changes(one: ViewState, other: ViewState): string {
 }
 
 function partsOf(state: ViewState): [name: string, text: string][] {
-  const { x0, x1, y0: _y0, y1: _y1, compare, flame, ...others } = state;
-  const { uri: _uri, ...settings } = compare ?? { uri: '' };
-  const { place, ...how } = flame ?? { place: null };
-  const camera = [x0, x1].map((x) => x.toPrecision(6));
-  return Object.entries({ ...others, camera, compare: settings, place, flame: how }).map(([name, value]) => [
+  const { uri: _uri, ...compare } = state.compare ?? { uri: '' };
+  return Object.entries({ ...ownParts(state), compare }).map(([name, value]) => [
     name,
     JSON.stringify(value),
   ]);
+}
+
+function ownParts(state: ViewState): object {
+  if (state.model === 'graph') return state;
+  const { place, ...flame } = state.flame ?? { place: null };
+  if (state.model === 'profile') return { ...state, place, flame };
+  const { x0, x1, y0: _y0, y1: _y1, ...others } = state;
+  return { ...others, camera: [x0, x1].map((x) => x.toPrecision(6)), place, flame };
 }

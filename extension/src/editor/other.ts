@@ -120,9 +120,9 @@ export class OtherReference extends Disposable {
 
   #release(snapshot: string): void {
     if (this.server.health !== 'running') return;
-    this.server.request('memlens/close', { snapshot, view: this.view }).catch((error: unknown) => {
-      this.log.warn(`a snapshot could not be closed: ${messageOf(error)}`);
-    });
+    this.server
+      .request('memlens/close', { snapshot, view: this.view })
+      .catch((error: unknown) => this.log.warn(`a snapshot could not be closed: ${messageOf(error)}`));
   }
 
   #set(status: OtherSnapshot | null, fresh = false): void {

@@ -104,9 +104,7 @@ export class SnapshotView extends Disposable {
     this.#requests = this.own(
       new ViewRequests(
         server,
-        (message) => {
-          this.#post(message);
-        },
+        (message) => this.#post(message),
         (snapshot) => {
           if (this.snapshot !== snapshot) return;
           this.#open();
@@ -116,15 +114,7 @@ export class SnapshotView extends Disposable {
       ),
     );
     const watch = (of: ShownFile): FileWatch =>
-      this.own(
-        new FileWatch(
-          server,
-          () => {
-            this.#postFile(of);
-          },
-          log,
-        ),
-      );
+      this.own(new FileWatch(server, () => this.#postFile(of), log));
     this.#files = { own: watch('own'), other: watch('other') };
     this.#other = this.own(
       new OtherReference(
@@ -144,17 +134,7 @@ export class SnapshotView extends Disposable {
         log,
       ),
     );
-    this.#series = this.own(
-      new Series(
-        uri,
-        this.id,
-        server,
-        () => {
-          this.#postSeries();
-        },
-        log,
-      ),
-    );
+    this.#series = this.own(new Series(uri, this.id, server, () => this.#postSeries(), log));
     this.own(
       server.onDidProgress(({ view, stage, fraction }) => {
         if (view === this.id && this.#status.is === 'opening')
@@ -177,7 +157,7 @@ export class SnapshotView extends Disposable {
       server.onDidRelabel(({ snapshot, now }) => {
         this.#other.rename(snapshot, now);
         this.#series.rename(snapshot, now);
-        // The page asks everything anew, at the place where it was.
+        // The page asks for everything again, at the place where it was.
         if (this.#status.is === 'open' && this.snapshot === snapshot)
           this.#setStatus({ is: 'open', result: { ...this.#status.result, snapshot: now } });
       }),
@@ -209,7 +189,7 @@ export class SnapshotView extends Disposable {
     this.#open();
     const kept = this.#state?.compare?.uri;
     if (kept !== undefined) this.#chooseOther(vscode.Uri.parse(kept), false);
-    const dumps = this.#state?.graph?.series ?? [];
+    const dumps = this.#state?.model === 'graph' ? this.#state.graph.series : [];
     if (dumps.length > 0) void this.showSeries(dumps.map((each) => vscode.Uri.parse(each)));
   }
 
@@ -262,8 +242,10 @@ export class SnapshotView extends Disposable {
       return;
     }
     // Numbers of allocations and moments are invalid in another file.
-    if (this.#files.own.differs && this.#state !== null)
-      this.#state = { ...this.#state, selection: null, first: null, second: null };
+    const state = this.#state;
+    if (this.#files.own.differs && state?.model === 'timeline')
+      this.#state = { ...state, selection: null, first: null, second: null };
+    else if (this.#files.own.differs && state?.model === 'profile') this.#state = { ...state, stretch: null };
     if (this.#files.own.differs) this.#history.clear();
     this.#release();
     this.#open();
@@ -304,12 +286,8 @@ export class SnapshotView extends Disposable {
         this.#opening = undefined;
         this.#setStatus(status);
       })
-      .catch((error: unknown) => {
-        this.log.error(messageOf(error));
-      })
-      .finally(() => {
-        opening.dispose();
-      });
+      .catch((error: unknown) => this.log.error(messageOf(error)))
+      .finally(() => opening.dispose());
   }
 
   async #request(token: vscode.CancellationToken): Promise<OpenResult> {
@@ -331,9 +309,9 @@ export class SnapshotView extends Disposable {
 
   #close(snapshot: string): void {
     if (this.server.health !== 'running') return;
-    this.server.request('memlens/close', { snapshot, view: this.id }).catch((error: unknown) => {
-      this.log.warn(`a snapshot could not be closed: ${messageOf(error)}`);
-    });
+    this.server
+      .request('memlens/close', { snapshot, view: this.id })
+      .catch((error: unknown) => this.log.warn(`a snapshot could not be closed: ${messageOf(error)}`));
   }
 
   async #receive(message: FromWebviewMessage): Promise<void> {
@@ -439,16 +417,12 @@ export class SnapshotView extends Disposable {
   }
 
   #chooseOther(uri: vscode.Uri, fresh: boolean): void {
-    this.#other.choose(uri, fresh).catch((error: unknown) => {
-      this.log.error(messageOf(error));
-    });
+    this.#other.choose(uri, fresh).catch((error: unknown) => this.log.error(messageOf(error)));
   }
 
   #reopenOthers(): void {
     this.#reopenOther();
-    this.#series.again().catch((error: unknown) => {
-      this.log.error(messageOf(error));
-    });
+    this.#series.again().catch((error: unknown) => this.log.error(messageOf(error)));
   }
 
   #reopenOther(): void {

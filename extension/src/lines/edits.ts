@@ -89,12 +89,9 @@ export class EditTracker extends Disposable {
     edits: EditedLines[],
   ): void {
     this.server.request('memlens/linesMoved', { path: document.uri.fsPath, what, edits }).then(
-      () => {
-        this.#moved.fire(document);
-      },
-      (error: unknown) => {
-        this.log.warn(`moved lines of ${document.uri.fsPath} were not reported: ${messageOf(error)}`);
-      },
+      () => this.#moved.fire(document),
+      (error: unknown) =>
+        this.log.warn(`moved lines of ${document.uri.fsPath} were not reported: ${messageOf(error)}`),
     );
   }
 }

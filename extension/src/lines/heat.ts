@@ -37,9 +37,7 @@ export class LineHeat extends Disposable {
     super();
     this.#shown = memory.get(SHOWN_KEY) === true;
     setContext('memlens.heatShown', this.#shown);
-    const soon = (): void => {
-      this.#soon();
-    };
+    const soon = (): void => this.#soon();
     this.own(server.onDidChangeOpen(soon));
     this.own(server.onDidChangeSources(soon));
     this.own(vscode.window.onDidChangeVisibleTextEditors(soon));

@@ -1,5 +1,5 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import type { ViewState } from '../../shared/messages';
+import type { HeapState, ProfileState, TimelineState, ViewState } from '../../shared/messages';
 
 /** A place in a snapshot. The view checks the state's values, as it does with those of another session. */
 export interface Link {
@@ -13,7 +13,22 @@ export interface Link {
 const MOST_BYTES = 64 * 1024;
 
 /** How the parts of a state are checked: a link may come from anywhere. */
-const PARTS: Record<keyof ViewState, (value: unknown) => boolean> = {
+type Checks<State> = Readonly<Record<keyof State, (value: unknown) => boolean>>;
+
+const SHARED = {
+  model: isText,
+  pane: orNull(isText),
+  filter: isText,
+  compare: (value: unknown) => value === null,
+};
+
+const isFlame = orNull((value) => {
+  const flame = fieldsOf(value);
+  return ['fold', 'collapse', 'wholePaths'].every((name) => typeof flame[name] === 'boolean');
+});
+
+const TIMELINE: Checks<TimelineState> = {
+  ...SHARED,
   device: isNumber,
   axis: isText,
   x0: isNumber,
@@ -25,20 +40,29 @@ const PARTS: Record<keyof ViewState, (value: unknown) => boolean> = {
   areas: orNull(isText),
   holdHeight: (value) => typeof value === 'boolean',
   picture: isText,
-  pane: orNull(isText),
-  filter: isText,
   scope: isText,
   kind: isText,
   first: orNull(isNumber),
   second: orNull(isNumber),
-  compare: (value) => value === null,
-  flame: orNull((value) => {
-    const flame = fieldsOf(value);
-    return ['fold', 'collapse', 'wholePaths'].every((name) => typeof flame[name] === 'boolean');
-  }),
-  graph: orNull((value) => isText(fieldsOf(value)['order'])),
-  value: orNull(isNumber),
+  flame: isFlame,
 };
+
+const PROFILE: Checks<ProfileState> = {
+  ...SHARED,
+  value: isNumber,
+  stretch: orNull((value) => {
+    const { kind, from, to } = fieldsOf(value);
+    return isText(kind) && isNumber(from) && orNull(isNumber)(to);
+  }),
+  flame: isFlame,
+};
+
+const HEAP: Checks<HeapState> = { ...SHARED, graph: (value) => isText(fieldsOf(value)['order']) };
+
+const PARTS = { timeline: TIMELINE, profile: PROFILE, graph: HEAP } satisfies Record<
+  ViewState['model'],
+  object
+>;
 
 /** The link as text. The file that the snapshot is compared with stays out: a link opens one file. */
 export function writeLink(scheme: string, extension: string, link: Link): string {
@@ -66,7 +90,8 @@ export function readLink(uri: { path: string; query: string }): Link | null {
 
 function isState(value: unknown): value is ViewState {
   const fields = fieldsOf(value);
-  return Object.entries(PARTS).every(([name, fits]) => fits(fields[name]));
+  const [, parts] = Object.entries(PARTS).find(([model]) => model === fields['model']) ?? [];
+  return parts !== undefined && Object.entries(parts).every(([name, fits]) => fits(fields[name]));
 }
 
 function fieldsOf(value: unknown): Record<string, unknown> {

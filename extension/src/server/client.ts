@@ -193,9 +193,9 @@ export class Server extends Disposable {
 
   #findInterpreter(): Promise<Interpreter> {
     const { extensionPath, globalStorageUri } = this.context;
-    return findInterpreter({ extensionPath, storagePath: globalStorageUri.fsPath }, this.log, (where) => {
-      this.#waiting.fire(where);
-    });
+    return findInterpreter({ extensionPath, storagePath: globalStorageUri.fsPath }, this.log, (where) =>
+      this.#waiting.fire(where),
+    );
   }
 
   /** Start the server; false if it died meanwhile and may be started again. */
@@ -210,9 +210,7 @@ export class Server extends Disposable {
       this.#client = undefined;
       this.#starting = undefined;
       setImmediate(() => void client.dispose().catch(() => undefined));
-      this.start().catch((error: unknown) => {
-        this.log.error(messageOf(error));
-      });
+      this.start().catch((error: unknown) => this.log.error(messageOf(error)));
     });
     this.#client = client;
     try {
@@ -254,25 +252,23 @@ export class Server extends Disposable {
       },
     };
     const client = new LanguageClient(SECTION, 'Memlens', serverOptions(interpreter, this.context), options);
-    client.onNotification('memlens/progress' satisfies keyof Notifications, (params: ProgressParams) => {
-      this.#progress.fire(params);
-    });
+    client.onNotification('memlens/progress' satisfies keyof Notifications, (params: ProgressParams) =>
+      this.#progress.fire(params),
+    );
     client.onNotification(
       'memlens/snapshotsChanged' satisfies keyof Notifications,
-      (params: Notifications['memlens/snapshotsChanged']) => {
-        this.#setOpen(params.open);
-      },
+      (params: Notifications['memlens/snapshotsChanged']) => this.#setOpen(params.open),
     );
-    client.onNotification('memlens/relabelled' satisfies keyof Notifications, (params: RelabelledParams) => {
-      this.#relabelled.fire(params);
-    });
+    client.onNotification('memlens/relabelled' satisfies keyof Notifications, (params: RelabelledParams) =>
+      this.#relabelled.fire(params),
+    );
     client.onNotification('memlens/damaged' satisfies keyof Notifications, (params: DamagedParams) => {
       this.#damaged.fire(params);
       void showDamage(params.message);
     });
-    client.onNotification('memlens/sourcesChanged' satisfies keyof Notifications, () => {
-      this.#sourcesChanged.fire();
-    });
+    client.onNotification('memlens/sourcesChanged' satisfies keyof Notifications, () =>
+      this.#sourcesChanged.fire(),
+    );
     client.onRequest(
       'memlens/findFiles' satisfies keyof ClientRequests,
       (params: ClientRequests['memlens/findFiles']['params'], token: vscode.CancellationToken) =>
@@ -324,9 +320,7 @@ export class Server extends Disposable {
 
   #configurationChanged(event: vscode.ConfigurationChangeEvent): void {
     if (event.affectsConfiguration(`${SECTION}.interpreter`)) {
-      this.restart().catch((error: unknown) => {
-        this.log.error(messageOf(error));
-      });
+      this.restart().catch((error: unknown) => this.log.error(messageOf(error)));
     } else if (event.affectsConfiguration(SECTION)) {
       void this.sendSettings();
     }

@@ -1,5 +1,6 @@
 // A flame graph of as many boxes as asked for, drawn again and again while it is panned and zoomed.
 
+import { h, render } from 'preact';
 import type { FlameName } from '../../../extension/shared/protocol.gen';
 import { zoomed } from '../../../webview/src/flame/camera';
 import { FlamePlot } from '../../../webview/src/flame/plot';
@@ -67,7 +68,7 @@ window.benchFlame = async (wanted, frames) => {
     },
     new Places(() => false),
   );
-  document.body.append(plot.root);
+  render(h(plot.View, { hidden: false }), document.body);
   plot.renew(false, false);
   const frame = (): Promise<void> =>
     new Promise((resolve) => {

@@ -18,7 +18,7 @@ const IN_US: Readonly<Record<string, number>> = {
   seconds: 1e6,
 };
 
-// one view stands in a webview
+// a webview shows one view
 let shown: Figures = { unit: 'bytes', counts: 'allocation' };
 
 export function setFigures(figures: Figures): void {

@@ -76,7 +76,7 @@ export function pieces<T, R>(
     });
 }
 
-/** A name that the server gives its own things, as a finding's title, in the user's language. */
+/** A name that the server gives, such as a finding's title, in the user's language. */
 export function named(text: string): string {
   return translated(text);
 }

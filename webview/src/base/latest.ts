@@ -65,8 +65,6 @@ export class Questions {
 export function turned<A, B>(pending: Pending<A>, turn: (answer: A) => B): Pending<B> {
   return {
     answer: pending.answer.then(turn),
-    cancel: () => {
-      pending.cancel();
-    },
+    cancel: () => pending.cancel(),
   };
 }

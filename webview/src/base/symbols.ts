@@ -52,7 +52,7 @@ function withoutParameters(name: string): string {
   return name;
 }
 
-/** With an ellipsis for what stands in angle brackets after a name. */
+/** With an ellipsis for what is in angle brackets after a name. */
 function withoutArguments(name: string): string {
   const depth = depths(name);
   let made = '';

@@ -1,13 +1,12 @@
 // What is compared with what: names, devices, swapping, choosing another; and the same while there is none.
 
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import type { OrderedBy, OtherSnapshot } from '../../../extension/shared/messages';
 import type { Api } from '../api';
 import { bytes } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import { MODELS, type Model } from '../shell/model';
-import { element } from '../widgets/dom';
 import { Dropdown } from '../widgets/choice';
 import { IconButton } from '../widgets/icon-button';
 import type { Compare } from './comparison';
@@ -28,28 +27,9 @@ export interface NoticeText {
   }[];
 }
 
-/** The same as an element. */
-export function compareNotice(context: ComparedView): HTMLElement | null {
-  const notice = noticeOf(context);
-  if (!notice) return null;
-  const root = element('div', NOTICE);
-  render(<NoticeParts {...notice} />, root);
-  return root;
-}
-
-const NOTICE = { class: 'compare-notice', role: 'status' } as const;
-
-export function Notice(notice: NoticeText): VNode {
+export function Notice({ text, buttons }: NoticeText): VNode {
   return (
-    <div {...NOTICE}>
-      <NoticeParts {...notice} />
-    </div>
-  );
-}
-
-function NoticeParts({ text, buttons }: NoticeText): VNode {
-  return (
-    <>
+    <div class="compare-notice" role="status">
       <p>
         <bdi>{text}</bdi>
       </p>
@@ -65,16 +45,14 @@ function NoticeParts({ text, buttons }: NoticeText): VNode {
           </button>
         ))}
       </div>
-    </>
+    </div>
   );
 }
 
 /** What is being opened, what went wrong, or how to begin; null when there is something to compare. */
 export function noticeOf(context: ComparedView): NoticeText | null {
   const { other, unlike } = context.compare;
-  const post = (type: 'chooseOther' | 'closeOther' | 'retryOther') => (): void => {
-    context.api.post({ type });
-  };
+  const post = (type: 'chooseOther' | 'closeOther' | 'retryOther') => (): void => context.api.post({ type });
   if (other === null) {
     const { plural, where } = MODELS[context.info.model];
     return {
@@ -136,9 +114,7 @@ export function SearchBox(props: {
       placeholder={props.placeholder}
       aria-label={t('Only rows with these words')}
       spellcheck={false}
-      onInput={({ currentTarget }) => {
-        props.search(currentTarget.value);
-      }}
+      onInput={({ currentTarget }) => props.search(currentTarget.value)}
       onKeyDown={(event) => {
         // The view's keys are letters: they are text here.
         event.stopPropagation();
@@ -172,9 +148,7 @@ export function Sides({ context }: { readonly context: ComparedView }): VNode | 
         class="text-button"
         title={t('Swap before and after')}
         aria-label={t('Swap before and after')}
-        onClick={() => {
-          compare.set({ otherFirst: !settings.otherFirst });
-        }}
+        onClick={() => compare.set({ otherFirst: !settings.otherFirst })}
       >
         {t('⇄ Swap')}
       </button>
@@ -188,9 +162,7 @@ export function Sides({ context }: { readonly context: ComparedView }): VNode | 
       <IconButton
         icon="close"
         label={t('Stop comparing')}
-        press={() => {
-          context.api.post({ type: 'closeOther' });
-        }}
+        press={() => context.api.post({ type: 'closeOther' })}
       />
     </>
   );
@@ -216,9 +188,7 @@ function Devices({ compare }: { readonly compare: Compare }): VNode | null {
         value: String(device),
         text: t('Device {0} · peak {1}', device, bytes(peak)),
       }))}
-      change={(device) => {
-        compare.set({ device: Number(device) });
-      }}
+      change={(device) => compare.set({ device: Number(device) })}
     />
   );
 }

@@ -13,6 +13,7 @@ import type { Api, Pending } from '../api';
 import { devicesOf, MODELS, never, profileOf } from '../shell/model';
 import type { Axis } from '../shell/state';
 import { figure } from '../base/figure';
+import { oneOf } from '../base/one-of';
 
 export type CompareSettings = Omit<CompareState, 'uri'>;
 
@@ -94,7 +95,7 @@ export class Compare {
   /** What the host reports. */
   receive(other: OtherSnapshot | null, ownDevice: number): void {
     this.other = other;
-    // The same one again (the server was started anew) keeps its settings.
+    // The same one again (the server was restarted) keeps its settings.
     if (other?.is === 'open' && other.uri !== this.settingsOf) this.begin(other, ownDevice);
     if (other === null) {
       this.restored = null;
@@ -284,9 +285,7 @@ export class Compare {
         },
         inferredSteps,
       })),
-      cancel: () => {
-        pending.cancel();
-      },
+      cancel: () => pending.cancel(),
     };
   }
 
@@ -324,7 +323,7 @@ function firstDevices(
   ownDevice: number,
 ): Pick<CompareSettings, 'device' | 'theirs'> {
   const sameNumber = devices.some(({ device }) => device === ownDevice);
-  // A snapshot beside itself: another device if there is one, else what became of the peak by the end.
+  // A snapshot with itself: another device if there is one, else the peak with the end.
   const otherDevice = other.itself && devices.length > 1 ? nextDevice(devices, ownDevice) : null;
   return {
     device: otherDevice ?? (sameNumber ? ownDevice : first),
@@ -376,16 +375,14 @@ export function direction(difference: number): 'more' | 'less' | 'even' {
 /** A saved comparison, if it is whole; nothing from a file is believed. */
 export function restoreCompare(saved: CompareState | null | undefined): CompareState | null {
   if (!saved || typeof saved.uri !== 'string' || !Number.isInteger(saved.device)) return null;
-  const one = <T extends string>(value: T, all: readonly T[], otherwise: T): T =>
-    all.includes(value) ? value : otherwise;
   return {
     uri: saved.uri,
     otherFirst: saved.otherFirst,
     device: saved.device,
-    mine: one(saved.mine, ['set', 'end'], FIRST.mine),
-    theirs: one(saved.theirs, ['same', 'peak', 'end'], FIRST.theirs),
-    by: one(saved.by, ['line', 'function', 'file', 'stack'], FIRST.by),
-    measure: one(saved.measure, ['own', 'inclusive'], FIRST.measure),
+    mine: oneOf(saved.mine, ['set', 'end'], FIRST.mine),
+    theirs: oneOf(saved.theirs, ['same', 'peak', 'end'], FIRST.theirs),
+    by: oneOf(saved.by, ['line', 'function', 'file', 'stack'], FIRST.by),
+    measure: oneOf(saved.measure, ['own', 'inclusive'], FIRST.measure),
     byStep: saved.byStep,
     offset: Number.isFinite(saved.offset) ? saved.offset : 0,
     value: typeof saved.value === 'string' ? saved.value : null,

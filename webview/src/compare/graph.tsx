@@ -3,15 +3,14 @@
 import { signal, type Signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { t } from '../base/l10n';
+import { oneOf } from '../base/one-of';
 import type { ComparedSets } from './comparison';
 import type { ViewContext } from '../shell/context';
 import type { Scale, Width } from '../flame/difference';
 import { KeptFlame } from '../flame/settings';
 import { ComparedSource } from '../flame/source';
 import type { SavedDifference } from '../shell/state';
-import { oneStop } from '../shell/bar';
 import { Choices, Dropdown } from '../widgets/choice';
-import { element } from '../widgets/dom';
 import { FlamePane } from '../flame/pane';
 
 /** The size of no file: names of a comparison's frames are numbers of both files together, and are not kept. */
@@ -23,7 +22,6 @@ interface Measure {
 }
 
 export class CompareGraph {
-  readonly root: HTMLElement;
   private readonly flame: FlamePane;
   private readonly kept: KeptFlame;
   private readonly source: ComparedSource;
@@ -36,9 +34,7 @@ export class CompareGraph {
   constructor(private readonly context: ViewContext) {
     const saved = restoreDifference(context.api.saved()?.kept?.difference);
     this.settings = signal({ scale: saved.scale, width: saved.width });
-    this.kept = new KeptFlame(saved.flame, { ...context.info, file_bytes: NO_FILE }, () => {
-      this.keep();
-    });
+    this.kept = new KeptFlame(saved.flame, { ...context.info, file_bytes: NO_FILE }, () => this.keep());
     Object.assign(this.kept.settings, { value: 'bytes', order: 'value' });
     if (this.kept.settings.form === 'functions') this.kept.settings.form = 'icicle';
     this.source = new ComparedSource(
@@ -48,14 +44,17 @@ export class CompareGraph {
         if (!sets) throw new Error('There is nothing to compare yet.');
         return { sets, otherFirst, ...this.settings.value, attribution: context.attribution.value };
       },
-      () => {
-        this.flame.restyle();
-      },
+      () => this.flame.restyle(),
     );
     this.flame = new FlamePane(context, this.kept, this.source, () => t('before and after'), this.Measures);
-    oneStop(this.flame.bar);
-    this.root = element('div', { class: 'compare-graph' }, this.flame.bar, this.flame.root);
   }
+
+  readonly View = ({ hidden }: { readonly hidden: boolean }): VNode => (
+    <div class="compare-graph" hidden={hidden}>
+      <this.flame.Bar hidden={false} />
+      <this.flame.View />
+    </div>
+  );
 
   private readonly Measures = (): VNode => (
     <>
@@ -69,9 +68,7 @@ export class CompareGraph {
             title: t('Both as shares of their own whole: where the balance moved'),
           },
         ]}
-        change={(scale) => {
-          this.set({ scale });
-        }}
+        change={(scale) => this.set({ scale })}
       />
       <Dropdown<Width>
         label={t('Width of boxes')}
@@ -81,9 +78,7 @@ export class CompareGraph {
           { value: 'after', text: t('Width: after') },
           { value: 'before', text: t('Width: before') },
         ]}
-        change={(width) => {
-          this.set({ width });
-        }}
+        change={(width) => this.set({ width })}
       />
     </>
   );
@@ -123,11 +118,9 @@ export class CompareGraph {
 
 /** What was kept, as far as it is whole. */
 export function restoreDifference(saved: SavedDifference | undefined): SavedDifference {
-  const one = <T extends string>(value: unknown, all: readonly T[], otherwise: T): T =>
-    all.find((each) => each === value) ?? otherwise;
   return {
-    scale: one(saved?.scale, ['absolute', 'normalised'], 'absolute'),
-    width: one(saved?.width, ['both', 'after', 'before'], 'both'),
+    scale: oneOf(saved?.scale, ['absolute', 'normalised'], 'absolute'),
+    width: oneOf(saved?.width, ['both', 'after', 'before'], 'both'),
     flame: saved?.flame ?? null,
   };
 }

@@ -1,19 +1,19 @@
 // What is different between this snapshot and another, by line, function, file or stack.
 
 import { batch, signal } from '@preact/signals';
-import { createRef, render, type VNode } from 'preact';
+import { createRef, type VNode } from 'preact';
 import type { CompareAnswer, ComparedRow, Frame } from '../../../extension/shared/protocol.gen';
 import { RequestError } from '../api';
 import { Latest } from '../base/latest';
 import { t } from '../base/l10n';
 import { visible } from '../base/text';
 import type { ViewContext } from '../shell/context';
-import type { Pane } from '../shell/pane';
+import { Bar } from '../shell/bar';
+import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import type { SavedComparison } from '../shell/state';
-import { debounce, element } from '../widgets/dom';
-import { Island } from '../widgets/island';
+import { debounce } from '../widgets/dom';
 import { Table, type TableRows } from '../widgets/table';
-import { compareNotice, SearchBox, Sides } from './bar';
+import { Notice, noticeOf, SearchBox, Sides, type NoticeText } from './bar';
 import type { ComparedSets } from './comparison';
 import { CompareGraph } from './graph';
 import { CompareSettings } from './settings';
@@ -30,11 +30,8 @@ class ComparePane implements Pane {
   readonly id = 'compare';
   readonly title = t('Compare');
   readonly usesSet = true;
-  readonly root = element('section', { class: 'compare' });
-  readonly bar = element('div', {
-    ...{ class: 'compare-controls', role: 'toolbar', attributes: { 'aria-label': t('Comparison') } },
-  });
-  private readonly content = element('div', { class: 'compare-content' });
+  /** Why there is nothing to compare. */
+  private readonly notice = signal<NoticeText | null>(null);
   private readonly scroller = createRef<HTMLDivElement>();
   /** Raised when what is compared, or how, is another. */
   private readonly version = signal(0);
@@ -52,15 +49,10 @@ class ComparePane implements Pane {
   private readonly finding = new Latest();
   private readonly asking = new Latest();
   private readonly lighting = new Latest();
-  private readonly searchSoon = debounce(SEARCH_AFTER_MS, () => {
-    this.fetch(0);
-  });
+  private readonly searchSoon = debounce(SEARCH_AFTER_MS, () => this.fetch(0));
 
   constructor(private readonly context: ViewContext) {
     this.shown.value = context.api.saved()?.kept?.comparison === 'graph' ? 'graph' : 'table';
-    const [Bar, Content] = [(): VNode => this.drawBar(), (): VNode => this.drawContent()];
-    render(<Bar />, this.bar);
-    render(<Content />, this.content);
   }
 
   /** It is the flame graph that is shown; without sets there is only the table, which says why. */
@@ -68,10 +60,10 @@ class ComparePane implements Pane {
     return this.shown.value === 'graph' && !this.context.compare.lacking;
   }
 
-  private drawBar(): VNode {
-    const { context, version, shown, drawn } = this;
+  readonly Bar = ({ hidden }: BarRoom): VNode => {
+    const { context, version, shown, drawn, notice } = this;
     return (
-      <>
+      <Bar class="compare-controls" label={t('Comparison')} hidden={hidden || notice.value !== null}>
         <div class="compare-sides" data-version={version.value}>
           <Sides context={context} />
         </div>
@@ -94,19 +86,28 @@ class ComparePane implements Pane {
             this.showSets();
           }}
         />
-      </>
+      </Bar>
     );
-  }
+  };
 
-  private drawContent(): VNode {
+  readonly View = (room: PaneRoom): VNode => {
+    const { notice } = this;
+    return (
+      <section {...room} class="compare pane">
+        {notice.value && <Notice {...notice.value} />}
+        <div class="compare-content" hidden={notice.value !== null}>
+          <this.Content />
+        </div>
+      </section>
+    );
+  };
+
+  private readonly Content = (): VNode => {
     const { version, drawn, graph, summary, caption, context } = this;
+    const Graph = graph.value?.View;
     return (
       <>
-        {graph.value && (
-          <div class="compare-graph-slot" hidden={!drawn}>
-            <Island class="compare-graph-island" of={graph.value.root} />
-          </div>
-        )}
+        {Graph && <Graph hidden={!drawn} />}
         <div class="compare-rows" data-version={version.value} hidden={drawn}>
           <Table<ComparedRow>
             name="compare"
@@ -114,12 +115,8 @@ class ComparePane implements Pane {
             shown={this.table}
             scroller={this.scroller}
             actions={{
-              pick: (row) => {
-                this.pick(row, false);
-              },
-              open: (row, beside) => {
-                this.pick(row, beside);
-              },
+              pick: (row) => this.pick(row, false),
+              open: (row, beside) => this.pick(row, beside),
               sort: ({ column, descending }) => {
                 this.order = orderOf(column);
                 // figures come largest first, names from A on
@@ -129,9 +126,7 @@ class ComparePane implements Pane {
               more: (offset) => {
                 if (!this.asking.asking) this.fetch(offset);
               },
-              post: (message) => {
-                context.api.post(message);
-              },
+              post: (message) => context.api.post(message),
             }}
             about={(row) => ({ place: row.after ?? row.before })}
           />
@@ -143,7 +138,7 @@ class ComparePane implements Pane {
         </p>
       </>
     );
-  }
+  };
 
   update(changes: ReadonlySet<string>): void {
     const graph = this.graph.peek();
@@ -156,16 +151,13 @@ class ComparePane implements Pane {
       return;
     }
     const { compare } = this.context;
-    const notice = compareNotice(this.context);
+    const notice = noticeOf(this.context);
+    this.notice.value = notice;
     if (notice) {
       this.cancel();
       this.sets = null;
-      this.root.replaceChildren(notice);
-      this.bar.hidden = true;
       return;
     }
-    if (this.content.parentElement !== this.root) this.root.replaceChildren(this.content);
-    this.bar.hidden = this.root.hidden;
     this.version.value++;
     this.arrange();
     const { lacking } = compare;
@@ -207,11 +199,9 @@ class ComparePane implements Pane {
   dispose(): void {
     this.cancel();
     this.graph.peek()?.dispose();
-    render(null, this.bar);
-    render(null, this.content);
   }
 
-  /** The sets anew, then the first page of rows. */
+  /** Fetches the sets, then the first page of rows. */
   private refresh(): void {
     const { context } = this;
     this.cancel();
@@ -222,9 +212,7 @@ class ComparePane implements Pane {
         this.inferredSteps = inferredSteps;
         this.showSets();
       },
-      (error) => {
-        this.failed(error);
-      },
+      (error) => this.failed(error),
     );
   }
 
@@ -246,12 +234,8 @@ class ComparePane implements Pane {
     });
     this.asking.ask(
       asked,
-      (answer) => {
-        this.add(answer);
-      },
-      (error) => {
-        this.failed(error);
-      },
+      (answer) => this.add(answer),
+      (error) => this.failed(error),
     );
   }
 
@@ -301,12 +285,8 @@ class ComparePane implements Pane {
     });
     this.lighting.ask(
       stacks,
-      ({ stacks: lit }) => {
-        context.lightStacks(new Set(lit));
-      },
-      (error) => {
-        context.failed(error);
-      },
+      ({ stacks: lit }) => context.lightStacks(new Set(lit)),
+      (error) => context.failed(error),
     );
   }
 

@@ -47,9 +47,7 @@ export function CompareSettings({ context, form, tabled, show }: SettingsProps):
               { value: 'file', text: t('File') },
               { value: 'stack', text: t('Stack') },
             ]}
-            change={(by) => {
-              compare.set({ by });
-            }}
+            change={(by) => compare.set({ by })}
           />
           <SettingChoice
             label={t('Figures')}
@@ -61,9 +59,7 @@ export function CompareSettings({ context, form, tabled, show }: SettingsProps):
               },
               { value: 'inclusive', text: t('Inclusive'), title: t('With what it called') },
             ]}
-            change={(measure) => {
-              compare.set({ measure });
-            }}
+            change={(measure) => compare.set({ measure })}
           />
           <AttributionChoice kept={attribution} />
         </>
@@ -87,9 +83,7 @@ function Compared({ context: { compare } }: Pick<SettingsProps, 'context'>): VNo
               { value: 'set', text: t('Chosen moment') },
               { value: 'end', text: t('End') },
             ]}
-            change={(mine) => {
-              compare.set({ mine });
-            }}
+            change={(mine) => compare.set({ mine })}
           />
           <SettingChoice
             list
@@ -100,9 +94,7 @@ function Compared({ context: { compare } }: Pick<SettingsProps, 'context'>): VNo
               { value: 'peak', text: t('Its peak') },
               { value: 'end', text: t('Its end') },
             ]}
-            change={(theirs) => {
-              compare.set({ theirs });
-            }}
+            change={(theirs) => compare.set({ theirs })}
           />
         </>
       );
@@ -135,18 +127,14 @@ function Values({ compare }: { readonly compare: Compare }): VNode | null {
           ...(known ? [] : [{ value: String(mine), text: t('{0}, only here', own.value.title) }]),
           ...shared.map(({ value, mine: number }) => ({ value: String(number), text: titled(value) })),
         ]}
-        change={(number) => {
-          own.setValue(Number(number));
-        }}
+        change={(number) => own.setValue(Number(number))}
       />
       <SettingChoice
         list
         label={t('Other value')}
         value={others.some(({ value }) => value === chosen) ? chosen : ''}
         options={[{ value: '', text: known ? t('The same') : t('Choose…') }, ...others]}
-        change={(name) => {
-          compare.set({ value: name === '' ? null : name });
-        }}
+        change={(name) => compare.set({ value: name === '' ? null : name })}
       />
     </>
   );

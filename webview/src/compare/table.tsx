@@ -99,7 +99,7 @@ function exactDifference(difference: number): string {
   return difference > 0 ? t('{0} more after', size) : t('{0} less after', size);
 }
 
-/** What a place is called, and what became of it in words. */
+/** The name of a place, and how it changed, in words. */
 function Place({ row }: { readonly row: ComparedRow }): VNode | null {
   const place = row.after ?? row.before;
   if (!place) return null;

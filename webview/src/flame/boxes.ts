@@ -66,7 +66,7 @@ export function childBox(g: FlameGeometry, box: number): number {
   return -1;
 }
 
-/** The next box of the same row, whoever's child it is; -1 at the row's end. */
+/** The next box of the same row, of any parent; -1 at the row's end. */
 export function besideBox(g: FlameGeometry, box: number, by: 1 | -1): number {
   const row = g.row[box]!;
   const next = box + by;

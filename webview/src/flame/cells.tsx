@@ -1,4 +1,4 @@
-// What stands in the cells of the flame graph's tables.
+// The cells of the flame graph's tables.
 
 import type { VNode } from 'preact';
 import type { FlameName, FlameNode, FlameSides } from '../../../extension/shared/protocol.gen';

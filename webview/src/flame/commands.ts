@@ -52,7 +52,7 @@ export class FlameCommands {
     this.events.change({ packages: [...this.settings.packages, name.package] });
   }
 
-  /** What can be done to a function that stands in a table; its line opens by what the table does for it. */
+  /** What can be done to a function in a table, which opens its line in its own way. */
   menu(name: FlameName, open: () => void): readonly MenuEntry[] {
     if (name.kind === 'none') return [];
     const item = (text: string, key: string, run: () => void): MenuItem => ({ text, key, run });
@@ -60,33 +60,15 @@ export class FlameCommands {
     const { sandwich } = this.events;
     return [
       ...(name.kind === 'native' || isPackage ? [] : [item(t('Open Line'), 'Enter', open)]),
-      ...(sandwich
-        ? [
-            item(t('Callers and Callees'), 'W', () => {
-              sandwich(name);
-            }),
-          ]
-        : []),
-      item(t('Focus'), 'F', () => {
-        this.focus(name);
-      }),
-      item(t('Hide'), 'H', () => {
-        this.hide(name);
-      }),
+      ...(sandwich ? [item(t('Callers and Callees'), 'W', () => sandwich(name))] : []),
+      item(t('Focus'), 'F', () => this.focus(name)),
+      item(t('Hide'), 'H', () => this.hide(name)),
       ...(library === '' || isPackage
         ? []
-        : [
-            item(t('Collapse {0}', shorten(library, 24)), 'C', () => {
-              this.collapse(name);
-            }),
-          ]),
+        : [item(t('Collapse {0}', shorten(library, 24)), 'C', () => this.collapse(name))]),
       ...copyItems(this.events, { name: name.function, place: name }, null),
-      item(t('Export Flame Graph as SVG…'), '', () => {
-        this.events.save('svg');
-      }),
-      item(t('Export Flame Graph as PNG…'), '', () => {
-        this.events.save('png');
-      }),
+      item(t('Export Flame Graph as SVG…'), '', () => this.events.save('svg')),
+      item(t('Export Flame Graph as PNG…'), '', () => this.events.save('png')),
     ];
   }
 
@@ -163,12 +145,8 @@ export class FlameCommands {
     if (action === 'leave') return this.leave();
     const { sandwich } = this.events;
     const runs: Partial<Record<FlameAction, (name: FlameName) => void>> = {
-      focus: (name) => {
-        this.focus(name);
-      },
-      hide: (name) => {
-        this.hide(name);
-      },
+      focus: (name) => this.focus(name),
+      hide: (name) => this.hide(name),
       collapse: (name) => {
         if (name.package !== '') this.collapse(name);
       },

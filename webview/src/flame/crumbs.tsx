@@ -1,10 +1,9 @@
 // The way back from a zoom: which boxes fill the view.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import { t } from '../base/l10n';
 import { shortName } from '../base/symbols';
-import { element } from '../widgets/dom';
 import { fillingBoxes, type BoxFacts } from './boxes';
 import { WHOLE } from './camera';
 import type { FlamePlot } from './plot';
@@ -16,7 +15,6 @@ interface Crumb {
 }
 
 export class FlameCrumbs {
-  readonly root = element('nav', { class: 'flame-crumbs', attributes: { 'aria-label': t('Zoomed to') } });
   /** Null while all of the graph is in view. */
   private readonly crumbs = signal<readonly Crumb[] | null>(null);
   private shown = '';
@@ -24,37 +22,25 @@ export class FlameCrumbs {
   constructor(
     private readonly plot: FlamePlot,
     private readonly zoomTo: (facts: BoxFacts) => void,
-  ) {
-    const { crumbs } = this;
-    const List = (): VNode => (
-      <>
-        {crumbs.value && (
-          <button
-            type="button"
-            class="link flame-reset"
-            onClick={() => {
-              plot.moveTo(WHOLE, true);
-            }}
-          >
+  ) {}
+
+  readonly View = ({ hidden = false }: { readonly hidden?: boolean }): VNode => {
+    const crumbs = this.crumbs.value;
+    return (
+      <nav class={crumbs ? 'flame-crumbs shown' : 'flame-crumbs'} aria-label={t('Zoomed to')} hidden={hidden}>
+        {crumbs && (
+          <button type="button" class="link flame-reset" onClick={() => this.plot.moveTo(WHOLE, true)}>
             <bdi>{t('Reset zoom')}</bdi>
           </button>
         )}
-        {crumbs.value?.map(({ text, facts }) => (
-          <button
-            key={facts.node}
-            type="button"
-            class="link"
-            onClick={() => {
-              this.zoomTo(facts);
-            }}
-          >
+        {crumbs?.map(({ text, facts }) => (
+          <button key={facts.node} type="button" class="link" onClick={() => this.zoomTo(facts)}>
             <bdi>{text}</bdi>
           </button>
         ))}
-      </>
+      </nav>
     );
-    render(<List />, this.root);
-  }
+  };
 
   update(): void {
     const { plot } = this;
@@ -71,6 +57,5 @@ export class FlameCrumbs {
     if (key === this.shown) return;
     this.shown = key;
     this.crumbs.value = zoom ? crumbs : null;
-    this.root.classList.toggle('shown', zoom);
   }
 }

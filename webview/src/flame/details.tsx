@@ -1,7 +1,7 @@
 // What the selected box is: its own and inclusive value, its function, its lines, its callers.
 
 import { signal } from '@preact/signals';
-import { render, type ComponentChild, type VNode } from 'preact';
+import type { ComponentChild, VNode } from 'preact';
 import type {
   FlameLine,
   FlameName,
@@ -14,7 +14,6 @@ import { count, exactBytes } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import type { KeptAttribution } from '../shell/attribution';
-import { element } from '../widgets/dom';
 import { changeOf, changeSentence, changeText, sideFigures, turnOf, type Sided } from './difference';
 import { both, kindOf, nameText, share, type Places } from './words';
 
@@ -49,25 +48,29 @@ interface Ways {
 }
 
 export class FlameDetails {
-  readonly root = element('aside', {
-    ...{ class: 'flame-details', hidden: true, attributes: { 'aria-label': t('The selected box') } },
-  });
   private readonly shown = signal<Shown | null>(null);
 
-  constructor(ways: Ways) {
-    const { shown } = this;
-    const All = (): VNode => (shown.value ? <Details {...shown.value} ways={ways} /> : <></>);
-    render(<All />, this.root);
+  constructor(private readonly ways: Ways) {}
+
+  readonly View = (): VNode => {
+    const shown = this.shown.value;
+    return (
+      <aside class="flame-details" aria-label={t('The selected box')} hidden={!shown}>
+        {shown && <Details {...shown} ways={this.ways} />}
+      </aside>
+    );
+  };
+
+  get isOpen(): boolean {
+    return this.shown.peek() !== null;
   }
 
   clear(): void {
-    this.root.hidden = true;
     this.shown.value = null;
   }
 
   show(shown: Shown): void {
     this.shown.value = shown;
-    this.root.hidden = false;
   }
 }
 
@@ -170,7 +173,7 @@ interface ChangesProps {
   readonly attribution: string;
 }
 
-/** Both sides of a node of a comparison, and what became of it. */
+/** Both sides of a node of a comparison, and the change. */
 function Changes({ answer, sided, attribution }: ChangesProps): VNode {
   const { scale, before, after } = sided;
   const { node, function_sides: everywhere } = answer;
@@ -213,46 +216,11 @@ function Actions({ answer, drawn, ways }: Props): VNode {
   const real = node.node !== 0 && name.kind !== 'none';
   const collapses = real && name.package !== '' && !name.is_package;
   const actions: readonly (readonly [boolean, string, string, () => void])[] = [
-    [
-      drawn,
-      t('Zoom'),
-      'Enter',
-      () => {
-        events.zoom(node);
-      },
-    ],
-    [
-      real && !ways.alone,
-      t('Sandwich'),
-      'W',
-      () => {
-        events.sandwich(name);
-      },
-    ],
-    [
-      real,
-      t('Focus'),
-      'F',
-      () => {
-        events.focus(name);
-      },
-    ],
-    [
-      real,
-      t('Hide'),
-      'H',
-      () => {
-        events.hide(name);
-      },
-    ],
-    [
-      collapses,
-      t('Collapse {0}', shorten(name.package, 24)),
-      'C',
-      () => {
-        events.collapse(name);
-      },
-    ],
+    [drawn, t('Zoom'), 'Enter', () => events.zoom(node)],
+    [real && !ways.alone, t('Sandwich'), 'W', () => events.sandwich(name)],
+    [real, t('Focus'), 'F', () => events.focus(name)],
+    [real, t('Hide'), 'H', () => events.hide(name)],
+    [collapses, t('Collapse {0}', shorten(name.package, 24)), 'C', () => events.collapse(name)],
   ];
   return (
     <div class="flame-actions">
@@ -292,9 +260,7 @@ function Line({ line, name, isCount, ways }: LineProps): VNode {
           type="button"
           class="link"
           title={t('Open {0}', `${shorten(line.file, 300)}:${line.line}`)}
-          onClick={(event) => {
-            ways.events.open(line, name.kind, event.ctrlKey || event.metaKey);
-          }}
+          onClick={(event) => ways.events.open(line, name.kind, event.ctrlKey || event.metaKey)}
         >
           <bdi>{text}</bdi>
         </button>
@@ -313,9 +279,7 @@ function Caller({ node, ways }: { readonly node: FlameNode; readonly ways: Ways 
         type="button"
         class="link"
         title={`${shorten(nameText(node.name), 300)}: ${figures}`}
-        onClick={() => {
-          ways.events.go(node);
-        }}
+        onClick={() => ways.events.go(node)}
       >
         <bdi class="code">{shorten(nameText(node.name), 80)}</bdi>
       </button>{' '}

@@ -38,9 +38,7 @@ export class FlameFinder {
         this.showPlace();
         this.events.say(this.words(found));
       },
-      (error) => {
-        this.events.failed(error);
-      },
+      (error) => this.events.failed(error),
     );
   }
 

@@ -1,12 +1,13 @@
 // The functions of the whole set, the hot spots: what each allocated itself, and with all that it called.
 
+import { signal } from '@preact/signals';
+import type { VNode } from 'preact';
 import type { FlameFunction, FlameFunctionsAnswer } from '../../../extension/shared/protocol.gen';
 import type { ViewParams } from '../../../extension/shared/messages';
 import type { Pending } from '../api';
 import type { KeptAttribution } from '../shell/attribution';
 import { turned } from '../base/latest';
 import { t } from '../base/l10n';
-import { element } from '../widgets/dom';
 import type { MenuEntry } from '../widgets/menu';
 import { LazyRows, type LazyAnswer } from '../widgets/lazy-rows';
 import { LazyTree } from '../widgets/lazy-tree';
@@ -39,11 +40,10 @@ interface Column {
 }
 
 export class FlameFunctions {
-  readonly root: HTMLElement;
   private readonly tree: LazyTree<FlameFunction, Functions>;
   private readonly rows: LazyRows<FlameFunction, Functions>;
   /** Only a few of the columns are shown. */
-  private few = false;
+  private readonly few = signal(false);
   private order: FunctionOrder = 'self';
   private reverse = false;
   private isCount = false;
@@ -62,9 +62,7 @@ export class FlameFunctions {
             ...{ ...answer, offset, children: answer.functions },
           })),
         hasChildren: () => false,
-        failed: (error) => {
-          events.failed(error);
-        },
+        failed: (error) => events.failed(error),
       },
       { page: PAGE },
     );
@@ -80,9 +78,7 @@ export class FlameFunctions {
         this.updateColumns();
         this.rows.reset();
       },
-      pick: ({ node }, opened, beside) => {
-        events.chosen(node, opened ? { beside } : null);
-      },
+      pick: ({ node }, opened, beside) => events.chosen(node, opened ? { beside } : null),
       menu: ({ node }) => events.menu(node),
       key: (event, node) => {
         if (event.key === 'w' && node) {
@@ -93,8 +89,13 @@ export class FlameFunctions {
       },
     });
     this.updateColumns();
-    this.root = element('div', { class: 'flame-functions' }, this.tree.root);
   }
+
+  readonly View = (): VNode => (
+    <div class={this.few.value ? 'flame-functions few' : 'flame-functions'}>
+      <this.tree.View />
+    </div>
+  );
 
   show(title: string, isCount: boolean): void {
     this.isCount = isCount;
@@ -106,9 +107,8 @@ export class FlameFunctions {
   choose(name: number | null): void {
     this.chosen = name;
     const few = name !== null;
-    if (few !== this.few) {
-      this.few = few;
-      this.root.classList.toggle('few', few);
+    if (few !== this.few.value) {
+      this.few.value = few;
       this.updateColumns();
     }
     this.tree.redraw();
@@ -153,7 +153,7 @@ export class FlameFunctions {
   }
 
   private some<T>(columns: readonly T[]): T[] {
-    return columns.filter((_, i) => !this.few || FEW_COLUMNS.includes(i));
+    return columns.filter((_, i) => !this.few.value || FEW_COLUMNS.includes(i));
   }
 
   private cells(row: FlameFunction): readonly GridCell[] {

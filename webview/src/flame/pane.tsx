@@ -1,18 +1,18 @@
 // Flame graph and call tree of the set.
 
-import { render, type ComponentType } from 'preact';
+import { signal } from '@preact/signals';
+import { createRef, type ComponentChildren, type ComponentType, type VNode } from 'preact';
 import type { FlamePlace } from '../../../extension/shared/messages';
 import { isCancelled } from '../base/latest';
 import { t } from '../base/l10n';
 import type { Change, ViewContext } from '../shell/context';
 import { svgTheme, type AskedSvg } from '../shell/export';
-import type { Pane } from '../shell/pane';
-import { element } from '../widgets/dom';
+import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import { WHOLE } from './camera';
 import { FlameCommands } from './commands';
 import { FlameCrumbs } from './crumbs';
 import { FlameDetails } from './details';
-import { changeFigures } from './difference';
+import { changeFigures, type Sided } from './difference';
 import { FlameFinder } from './finder';
 import { FlameHover } from './hover';
 import { ChangeLegend } from './legend';
@@ -35,6 +35,19 @@ import {
 } from './wiring';
 import { amount, Places, share } from './words';
 
+/** It is a pane, or a picture with its controls over it. */
+interface FlameRoom extends Partial<PaneRoom> {
+  readonly class?: string;
+  readonly children?: ComponentChildren;
+  readonly onKeyDown?: (event: KeyboardEvent) => void;
+}
+
+interface Arranged extends Pick<FlameSettings, 'form'> {
+  readonly isDrawn: boolean;
+  /** What its boxes have two sides of; null where they have one. */
+  readonly sided: Sided | null;
+}
+
 export const flamePane = (context: ViewContext): FlamePane =>
   new FlamePane(context, context.flame, ownSource(context.api, context.attribution), () => context.setName);
 
@@ -43,8 +56,6 @@ export class FlamePane implements Pane, FlameParts {
   readonly id = 'flame';
   readonly title = t('Flame graph');
   readonly usesSet = true;
-  readonly root: HTMLElement;
-  readonly bar: HTMLElement;
   readonly question: FlameQuestion;
   readonly toolbar: FlameToolbar;
   readonly plot: FlamePlot;
@@ -56,8 +67,11 @@ export class FlamePane implements Pane, FlameParts {
   private readonly crumbs: FlameCrumbs;
   private readonly finder: FlameFinder;
   readonly selection: FlameSelection;
-  private readonly legend = element('div', { class: 'compare-legend flame-legend', hidden: true });
-  /** What stands in the status bar is about this graph. */
+  private readonly body = createRef<HTMLDivElement>();
+  private readonly pictures = signal(0);
+  /** What of it is shown. */
+  private readonly arranged = signal<Arranged>({ form: 'icicle', isDrawn: true, sided: null });
+  /** The note in the status bar is about this graph. */
   private hasSaid = false;
   /** The graph that is shown; empty for a table. */
   private shownGraph = '';
@@ -77,20 +91,12 @@ export class FlamePane implements Pane, FlameParts {
     const question = new FlameQuestion(context, kept, source, setName);
     this.question = question;
     const places = new Places(() => this.settings.wholePaths);
-    const failed = (error: unknown): void => {
-      this.failed(error);
-    };
+    const failed = (error: unknown): void => this.failed(error);
     this.toolbar = new FlameToolbar(
       {
-        changed: (part) => {
-          this.change(part);
-        },
-        goToMatch: (by) => {
-          this.goToMatch(by);
-        },
-        leave: () => {
-          this.plot.surface.focus();
-        },
+        changed: (part) => this.change(part),
+        goToMatch: (by) => this.goToMatch(by),
+        leave: () => this.plot.surface.focus(),
       },
       source.compared !== null,
       context.attribution,
@@ -101,11 +107,9 @@ export class FlamePane implements Pane, FlameParts {
         ask: (request) => source.picture(question.params, request, this.settings.search),
         shown: () => {
           this.crumbs.update();
-          this.root.dataset['pictures'] = String(this.plot.pictures);
+          this.pictures.value = this.plot.pictures;
         },
-        moved: () => {
-          this.keepPlace();
-        },
+        moved: () => this.keepPlace(),
         failed,
       },
       places,
@@ -128,29 +132,17 @@ export class FlamePane implements Pane, FlameParts {
       source,
       { plot: this.plot, details: this.details, sandwich: this.sandwich, places },
       {
-        changed: () => {
-          this.keepPlace();
-        },
-        showFunctions: (name) => {
-          this.change({ form: 'functions', sandwich: name });
-        },
-        say: (text) => {
-          this.say(text);
-        },
+        changed: () => this.keepPlace(),
+        showFunctions: (name) => this.change({ form: 'functions', sandwich: name }),
+        say: (text) => this.say(text),
         lost: () => this.toRestore !== null,
       },
     );
-    this.crumbs = new FlameCrumbs(this.plot, (facts) => {
-      this.commands.zoomTo(facts);
-    });
+    this.crumbs = new FlameCrumbs(this.plot, (facts) => this.commands.zoomTo(facts));
     this.finder = new FlameFinder({
       ask: (text) => source.search(question.params, text),
-      status: (text) => {
-        this.toolbar.setFound(text);
-      },
-      say: (text) => {
-        this.say(text);
-      },
+      status: (text) => this.toolbar.setFound(text),
+      say: (text) => this.say(text),
       failed,
     });
     this.commands = new FlameCommands(this.plot, this.settings, commandEvents(this));
@@ -166,23 +158,36 @@ export class FlamePane implements Pane, FlameParts {
       places,
     );
     listenTo(this);
-    this.bar = this.toolbar.root;
     if (source.compared) this.toolbar.without('value', 'order');
-    this.root = element(
-      'div',
-      { class: 'flame' },
-      this.crumbs.root,
-      element(
-        'div',
-        { class: 'flame-body' },
-        this.plot.root,
-        this.tree.root,
-        this.sandwich.root,
-        this.details.root,
-      ),
-      this.legend,
-    );
     exposeFlameForTests(this.plot, source.compared ? 'memlensDifference' : 'memlensFlame');
+  }
+
+  readonly View = ({ class: more = '', children, ...attributes }: FlameRoom): VNode => {
+    const { form, isDrawn, sided } = this.arranged.value;
+    return (
+      <div {...attributes} class={`flame pane ${more}`} data-pictures={this.pictures.value || undefined}>
+        {children}
+        <this.crumbs.View hidden={!isDrawn} />
+        <div class="flame-body" ref={this.body}>
+          <this.plot.View hidden={!isDrawn} />
+          <this.tree.View hidden={form !== 'table'} />
+          <this.sandwich.View hidden={form !== 'functions'} />
+          <this.details.View />
+        </div>
+        <div class="compare-legend flame-legend" hidden={!isDrawn || !sided}>
+          {sided && <ChangeLegend sided={sided} />}
+        </div>
+      </div>
+    );
+  };
+
+  get Bar(): ComponentType<BarRoom> {
+    return this.toolbar.View;
+  }
+
+  focus(): void {
+    const all = [...(this.body.current?.querySelectorAll<HTMLElement>('[tabindex="0"]') ?? [])];
+    all.find((each) => !each.closest('[hidden]'))?.focus({ preventScroll: true });
   }
 
   /** Asks for the part that is shown as SVG. */
@@ -280,12 +285,7 @@ export class FlamePane implements Pane, FlameParts {
     const { isDrawn } = this.question;
     const sided = this.question.sided();
     this.toolbar.update(this.settings, sided !== null);
-    this.plot.root.hidden = !isDrawn;
-    this.crumbs.root.hidden = !isDrawn;
-    this.tree.root.hidden = form !== 'table';
-    this.sandwich.root.hidden = form !== 'functions';
-    this.legend.hidden = !isDrawn || !sided;
-    render(sided && <ChangeLegend sided={sided} />, this.legend);
+    this.arranged.value = { form, isDrawn, sided };
     this.plot.setStyle(form === 'flame', sided ? { whole: sided.whole, scale: sided.scale } : colour);
   }
 

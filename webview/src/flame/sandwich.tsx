@@ -1,13 +1,12 @@
 // A function between those that call it and those that it calls, beside the table of all functions.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import type { FlameName, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
 import { bytes } from '../base/format';
 import { count, plural, t } from '../base/l10n';
 import { shorten } from '../base/text';
 import type { KeptAttribution } from '../shell/attribution';
-import { element } from '../widgets/dom';
 import { IconButton } from '../widgets/icon-button';
 import type { Sided } from './difference';
 import { FlameFunctions, type FunctionsEvents } from './functions';
@@ -39,37 +38,35 @@ interface Chosen {
 }
 
 export class FlameSandwich {
-  readonly root: HTMLElement;
   private readonly functions: FlameFunctions;
   private readonly callers: FlameTree;
   private readonly callees: FlameTree;
   private readonly chosen = signal<Chosen | null>(null);
-  private readonly halves: HTMLElement;
 
   constructor(
-    events: SandwichEvents,
-    places: Places,
+    private readonly events: SandwichEvents,
+    private readonly places: Places,
     attribution: Pick<KeptAttribution, 'rule'>,
     sided: () => Sided | null,
   ) {
     this.functions = new FlameFunctions(events, places, attribution, sided);
     this.callers = new FlameTree(t('Callers'), events.half('bottom_up'), places, { narrow: true, sided });
     this.callees = new FlameTree(t('Callees'), events.half('top_down'), places, { narrow: true, sided });
-    this.callers.root.hidden = false;
-    this.callees.root.hidden = false;
-    const head = element('header');
-    const Title = (): VNode =>
-      this.chosen.value ? <Head {...this.chosen.value} places={places} events={events} /> : <></>;
-    render(<Title />, head);
-    this.halves = element(
-      'section',
-      { class: 'flame-halves', hidden: true, attributes: { 'aria-label': t('Callers and callees') } },
-      head,
-      this.callers.root,
-      this.callees.root,
-    );
-    this.root = element('div', { class: 'flame-sandwich', hidden: true }, this.functions.root, this.halves);
   }
+
+  readonly View = ({ hidden }: { readonly hidden: boolean }): VNode => {
+    const chosen = this.chosen.value;
+    return (
+      <div class="flame-sandwich" hidden={hidden}>
+        <this.functions.View />
+        <section class="flame-halves" aria-label={t('Callers and callees')} hidden={!chosen}>
+          <header>{chosen && <Head {...chosen} places={this.places} events={this.events} />}</header>
+          <this.callers.View />
+          <this.callees.View />
+        </section>
+      </div>
+    );
+  };
 
   /** Another set or other options: asks again. */
   show(title: string, name: FlameName | null, isCount: boolean): void {
@@ -80,7 +77,6 @@ export class FlameSandwich {
   /** Another function of the same set. */
   turnTo(name: FlameName | null, isCount: boolean): void {
     this.functions.choose(name?.name ?? null);
-    this.halves.hidden = !name;
     this.chosen.value = name && { name, isCount };
     if (!name) return;
     this.callers.show(t('Callers of {0}', nameText(name)), isCount);
@@ -128,20 +124,12 @@ function Head({ name, answer, isCount, places, events }: HeadProps): VNode {
           type="button"
           class="link"
           title={t('Open {0}', `${shorten(line.file, 300)}:${line.line}`)}
-          onClick={(event) => {
-            events.openLine(event.ctrlKey || event.metaKey);
-          }}
+          onClick={(event) => events.openLine(event.ctrlKey || event.metaKey)}
         >
           {places.of(line)}
         </button>
       )}
-      <IconButton
-        icon="close"
-        label={t('Close callers and callees')}
-        press={() => {
-          events.close();
-        }}
-      />
+      <IconButton icon="close" label={t('Close callers and callees')} press={() => events.close()} />
     </>
   );
 }

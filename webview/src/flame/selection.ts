@@ -47,12 +47,8 @@ export class FlameSelection {
   ) {
     this.chosen = new FlameChosen({
       ask: (params, node) => source.node(params, node),
-      shown: (answer, opening) => {
-        this.shown(answer, opening);
-      },
-      failed: (error, of) => {
-        this.notFound(error, of);
-      },
+      shown: (answer, opening) => this.shown(answer, opening),
+      failed: (error, of) => this.notFound(error, of),
     });
   }
 
@@ -104,7 +100,7 @@ export class FlameSelection {
     const { answer, of } = this.chosen;
     const { isCount, isDrawn } = this.question;
     const { details, sandwich } = this.parts;
-    if (answer && !details.root.hidden) details.show({ answer, isCount, drawn: isDrawn });
+    if (answer && details.isOpen) details.show({ answer, isCount, drawn: isDrawn });
     if (answer && of === this.ofSandwich) sandwich.showFunction(answer, isCount);
   }
 

@@ -1,5 +1,6 @@
 // What a flame graph is asked for: the choices of its toolbar and what was done to single frames.
 
+import { oneOf } from '../base/one-of';
 import type { FlamePlace, FlameState, ViewParams } from '../../../extension/shared/messages';
 import type {
   AllocationSet,
@@ -23,7 +24,7 @@ export type FlameFile =
 
 export type FlameSettings = Omit<FlameState, 'fileBytes'>;
 
-/** With libraries collapsed where native code stands in stacks beside the user's own. */
+/** Libraries are collapsed where stacks mix native code with the user's own. */
 export function initialSettings(info: FlameFile): FlameSettings {
   return {
     form: 'icicle',
@@ -76,8 +77,6 @@ export class KeptFlame {
 export function restoreFlame(saved: FlameState | null | undefined, info: FlameFile): FlameSettings {
   const first = initialSettings(info);
   if (!saved || typeof saved !== 'object') return first;
-  const one = <T extends string>(value: unknown, all: readonly T[], otherwise: T): T =>
-    all.find((each) => each === value) ?? otherwise;
   // what was kept before there was such a choice has none
   const { wholePaths = false } = saved as Partial<FlameState>;
   const sameFile = saved.fileBytes === info.file_bytes;
@@ -89,12 +88,12 @@ export function restoreFlame(saved: FlameState | null | undefined, info: FlameFi
   const list = <T>(values: readonly T[]): readonly T[] =>
     (Array.isArray as (value: unknown) => boolean)(values) ? values.slice(0, MOST_KEPT_NAMES) : [];
   return {
-    form: one(saved.form, FORMS, first.form),
-    direction: one(saved.direction, ['top_down', 'bottom_up'], first.direction),
-    merge: one(saved.merge, ['function', 'line'], first.merge),
-    order: one(saved.order, ['value', 'time'], first.order),
-    value: one(saved.value, VALUES, first.value),
-    colour: one(saved.colour, ['package', 'value'], first.colour),
+    form: oneOf(saved.form, FORMS, first.form),
+    direction: oneOf(saved.direction, ['top_down', 'bottom_up'], first.direction),
+    merge: oneOf(saved.merge, ['function', 'line'], first.merge),
+    order: oneOf(saved.order, ['value', 'time'], first.order),
+    value: oneOf(saved.value, VALUES, first.value),
+    colour: oneOf(saved.colour, ['package', 'value'], first.colour),
     fold: saved.fold,
     collapse: saved.collapse,
     wholePaths,

@@ -120,7 +120,7 @@ export class ComparedSource implements FlameSource, Sided {
     return { ...sets, other_first: otherFirst, options, scale, width, attribution };
   }
 
-  /** What the whole is stands in every answer, and has to be known before the answer is shown. */
+  /** Every answer says what the whole is, which has to be known before the answer is shown. */
   private learning<T extends { whole: FlameSides | null }>(pending: Pending<T>): Pending<T> {
     return {
       answer: pending.answer.then((answer) => {
@@ -131,9 +131,7 @@ export class ComparedSource implements FlameSource, Sided {
         }
         return answer;
       }),
-      cancel: () => {
-        pending.cancel();
-      },
+      cancel: () => pending.cancel(),
     };
   }
 }

@@ -45,8 +45,6 @@ export function exposeFlameForTests(plot: FlamePlot, as: 'memlensFlame' | 'memle
       }).flat(),
     camera: () => plot.camera,
     frameTimes: plot.frameTimes,
-    redraw: () => {
-      plot.redraw();
-    },
+    redraw: () => plot.redraw(),
   };
 }

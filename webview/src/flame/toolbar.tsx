@@ -1,15 +1,17 @@
 // The flame graph's row of controls: its form and the search; the rest is in the settings.
 
 import { signal } from '@preact/signals';
-import { render, type VNode, type ComponentType } from 'preact';
-import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { createRef, type ComponentType, type RefObject, type VNode } from 'preact';
+import { useLayoutEffect, useMemo } from 'preact/hooks';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import type { KeptAttribution } from '../shell/attribution';
 import { AttributionChoice } from '../shell/attribution-choice';
+import { Bar } from '../shell/bar';
+import type { BarRoom } from '../shell/pane';
 import { SettingChoice, SettingRow, Settings } from '../shell/settings';
 import { Dropdown, Toggle } from '../widgets/choice';
-import { debounce, element } from '../widgets/dom';
+import { debounce } from '../widgets/dom';
 import { IconButton } from '../widgets/icon-button';
 import type { FlameSettings, Form } from './settings';
 import { nameText } from './words';
@@ -29,46 +31,47 @@ const SEARCH_AFTER_MS = 150;
 interface Props {
   readonly events: FlameToolbarEvents;
   readonly settings: FlameSettings;
-  /** Boxes have two sides, and are coloured by what became of them. */
+  /** Boxes have two sides, and are coloured by their change. */
   readonly sided: boolean;
   readonly compared: boolean;
   /** To which box a stack is charged. */
   readonly attribution: KeptAttribution;
-  /** What whoever shows the graph decides instead. */
+  /** Controls that the graph's owner has elsewhere. */
   readonly without: ReadonlySet<Bound>;
   /** What the search found. */
   readonly found: string;
+  readonly input: RefObject<HTMLInputElement | null>;
 }
 
 export class FlameToolbar {
-  readonly root = element('div', {
-    ...{ class: 'flame-toolbar', role: 'toolbar', attributes: { 'aria-label': t('Flame graph') } },
-  });
   private readonly state = signal<Pick<Props, 'settings' | 'sided'> | null>(null);
   private readonly found = signal('');
   private readonly bound = new Set<Bound>();
+  private readonly search = createRef<HTMLInputElement>();
 
   constructor(
-    events: FlameToolbarEvents,
-    compared: boolean,
-    attribution: KeptAttribution,
-    First?: ComponentType,
-  ) {
-    const { state, found, bound: without } = this;
-    const All = (): VNode =>
-      state.value ? (
-        <>
-          {First && <First />}
-          <Toolbar
-            {...{ ...state.value, found: found.value }}
-            {...{ events, compared, attribution, without }}
-          />
-        </>
-      ) : (
-        <></>
-      );
-    render(<All />, this.root);
-  }
+    private readonly events: FlameToolbarEvents,
+    private readonly compared: boolean,
+    private readonly attribution: KeptAttribution,
+    private readonly First?: ComponentType,
+  ) {}
+
+  readonly View = ({ hidden }: BarRoom): VNode => {
+    const { state, found, bound: without, search: input, events, compared, attribution, First } = this;
+    return (
+      <Bar class="flame-toolbar" label={t('Flame graph')} hidden={hidden}>
+        {state.value && (
+          <>
+            {First && <First />}
+            <Toolbar
+              {...{ ...state.value, found: found.value }}
+              {...{ events, compared, attribution, without, input }}
+            />
+          </>
+        )}
+      </Bar>
+    );
+  };
 
   without(...controls: readonly Bound[]): void {
     for (const each of controls) this.bound.add(each);
@@ -83,9 +86,8 @@ export class FlameToolbar {
   }
 
   focusSearch(): void {
-    const search = this.root.querySelector<HTMLInputElement>('.flame-search');
-    search?.focus();
-    search?.select();
+    this.search.current?.focus();
+    this.search.current?.select();
   }
 }
 
@@ -106,9 +108,7 @@ function Toolbar(props: Props): VNode {
           ...(compared ? [] : [{ value: 'functions' as const, text: t('Functions') }]),
         ]}
         value={form}
-        change={(chosen) => {
-          events.changed({ form: chosen });
-        }}
+        change={(chosen) => events.changed({ form: chosen })}
       />
       {drawn && <Search {...props} />}
       <Chips settings={settings} events={events} />
@@ -119,14 +119,10 @@ function Toolbar(props: Props): VNode {
   );
 }
 
-function Search({ events, settings, found }: Props): VNode {
-  const input = useRef<HTMLInputElement>(null);
+function Search({ events, settings, found, input }: Props): VNode {
   const { search } = settings;
   const soon = useMemo(
-    () =>
-      debounce(SEARCH_AFTER_MS, () => {
-        events.changed({ search: input.current?.value.trim() ?? '' });
-      }),
+    () => debounce(SEARCH_AFTER_MS, () => events.changed({ search: input.current?.value.trim() ?? '' })),
     [events],
   );
   useLayoutEffect(() => {
@@ -154,20 +150,8 @@ function Search({ events, settings, found }: Props): VNode {
         }}
       />
       <span class="flame-matches" hidden={search === ''}>
-        <IconButton
-          icon="up"
-          label={t('Previous match')}
-          press={() => {
-            events.goToMatch(-1);
-          }}
-        />
-        <IconButton
-          icon="down"
-          label={t('Next match')}
-          press={() => {
-            events.goToMatch(1);
-          }}
-        />
+        <IconButton icon="up" label={t('Previous match')} press={() => events.goToMatch(-1)} />
+        <IconButton icon="down" label={t('Next match')} press={() => events.goToMatch(1)} />
         <span class="flame-found muted" role="status">
           {shorten(found, 200)}
         </span>
@@ -192,15 +176,7 @@ function Chips({ settings, events }: Pick<Props, 'settings' | 'events'>): VNode 
   return (
     <span class="flame-chips">
       {chips.map(([text, undo]) => (
-        <button
-          key={text}
-          type="button"
-          class="chip"
-          title={t('Clear')}
-          onClick={() => {
-            events.changed(undo);
-          }}
-        >
+        <button key={text} type="button" class="chip" title={t('Clear')} onClick={() => events.changed(undo)}>
           <bdi>{shorten(text, 42)}</bdi> ×
         </button>
       ))}
@@ -210,9 +186,7 @@ function Chips({ settings, events }: Pick<Props, 'settings' | 'events'>): VNode 
 
 function Rows(props: Props & { readonly drawn: boolean }): VNode {
   const { events, settings, sided, attribution, without, drawn } = props;
-  const set = (part: Partial<FlameSettings>): void => {
-    events.changed(part);
-  };
+  const set = (part: Partial<FlameSettings>): void => events.changed(part);
   return (
     <>
       {settings.form !== 'functions' && (
@@ -231,9 +205,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
             },
           ]}
           value={settings.direction}
-          change={(direction) => {
-            set({ direction });
-          }}
+          change={(direction) => set({ direction })}
         />
       )}
       <SettingChoice
@@ -244,9 +216,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
           { value: 'line', text: t('Line') },
         ]}
         value={settings.merge}
-        change={(merge) => {
-          set({ merge });
-        }}
+        change={(merge) => set({ merge })}
       />
       {!without.has('value') && (
         <SettingChoice
@@ -258,9 +228,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
             { value: 'total', text: t('Bytes, whole run') },
           ]}
           value={settings.value}
-          change={(value) => {
-            set({ value });
-          }}
+          change={(value) => set({ value })}
         />
       )}
       {!without.has('order') && (
@@ -272,9 +240,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
             { value: 'time', text: t('Oldest first') },
           ]}
           value={settings.order}
-          change={(order) => {
-            set({ order });
-          }}
+          change={(order) => set({ order })}
         />
       )}
       {drawn && !sided && (
@@ -286,9 +252,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
             { value: 'value', text: t('Value') },
           ]}
           value={settings.colour}
-          change={(colour) => {
-            set({ colour });
-          }}
+          change={(colour) => set({ colour })}
         />
       )}
       {settings.form !== 'functions' && (
@@ -297,9 +261,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
             text={t('Collapse libraries')}
             title={t('Frames of a library that follow each other are one box')}
             on={settings.collapse}
-            change={(collapse) => {
-              set({ collapse });
-            }}
+            change={(collapse) => set({ collapse })}
           />
         </SettingRow>
       )}
@@ -308,9 +270,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
           text={t('Fold recursion')}
           title={t('A function that calls itself is one box')}
           on={settings.fold}
-          change={(fold) => {
-            set({ fold });
-          }}
+          change={(fold) => set({ fold })}
         />
       </SettingRow>
       <SettingRow text={t('Files')}>
@@ -318,9 +278,7 @@ function Rows(props: Props & { readonly drawn: boolean }): VNode {
           text={t('Whole paths')}
           title={t('Files by their whole path, not by the shortest end that distinguishes them')}
           on={settings.wholePaths}
-          change={(wholePaths) => {
-            set({ wholePaths });
-          }}
+          change={(wholePaths) => set({ wholePaths })}
         />
       </SettingRow>
       {/* tables say what boxes have of their own; the details of a box that is drawn say by which rule */}

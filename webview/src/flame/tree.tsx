@@ -1,12 +1,12 @@
 // The call tree as a table whose rows open: the form of the flame graph for keyboards and screen readers.
 
+import type { VNode } from 'preact';
 import type { FlameChildrenAnswer, FlameNode } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
 import { figure } from '../base/figure';
 import { count } from '../base/format';
 import { t } from '../base/l10n';
 import type { KeptAttribution } from '../shell/attribution';
-import { element } from '../widgets/dom';
 import type { MenuEntry } from '../widgets/menu';
 import { LazyRows, type NodeRow } from '../widgets/lazy-rows';
 import { LazyTree } from '../widgets/lazy-tree';
@@ -39,7 +39,6 @@ const NAME = 'minmax(110px, 1fr)';
 const FEW = 3;
 
 export class FlameTree {
-  readonly root: HTMLElement;
   private readonly tree: LazyTree<FlameNode, FlameChildrenAnswer>;
   private readonly rows: LazyRows<FlameNode, FlameChildrenAnswer>;
   private chosen: NodeRow<FlameNode> | null = null;
@@ -54,9 +53,7 @@ export class FlameTree {
     this.rows = new LazyRows({
       ask: (node, offset, limit) => events.ask(node?.node ?? 0, offset, limit),
       hasChildren: ({ children }) => children > 0,
-      failed: (error) => {
-        events.failed(error);
-      },
+      failed: (error) => events.failed(error),
     });
     const { sided } = options;
     this.tree = new LazyTree(label, this.rows, {
@@ -70,9 +67,7 @@ export class FlameTree {
           ? this.some([[figure(answer.rest_bytes)], [], [], [count(answer.rest_count)]], 1)
           : [],
       isSelected: (row) => row === this.chosen,
-      moved: (row) => {
-        this.choose(row);
-      },
+      moved: (row) => this.choose(row),
       pick: (row, opened, beside) => {
         this.choose(row);
         if (opened) events.open(row.node, beside);
@@ -81,8 +76,13 @@ export class FlameTree {
       key: (event) => events.key(event),
     });
     this.tree.show(this.columns());
-    this.root = element('div', { class: 'flame-tree', hidden: true }, this.tree.root);
   }
+
+  readonly View = ({ hidden = false }: { readonly hidden?: boolean }): VNode => (
+    <div class="flame-tree" hidden={hidden}>
+      <this.tree.View />
+    </div>
+  );
 
   dispose(): void {
     this.rows.cancel();

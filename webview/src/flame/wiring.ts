@@ -35,27 +35,14 @@ export interface FlameParts {
 
 export function detailsEvents(of: FlameParts): FlameDetailsEvents {
   return {
-    open: (line, kind, beside) => {
-      of.context.openFrame({ ...line, kind: kind === 'none' ? 'user' : kind, source: 'recorded' }, beside);
-    },
-    zoom: (node) => {
-      of.commands.zoomToNode(node);
-    },
-    go: (node) => {
-      of.selection.go(node);
-    },
-    sandwich: (name) => {
-      of.selection.toSandwich(name);
-    },
-    focus: (name) => {
-      of.commands.focus(name);
-    },
-    hide: (name) => {
-      of.commands.hide(name);
-    },
-    collapse: (name) => {
-      of.commands.collapse(name);
-    },
+    open: (line, kind, beside) =>
+      of.context.openFrame({ ...line, kind: kind === 'none' ? 'user' : kind, source: 'recorded' }, beside),
+    zoom: (node) => of.commands.zoomToNode(node),
+    go: (node) => of.selection.go(node),
+    sandwich: (name) => of.selection.toSandwich(name),
+    focus: (name) => of.commands.focus(name),
+    hide: (name) => of.commands.hide(name),
+    collapse: (name) => of.commands.collapse(name),
   };
 }
 
@@ -69,24 +56,13 @@ export function sandwichEvents(of: FlameParts): SandwichEvents {
         { order, reverse, offset, limit },
       );
     },
-    chosen: ({ name }, opening) => {
-      of.selection.turnSandwich(name, opening);
-    },
-    menu: (row) =>
-      of.commands.menu(row.name, () => {
-        of.selection.turnSandwich(row.name, { beside: false });
-      }),
-    openLine: (beside) => {
-      of.selection.fetchSandwich({ beside });
-    },
+    chosen: ({ name }, opening) => of.selection.turnSandwich(name, opening),
+    menu: (row) => of.commands.menu(row.name, () => of.selection.turnSandwich(row.name, { beside: false })),
+    openLine: (beside) => of.selection.fetchSandwich({ beside }),
     half: (direction) => treeEvents(of, () => of.question.halfOf(direction)),
-    close: () => {
-      of.selection.turnSandwich(null);
-    },
+    close: () => of.selection.turnSandwich(null),
     key: (event) => of.commands.take(event),
-    failed: (error) => {
-      of.failed(error);
-    },
+    failed: (error) => of.failed(error),
   };
 }
 
@@ -94,20 +70,12 @@ export function sandwichEvents(of: FlameParts): SandwichEvents {
 export function treeEvents(of: FlameParts, params: () => TreeParams): FlameTreeEvents {
   return {
     ask: (node, offset, limit) => of.source.children(params(), node, offset, limit),
-    selected: (node) => {
-      of.selection.fetch(node.node, null, params());
-    },
-    open: (node, beside) => {
-      of.selection.fetch(node.node, { beside }, params());
-    },
+    selected: (node) => of.selection.fetch(node.node, null, params()),
+    open: (node, beside) => of.selection.fetch(node.node, { beside }, params()),
     menu: (node) =>
-      of.commands.menu(node.name, () => {
-        of.selection.fetch(node.node, { beside: false }, params());
-      }),
+      of.commands.menu(node.name, () => of.selection.fetch(node.node, { beside: false }, params())),
     key: (event) => of.commands.take(event),
-    failed: (error) => {
-      of.failed(error);
-    },
+    failed: (error) => of.failed(error),
   };
 }
 
@@ -119,26 +87,14 @@ export function commandEvents(of: FlameParts): FlameCommandEvents {
   };
   return {
     withChosen: (run) => (!of.question.isDrawn || of.plot.selected !== null) && of.selection.withName(run),
-    select: (facts, open) => {
-      of.selection.select(facts, open);
-    },
-    change: (part) => {
-      of.change(part);
-    },
+    select: (facts, open) => of.selection.select(facts, open),
+    change: (part) => of.change(part),
     sandwich: of.source.compared ? null : sandwich,
-    search: () => {
-      of.toolbar.focusSearch();
-    },
-    goToMatch: (by) => {
-      of.goToMatch(by);
-    },
-    post: (message) => {
-      api.post(message);
-    },
+    search: () => of.toolbar.focusSearch(),
+    goToMatch: (by) => of.goToMatch(by),
+    post: (message) => api.post(message),
     save: (form) => {
-      savePicture(api, form, of.svg()).catch((error: unknown) => {
-        of.failed(error);
-      });
+      savePicture(api, form, of.svg()).catch((error: unknown) => of.failed(error));
     },
   };
 }
@@ -147,21 +103,15 @@ export function commandEvents(of: FlameParts): FlameCommandEvents {
 export function listenTo(of: FlameParts): void {
   const { plot, hover, selection } = of;
   listenToPointer(plot, {
-    hovered: (box, x, y) => {
-      hover.show(box, x, y);
-    },
-    left: () => {
-      hover.hide();
-    },
+    hovered: (box, x, y) => hover.show(box, x, y),
+    left: () => hover.hide(),
     clicked: (box, open) => {
       plot.surface.focus({ preventScroll: true });
       // the details may take the place where the tooltip stands
       hover.hide();
       selection.select(plot.facts(box), open ? { beside: false } : null);
     },
-    zoom: (box) => {
-      of.commands.zoomTo(plot.facts(box));
-    },
+    zoom: (box) => of.commands.zoomTo(plot.facts(box)),
     menu: (box, x, y) => {
       hover.hide();
       if (box >= 0) selection.select(plot.facts(box), null);

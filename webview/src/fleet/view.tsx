@@ -48,12 +48,8 @@ export class FleetView {
       'Heat map of memory, a row for each snapshot. Up and down choose a snapshot, left and right a moment, Enter opens it.',
     ),
     Over: () => <div style={{ height: `${this.beyond.value}px` }} />,
-    draw: () => {
-      this.draw();
-    },
-    resized: () => {
-      this.arrange();
-    },
+    draw: () => this.draw(),
+    resized: () => this.arrange(),
   });
   private readonly tip = new HoverCard(FleetCard);
   private readonly said = signal('');
@@ -96,13 +92,7 @@ export class FleetView {
     <div class="fleet">
       <div class="fleet-head">
         {this.heat.value && (
-          <Head
-            heat={this.heat.value}
-            state={this.state.value}
-            change={(part) => {
-              this.change(part);
-            }}
-          />
+          <Head heat={this.heat.value} state={this.state.value} change={(part) => this.change(part)} />
         )}
       </div>
       <div class="fleet-body">
@@ -334,9 +324,7 @@ function Head({
             ['clock', t('Clock')],
             ['step', t('Step')],
           ]}
-          change={(value) => {
-            change({ align: value });
-          }}
+          change={(value) => change({ align: value })}
         />
         <Labelled<FleetState['order']>
           label={t('Sort by')}
@@ -346,9 +334,7 @@ function Head({
             ['moment', align === 'step' ? t('Step of peak') : t('Time of peak')],
             ['name', t('Name')],
           ]}
-          change={(value) => {
-            change({ order: value });
-          }}
+          change={(value) => change({ order: value })}
         />
         <Labelled<FleetState['rows']>
           label={t('Rows')}
@@ -357,9 +343,7 @@ function Head({
             ['named', t('With names')],
             ['all', t('As many as fit')],
           ]}
-          change={(value) => {
-            change({ rows: value });
-          }}
+          change={(value) => change({ rows: value })}
         />
       </div>
     </>

@@ -1,7 +1,7 @@
 // Two heap dumps side by side: what grew, by type, by who holds it and by where it is; and a series of dumps over time.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import type { ComparedType, CompareHeapsResult } from '../../../extension/shared/protocol.gen';
 import type { HeapSelection } from '../../../extension/shared/messages';
 import type { Pending } from '../api';
@@ -10,9 +10,10 @@ import { t } from '../base/l10n';
 import { Latest, turned } from '../base/latest';
 import { Notice, noticeOf, SearchBox, Sides } from '../compare/bar';
 import type { Compare } from '../compare/comparison';
-import type { Pane } from '../shell/pane';
+import { Bar } from '../shell/bar';
+import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import { Choices } from '../widgets/choice';
-import { debounce, element } from '../widgets/dom';
+import { debounce } from '../widgets/dom';
 import type { LazyAnswer } from '../widgets/lazy-rows';
 import {
   compareCells,
@@ -34,11 +35,6 @@ export class ComparePane implements Pane {
   readonly id = 'compare';
   readonly title = t('Compare');
   readonly usesSet = false;
-  readonly root = element('section', { class: 'compare heap-compare' });
-  readonly bar = element('div', {
-    ...{ class: 'compare-controls heap-compare-controls', role: 'toolbar' },
-    attributes: { 'aria-label': t('Comparison') },
-  });
   readonly series: SeriesPart;
   private readonly tree: HeapTree<CompareNode>;
   private readonly form = signal<CompareForm>('types');
@@ -50,9 +46,7 @@ export class ComparePane implements Pane {
   /** Which comparison is shown or asked for. */
   private of = '';
   private readonly asking = new Latest();
-  private readonly searchSoon = debounce(SEARCH_AFTER_MS, () => {
-    this.show();
-  });
+  private readonly searchSoon = debounce(SEARCH_AFTER_MS, () => this.show());
 
   /** `compare` has what is compared with, which the host reports. */
   constructor(
@@ -64,9 +58,6 @@ export class ComparePane implements Pane {
       this.renew();
     });
     this.tree = this.makeTree();
-    const [Bar, Content] = [(): VNode => this.drawBar(), (): VNode => this.drawContent()];
-    render(<Bar />, this.bar);
-    render(<Content />, this.root);
   }
 
   update(changes: Parameters<Pane['update']>[0]): void {
@@ -79,8 +70,6 @@ export class ComparePane implements Pane {
     this.asking.cancel();
     this.searchSoon.cancel();
     this.tree.dispose();
-    render(null, this.bar);
-    render(null, this.root);
   }
 
   private get owner(): Parameters<typeof noticeOf>[0] {
@@ -102,12 +91,12 @@ export class ComparePane implements Pane {
     return this.found.value?.matched === 'id';
   }
 
-  private drawBar(): VNode {
+  readonly Bar = (room: BarRoom): VNode => {
     const { form, version, tree, owner } = this;
     const isSeries = form.value === 'series';
     const hidden = this.notice !== null;
     return (
-      <>
+      <Bar class="compare-controls heap-compare-controls" label={t('Comparison')} hidden={room.hidden}>
         <Choices<CompareForm>
           label={t('Show')}
           value={form.value}
@@ -137,17 +126,17 @@ export class ComparePane implements Pane {
           }}
         />
         <tree.CopyButton hidden={hidden} />
-      </>
+      </Bar>
     );
-  }
+  };
 
-  private drawContent(): VNode {
+  readonly View = (room: PaneRoom): VNode => {
     const { form, version, found, series, tree, notice } = this;
     const isSeries = form.value === 'series';
     const waiting = this.asking.asking ? t('Comparing…') : t('Not compared.');
     const summary = isSeries ? series.words : found.value ? summaryOf(found.value) : waiting;
     return (
-      <>
+      <section {...room} class="compare heap-compare pane">
         {notice ? (
           <Notice {...notice} />
         ) : (
@@ -171,10 +160,11 @@ export class ComparePane implements Pane {
           </p>
         )}
         {isSeries && !notice && <series.Chart />}
-        <tree.View hidden={notice !== null} />
-      </>
+        {/* rows of another form are none of this one */}
+        <tree.View hidden={notice !== null || (!isSeries && found.value === null)} />
+      </section>
     );
-  }
+  };
 
   /** Something else is to be shown. */
   private renew(): void {

@@ -22,22 +22,10 @@ export function Actions({
 }): VNode {
   return (
     <div class="heap-actions">
-      <button
-        type="button"
-        class="button"
-        onClick={() => {
-          context.explain(selection);
-        }}
-      >
+      <button type="button" class="button" onClick={() => context.explain(selection)}>
         {t('Why Alive')}
       </button>
-      <button
-        type="button"
-        class="button"
-        onClick={() => {
-          context.openSource(selection, false);
-        }}
-      >
+      <button type="button" class="button" onClick={() => context.openSource(selection, false)}>
         {t('Open Source')}
       </button>
       {place?.file && place.line !== null && (
@@ -125,9 +113,7 @@ export function usePages<T>(
           if (first.length + further.value.length === offset)
             further.value = [...further.value, ...answer.rows];
         },
-        (error: unknown) => {
-          context.failed(error);
-        },
+        (error: unknown) => context.failed(error),
       );
     },
   };

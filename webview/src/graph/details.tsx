@@ -216,9 +216,7 @@ export function GroupDetails({
                     type="button"
                     class="link code"
                     title={visible(each.type)}
-                    onClick={() => {
-                      context.select({ is: 'group', group: each.node });
-                    }}
+                    onClick={() => context.select({ is: 'group', group: each.node })}
                   >
                     <bdi>{visible(shortType(each.type))}</bdi>
                   </button>

@@ -1,5 +1,5 @@
-// The dominator tree as a table: what each object alone keeps alive. With a filter its first level is what fits that, and
-// below it are those marked that fit it as well.
+// The dominator tree as a table: what each object alone keeps alive. With a filter its first level is what matches,
+// and matches below it are marked.
 
 import type { ObjectRow } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
@@ -19,7 +19,7 @@ import { selectionMenu } from './menu';
 import { HeapTree, treePane } from './tree';
 import { bytesCell, copiedObject, countCell, noObjects, objectCell, textCell } from './words';
 
-/** Below the first level it is known whether an object fits the filter, too. */
+/** Whether an object below the first level matches the filter. */
 interface DominatorRow extends ObjectRow {
   readonly contained: boolean;
 }

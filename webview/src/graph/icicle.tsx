@@ -1,7 +1,7 @@
 // The dominator tree grouped by type, drawn: a box for each group, below what holds it and as wide as what it retains.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import type { FlameName } from '../../../extension/shared/protocol.gen';
 import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from '../flame/boxes';
 import { WHOLE, zoomed, type FlameCamera } from '../flame/camera';
@@ -17,7 +17,6 @@ import { svgTheme, type AskedSvg } from '../shell/export';
 import { copyItems } from '../widgets/copy';
 import { openMenu } from '../widgets/menu';
 import { Sunburst } from './sunburst';
-import { element } from '../widgets/dom';
 import { Island } from '../widgets/island';
 import { bytes, share } from '../base/format';
 import { plural, t } from '../base/l10n';
@@ -29,16 +28,16 @@ import { selectionMenu } from './menu';
 const ZOOM_STEP = 1.5;
 
 export class Icicle {
-  readonly root = element('div', { class: 'flame pane main-flame heap-icicle' });
   private readonly plot: FlamePlot;
   private readonly hover: FlameHover;
   private readonly sunburst: Sunburst;
   private readonly ringHover: FlameHover;
   private readonly crumbs: FlameCrumbs;
 
-  /** The type whose boxes stand out, besides what fits the filter. */
+  /** The type whose boxes are marked, besides what matches the filter. */
   private marked: number | null = null;
   private readonly rings = signal(false);
+  private readonly pictures = signal(0);
 
   constructor(private readonly context: GraphContext) {
     const places = new Places(() => false);
@@ -50,25 +49,21 @@ export class Icicle {
           }),
         shown: () => {
           this.crumbs.update();
-          this.root.dataset['pictures'] = String(this.plot.pictures);
+          this.pictures.value = this.plot.pictures;
           this.sunburst.draw();
         },
         moved: () => {
           const { x0, x1, top } = this.plot.target;
           context.keep({ x0, x1, top });
         },
-        failed: (error) => {
-          context.failed(error);
-        },
+        failed: (error) => context.failed(error),
       },
       places,
       t(
         'Dominators by type. Arrow keys move through the boxes, Enter zooms; the tables have the same in words.',
       ),
     );
-    this.crumbs = new FlameCrumbs(this.plot, (facts) => {
-      this.zoomTo(facts);
-    });
+    this.crumbs = new FlameCrumbs(this.plot, (facts) => this.zoomTo(facts));
     const hoverOf = (over: Hovered): FlameHover =>
       new FlameHover(
         over,
@@ -82,22 +77,14 @@ export class Icicle {
     this.hover = hoverOf(this.plot);
     const { plot } = this;
     this.sunburst = new Sunburst(plot, {
-      hovered: (box, x, y) => {
-        this.ringHover.show(box, x, y);
-      },
-      left: () => {
-        this.ringHover.hide();
-      },
+      hovered: (box, x, y) => this.ringHover.show(box, x, y),
+      left: () => this.ringHover.hide(),
       clicked: (box, open) => {
         this.ringHover.hide();
         this.clicked(box, open);
       },
-      zoom: (facts) => {
-        this.zoomTo(facts);
-      },
-      out: () => {
-        this.zoomOut();
-      },
+      zoom: (facts) => this.zoomTo(facts),
+      out: () => this.zoomOut(),
       menu: (box, x, y) => {
         this.ringHover.hide();
         this.openMenu(box, x, y);
@@ -116,25 +103,17 @@ export class Icicle {
         sunburst.draw();
       },
       colourOf: (box) => plot.colourOf(box),
-      hover: (box) => {
-        sunburst.hover(box);
-      },
+      hover: (box) => sunburst.hover(box),
     });
     listenToPointer(this.plot, {
-      hovered: (box, x, y) => {
-        this.hover.show(box, x, y);
-      },
-      left: () => {
-        this.hover.hide();
-      },
+      hovered: (box, x, y) => this.hover.show(box, x, y),
+      left: () => this.hover.hide(),
       clicked: (box, open) => {
         this.plot.surface.focus({ preventScroll: true });
         this.hover.hide();
         this.clicked(box, open);
       },
-      zoom: (box) => {
-        this.zoomTo(this.plot.facts(box));
-      },
+      zoom: (box) => this.zoomTo(this.plot.facts(box)),
       menu: (box, x, y) => {
         this.hover.hide();
         this.openMenu(box, x, y);
@@ -142,38 +121,33 @@ export class Icicle {
     });
     this.plot.setEmpty(t('The objects of this dump have no size.'));
     this.plot.setStyle(false, 'package');
-    render(<this.Parts />, this.root);
-    this.root.addEventListener('keydown', (event) => {
-      const isPicture = event.target === this.plot.surface || event.target === this.sunburst.surface;
-      if (!isPicture || event.defaultPrevented) return;
-      const action = flameAction(event);
-      if (action === null || !this.run(action)) return;
-      event.preventDefault();
-      event.stopPropagation();
-    });
     exposeFlameForTests(this.plot, 'memlensFlame');
     this.showSunburst(context.state.sunburst);
   }
 
-  private readonly Parts = (): VNode => (
-    <>
-      <Island class="flame-part" of={this.crumbs.root} />
+  readonly View = (): VNode => (
+    <div
+      class="flame pane main-flame heap-icicle"
+      data-pictures={this.pictures.value || undefined}
+      onKeyDown={(event) => this.key(event)}
+    >
+      <this.crumbs.View />
       <div class="flame-body">
-        <Island class="flame-part" of={this.plot.root} />
-        <Island class="flame-part" of={this.sunburst.root} />
+        <this.plot.View />
+        <div class="sunburst" hidden={!this.rings.value}>
+          <Island of={this.sunburst.surface} />
+        </div>
       </div>
       <button
         type="button"
         class={`text-button sunburst-toggle${this.rings.value ? ' on' : ''}`}
         title={t('Show the boxes as rings, too')}
         aria-pressed={this.rings.value}
-        onClick={() => {
-          this.showSunburst(!this.rings.value);
-        }}
+        onClick={() => this.showSunburst(!this.rings.value)}
       >
         {t('Sunburst')}
       </button>
-    </>
+    </div>
   );
 
   /** Draws what is kept. */
@@ -189,7 +163,7 @@ export class Icicle {
     this.plot.stand(place, true);
   }
 
-  /** Marks what fits another filter. */
+  /** Marks what matches another filter. */
   remark(): void {
     this.plot.renew(true, this.isMarking);
   }
@@ -217,7 +191,6 @@ export class Icicle {
     this.ringHover.hide();
     this.sunburst.dispose();
     this.plot.dispose();
-    render(null, this.root);
   }
 
   private get selectedType(): number | null {
@@ -237,7 +210,6 @@ export class Icicle {
   }
 
   private showSunburst(is: boolean): void {
-    this.sunburst.root.hidden = !is;
     this.rings.value = is;
     if (is !== this.context.state.sunburst) this.context.keep({ sunburst: is });
     this.sunburst.draw();
@@ -333,6 +305,15 @@ export class Icicle {
       default:
         return false;
     }
+  }
+
+  private key(event: KeyboardEvent): void {
+    const isPicture = event.target === this.plot.surface || event.target === this.sunburst.surface;
+    if (!isPicture || event.defaultPrevented) return;
+    const action = flameAction(event);
+    if (action === null || !this.run(action)) return;
+    event.preventDefault();
+    event.stopPropagation();
   }
 
   private walk(action: 'above' | 'below' | 'left' | 'right'): void {

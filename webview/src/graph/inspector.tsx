@@ -28,7 +28,7 @@ type Answer =
 export class Inspector {
   private readonly root = createRef<HTMLElement>();
   private readonly answer = signal<Answer | null>(null);
-  /** What was looked for in vain, of what is shown. */
+  /** Which paths were tried for the source, which wasn't found. */
   private readonly missing = signal('');
   private readonly asking = new Latest();
   private of = '';
@@ -73,9 +73,7 @@ export class Inspector {
         this.context.say(titleOf(answer));
         if (answer.is === 'object') this.located(answer.found.group);
       },
-      (error) => {
-        this.context.failed(error);
-      },
+      (error) => this.context.failed(error),
     );
   }
 
@@ -128,7 +126,7 @@ function titleOf({ is, found }: Answer): string {
   }
 }
 
-/** What is shown as a heading: the kind of thing. */
+/** The heading: whether it is an object, a type or a group. */
 function headingOf(shown: Answer | null): string {
   switch (shown?.is) {
     case 'object':
@@ -160,9 +158,7 @@ function Details({ answer, missing, context, close }: DetailsProps): VNode {
             <IconButton
               icon="copy"
               label={t('Copy as Markdown')}
-              press={() => {
-                context.copy(markdownOf(shown));
-              }}
+              press={() => context.copy(markdownOf(shown))}
             />
           )}
           <IconButton icon="close" label={t('Close')} press={close} />

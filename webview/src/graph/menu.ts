@@ -14,21 +14,11 @@ export function selectionMenu(
 ): readonly MenuEntry[] {
   const item = (text: string, run: () => void): MenuItem => ({ text, key: '', run });
   return [
-    item(t('Why Alive'), () => {
-      context.explain(selection);
-    }),
-    item(t('Show Details'), () => {
-      context.select(selection);
-    }),
-    item(t('Open Source'), () => {
-      context.openSource(selection, false);
-    }),
+    item(t('Why Alive'), () => context.explain(selection)),
+    item(t('Show Details'), () => context.select(selection)),
+    item(t('Open Source'), () => context.openSource(selection, false)),
     ...(selection.is === 'type'
-      ? [
-          item(t('Filter by Type'), () => {
-            context.setFilter(`type:${exactly(name)}`);
-          }),
-        ]
+      ? [item(t('Filter by Type'), () => context.setFilter(`type:${exactly(name)}`))]
       : []),
   ];
 }

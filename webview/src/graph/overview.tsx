@@ -64,9 +64,9 @@ function Strip({
         class="link heap-part"
         aria-haspopup="menu"
         title={t('Filter by a kind or a state of objects')}
-        onClick={({ currentTarget }) => {
-          openMenuAt(currentTarget, entriesOf(found, choose), t('Parts of the heap'));
-        }}
+        onClick={({ currentTarget }) =>
+          openMenuAt(currentTarget, entriesOf(found, choose), t('Parts of the heap'))
+        }
       >
         {t('Filter by Part…')}
       </button>
@@ -99,9 +99,7 @@ function entriesOf(found: HeapOverviewAnswer, choose: (filter: string) => void):
   const entry = (name: string, shallow: number, filter: string): MenuEntry => ({
     text: t('{0}: {1}, {2}', name, share(shallow, found.shallow_bytes), bytes(shallow)),
     key: '',
-    run: () => {
-      choose(filter);
-    },
+    run: () => choose(filter),
   });
   const states = found.flags.map(({ name, shallow_bytes: shallow }) => entry(name, shallow, `is:${name}`));
   if (found.unreachable_bytes > 0)

@@ -41,9 +41,7 @@ interface Given {
 
 export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): GraphParts {
   const { api, info } = owner;
-  const failed = (error: unknown): void => {
-    owner.failed(error);
-  };
+  const failed = (error: unknown): void => owner.failed(error);
   const icicle = new Icicle(owner);
   const inspector = new Inspector(
     owner,
@@ -51,26 +49,18 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
       frame.set({ panelOpen: false });
       icicle.focus();
     },
-    (group) => {
-      icicle.outline(group);
-    },
+    (group) => icicle.outline(group),
   );
   const overview = new Overview(api, {
-    choose: (text) => {
-      owner.list(text);
-    },
+    choose: (text) => owner.list(text),
     failed,
   });
   const comparePane = new ComparePane(owner, compare);
   const dock = new Dock(
     null,
     {
-      shown: () => {
-        owner.arrange();
-      },
-      toggleTall: () => {
-        frame.set({ dockTall: !frame.current.dockTall });
-      },
+      shown: () => owner.arrange(),
+      toggleTall: () => frame.set({ dockTall: !frame.current.dockTall }),
       failed,
     },
     [...[typesPane(owner), dominatorsPane(owner), whyPane(owner), comparePane].map(made), sqlPane(owner)],
@@ -85,7 +75,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
         Head,
         Files: around.fileBar.View,
         Lanes: overview.View,
-        pictures: [icicle.root],
+        pictures: [icicle.View],
         flat: true,
         dock,
       },
@@ -95,28 +85,18 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
       ...restoreLayout(layout),
       panelOpen: owner.state.selection !== null && layout?.panelOpen !== false,
     },
-    () => {
-      owner.arrange();
-    },
-    () => {
-      api.post({ type: 'showLog' });
-    },
+    () => owner.arrange(),
+    () => api.post({ type: 'showLog' }),
   );
   return { ...around, icicle, inspector, overview, comparePane, dock, frame };
 }
 
 function sqlPane(owner: GraphContext): PaneTab {
-  const none = (): void => {
-    owner.say(t('A heap dump has no such rows.'));
-  };
+  const none = (): void => owner.say(t('A heap dump has no such rows.'));
   return sqlTab({
     api: owner.api,
-    say: (text) => {
-      owner.say(text);
-    },
-    openFrame: ({ file, line }, beside) => {
-      owner.openPlace(file, line, beside);
-    },
+    say: (text) => owner.say(text),
+    openFrame: ({ file, line }, beside) => owner.openPlace(file, line, beside),
     select: none,
     lightStacks: none,
     showObject: (object) => {

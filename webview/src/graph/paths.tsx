@@ -30,13 +30,7 @@ export function Paths({
             {index === 0
               ? t('Shortest path: {0}', referencesText(path.length))
               : t('From another root: {0}', referencesText(path.length))}{' '}
-            <IconButton
-              icon="copy"
-              label={t('Copy Path')}
-              press={() => {
-                context.copy(pathText(path));
-              }}
-            />
+            <IconButton icon="copy" label={t('Copy Path')} press={() => context.copy(pathText(path))} />
           </h3>
           <ol class="heap-chain">
             <li>

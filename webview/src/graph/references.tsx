@@ -1,4 +1,4 @@
-// What an object refers to or what refers to it: names and ends, in pages, and each opens in turn what lies behind it.
+// What an object refers to, or what refers to it, by name: in pages, and each can be opened in turn.
 
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';

@@ -98,9 +98,7 @@ export class SeriesPart {
 
   /** How to begin, or what is being opened; null when there are dumps to show. */
   get notice(): NoticeText | null {
-    const post = (type: 'chooseSeries' | 'clearSeries') => (): void => {
-      this.context.api.post({ type });
-    };
+    const post = (type: 'chooseSeries' | 'clearSeries') => (): void => this.context.api.post({ type });
     const choose = { text: t('Choose Dumps…'), press: post('chooseSeries') };
     const dumps = this.dumps.value;
     if (dumps.length === 0)

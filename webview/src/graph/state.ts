@@ -1,6 +1,7 @@
 // The state of a heap dump's view, as it is kept.
 
 import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
+import { oneOf } from '../base/one-of';
 import type { GraphInfo } from '../../../extension/shared/protocol.gen';
 
 const ORDERS: readonly GraphState['order'][] = ['retained', 'shallow', 'count', 'name'];
@@ -13,16 +14,16 @@ const STRENGTHS: readonly GraphState['through'][number][] = [
   'ephemeron',
 ];
 
-/** What of a saved state fits this dump. */
+/** What of a saved state is valid for this dump. */
 export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphState {
   const same = saved?.fileBytes === info.file_bytes ? saved : null;
   const whole = { x0: 0, x1: 1, top: 0 };
   const place = same && isPlace(same) ? { x0: same.x0, x1: same.x1, top: same.top } : whole;
   return {
     selection: same ? known(info, same.selection) : null,
-    order: ORDERS.find((each) => each === saved?.order) ?? 'retained',
+    order: oneOf(saved?.order, ORDERS, 'retained'),
     reverse: saved?.reverse === true,
-    by: GROUPS.find((each) => each === saved?.by) ?? 'type',
+    by: oneOf(saved?.by, GROUPS, 'type'),
     through: STRENGTHS.filter((each) => Array.isArray(saved?.through) && saved.through.includes(each)),
     sunburst: saved?.sunburst === true,
     series: Array.isArray(saved?.series) ? saved.series.filter((each) => typeof each === 'string') : [],

@@ -8,7 +8,6 @@ import { nameText } from '../flame/words';
 import { css, inkOn } from '../canvas/colour';
 import { theme } from '../canvas/theme';
 import { Chart, pointIn } from '../widgets/chart';
-import { element } from '../widgets/dom';
 import { bytes } from '../base/format';
 import { t } from '../base/l10n';
 import { arcOf, arcsOf, ringBoxAt, ringsOf, type Arc, type Rings } from './rings';
@@ -44,15 +43,12 @@ declare global {
 }
 
 export class Sunburst {
-  readonly root: HTMLElement;
   private readonly chart = new Chart({
     ...{ class: 'sunburst-surface', role: 'application' },
     label: t(
       'Dominators by type as rings, each around what holds it. Arrow keys move, Enter zooms; the tables have the same in words.',
     ),
-    draw: () => {
-      this.paint();
-    },
+    draw: () => this.paint(),
   });
   private hovered = -1;
   private fitter: Fitter | null = null;
@@ -62,7 +58,6 @@ export class Sunburst {
     events: SunburstEvents,
   ) {
     const { surface } = this;
-    this.root = element('div', { class: 'sunburst', hidden: true }, surface);
     window.memlensSunburst = () => this.arcs();
     const at = (event: MouseEvent): [box: number, x: number, y: number] => {
       const { x, y } = pointIn(surface, event);

@@ -1,14 +1,13 @@
-// A table whose rows open, of whatever a heap dump has: packages, types, objects, steps of paths.
+// The tree table of heap dumps: packages, types, objects, steps of paths.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { ComponentType, VNode } from 'preact';
 import type { Pending } from '../api';
 import { t } from '../base/l10n';
-import type { Pane } from '../shell/pane';
+import { Bar } from '../shell/bar';
+import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import { copyItems, copyTable, type CopiedTable, type CopiedPlace } from '../widgets/copy';
-import { element } from '../widgets/dom';
 import { IconButton } from '../widgets/icon-button';
-import { Island } from '../widgets/island';
 import { LazyRows, type LazyAnswer, type LazyRowsEvents } from '../widgets/lazy-rows';
 import { LazyTree } from '../widgets/lazy-tree';
 import type { MenuEntry } from '../widgets/menu';
@@ -35,7 +34,7 @@ export interface HeapTreeEvents<N> extends Omit<LazyRowsEvents<N, LazyAnswer<N>>
 export class HeapTree<N> {
   private readonly tree: LazyTree<N, LazyAnswer<N>>;
   private readonly rows: LazyRows<N, LazyAnswer<N>>;
-  /** What stands in the place of the rows. */
+  /** What is shown in place of the rows. */
   private readonly none = signal('');
   /** Whether the first rows are under way, or were given up. */
   private readonly first = signal<'asked' | 'here' | 'cancelled'>('here');
@@ -53,9 +52,7 @@ export class HeapTree<N> {
         return node === null && offset === 0 ? this.watched(asked) : asked;
       },
       hasChildren: (node) => events.hasChildren(node),
-      failed: (error) => {
-        context.failed(error);
-      },
+      failed: (error) => context.failed(error),
     });
     this.tree = new LazyTree(label, this.rows, {
       id: (node) => events.id(node),
@@ -64,9 +61,7 @@ export class HeapTree<N> {
       sort: (column) => {
         events.sort?.(column);
       },
-      pick: ({ node }, opened, beside) => {
-        events.pick(node, opened, beside);
-      },
+      pick: ({ node }, opened, beside) => events.pick(node, opened, beside),
       menu: ({ node }) => this.menu(node),
       changed: () => {
         const { latest, rows } = this.rows;
@@ -78,7 +73,7 @@ export class HeapTree<N> {
   /** The table on the screen. */
   readonly View = ({ hidden = false }: { readonly hidden?: boolean }): VNode => (
     <div class="heap-tree" hidden={hidden}>
-      <Island class="heap-grid" of={this.tree.root} />
+      <this.tree.View />
       <p class="muted heap-none" role="status" hidden={this.none.value === ''}>
         {this.none}
       </p>
@@ -91,13 +86,7 @@ export class HeapTree<N> {
           }}
         />
       )}
-      {this.first.value === 'cancelled' && (
-        <GivenUp
-          again={() => {
-            this.rows.reset();
-          }}
-        />
-      )}
+      {this.first.value === 'cancelled' && <GivenUp again={() => this.rows.reset()} />}
     </div>
   );
 
@@ -119,9 +108,7 @@ export class HeapTree<N> {
       <IconButton
         icon="copy"
         label={t('Copy Table')}
-        press={() => {
-          this.context.copy(copyTable(this.copied(this.tree.nodes)));
-        }}
+        press={() => this.context.copy(copyTable(this.copied(this.tree.nodes)))}
       />
     );
 
@@ -162,29 +149,22 @@ export class HeapTree<N> {
 export function treePane<N>(
   pane: Pick<Pane, 'id' | 'title' | 'update'>,
   tree: HeapTree<N>,
-  Controls: () => VNode | null = () => null,
+  Controls: ComponentType = () => null,
 ): Pane {
-  const root = element('section');
-  const bar = heapBar(pane.title);
-  render(<tree.View />, root);
-  render(
-    <>
-      <Controls />
-      <tree.CopyButton />
-    </>,
-    bar,
-  );
   return {
     ...pane,
-    ...{ usesSet: false, root, bar },
-    dispose: () => {
-      tree.dispose();
-      render(null, root);
-      render(null, bar);
-    },
+    usesSet: false,
+    View: (room: PaneRoom) => (
+      <section {...room} class="pane">
+        <tree.View />
+      </section>
+    ),
+    Bar: ({ hidden }: BarRoom) => (
+      <Bar class="heap-bar" label={pane.title} hidden={hidden}>
+        <Controls />
+        <tree.CopyButton />
+      </Bar>
+    ),
+    dispose: () => tree.dispose(),
   };
-}
-
-export function heapBar(label: string): HTMLElement {
-  return element('div', { class: 'heap-bar', role: 'toolbar', attributes: { 'aria-label': label } });
 }

@@ -80,9 +80,7 @@ export function typesPane(context: GraphContext): Pane {
     },
     empty: () => noObjects(context),
   });
-  const show = (): void => {
-    tree.show(title, gridColumns(columnsOf(), context.state));
-  };
+  const show = (): void => tree.show(title, gridColumns(columnsOf(), context.state));
   return treePane(
     {
       ...{ id: 'types', title },

@@ -1,24 +1,20 @@
 // A heap dump's view: what holds the memory as boxes, the tables below, and what is selected beside them.
 
 import { signal } from '@preact/signals';
-import type {
-  GraphState,
-  HeapSelection,
-  PaneId,
-  ViewCommand,
-  ViewState,
-} from '../../../extension/shared/messages';
+import type { GraphState, HeapSelection, ViewCommand, ViewState } from '../../../extension/shared/messages';
 import type { Evidence, GraphInfo, LineLink, ObjectsLink } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Api, type HostMessage } from '../api';
+import type { Api, HostMessage } from '../api';
 import { t } from '../base/l10n';
-import { Latest } from '../base/latest';
 import { baseName } from '../base/paths';
 import { visible } from '../base/text';
 import { Compare, restoreCompare } from '../compare/comparison';
 import { EVERYTHING } from '../shell/context';
 import { savePicture, type AskedSvg } from '../shell/export';
-import { isWritten } from '../shell/keyboard';
+import { isPlain } from '../shell/keyboard';
+import { Narrowing } from '../shell/narrowing';
+import { Panels } from '../shell/panels';
 import { saver } from '../shell/saver';
+import { isOf, keptState } from '../shell/state';
 import { shareEntries } from '../shell/share';
 import { SHARED_COMMANDS } from '../timeline/commands';
 import type { MenuEntry } from '../widgets/menu';
@@ -35,12 +31,9 @@ export class GraphView implements PartsOwner {
   private readonly compare: Compare;
   private readonly parts: GraphParts;
   private readonly stop = new AbortController();
-  private lastPane: PaneId = 'types';
-  /** Whether the latest filter is one. */
-  private readonly asking = new Latest();
-  private readonly saveSoon = saver(() => {
-    this.save();
-  }, this.stop.signal);
+  private readonly panels: Panels;
+  private readonly narrowing = new Narrowing((error) => this.failed(error));
+  private readonly saveSoon = saver(() => this.save(), this.stop.signal);
 
   constructor(
     readonly api: Api,
@@ -49,7 +42,7 @@ export class GraphView implements PartsOwner {
     hostState: ViewState | null,
   ) {
     const saved = api.saved();
-    const state = hostState ?? saved?.view ?? null;
+    const state = keptState('graph', hostState, saved);
     setIds(info);
     this.state = restoreGraph(info, state?.graph ?? null);
     this.compare = new Compare(
@@ -64,6 +57,7 @@ export class GraphView implements PartsOwner {
       { model: 'graph' },
     );
     this.parts = makeParts(this, { root, compare: this.compare, layout: saved?.layout });
+    this.panels = new Panels(this.parts, () => this.focusPicture());
     const { icicle, dock, filterBox, inspector, summary, frame } = this.parts;
     window.addEventListener(
       'keydown',
@@ -78,7 +72,7 @@ export class GraphView implements PartsOwner {
     this.arrange();
     icicle.begin();
     dock.update(EVERYTHING);
-    dock.show(state ? this.paneOf(state.pane) : 'types');
+    this.panels.restorePane(state ? state.pane : 'types');
     if (this.state.selection) inspector.show(this.state.selection);
     if (this.filter !== '') this.setFilter(this.filter);
     summary.turnTo(null);
@@ -125,9 +119,8 @@ export class GraphView implements PartsOwner {
         fileBar.show(message.of, message.state);
         return;
       case 'command':
-        if (message.command.startsWith('pane.')) this.showPane(message.command.slice('pane.'.length));
-        else if (message.command === 'togglePane') this.toggleDock();
-        else if (message.command === 'clearSelection') this.select(null);
+        if (message.command === 'clearSelection') this.select(null);
+        else this.panels.run(message.command);
         return;
       default:
         return;
@@ -136,6 +129,7 @@ export class GraphView implements PartsOwner {
 
   /** Shows a place of before. */
   goTo(state: ViewState): void {
+    if (!isOf('graph', state)) return;
     const { icicle, inspector, frame, dock } = this.parts;
     const before = this.state;
     this.state = restoreGraph(this.info, state.graph);
@@ -146,7 +140,7 @@ export class GraphView implements PartsOwner {
       icicle.mark();
     }
     if (selection && !frame.current.panelOpen) frame.set({ panelOpen: true });
-    dock.show(this.paneOf(state.pane));
+    this.panels.restorePane(state.pane);
     const sorted = ({ order, reverse, by }: GraphState): string => JSON.stringify([order, reverse, by]);
     dock.update([sorted(before) === sorted(this.state) ? 'selection' : 'device']);
     this.setFilter(state.filter);
@@ -197,28 +191,21 @@ export class GraphView implements PartsOwner {
     const { filterBox } = this.parts;
     const text = filter.trim();
     filterBox.show(text);
-    this.asking.cancel();
+    this.narrowing.cancel();
     if (text === '') {
       if (this.filter !== '') this.narrowTo(text);
       return;
     }
     // asked first, so that what is wrong with it is said beside it and nothing else goes
     filterBox.waits();
-    this.asking.ask(
-      this.api.request('memlens/heapTypes', {
-        ...{ filter: text, order: 'count', reverse: false, by: 'package', package: null },
-        ...{ offset: 0, limit: 1 },
-      }),
-      ({ objects }) => {
-        if (text !== this.filter) this.narrowTo(text);
-        filterBox.fits(objects, this.info.objects, 'objects');
-      },
-      (error) => {
-        if (error instanceof RequestError)
-          filterBox.fails([error.problem.message, error.problem.advice].filter(Boolean).join('. '));
-        else this.failed(error);
-      },
-    );
+    const asked = this.api.request('memlens/heapTypes', {
+      ...{ filter: text, order: 'count', reverse: false, by: 'package', package: null },
+      ...{ offset: 0, limit: 1 },
+    });
+    this.narrowing.ask(filterBox, asked, ({ objects }) => {
+      if (text !== this.filter) this.narrowTo(text);
+      filterBox.fits(objects, this.info.objects, 'objects');
+    });
   }
 
   openPlace(file: string, line: number, beside: boolean): void {
@@ -238,9 +225,8 @@ export class GraphView implements PartsOwner {
   }
 
   openSource(selection: HeapSelection, beside: boolean): void {
-    const open = (object: number | null, kind: number | null): void => {
+    const open = (object: number | null, kind: number | null): void =>
       this.api.post({ type: 'openObjectSource', object, kind, beside });
-    };
     switch (selection.is) {
       case 'object':
         open(selection.object, null);
@@ -254,9 +240,7 @@ export class GraphView implements PartsOwner {
             if (name) open(null, name.name);
             else this.say(t('The root is not an object of the program.'));
           },
-          (error: unknown) => {
-            this.failed(error);
-          },
+          (error: unknown) => this.failed(error),
         );
     }
   }
@@ -275,16 +259,13 @@ export class GraphView implements PartsOwner {
   }
 
   arrange(): void {
-    const { dock, frame } = this.parts;
-    const pane = dock.shown;
-    if (pane !== null) this.lastPane = pane;
-    frame.apply(pane !== null);
+    this.panels.arrange();
     this.saveSoon();
   }
 
   showEvidence({ pane, of }: Evidence): void {
     this.setFilter(of.filter);
-    this.showPane(pane);
+    this.panels.showPane(pane);
   }
 
   menu(): readonly MenuEntry[] {
@@ -292,23 +273,17 @@ export class GraphView implements PartsOwner {
     return [
       {
         ...{ text: t('Panel'), key: 'T', checked: dock.shown !== null },
-        run: () => {
-          this.toggleDock();
-        },
+        run: () => this.panels.togglePane(),
       },
       {
         ...{ text: t('Details'), key: 'I', checked: frame.current.panelOpen },
-        run: () => {
-          this.toggleDetails();
-        },
+        run: () => this.panels.toggleDetails(),
       },
       ...shareEntries(this.api, () => summary.text, t('Icicle')),
       {
         ...{ text: t('Export Sunburst as SVG…'), key: '' },
         run: () => {
-          savePicture(this.api, 'svg', icicle.svg('sunburst')).catch((error: unknown) => {
-            this.failed(error);
-          });
+          savePicture(this.api, 'svg', icicle.svg('sunburst')).catch((error: unknown) => this.failed(error));
         },
       },
     ];
@@ -335,13 +310,12 @@ export class GraphView implements PartsOwner {
   save(): void {
     this.saveSoon.cancel();
     const { dock, frame } = this.parts;
-    const view: ViewState = {
-      ...{ device: 0, axis: 'event', x0: 0, x1: 1, y0: 0, y1: 1, selection: null, colour: 'stack' },
-      ...{ areas: 'line', holdHeight: false, picture: 'stacked', scope: 'peak', kind: 'live' },
-      ...{ first: null, second: null, compare: this.compare.state, flame: null, value: null },
-      ...{ pane: dock.shown, filter: this.filter, graph: this.state },
-    };
-    this.api.save(view, frame.current, this.commands);
+    const { filter, state: graph, compare } = this;
+    this.api.save(
+      { model: 'graph', pane: dock.shown, filter, compare: compare.state, graph },
+      frame.current,
+      this.commands,
+    );
   }
 
   private narrowTo(filter: string): void {
@@ -362,40 +336,16 @@ export class GraphView implements PartsOwner {
         else
           this.say(t('The dump has no objects of the type or function at {0}.', `${baseName(file)}:${line}`));
       },
-      (error: unknown) => {
-        this.failed(error);
-      },
+      (error: unknown) => this.failed(error),
     );
   }
 
-  /** Null for a pane that this view hasn't. */
-  private paneOf(id: string | null): PaneId | null {
-    return this.parts.dock.panes.find((pane) => pane.id === id)?.id ?? null;
-  }
-
-  private showPane(id: string): void {
-    if (id === 'flame') this.focusPicture();
-    else this.parts.dock.show(this.paneOf(id) ?? 'types');
-  }
-
-  private toggleDock(): void {
-    const { dock } = this.parts;
-    dock.show(dock.shown === null ? this.lastPane : null);
-  }
-
-  private toggleDetails(): void {
-    const { frame } = this.parts;
-    frame.set({ panelOpen: !frame.current.panelOpen });
-  }
-
   private key(event: KeyboardEvent): boolean {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return false;
-    if (isWritten(event.target)) return false;
-    if (event.target instanceof Element && event.target.closest('select, .settings-slot')) return false;
+    if (!isPlain(event)) return false;
     const { dock, filterBox, help } = this.parts;
     const { selection } = this.state;
-    if (event.key === 't') this.toggleDock();
-    else if (event.key === 'i') this.toggleDetails();
+    if (event.key === 't') this.panels.togglePane();
+    else if (event.key === 'i') this.panels.toggleDetails();
     else if (event.key === 'w' && selection) this.explain(selection);
     else if (event.key === '/') filterBox.focus();
     else if (event.key === '?') help.toggle();

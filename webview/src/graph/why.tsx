@@ -1,17 +1,16 @@
 // Why something is alive: an object's shortest paths to roots; of a type or group the paths to all of them, merged.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
 import type { PathNodesAnswer, PathsAnswer } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
-import type { Pane } from '../shell/pane';
-import { element } from '../widgets/dom';
+import { Bar } from '../shell/bar';
+import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import type { GraphContext } from './context';
 import { mergedTree, mergedWords, showMerged } from './merged-paths';
 import { Paths } from './paths';
-import { heapBar } from './tree';
 import { GivenUp, Waiting } from './waiting';
 
 const MOST_PATHS = 5;
@@ -29,8 +28,6 @@ const STRENGTHS: readonly { readonly value: Strength; readonly text: string; rea
 /** What is explained: the latest object, type or group; that is all there is when the pane is shown. */
 export function whyPane(context: GraphContext): Pane {
   const title = t('Why alive');
-  const root = element('section', { class: 'heap-why' });
-  const bar = heapBar(t('Paths'));
   const explained = signal<HeapSelection | null>(null);
   const answer = signal<PathsAnswer | null>(null);
   const merged = signal<PathNodesAnswer | null>(null);
@@ -63,19 +60,17 @@ export function whyPane(context: GraphContext): Pane {
       (found) => {
         answer.value = found;
       },
-      (error) => {
-        context.failed(error);
-      },
+      (error) => context.failed(error),
     );
   };
-  const Content = (): VNode => {
+  const View = (room: PaneRoom): VNode => {
     const is = explained.value?.is ?? null;
     const words =
       is === null
         ? t('Select an object, a type or a box to see what keeps it alive.')
         : merged.value && mergedWords(merged.value);
     return (
-      <>
+      <section {...room} class="heap-why pane">
         <p class="heap-note muted" role="status" hidden={words === null}>
           {words}
         </p>
@@ -100,11 +95,11 @@ export function whyPane(context: GraphContext): Pane {
           )}
         </div>
         <tree.View hidden={is === 'object' || is === null} />
-      </>
+      </section>
     );
   };
-  const Switches = (): VNode => (
-    <>
+  const Switches = ({ hidden }: BarRoom): VNode => (
+    <Bar class="heap-bar" label={t('Paths')} hidden={hidden}>
       {STRENGTHS.filter(({ value }) => explained.value !== null && offered.value.includes(value)).map(
         ({ value, text, title: titled }) => (
           <label key={value} class="heap-switch" title={titled}>
@@ -121,26 +116,20 @@ export function whyPane(context: GraphContext): Pane {
           </label>
         ),
       )}
-    </>
+    </Bar>
   );
-  render(<Content />, root);
-  render(<Switches />, bar);
   context.api.request('memlens/heapOverview', {}).answer.then(
     ({ strengths }) => {
       offered.value = STRENGTHS.map(({ value }) => value).filter((value) => strengths.includes(value));
     },
-    (error: unknown) => {
-      context.failed(error);
-    },
+    (error: unknown) => context.failed(error),
   );
   return {
-    ...{ id: 'why', title, usesSet: false, root, bar },
+    ...{ id: 'why', title, usesSet: false, View, Bar: Switches },
     update: show,
     dispose: () => {
       asking.cancel();
       tree.dispose();
-      render(null, root);
-      render(null, bar);
     },
   };
 }

@@ -1,4 +1,4 @@
-// What stands in the cells of the live set's table.
+// The cells of the live set's table.
 
 import type { VNode } from 'preact';
 import type { AllocationSummary } from '../../../extension/shared/protocol.gen';

@@ -1,15 +1,17 @@
 // The table's row: what its figures come to, and in the settings by what it is grouped and what narrows it.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import type { KeptAttribution } from '../shell/attribution';
 import { AttributionChoice } from '../shell/attribution-choice';
+import { Bar } from '../shell/bar';
+import type { BarRoom } from '../shell/pane';
 import { SettingRow, Settings } from '../shell/settings';
 import { Dropdown } from '../widgets/choice';
-import { debounce, element } from '../widgets/dom';
+import { debounce } from '../widgets/dom';
 import { chargesPlaces, kindText } from './kinds';
 import type { GroupKind } from './tree';
 
@@ -29,7 +31,6 @@ interface Status {
 }
 
 export class Controls {
-  readonly root = element('div', { class: 'live-set-controls' });
   /** What is chosen for each level; a level can be chosen once the one before it is. */
   private readonly levels = signal<readonly Level[]>([]);
   private readonly narrow = signal('');
@@ -38,29 +39,29 @@ export class Controls {
   private readonly drawn = signal(0);
 
   constructor(
-    can: readonly GroupKind[],
+    private readonly can: readonly GroupKind[],
     by: readonly GroupKind[],
-    attribution: KeptAttribution,
+    private readonly attribution: KeptAttribution,
     private readonly events: ControlEvents,
   ) {
     this.levels.value = by.filter((kind) => can.includes(kind)).slice(0, LEVELS);
-    const All = (): VNode => (
+  }
+
+  readonly View = ({ hidden }: BarRoom): VNode => (
+    <Bar class="live-set-controls" label={t('What’s in memory')} hidden={hidden}>
       <Row
-        {...{ can, attribution, drawn: this.drawn.value }}
+        {...{ can: this.can, attribution: this.attribution, drawn: this.drawn.value }}
         levels={this.levels.value}
         status={this.status.value}
         narrow={this.narrow.value}
-        choose={(level, kind) => {
-          this.choose(level, kind);
-        }}
+        choose={(level, kind) => this.choose(level, kind)}
         narrowTo={(text) => {
           this.narrow.value = text;
-          events.narrowed(text);
+          this.events.narrowed(text);
         }}
       />
-    );
-    render(<All />, this.root);
-  }
+    </Bar>
+  );
 
   /** Groups by something else, as if it had been chosen. */
   set(kind: GroupKind): void {
@@ -121,9 +122,7 @@ function Row({ can, levels, status, narrow, attribution, choose, narrowTo }: Row
           type="button"
           class="chip"
           title={t('Clear the filter of this table')}
-          onClick={() => {
-            narrowTo('');
-          }}
+          onClick={() => narrowTo('')}
         >
           {shorten(narrow, 200)} ×
         </button>
@@ -134,9 +133,7 @@ function Row({ can, levels, status, narrow, attribution, choose, narrowTo }: Row
             <LevelChoice
               {...{ can, level }}
               value={levels[level] ?? ''}
-              change={(kind) => {
-                choose(level, kind);
-              }}
+              change={(kind) => choose(level, kind)}
             />
           </SettingRow>
         ))}
@@ -182,10 +179,7 @@ function Narrow({ text, wrong, narrowTo }: NarrowProps): VNode {
   const latest = useRef(narrowTo);
   latest.current = narrowTo;
   const soon = useMemo(
-    () =>
-      debounce(APPLY_AFTER_MS, () => {
-        latest.current(input.current?.value.trim() ?? '');
-      }),
+    () => debounce(APPLY_AFTER_MS, () => latest.current(input.current?.value.trim() ?? '')),
     [],
   );
   useLayoutEffect(() => {

@@ -29,28 +29,16 @@ export function rowMenu(
     items.push({ text, key, run });
   };
   if (MODELS[context.info.model].hasAllocations)
-    item(node.kind === 'group' ? t('Highlight') : t('Select'), 'Space', () => {
-      actions.pick(false);
-    });
-  if (hasSource(place))
-    item(t('Open Line'), 'Enter', () => {
-      actions.pick(true);
-    });
+    item(node.kind === 'group' ? t('Highlight') : t('Select'), 'Space', () => actions.pick(false));
+  if (hasSource(place)) item(t('Open Line'), 'Enter', () => actions.pick(true));
   if (node.kind === 'group' && node.group.filter !== '') {
     const { filter } = node.group;
-    item(t('Filter to This'), 'F', () => {
-      actions.filterTo(filter);
-    });
+    item(t('Filter to This'), 'F', () => actions.filterTo(filter));
     const others = allBut(filter);
-    if (others !== null)
-      item(t('Hide This'), '', () => {
-        actions.filterTo(others);
-      });
+    if (others !== null) item(t('Hide This'), '', () => actions.filterTo(others));
   }
   if (row.open !== null)
-    item(row.open ? t('Collapse') : t('Expand'), row.open ? '←' : '→', () => {
-      tree.toggle(row, !row.open);
-    });
+    item(row.open ? t('Collapse') : t('Expand'), row.open ? '←' : '→', () => tree.toggle(row, !row.open));
   const whole = tree.totals?.bytes ?? 0;
   const table = { one: () => copied([row], whole), all: () => copied(tree.rows, whole) };
   const name = node.kind === 'group' ? node.group.name : nameOf(node.allocation).title;

@@ -1,5 +1,6 @@
 // The live set: what is in the set, as a tree of groups down to single allocations, or as a plain list.
 
+import type { ComponentType, VNode } from 'preact';
 import type { AllocationSummary, Branch, Frame } from '../../../extension/shared/protocol.gen';
 import { countedFigure, figure, isCount } from '../base/figure';
 import { bytes, hasSource } from '../base/format';
@@ -8,8 +9,7 @@ import { plural, t } from '../base/l10n';
 import type { Change, ViewContext } from '../shell/context';
 import { both } from '../shell/filter-terms';
 import { MODELS } from '../shell/model';
-import type { Pane } from '../shell/pane';
-import { element } from '../widgets/dom';
+import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import type { LazyAnswer } from '../widgets/lazy-rows';
 import { LazyTree } from '../widgets/lazy-tree';
 import type { GridColumn } from '../widgets/tree-grid';
@@ -31,7 +31,6 @@ import {
 } from './tree';
 
 class LiveSet {
-  readonly root: HTMLElement;
   private readonly controls: Controls;
   private readonly grid: LazyTree<LiveNode, LazyAnswer<LiveNode>>;
   private readonly tree: LiveTree;
@@ -53,9 +52,7 @@ class LiveSet {
     this.groupOrder = kept.groupOrder;
     this.memberOrder = kept.memberOrder;
     this.descending = kept.descending;
-    this.cells = new LiveCells(context, (filter) => {
-      this.filterTo(filter);
-    });
+    this.cells = new LiveCells(context, (filter) => this.filterTo(filter));
     this.tree = new LiveTree({
       hasAllocations,
       groups: (path, offset, limit) =>
@@ -100,11 +97,16 @@ class LiveSet {
     this.by = this.controls.by;
     this.grid = this.makeGrid();
     this.updateColumns();
-    this.root = element('section', { class: 'live-set' }, this.grid.root);
   }
 
-  get bar(): HTMLElement {
-    return this.controls.root;
+  readonly View = (room: PaneRoom): VNode => (
+    <section {...room} class="live-set pane">
+      <this.grid.View />
+    </section>
+  );
+
+  get Bar(): ComponentType<BarRoom> {
+    return this.controls.View;
   }
 
   groupBy(kind: GroupKind): void {
@@ -150,28 +152,16 @@ class LiveSet {
         node.kind === 'group'
           ? this.lit?.id === idOf(node)
           : node.allocation.allocation === this.context.selected,
-      sort: (column) => {
-        this.sort(column);
-      },
-      pick: (row, opened) => {
-        this.pick(row, opened);
-      },
-      pointed: (node) => {
-        this.context.pointAt(node?.kind === 'group' ? this.branch(node.path) : null);
-      },
+      sort: (column) => this.sort(column),
+      pick: (row, opened) => this.pick(row, opened),
+      pointed: (node) => this.context.pointAt(node?.kind === 'group' ? this.branch(node.path) : null),
       menu: (row) =>
         rowMenu(this.context, tree, row, {
-          pick: (opened) => {
-            this.pick(row, opened);
-          },
-          filterTo: (filter) => {
-            this.filterTo(filter);
-          },
+          pick: (opened) => this.pick(row, opened),
+          filterTo: (filter) => this.filterTo(filter),
         }),
       key: (event, node) => this.key(event, node?.kind === 'group' ? node : null),
-      changed: () => {
-        this.showStatus();
-      },
+      changed: () => this.showStatus(),
     });
   }
 
@@ -315,8 +305,8 @@ export const liveSetPane = (context: ViewContext): Pane => {
     id: 'liveSet',
     title: MODELS[context.info.model].groups,
     usesSet: true,
-    root: live.root,
-    bar: live.bar,
+    View: live.View,
+    Bar: live.Bar,
     reveal: ({ by }) => {
       if (by) live.groupBy(by);
     },
@@ -324,8 +314,6 @@ export const liveSetPane = (context: ViewContext): Pane => {
       if (RENEWING.some((each) => changes.has(each))) live.renew();
       else if (changes.has('theme') || changes.has('selection')) live.draw();
     },
-    dispose: () => {
-      live.dispose();
-    },
+    dispose: () => live.dispose(),
   };
 };

@@ -1,5 +1,6 @@
 // By what the live set is grouped and how it is sorted, as it is kept when the view is reloaded.
 
+import { oneOf } from '../base/one-of';
 import type { SavedLiveSet } from '../shell/state';
 import type { GroupOrder, MemberOrder } from './tree';
 
@@ -12,8 +13,8 @@ const FIRST: SavedLiveSet = { by: ['line'], groupOrder: 'bytes', memberOrder: 's
 export function restoreSettings(saved: Partial<SavedLiveSet> | undefined): SavedLiveSet {
   return {
     by: Array.isArray(saved?.by) ? saved.by : FIRST.by,
-    groupOrder: GROUP_ORDERS.find((order) => order === saved?.groupOrder) ?? FIRST.groupOrder,
-    memberOrder: MEMBER_ORDERS.find((order) => order === saved?.memberOrder) ?? FIRST.memberOrder,
+    groupOrder: oneOf(saved?.groupOrder, GROUP_ORDERS, FIRST.groupOrder),
+    memberOrder: oneOf(saved?.memberOrder, MEMBER_ORDERS, FIRST.memberOrder),
     descending: saved?.descending !== false,
   };
 }

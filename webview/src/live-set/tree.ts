@@ -58,7 +58,7 @@ export class LiveTree extends LazyRows<LiveNode, LazyAnswer<LiveNode>> {
       {
         ask: (node, offset, limit) => this.ask(node?.kind === 'group' ? node.path : [], offset, limit),
         hasChildren: (node) => node.kind === 'group' && !this.isLast(node),
-        failed: () => undefined, // it stands in the place of the rows
+        failed: () => undefined, // it is shown in place of the rows
       },
       { page: PAGE, key: idOf, message: sentence },
     );

@@ -66,9 +66,7 @@ export class ProfileContext implements ViewContext {
     private readonly owner: ProfileOwner,
   ) {
     this.device = standIn(info);
-    const failed = (error: unknown): void => {
-      owner.failed(error);
-    };
+    const failed = (error: unknown): void => owner.failed(error);
     this.cursors = new Cursors(api, { changed: () => undefined, failed, filter: () => owner.filter });
     this.flags = new Flags(api, info, () => undefined, failed);
     const own = (): ProfileValue => this.value;
@@ -78,13 +76,9 @@ export class ProfileContext implements ViewContext {
       get value(): ProfileValue {
         return own();
       },
-      setValue: (value: number) => {
-        owner.setValue(value);
-      },
+      setValue: (value: number) => owner.setValue(value),
     };
-    const changed = (): void => {
-      owner.comparisonChanged();
-    };
+    const changed = (): void => owner.comparisonChanged();
     this.compare = new Compare(api, baseName(info.path), owner.compared, changed, compared);
   }
 
@@ -155,7 +149,7 @@ export class ProfileContext implements ViewContext {
     return 0;
   }
 
-  // A profile has no allocations that stand in a picture, no devices and no axes.
+  // A profile has no allocations in a picture, no devices and no axes.
   select(): void {
     this.owner.say(t('A profile has no single allocations.'));
   }

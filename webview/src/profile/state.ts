@@ -1,45 +1,16 @@
-// A profile's view as it is kept, and what it says of the file.
+// What a profile's view says of the file, and which of its values it shows.
 
-import type { CompareState, FlameState, PaneId, ViewState } from '../../../extension/shared/messages';
 import type { ProfileInfo } from '../../../extension/shared/protocol.gen';
 import { figureIn } from '../base/figure';
 import { plural, t } from '../base/l10n';
 import type { Picker } from '../shell/toolbar';
-import { placeText, type Stretch } from './stretch';
+import { placeText } from './stretch';
 
 export function valueOf(
   { values, default_value: first }: ProfileInfo,
   saved: number | null | undefined,
 ): number {
   return Number.isInteger(saved) && values[saved ?? -1] !== undefined ? (saved ?? first) : first;
-}
-
-/** The stretch of time that was chosen; null for the whole of the profile. */
-export function stretchOf(state: ViewState | null): Stretch | null {
-  return state && state.first !== null ? { kind: state.kind, from: state.first, to: state.second } : null;
-}
-
-/** What a profile's view keeps; the rest of the state is a timeline's. */
-export interface ProfileState {
-  readonly pane: PaneId | null;
-  readonly filter: string;
-  readonly value: number;
-  readonly stretch: Stretch | null;
-  readonly compare: CompareState | null;
-  readonly flame: FlameState;
-}
-
-export function stateOf({ pane, filter, value, stretch, compare, flame }: ProfileState): ViewState {
-  return {
-    ...{ device: 0, axis: 'event', x0: 0, x1: 1, y0: 0, y1: 1, selection: null },
-    ...{ colour: 'stack', areas: 'line', holdHeight: false, picture: 'stacked', pane, filter },
-    ...{
-      scope: !stretch ? 'peak' : stretch.to === null ? 'cursor' : 'between',
-      kind: stretch?.kind ?? 'live',
-    },
-    ...{ first: stretch?.from ?? null, second: stretch?.to ?? null },
-    ...{ compare, flame, value, graph: null },
-  };
 }
 
 /** The profile in a few figures, for the status line: how long it ran, what leaked, was temporary, was allocated. */
@@ -75,8 +46,6 @@ export function valuePicker(
         ...{ value: String(value), text: `${title} · ${figureIn(total, unit)}`, title: own },
       })),
     ],
-    pick: (value) => {
-      pick(Number(value));
-    },
+    pick: (value) => pick(Number(value)),
   };
 }

@@ -1,16 +1,13 @@
 // A part of a profile's run: between two edges of its times, or what was live at one.
 
+import type { ProfileState } from '../../../extension/shared/messages';
 import type { AllocationSet } from '../../../extension/shared/protocol.gen';
 import { bytes, count, time } from '../base/format';
 import { t } from '../base/l10n';
 import type { ChoiceOption } from '../widgets/choice';
 
-/** A stretch between two edges, and what of it is meant; without `to` what was live at `from`. */
-export interface Stretch {
-  readonly kind: StretchKind;
-  readonly from: number;
-  readonly to: number | null;
-}
+/** A stretch between two edges, and what of it is meant. */
+export type Stretch = NonNullable<ProfileState['stretch']>;
 
 export type StretchKind = AllocationSet['kind'];
 

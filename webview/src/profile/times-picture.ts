@@ -180,9 +180,7 @@ class Drawing {
     const height = (value: number): number => (value / most) * (bottom - TOP_PX);
     if (!within) {
       context.beginPath();
-      values.forEach((value, edge) => {
-        context.lineTo(this.xOf(edge), bottom - height(value));
-      });
+      values.forEach((value, edge) => context.lineTo(this.xOf(edge), bottom - height(value)));
       context.strokeStyle = colour;
       context.setLineDash([4, 3]);
       context.lineWidth = 1;

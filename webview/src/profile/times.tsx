@@ -69,12 +69,8 @@ export class ProfileTimes {
   ) {
     this.listen();
     this.api.request('memlens/profileTimes', {}).answer.then(
-      (answer) => {
-        this.take(timesOf(answer));
-      },
-      (error: unknown) => {
-        events.failed(error);
-      },
+      (answer) => this.take(timesOf(answer)),
+      (error: unknown) => events.failed(error),
     );
   }
 
@@ -83,16 +79,12 @@ export class ProfileTimes {
       <div class="profile-times-head">
         <Head
           {...{ ...this.state.value, keys: this.keys, readout: this.readout.value }}
-          chooseLines={(button) => {
-            this.chooseLines(button);
-          }}
+          chooseLines={(button) => this.chooseLines(button)}
           setKind={(kind) => {
             this.show({ kind });
             this.changed();
           }}
-          whole={() => {
-            this.whole();
-          }}
+          whole={() => this.whole()}
         />
       </div>
       <Island of={this.chart.surface} />
@@ -236,9 +228,7 @@ export class ProfileTimes {
         const figures = rangeFigures(answer, this.profile);
         this.show({ summary: t('{0} to {1}: {2}', this.at(from), this.at(to), figures) });
       },
-      (error) => {
-        this.events.failed(error);
-      },
+      (error) => this.events.failed(error),
     );
   }
 
@@ -329,9 +319,7 @@ function Head(props: HeadProps): VNode {
         class="profile-times-legend"
         title={t('Show or hide lines')}
         aria-haspopup="menu"
-        onClick={({ currentTarget }) => {
-          chooseLines(currentTarget);
-        }}
+        onClick={({ currentTarget }) => chooseLines(currentTarget)}
       >
         {keys.map(({ title, colour, shown }) => (
           <span key={title} class={`profile-times-key${shown ? '' : ' off'}`}>

@@ -1,12 +1,11 @@
 // A profile's view: its flame graph, the value that all of it is about, and the panes that need no timeline.
 
 import { signal } from '@preact/signals';
-import type { CompareState, PaneId, ViewCommand, ViewState } from '../../../extension/shared/messages';
+import type { CompareState, ProfileState, ViewCommand, ViewState } from '../../../extension/shared/messages';
 import type { Evidence, Frame, ProfileInfo } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Api, type HostMessage } from '../api';
+import type { Api, HostMessage } from '../api';
 import { setFigures } from '../base/figure';
 import { t } from '../base/l10n';
-import { Latest } from '../base/latest';
 import { visible } from '../base/text';
 import { Colours } from '../timeline/scene/colours';
 import { theme } from '../canvas/theme';
@@ -16,14 +15,17 @@ import { KeptFlame } from '../flame/settings';
 import { KeptAttribution } from '../shell/attribution';
 import { EVERYTHING, type Change } from '../shell/context';
 import type { AskedSvg } from '../shell/export';
-import { isWritten } from '../shell/keyboard';
+import { isPlain } from '../shell/keyboard';
+import { Narrowing } from '../shell/narrowing';
+import { Panels } from '../shell/panels';
 import { saver } from '../shell/saver';
+import { isOf, keptState } from '../shell/state';
 import { shareEntries } from '../shell/share';
 import { SHARED_COMMANDS } from '../timeline/commands';
 import type { MenuEntry } from '../widgets/menu';
 import { ProfileContext, type ProfileOwner } from './context';
 import { makeParts, type PartsOwner, type ProfileParts } from './parts';
-import { factsOf, stateOf, stretchOf, valueOf, valuePicker } from './state';
+import { factsOf, valueOf, valuePicker } from './state';
 import type { Stretch } from './stretch';
 import type { ProfileTimes } from './times';
 
@@ -40,14 +42,11 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   private readonly parts: ProfileParts;
   /** Null where the file has nothing over time, and until the parts are made. */
   private times: ProfileTimes | null = null;
-  /** Whether the latest filter is one. */
-  private readonly asking = new Latest();
+  private readonly narrowing = new Narrowing((error) => this.failed(error));
   readonly comparedWith = signal<string | null>(null);
   private readonly stop = new AbortController();
-  private lastPane: PaneId = 'liveSet';
-  private readonly saveSoon = saver(() => {
-    this.save();
-  }, this.stop.signal);
+  private readonly panels: Panels;
+  private readonly saveSoon = saver(() => this.save(), this.stop.signal);
 
   constructor(
     private readonly api: Api,
@@ -56,12 +55,10 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     hostState: ViewState | null,
   ) {
     const saved = api.saved();
-    const state = hostState ?? saved?.view ?? null;
+    const state = keptState('profile', hostState, saved);
     this.value = valueOf(info, state?.value);
     this.flame = new KeptFlame(state?.flame ?? null, info, this.saveSoon);
-    this.attribution = new KeptAttribution(api, () => {
-      this.changed('attribution');
-    });
+    this.attribution = new KeptAttribution(api, () => this.changed('attribution'));
     this.boundFlame();
     this.compared = restoreCompare(state?.compare);
     this.context = new ProfileContext(api, info, this);
@@ -72,6 +69,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
       ...{ state, layout: saved?.layout },
     });
     this.times = this.parts.times;
+    this.panels = new Panels(this.parts, () => this.focusPicture());
     window.addEventListener(
       'keydown',
       (event) => {
@@ -82,13 +80,9 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     this.parts.frame.status.value = visible(factsOf(info));
     this.arrange();
     this.changed(...EVERYTHING);
-    const unfollow = theme.subscribe(() => {
-      this.changed('theme');
-    });
+    const unfollow = theme.subscribe(() => this.changed('theme'));
     this.stop.signal.addEventListener('abort', unfollow);
-    this.parts.dock.show(
-      state ? (this.parts.dock.panes.find(({ id }) => id === state.pane)?.id ?? null) : 'liveSet',
-    );
+    this.panels.restorePane(state ? state.pane : 'liveSet');
     this.parts.summary.turnTo(null);
     this.parts.summary.find();
     if (state && state.filter !== '') this.setFilter(state.filter);
@@ -101,13 +95,14 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   }
 
   goTo(state: ViewState): void {
+    if (!isOf('profile', state)) return;
     this.flame.restore(state.flame);
     this.boundFlame();
-    this.times?.goTo(stretchOf(state));
+    this.times?.goTo(state.stretch);
     const value = valueOf(this.info, state.value);
     if (value !== this.value) this.setValue(value);
     this.context.compare.goTo(state.compare);
-    this.parts.dock.show(this.parts.dock.panes.find(({ id }) => id === state.pane)?.id ?? null);
+    this.panels.restorePane(state.pane);
     this.changed('flame');
     this.setFilter(state.filter);
   }
@@ -160,8 +155,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
         this.parts.fileBar.show(message.of, message.state);
         return;
       case 'command':
-        if (message.command.startsWith('pane.')) this.showPane(message.command.slice('pane.'.length));
-        else if (message.command === 'togglePane') this.toggleDock();
+        this.panels.run(message.command);
         return;
       default:
         return;
@@ -171,7 +165,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   setFilter(filter: string): void {
     const text = filter.trim();
     this.parts.filterBox.show(text);
-    this.asking.cancel();
+    this.narrowing.cancel();
     if (text === this.filter) return;
     if (text === '') {
       this.narrowTo('');
@@ -179,22 +173,11 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     }
     // asked first, so that what is wrong with it is said beside it and nothing else goes
     const of = { ...this.context.set, filter: text };
-    this.asking.ask(
-      this.api.request('memlens/groups', {
-        branch: { of, by: ['file'], path: [], narrow: '', attribution: 'mine' },
-        ...{ order: 'bytes', descending: true, offset: 0, limit: 1 },
-      }),
-      () => {
-        this.narrowTo(text);
-      },
-      (error) => {
-        if (error instanceof RequestError)
-          this.parts.filterBox.fails(
-            [error.problem.message, error.problem.advice].filter(Boolean).join('. '),
-          );
-        else this.failed(error);
-      },
-    );
+    const asked = this.api.request('memlens/groups', {
+      branch: { of, by: ['file'], path: [], narrow: '', attribution: 'mine' },
+      ...{ order: 'bytes', descending: true, offset: 0, limit: 1 },
+    });
+    this.narrowing.ask(this.parts.filterBox, asked, () => this.narrowTo(text));
   }
 
   open({ file, line }: Pick<Frame, 'file' | 'line'>, beside: boolean): void {
@@ -218,8 +201,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   }
 
   toggleTall(): void {
-    const { frame } = this.parts;
-    frame.set({ dockTall: !frame.current.dockTall });
+    this.panels.toggleTall();
   }
 
   private narrowTo(filter: string): void {
@@ -251,7 +233,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
 
   private updateFigures(): void {
     const { unit, count: counted } = this.context.value;
-    // of a stretch bytes and counts are known, whatever the value
+    // a stretch has bytes and counts, of any value
     const ofStretch = this.stretch !== null;
     const isCounted = this.info.values.some((value) => value.unit === 'count');
     const counts = ofStretch ? (isCounted ? 'allocation' : null) : counted === null ? 'sample' : 'allocation';
@@ -265,18 +247,14 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   }
 
   arrange(): void {
-    const pane = this.parts.dock.shown;
-    if (pane !== null) this.lastPane = pane;
-    this.parts.frame.apply(pane !== null);
+    this.panels.arrange();
     this.updatePickers();
     this.saveSoon();
   }
 
   private updatePickers(): void {
     this.parts.pickers.value = [
-      valuePicker(this.info, this.value, this.stretchName, (value) => {
-        this.askFor(value);
-      }),
+      valuePicker(this.info, this.value, this.stretchName, (value) => this.askFor(value)),
     ];
   }
 
@@ -284,16 +262,11 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     return [
       {
         ...{ text: t('Panel'), key: 'T', checked: this.parts.dock.shown !== null },
-        run: () => {
-          this.toggleDock();
-        },
+        run: () => this.panels.togglePane(),
       },
       {
         ...{ text: t('Maximize Panel'), key: '', checked: this.parts.frame.current.dockTall },
-        run: () => {
-          if (this.parts.dock.shown === null) this.toggleDock();
-          this.parts.frame.set({ dockTall: !this.parts.frame.current.dockTall });
-        },
+        run: () => this.panels.toggleTall(),
       },
       ...shareEntries(this.api, () => this.parts.summary.text, t('Flame Graph')),
     ];
@@ -303,17 +276,8 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   showEvidence({ pane, of, by, event }: Evidence): void {
     if (of.value !== null) this.askFor(of.value);
     this.setFilter(of.filter);
-    this.showPane(pane);
+    this.panels.showPane(pane);
     this.parts.dock.reveal({ by, event });
-  }
-
-  private showPane(id: string): void {
-    if (id === 'flame') this.focusPicture();
-    else this.parts.dock.show(this.parts.dock.panes.find((pane) => pane.id === id)?.id ?? null);
-  }
-
-  private toggleDock(): void {
-    this.parts.dock.show(this.parts.dock.shown === null ? this.lastPane : null);
   }
 
   showComparison(): void {
@@ -325,14 +289,12 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   }
 
   focusPicture(): void {
-    this.flamePane.root.querySelector<HTMLElement>('[tabindex="0"]')?.focus({ preventScroll: true });
+    this.flamePane.focus();
   }
 
   private key(event: KeyboardEvent): boolean {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return false;
-    if (isWritten(event.target)) return false;
-    if (event.target instanceof Element && event.target.closest('select, .settings-slot')) return false;
-    if (event.key === 't') this.toggleDock();
+    if (!isPlain(event)) return false;
+    if (event.key === 't') this.panels.togglePane();
     else if (event.key === 'v') this.askFor((this.value + 1) % this.info.values.length);
     else if (event.key === '/') this.parts.filterBox.focus();
     else if (event.key === '?') this.parts.help.toggle();
@@ -342,14 +304,12 @@ export class ProfileView implements ProfileOwner, PartsOwner {
 
   save(): void {
     this.saveSoon.cancel();
-    const view = stateOf({
-      ...{ pane: this.parts.dock.shown, filter: this.filter, value: this.value },
-      ...{
-        stretch: this.times?.kept ?? null,
-        compare: this.context.compare.state,
-        flame: this.flame.state,
-      },
-    });
-    this.api.save(view, this.parts.frame.current, this.commands);
+    const { filter, value, times, flame, context } = this;
+    const { dock, frame } = this.parts;
+    const view: ProfileState = {
+      ...{ model: 'profile', pane: dock.shown, filter, value, stretch: times?.kept ?? null },
+      ...{ compare: context.compare.state, flame: flame.state },
+    };
+    this.api.save(view, frame.current, this.commands);
   }
 }

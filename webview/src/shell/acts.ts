@@ -12,12 +12,8 @@ export class Acts {
     const act = (): void => {
       this.count++;
     };
-    const listen = <E extends keyof WindowEventMap>(
-      type: E,
-      run: (event: WindowEventMap[E]) => void,
-    ): void => {
+    const listen = <E extends keyof WindowEventMap>(type: E, run: (event: WindowEventMap[E]) => void): void =>
       window.addEventListener(type, run, { capture: true, passive: false });
-    };
     for (const type of ['change', 'input'] as const) listen(type, act);
     window.addEventListener('wheel', act, { capture: true, passive: true });
     listen('pointerdown', ({ button }) => {

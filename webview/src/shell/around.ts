@@ -49,20 +49,14 @@ export interface Around {
 }
 
 export function makeAround(api: Api, info: SnapshotInfo, owner: AroundOwner, of: Of): Around {
-  const summary = new Summary(api, info.warnings, (error) => {
-    owner.failed(error);
-  });
+  const summary = new Summary(api, info.warnings, (error) => owner.failed(error));
   const help = new Help(of.keys);
   const pickers = signal<readonly Picker[]>([]);
   const filterBox = new FilterBox(
     of.terms,
     {
-      apply: (text) => {
-        owner.setFilter(text);
-      },
-      leave: () => {
-        owner.focusPicture();
-      },
+      apply: (text) => owner.setFilter(text),
+      leave: () => owner.focusPicture(),
     },
     () => (owner.showObjects ? findingTerms((summary.findings.value ?? []).map(({ title }) => title)) : []),
   );
@@ -70,31 +64,21 @@ export function makeAround(api: Api, info: SnapshotInfo, owner: AroundOwner, of:
     {
       summary,
       actions: {
-        open: (line, beside) => {
-          owner.open(line, beside);
-        },
-        show: (evidence) => {
-          owner.showEvidence(evidence);
-        },
+        open: (line, beside) => owner.open(line, beside),
+        show: (evidence) => owner.showEvidence(evidence),
         showObjects: owner.showObjects
           ? (objects) => {
               owner.showObjects?.(objects);
             }
           : null,
-        copy: (text) => {
-          owner.copy(text);
-        },
+        copy: (text) => owner.copy(text),
       },
     },
     {
       ...{ label: of.label, pickers, comparedWith: owner.comparedWith, Filter: filterBox.View },
-      ...comparing(api, () => {
-        owner.showComparison();
-      }),
+      ...comparing(api, () => owner.showComparison()),
       more: () => owner.menu(),
-      help: () => {
-        help.toggle();
-      },
+      help: () => help.toggle(),
     },
   );
   const fileBar = new FileBar(api, () => owner.comparedWith.value ?? '');

@@ -11,9 +11,7 @@ export function AttributionChoice({ kept }: { readonly kept: KeptAttribution }):
       label={t('Charged to')}
       options={kept.options}
       value={kept.value}
-      change={(value) => {
-        kept.set(value);
-      }}
+      change={(value) => kept.set(value)}
     />
   );
 }

@@ -1,4 +1,4 @@
-// What panes and pictures know of the view they stand in, and what they may do to it.
+// What panes and pictures know of their view, and what they may do to it.
 
 import type {
   AllocationSet,

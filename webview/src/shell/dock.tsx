@@ -2,14 +2,14 @@
 
 import { t } from '../base/l10n';
 import { signal } from '@preact/signals';
-import { createRef, type VNode } from 'preact';
+import type { VNode } from 'preact';
+import { useLayoutEffect } from 'preact/hooks';
 import type { PaneId } from '../../../extension/shared/messages';
+import { visible } from '../base/text';
 import { finished, started } from '../base/under-way';
 import { EVERYTHING, type Change, type ViewContext } from './context';
 import type { Pane, PaneTab, Revealed } from './pane';
-import { setLabel } from '../widgets/dom';
 import { IconButton } from '../widgets/icon-button';
-import { oneStop } from './bar';
 import { openMenuAt } from '../widgets/menu';
 import { ScopeBar } from './scope';
 
@@ -24,9 +24,8 @@ export interface DockEvents {
 export class Dock {
   /** Lets the user choose the set of allocations; null for a model that has no single allocations. */
   private readonly scope: ScopeBar | null;
-  /** The panes' rows of controls. */
-  private readonly bars = createRef<HTMLDivElement>();
-  private readonly held = createRef<HTMLDivElement>();
+  /** The panes that were shown so far. */
+  private readonly made = signal<readonly Pane[]>([]);
   private readonly current = signal<PaneTab | null>(null);
   /** What is known of each pane, by its tab. */
   private readonly states = new Map<PaneTab, PaneState>();
@@ -58,7 +57,14 @@ export class Dock {
       }}
     >
       <this.Head tall={tall} />
-      <div class="island" ref={this.held} />
+      {this.made.value.map((pane) => (
+        <PaneView
+          key={pane.id}
+          pane={pane}
+          hidden={pane.id !== this.shown}
+          mounted={() => this.mounted(pane)}
+        />
+      ))}
     </section>
   );
 
@@ -70,12 +76,9 @@ export class Dock {
     const tab = this.panes.find((each) => each.id === id) ?? null;
     // A command may name one that has nothing to show for this snapshot.
     if (tab === this.current.value || (tab === null && id !== null)) return;
-    const before = this.shownPane;
     this.current.value = tab;
-    if (before) this.setHidden(before, true);
     if (tab) {
       this.begin(tab);
-      if (this.shownPane) this.setHidden(this.shownPane, false);
       if (this.scope) this.scope.hidden.value = !tab.usesSet;
     }
     this.events.shown(tab?.id ?? null);
@@ -104,7 +107,7 @@ export class Dock {
 
   dispose(): void {
     this.disposed = true;
-    for (const { pane } of this.states.values()) pane?.dispose?.();
+    for (const pane of this.made.value) pane.dispose?.();
   }
 
   private readonly Head = ({ tall }: Pick<DockRoom, 'tall'>): VNode => {
@@ -113,33 +116,23 @@ export class Dock {
     return (
       <header>
         <div class="tabs">
-          <Tabs
-            {...{ panes, primary, current }}
-            pick={(id) => {
-              this.show(id);
-            }}
-          />
+          <Tabs {...{ panes, primary, current }} pick={(id) => this.show(id)} />
         </div>
         {Scope && <Scope />}
-        <div class="dock-bar" ref={this.bars} />
+        <div class="dock-bar">
+          {this.made.value.map(
+            ({ id, Bar: Controls }) => Controls && <Controls key={id} hidden={id !== this.shown} />,
+          )}
+        </div>
         <div class="toolbar-group dock-buttons">
           <IconButton
             icon="up"
             label={t('Maximize Panel')}
             keys="Shift+T"
             pressed={tall}
-            press={() => {
-              events.toggleTall();
-            }}
+            press={() => events.toggleTall()}
           />
-          <IconButton
-            icon="close"
-            label={t('Close Panel')}
-            keys="t"
-            press={() => {
-              this.show(null);
-            }}
-          />
+          <IconButton icon="close" label={t('Close Panel')} keys="t" press={() => this.show(null)} />
         </div>
       </header>
     );
@@ -156,7 +149,7 @@ export class Dock {
     state.begun = true;
     const made = tab.make();
     if (!(made instanceof Promise)) {
-      this.take(tab, state, made);
+      this.made.value = [...this.made.value, made];
       return;
     }
     started(tab, 'pane');
@@ -167,10 +160,7 @@ export class Dock {
           pane.dispose?.();
           return;
         }
-        this.take(tab, state, pane);
-        this.updateShown();
-        if (state.toReveal) pane.reveal?.(state.toReveal);
-        state.toReveal = null;
+        this.made.value = [...this.made.value, pane];
       },
       (error: unknown) => {
         finished(tab);
@@ -180,31 +170,33 @@ export class Dock {
     );
   }
 
-  private take(tab: PaneTab, state: PaneState, pane: Pane): void {
-    state.pane = pane;
-    pane.root.classList.add('pane');
-    pane.root.id = `pane-${tab.id}`;
-    pane.root.setAttribute('role', 'tabpanel');
-    setLabel(pane.root, tab.title);
-    this.setHidden(pane, this.current.value !== tab);
-    this.held.current?.append(pane.root);
-    if (!pane.bar) return;
-    this.bars.current?.append(pane.bar);
-    oneStop(pane.bar);
-  }
-
-  private setHidden(pane: Pane, hidden: boolean): void {
-    pane.root.hidden = hidden;
-    if (pane.bar) pane.bar.hidden = hidden;
+  /** It is on the screen, with its size: from here on it is updated. */
+  private mounted(pane: Pane): void {
+    for (const [{ id }, state] of this.states) if (id === pane.id) state.pane = pane;
+    this.updateShown();
   }
 
   private updateShown(): void {
     const state = this.current.value && this.states.get(this.current.value);
     if (!state?.pane || state.news.size === 0) return;
-    const { news } = state;
+    const { news, toReveal } = state;
     state.news = new Set();
     state.pane.update(news);
+    state.toReveal = null;
+    if (toReveal) state.pane.reveal?.(toReveal);
   }
+}
+
+interface PaneViewProps {
+  readonly pane: Pane;
+  readonly hidden: boolean;
+  /** It has its size now. */
+  readonly mounted: () => void;
+}
+
+function PaneView({ pane: { id, title, View }, hidden, mounted }: PaneViewProps): VNode {
+  useLayoutEffect(mounted, []);
+  return <View id={`pane-${id}`} role="tabpanel" aria-label={visible(title)} hidden={hidden} />;
 }
 
 /** The room that it has: all below the toolbar, or so many CSS pixels. */
@@ -215,7 +207,7 @@ interface DockRoom {
 }
 
 interface PaneState {
-  /** Null until it is shown. */
+  /** Null until it is on the screen. */
   pane: Pane | null;
   begun: boolean;
   /** The changes that it has not been updated with yet. */
@@ -238,14 +230,7 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
   const key = (pane: PaneTab): string => String(panes.indexOf(pane) + 1);
   return (
     <>
-      <div
-        class="tab-list"
-        role="tablist"
-        aria-label={t('Panes')}
-        onKeyDown={(event) => {
-          walkTabs(event);
-        }}
-      >
+      <div class="tab-list" role="tablist" aria-label={t('Panes')} onKeyDown={(event) => walkTabs(event)}>
         {tabs.map((pane, index) => (
           <button
             key={pane.id}
@@ -256,9 +241,7 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
             aria-controls={`pane-${pane.id}`}
             aria-selected={pane === shown}
             tabIndex={pane === shown || (shown === null && index === 0) ? 0 : -1}
-            onClick={() => {
-              pick(pane.id);
-            }}
+            onClick={() => pick(pane.id)}
           >
             {pane.title}
           </button>
@@ -273,9 +256,7 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
           onClick={({ currentTarget }) => {
             const items = others.map((pane) => ({
               ...{ text: pane.title, key: key(pane), checked: pane === shown, radio: true },
-              run: () => {
-                pick(pane.id);
-              },
+              run: () => pick(pane.id),
             }));
             openMenuAt(currentTarget, items, t('More panes'));
           }}

@@ -59,23 +59,11 @@ function Row({ of, state, name, api }: RowProps): VNode {
       <Icon name="warning" />
       <bdi class="file-text">{sentence(state, name)}</bdi>
       {state === 'changed' && (
-        <button
-          type="button"
-          class="button"
-          onClick={() => {
-            api.post({ type: 'reload', of });
-          }}
-        >
+        <button type="button" class="button" onClick={() => api.post({ type: 'reload', of })}>
           {t('Reload')}
         </button>
       )}
-      <IconButton
-        icon="close"
-        label={t('Hide')}
-        press={() => {
-          api.post({ type: 'dismissFile', of });
-        }}
-      />
+      <IconButton icon="close" label={t('Hide')} press={() => api.post({ type: 'dismissFile', of })} />
     </div>
   );
 }

@@ -44,9 +44,7 @@ export class FilterBox {
   /** What was last applied or given up as wrong: typing it again asks nothing. */
   private settled = '';
   private waiting: Fits | null = null;
-  readonly applySoon = debounce(APPLY_AFTER_MS, () => {
-    this.apply();
-  });
+  readonly applySoon = debounce(APPLY_AFTER_MS, () => this.apply());
 
   constructor(
     readonly terms: readonly Offer[],
@@ -209,28 +207,15 @@ function Box({ box }: { readonly box: FilterBox }): VNode {
           box.offer();
           box.applySoon();
         }}
-        onFocus={() => {
-          box.offer();
-        }}
-        onBlur={() => {
-          box.close();
-        }}
-        onKeyDown={(event) => {
-          box.key(event);
-        }}
+        onFocus={() => box.offer()}
+        onBlur={() => box.close()}
+        onKeyDown={(event) => box.key(event)}
       />
       <span class="filter-badge" hidden={!badge} title={badge?.title ?? ''}>
         {badge?.text}
       </span>
       {box.filtered.value && (
-        <IconButton
-          icon="close"
-          label={t('Clear the filter')}
-          keys="Escape"
-          press={() => {
-            box.clear();
-          }}
-        />
+        <IconButton icon="close" label={t('Clear the filter')} keys="Escape" press={() => box.clear()} />
       )}
       <div class="filter-below">
         <div class="filter-error" id="filter-error" role="alert" hidden={error === ''}>

@@ -6,7 +6,6 @@ import { RequestError } from '../api';
 import { t } from '../base/l10n';
 import { isCancelled } from '../base/latest';
 import { messageOf, shorten } from '../base/text';
-import { Island } from '../widgets/island';
 import { Splitter } from '../widgets/splitter';
 import type { Dock } from './dock';
 import type { Layout } from './state';
@@ -27,7 +26,7 @@ export interface FrameParts {
   /** Above every picture, over the same part of the run. */
   readonly Lanes?: ComponentType | undefined;
   /** One of them is shown. */
-  readonly pictures: readonly HTMLElement[];
+  readonly pictures: readonly ComponentType[];
   /** They are no pictures over time, whose axes need room. */
   readonly flat?: boolean;
   /** Below the picture that it belongs to. */
@@ -151,9 +150,7 @@ export class ViewFrame {
               direction="horizontal"
               hidden={!dockOpen || tall}
               size={dockHeight}
-              resize={(height) => {
-                this.set({ dockHeight: height });
-              }}
+              resize={(height) => this.set({ dockHeight: height })}
             />
             <dock.View hidden={!dockOpen} tall={tall} height={dockHeight} />
           </div>
@@ -164,9 +161,7 @@ export class ViewFrame {
                 direction="vertical"
                 hidden={!panelOpen}
                 size={panelWidth}
-                resize={(width) => {
-                  this.set({ panelWidth: width });
-                }}
+                resize={(width) => this.set({ panelWidth: width })}
               />
               <Panel hidden={!panelOpen} style={{ '--panel-width': `${panelWidth}px` }} />
             </>
@@ -197,8 +192,8 @@ export class ViewFrame {
         <div class="lanes-slot">{Lanes && <Lanes />}</div>
         <div class={flat ? 'plot-area profile-picture' : 'plot-area'}>
           <this.Busy />
-          {pictures.map((picture, at) => (
-            <Island key={at} of={picture} />
+          {pictures.map((Picture, at) => (
+            <Picture key={at} />
           ))}
         </div>
         {Areas && <Areas />}

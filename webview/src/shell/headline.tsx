@@ -41,11 +41,8 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
   const close = (): void => {
     opened.value = false;
   };
-  const copyFinding = (finding: SnapshotFinding): void => {
-    summary.takeMarkdown(findings.indexOf(finding), (text) => {
-      actions.copy(text);
-    });
-  };
+  const copyFinding = (finding: SnapshotFinding): void =>
+    summary.takeMarkdown(findings.indexOf(finding), (text) => actions.copy(text));
   // The headline may be about the most important one; one that it ends with stands below it.
   const sentences = headline?.sentences ?? [];
   const last = sentences.length > 1 ? sentences.at(-1)?.text : undefined;
@@ -111,9 +108,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
             class="icon-button headline-copy"
             title={t('Copy Summary')}
             aria-label={t('Copy Summary')}
-            onClick={() => {
-              actions.copy(summary.text);
-            }}
+            onClick={() => actions.copy(summary.text)}
           >
             <Icon name="copy" />
           </button>
@@ -122,13 +117,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
       {next && (
         <div class="headline-row headline-finding">
           <p class="headline-text">
-            <Finding
-              finding={next}
-              actions={actions}
-              copy={() => {
-                copyFinding(next);
-              }}
-            />
+            <Finding finding={next} actions={actions} copy={() => copyFinding(next)} />
           </p>
           {below && !failed && all}
         </div>
@@ -139,13 +128,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
         <ol>
           {listed.map((finding, index) => (
             <li key={index}>
-              <Finding
-                finding={finding}
-                actions={actions}
-                copy={() => {
-                  copyFinding(finding);
-                }}
-              />
+              <Finding finding={finding} actions={actions} copy={() => copyFinding(finding)} />
             </li>
           ))}
         </ol>
@@ -211,20 +194,12 @@ function Finding({
           <Link
             text={`${line.file.split(/[\\/]/).at(-1) ?? line.file}:${line.line}`}
             title={t('Open {0}', `${line.file}:${line.line}`)}
-            press={(beside) => {
-              actions.open(line, beside);
-            }}
+            press={(beside) => actions.open(line, beside)}
           />
         </>
       )}{' '}
       {evidence && (
-        <Link
-          text={t('Show')}
-          title={t('Show the evidence')}
-          press={() => {
-            actions.show(evidence);
-          }}
-        />
+        <Link text={t('Show')} title={t('Show the evidence')} press={() => actions.show(evidence)} />
       )}
       {objects && actions.showObjects && (
         <Link
@@ -257,21 +232,11 @@ function Part({ part, actions }: { readonly part: TextPart; readonly actions: He
       <Link
         text={text}
         title={t('Open {0}', `${line.file}:${line.line}`)}
-        press={(beside) => {
-          actions.open(line, beside);
-        }}
+        press={(beside) => actions.open(line, beside)}
       />
     );
   if (evidence)
-    return (
-      <Link
-        text={text}
-        title={t('Show the evidence')}
-        press={() => {
-          actions.show(evidence);
-        }}
-      />
-    );
+    return <Link text={text} title={t('Show the evidence')} press={() => actions.show(evidence)} />;
   if (objects && actions.showObjects)
     return (
       <Link
@@ -304,9 +269,7 @@ function Link({ text, title, press }: LinkProps): VNode {
       type="button"
       class="link"
       title={visible(title)}
-      onClick={(event) => {
-        press(event.ctrlKey || event.metaKey);
-      }}
+      onClick={(event) => press(event.ctrlKey || event.metaKey)}
     >
       <bdi>{visible(text)}</bdi>
     </button>

@@ -107,12 +107,7 @@ export class Help {
         if (target === this.root.current) this.close();
       }}
     >
-      <List
-        parts={this.parts}
-        close={() => {
-          this.close();
-        }}
-      />
+      <List parts={this.parts} close={() => this.close()} />
     </dialog>
   );
 

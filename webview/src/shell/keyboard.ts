@@ -19,6 +19,12 @@ export function actionAt(event: KeyboardEvent): Action | null {
   return actionOf(event);
 }
 
+/** Whether a key without modifiers was pressed where it is the view's: not in a text, a list or a pane's settings. */
+export function isPlain({ target, ctrlKey, metaKey, altKey, defaultPrevented }: KeyboardEvent): boolean {
+  if (ctrlKey || metaKey || altKey || defaultPrevented || isWritten(target)) return false;
+  return !(target instanceof Element && target.closest('select, .settings-slot'));
+}
+
 /** Whether text is written there. */
 export function isWritten(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest('input, textarea, [contenteditable=true]') !== null;

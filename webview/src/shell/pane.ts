@@ -1,5 +1,6 @@
 // A pane of the panel below the picture.
 
+import type { ComponentType } from 'preact';
 import type { PaneId } from '../../../extension/shared/messages';
 import type { Evidence } from '../../../extension/shared/protocol.gen';
 import type { Change, ViewContext } from './context';
@@ -9,12 +10,24 @@ export interface Revealed extends Partial<Pick<Evidence, 'by' | 'event'>> {
   readonly query?: string;
 }
 
+/** Attributes of a pane's element. */
+export interface PaneRoom {
+  readonly id: string;
+  readonly role: 'tabpanel';
+  readonly 'aria-label': string;
+  readonly hidden: boolean;
+}
+
+/** What the panel gives the row of controls of a pane. */
+export type BarRoom = Pick<PaneRoom, 'hidden'>;
+
 export interface Pane {
   readonly id: PaneId;
   readonly title: string;
-  readonly root: HTMLElement;
+  /** One element, with the class `pane`. */
+  readonly View: ComponentType<PaneRoom>;
   /** Its one row of controls, beside the tabs or below them. */
-  readonly bar?: HTMLElement;
+  readonly Bar?: ComponentType<BarRoom>;
   /** It is about a set of allocations: the panel's head lets the user choose which. */
   readonly usesSet: boolean;
   /** The pane is shown, or something changed while it is: everything that changed since its last update. */

@@ -93,9 +93,7 @@ function Bar({ chosen: { value: chosen }, cursors }: BarProps): VNode | null {
           class="link"
           title={title}
           hidden={value === scope || !there[value]}
-          onClick={() => {
-            cursors.setScope(value);
-          }}
+          onClick={() => cursors.setScope(value)}
         >
           {text}
         </button>

@@ -13,17 +13,13 @@ export function shareEntries(
 ): readonly MenuEntry[] {
   const item = (text: string, command: ViewCommand): MenuItem => ({
     ...{ text, key: '' },
-    run: () => {
-      api.command(command);
-    },
+    run: () => api.command(command),
   });
   return [
     null,
     {
       ...{ text: t('Copy Summary'), key: '' },
-      run: () => {
-        api.post({ type: 'copy', text: summary() });
-      },
+      run: () => api.post({ type: 'copy', text: summary() }),
     },
     item(t('Copy Report as Markdown'), 'copyReport'),
     item(t('Copy Link'), 'copyLink'),

@@ -5,17 +5,19 @@ import {
   PANE_IDS,
   PICTURE_IDS,
   type FlameState,
+  type TimelineState,
   type ViewState,
 } from '../../../extension/shared/messages';
 import type { Attribution } from './attribution';
 import type { DeviceInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import { restoreCompare } from '../compare/comparison';
 import { hasTimes, peakTime } from '../base/devices';
+import { oneOf } from '../base/one-of';
 import type { GroupKind, GroupOrder, MemberOrder } from '../live-set/tree';
 import type { CursorState } from '../timeline/cursors';
 import { clampCamera, extentOf, fitAll, type Camera, type Extent } from '../canvas/camera';
 
-export type Axis = ViewState['axis'];
+export type Axis = TimelineState['axis'];
 
 const SCOPES = ['peak', 'cursor', 'between'] as const;
 const KINDS = ['live', 'allocated', 'freed', 'survived'] as const;
@@ -86,8 +88,26 @@ export function peakAt(device: DeviceInfo, axis: Axis): number | null {
   return device.events > 0 ? device.peak_moment : null;
 }
 
-/** A state that fits this snapshot: what is unknown or out of range is replaced by the first view of it. */
-export function restoreState(info: TimelineInfo, saved: ViewState | null | undefined): ViewState {
+/** What was kept of a view of a model: by the host, which knows of other windows, else by the page. */
+export function keptState<M extends ViewState['model']>(
+  model: M,
+  byHost: ViewState | null,
+  byPage: SavedState | undefined,
+): Extract<ViewState, { model: M }> | null {
+  const kept = byHost ?? byPage?.view ?? null;
+  return isOf(model, kept) ? kept : null;
+}
+
+/** Whether a state is one of a model's views: another version may have kept another kind of state. */
+export function isOf<M extends ViewState['model']>(
+  model: M,
+  state: ViewState | null,
+): state is Extract<ViewState, { model: M }> {
+  return state?.model === model;
+}
+
+/** A state that is valid for this snapshot: what is unknown or out of range is replaced by that of the first view. */
+export function restoreState(info: TimelineInfo, saved: TimelineState | null): TimelineState {
   const device =
     info.devices.find((d) => d.device === saved?.device) ??
     info.devices.find((d) => d.device === info.default_device) ??
@@ -100,6 +120,7 @@ export function restoreState(info: TimelineInfo, saved: ViewState | null | undef
   const total = info.devices.reduce((sum, d) => sum + d.allocations, 0);
   const selection = known?.selection ?? null;
   return {
+    model: 'timeline',
     device: device.device,
     axis,
     ...camera,
@@ -108,24 +129,22 @@ export function restoreState(info: TimelineInfo, saved: ViewState | null | undef
         ? selection
         : null,
     colour: saved?.colour === 'category' && info.categories.length > 0 ? 'category' : 'stack',
-    areas: saved?.areas === null ? null : (AREA_KINDS.find((kind) => kind === saved?.areas) ?? 'line'),
+    areas: saved?.areas === null ? null : oneOf(saved?.areas, AREA_KINDS, 'line'),
     holdHeight: saved?.holdHeight === true,
-    picture: PICTURE_IDS.find((id) => id === saved?.picture) ?? 'stacked',
+    picture: oneOf(saved?.picture, PICTURE_IDS, 'stacked'),
     pane: saved ? (PANE_IDS.find((id) => id === saved.pane) ?? null) : 'liveSet',
     filter: typeof saved?.filter === 'string' ? saved.filter : '',
     ...restoreCursors(known, device.events),
     compare: restoreCompare(saved?.compare),
     flame: saved?.flame ?? null,
-    value: null,
-    graph: null,
   };
 }
 
-function restoreCursors(known: ViewState | null, events: number): CursorState {
+function restoreCursors(known: TimelineState | null, events: number): CursorState {
   const first = momentOf(known?.first, events);
   const second = first === null ? null : momentOf(known?.second, events);
-  const scope = SCOPES.find((each) => each === known?.scope) ?? 'peak';
-  return { scope, kind: KINDS.find((each) => each === known?.kind) ?? 'live', first, second };
+  const scope = oneOf(known?.scope, SCOPES, 'peak');
+  return { scope, kind: oneOf(known?.kind, KINDS, 'live'), first, second };
 }
 
 function momentOf(saved: number | null | undefined, events: number): number | null {

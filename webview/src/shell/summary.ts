@@ -74,9 +74,9 @@ export class Summary {
   /** One of the findings as Markdown, by its place among them. */
   takeMarkdown(number: number, take: (text: string) => void): void {
     const { device } = this;
-    this.questions.ask(this.api.request('memlens/findingMarkdown', { device, number }), ({ text }) => {
-      take(text);
-    });
+    this.questions.ask(this.api.request('memlens/findingMarkdown', { device, number }), ({ text }) =>
+      take(text),
+    );
   }
 
   drop(): void {

@@ -2,16 +2,15 @@
 
 import type { ReadonlySignal } from '@preact/signals';
 import type { ComponentType, VNode } from 'preact';
-import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Api } from '../api';
 import { Dropdown, type ChoiceOption } from '../widgets/choice';
 import { Icon } from '../widgets/icon';
 import { openMenuAt, type MenuEntry } from '../widgets/menu';
-import { oneStop } from './bar';
+import { Bar } from './bar';
 import { t } from '../base/l10n';
 import { visible } from '../base/text';
 
-/** A few things to choose from, one of which is shown. */
+/** A drop-down list of the toolbar. */
 export interface Picker {
   readonly label: string;
   /** The key that chooses the next one; empty for none. */
@@ -41,12 +40,8 @@ export function comparing(
   api: Pick<Api, 'post'>,
   show: () => void,
 ): Pick<ToolbarProps, 'compare' | 'compared'> {
-  const choose = (): void => {
-    api.post({ type: 'chooseOther' });
-  };
-  const stop = (): void => {
-    api.post({ type: 'closeOther' });
-  };
+  const choose = (): void => api.post({ type: 'chooseOther' });
+  const stop = (): void => api.post({ type: 'closeOther' });
   return {
     compare: choose,
     compared: () => [
@@ -58,13 +53,9 @@ export function comparing(
 }
 
 export function Toolbar(props: ToolbarProps): VNode {
-  const root = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => {
-    if (root.current) oneStop(root.current);
-  }, []);
   const other = props.comparedWith.value;
   return (
-    <div class="toolbar" role="toolbar" aria-label={props.label} ref={root}>
+    <Bar class="toolbar" label={props.label}>
       {props.pickers.value.map((picker) => (
         <Dropdown
           key={picker.label}
@@ -72,9 +63,7 @@ export function Toolbar(props: ToolbarProps): VNode {
           shortcut={picker.key}
           value={picker.value}
           options={picker.options}
-          change={(value) => {
-            picker.pick(value);
-          }}
+          change={(value) => picker.pick(value)}
         />
       ))}
       <div class="filter-slot">
@@ -106,6 +95,6 @@ export function Toolbar(props: ToolbarProps): VNode {
       >
         <Icon name="more" />
       </button>
-    </div>
+    </Bar>
   );
 }

@@ -52,15 +52,11 @@ export class Editor {
         { key: 'Mod-Enter', run: does(actions.run) },
         {
           key: 'Alt-ArrowUp',
-          run: does(() => {
-            actions.past(-1);
-          }),
+          run: does(() => actions.past(-1)),
         },
         {
           key: 'Alt-ArrowDown',
-          run: does(() => {
-            actions.past(1);
-          }),
+          run: does(() => actions.past(1)),
         },
         { key: 'Tab', run: acceptCompletion },
         ...completionKeymap,

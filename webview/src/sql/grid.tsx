@@ -61,15 +61,9 @@ export function ResultGrid({ grid, actions }: { readonly grid: Grid; readonly ac
         shown={grid.shown}
         scroller={grid.scroller}
         actions={{
-          pick: (row) => {
-            actions.pick(row, grid.roles);
-          },
-          open: (row, beside) => {
-            actions.open(row, grid.roles, beside);
-          },
-          sort: ({ column, descending }) => {
-            actions.sortBy({ column: Number(column), descending });
-          },
+          pick: (row) => actions.pick(row, grid.roles),
+          open: (row, beside) => actions.open(row, grid.roles, beside),
+          sort: ({ column, descending }) => actions.sortBy({ column: Number(column), descending }),
           more: null,
           post: actions.post,
         }}

@@ -1,12 +1,10 @@
 // Questions in SQL about the snapshot's tables, which are made when this is first shown.
 
-import { effect } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import { time } from '../base/format';
 import { count, t } from '../base/l10n';
 import { shorten, visible } from '../base/text';
-import type { Pane } from '../shell/pane';
-import { element } from '../widgets/dom';
+import type { Pane, PaneRoom } from '../shell/pane';
 import { Island } from '../widgets/island';
 import { ResultGrid } from './grid';
 import { PAGE_ROWS, Queries, type SqlContext } from './queries';
@@ -15,17 +13,12 @@ import { Tables } from './tables';
 export type { SqlContext } from './queries';
 
 export const sqlPane = (context: SqlContext): Pane => {
-  const root = element('section', { class: 'sql' });
   const queries = new Queries(context);
   const tables = new Tables(context.api);
-  render(<Sql queries={queries} tables={tables} />, root);
-  const follow = effect(() => {
-    if (queries.latest.asking) root.setAttribute('aria-busy', 'true');
-    else root.removeAttribute('aria-busy');
-  });
   let begun = false;
   return {
-    ...{ id: 'sql', title: 'SQL', usesSet: false, root },
+    ...{ id: 'sql', title: 'SQL', usesSet: false },
+    View: (room) => <Sql {...{ queries, tables, room }} />,
     update: () => {
       if (begun) return;
       begun = true;
@@ -37,27 +30,33 @@ export const sqlPane = (context: SqlContext): Pane => {
       if (query !== undefined) queries.take(query);
     },
     dispose: () => {
-      follow();
       queries.dispose();
       tables.dispose();
-      render(null, root);
     },
   };
 };
 
-function Sql({ queries, tables }: { readonly queries: Queries; readonly tables: Tables }): VNode {
+interface SqlProps {
+  readonly queries: Queries;
+  readonly tables: Tables;
+  readonly room: PaneRoom;
+}
+
+function Sql({ queries, tables, room }: SqlProps): VNode {
   return (
-    <div class="sql-split">
-      <div class="sql-left">
-        <QueryBar queries={queries} />
-        <Island class="sql-editor" of={queries.editor.root} />
+    <section {...room} class="sql pane" {...(queries.latest.asking && { 'aria-busy': true })}>
+      <div class="sql-split">
+        <div class="sql-left">
+          <QueryBar queries={queries} />
+          <Island class="sql-editor" of={queries.editor.root} />
+        </div>
+        <div class="sql-right">
+          <FillingBar tables={tables} />
+          <ResultBar queries={queries} />
+          <ResultGrid grid={queries.grid} actions={queries} />
+        </div>
       </div>
-      <div class="sql-right">
-        <FillingBar tables={tables} />
-        <ResultBar queries={queries} />
-        <ResultGrid grid={queries.grid} actions={queries} />
-      </div>
-    </div>
+    </section>
   );
 }
 
@@ -120,17 +119,13 @@ function ResultBar({ queries }: { readonly queries: Queries }): VNode {
         text="CSV"
         title={t('Save all rows as comma-separated values')}
         disabled={nothing}
-        press={() => {
-          queries.save('csv');
-        }}
+        press={() => queries.save('csv')}
       />
       <Button
         text="JSON"
         title={t('Save all rows as JSON')}
         disabled={nothing}
-        press={() => {
-          queries.save('json');
-        }}
+        press={() => queries.save('json')}
       />
     </div>
   );

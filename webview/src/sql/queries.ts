@@ -69,9 +69,7 @@ export class Queries {
       const clock = setInterval(() => {
         this.running.value = (performance.now() - start) * 1000;
       }, CLOCK_MS);
-      return () => {
-        clearInterval(clock);
-      };
+      return () => clearInterval(clock);
     });
   }
 
@@ -81,7 +79,7 @@ export class Queries {
       this.editor.learn(schema);
       this.examples.value = schema.examples;
       const first = schema.examples[0];
-      // nothing is put where somebody is about to write
+      // the user may be about to write
       if (this.editor.value === '' && !this.editor.focused && first) this.editor.value = first.query;
     }, this.failed);
   }
@@ -92,9 +90,7 @@ export class Queries {
     this.editor.dispose();
   }
 
-  readonly post = (message: FromWebviewMessage): void => {
-    this.context.api.post(message);
-  };
+  readonly post = (message: FromWebviewMessage): void => this.context.api.post(message);
 
   readonly take = (query: string): void => {
     this.editor.value = query;
@@ -111,9 +107,9 @@ export class Queries {
     );
     this.place = 0;
     this.keep();
-    this.ask(query, 0, null, ({ columns, rows, more }) => {
-      this.show({ query, columns, rows, unsorted: rows, sort: null, complete: !more }, false);
-    });
+    this.ask(query, 0, null, ({ columns, rows, more }) =>
+      this.show({ query, columns, rows, unsorted: rows, sort: null, complete: !more }, false),
+    );
   };
 
   readonly cancel = (): void => {
@@ -242,7 +238,6 @@ export class Queries {
     this.place -= step;
   };
 
-  private readonly keep = (): void => {
+  private readonly keep = (): void =>
     this.context.api.keep({ sql: { query: this.editor.value, history: [...this.history.value] } });
-  };
 }

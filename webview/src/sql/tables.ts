@@ -1,4 +1,4 @@
-// The tables that queries read, which are made when somebody first asks.
+// The tables that queries read, which are made before the first query.
 
 import { signal } from '@preact/signals';
 import type { Api } from '../api';
@@ -24,19 +24,13 @@ export class Tables {
     this.filling.value = null;
     this.fill.ask(
       this.api.request('memlens/sqlFill', {}),
-      () => {
-        this.end(null);
-      },
-      (error) => {
-        this.end({ why: messageOf(error) });
-      },
+      () => this.end(null),
+      (error) => this.end({ why: messageOf(error) }),
     );
     this.watch();
   };
 
-  readonly stop = (): void => {
-    this.end({ why: t('The tables have not been made.') });
-  };
+  readonly stop = (): void => this.end({ why: t('The tables have not been made.') });
 
   dispose(): void {
     this.end(null);

@@ -123,9 +123,7 @@ function Legend({ shown: { value: shown }, figures: { value: figures }, events }
       role="group"
       aria-label={t('Areas')}
       hidden={!shown}
-      onPointerLeave={() => {
-        events.pointed(null);
-      }}
+      onPointerLeave={() => events.pointed(null)}
     >
       <span class="muted area-legend-when">{visible(figures.words)}</span>
       <div class="area-legend-chips">
@@ -142,12 +140,8 @@ function Legend({ shown: { value: shown }, figures: { value: figures }, events }
             title={visible([chip.name, chip.detail].filter((text) => text !== '').join(' · '))}
             aria-pressed={chip.key === shown.picked}
             data-key={chip.key}
-            onPointerEnter={() => {
-              events.pointed(chip.key);
-            }}
-            onClick={() => {
-              events.picked(chip.key === shown.picked ? null : chip.key);
-            }}
+            onPointerEnter={() => events.pointed(chip.key)}
+            onClick={() => events.picked(chip.key === shown.picked ? null : chip.key)}
           >
             <span class="swatch" style={{ background: chip.background }} />
             <bdi>{shortName(chip.name, 40)}</bdi>

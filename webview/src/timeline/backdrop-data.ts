@@ -64,9 +64,7 @@ export class BackdropData {
   }
 
   private learn<T>(pending: Pending<T>, part: (answer: T) => Partial<Backdrop>): void {
-    this.questions.ask(pending, (answer) => {
-      this.set(part(answer));
-    });
+    this.questions.ask(pending, (answer) => this.set(part(answer)));
   }
 
   private set(part: Partial<Backdrop>): void {

@@ -27,12 +27,8 @@ export class Bookmarks {
     // one moment of a snapshot without a history can't be lost
     if (!info.devices.some(({ events: count }) => count > 0)) return;
     api.request('memlens/bookmarks', {}).answer.then(
-      ({ bookmarks }) => {
-        this.receive(bookmarks);
-      },
-      (error: unknown) => {
-        events.failed(error);
-      },
+      ({ bookmarks }) => this.receive(bookmarks),
+      (error: unknown) => events.failed(error),
     );
   }
 
@@ -71,7 +67,7 @@ export class Bookmarks {
     this.api.post({ type: 'saveText', form: 'bookmarks', text });
   }
 
-  /** The first of a device after a moment, or the last before it; beyond the ends it begins anew. */
+  /** The first of a device after a moment, or the last before it; beyond the ends it begins again. */
   next(device: number, moment: number, by: 1 | -1): PlacedBookmark | null {
     const own = this.list.value.filter((each) => each.device === device);
     const onwards = by > 0 ? own : own.toReversed();

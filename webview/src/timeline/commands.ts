@@ -1,42 +1,64 @@
 // What each action does to the view.
 
-import { AREA_KINDS, PANE_IDS, PICTURE_IDS, type AreaKind } from '../../../extension/shared/messages';
+import { AREA_KINDS, PANE_IDS, PICTURE_IDS, type ViewCommand } from '../../../extension/shared/messages';
 import type { Arrangement } from './arrangement';
-import type { Bookmarks } from './bookmarks';
+import type { BookmarkTour } from './bookmark-tour';
 import type { Cursors } from './cursors';
+import { hasTimes } from '../base/devices';
+import type { DeviceInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import type { Action } from '../shell/keys';
+import type { Grouping } from './grouping';
+import type { Parts } from './parts';
 import type { Plot } from './plot';
 import { fitAll, panBy, zoomAt } from '../canvas/camera';
 import type { Selection } from './selection';
 import type { Sources } from './sources';
+import type { Subject } from './subject';
 
 /** The part of the view that actions need. */
 export interface Commanded {
   readonly plot: Plot;
   readonly selection: Selection;
-  /** The peak's place on the axis, null where there is none. */
-  peak(): { x: number; bytes: number } | null;
-  toggleAxis(): void;
-  toggleColour(): void;
-  /** Groups the timeline; null for the order of PyTorch's viewer. */
-  groupBy(kind: AreaKind | null): void;
-  /** Between the last grouping and none. */
-  toggleOrder(): void;
+  readonly subject: Subject;
+  readonly grouping: Grouping;
   toggleHeight(): void;
   readonly cursors: Cursors;
   readonly arrangement: Arrangement;
   toggleHelp(): void;
   focusFilter(): void;
-  nextDevice(): void;
   readonly sources: Sources;
-  readonly bookmarks: Bookmarks;
-  /** At the moment that the panes answer for. */
-  addBookmark(): void;
-  stepBookmark(by: 1 | -1): void;
+  readonly tour: BookmarkTour;
 }
 
 /** What every model's view can do at any time, besides going back and forward. */
 export const SHARED_COMMANDS = ['copyLink', 'exportReport', 'copyReport'] as const;
+
+/** What does something in a timeline's view as it is. */
+export function commandsOf(
+  { dock, pictures, selection, cursors, bookmarks, plot }: Parts,
+  { devices, categories }: TimelineInfo,
+  device: DeviceInfo,
+): readonly ViewCommand[] {
+  const selected = selection.current !== null;
+  const lit = selected || plot.highlighted.kind !== 'none' || cursors.first !== null;
+  const given = <C extends ViewCommand>(holds: boolean, ...commands: readonly C[]): readonly C[] =>
+    holds ? commands : [];
+  return [
+    ...SHARED_COMMANDS,
+    ...(['exportSvg', 'exportPng', 'fit', 'zoomIn', 'zoomOut', 'togglePane'] as const),
+    ...given(device.events > 0, 'peak', 'addBookmark'),
+    ...given(bookmarks.list.value.length > 0, 'nextBookmark', 'previousBookmark', 'exportBookmarks'),
+    ...given(selected, 'zoomToSelection'),
+    ...given(lit, 'clearSelection'),
+    ...given(hasTimes(device), 'toggleAxis'),
+    ...given(categories.length > 0, 'toggleColour', 'group.category'),
+    ...given(devices.length > 1, 'nextDevice'),
+    ...dock.panes.map(({ id }) => `pane.${id}` as const),
+    ...(['stacked', ...pictures.map(({ id }) => id)] as const).map((id) => `picture.${id}` as const),
+    ...AREA_KINDS.filter((kind) => kind !== 'category').map((kind) => `group.${kind}` as const),
+    ...(['group.none', 'toggleHeight'] as const),
+  ];
+}
 
 const ZOOM = 1.5;
 const STEP = 0.15;
@@ -69,9 +91,7 @@ export function moveCamera(action: Action, plot: Plot): boolean {
       true,
     );
   };
-  const pan = (dx: number, dy: number): void => {
-    plot.moveTo(panBy(plot.target, plot.bounds, dx, dy), true);
-  };
+  const pan = (dx: number, dy: number): void => plot.moveTo(panBy(plot.target, plot.bounds, dx, dy), true);
   const { zoom: by, pan: far } = MOVES[action] ?? {};
   if (action === 'fit') plot.moveTo(fitAll(plot.bounds), true);
   else if (by) zoom(...by);
@@ -110,19 +130,19 @@ export function runAction(action: Action, view: Commanded): void {
       if (!view.arrangement.giveUp() && !selection.clear()) view.cursors.clear();
       return;
     case 'toggleAxis':
-      view.toggleAxis();
+      view.subject.toggleAxis();
       return;
     case 'toggleColour':
-      view.toggleColour();
+      view.grouping.toggleColour();
       return;
     case 'toggleHeight':
       view.toggleHeight();
       return;
     case 'toggleOrder':
-      view.toggleOrder();
+      view.grouping.toggleOrder();
       return;
     case 'group.none':
-      view.groupBy(null);
+      view.grouping.groupBy(null);
       return;
     case 'togglePane':
       view.arrangement.togglePane();
@@ -131,14 +151,14 @@ export function runAction(action: Action, view: Commanded): void {
       view.arrangement.toggleTall();
       return;
     case 'addBookmark':
-      view.addBookmark();
+      view.tour.add();
       return;
     case 'nextBookmark':
     case 'previousBookmark':
-      view.stepBookmark(action === 'nextBookmark' ? 1 : -1);
+      view.tour.step(action === 'nextBookmark' ? 1 : -1);
       return;
     case 'exportBookmarks':
-      view.bookmarks.export();
+      view.tour.bookmarks.export();
       return;
     case 'cursorHere':
       view.cursors.place(middle(plot));
@@ -155,10 +175,10 @@ export function runAction(action: Action, view: Commanded): void {
       view.cursors.step(action === 'secondCursorOn' ? 1 : -1, true);
       return;
     case 'togglePanel':
-      view.arrangement.togglePanel();
+      view.arrangement.toggleDetails();
       return;
     case 'nextDevice':
-      view.nextDevice();
+      view.subject.nextDevice();
       return;
     case 'boxTool':
       view.arrangement.toggleBoxTool();
@@ -178,7 +198,7 @@ export function runAction(action: Action, view: Commanded): void {
 function showNamed(action: Action, view: Commanded): void {
   const kind = AREA_KINDS.find((each) => action === `group.${each}`);
   if (kind) {
-    view.groupBy(kind);
+    view.grouping.groupBy(kind);
     return;
   }
   const picture = PICTURE_IDS.find((id) => action === `picture.${id}`);
@@ -198,7 +218,7 @@ function middle(plot: Plot): number {
 
 function goToPeak(view: Commanded): void {
   const { plot } = view;
-  const peak = view.peak();
+  const peak = view.subject.peak();
   if (!peak) {
     plot.moveTo(fitAll(plot.bounds), true);
     return;

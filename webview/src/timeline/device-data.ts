@@ -48,14 +48,10 @@ export class DeviceData {
     const params = { device: this.device, axis, columns, filter: this.events.filter() };
     this.overview.ask(
       this.api.request('memlens/overview', params),
-      (answer) => {
-        this.events.overview(answer);
-      },
+      (answer) => this.events.overview(answer),
       this.failed,
     );
   }
 
-  private readonly failed = (error: unknown): void => {
-    this.events.failed(error);
-  };
+  private readonly failed = (error: unknown): void => this.events.failed(error);
 }

@@ -25,23 +25,15 @@ const THIN_BOX = 8;
 
 export function gestures(view: Gestured): PointerActions {
   const { plot } = view;
-  const moves = movements(plot, (from, to) => {
-    view.spanned(from, to);
-  });
+  const moves = movements(plot, (from, to) => view.spanned(from, to));
   return {
-    hover: (at) => {
-      view.hoverAt(at);
-    },
+    hover: (at) => view.hoverAt(at),
     click: (at, { open, extend }) => {
       const hit = plot.hit(at.x, at.y);
       const g = plot.geometry;
       if (!hit || !g) return;
       const moment = g.moment[hit.column] ?? 0;
-      const then = open
-        ? (allocation: AllocationSummary): void => {
-            view.openLabel(allocation);
-          }
-        : null;
+      const then = open ? (allocation: AllocationSummary): void => view.openLabel(allocation) : null;
       if (extend) {
         view.extended(moment);
         return;
@@ -97,12 +89,9 @@ export function movements(
       const x = (turn.panX * plot.pixelRatio * (c.x1 - c.x0)) / plot.plotSize.width;
       plot.moveTo({ ...c, x0: c.x0 + x, x1: c.x1 + x }, false);
     },
-    pinch: (at, factor) => {
-      plot.moveTo(zoomAt(plot.camera, plot.bounds, plot.dataAt(at.x, at.y), factor, 1), false);
-    },
-    box: (from, to) => {
-      plot.setBox(to && { x0: from.x, y0: from.y, x1: to.x, y1: to.y });
-    },
+    pinch: (at, factor) =>
+      plot.moveTo(zoomAt(plot.camera, plot.bounds, plot.dataAt(at.x, at.y), factor, 1), false),
+    box: (from, to) => plot.setBox(to && { x0: from.x, y0: from.y, x1: to.x, y1: to.y }),
     span: (from, to, done) => {
       const height = plot.plotSize.height / plot.pixelRatio;
       plot.setBox(done ? null : { x0: from.x, y0: -1, x1: to.x, y1: height + 1 });

@@ -47,9 +47,7 @@ export class Hover {
     this.refresh();
     if (this.at) this.ask();
   });
-  private readonly askSoon = debounce(ASK_AFTER_MS, () => {
-    this.ask();
-  });
+  private readonly askSoon = debounce(ASK_AFTER_MS, () => this.ask());
 
   constructor(private readonly context: HoverContext) {}
 
@@ -169,9 +167,7 @@ export class Hover {
         this.refresh();
         return;
       }
-      this.await(api.request('memlens/stack', { allocation }), (answer) => {
-        names.learn([answer.allocation]);
-      });
+      this.await(api.request('memlens/stack', { allocation }), (answer) => names.learn([answer.allocation]));
     } else if (hit.merged > 0) {
       const key = this.key(g, hit);
       if (this.there.has(key)) return;

@@ -58,9 +58,7 @@ export class Lanes {
   private readonly latest = new Latest();
   /** The part of the run that was asked for, and how wide a pixel of it was. */
   private asked = { x0: 0, x1: 0, pixel: 0 };
-  private readonly askSoon = debounce(ASK_AFTER_MS, () => {
-    this.ask();
-  });
+  private readonly askSoon = debounce(ASK_AFTER_MS, () => this.ask());
 
   constructor(private readonly context: ViewContext) {}
 
@@ -123,12 +121,8 @@ export class Lanes {
     });
     this.latest.ask(
       pending,
-      (answer) => {
-        this.show(answer);
-      },
-      (error) => {
-        this.context.failed(error);
-      },
+      (answer) => this.show(answer),
+      (error) => this.context.failed(error),
     );
   }
 
@@ -228,12 +222,8 @@ export class Lanes {
 function LanesView({ lanes }: { readonly lanes: Lanes }): VNode {
   const answered = lanes.answered.value;
   const open = lanes.open.value;
-  useLayoutEffect(() => {
-    lanes.arrange();
-  }, [answered, lanes]);
-  useResized(lanes.body, () => {
-    lanes.resized();
-  });
+  useLayoutEffect(() => lanes.arrange(), [answered, lanes]);
+  useResized(lanes.body, () => lanes.resized());
   const noise = answered?.answer.noise ?? 0;
   return (
     <section class="lanes" aria-label={t('Annotations along the run')} hidden={lanes.hidden.value}>
@@ -243,9 +233,7 @@ function LanesView({ lanes }: { readonly lanes: Lanes }): VNode {
           class="lanes-fold"
           title={answered ? countsOf(answered.answer) : t('Annotations')}
           aria-expanded={open}
-          onClick={() => {
-            lanes.toggle();
-          }}
+          onClick={() => lanes.toggle()}
         >
           <Icon name="chevron" />
           <span>{t('Annotations')}</span>
@@ -256,9 +244,7 @@ function LanesView({ lanes }: { readonly lanes: Lanes }): VNode {
           hidden={noise === 0}
           title={answered ? noiseOf(answered.answer) : ''}
           aria-pressed={lanes.noise.value}
-          onClick={() => {
-            lanes.toggleNoise();
-          }}
+          onClick={() => lanes.toggleNoise()}
         >
           {lanes.noise.value ? t('Hide {0}', count(noise)) : t('{0} hidden', count(noise))}
         </button>
@@ -268,9 +254,7 @@ function LanesView({ lanes }: { readonly lanes: Lanes }): VNode {
         class="lanes-body"
         role="group"
         hidden={!open}
-        onKeyDown={(event) => {
-          lanes.key(event);
-        }}
+        onKeyDown={(event) => lanes.key(event)}
       >
         {answered?.lanes.map(({ lane, first, items }, row) => (
           <div key={row} class={`lane lane-${lane.kind}`} role="group" aria-label={laneName(lane)}>
@@ -308,9 +292,7 @@ function Item({ shown, kind, lanes }: ItemProps): VNode {
       class={`lane-item hue-${hue}${item.unmatched ? ` open-${item.unmatched}` : ''}`}
       title={words}
       aria-label={`${KINDS[kind]}: ${words}`}
-      onClick={(event) => {
-        lanes.pick(item, !event.shiftKey);
-      }}
+      onClick={(event) => lanes.pick(item, !event.shiftKey)}
     >
       <bdi>{shorten(item.name, 80)}</bdi>
     </button>

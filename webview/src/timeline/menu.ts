@@ -1,33 +1,38 @@
 // What the menu of a timeline's toolbar offers: whatever is not needed always. Most of it has a key as well.
 
-import { AREA_KINDS, type ViewState } from '../../../extension/shared/messages';
+import { AREA_KINDS, type TimelineState } from '../../../extension/shared/messages';
 import { t } from '../base/l10n';
+import { hasTimes } from '../base/devices';
 import type { Action } from '../shell/keys';
+import type { Dock } from '../shell/dock';
+import type { Layout } from '../shell/state';
+import type { Grouping } from './grouping';
+import type { Colours } from './scene/colours';
+import type { Subject } from './subject';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
 
-export interface TimelineMenu {
-  readonly axis: ViewState['axis'];
-  readonly hasTimes: boolean;
-  /** Without a trace there is one moment, which needs no bookmark. */
-  readonly hasEvents: boolean;
-  readonly colour: ViewState['colour'];
-  /** By what the timeline's areas are; null for single allocations in the order of PyTorch's viewer. */
-  readonly areas: ViewState['areas'];
-  readonly hasCategories: boolean;
-  readonly boxTool: boolean;
-  readonly panel: boolean;
-  readonly details: boolean;
+interface MenuOwner {
+  readonly subject: Pick<Subject, 'device' | 'axis'>;
+  readonly grouping: Pick<Grouping, 'kind'>;
+  readonly colours: Pick<Colours, 'by' | 'categories'>;
   run(action: Action): void;
-  /** What can be copied and exported. */
-  readonly share: readonly MenuEntry[];
 }
 
-export function timelineMenu(state: TimelineMenu): readonly MenuEntry[] {
+interface MenuParts {
+  readonly pointer: { readonly boxTool: boolean };
+  readonly dock: Pick<Dock, 'shown'>;
+  readonly frame: { readonly current: Pick<Layout, 'panelOpen'> };
+}
+
+/** `share` is what can be copied and exported. */
+export function timelineMenu(
+  owner: MenuOwner,
+  { pointer, dock, frame }: MenuParts,
+  share: readonly MenuEntry[],
+): readonly MenuEntry[] {
   const item = (text: string, key: string, action: Action): MenuItem => ({
     ...{ text, key },
-    run: () => {
-      state.run(action);
-    },
+    run: () => owner.run(action),
   });
   const check = (text: string, key: string, action: Action, checked: boolean): MenuItem => ({
     ...item(text, key, action),
@@ -37,18 +42,20 @@ export function timelineMenu(state: TimelineMenu): readonly MenuEntry[] {
   const radio = (text: string, key: string, action: Action, checked: boolean): MenuItem => ({
     ...{ text, key, checked, radio: true },
     run: () => {
-      if (!checked) state.run(action);
+      if (!checked) owner.run(action);
     },
   });
-  const { axis, colour, areas } = state;
+  const { device, axis } = owner.subject;
+  const { by: colour, categories } = owner.colours;
+  const { kind: areas } = owner.grouping;
   return [
     item(t('Zoom In'), '+', 'zoomIn'),
     item(t('Zoom Out'), '-', 'zoomOut'),
-    check(t('Zoom to a Box'), 'B', 'boxTool', state.boxTool),
+    check(t('Zoom to a Box'), 'B', 'boxTool', pointer.boxTool),
     item(t('Reset Zoom'), '0', 'fit'),
     item(t('Go to the Peak'), 'P', 'peak'),
-    ...(state.hasEvents ? [item(t('Add Bookmark…'), 'K', 'addBookmark')] : []),
-    ...(state.hasTimes
+    ...(device.events > 0 ? [item(t('Add Bookmark…'), 'K', 'addBookmark')] : []),
+    ...(hasTimes(device)
       ? [
           null,
           radio(t('Axis: Time'), 'A', 'toggleAxis', axis === 'time'),
@@ -56,11 +63,11 @@ export function timelineMenu(state: TimelineMenu): readonly MenuEntry[] {
         ]
       : []),
     null,
-    ...AREA_KINDS.filter((kind) => kind !== 'category' || state.hasCategories).map((kind) =>
+    ...AREA_KINDS.filter((kind) => kind !== 'category' || categories.length > 0).map((kind) =>
       radio(groupTitle(kind), 'G', `group.${kind}`, areas === kind),
     ),
     radio(t('PyTorch order'), 'G', 'group.none', areas === null),
-    ...(state.hasCategories && areas === null
+    ...(categories.length > 0 && areas === null
       ? [
           null,
           radio(t('Colours: Stack'), 'C', 'toggleColour', colour === 'stack'),
@@ -68,14 +75,14 @@ export function timelineMenu(state: TimelineMenu): readonly MenuEntry[] {
         ]
       : []),
     null,
-    check(t('Panel'), 'T', 'togglePane', state.panel),
+    check(t('Panel'), 'T', 'togglePane', dock.shown !== null),
     item(t('Maximize Panel'), 'Shift+T', 'toggleTall'),
-    check(t('Details'), 'S', 'togglePanel', state.details),
-    ...state.share,
+    check(t('Details'), 'S', 'togglePanel', frame.current.panelOpen),
+    ...share,
   ];
 }
 
-function groupTitle(kind: NonNullable<ViewState['areas']>): string {
+function groupTitle(kind: NonNullable<TimelineState['areas']>): string {
   switch (kind) {
     case 'line':
       return t('Group by line');

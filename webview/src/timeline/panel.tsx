@@ -230,14 +230,7 @@ interface ActionButtonProps {
 }
 
 function ActionButton({ action, actions, ...rest }: ActionButtonProps): VNode {
-  return (
-    <IconButton
-      {...rest}
-      press={() => {
-        actions.run(action);
-      }}
-    />
-  );
+  return <IconButton {...rest} press={() => actions.run(action)} />;
 }
 
 interface StackProps {
@@ -334,13 +327,7 @@ function Line({
       {filtered && <p class="hint">{t('Of what matches the filter, on this device.')}</p>}
       <TotalFacts totals={totals} />
       {largest !== null && (
-        <button
-          type="button"
-          class="button secondary"
-          onClick={() => {
-            actions.select(largest);
-          }}
-        >
+        <button type="button" class="button secondary" onClick={() => actions.select(largest)}>
           {t('Select the largest')}
         </button>
       )}
@@ -354,9 +341,7 @@ function SourceLink({ frame, open }: { readonly frame: Frame; readonly open: Ope
       type="button"
       class="link"
       title={`${visible(frame.file)}:${frame.line}`}
-      onClick={(event) => {
-        open(frame, event.ctrlKey || event.metaKey);
-      }}
+      onClick={(event) => open(frame, event.ctrlKey || event.metaKey)}
     >
       <bdi>{shorten(placeOf(frame), 60)}</bdi>
     </button>

@@ -47,12 +47,8 @@ export function listenForMenu(plot: Plot, api: Pick<Api, 'post'>, owner: Picture
     }
     latest.ask(
       owner.ask(moment, hit.yBytes),
-      ({ allocation }) => {
-        show(allocation);
-      },
-      (error) => {
-        owner.failed(error);
-      },
+      ({ allocation }) => show(allocation),
+      (error) => owner.failed(error),
     );
   });
 }
@@ -69,25 +65,14 @@ function itemsOf(
 ): readonly MenuEntry[] {
   const { label, allocation: number } = allocation;
   const made: MenuEntry[] = [];
-  if (hasSource(label))
-    made.push(
-      item(t('Open Line'), '', () => {
-        owner.open(allocation);
-      }),
-    );
+  if (hasSource(label)) made.push(item(t('Open Line'), '', () => owner.open(allocation)));
   made.push(
-    item(t('Select'), '', () => {
-      owner.select(number, moment);
-    }),
-    item(t('Zoom to It'), '', () => {
-      owner.zoomTo(number);
-    }),
+    item(t('Select'), '', () => owner.select(number, moment)),
+    item(t('Zoom to It'), '', () => owner.zoomTo(number)),
   );
   const term = hasSource(label) ? `by:${exactly(`${label.file}:${label.line}`)}` : null;
   if (term !== null) {
-    const narrow = (more: string) => (): void => {
-      owner.setFilter(both(owner.filter, more));
-    };
+    const narrow = (more: string) => (): void => owner.setFilter(both(owner.filter, more));
     made.push(item(t('Filter to This Line'), '', narrow(term)));
     const others = allBut(term);
     if (others !== null) made.push(item(t('Hide This Line'), '', narrow(others)));
@@ -100,18 +85,10 @@ function viewItems(moment: number | null, owner: PictureMenuOwner): readonly Men
     ...(moment === null
       ? []
       : [
-          item(t('Cursor Here'), '', () => {
-            owner.place(moment);
-          }),
-          item(t('Add Bookmark Here…'), '', () => {
-            owner.bookmark(moment);
-          }),
+          item(t('Cursor Here'), '', () => owner.place(moment)),
+          item(t('Add Bookmark Here…'), '', () => owner.bookmark(moment)),
         ]),
-    item(t('Go to the Peak'), 'P', () => {
-      owner.run('peak');
-    }),
-    item(t('Reset Zoom'), '0', () => {
-      owner.run('fit');
-    }),
+    item(t('Go to the Peak'), 'P', () => owner.run('peak')),
+    item(t('Reset Zoom'), '0', () => owner.run('fit')),
   ];
 }

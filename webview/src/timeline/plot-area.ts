@@ -13,8 +13,8 @@ export class PlotArea extends Chart {
   gutter = GUTTER;
 
   constructor(
-    parts: Omit<ChartParts, 'class' | 'role' | 'within'>,
-    readonly root = element('div', { class: 'plot' }),
+    { class: more, ...parts }: Omit<ChartParts, 'role' | 'within'>,
+    readonly root = element('div', { class: `plot ${more}` }),
   ) {
     super({ ...parts, class: 'plot-surface', role: 'application', within: root });
     root.append(this.surface, this.overlay);

@@ -1,9 +1,7 @@
 // The picture on the screen: what it asks for, paints and marks. It knows nothing of panels, keys or the pointer.
 
-import type { ViewResult } from '../../../extension/shared/messages';
 import type { Geometry } from '../../../extension/shared/geometry';
 import type { DeviceInfo, GroupedBy } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../api';
 import type { Flag } from './flags';
 import { PlotArea } from './plot-area';
 import { PlotCamera } from './plot-camera';
@@ -11,7 +9,7 @@ import { NO_BACKDROP, type Backdrop } from './scene/backdrop';
 import { RendererHost, type Preference } from './render/create';
 import { labelSpots, type LabelSpot } from './render/labels';
 import { rectsOf } from './render/outline';
-import { drawOverlay, type OverlayModel, type PickedMoment } from './render/overlay';
+import { drawOverlay, type PickedMoment } from './render/overlay';
 import { overlayModel, type OverlayState } from './render/overlay-model';
 import type { Painted } from './render/renderer';
 import { fitAll, type Camera, type Extent, type PlotSize } from '../canvas/camera';
@@ -19,43 +17,10 @@ import { Feed } from './scene/feed';
 import { askedFor, covers, NOTHING_ASKED, requestFor, type Asked, type PictureRequest } from './scene/fetch';
 import { hitTest, visibleBox, type Hit } from './scene/hit';
 import { paintBands, type Highlight, type Palette } from './scene/paint';
-import { deviceExtent, type Axis } from '../shell/state';
+import type { Axis } from '../shell/state';
 import { debounce, element } from '../widgets/dom';
 import { theme } from '../canvas/theme';
-
-export interface PlotEvents {
-  ask(request: PictureRequest): Pending<ViewResult<'memlens/viewport'>>;
-  /** The camera stands elsewhere; called once a frame at most. */
-  moved(camera: Camera): void;
-  /** A new picture is on the screen. */
-  drawn(geometry: Geometry): void;
-  failed(error: unknown): void;
-  busy(busy: boolean): void;
-  /** Another renderer took over. */
-  rendererChanged(): void;
-  /** What a band may be called, the best first. */
-  textsOf(geometry: Geometry, band: number): readonly string[];
-}
-
-/** What is different in a picture that is not the stack of what is live. */
-export interface PlotKind extends Pick<OverlayState, 'ticksY' | 'textY' | 'peakAtHeight'> {
-  /** Its canvas' id. */
-  readonly canvas: string;
-  /** What it is to a screen reader. */
-  readonly role: string;
-  /** Whether its height is what is live, so that it can be fitted to a part of the run. */
-  readonly fitsHeight: boolean;
-  readonly extent: (device: DeviceInfo, axis: Axis) => Extent;
-  /** More lines and words over the bands. */
-  readonly decorate?: (context: CanvasRenderingContext2D, model: OverlayModel) => void;
-}
-
-const STACKED: PlotKind = {
-  canvas: 'memlens-canvas',
-  role: 'memory timeline',
-  extent: deviceExtent,
-  fitsHeight: true,
-};
+import { STACKED, type PlotEvents, type PlotKind } from './plot-kind';
 
 const REST_MS = 120;
 export class Plot {
@@ -70,9 +35,7 @@ export class Plot {
   private device: DeviceInfo | null = null;
   private axis: Axis = 'event';
   private lastMove = 0;
-  private readonly rested = debounce(REST_MS + 10, () => {
-    this.redraw();
-  });
+  private readonly rested = debounce(REST_MS + 10, () => this.redraw());
   private stale = true;
   private reported = false;
 
@@ -102,10 +65,8 @@ export class Plot {
     private readonly kind: PlotKind = STACKED,
   ) {
     this.area = new PlotArea({
-      ...{ roleDescription: kind.role, layers: 0 },
-      draw: (now) => {
-        this.frame(now);
-      },
+      ...{ class: '', roleDescription: kind.role, layers: 0 },
+      draw: (now) => this.frame(now),
       resized: () => {
         this.renderer.resize(this.plotSize);
         this.moved();
@@ -113,9 +74,7 @@ export class Plot {
     });
     this.looking = new PlotCamera(
       {
-        moved: () => {
-          this.moved();
-        },
+        moved: () => this.moved(),
         gliding: this.area.request,
         pictures: () => [this.picture, this.whole].flatMap((each) => each?.geometry ?? []),
       },
@@ -132,15 +91,9 @@ export class Plot {
     );
     this.feed = new Feed({
       ask: (request) => events.ask(request),
-      deliver: (geometry, asked) => {
-        this.deliver(geometry, asked);
-      },
-      failed: (error) => {
-        events.failed(error);
-      },
-      busy: (busy) => {
-        events.busy(busy);
-      },
+      deliver: (geometry, asked) => this.deliver(geometry, asked),
+      failed: (error) => events.failed(error),
+      busy: (busy) => events.busy(busy),
     });
   }
 

@@ -1,4 +1,4 @@
-// What end-to-end tests and the bench read: where things are on the screen, and how long frames took.
+// What end-to-end tests and the bench read: where allocations are on the screen, and how long frames took.
 
 import type { Plot } from './plot';
 import type { Camera } from '../canvas/camera';

@@ -1,15 +1,8 @@
-// A snapshot's view: which device, axis and colours are shown, and what follows when that changes.
+// A trace's view: its parts, and what follows for the others when one of them changes.
 
 import { signal } from '@preact/signals';
-import { plural, t } from '../base/l10n';
 import type { Geometry } from '../../../extension/shared/geometry';
-import {
-  AREA_KINDS,
-  PICTURE_IDS,
-  type AreaKind,
-  type ViewCommand,
-  type ViewState,
-} from '../../../extension/shared/messages';
+import type { ViewCommand, ViewState } from '../../../extension/shared/messages';
 import type {
   DeviceInfo,
   Evidence,
@@ -19,67 +12,57 @@ import type {
   TimelineInfo,
 } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
-import { Arrangement } from './arrangement';
-import { Colours } from './scene/colours';
-import { runAction, SHARED_COMMANDS, type Commanded } from './commands';
-import { bookmarkAt, bookmarkX, type Bookmarks, type PlacedBookmark } from './bookmarks';
-import { Compare } from '../compare/comparison';
-import type { Change } from '../shell/context';
-import { momentName, type Cursors, type CursorState } from './cursors';
-import { KeptAttribution } from '../shell/attribution';
-import { svgTheme, type AskedSvg } from '../shell/export';
-import { KeptFlame } from '../flame/settings';
-import type { Action } from '../shell/keys';
-import { actionAt } from '../shell/keyboard';
-import { Narrowing } from './narrowing';
-import { PanelFeed } from './panel-feed';
-import { makeParts, type Parts, type PartsOwner } from './parts';
-import type { Plot } from './plot';
+import { t } from '../base/l10n';
+import { baseName } from '../base/paths';
 import type { Camera } from '../canvas/camera';
-import { legendMoment } from './legend-moment';
-import { hasTimes } from '../base/devices';
-import { deviceExtent, peakAt, restoreLayout, restoreState, type Axis } from '../shell/state';
-import type { Selection } from './selection';
-import type { MenuEntry } from '../widgets/menu';
+import { theme } from '../canvas/theme';
+import { Compare } from '../compare/comparison';
+import { KeptFlame } from '../flame/settings';
+import { KeptAttribution } from '../shell/attribution';
+import type { Change } from '../shell/context';
+import { svgTheme, type AskedSvg } from '../shell/export';
+import { actionAt } from '../shell/keyboard';
+import type { Action } from '../shell/keys';
 import { saver } from '../shell/saver';
 import { shareEntries } from '../shell/share';
-import type { Picker } from '../shell/toolbar';
+import { isOf, keptState, restoreLayout, restoreState, type Axis } from '../shell/state';
+import type { MenuEntry } from '../widgets/menu';
+import { Arrangement } from './arrangement';
+import type { BookmarkTour } from './bookmark-tour';
+import { commandsOf, runAction, type Commanded } from './commands';
+import type { Cursors } from './cursors';
+import { Grouping } from './grouping';
+import { Legends } from './legends';
 import { timelineMenu } from './menu';
+import { PanelFeed } from './panel-feed';
+import { makeParts, type Parts, type PartsOwner } from './parts';
+import { devicePicker, picturePicker, STACKED } from './pickers';
+import { goTo, placeOf } from './places';
+import type { Plot } from './plot';
+import { Colours } from './scene/colours';
+import type { Selection } from './selection';
 import { Sources } from './sources';
+import { Subject } from './subject';
 import { exposeForTests } from './test-hook';
-import { bytes, deviceFigures } from '../base/format';
-import { visible } from '../base/text';
-import { baseName } from '../base/paths';
-import { theme } from '../canvas/theme';
 
 /** Which picture is exported; a comparison's is drawn over the own timeline. */
 const PICTURE_OF = { stacked: 'stacked', map: 'map', reserved: 'reserved', compare: 'stacked' } as const;
-const STACKED = { value: 'stacked', text: t('Timeline') } as const;
 
 export class SnapshotView implements Commanded, PartsOwner {
-  device: DeviceInfo;
-  axis: Axis;
   readonly colours: Colours;
-  /** Narrows every view; `device` has the figures of what matches it. */
-  filter = '';
-  /** What the timeline is grouped by; null in the order of PyTorch's viewer. */
-  areas: ViewState['areas'];
-  private lastAreas: AreaKind = 'line';
+  readonly subject: Subject;
+  readonly grouping: Grouping;
   readonly comparedWith = signal<string | null>(null);
   readonly compare: Compare;
   readonly flame: KeptFlame;
   readonly attribution: KeptAttribution;
   readonly sources: Sources;
   readonly arrangement: Arrangement;
-  private readonly parts: Parts;
-  /** Whether a device has been shown. */
-  private started = false;
+  readonly parts: Parts;
+  private readonly legends: Legends;
   private readonly feed: PanelFeed;
-  private readonly narrowing: Narrowing;
   private readonly stop = new AbortController();
-  private readonly saveSoon = saver(() => {
-    this.save();
-  }, this.stop.signal);
+  private readonly saveSoon = saver(() => this.save(), this.stop.signal);
 
   constructor(
     private readonly api: Api,
@@ -88,14 +71,11 @@ export class SnapshotView implements Commanded, PartsOwner {
     hostState: ViewState | null,
   ) {
     const saved = api.saved();
-    const state = restoreState(info, hostState ?? saved?.view);
-    this.device = this.deviceOf(state.device);
-    this.axis = state.axis;
+    const kept = keptState('timeline', hostState, saved);
+    const state = restoreState(info, kept);
+    this.subject = new Subject(api, root, info, state, this);
     this.colours = new Colours(info.categories, state.colour);
-    this.areas = state.areas;
-    const say = (text: string): void => {
-      this.say(text);
-    };
+    const say = (text: string): void => this.say(text);
     this.sources = new Sources(api, say);
     this.compare = new Compare(api, baseName(info.path), state.compare, () => {
       this.comparedWith.value = this.compare.other?.name ?? null;
@@ -109,8 +89,9 @@ export class SnapshotView implements Commanded, PartsOwner {
     });
     this.parts = makeParts(api, root, info, restoreLayout(saved?.layout), this);
     this.arrangement = new Arrangement(root, this.parts, this);
+    this.grouping = new Grouping(this.colours, state.areas, this);
+    this.legends = new Legends(this.parts, this);
     this.feed = new PanelFeed(this.parts, this.colours, this, say);
-    this.narrowing = new Narrowing(api, this.parts.filterBox);
     window.addEventListener(
       'keydown',
       (event) => {
@@ -123,17 +104,15 @@ export class SnapshotView implements Commanded, PartsOwner {
     );
     exposeForTests(this.plot);
     root.dataset['renderer'] = this.plot.rendererKind;
-    const unfollow = theme.subscribe(() => {
-      this.repaint();
-    });
+    const unfollow = theme.subscribe(() => this.recoloured());
     this.stop.signal.addEventListener('abort', unfollow);
     this.plot.setHold(state.holdHeight);
     this.regroup();
-    this.show(this.device, this.axis, state);
+    this.subject.show(this.device, this.axis, state);
     this.cursors.turnTo(this.device.device, state);
     this.arrangement.showPicture(state.picture);
     this.parts.dock.show(state.pane);
-    if (!saved?.view && !hostState) this.suitsFirst();
+    if (!kept) this.suitsFirst();
     if (state.selection !== null) this.selection.select(state.selection, null, false);
     if (state.filter !== '') this.setFilter(state.filter);
   }
@@ -142,10 +121,26 @@ export class SnapshotView implements Commanded, PartsOwner {
   private suitsFirst(): void {
     const stop = this.parts.summary.headline.subscribe((headline) => {
       if (headline?.rule !== 'no_history' || this.stop.signal.aborted) return;
-      this.groupBy('size');
+      this.grouping.groupBy('size');
       this.parts.dock.show('state');
     });
     this.stop.signal.addEventListener('abort', stop);
+  }
+
+  get device(): DeviceInfo {
+    return this.subject.device;
+  }
+
+  get axis(): Axis {
+    return this.subject.axis;
+  }
+
+  get filter(): string {
+    return this.subject.filter;
+  }
+
+  get tour(): BookmarkTour {
+    return this.parts.tour;
   }
 
   get plot(): Plot {
@@ -178,7 +173,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     return this.api.request('memlens/timelineSvg', {
       ...{ device: this.device.device, axis: this.axis, filter: this.filter, x0, x1 },
       ...(this.plot.holdsHeight ? { y0, y1 } : { y0: null, y1: null }),
-      areas: { by: this.areas ?? this.lastAreas, attribution: this.attribution.value },
+      areas: { by: this.grouping.lastKind, attribution: this.attribution.value },
       theme: svgTheme(),
       picture: PICTURE_OF[this.arrangement.picture],
     });
@@ -188,46 +183,8 @@ export class SnapshotView implements Commanded, PartsOwner {
     return this.device.device;
   }
 
-  goTo(saved: ViewState): void {
-    const state = restoreState(this.info, saved);
-    this.plot.setHold(state.holdHeight);
-    if (state.colour !== this.colours.by && this.colours.toggle()) this.repaint();
-    if (state.areas !== this.areas) {
-      this.areas = state.areas;
-      this.regroup();
-    }
-    this.narrowing.cancel();
-    this.parts.filterBox.show(state.filter);
-    if (state.device === this.device.device && state.filter === this.filter) this.arrive(state, this.device);
-    else if (state.filter === '') this.arrive(state, this.deviceOf(state.device));
-    else
-      this.narrowing.ask(state.device, state.filter, (device) => {
-        this.arrive(state, device);
-      });
-  }
-
-  /** `device` as the filter leaves it. */
-  private arrive(state: ViewState, device: DeviceInfo): void {
-    const { cursors, dock } = this.parts;
-    this.filter = state.filter;
-    const here = device === this.device && state.axis === this.axis;
-    if (here) this.plot.moveTo(state, true);
-    else this.show(device, state.axis, state);
-    const moments = ({ scope, kind, first, second }: CursorState): string =>
-      JSON.stringify([scope, kind, first, second]);
-    if (moments(cursors.state) !== moments(state)) {
-      cursors.turnTo(device.device, state);
-      if (state.first === null) this.cursorsChanged();
-    }
-    this.flame.restore(state.flame);
-    this.compare.goTo(state.compare);
-    if (state.picture !== this.arrangement.picture) this.arrangement.showPicture(state.picture);
-    dock.show(state.pane);
-    this.changed('flame', ...(here ? [] : (['filter'] as const)));
-    if (state.selection === null) this.selection.clear();
-    else if (!here || state.selection !== this.selection.current)
-      this.selection.select(state.selection, null, false);
-    this.rearranged();
+  goTo(state: ViewState): void {
+    if (isOf('timeline', state)) goTo(restoreState(this.info, state), this, this.parts);
   }
 
   receive(message: HostMessage): void {
@@ -252,7 +209,7 @@ export class SnapshotView implements Commanded, PartsOwner {
         this.showComparison();
         return;
       case 'bookmarks':
-        this.bookmarks.receive(message.bookmarks);
+        this.parts.bookmarks.receive(message.bookmarks);
         return;
       case 'file':
         this.parts.fileBar.show(message.of, message.state);
@@ -271,37 +228,8 @@ export class SnapshotView implements Commanded, PartsOwner {
     if (!this.arrangement.shown?.run?.(action)) runAction(action, this);
   }
 
-  peak(): { x: number; bytes: number } | null {
-    const x = peakAt(this.device, this.axis);
-    return x === null ? null : { x, bytes: this.device.peak_bytes };
-  }
-
-  toggleAxis(): void {
-    if (hasTimes(this.device)) this.show(this.device, this.axis === 'time' ? 'event' : 'time', null);
-  }
-
   setAxis(axis: Axis): void {
-    if (axis !== this.axis) this.toggleAxis();
-  }
-
-  toggleColour(): void {
-    if (this.areas !== null) {
-      if (this.info.categories.length > 0) this.groupBy(this.areas === 'category' ? 'line' : 'category');
-    } else if (this.colours.toggle()) this.repaint();
-  }
-
-  groupBy(kind: AreaKind | null): void {
-    if (kind === this.areas) return;
-    this.lastAreas = this.areas ?? this.lastAreas;
-    this.areas = kind;
-    this.regroup();
-    if (this.arrangement.shown) this.changed('theme');
-    if (this.plot.highlighted.kind === 'area') this.selection.clear();
-    this.rearranged();
-  }
-
-  toggleOrder(): void {
-    this.groupBy(this.areas === null ? this.lastAreas : null);
+    this.subject.setAxis(axis);
   }
 
   toggleHeight(): void {
@@ -311,24 +239,24 @@ export class SnapshotView implements Commanded, PartsOwner {
   }
 
   /** The picture is to be grouped as it is chosen. */
-  private regroup(): void {
-    const { areas, attribution } = this;
+  regroup(): void {
+    const { kind } = this.grouping;
     if (!this.arrangement.shown) this.root.dataset['state'] = 'loading';
-    this.plot.setGrouping(areas && { by: areas, attribution: attribution.value });
+    this.plot.setGrouping(kind && { by: kind, attribution: this.attribution.value });
+  }
+
+  regrouped(): void {
+    if (this.arrangement.shown) this.changed('theme');
+    if (this.plot.highlighted.kind === 'area') this.selection.clear();
+    this.rearranged();
   }
 
   setFilter(filter: string): void {
-    const text = filter.trim();
-    this.parts.filterBox.show(text);
-    this.narrowing.cancel();
-    if (text === this.filter) return;
-    if (text === '') {
-      this.narrowTo('', this.deviceOf(this.device.device));
-      return;
-    }
-    this.narrowing.ask(this.device.device, text, (info) => {
-      this.narrowTo(text, info);
-    });
+    this.subject.setFilter(filter);
+  }
+
+  switchDevice(device: number): void {
+    this.subject.switchDevice(device);
   }
 
   open(line: LineLink, beside: boolean): void {
@@ -345,25 +273,6 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   toggleHelp(): void {
     this.parts.help.toggle();
-  }
-
-  nextDevice(): void {
-    const { devices } = this.info;
-    const at = devices.findIndex(({ device }) => device === this.device.device);
-    const next = devices[(at + 1) % devices.length];
-    if (!next || next.device === this.device.device) return;
-    this.switchDevice(next.device);
-    this.say(next.name);
-  }
-
-  switchDevice(device: number): void {
-    if (this.filter === '') {
-      this.show(this.deviceOf(device), this.axis, null);
-      return;
-    }
-    this.narrowing.ask(device, this.filter, (info) => {
-      this.show(info, this.axis, null);
-    });
   }
 
   // --- what the parts report ---------------------------------------------------------------------------------------
@@ -392,7 +301,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     frame.coarser.value = geometry.coarser;
     const before = this.colours.grouped;
     this.colours.grouped = geometry.grouped && { by: geometry.grouped.by, areas: geometry.grouped.areas };
-    this.showLegend();
+    this.legends.showAreas();
     if (JSON.stringify(before) !== JSON.stringify(this.colours.grouped)) {
       this.feed.repaint();
       this.changed('theme');
@@ -403,105 +312,22 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.parts.backdrop.ask(this.device.device, this.axis, this.plot.bounds, this.filter);
   }
 
-  /** The legend shows the moment under the pointer, else of the cursor's, else of the highest in view. */
   columnShown(): void {
-    const { hover, legend, cursors } = this.parts;
-    const g = this.plot.geometry;
-    if (!g?.grouped) return;
-    const looked = { hovered: hover.column, picked: cursors.first };
-    const shown = legendMoment(this.plot, g, this.device, this.axis, looked);
-    if (shown) legend.showFigures(g, shown);
-  }
-
-  private showLegend(): void {
-    const lit = this.plot.highlighted;
-    this.parts.legend.show(this.plot.geometry, this.colours.palette, lit.kind === 'area' ? lit.key : null);
-    if (this.arrangement.shown) this.parts.legend.hide();
-    this.columnShown();
-  }
-
-  get bookmarks(): Bookmarks {
-    return this.parts.bookmarks;
-  }
-
-  /** At a moment, else the cursor's, else the peak; with what is selected. */
-  addBookmark(moment?: number): void {
-    const { cursors, selection, api } = this;
-    const { device, events } = this.device;
-    if (events === 0) return;
-    const at = moment ?? cursors.moment;
-    const pending = api.request('memlens/moment', { device, moment: at, filter: '' });
-    pending.answer.then(
-      (answer) => {
-        this.bookmarks.add(device, answer.moment, momentName(answer, this.axis), selection.current);
-      },
-      (error: unknown) => {
-        this.failed(error);
-      },
-    );
-  }
-
-  stepBookmark(by: 1 | -1): void {
-    const from = this.cursors.first?.moment ?? (by > 0 ? -1 : Infinity);
-    const found = this.bookmarks.next(this.device.device, from, by);
-    if (found) this.goToBookmark(found);
-    else this.say(t('No bookmarks'));
-  }
-
-  goToBookmark(bookmark: PlacedBookmark): void {
-    const { at, device, allocation, note } = bookmark;
-    if (device !== this.device.device) {
-      // the filter would have to be asked about first, and may leave the moment without anything
-      this.setFilter('');
-      this.switchDevice(device);
-    }
-    this.cursors.place(at.moment);
-    if (allocation) this.selection.select(allocation.allocation, at.moment, false);
-    else this.selection.clear();
-    const x = bookmarkX(bookmark, this.axis);
-    const { x0, x1, y0, y1 } = this.plot.target;
-    if (x < x0 || x > x1) {
-      const half = (x1 - x0) / 2;
-      this.plot.moveTo({ x0: x - half, x1: x + half, y0, y1 }, true);
-    }
-    const when = bookmarkAt(bookmark, this.axis);
-    this.say(note === '' ? t('Bookmark at {0}', when) : t('Bookmark at {0}: {1}', when, note));
+    this.legends.showFigures();
   }
 
   backdropKnown(): void {
-    this.updateFigures();
+    this.subject.showFigures();
   }
 
   flagsKnown(): void {
-    this.showFlags();
+    this.subject.showFlags();
     this.changed('device');
     this.saveSoon();
   }
 
-  /** What does something in the view as it is. */
   get commands(): readonly ViewCommand[] {
-    const { info, device, selection, cursors, bookmarks } = this;
-    const { dock, pictures } = this.parts;
-    const selected = selection.current !== null;
-    const lit = selected || this.plot.highlighted.kind !== 'none' || cursors.first !== null;
-    const trace = device.events > 0;
-    return [
-      ...SHARED_COMMANDS,
-      ...(['exportSvg', 'exportPng', 'fit', 'zoomIn', 'zoomOut', 'togglePane'] as const),
-      ...(trace ? (['peak', 'addBookmark'] as const) : []),
-      ...(bookmarks.list.value.length > 0
-        ? (['nextBookmark', 'previousBookmark', 'exportBookmarks'] as const)
-        : []),
-      ...(selected ? (['zoomToSelection'] as const) : []),
-      ...(lit ? (['clearSelection'] as const) : []),
-      ...(hasTimes(device) ? (['toggleAxis'] as const) : []),
-      ...(info.categories.length > 0 ? (['toggleColour', 'group.category'] as const) : []),
-      ...(info.devices.length > 1 ? (['nextDevice'] as const) : []),
-      ...dock.panes.map(({ id }) => `pane.${id}` as const),
-      ...(['stacked', ...pictures.map(({ id }) => id)] as const).map((id) => `picture.${id}` as const),
-      ...AREA_KINDS.filter((kind) => kind !== 'category').map((kind) => `group.${kind}` as const),
-      ...(['group.none', 'toggleHeight'] as const),
-    ];
+    return commandsOf(this.parts, this.info, this.device);
   }
 
   boxUsed(): void {
@@ -545,56 +371,16 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   /** Shows what depends on the state and asks the server for nothing. */
   rearranged(): void {
-    const { frame, pickers } = this.parts;
-    const { categories } = this.info;
-    const { colours } = this;
-    frame.apply(this.arrangement.notePane() !== null);
-    pickers.value = this.pickers();
-    const byCategory = this.areas === null && colours.by === 'category';
-    this.parts.categories.value = byCategory
-      ? {
-          ...{ names: categories, colours: colours.palette.categories, lit: this.selection.category },
-          press: (category) => {
-            this.selection.lightCategory(category);
-            this.rearranged();
-          },
-        }
-      : null;
-    this.showLegend();
-    this.saveSoon();
-  }
-
-  private get pictureName(): string {
-    const { shown } = this.arrangement;
-    return shown === null || shown.id === 'compare' ? STACKED.text : shown.title;
-  }
-
-  private pickers(): readonly Picker[] {
-    const { pictures } = this.parts;
-    const all: Picker[] = [
-      {
-        ...{ label: t('View'), key: '', value: this.arrangement.picture },
-        options: [STACKED, ...pictures.map(({ id, title }) => ({ value: id, text: title }))],
-        pick: (value) => {
-          const id = PICTURE_IDS.find((each) => each === value);
-          if (id) this.arrangement.showPicture(id);
-        },
-      },
-      {
-        ...{ label: t('Device'), key: 'd', value: String(this.device.device) },
-        options: this.info.devices.map(({ device, name, peak_bytes: peak, ooms }) => ({
-          value: String(device),
-          text:
-            ooms > 0
-              ? t('{0} · peak {1} · out of memory', name, bytes(peak))
-              : t('{0} · peak {1}', name, bytes(peak)),
-        })),
-        pick: (value) => {
-          this.switchDevice(Number(value));
-        },
-      },
+    const { pickers, pictures } = this.parts;
+    this.arrangement.arrange();
+    const all = [
+      picturePicker(this.arrangement, pictures),
+      devicePicker(this.info.devices, this.device.device, (device) => this.switchDevice(device)),
     ];
-    return all.filter(({ options }) => options.length > 1);
+    pickers.value = all.filter(({ options }) => options.length > 1);
+    this.legends.showCategories();
+    this.legends.showAreas();
+    this.saveSoon();
   }
 
   showComparison(): void {
@@ -603,19 +389,10 @@ export class SnapshotView implements Commanded, PartsOwner {
   }
 
   menu(): readonly MenuEntry[] {
-    return timelineMenu({
-      ...{ axis: this.axis, hasTimes: hasTimes(this.device), colour: this.colours.by },
-      hasEvents: this.device.events > 0,
-      areas: this.areas,
-      hasCategories: this.info.categories.length > 0,
-      boxTool: this.parts.pointer.boxTool,
-      panel: this.parts.dock.shown !== null,
-      details: this.parts.frame.current.panelOpen,
-      run: (action) => {
-        this.run(action);
-      },
-      share: shareEntries(this.api, () => this.parts.summary.text, this.pictureName),
-    });
+    // a comparison is drawn over the own timeline
+    const shown = this.arrangement.picture === 'compare' ? null : this.arrangement.shown;
+    const share = shareEntries(this.api, () => this.parts.summary.text, shown?.title ?? STACKED.text);
+    return timelineMenu(this, this.parts, share);
   }
 
   /** Shows the evidence of a sentence: its moments, its filter, and the pane that has it. */
@@ -624,87 +401,12 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.setFilter(of.filter);
     const { from_moment: from, to_moment: to } = of;
     if (from !== null && to !== null) this.cursors.span(from, to, of.kind);
-    else if (from === null || from === this.deviceOf(of.device).peak_moment) this.cursors.setScope('peak');
+    else if (from === null || from === this.subject.deviceOf(of.device).peak_moment)
+      this.cursors.setScope('peak');
     else this.cursors.place(from);
     this.parts.dock.show(pane);
     this.parts.dock.reveal({ by, event });
     if (allocation !== null) this.selection.select(allocation, from, true);
-  }
-
-  // --- devices, axes, colours --------------------------------------------------------------------------------------
-
-  private show(device: DeviceInfo, axis: Axis, camera: Camera | null): void {
-    const { data, hover, minimap, cursors } = this.parts;
-    const first = !this.started;
-    this.started = true;
-    const other = device.device !== this.device.device;
-    const selected = other ? null : this.selection.current;
-    this.device = device;
-    this.axis = axis === 'time' && hasTimes(device) ? 'time' : 'event';
-    // Other pictures say themselves when they are not there yet.
-    this.root.dataset['state'] = this.arrangement.shown ? 'ready' : 'loading';
-    this.plot.show(device, this.axis, camera);
-    hover.reset();
-    if (other || first) {
-      this.selection.clear();
-      cursors.turnTo(device.device, null);
-      data.turnTo(device.device);
-      this.parts.summary.turnTo(device.device);
-    } else if (selected !== null) this.selection.select(selected, null, true);
-    // Without a history the run has no extent to find one's way in.
-    minimap.hidden.value = device.events < 2;
-    if (device.events > 0) data.fetchOverview(this.axis, minimap.columns);
-    this.updateFigures();
-    this.showFlags();
-    this.changed('device', 'axis');
-    this.cursorsChanged();
-    this.rearranged();
-    if (this.arrangement.shown) this.parts.summary.find();
-  }
-
-  /** Another filter on the same device: the same stretch of the run, as high as what is left. */
-  private narrowTo(filter: string, device: DeviceInfo): void {
-    const { data, hover, minimap } = this.parts;
-    const { x0, x1 } = this.plot.target;
-    const y1 = deviceExtent(device, this.axis).top;
-    this.filter = filter;
-    this.device = device;
-    this.root.dataset['state'] = this.arrangement.shown ? 'ready' : 'loading';
-    this.plot.show(device, this.axis, { x0, x1, y0: 0, y1 });
-    hover.reset();
-    data.turnTo(device.device);
-    if (device.events > 0) data.fetchOverview(this.axis, minimap.columns);
-    this.updateFigures();
-    this.selection.refresh();
-    this.changed('filter');
-    const { allocations } = device;
-    this.say(
-      filter === ''
-        ? t('No filter')
-        : plural(allocations, '{0} allocation matches the filter', '{0} allocations match the filter'),
-    );
-    this.rearranged();
-  }
-
-  private showFlags(): void {
-    const { plot, minimap, flags } = this.parts;
-    const marked = flags.of(this.device.device, this.axis);
-    plot.setFlags(marked);
-    minimap.setFlags(marked);
-  }
-
-  private updateFigures(): void {
-    const { device } = this;
-    const figures = deviceFigures(device);
-    if (this.filter !== '') {
-      const { peak_bytes: whole } = this.deviceOf(device.device);
-      figures.unshift(t('Of what matches the filter:'));
-      figures.push(t('without it: peak {0}', bytes(whole)));
-    }
-    this.parts.frame.status.value = visible(figures.join('  ·  '));
-    this.plot.setLabel(
-      t('Memory of {0} over time. {1}. Press ? for the keys.', device.name.toLowerCase(), figures.join(', ')),
-    );
   }
 
   focusPicture(): void {
@@ -724,7 +426,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.parts.dock.update(changes);
   }
 
-  private repaint(): void {
+  recoloured(): void {
     this.plot.setPalette(this.colours.palette);
     this.changed('theme');
     this.feed.repaint();
@@ -733,20 +435,6 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   save(): void {
     this.saveSoon.cancel();
-    const { x0, x1, y0, y1 } = this.plot.target;
-    const view: ViewState = {
-      ...{ device: this.device.device, axis: this.axis, x0, x1, y0, y1, filter: this.filter },
-      ...{ selection: this.selection.current, colour: this.colours.by, areas: this.areas },
-      ...{ holdHeight: this.plot.holdsHeight, picture: this.arrangement.picture },
-      ...{ pane: this.parts.dock.shown, compare: this.compare.state, flame: this.flame.state },
-      ...{ ...this.parts.cursors.state, value: null, graph: null },
-    };
-    this.api.save(view, this.parts.frame.current, this.commands);
-  }
-
-  private deviceOf(device: number): DeviceInfo {
-    const found = this.info.devices.find((each) => each.device === device) ?? this.info.devices[0];
-    if (!found) throw new Error(`The snapshot has no device ${device}.`);
-    return found;
+    this.api.save(placeOf(this, this.parts), this.parts.frame.current, this.commands);
   }
 }

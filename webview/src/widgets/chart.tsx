@@ -66,15 +66,11 @@ export class Chart {
     });
     // This box changes with the pixels, so also when the window goes to a denser screen.
     this.observer.observe(within ?? this.surface, { box: 'device-pixel-content-box' });
-    this.unfollow = theme.subscribe(() => {
-      this.request();
-    });
+    this.unfollow = theme.subscribe(() => this.request());
   }
 
   /** Has it drawn in the next frame. */
-  readonly request = (): void => {
-    this.frames.request();
-  };
+  readonly request = (): void => this.frames.request();
 
   /** A cleared layer to draw on in pixels of CSS, or of the screen; null where there is no room. */
   begin(layer = 0, unit: 'css' | 'screen' = 'css'): CanvasRenderingContext2D | null {
@@ -88,7 +84,7 @@ export class Chart {
     return canvas && sized(canvas, this.size) ? canvas : null;
   }
 
-  /** Names it anew. */
+  /** Renames it. */
   setLabel(label: string): void {
     setLabel(this.surface, label);
   }

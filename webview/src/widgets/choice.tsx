@@ -96,15 +96,7 @@ interface ToggleProps {
 
 export function Toggle({ text, title, on, change }: ToggleProps): VNode {
   return (
-    <button
-      type="button"
-      class="toggle"
-      title={title}
-      aria-pressed={on}
-      onClick={() => {
-        change(!on);
-      }}
-    >
+    <button type="button" class="toggle" title={title} aria-pressed={on} onClick={() => change(!on)}>
       {text}
     </button>
   );

@@ -45,7 +45,7 @@ function asCsv({ heads, rows }: CopiedTable): string {
   return [heads, ...exact].map(csvLine).join('');
 }
 
-/** Where what a row is about stands in the source, if it does. */
+/** Where a row's subject is in the source; null where it isn't. */
 export type CopiedPlace = Pick<Frame, 'file' | 'line'> | null;
 
 /** A row alone. */
@@ -61,9 +61,7 @@ export function copyItems(
 ): readonly MenuEntry[] {
   const item = (text: string, make: () => string): MenuEntry => ({
     ...{ text, key: '' },
-    run: () => {
-      api.post({ type: 'copy', text: make() });
-    },
+    run: () => api.post({ type: 'copy', text: make() }),
   });
   const { name, place } = row;
   return [

@@ -26,7 +26,7 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** Names an element anew, for screen readers. */
+/** Renames an element for screen readers. */
 export function setLabel(target: Element, label: string): void {
   target.setAttribute('aria-label', visible(label));
 }

@@ -114,12 +114,7 @@ export function FrameList(props: FrameListProps): VNode {
     openMenu(copiesOf(frames, frame, actions), event.clientX, event.clientY);
   };
   return (
-    <ol
-      class="frames"
-      onContextMenu={(event) => {
-        menu(event, null);
-      }}
-    >
+    <ol class="frames" onContextMenu={(event) => menu(event, null)}>
       {foldFrames(frames).map((run, i) =>
         run.folded && !whole ? (
           <Fold key={i} {...props} run={run.frames} menu={menu} />
@@ -138,9 +133,7 @@ function copiesOf(
 ): readonly MenuEntry[] {
   const item = (text: string, copied: string): MenuEntry => ({
     ...{ text, key: '' },
-    run: () => {
-      actions.copy(copied);
-    },
+    run: () => actions.copy(copied),
   });
   const words = (each: Frame): string => `${each.function} ${pathOf(each)}`.trim();
   return [
@@ -194,9 +187,7 @@ function Row({ frame, label, actions, missing, menu }: PartProps & { readonly fr
     <li
       ref={row}
       class={`frame ${frame.kind}${isSame(frame, label) ? ' label' : ''}`}
-      onContextMenu={(event) => {
-        menu(event, frame);
-      }}
+      onContextMenu={(event) => menu(event, frame)}
     >
       <Name frame={frame} actions={actions} />
       {narrows && (
@@ -211,9 +202,7 @@ function Row({ frame, label, actions, missing, menu }: PartProps & { readonly fr
           keys="f"
           // the row has the key for it, and one stop for Tab is enough
           tabIndex={-1}
-          press={(event) => {
-            actions.narrow(termOf(frame, event.shiftKey));
-          }}
+          press={(event) => actions.narrow(termOf(frame, event.shiftKey))}
         />
       )}
       {lost && <MissingNote missing={lost} locate={actions.locate} />}
@@ -258,9 +247,7 @@ function Name({ frame, actions }: { readonly frame: Frame; readonly actions: Fra
       type="button"
       title={`${visible(frame.file)}:${frame.line}`}
       aria-keyshortcuts="f Shift+f"
-      onClick={(event) => {
-        actions.open(frame, event.ctrlKey || event.metaKey);
-      }}
+      onClick={(event) => actions.open(frame, event.ctrlKey || event.metaKey)}
       onKeyDown={(event) => {
         if (narrowKey(event)) return;
         // A button clicks by Enter itself, but would lose what was held with it.
@@ -293,13 +280,7 @@ export function MissingNote({
   readonly locate: Locate;
 }): VNode {
   const offer = (text: string, what: 'file' | 'folder'): VNode => (
-    <button
-      type="button"
-      class="link"
-      onClick={() => {
-        locate(what, file, line);
-      }}
-    >
+    <button type="button" class="link" onClick={() => locate(what, file, line)}>
       {text}
     </button>
   );

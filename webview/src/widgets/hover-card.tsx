@@ -11,7 +11,7 @@ interface Point {
 export class HoverCard<Props extends object> {
   readonly root = element('div', { class: 'tooltip', role: 'tooltip', hidden: true });
 
-  /** It stands in an element, or wherever its root is put. */
+  /** It is shown within an element, or wherever its root is put. */
   constructor(
     private readonly Content: ComponentType<Props>,
     within?: HTMLElement,
@@ -41,7 +41,7 @@ export class HoverCard<Props extends object> {
   }
 }
 
-/** A point of a surface as one of what it stands in. */
+/** A point of a surface, in the coordinates of the card's room. */
 function placeIn(room: Element, { x, y }: Point, surface: HTMLElement): Point {
   if (room === surface) return { x, y };
   const [from, to] = [surface.getBoundingClientRect(), room.getBoundingClientRect()];

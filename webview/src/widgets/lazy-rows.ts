@@ -52,7 +52,7 @@ export interface LazyRowsEvents<N, A> {
 export interface LazyRowsOptions<N> {
   /** Children are fetched by so many. */
   readonly page?: number;
-  /** What a node is known by when all rows are fetched anew: what was open then opens again. */
+  /** A node's key when all rows are fetched again: what was open then opens again. */
   readonly key?: (node: N) => string;
   /** What is said of an error in the place of the rows; they also say that they are being fetched. */
   readonly message?: (error: unknown) => string;
@@ -83,7 +83,7 @@ export class LazyRows<N, A extends LazyAnswer<N>> {
     private readonly options: LazyRowsOptions<N> = {},
   ) {}
 
-  /** Fetches all rows anew. */
+  /** Fetches all rows again. */
   reset(): void {
     this.cancel();
     this.branches.clear();

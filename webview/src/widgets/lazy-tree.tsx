@@ -2,7 +2,6 @@
 
 import type { VNode } from 'preact';
 import { count, t } from '../base/l10n';
-import { setLabel } from './dom';
 import type { LazyAnswer, LazyRows, NodeRow, RestRow } from './lazy-rows';
 import type { MenuEntry } from './menu';
 import { TreeGrid, type GridCell, type GridColumn, type GridRow } from './tree-grid';
@@ -74,8 +73,8 @@ export class LazyTree<N, A extends LazyAnswer<N>> {
     };
   }
 
-  get root(): HTMLElement {
-    return this.grid.root;
+  get View(): TreeGrid['View'] {
+    return this.grid.View;
   }
 
   /** The nodes that are here, as they are shown. */
@@ -85,7 +84,7 @@ export class LazyTree<N, A extends LazyAnswer<N>> {
 
   /** Its columns, and what it is called by now. */
   show(columns: readonly GridColumn[], label?: string): void {
-    if (label !== undefined) setLabel(this.grid.root, label);
+    if (label !== undefined) this.grid.setLabel(label);
     this.columns = columns;
     this.grid.setColumns(columns);
   }

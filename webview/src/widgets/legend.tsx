@@ -24,9 +24,7 @@ export function Legend({ names, colours, lit, press }: LegendProps): VNode {
             key={name}
             type="button"
             aria-pressed={i === lit}
-            onClick={() => {
-              press(i === lit ? null : i);
-            }}
+            onClick={() => press(i === lit ? null : i)}
           >
             <span class="swatch" style={{ background: colour ? css(colour) : '' }} />
             <bdi>{shorten(categoryName(name), 32)}</bdi>

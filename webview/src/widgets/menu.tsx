@@ -77,12 +77,8 @@ function Menu({ entries, x, y, label, close }: MenuProps): VNode {
       role="menu"
       ref={root}
       {...(label === '' ? {} : { 'aria-label': label })}
-      onKeyDown={(event) => {
-        walk(event, close);
-      }}
-      onContextMenu={(event) => {
-        event.preventDefault();
-      }}
+      onKeyDown={(event) => walk(event, close)}
+      onContextMenu={(event) => event.preventDefault()}
     >
       {entries.map((entry, index) =>
         entry === null ? (

@@ -49,12 +49,8 @@ export class Minimap {
     this.chart = new Chart({
       class: 'minimap-strip',
       Over: () => <Shades window={this.window.value} />,
-      draw: () => {
-        this.draw();
-      },
-      resized: () => {
-        this.placeWindow();
-      },
+      draw: () => this.draw(),
+      resized: () => this.placeWindow(),
     });
     this.chart.surface.addEventListener('pointerdown', (event) => {
       this.press(event);
@@ -177,7 +173,7 @@ export class Minimap {
     const x0 = ((camera.x0 - extent.x0) / span) * width;
     const x1 = ((camera.x1 - extent.x0) / span) * width;
     const whole = x0 < 0.5 && x1 > width - 0.5;
-    // Never so narrow that it can't be found and held.
+    // Never too narrow to be seen and dragged.
     const wide = Math.max(x1 - x0, LEAST_WINDOW_PX);
     const left = Math.min(Math.max(x0 - (wide - (x1 - x0)) / 2, 0), width - wide);
     this.window.value = {
@@ -213,9 +209,7 @@ export class Minimap {
     };
     surface.setPointerCapture(event.pointerId);
     surface.addEventListener('pointermove', moved);
-    const done = (): void => {
-      surface.removeEventListener('pointermove', moved);
-    };
+    const done = (): void => surface.removeEventListener('pointermove', moved);
     surface.addEventListener('pointerup', done, { once: true });
     surface.addEventListener('pointercancel', done, { once: true });
   }

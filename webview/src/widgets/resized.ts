@@ -8,12 +8,8 @@ export function useResized(root: RefObject<Element | null>, resized: () => void)
   latest.current = resized;
   useLayoutEffect(() => {
     if (!root.current) return;
-    const observer = new ResizeObserver(() => {
-      latest.current();
-    });
+    const observer = new ResizeObserver(() => latest.current());
     observer.observe(root.current);
-    return () => {
-      observer.disconnect();
-    };
+    return () => observer.disconnect();
   }, []);
 }

@@ -31,13 +31,9 @@ export function Splitter({ label, direction, hidden, size, resize }: SplitterPro
         const bar = event.currentTarget;
         bar.setPointerCapture(event.pointerId);
         const from = size + along(event);
-        const move = (next: PointerEvent): void => {
-          resize(from - along(next));
-        };
+        const move = (next: PointerEvent): void => resize(from - along(next));
         bar.addEventListener('pointermove', move);
-        const done = (): void => {
-          bar.removeEventListener('pointermove', move);
-        };
+        const done = (): void => bar.removeEventListener('pointermove', move);
         bar.addEventListener('lostpointercapture', done, { once: true });
       }}
       onKeyDown={(event) => {

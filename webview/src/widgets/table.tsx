@@ -219,13 +219,7 @@ export function Table<R>({ name, label, shown, actions, scroller, about }: Table
           {/* a row without cells is none */}
           <tr class={`data-row ${name}-head`} role={columns.length > 0 ? 'row' : 'presentation'}>
             {columns.map((column, i) => (
-              <Head
-                key={column.key}
-                {...{ column, index: i, sort }}
-                press={() => {
-                  sortBy(column);
-                }}
-              />
+              <Head key={column.key} {...{ column, index: i, sort }} press={() => sortBy(column)} />
             ))}
           </tr>
         </thead>

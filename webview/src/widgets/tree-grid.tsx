@@ -1,12 +1,14 @@
 // A tree of rows in columns, of which only those in view are elements: ARIA's treegrid, walked by keys.
 
-import { render, type VNode } from 'preact';
+import { signal, type Signal } from '@preact/signals';
+import { createRef, type VNode } from 'preact';
+import { useLayoutEffect } from 'preact/hooks';
 import { visible } from '../base/text';
-import { element } from './dom';
 import { Icon } from './icon';
 import { openMenu, type MenuEntry } from './menu';
+import { useResized } from './resized';
 
-/** What stands in a cell: names as they are, which are shown with what can't be seen in them; components. */
+/** The content of a cell: components, and names as they are, whose invisible characters are shown. */
 export type GridCell = readonly (VNode | string)[];
 
 export interface GridRow {
@@ -59,119 +61,111 @@ const MOST_INDENTS = 40;
 let grids = 0;
 
 export class TreeGrid {
-  readonly root: HTMLElement;
   private readonly id = `grid-${++grids}`;
-  private active = 0;
+  private readonly root = createRef<HTMLDivElement>();
+  private readonly label: Signal<string>;
+  private readonly columns = signal<readonly GridColumn[]>([]);
+  /** Which row the keys stand on, and which are elements; another object when rows look different. */
+  private readonly view = signal({ active: 0, first: 0, last: 0 });
   private pointedAt: number | null = null;
-  private shown: { first: number; last: number } = { first: 0, last: 0 };
-  private columns: readonly GridColumn[] = [];
-  private rows: readonly VNode[] = [];
-  private heightPx = 0;
 
   constructor(
     label: string,
     private readonly events: GridEvents,
   ) {
-    this.root = element('div', {
-      ...{ class: 'grid', role: 'treegrid', tabIndex: 0, attributes: { 'aria-label': label } },
-    });
-    this.root.addEventListener('scroll', () => {
-      this.draw(false);
-    });
-    this.root.addEventListener('keydown', (event) => {
-      this.key(event);
-    });
-    this.root.addEventListener('click', (event) => {
-      this.click(event);
-    });
-    this.root.addEventListener('contextmenu', (event) => {
-      this.openMenu(event);
-    });
-    this.render();
-    new ResizeObserver(() => {
-      this.draw(false);
-    }).observe(this.root);
+    this.label = signal(label);
   }
 
-  setColumns(columns: readonly GridColumn[]): void {
-    this.columns = columns;
-    this.root.style.setProperty('--columns', columns.map(({ width }) => width).join(' '));
-    this.root.setAttribute('aria-colcount', String(columns.length));
-    this.render();
-  }
-
-  get activeIndex(): number {
-    return this.active;
-  }
-
-  /** Rows came, went or look different. */
-  update(active: number = this.active): void {
-    const count = this.events.count();
-    this.active = Math.min(Math.max(active, 0), Math.max(count - 1, 0));
-    this.root.setAttribute('aria-rowcount', String(count + 1));
-    this.draw(true);
-  }
-
-  setActive(index: number): void {
-    this.active = index;
-    const top = index * ROW_PX;
-    const room =
-      this.root.clientHeight - (this.root.querySelector('.grid-heads')?.clientHeight ?? 0) - ROW_PX;
-    if (top < this.root.scrollTop) this.root.scrollTop = top;
-    else if (top > this.root.scrollTop + room) this.root.scrollTop = top - room;
-    this.draw(true);
-  }
-
-  private draw(anew: boolean): void {
-    const count = this.events.count();
-    const first = Math.max(Math.floor(this.root.scrollTop / ROW_PX) - BEYOND, 0);
-    const last = Math.min(Math.ceil((this.root.scrollTop + this.root.clientHeight) / ROW_PX) + BEYOND, count);
-    if (!anew && first === this.shown.first && last === this.shown.last) return;
-    this.shown = { first, last };
-    this.heightPx = count * ROW_PX;
-    this.rows = Array.from({ length: Math.max(last - first, 0) }, (_, i) => (
-      <Row
-        key={first + i}
-        id={`${this.id}-${first + i}`}
-        index={first + i}
-        row={this.events.row(first + i)}
-        columns={this.columns}
-        active={first + i === this.active}
-      />
-    ));
-    this.render();
-    if (count > 0) this.root.setAttribute('aria-activedescendant', `${this.id}-${this.active}`);
-    else this.root.removeAttribute('aria-activedescendant');
-  }
-
-  private render(): void {
-    render(
-      <>
+  /** The table on the screen. */
+  readonly View = (): VNode => {
+    const { id, root, events } = this;
+    const columns = this.columns.value;
+    const { active, first, last } = this.view.value;
+    const count = events.count();
+    const measure = (): void => this.measure();
+    useResized(root, measure);
+    useLayoutEffect(measure);
+    return (
+      <div
+        ref={root}
+        class="grid"
+        role="treegrid"
+        tabIndex={0}
+        aria-label={visible(this.label.value)}
+        aria-colcount={columns.length}
+        aria-rowcount={count + 1}
+        {...(count > 0 && { 'aria-activedescendant': `${id}-${active}` })}
+        style={{ '--columns': columns.map(({ width }) => width).join(' ') }}
+        onScroll={measure}
+        onKeyDown={(event) => this.key(event)}
+        onClick={(event) => this.click(event)}
+        onContextMenu={(event) => this.openMenu(event)}
+      >
         <div role="rowgroup" class="grid-heads">
-          <Head
-            columns={this.columns}
-            sort={(column) => {
-              this.events.sort(column);
-            }}
-          />
+          <Head columns={columns} sort={(column) => events.sort(column)} />
         </div>
         <div
           class="grid-body"
           role="rowgroup"
-          style={{ height: `${this.heightPx}px` }}
+          style={{ height: `${count * ROW_PX}px` }}
           onPointerMove={({ target }) => {
             const row = target instanceof Element ? target.closest<HTMLElement>('.grid-row') : null;
             this.point(row ? Number(row.dataset['index']) : null);
           }}
-          onPointerLeave={() => {
-            this.point(null);
-          }}
+          onPointerLeave={() => this.point(null)}
         >
-          {this.rows}
+          {Array.from({ length: Math.max(Math.min(last, count) - first, 0) }, (_, at) => first + at).map(
+            (index) => (
+              <Row
+                key={index}
+                id={`${id}-${index}`}
+                row={events.row(index)}
+                active={index === active}
+                {...{ index, columns }}
+              />
+            ),
+          )}
         </div>
-      </>,
-      this.root,
+      </div>
     );
+  };
+
+  setColumns(columns: readonly GridColumn[]): void {
+    this.columns.value = columns;
+  }
+
+  setLabel(label: string): void {
+    this.label.value = label;
+  }
+
+  get activeIndex(): number {
+    return this.view.peek().active;
+  }
+
+  /** Rows came, went or look different. */
+  update(active: number = this.activeIndex): void {
+    const last = Math.max(this.events.count() - 1, 0);
+    this.view.value = { ...this.view.peek(), active: Math.min(Math.max(active, 0), last) };
+  }
+
+  setActive(index: number): void {
+    this.view.value = { ...this.view.peek(), active: index };
+    const root = this.root.current;
+    if (!root) return;
+    const top = index * ROW_PX;
+    const room = root.clientHeight - (root.querySelector('.grid-heads')?.clientHeight ?? 0) - ROW_PX;
+    if (top < root.scrollTop) root.scrollTop = top;
+    else if (top > root.scrollTop + room) root.scrollTop = top - room;
+    this.measure();
+  }
+
+  /** Which rows are in view. */
+  private measure(): void {
+    const { scrollTop = 0, clientHeight = 0 } = this.root.current ?? {};
+    const first = Math.max(Math.floor(scrollTop / ROW_PX) - BEYOND, 0);
+    const last = Math.ceil((scrollTop + clientHeight) / ROW_PX) + BEYOND;
+    const { active, ...was } = this.view.peek();
+    if (first !== was.first || last !== was.last) this.view.value = { active, first, last };
   }
 
   private click(event: MouseEvent): void {
@@ -197,12 +191,14 @@ export class TreeGrid {
   private openMenu(event: MouseEvent): void {
     const target = event.target instanceof Element ? event.target.closest<HTMLElement>('.grid-row') : null;
     if (target) this.go(Number(target.dataset['index']));
-    else if (event.target !== this.root || this.events.count() === 0) return;
-    const items = this.events.menu?.(this.active) ?? [];
+    else if (event.target !== this.root.current || this.events.count() === 0) return;
+    const items = this.events.menu?.(this.activeIndex) ?? [];
     if (items.length === 0) return;
     event.preventDefault();
     // by the keyboard it opens at the row, wherever the browser has the pointer
-    const row = this.root.querySelector(`[data-index='${this.active}']`)?.getBoundingClientRect();
+    const row = this.root.current
+      ?.querySelector(`[data-index='${this.activeIndex}']`)
+      ?.getBoundingClientRect();
     if (target || !row) openMenu(items, event.clientX, event.clientY);
     else openMenu(items, row.left + 24, row.bottom);
   }
@@ -216,8 +212,8 @@ export class TreeGrid {
     if (event.altKey || (mod && event.key !== 'Enter') || event.shiftKey) return;
     const count = this.events.count();
     if (count === 0) return;
-    if (mod) this.events.pick(this.active, true, true);
-    else if (!this.walk(event.key, count) && !this.events.key(event, this.active)) return;
+    if (mod) this.events.pick(this.activeIndex, true, true);
+    else if (!this.walk(event.key, count) && !this.events.key(event, this.activeIndex)) return;
     event.preventDefault();
     event.stopPropagation();
   }
@@ -228,8 +224,8 @@ export class TreeGrid {
   }
 
   private walk(key: string, count: number): boolean {
-    const page = Math.max(Math.floor(this.root.clientHeight / ROW_PX) - 2, 1);
-    const { active } = this;
+    const page = Math.max(Math.floor((this.root.current?.clientHeight ?? 0) / ROW_PX) - 2, 1);
+    const active = this.activeIndex;
     const { open } = this.events.row(active);
     const to = {
       ArrowDown: active + 1,
@@ -271,12 +267,7 @@ function Head({ columns, sort: press }: HeadProps): VNode {
           {sort === null ? (
             visible(name)
           ) : (
-            <button
-              type="button"
-              onClick={() => {
-                press(i);
-              }}
-            >
+            <button type="button" onClick={() => press(i)}>
               {visible(name)}
               {sort !== 'none' && <Icon name={sort === 'descending' ? 'down' : 'up'} />}
             </button>

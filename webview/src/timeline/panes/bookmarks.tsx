@@ -1,25 +1,21 @@
 // The bookmarks of a trace: a row for each, by which one goes there, writes another note, or deletes it.
 
-import { render, type VNode } from 'preact';
-import { bookmarkAt, type Bookmarks, type PlacedBookmark } from '../bookmarks';
+import type { VNode } from 'preact';
+import type { BookmarkTour } from '../bookmark-tour';
+import { bookmarkAt, type PlacedBookmark } from '../bookmarks';
 import type { ViewContext } from '../../shell/context';
-import { Icon } from '../../widgets/icon';
+import { IconButton } from '../../widgets/icon-button';
 import { openMenu, type MenuEntry } from '../../widgets/menu';
-import { element } from '../../widgets/dom';
 import { bytes, hasSource, nameOf } from '../../base/format';
 import { plural, t } from '../../base/l10n';
 import { visible } from '../../base/text';
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { Axis } from '../../shell/state';
 import { devicesOf } from '../../shell/model';
-import { made, type MakePane } from '../../shell/pane';
+import { Bar } from '../../shell/bar';
+import { made, type BarRoom, type MakePane, type PaneRoom } from '../../shell/pane';
 
-export interface BookmarksOwner {
-  readonly bookmarks: Bookmarks;
-  goTo(bookmark: PlacedBookmark): void;
-  /** Lets the user write a note for the moment that the panes answer for. */
-  add(): void;
-}
+type BookmarksOwner = Pick<BookmarkTour, 'bookmarks' | 'goTo' | 'add'>;
 
 interface ListProps {
   readonly owner: BookmarksOwner;
@@ -33,25 +29,27 @@ export function bookmarksPane(owner: BookmarksOwner): MakePane {
   return (context) => {
     if (context.device.events === 0) return null;
     const axis = signal<Axis>(context.axis);
-    const root = element('section', { class: 'bookmarks' });
-    const bar = element('div', { class: 'bookmarks-bar' });
     const devices = devicesOf(context.info).length > 1;
-    render(<List owner={owner} context={context} axis={axis} devices={devices} />, root);
-    render(<Bar owner={owner} />, bar);
     return made({
-      ...{ id: 'bookmarks', title: t('Bookmarks'), usesSet: false, root, bar },
+      ...{ id: 'bookmarks', title: t('Bookmarks'), usesSet: false },
+      View: (room: PaneRoom) => (
+        <section {...room} class="bookmarks pane">
+          <List {...{ owner, context, axis, devices }} />
+        </section>
+      ),
+      Bar: ({ hidden }: BarRoom) => (
+        <Bar class="bookmarks-bar" label={t('Bookmarks')} hidden={hidden}>
+          <Controls owner={owner} />
+        </Bar>
+      ),
       update: (changes) => {
         if (changes.has('axis') || changes.has('device')) axis.value = context.axis;
-      },
-      dispose: () => {
-        render(null, root);
-        render(null, bar);
       },
     });
   };
 }
 
-function Bar({ owner }: { readonly owner: BookmarksOwner }): VNode {
+function Controls({ owner }: { readonly owner: BookmarksOwner }): VNode {
   return (
     <>
       <button
@@ -59,9 +57,7 @@ function Bar({ owner }: { readonly owner: BookmarksOwner }): VNode {
         class="text-button"
         title={t('Add a bookmark at the cursor, else at the peak (K)')}
         aria-keyshortcuts="k"
-        onClick={() => {
-          owner.add();
-        }}
+        onClick={() => owner.add()}
       >
         {t('Add Bookmark…')}
       </button>
@@ -70,9 +66,7 @@ function Bar({ owner }: { readonly owner: BookmarksOwner }): VNode {
           type="button"
           class="text-button"
           title={t('Export the bookmarks as JSON')}
-          onClick={() => {
-            owner.bookmarks.export();
-          }}
+          onClick={() => owner.bookmarks.export()}
         >
           {t('Export…')}
         </button>
@@ -126,15 +120,9 @@ function List({ owner, context, axis, devices }: ListProps): VNode {
 function Row({ one, owner, context, axis, devices }: ListProps & { readonly one: PlacedBookmark }): VNode {
   const { allocation, at, note } = one;
   const when = bookmarkAt(one, axis.value);
-  const rename = (): void => {
-    owner.bookmarks.rename(one, when);
-  };
-  const remove = (): void => {
-    owner.bookmarks.delete(one);
-  };
-  const go = (): void => {
-    owner.goTo(one);
-  };
+  const rename = (): void => owner.bookmarks.rename(one, when);
+  const remove = (): void => owner.bookmarks.delete(one);
+  const go = (): void => owner.goTo(one);
   const label = allocation?.label ?? null;
   const menu: readonly MenuEntry[] = [
     { text: t('Go to Bookmark'), key: 'Enter', run: go },
@@ -143,9 +131,7 @@ function Row({ one, owner, context, axis, devices }: ListProps & { readonly one:
     null,
     {
       ...{ text: t('Copy Note'), key: '' },
-      run: () => {
-        context.api.post({ type: 'copy', text: note });
-      },
+      run: () => context.api.post({ type: 'copy', text: note }),
     },
   ];
   return (
@@ -178,9 +164,7 @@ function Row({ one, owner, context, axis, devices }: ListProps & { readonly one:
             type="button"
             class="link"
             title={visible(t('Open {0}', `${label.file}:${label.line}`))}
-            onClick={(event) => {
-              context.openFrame(label, event.ctrlKey || event.metaKey);
-            }}
+            onClick={(event) => context.openFrame(label, event.ctrlKey || event.metaKey)}
           >
             <bdi>{visible(`${bytes(allocation.size_bytes)} · ${nameOf(allocation).title}`)}</bdi>
           </button>
@@ -189,24 +173,8 @@ function Row({ one, owner, context, axis, devices }: ListProps & { readonly one:
         )}
       </td>
       <td class="bookmark-actions">
-        <button
-          type="button"
-          class="icon-button"
-          aria-label={t('Rename')}
-          title={t('Rename (F2)')}
-          onClick={rename}
-        >
-          <Icon name="edit" />
-        </button>
-        <button
-          type="button"
-          class="icon-button"
-          aria-label={t('Delete')}
-          title={t('Delete')}
-          onClick={remove}
-        >
-          <Icon name="close" />
-        </button>
+        <IconButton icon="edit" label={t('Rename')} keys="F2" press={rename} />
+        <IconButton icon="close" label={t('Delete')} keys="Delete" press={remove} />
       </td>
     </tr>
   );

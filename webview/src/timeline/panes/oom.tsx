@@ -1,7 +1,7 @@
 // Out of memory, explained: which event, what stood in the way, and the lines and blocks to look at.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Mark, OomAnswer } from '../../../../extension/shared/protocol.gen';
 import { deviceName } from '../../base/format';
@@ -10,8 +10,7 @@ import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';
 import type { ViewContext } from '../../shell/context';
 import { devicesOf } from '../../shell/model';
-import type { Pane } from '../../shell/pane';
-import { element } from '../../widgets/dom';
+import type { Pane, PaneRoom } from '../../shell/pane';
 import { markName, markX } from '../flags';
 import { OomArticle, type OomActions } from './oom-article';
 
@@ -64,20 +63,15 @@ class Oom {
         context.cursors.place(mark.moment);
         context.say(t('At {0}', markName(mark, devicesOf(context.info))));
       },
-      open: (frame, beside) => {
-        context.openFrame(frame, beside);
-      },
-      select: (allocation) => {
-        context.select(allocation, mark.device === context.device.device ? mark.moment : null);
-      },
-      light: (stacks) => {
-        context.lightStacks(new Set(stacks));
-      },
+      open: (frame, beside) => context.openFrame(frame, beside),
+      select: (allocation) =>
+        context.select(allocation, mark.device === context.device.device ? mark.moment : null),
+      light: (stacks) => context.lightStacks(new Set(stacks)),
     };
   }
 }
 
-function OomView({ oom }: { readonly oom: Oom }): VNode {
+function OomView({ oom, room }: { readonly oom: Oom; readonly room: PaneRoom }): VNode {
   const article = useRef<HTMLDivElement>(null);
   const { context } = oom;
   const devices = devicesOf(context.info);
@@ -88,7 +82,7 @@ function OomView({ oom }: { readonly oom: Oom }): VNode {
   const listed = oom.listed.value;
   const more = context.flags.untold;
   return (
-    <>
+    <section {...room} class="oom pane">
       <div class="oom-events" role="group" aria-label={t('Out-of-memory events')} hidden={listed.length < 2}>
         {listed.map((mark, index) => (
           <button
@@ -97,9 +91,7 @@ function OomView({ oom }: { readonly oom: Oom }): VNode {
             class="oom-event"
             aria-pressed={mark === oom.chosen.value}
             data-index={index}
-            onClick={() => {
-              oom.show(mark);
-            }}
+            onClick={() => oom.show(mark)}
           >
             {visible(markName(mark, devices))}
           </button>
@@ -119,22 +111,16 @@ function OomView({ oom }: { readonly oom: Oom }): VNode {
           />
         )}
       </div>
-    </>
+    </section>
   );
 }
 
 export const oomPane = (context: ViewContext): Pane => {
   const oom = new Oom(context);
-  const root = element('section', { class: 'oom' });
-  render(<OomView oom={oom} />, root);
   return {
-    ...{ id: 'oom', title: t('Out of memory'), usesSet: false, root },
-    update: () => {
-      oom.list();
-    },
-    dispose: () => {
-      oom.latest.cancel();
-      render(null, root);
-    },
+    ...{ id: 'oom', title: t('Out of memory'), usesSet: false },
+    View: (room) => <OomView oom={oom} room={room} />,
+    update: () => oom.list(),
+    dispose: () => oom.latest.cancel(),
   };
 };

@@ -1,7 +1,7 @@
 // How large the allocations of the set are: a histogram with a bin for each power of two.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import type { SizeBin, SizesAnswer } from '../../../../extension/shared/protocol.gen';
 import { countedFigure, exactFigure, figure } from '../../base/figure';
 import { bytes, share } from '../../base/format';
@@ -10,9 +10,9 @@ import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';
 import type { ViewContext } from '../../shell/context';
 import { both } from '../../shell/filter-terms';
-import type { Pane } from '../../shell/pane';
+import { Bar } from '../../shell/bar';
+import type { BarRoom, Pane, PaneRoom } from '../../shell/pane';
 import { Choices } from '../../widgets/choice';
-import { element } from '../../widgets/dom';
 import { number, TableHead } from '../../widgets/table-parts';
 
 type By = 'bytes' | 'count';
@@ -22,16 +22,9 @@ export const sizesPane = (context: ViewContext): Pane => {
   const answer = signal<SizesAnswer | null>(null);
   const summary = signal('');
   const latest = new Latest();
-  const root = element('section', {
-    class: 'sizes',
-    attributes: { 'aria-label': t('Sizes of allocations') },
-  });
-  const narrow = (bin: SizeBin): void => {
-    context.setFilter(both(context.filter, bin.filter));
-  };
-  const bar = element('div', { class: 'sizes-head' });
-  const Head = (): VNode => (
-    <>
+  const narrow = (bin: SizeBin): void => context.setFilter(both(context.filter, bin.filter));
+  const Head = ({ hidden }: BarRoom): VNode => (
+    <Bar class="sizes-head" label={t('Sizes')} hidden={hidden}>
       <Choices<By>
         label={t('What bars mean')}
         options={[
@@ -46,13 +39,11 @@ export const sizesPane = (context: ViewContext): Pane => {
       <span class="muted" role="status">
         {summary}
       </span>
-    </>
+    </Bar>
   );
-  render(<Head />, bar);
-  render(<Histogram by={by} answer={answer} narrow={narrow} />, root);
   return {
-    ...{ id: 'sizes', title: t('Sizes'), usesSet: true, root },
-    bar,
+    ...{ id: 'sizes', title: t('Sizes'), usesSet: true, Bar: Head },
+    View: (room) => <Histogram {...{ by, answer, narrow, room }} />,
     update: (changes) => {
       if (!changes.has('device') && !changes.has('filter') && !changes.has('cursors')) return;
       latest.ask(
@@ -67,11 +58,7 @@ export const sizesPane = (context: ViewContext): Pane => {
         },
       );
     },
-    dispose: () => {
-      latest.cancel();
-      render(null, root);
-      render(null, bar);
-    },
+    dispose: () => latest.cancel(),
   };
 };
 
@@ -85,49 +72,50 @@ interface HistogramProps {
   readonly by: { readonly value: By };
   readonly answer: { readonly value: SizesAnswer | null };
   readonly narrow: (bin: SizeBin) => void;
+  readonly room: PaneRoom;
 }
 
-function Histogram({ by: { value: by }, answer, narrow }: HistogramProps): VNode {
+function Histogram({ by: { value: by }, answer, narrow, room }: HistogramProps): VNode {
   // each says its sizes, so that one without allocations needn't be there
   const bins = (answer.value?.bins ?? []).filter((bin) => bin.bytes !== 0 || bin.count !== 0);
   const most = Math.max(1, ...bins.map((bin) => bin[by]));
   const whole = bins.reduce((sum, bin) => sum + bin[by], 0);
   return (
-    <div class="sizes-body">
-      <table>
-        <TableHead columns={[t('Size of one'), t('Share'), number(t('Amount')), number(t('Count'))]} />
-        <tbody>
-          {bins.map((bin) => (
-            <tr key={bin.below_bytes}>
-              <th scope="row">
-                <button
-                  type="button"
-                  class="link"
-                  title={t('Filter every view to this')}
-                  onClick={() => {
-                    narrow(bin);
-                  }}
-                >
-                  {rangeOf(bin)}
-                </button>
-              </th>
-              <td class="sizes-cell" title={share(bin[by], whole)}>
-                <span
-                  class="sizes-bar"
-                  aria-hidden="true"
-                  hidden={bin[by] <= 0}
-                  style={{ '--share': String(Math.max(bin[by], 0) / most) }}
-                />
-              </td>
-              <td class="number" title={exactFigure(bin.bytes)}>
-                {figure(bin.bytes)}
-              </td>
-              <td class="number">{count(bin.count)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <section {...room} class="sizes pane">
+      <div class="sizes-body">
+        <table>
+          <TableHead columns={[t('Size of one'), t('Share'), number(t('Amount')), number(t('Count'))]} />
+          <tbody>
+            {bins.map((bin) => (
+              <tr key={bin.below_bytes}>
+                <th scope="row">
+                  <button
+                    type="button"
+                    class="link"
+                    title={t('Filter every view to this')}
+                    onClick={() => narrow(bin)}
+                  >
+                    {rangeOf(bin)}
+                  </button>
+                </th>
+                <td class="sizes-cell" title={share(bin[by], whole)}>
+                  <span
+                    class="sizes-bar"
+                    aria-hidden="true"
+                    hidden={bin[by] <= 0}
+                    style={{ '--share': String(Math.max(bin[by], 0) / most) }}
+                  />
+                </td>
+                <td class="number" title={exactFigure(bin.bytes)}>
+                  {figure(bin.bytes)}
+                </td>
+                <td class="number">{count(bin.count)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
   );
 }
 

@@ -1,7 +1,7 @@
 // The run's steps, and what grows from step to step.
 
 import { signal, type ReadonlySignal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type {
   GrowthAnswer,
@@ -16,8 +16,7 @@ import { fileName } from '../../base/paths';
 import { shortName } from '../../base/symbols';
 import { messageOf, shorten, visible } from '../../base/text';
 import type { ViewContext } from '../../shell/context';
-import type { Pane } from '../../shell/pane';
-import { element } from '../../widgets/dom';
+import type { Pane, PaneRoom } from '../../shell/pane';
 import { rovingRows } from '../../widgets/roving';
 import { Sparkline } from '../../widgets/sparkline';
 import { number, SizeCell, TableHead } from '../../widgets/table-parts';
@@ -27,18 +26,14 @@ const MOST_LINES = 100;
 
 export const stepsPane = (context: ViewContext): Pane => {
   const steps = new Steps(context);
-  const root = element('section', { class: 'table steps-pane' });
-  render(<StepsView steps={steps} />, root);
   return {
-    ...{ id: 'steps', title: t('Leaks'), usesSet: false, root },
+    ...{ id: 'steps', title: t('Leaks'), usesSet: false },
+    View: (room) => <StepsView steps={steps} room={room} />,
     update: (changes) => {
       if (changes.has('device') || changes.has('filter')) steps.fetch();
       if (changes.has('axis') || changes.has('cursors')) steps.place();
     },
-    dispose: () => {
-      steps.cancel();
-      render(null, root);
-    },
+    dispose: () => steps.cancel(),
   };
 };
 
@@ -97,9 +92,7 @@ class Steps {
       (answer) => {
         this.growthSignal.value = answer;
       },
-      (error) => {
-        this.context.failed(error);
-      },
+      (error) => this.context.failed(error),
     );
   }
 
@@ -151,11 +144,11 @@ class Steps {
   }
 }
 
-function StepsView({ steps }: { readonly steps: Steps }): VNode {
+function StepsView({ steps, room }: { readonly steps: Steps; readonly room: PaneRoom }): VNode {
   const listed = steps.listed.value;
   const how = steps.problem.value ?? visible(listed?.answer.how ?? t('Looking for steps…'));
   return (
-    <>
+    <section {...room} class="table steps-pane pane">
       <p class={listed?.answer.inferred ? 'steps-how inferred' : 'steps-how'} role="status">
         {how}
       </p>
@@ -165,7 +158,7 @@ function StepsView({ steps }: { readonly steps: Steps }): VNode {
         </div>
         <div class="table-scroll">{listed && <StepTable steps={steps} listed={listed} />}</div>
       </div>
-    </>
+    </section>
   );
 }
 
@@ -212,21 +205,13 @@ function StepTable({ steps, listed }: { readonly steps: Steps; readonly listed: 
               step={step}
               byTime={axis === 'time'}
               current={step.from_moment === from && step.to_moment === to}
-              pick={() => {
-                steps.pick(step);
-              }}
+              pick={() => steps.pick(step)}
             />
           ))}
         </RovingBody>
       </table>
       {left > 0 && (
-        <button
-          type="button"
-          class="button secondary table-more"
-          onClick={() => {
-            steps.more();
-          }}
-        >
+        <button type="button" class="button secondary table-more" onClick={() => steps.more()}>
           {t('Show {0} more of {1}', count(Math.min(left, PAGE)), count(left))}
         </button>
       )}
@@ -318,9 +303,7 @@ function Growth({ row, steps }: { readonly row: GrowthRow; readonly steps: Steps
   const words = frame ? sourceWords(frame) : '';
   return (
     <tr
-      onClick={(event) => {
-        steps.open(row, event.ctrlKey || event.metaKey);
-      }}
+      onClick={(event) => steps.open(row, event.ctrlKey || event.metaKey)}
       onKeyDown={(event) => {
         if (event.key === 'Enter') steps.open(row, event.ctrlKey || event.metaKey);
         else if (event.key === ' ') steps.light(row);

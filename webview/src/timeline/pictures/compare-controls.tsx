@@ -66,9 +66,7 @@ export function Controls({ context, readout, chosen }: ControlsProps): VNode {
                 const value = Number(currentTarget.value);
                 if (Number.isFinite(value)) compare.set({ offset: value * size });
               }}
-              onKeyDown={(event) => {
-                event.stopPropagation();
-              }}
+              onKeyDown={(event) => event.stopPropagation()}
             />{' '}
             <span class="muted">{name}</span>
           </label>
@@ -108,9 +106,7 @@ export function Problem({ message, advice, retry }: ProblemProps): VNode {
       class="compare-problem"
       role="alert"
       // what is pressed in it isn't the picture's
-      onPointerDown={(event) => {
-        event.stopPropagation();
-      }}
+      onPointerDown={(event) => event.stopPropagation()}
     >
       <p>{message}</p>
       {advice !== '' && (

@@ -1,22 +1,19 @@
 // Two runs on one axis: both curves, what lies between them, and which lies where.
 
 import { signal } from '@preact/signals';
-import { render } from 'preact';
+import type { VNode } from 'preact';
 import type { Alignment, CurvesAnswer, MomentAnswer } from '../../../../extension/shared/protocol.gen';
 import { RequestError } from '../../api';
-import { bytes } from '../../base/format';
 import { t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';
 import type { Camera, Extent, PlotSize } from '../../canvas/camera';
 import { parseColour, type Rgb } from '../../canvas/colour';
 import { theme } from '../../canvas/theme';
-import { compareNotice } from '../../compare/bar';
-import { signed } from '../../compare/comparison';
+import { Notice, noticeOf, type NoticeText } from '../../compare/bar';
 import type { Change, TimelineContext } from '../../shell/context';
 import type { Action } from '../../shell/keys';
 import { Chart } from '../../widgets/chart';
-import { element } from '../../widgets/dom';
 import { HoverCard } from '../../widgets/hover-card';
 import { Island } from '../../widgets/island';
 import { movements, type Movable } from '../gestures';
@@ -25,6 +22,7 @@ import { Card, Controls, Problem, type ProblemProps } from './compare-controls';
 import { drawCompare, GUTTERS, type CompareLook } from './compare-draw';
 import { columnAt, curvesOf, within, type Curves } from './compare-scene';
 import type { MakePicture, Picture } from './picture';
+import { heightsText } from './compare-words';
 
 const ZOOM = 1.5;
 const MOST_COLUMNS = 4096;
@@ -36,10 +34,18 @@ interface Range {
 
 export const comparePicture: MakePicture = (context) => new ComparePicture(context);
 
+interface Words {
+  /** Why there is nothing to compare. */
+  readonly notice: NoticeText | null;
+  /** What both hold at the cursor. */
+  readonly readout: string;
+  /** How the steps are known that lie on each other. */
+  readonly steps: { readonly text: string; readonly inferred: boolean } | null;
+}
+
 class ComparePicture implements Picture, Movable {
   readonly id = 'compare';
   readonly title = t('Compare');
-  readonly root = element('section', { class: 'compare-picture' });
   readonly pixelRatio = 1;
   readonly followsHeight = true; // that of both peaks
   private readonly problem = signal<ProblemProps | null>(null);
@@ -47,23 +53,24 @@ class ComparePicture implements Picture, Movable {
     ...{ class: 'compare-surface', role: 'application' },
     roleDescription: t('two memory timelines'),
     Over: () => this.problem.value && <Problem {...this.problem.value} />,
-    draw: () => {
-      this.draw();
-    },
+    draw: () => this.draw(),
     resized: () => {
-      if (!this.root.hidden) this.request();
+      if (this.isShown) this.request();
     },
   });
   private readonly card = new HoverCard(Card, this.chart.surface);
-  private notice: HTMLElement | null = null;
+  private readonly words = signal<Words>({ notice: null, readout: '', steps: null });
+  /** How many pictures were drawn. */
+  private readonly drawn = signal(0);
+  private isShown = false;
+  private notice: NoticeText | null = null;
   private curves: Curves | null = null;
   /** What is in view; null for all that both runs take up. */
   private range: Range | null = null;
   private readonly latest = { curves: new Latest(), heights: new Latest() };
   private asked = { curves: '', heights: '' };
-  /** What both hold at the cursor, and how the steps are known that lie on each other. */
   private readout = '';
-  private steps: { readonly text: string; readonly inferred: boolean } | null = null;
+  private steps: Words['steps'] = null;
   /** Where the pointer is, and what place of the axis that is. */
   private pointed: Point | null = null;
   private pointer: number | null = null;
@@ -72,26 +79,50 @@ class ComparePicture implements Picture, Movable {
 
   constructor(private readonly context: TimelineContext) {
     new PointerInput(this.chart.surface, {
-      ...movements(this, (from, to) => {
-        context.cursors.span(from, to);
-      }),
-      hover: (at) => {
-        this.hover(at);
-      },
+      ...movements(this, (from, to) => context.cursors.span(from, to)),
+      hover: (at) => this.hover(at),
       click: (at, { extend }) => {
         const moment = this.isInside(at) ? this.momentAt(this.dataAt(at.x).x) : null;
         if (moment === null) return;
         if (extend) context.cursors.extendTo(moment);
         else context.cursors.place(moment);
       },
-      doubleClick: () => {
-        this.lookAt(null);
-      },
+      doubleClick: () => this.lookAt(null),
     });
   }
 
+  readonly View = ({ hidden }: { readonly hidden: boolean }): VNode => {
+    const { notice, readout, steps } = this.words.value;
+    return (
+      <section class="compare-picture" hidden={hidden} data-drawn={this.drawn.value || undefined}>
+        {notice ? (
+          <Notice {...notice} />
+        ) : (
+          <div class="compare-content">
+            <Controls
+              context={this.context}
+              readout={readout}
+              chosen={() => {
+                this.range = null;
+              }}
+            />
+            <Island of={this.chart.surface} />
+            <p
+              class={steps?.inferred ? 'compare-heights muted inferred' : 'compare-heights muted'}
+              role="status"
+              hidden={!steps}
+            >
+              {visible(steps?.text ?? '')}
+            </p>
+          </div>
+        )}
+      </section>
+    );
+  };
+
   update(changes: ReadonlySet<Change>): void {
-    const notice = compareNotice(this.context);
+    this.isShown = true;
+    const notice = noticeOf(this.context);
     if (notice) {
       this.latest.curves.cancel();
       this.curves = null;
@@ -110,6 +141,7 @@ class ComparePicture implements Picture, Movable {
   }
 
   hide(): void {
+    this.isShown = false;
     this.latest.curves.cancel();
     this.latest.heights.cancel();
     this.asked = { curves: '', heights: '' };
@@ -123,7 +155,6 @@ class ComparePicture implements Picture, Movable {
   dispose(): void {
     this.hide();
     this.chart.dispose();
-    render(null, this.root);
   }
 
   run(action: Action): boolean {
@@ -246,7 +277,7 @@ class ComparePicture implements Picture, Movable {
     const { open } = context.compare;
     this.chart.request();
     const { width } = this.plotSize;
-    if (!open || width < 8 || this.root.hidden) return;
+    if (!open || width < 8 || !this.isShown) return;
     const of = {
       device: context.device.device,
       other_device: open.device.device,
@@ -269,12 +300,10 @@ class ComparePicture implements Picture, Movable {
         this.hover(this.pointed);
         this.steps = this.stepsOf(answer);
         this.problem.value = null;
-        this.root.dataset['drawn'] = String(Number(this.root.dataset['drawn'] ?? 0) + 1);
+        this.drawn.value++;
         this.show();
       },
-      (error) => {
-        this.failed(error);
-      },
+      (error) => this.failed(error),
     );
   }
 
@@ -296,9 +325,8 @@ class ComparePicture implements Picture, Movable {
     }
     this.latest.heights.ask(
       context.api.request('memlens/compareMoments', { ...of, moments: [cursor.moment] }),
-      ({ live_bytes: [mine = null], other_live_bytes: [theirs = null] }) => {
-        show(settings.otherFirst ? heightsText(theirs, mine) : heightsText(mine, theirs));
-      },
+      ({ live_bytes: [mine = null], other_live_bytes: [theirs = null] }) =>
+        show(settings.otherFirst ? heightsText(theirs, mine) : heightsText(mine, theirs)),
       () => {
         show(''); // where the two can't be laid beside each other, the picture says why
       },
@@ -337,30 +365,7 @@ class ComparePicture implements Picture, Movable {
 
   private show(): void {
     const { context, notice, readout, steps } = this;
-    render(
-      notice ? (
-        <Island of={notice} />
-      ) : (
-        <div class="compare-content">
-          <Controls
-            context={context}
-            readout={readout}
-            chosen={() => {
-              this.range = null;
-            }}
-          />
-          <Island of={this.chart.surface} />
-          <p
-            class={steps?.inferred ? 'compare-heights muted inferred' : 'compare-heights muted'}
-            role="status"
-            hidden={!steps}
-          >
-            {visible(steps?.text ?? '')}
-          </p>
-        </div>
-      ),
-      this.root,
-    );
+    this.words.value = { notice, readout, steps };
     const { before, after } = context.compare.names(context.device);
     this.chart.setLabel(
       [
@@ -389,7 +394,7 @@ class ComparePicture implements Picture, Movable {
   }
 
   private get look(): CompareLook {
-    const style = getComputedStyle(this.root.isConnected ? this.root : document.body);
+    const style = getComputedStyle(document.body);
     const colour = (name: string, otherwise: Rgb): Rgb =>
       parseColour(style.getPropertyValue(name), theme.value.background) ?? otherwise;
     return {
@@ -418,18 +423,4 @@ interface Compared {
   readonly other_device: number;
   readonly alignment: Alignment;
   readonly filter: string;
-}
-
-/** "At the cursor: 652 MiB before, 894 MiB after, ▲ +242 MiB". */
-function heightsText(before: number | null, after: number | null): string {
-  if (before !== null && after !== null)
-    return t(
-      'At the cursor: {0} before, {1} after, {2}',
-      bytes(before),
-      bytes(after),
-      signed(after - before),
-    );
-  if (before !== null) return t('At the cursor: {0} before, after: not running', bytes(before));
-  if (after !== null) return t('At the cursor: before: not running, {0} after', bytes(after));
-  return t('At the cursor: neither is running');
 }

@@ -1,7 +1,7 @@
 // The memory map: addresses upwards, time to the right, one lane a segment. Its x range is that of all pictures.
 
 import { signal } from '@preact/signals';
-import { render, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import { t } from '../../base/l10n';
 import type { Geometry } from '../../../../extension/shared/geometry';
 import type { AllocationSummary, MapLanesAnswer } from '../../../../extension/shared/protocol.gen';
@@ -17,7 +17,6 @@ import { Plot } from '../plot';
 import { extentOf, fitBox, type Camera } from '../../canvas/camera';
 import { laneAt, laneTicks, laneWords, shownLanes } from '../scene/lanes';
 import { exposeMap } from '../test-hook';
-import { element } from '../../widgets/dom';
 import { Island } from '../../widgets/island';
 import { bandTexts, bytes, hasSource } from '../../base/format';
 import { visible } from '../../base/text';
@@ -33,25 +32,32 @@ const NEAR_PX = 3;
 
 /** Made of nothing until it is shown for the first time. */
 export function mapPicture(context: TimelineContext): Picture {
-  const root = element('div', { class: 'map', id: 'memlens-map' });
-  let shown: MemoryMap | null = null;
+  const made = signal<MemoryMap | null>(null);
   return {
     id: 'map',
     title: t('Memory map'),
-    root,
+    View: ({ hidden }) => {
+      const map = made.value;
+      return (
+        <div class="map" id="memlens-map" hidden={hidden} data-pictures={map?.pictures}>
+          {map && <map.Parts />}
+        </div>
+      );
+    },
     update: (changes) => {
-      shown ??= new MemoryMap(context, root);
-      shown.update(changes);
+      const map = made.peek() ?? new MemoryMap(context);
+      made.value = map;
+      map.update(changes);
     },
     hide: () => {
-      shown?.hide();
+      made.peek()?.hide();
     },
     focus: () => {
-      shown?.focus();
+      made.peek()?.focus();
     },
-    run: (action) => shown?.run(action) ?? false,
+    run: (action) => made.peek()?.run(action) ?? false,
     dispose: () => {
-      shown?.dispose();
+      made.peek()?.dispose();
     },
   };
 }
@@ -60,6 +66,7 @@ class MemoryMap {
   private readonly plot: Plot;
   private readonly hover: Hover;
   private readonly tooltip = new HoverCard(TooltipCard);
+  readonly pictures = signal(0);
   private readonly busy = signal(false);
   private readonly words = signal('');
   private readonly legend: AreaLegend;
@@ -70,13 +77,8 @@ class MemoryMap {
   private reported: { x0: number; x1: number } | null = null;
   private shownFor = '';
 
-  constructor(
-    private readonly context: TimelineContext,
-    private readonly root: HTMLElement,
-  ) {
-    this.questions = new Questions((error) => {
-      context.failed(error);
-    });
+  constructor(private readonly context: TimelineContext) {
+    this.questions = new Questions((error) => context.failed(error));
     this.plot = new Plot(
       {
         ask: (request) =>
@@ -86,17 +88,13 @@ class MemoryMap {
             filter: context.filter,
             ...request,
           }),
-        moved: (camera) => {
-          this.moved(camera);
-        },
+        moved: (camera) => this.moved(camera),
         drawn: () => {
-          this.root.dataset['pictures'] = String(this.plot.pictures);
+          this.pictures.value = this.plot.pictures;
           this.showLegend();
           this.hover.refresh();
         },
-        failed: (error) => {
-          context.failed(error);
-        },
+        failed: (error) => context.failed(error),
         busy: (busy) => {
           this.busy.value = busy;
         },
@@ -135,18 +133,12 @@ class MemoryMap {
       categories: context.info.categories,
       askThere: (moment, y) => this.askThere(moment, y),
       placeOf: (y, taken) => (this.lanes ? laneWords(this.lanes, y, taken) : []),
-      columnShown: () => {
-        this.showFigures();
-      },
+      columnShown: () => this.showFigures(),
     });
     this.legend = new AreaLegend(
       {
-        pointed: (key) => {
-          this.plot.setHint(key === null ? null : { kind: 'area', key });
-        },
-        picked: (key) => {
-          context.lightArea(key);
-        },
+        pointed: (key) => this.plot.setHint(key === null ? null : { kind: 'area', key }),
+        picked: (key) => context.lightArea(key),
       },
       true,
     );
@@ -155,43 +147,26 @@ class MemoryMap {
       gestures({
         plot: this.plot,
         selection: {
-          select: (allocation, moment, _reveal, then) => {
-            this.select(allocation, moment, then ?? null);
-          },
-          selectAt: (moment, y, then) => {
-            this.selectAt(moment, y, then ?? null);
-          },
+          select: (allocation, moment, _reveal, then) => this.select(allocation, moment, then ?? null),
+          selectAt: (moment, y, then) => this.selectAt(moment, y, then ?? null),
           clear: () => {
             context.lightStacks(new Set());
             return true;
           },
-          zoomTo: () => {
-            this.zoomToSelection();
-          },
+          zoomTo: () => this.zoomToSelection(),
         },
-        hoverAt: (at) => {
-          this.hover.move(at);
-        },
-        picked: (moment) => {
-          context.cursors.place(moment);
-        },
-        extended: (moment) => {
-          context.cursors.extendTo(moment);
-        },
-        spanned: (from, to) => {
-          context.cursors.span(from, to);
-        },
-        openLabel: (allocation) => {
-          this.openLabel(allocation);
-        },
+        hoverAt: (at) => this.hover.move(at),
+        picked: (moment) => context.cursors.place(moment),
+        extended: (moment) => context.cursors.extendTo(moment),
+        spanned: (from, to) => context.cursors.span(from, to),
+        openLabel: (allocation) => this.openLabel(allocation),
         boxUsed: () => undefined,
       }),
     );
-    render(<this.Parts />, root);
     exposeMap(this.plot);
   }
 
-  private readonly Parts = (): VNode => (
+  readonly Parts = (): VNode => (
     <>
       <div class="map-picture">
         <Island of={this.plot.root} />
@@ -250,7 +225,6 @@ class MemoryMap {
     this.asked.cancel();
     this.questions.cancel();
     this.plot.dispose();
-    render(null, this.root);
   }
 
   private fetchLanes(): void {
@@ -267,9 +241,7 @@ class MemoryMap {
         this.lanes = lanes;
         this.show();
       },
-      (error) => {
-        context.failed(error);
-      },
+      (error) => context.failed(error),
     );
   }
 
@@ -352,9 +324,9 @@ class MemoryMap {
     const known = this.context.names.allocation(allocation);
     if (known) then(known);
     else
-      this.questions.ask(this.context.api.request('memlens/stack', { allocation }), (answer) => {
-        then(answer.allocation);
-      });
+      this.questions.ask(this.context.api.request('memlens/stack', { allocation }), (answer) =>
+        then(answer.allocation),
+      );
   }
 
   private selectAt(moment: number, y: number, then: Then): void {
@@ -379,9 +351,9 @@ class MemoryMap {
   private zoomToSelection(): void {
     const { selected, axis, api } = this.context;
     if (selected === null) return;
-    this.questions.ask(api.request('memlens/mapLocate', { allocation: selected, axis }), (box) => {
-      this.plot.moveTo(fitBox(box, this.plot.bounds), true);
-    });
+    this.questions.ask(api.request('memlens/mapLocate', { allocation: selected, axis }), (box) =>
+      this.plot.moveTo(fitBox(box, this.plot.bounds), true),
+    );
   }
 
   private openLabel(allocation: AllocationSummary): void {

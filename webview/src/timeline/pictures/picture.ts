@@ -1,5 +1,6 @@
 // What may stand above the dock. Pictures share the part of the run in view.
 
+import type { ComponentType } from 'preact';
 import type { PictureId } from '../../../../extension/shared/messages';
 import type { Change, TimelineContext } from '../../shell/context';
 import type { Action } from '../../shell/keys';
@@ -7,13 +8,13 @@ import type { Action } from '../../shell/keys';
 export interface Picture {
   readonly id: PictureId;
   readonly title: string;
-  readonly root: HTMLElement;
+  readonly View: ComponentType<{ readonly hidden: boolean }>;
   /** It is shown, or something changed while it is: everything that changed since its last update. */
   update(changes: ReadonlySet<Change>): void;
   /** It is not on the screen any more: nothing needs to be fetched or drawn. */
   hide(): void;
   focus(): void;
-  /** Does an action in its own way (what concerns the height, or what lies where); true when it did. */
+  /** Does an action that this picture does differently; true when it did. */
   run?(action: Action): boolean;
   dispose?(): void;
 }

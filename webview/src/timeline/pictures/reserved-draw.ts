@@ -55,9 +55,7 @@ function area(context: CanvasRenderingContext2D, scene: ReservedScene, values: F
   const { camera, plot } = scene;
   context.beginPath();
   const base = toPixelY(camera, plot, 0);
-  steps(scene, values, (x0, x1, y) => {
-    context.rect(x0, y, x1 - x0, base - y);
-  });
+  steps(scene, values, (x0, x1, y) => context.rect(x0, y, x1 - x0, base - y));
   context.fill();
 }
 

@@ -34,7 +34,7 @@ export function Legend({ filter, known }: LegendProps): VNode {
   );
 }
 
-interface FactsProps {
+export interface FactsProps {
   readonly answer: GapAnswer;
   /** What moment it is. */
   readonly when: string;

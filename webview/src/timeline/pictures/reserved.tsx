@@ -1,6 +1,7 @@
 // Reserved memory over time, with what was active, allocated and requested under it and the gap in figures beside it.
 
-import { render } from 'preact';
+import { signal } from '@preact/signals';
+import type { VNode } from 'preact';
 import type { GapAnswer } from '../../../../extension/shared/protocol.gen';
 import type { TimelineContext } from '../../shell/context';
 import { momentName, momentX } from '../cursors';
@@ -22,7 +23,7 @@ import {
 import { theme } from '../../canvas/theme';
 import { NO_BACKDROP } from '../scene/backdrop';
 import { HoverCard } from '../../widgets/hover-card';
-import { debounce, element } from '../../widgets/dom';
+import { debounce } from '../../widgets/dom';
 import { Island } from '../../widgets/island';
 import { bytes } from '../../base/format';
 import { t } from '../../base/l10n';
@@ -31,7 +32,7 @@ import { PlotArea } from '../plot-area';
 import type { MakePicture, Picture } from './picture';
 import { columnAt, momentIn, unpackReserved, type ReservedColumns } from './reserved-data';
 import { drawReserved } from './reserved-draw';
-import { Card, Facts, Legend } from './reserved-facts';
+import { Card, Facts, Legend, type FactsProps } from './reserved-facts';
 
 const AIR = 1.08;
 const STRETCH = 1.5;
@@ -41,21 +42,25 @@ const MOST_COLUMNS = 8192;
 export const reservedPicture: MakePicture = (context) =>
   context.info.devices.some(({ events }) => events > 0) ? new ReservedPicture(context) : null;
 
+/** What stands beside the picture. */
+interface Words {
+  readonly filter: string;
+  readonly known: boolean;
+  readonly ready: boolean;
+  readonly facts: FactsProps | null;
+}
+
 class ReservedPicture implements Picture, Movable {
   readonly id = 'reserved';
   readonly title = t('Reserved');
-  readonly root = element('div', { class: 'reserved' });
   readonly followsHeight = true;
   private readonly area = new PlotArea({
-    roleDescription: t('reserved memory over time'),
-    draw: () => {
-      this.draw();
-    },
-    resized: () => {
-      this.fetch();
-    },
+    ...{ class: 'reserved-plot', roleDescription: t('reserved memory over time') },
+    draw: () => this.draw(),
+    resized: () => this.fetch(),
   });
   private readonly card = new HoverCard(Card, this.area.root);
+  private readonly words = signal<Words>({ filter: '', known: true, ready: false, facts: null });
   private shown = false;
   private height: { y0: number; y1: number } = { y0: 0, y1: 1 };
   /** Where the most was reserved, and the moment that the panes answer for. */
@@ -71,20 +76,13 @@ class ReservedPicture implements Picture, Movable {
   private drawnKey = '';
   private cursor: { x: number; y: number } | null = null;
   private box: { x0: number; y0: number; x1: number; y1: number } | null = null;
-  private readonly askHover = debounce(HOVER_REST_MS, () => {
-    this.fetchHover();
-  });
+  private readonly askHover = debounce(HOVER_REST_MS, () => this.fetchHover());
 
   constructor(private readonly context: TimelineContext) {
-    this.area.root.classList.add('reserved-plot');
     this.show();
     new PointerInput(this.area.surface, {
-      ...movements(this, (from, to) => {
-        context.cursors.span(from, to);
-      }),
-      hover: (at) => {
-        this.hover(at);
-      },
+      ...movements(this, (from, to) => context.cursors.span(from, to)),
+      hover: (at) => this.hover(at),
       click: ({ x }, { extend }) => {
         const moment = this.momentAt(this.dataAt(x, 0).x);
         if (moment === null) return;
@@ -94,6 +92,21 @@ class ReservedPicture implements Picture, Movable {
       doubleClick: () => undefined,
     });
   }
+
+  readonly View = ({ hidden }: { readonly hidden: boolean }): VNode => {
+    const { filter, known, ready, facts } = this.words.value;
+    return (
+      <div class="reserved" hidden={hidden} {...(ready && { 'data-state': 'ready' })}>
+        <div class="reserved-main">
+          <Legend filter={filter} known={known} />
+          <Island of={this.area.root} />
+        </div>
+        <aside aria-label={t('What is reserved')}>
+          <div class="reserved-facts">{facts && <Facts {...facts} />}</div>
+        </aside>
+      </div>
+    );
+  };
 
   update(changes: ReadonlySet<string>): void {
     this.shown = true;
@@ -118,7 +131,6 @@ class ReservedPicture implements Picture, Movable {
     this.hide();
     this.area.dispose();
     for (const latest of Object.values(this.asked)) latest.cancel();
-    render(null, this.root);
   }
 
   /** What concerns the height, and moments, which only this picture knows while it is shown. */
@@ -216,12 +228,8 @@ class ReservedPicture implements Picture, Movable {
 
   private ask(of: 'most' | 'at' | 'hover', moment: number | null, use: (answer: GapAnswer) => void): void {
     const { api, device, filter } = this.context;
-    this.asked[of].ask(
-      api.request('memlens/gap', { device: device.device, moment, filter }),
-      use,
-      (error) => {
-        this.context.failed(error);
-      },
+    this.asked[of].ask(api.request('memlens/gap', { device: device.device, moment, filter }), use, (error) =>
+      this.context.failed(error),
     );
   }
 
@@ -262,7 +270,6 @@ class ReservedPicture implements Picture, Movable {
       (answer) => {
         this.drawnKey = key;
         this.data = unpackReserved(answer, params.filter);
-        this.root.dataset['state'] = 'ready';
         this.show();
         this.fetch();
       },
@@ -282,31 +289,14 @@ class ReservedPicture implements Picture, Movable {
 
   private show(): void {
     const { at, most, known, context } = this;
-    render(
-      <>
-        <div class="reserved-main">
-          <Legend filter={context.filter} known={known} />
-          <Island of={this.area.root} />
-        </div>
-        <aside aria-label={t('What is reserved')}>
-          <div class="reserved-facts">
-            {at && (
-              <Facts
-                answer={at}
-                when={
-                  context.cursors.moment === null
-                    ? t('At the peak')
-                    : t('At {0}', momentName(at, context.axis))
-                }
-                most={most && this.mostText(most)}
-                known={known}
-              />
-            )}
-          </div>
-        </aside>
-      </>,
-      this.root,
-    );
+    const isPeak = context.cursors.moment === null;
+    this.words.value = {
+      ...{ filter: context.filter, known, ready: this.data !== null },
+      facts: at && {
+        ...{ answer: at, known, most: most && this.mostText(most) },
+        when: isPeak ? t('At the peak') : t('At {0}', momentName(at, context.axis)),
+      },
+    };
     this.area.setLabel(
       [
         t('Reserved memory of {0} over time.', context.device.name.toLowerCase()),

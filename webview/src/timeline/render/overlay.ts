@@ -4,17 +4,28 @@
 
 import type { Geometry } from '../../../../extension/shared/geometry';
 import type { Flag } from '../flags';
-import { toPixelX, toPixelY, type Camera, type PlotSize } from '../../canvas/camera';
-import { css, inkOn, type Rgb } from '../../canvas/colour';
+import type { Camera, PlotSize } from '../../canvas/camera';
+import { css, type Rgb } from '../../canvas/colour';
 import type { Backdrop } from '../scene/backdrop';
 import type { Ticks } from '../../canvas/ticks';
-import { visible } from '../../base/text';
 import type { Theme } from '../../canvas/theme';
 import type { AreaLabel } from './area-labels';
 import { drawAreaPatterns } from './area-patterns';
 import { drawBackdrop, haloText, type LabelBox } from './backdrop';
 import { fitText, labelRoom, type LabelSpot } from './labels';
 import { outlinePaths } from './outline';
+import {
+  distinctFlags,
+  drawFlagLines,
+  drawMarks,
+  drawCursorLines,
+  drawFlagLabels,
+  drawMarkLabels,
+  drawCursorLabels,
+  drawPill,
+  markLabels,
+} from './overlay-marks';
+import { SMALL, crisp, yOf, xOf, textWidth, type Context } from './overlay-space';
 
 /** A moment that the user picked; `x` on the axis. */
 export interface PickedMoment {
@@ -63,10 +74,6 @@ export interface OverlayModel {
   readonly box: { readonly x0: number; readonly y0: number; readonly x1: number; readonly y1: number } | null;
 }
 
-type Context = CanvasRenderingContext2D;
-
-const SMALL = 11;
-
 export function drawOverlay(
   context: Context,
   model: OverlayModel,
@@ -102,19 +109,6 @@ export function drawOverlay(
   drawFlagLabels(context, model, width);
   drawMarkLabels(context, model, width, height);
   drawCursorLabels(context, model, width, height);
-}
-
-function xOf(model: OverlayModel, x: number): number {
-  return toPixelX(model.camera, model.plot, x) / model.scale;
-}
-
-function yOf(model: OverlayModel, y: number): number {
-  return toPixelY(model.camera, model.plot, y) / model.scale;
-}
-
-/** The middle of the device pixel that holds a coordinate, so that thin lines are sharp. */
-function crisp(model: OverlayModel, value: number): number {
-  return (Math.floor(value * model.scale) + 0.5) / model.scale;
 }
 
 function drawGrid(context: Context, model: OverlayModel, width: number, height: number): void {
@@ -180,19 +174,6 @@ function drawAreaLabels(context: Context, model: OverlayModel): LabelBox[] {
   return taken;
 }
 
-const widths = new Map<string, number>();
-
-function textWidth(context: Context, text: string): number {
-  if (widths.size > 5000) widths.clear();
-  const key = `${context.font}\n${text}`;
-  let width = widths.get(key);
-  if (width === undefined) {
-    width = context.measureText(text).width;
-    widths.set(key, width);
-  }
-  return width;
-}
-
 function drawPeakLine(context: Context, model: OverlayModel, height: number): void {
   if (!model.peak) return;
   const x = crisp(model, xOf(model, model.peak.x));
@@ -224,66 +205,6 @@ function drawPeakLabel(context: Context, model: OverlayModel, width: number, hei
   const pill = textWidth(context, peak.text) + 12;
   const left = Math.min(Math.max(x - pill / 2, 2), width - pill - 2);
   drawPill(context, model, left, 3, pill, peak.text, theme.foreground, theme.background);
-}
-
-/** Flags that would stand on the same pixels are drawn once. */
-function distinctFlags(model: OverlayModel, width: number): { flag: Flag; x: number }[] {
-  const found: { flag: Flag; x: number }[] = [];
-  for (const flag of model.flags) {
-    const x = xOf(model, flag.x);
-    if (x < -1 || x > width + 1) continue;
-    const same = (other: { flag: Flag; x: number }): boolean =>
-      other.flag.kind === flag.kind && Math.abs(other.x - x) < 2;
-    if (!found.some(same)) found.push({ flag, x });
-  }
-  return found;
-}
-
-function drawFlagLines(context: Context, model: OverlayModel, width: number, height: number): void {
-  const { theme, scale } = model;
-  for (const { flag, x } of distinctFlags(model, width)) {
-    const oom = flag.kind === 'oom';
-    context.strokeStyle = css(flagColour(flag, theme));
-    context.lineWidth = (oom ? 2 : 1) / scale;
-    context.setLineDash(oom ? [] : flag.kind === 'bookmark' ? [6, 3] : [2, 3]);
-    context.beginPath();
-    context.moveTo(crisp(model, x), 0);
-    context.lineTo(crisp(model, x), height);
-    context.stroke();
-  }
-  context.setLineDash([]);
-}
-
-/** Below the peak's label; a label that would lie on another one is left out, its line is there all the same. */
-function drawFlagLabels(context: Context, model: OverlayModel, width: number): void {
-  const { theme } = model;
-  let free = -Infinity;
-  context.font = `${SMALL}px ${theme.font}`;
-  const placed = distinctFlags(model, width).filter(({ x }) => x >= 0 && x <= width);
-  for (const { flag, x } of placed.sort((a, b) => a.x - b.x)) {
-    const text = cut(flag.text, MOST_FLAG_PX, (each) => textWidth(context, each));
-    const wide = textWidth(context, text) + 12;
-    const left = Math.min(Math.max(x - wide / 2, 2), width - wide - 2);
-    if (left < free) continue;
-    const fill = flagColour(flag, theme);
-    drawPill(context, model, left, 23, wide, text, fill, inkOn(fill));
-    free = left + wide + 4;
-  }
-}
-
-function flagColour({ kind }: Flag, theme: Theme): Rgb {
-  return kind === 'oom' ? theme.warning : kind === 'bookmark' ? theme.accent : theme.muted;
-}
-
-/** Notes are as long as people write them. */
-const MOST_FLAG_PX = 180;
-
-function cut(text: string, most: number, measure: (text: string) => number): string {
-  const shown = visible(text).slice(0, 100);
-  if (measure(shown) <= most && shown.length === visible(text).length) return shown;
-  let length = shown.length;
-  while (length > 0 && measure(`${shown.slice(0, length)}…`) > most) length--;
-  return `${shown.slice(0, length)}…`;
 }
 
 /** On the axis a bookmark is a ribbon, recognised without its colour. */
@@ -328,91 +249,6 @@ function drawSelection(context: Context, model: OverlayModel, height: number): v
     context.lineWidth = 2;
     context.stroke();
   }
-}
-
-function drawMarks(context: Context, model: OverlayModel, height: number): void {
-  const { marks, theme, scale } = model;
-  const [first, second] = marks.map(({ x }) => crisp(model, xOf(model, x)));
-  if (first === undefined) return;
-  if (second !== undefined) {
-    context.fillStyle = css(theme.focus, 0.12);
-    context.fillRect(Math.min(first, second), 0, Math.abs(second - first), height);
-  }
-  context.strokeStyle = css(theme.focus);
-  context.lineWidth = (theme.contrast ? 2 : 1) / scale;
-  context.beginPath();
-  for (const x of second === undefined ? [first] : [first, second]) {
-    context.moveTo(x, 0);
-    context.lineTo(x, height);
-  }
-  context.stroke();
-}
-
-function drawMarkLabels(context: Context, model: OverlayModel, width: number, height: number): void {
-  const { theme } = model;
-  for (const { left, wide, text } of markLabels(context, model, width))
-    drawPill(context, model, left, height + 2, wide, text, theme.focus, inkOn(theme.focus));
-}
-
-/** Where the labels of the picked moments stand on the axis. */
-function markLabels(
-  context: Context,
-  model: OverlayModel,
-  width: number,
-): { left: number; wide: number; text: string }[] {
-  return model.marks.flatMap(({ x: at, text }) => {
-    const x = xOf(model, at);
-    if (x < 0 || x > width) return [];
-    const wide = textWidth(context, text) + 12;
-    return [{ left: Math.min(Math.max(x - wide / 2, -model.gutter.left + 2), width - wide - 2), wide, text }];
-  });
-}
-
-function drawCursorLines(context: Context, model: OverlayModel, width: number, height: number): void {
-  if (!model.cursor) return;
-  const x = crisp(model, model.cursor.x);
-  const y = crisp(model, model.cursor.y);
-  context.strokeStyle = css(model.theme.foreground, model.theme.contrast ? 0.9 : 0.4);
-  context.lineWidth = 1 / model.scale;
-  context.beginPath();
-  context.moveTo(x, 0);
-  context.lineTo(x, height);
-  context.moveTo(0, y);
-  context.lineTo(width, y);
-  context.stroke();
-}
-
-function drawCursorLabels(context: Context, model: OverlayModel, width: number, height: number): void {
-  const { cursor, theme, gutter } = model;
-  if (!cursor) return;
-  if (cursor.textX !== '') {
-    const wide = textWidth(context, cursor.textX) + 12;
-    const left = Math.min(Math.max(cursor.x - wide / 2, -gutter.left + 2), width - wide - 2);
-    drawPill(context, model, left, height + 2, wide, cursor.textX, theme.foreground, theme.background);
-  }
-  if (cursor.textY === '') return;
-  const high = textWidth(context, cursor.textY) + 12;
-  const top = Math.min(Math.max(cursor.y - 8.5, 0), height - 17);
-  drawPill(context, model, -high - 3, top, high, cursor.textY, theme.foreground, theme.background);
-}
-
-function drawPill(
-  context: Context,
-  model: OverlayModel,
-  x: number,
-  y: number,
-  width: number,
-  text: string,
-  fill: Rgb,
-  ink: Rgb,
-): void {
-  context.fillStyle = css(fill, model.theme.contrast ? 1 : 0.9);
-  context.beginPath();
-  context.roundRect(x, y, width, 17, 3);
-  context.fill();
-  context.textAlign = 'left';
-  context.fillStyle = css(ink);
-  context.fillText(text, x + 6, y + 9);
 }
 
 function drawBox(context: Context, model: OverlayModel): void {

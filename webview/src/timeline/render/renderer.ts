@@ -24,7 +24,7 @@ export interface Painted {
 export interface Renderer {
   readonly kind: 'webgl2' | 'canvas2d';
   readonly canvas: HTMLCanvasElement;
-  /** The picture to draw, and the coarse one of the whole run that stands in where the first has nothing. */
+  /** The picture to draw, and the coarse one of the whole run that is shown where the first has nothing. */
   setPictures(picture: Painted | null, whole: Painted | null): void;
   setStyle(style: PictureStyle): void;
   resize(plot: PlotSize): void;

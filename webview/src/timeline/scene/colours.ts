@@ -1,7 +1,7 @@
 // The colours of the view: VS Code's theme, and what distinguishes allocations.
 
 import { computed, signal } from '@preact/signals';
-import type { ViewState } from '../../../../extension/shared/messages';
+import type { TimelineState } from '../../../../extension/shared/messages';
 import type { Grouped } from '../../../../extension/shared/geometry';
 import type { AllocationSummary, Branch, Group } from '../../../../extension/shared/protocol.gen';
 import { areaColours, areaOf, colourOfGroup } from './areas';
@@ -12,18 +12,18 @@ import { paletteOf, theme } from '../../canvas/theme';
 export class Colours {
   /** What the picture is grouped by, and its areas; null in the order of time. */
   grouped: Pick<Grouped, 'by' | 'areas'> | null = null;
-  private readonly distinguished = signal<ViewState['colour']>('stack');
+  private readonly distinguished = signal<TimelineState['colour']>('stack');
   private readonly made = computed(() => paletteOf(theme.value, this.by, this.categories));
 
   constructor(
     /** Of the profiler, in the order of their numbers. */
     readonly categories: readonly string[],
-    by: ViewState['colour'],
+    by: TimelineState['colour'],
   ) {
     this.distinguished.value = by;
   }
 
-  get by(): ViewState['colour'] {
+  get by(): TimelineState['colour'] {
     return this.distinguished.value;
   }
 

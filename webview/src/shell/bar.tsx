@@ -1,9 +1,30 @@
 // A row of controls as one stop of Tab: arrows, Home and End lead from one control to the next.
 
+import type { ComponentChildren, VNode } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import { visible } from '../base/text';
+
+interface BarProps {
+  readonly class: string;
+  readonly label: string;
+  readonly hidden?: boolean;
+  readonly children: ComponentChildren;
+}
+
+export function Bar({ class: name, label, hidden = false, children }: BarProps): VNode {
+  const root = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => (root.current ? oneStop(root.current) : undefined), []);
+  return (
+    <div ref={root} class={name} role="toolbar" aria-label={visible(label)} hidden={hidden}>
+      {children}
+    </div>
+  );
+}
+
 const CONTROLS = 'button, select, input, a[href]';
 
-/** Makes the row's controls one stop, as they come and go. */
-export function oneStop(row: HTMLElement): void {
+/** Makes the row's controls one stop, as they come and go, until what it returns is called. */
+function oneStop(row: HTMLElement): () => void {
   const arrange = (current: Element | null): void => {
     const all = controlsOf(row);
     const stop = all.find((each) => each === current) ?? all.find((each) => each.tabIndex === 0) ?? all[0];
@@ -22,10 +43,10 @@ export function oneStop(row: HTMLElement): void {
     event.preventDefault();
     event.stopPropagation();
   });
-  new MutationObserver(() => {
-    arrange(null);
-  }).observe(row, { childList: true, subtree: true, attributeFilter: ['hidden', 'disabled'] });
+  const observer = new MutationObserver(() => arrange(null));
+  observer.observe(row, { childList: true, subtree: true, attributeFilter: ['hidden', 'disabled'] });
   arrange(null);
+  return () => observer.disconnect();
 }
 
 function controlsOf(row: HTMLElement): HTMLElement[] {

@@ -1,11 +1,11 @@
 // What a profile's view is made of, put together.
 
-import type { ViewState } from '../../../extension/shared/messages';
+import type { ComponentType } from 'preact';
+import type { ProfileState } from '../../../extension/shared/messages';
 import type { ProfileInfo } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { t } from '../base/l10n';
 import type { FlamePane } from '../flame/pane';
-import { oneStop } from '../shell/bar';
 import { makeAround, type Around, type AroundOwner } from '../shell/around';
 import { Dock } from '../shell/dock';
 import { allocationTerms } from '../shell/filter-terms';
@@ -15,7 +15,6 @@ import { tabsOf } from '../shell/pane';
 import { PROFILE_PANES } from '../shell/panes';
 import { restoreLayout, type Layout } from '../shell/state';
 import type { ProfileContext } from './context';
-import { stretchOf } from './state';
 import { ProfileTimes } from './times';
 
 export interface ProfileParts extends Omit<Around, 'Head'> {
@@ -41,25 +40,19 @@ interface Given {
   readonly context: ProfileContext;
   readonly flame: FlamePane;
   /** How it was when the view was last open. */
-  readonly state: ViewState | null;
+  readonly state: ProfileState | null;
   readonly layout: Layout | undefined;
 }
 
 export function makeParts(owner: PartsOwner, given: Given): ProfileParts {
   const { api, root, info, context, flame, layout } = given;
-  const failed = (error: unknown): void => {
-    owner.failed(error);
-  };
+  const failed = (error: unknown): void => owner.failed(error);
   const dock = new Dock(
     // its set is its value
     null,
     {
-      shown: () => {
-        owner.arrange();
-      },
-      toggleTall: () => {
-        owner.toggleTall();
-      },
+      shown: () => owner.arrange(),
+      toggleTall: () => owner.toggleTall(),
       failed,
     },
     tabsOf(context, PROFILE_PANES),
@@ -72,33 +65,39 @@ export function makeParts(owner: PartsOwner, given: Given): ProfileParts {
   const frame = new ViewFrame(
     root,
     {
-      ...{ Head, Files: around.fileBar.View, Lanes: times?.View, pictures: [flame.root], flat: true, dock },
+      ...{
+        Head,
+        Files: around.fileBar.View,
+        Lanes: times?.View,
+        pictures: [placeFlame(flame, info)],
+        flat: true,
+        dock,
+      },
       Help: around.help.View,
     },
     { ...restoreLayout(layout), panelOpen: false },
-    () => {
-      owner.arrange();
-    },
-    () => {
-      api.post({ type: 'showLog' });
-    },
+    () => owner.arrange(),
+    () => api.post({ type: 'showLog' }),
   );
-  placeFlame(flame, info);
   return { ...around, dock, frame, times };
 }
 
 /** The flame graph as the picture of the view. */
-function placeFlame(flame: FlamePane, { bins }: ProfileInfo): void {
-  flame.root.className += ' pane main-flame';
+function placeFlame(flame: FlamePane, { bins }: ProfileInfo): ComponentType {
   // the value is chosen for all of the view, and without times there is no order of time
   flame.without('value', ...(bins === 0 ? (['order'] as const) : []));
-  flame.root.prepend(flame.bar);
-  oneStop(flame.bar);
-  flame.root.addEventListener('keydown', (event) => {
-    if (event.defaultPrevented || !flame.key(event)) return;
-    event.preventDefault();
-    event.stopPropagation();
-  });
+  return () => (
+    <flame.View
+      class="main-flame"
+      onKeyDown={(event) => {
+        if (event.defaultPrevented || !flame.key(event)) return;
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+    >
+      <flame.Bar hidden={false} />
+    </flame.View>
+  );
 }
 
 function makeTimes(owner: PartsOwner, { api, info, state }: Given): ProfileTimes {
@@ -106,17 +105,11 @@ function makeTimes(owner: PartsOwner, { api, info, state }: Given): ProfileTimes
     api,
     info,
     {
-      changed: () => {
-        owner.stretchChanged();
-      },
-      failed: (error) => {
-        owner.failed(error);
-      },
-      say: (text) => {
-        owner.say(text);
-      },
+      changed: () => owner.stretchChanged(),
+      failed: (error) => owner.failed(error),
+      say: (text) => owner.say(text),
       filter: () => owner.filter,
     },
-    stretchOf(state),
+    state?.stretch ?? null,
   );
 }

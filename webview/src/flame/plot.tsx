@@ -1,5 +1,7 @@
 // The flame graph on the screen: camera, boxes, what is selected. What it shows it asks its owner for.
 
+import { signal } from '@preact/signals';
+import type { VNode } from 'preact';
 import { decodeFlame, type FlameGeometry } from '../../../extension/shared/flame-geometry';
 import type { ViewResult } from '../../../extension/shared/messages';
 import type { FlameName } from '../../../extension/shared/protocol.gen';
@@ -10,7 +12,7 @@ import { Latest } from '../base/latest';
 import { css, type Rgb } from '../canvas/colour';
 import { theme, type Theme } from '../canvas/theme';
 import { Chart } from '../widgets/chart';
-import { element } from '../widgets/dom';
+import { Island } from '../widgets/island';
 import { factsOf, findBox, type BoxFacts, type BoxKey } from './boxes';
 import { bounded, covers, requestFor, WHOLE, type FlameCamera, type FlameRequest } from './camera';
 import { inkOf, markBoxes, paintFlame, unpack, type ColourBy } from './colours';
@@ -23,7 +25,7 @@ export interface FlamePlotEvents {
   ask(request: FlameRequest): Pending<ViewResult<'memlens/flame'>>;
   /** Another picture or camera is on the screen. */
   shown(): void;
-  /** The camera was moved, by whatever the user does. */
+  /** The user moved the camera. */
   moved(): void;
   failed(error: unknown): void;
 }
@@ -34,7 +36,6 @@ const GLIDE_MS = 160;
 const LONGEST_EMPTY = 2000;
 
 export class FlamePlot {
-  readonly root: HTMLElement;
   readonly names = new Map<number, FlameName>();
   geometry: FlameGeometry | null = null;
   camera: FlameCamera = WHOLE;
@@ -47,7 +48,7 @@ export class FlamePlot {
   private searching = false;
   private colours: Uint32Array = new Uint32Array(0);
   private marks: Uint8Array | null = null;
-  /** What the boxes were painted with; null when they are to be painted anew. */
+  /** What the boxes were painted with; null when they are to be painted again. */
   private painted: { readonly theme: Theme; readonly scale: number } | null = null;
   private fitter: Fitter | null = null;
   private image: ImageData | null = null;
@@ -57,7 +58,9 @@ export class FlamePlot {
   private readonly asking = new Latest();
   private glide: { from: FlameCamera; since: number } | null = null;
   private readonly chart: Chart;
-  private readonly empty = element('p', { class: 'flame-empty muted', hidden: true });
+  private readonly isEmpty = signal(false);
+  /** What is said when there is nothing to draw. */
+  private readonly empty = signal('');
 
   constructor(
     private readonly events: FlamePlotEvents,
@@ -77,8 +80,16 @@ export class FlamePlot {
         this.stand(this.target);
       },
     });
-    this.root = element('div', { class: 'flame-plot' }, this.surface, this.empty);
   }
+
+  readonly View = ({ hidden = false }: { readonly hidden?: boolean }): VNode => (
+    <div class="flame-plot" hidden={hidden}>
+      <Island of={this.surface} />
+      <p class="flame-empty muted" hidden={!this.isEmpty.value}>
+        {this.empty}
+      </p>
+    </div>
+  );
 
   /** Has the focus and the pointer. */
   get surface(): HTMLElement {
@@ -327,13 +338,13 @@ export class FlamePlot {
       const { ratio: scale, colourBy, names, places } = this;
       drawNames(context, g, { plot, camera, scale, fitter, colours, colourBy, names, places });
     }
-    this.empty.hidden = !g || g.total > 0;
+    this.isEmpty.value = g !== null && g.total <= 0;
     this.drawn = true;
   }
 
   /** What is said when there is nothing to draw. */
   setEmpty(text: string): void {
-    this.empty.textContent = shorten(text, LONGEST_EMPTY);
+    this.empty.value = shorten(text, LONGEST_EMPTY);
   }
 
   private drawOverlay(): void {

@@ -3,6 +3,7 @@
 import { t } from '../base/l10n';
 import { signal, type Signal } from '@preact/signals';
 import type { Geometry } from '../../../extension/shared/geometry';
+import type { PictureId } from '../../../extension/shared/messages';
 import type {
   HitAnswer,
   LineAnswer,
@@ -11,7 +12,8 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import type { Api, Pending } from '../api';
 import { AreaLegend } from './area-legend';
-import { Bookmarks, type PlacedBookmark } from './bookmarks';
+import { Bookmarks } from './bookmarks';
+import { BookmarkTour } from './bookmark-tour';
 import { BackdropData } from './backdrop-data';
 import { Cursors } from './cursors';
 import { DeviceData } from './device-data';
@@ -53,8 +55,6 @@ export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, AroundOwner, Cont
   cursorsChanged(): void;
   /** What is marked on the axis. */
   flagsKnown(): void;
-  addBookmark(moment?: number): void;
-  goToBookmark(bookmark: PlacedBookmark): void;
   /** What the picture is measured against. */
   backdropKnown(): void;
   moved(camera: Camera): void;
@@ -75,11 +75,14 @@ export interface Parts extends Omit<Around, 'Head'> {
   readonly minimap: Minimap;
   readonly panel: Panel;
   readonly dock: Dock;
+  /** Those that replace the stacked picture, and which picture is shown. */
   readonly pictures: readonly Picture[];
+  readonly picture: Signal<PictureId>;
   readonly context: SharedContext;
   readonly cursors: Cursors;
   readonly flags: Flags;
   readonly bookmarks: Bookmarks;
+  readonly tour: BookmarkTour;
   readonly lanes: Lanes;
   readonly legend: AreaLegend;
   /** The categories' names beside their colours; null where those are of something else. */
@@ -116,15 +119,9 @@ export function makeParts(
           filter: owner.filter,
           ...request,
         }),
-      moved: (camera) => {
-        owner.moved(camera);
-      },
-      drawn: (geometry) => {
-        owner.drawn(geometry);
-      },
-      failed: (error) => {
-        owner.failed(error);
-      },
+      moved: (camera) => owner.moved(camera),
+      drawn: (geometry) => owner.drawn(geometry),
+      failed: (error) => owner.failed(error),
       busy: (busy) => {
         frame.busy.value = busy;
       },
@@ -138,40 +135,20 @@ export function makeParts(
     },
     renderer,
   );
-  const minimap = new Minimap((camera, glide) => {
-    plot.moveTo(camera, glide);
-  });
-  const run = (action: Action): void => {
-    owner.run(action);
-  };
+  const minimap = new Minimap((camera, glide) => plot.moveTo(camera, glide));
+  const run = (action: Action): void => owner.run(action);
   const panel = new Panel({
     run,
-    open: (source, beside) => {
-      owner.sources.open(source, beside);
-    },
-    copy: (text) => {
-      api.post({ type: 'copy', text });
-    },
-    locate: (what, file, line) => {
-      api.post({ type: 'locate', what, file, line });
-    },
-    select: (allocation) => {
-      selection.select(allocation, null, true);
-    },
-    narrow: (term) => {
-      owner.setFilter(both(owner.filter, term));
-    },
+    open: (source, beside) => owner.sources.open(source, beside),
+    copy: (text) => api.post({ type: 'copy', text }),
+    locate: (what, file, line) => api.post({ type: 'locate', what, file, line }),
+    select: (allocation) => selection.select(allocation, null, true),
+    narrow: (term) => owner.setFilter(both(owner.filter, term)),
   });
   const data = new DeviceData(api, names, {
-    overview: (answer) => {
-      minimap.setOverview(answer);
-    },
-    named: () => {
-      plot.renamed();
-    },
-    failed: (error) => {
-      owner.failed(error);
-    },
+    overview: (answer) => minimap.setOverview(answer),
+    named: () => plot.renamed(),
+    failed: (error) => owner.failed(error),
     filter: () => owner.filter,
   });
   const backdrop = new BackdropData(api, (known) => {
@@ -186,48 +163,27 @@ export function makeParts(
     axis: () => owner.axis,
     device: () => owner.device.device,
     filter: () => owner.filter,
-    switchDevice: (device) => {
-      owner.switchDevice(device);
-    },
-    waiting: (sizeBytes) => {
-      owner.waiting(sizeBytes);
-    },
-    shown: (answer) => {
-      owner.shown(answer);
-    },
-    lineShown: (answer) => {
-      owner.lineShown(answer);
-    },
-    refreshed: () => {
-      owner.refreshed();
-    },
-    cleared: () => {
-      owner.cleared();
-    },
+    switchDevice: (device) => owner.switchDevice(device),
+    waiting: (sizeBytes) => owner.waiting(sizeBytes),
+    shown: (answer) => owner.shown(answer),
+    lineShown: (answer) => owner.lineShown(answer),
+    refreshed: () => owner.refreshed(),
+    cleared: () => owner.cleared(),
     failed: (message, advice) => {
       panel.showProblem(message, advice);
       owner.say(message);
     },
-    say: (text) => {
-      owner.say(text);
-    },
+    say: (text) => owner.say(text),
   });
   const cursors = new Cursors(api, {
-    changed: () => {
-      owner.cursorsChanged();
-    },
-    failed: (error) => {
-      owner.failed(error);
-    },
+    changed: () => owner.cursorsChanged(),
+    failed: (error) => owner.failed(error),
     filter: () => owner.filter,
   });
-  const flagsKnown = (): void => {
-    owner.flagsKnown();
-  };
-  const failed = (error: unknown): void => {
-    owner.failed(error);
-  };
+  const flagsKnown = (): void => owner.flagsKnown();
+  const failed = (error: unknown): void => owner.failed(error);
   const bookmarks = new Bookmarks(api, info, { changed: flagsKnown, failed });
+  const tour = new BookmarkTour({ api, bookmarks, cursors, plot, selection }, owner);
   const flags = new Flags(api, info, flagsKnown, failed, bookmarks);
   const hitAt = (moment: number, y_bytes: number): Pending<HitAnswer> =>
     api.request('memlens/hit', {
@@ -247,33 +203,19 @@ export function makeParts(
     palette: () => owner.colours.palette,
     categories: info.categories,
     askThere: hitAt,
-    columnShown: () => {
-      owner.columnShown();
-    },
+    columnShown: () => owner.columnShown(),
   });
   const pointer = new PointerInput(
     plot.surface,
     gestures({
       plot,
       selection,
-      hoverAt: (at) => {
-        hover.move(at);
-      },
-      picked: (moment) => {
-        cursors.place(moment);
-      },
-      extended: (moment) => {
-        cursors.extendTo(moment);
-      },
-      spanned: (from, to) => {
-        cursors.span(from, to);
-      },
-      openLabel: (allocation) => {
-        owner.sources.openLabel(allocation);
-      },
-      boxUsed: () => {
-        owner.boxUsed();
-      },
+      hoverAt: (at) => hover.move(at),
+      picked: (moment) => cursors.place(moment),
+      extended: (moment) => cursors.extendTo(moment),
+      spanned: (from, to) => cursors.span(from, to),
+      openLabel: (allocation) => owner.sources.openLabel(allocation),
+      boxUsed: () => owner.boxUsed(),
     }),
   );
   listenForMenu(plot, api, {
@@ -289,61 +231,30 @@ export function makeParts(
       selection.select(allocation, null, false);
       selection.zoomTo();
     },
-    open: (allocation) => {
-      owner.sources.openLabel(allocation);
-    },
-    setFilter: (filter) => {
-      owner.setFilter(filter);
-    },
-    place: (moment) => {
-      cursors.place(moment);
-    },
-    bookmark: (moment) => {
-      owner.addBookmark(moment);
-    },
+    open: (allocation) => owner.sources.openLabel(allocation),
+    setFilter: (filter) => owner.setFilter(filter),
+    place: (moment) => cursors.place(moment),
+    bookmark: (moment) => tour.add(moment),
     run,
-    failed: (error) => {
-      owner.failed(error);
-    },
+    failed: (error) => owner.failed(error),
   });
   const used = { names, plot, selection, cursors, flags, prefer: renderer } as const;
   const context = new SharedContext(api, info, used, owner);
   const pictures = PICTURES.flatMap((make) => make(context) ?? []);
-  for (const picture of pictures) picture.root.hidden = true;
+  const picture = signal<PictureId>('stacked');
   const dock = new Dock(
     context,
     {
-      shown: () => {
-        owner.rearranged();
-      },
-      toggleTall: () => {
-        run('toggleTall');
-      },
-      failed: (error) => {
-        owner.failed(error);
-      },
+      shown: () => owner.rearranged(),
+      toggleTall: () => run('toggleTall'),
+      failed: (error) => owner.failed(error),
     },
-    tabsOf(context, [
-      ...TIMELINE_PANES,
-      bookmarksPane({
-        bookmarks,
-        goTo: (bookmark) => {
-          owner.goToBookmark(bookmark);
-        },
-        add: () => {
-          owner.addBookmark();
-        },
-      }),
-    ]),
+    tabsOf(context, [...TIMELINE_PANES, bookmarksPane(tour)]),
   );
   const lanes = new Lanes(context);
   const legend = new AreaLegend({
-    pointed: (key) => {
-      plot.setHint(key === null ? null : { kind: 'area', key });
-    },
-    picked: (key) => {
-      selection.lightArea(key);
-    },
+    pointed: (key) => plot.setHint(key === null ? null : { kind: 'area', key }),
+    picked: (key) => selection.lightArea(key),
   });
   const categories = signal<LegendProps | null>(null);
   const frame = new ViewFrame(
@@ -351,18 +262,17 @@ export function makeParts(
     {
       Head,
       ...{ Files: around.fileBar.View, Minimap: minimap.View, Lanes: lanes.View, Areas: legend.View, dock },
-      pictures: [plot.root, ...pictures.map((picture) => picture.root)],
+      pictures: [
+        () => <Island of={plot.root} />,
+        ...pictures.map(({ id, View }) => () => <View hidden={picture.value !== id} />),
+      ],
       ...{ Panel: panel.View, Help: around.help.View },
       Legend: () => categories.value && Categories(categories.value),
-      Tooltip: () => Island({ of: tooltip.root }),
+      Tooltip: () => <Island of={tooltip.root} />,
     },
     layout,
-    () => {
-      owner.rearranged();
-    },
-    () => {
-      api.post({ type: 'showLog' });
-    },
+    () => owner.rearranged(),
+    () => api.post({ type: 'showLog' }),
   );
   return {
     ...around,
@@ -372,11 +282,13 @@ export function makeParts(
       cursors,
       flags,
       bookmarks,
+      tour,
       hover,
       pointer,
       frame,
       dock,
       pictures,
+      picture,
       context,
       lanes,
       legend,

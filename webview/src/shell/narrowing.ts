@@ -1,0 +1,27 @@
+// A filter is asked about before anything is shown with it: what is wrong with it is said beside it, and nothing else goes.
+
+import { RequestError, type Pending } from '../api';
+import { Latest } from '../base/latest';
+import type { FilterBox } from './filter-box';
+
+export class Narrowing {
+  private readonly latest = new Latest();
+
+  constructor(private readonly failed: (error: unknown) => void) {}
+
+  cancel(): void {
+    this.latest.cancel();
+  }
+
+  /** Uses the latest answer only. */
+  ask<T>(box: FilterBox, asked: Pending<T>, use: (answer: T) => void): void {
+    this.latest.ask(asked, use, (error) => {
+      if (!(error instanceof RequestError)) {
+        this.failed(error);
+        return;
+      }
+      const { message, advice } = error.problem;
+      box.fails([message, advice].filter(Boolean).join('. '));
+    });
+  }
+}
