@@ -190,7 +190,7 @@ def _derive(graph: Graph, retains: U8, room: Room, referrers: Callable[[], _Refe
 def _dominators(
     graph: Graph, retains: U8, referrers: Callable[[], _Referrers], room: Room
 ) -> tuple[U32, U64, U32, Rows]:
-    """Return each object's dominator and retained bytes, the objects that no root reaches, and rows of REACHED_DTYPE."""
+    """Return each object's dominator and retained bytes, what no root reaches, and rows of REACHED_DTYPE."""
     references, count = graph.references, len(graph.objects)
     work: list[Rows] = []
 
