@@ -115,11 +115,13 @@ def freeze_objects_later() -> None:
 
 
 def release_memory() -> None:
-    """Collect garbage, and return free memory to the system.
-
-    glibc does the latter only in malloc_trim(3); other C libraries do it by themselves.
-    """
+    """Collect garbage, and return free memory to the system."""
     gc.collect()
+    return_memory()
+
+
+def return_memory() -> None:
+    """Return free memory to the system: glibc does it only when asked (malloc_trim(3)), other C libraries always."""
     _glibc("malloc_trim", 0)
 
 
