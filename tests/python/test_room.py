@@ -30,9 +30,8 @@ def test_mapped_columns_are_not_used_again(tmp_path: Path) -> None:
 
 def test_distinct_numbers_are_those_of_unique() -> None:
     rng = np.random.default_rng(1)
-    for kind in (np.uint8, np.uint32, np.int64):
-        for size in (0, 1, 2, 1000):
-            numbers = rng.integers(0, 200, size).astype(kind)
-            found = distinct(numbers)
-            assert found.dtype == kind
-            assert np.array_equal(found, np.unique(numbers))
+    for size in (0, 1, 2, 1000):
+        numbers = rng.integers(0, 200, size).astype(np.uint32)
+        found = distinct(numbers)
+        assert found.dtype == np.uint32
+        assert np.array_equal(found, np.unique(numbers))
