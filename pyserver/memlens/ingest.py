@@ -12,6 +12,7 @@ from memlens.errors import MemlensError
 from memlens.formats import read
 from memlens.formats.containers import ChangedFileError, FileError, open_source
 from memlens.formats.tools import Tools
+from memlens.limits import return_memory
 from memlens.model.graph import Graph
 from memlens.model.timeline import Timeline
 from memlens.progress import Report
@@ -83,6 +84,8 @@ def ingest(
     if ahead and is_timeline:
         _draw_first(archive)
     if ahead and is_large:
+        # what was the model's would count beside the archive's columns
+        return_memory()
         _examine(archive, report)
     if out is None:
         cache.evict(keep=archive)

@@ -115,11 +115,16 @@ def freeze_objects_later() -> None:
 
 
 def release_memory() -> None:
-    """Collect garbage, and return free memory to the system.
+    """Collect garbage, and return free memory to the system."""
+    gc.collect()
+    return_memory()
+
+
+def return_memory() -> None:
+    """Return free memory to the system.
 
     glibc needs malloc_trim(3) for that; other C libraries return memory of their own accord.
     """
-    gc.collect()
     _glibc("malloc_trim", 0)
 
 

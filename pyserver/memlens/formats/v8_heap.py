@@ -257,9 +257,10 @@ class _File:
             "id": _Column(np.uint64, _MOST_U64),
             "self_size": _Column(np.uint64, _MOST_U64),
             "edge_count": _Column(np.uint32, _MOST_U32),
-            "trace_node_id": _Column(np.uint64, _MOST_U64),
             "detachedness": _Column(np.uint8, _MOST_U8),
         }
+        if self._has("trace_tree"):
+            kept["trace_node_id"] = _Column(np.uint64, _MOST_U64)
         nodes = self._rows("nodes", self._meta.node_fields, kept, self._header.node_count)
         _require(nodes, "node", "type", "name", "id", "self_size", "edge_count")
         count = len(nodes["id"])
@@ -373,6 +374,6 @@ def _require(columns: dict[str, npt.NDArray[Any]], kind: str, *fields: str) -> N
 
 
 def _starts(counts: U32) -> U64:
-    starts = np.zeros(len(counts) + 1, np.uint64)
-    np.cumsum(counts, dtype=np.uint64, out=starts[1:])
+    starts = np.empty(len(counts) + 1, np.uint64)
+    kernel.starts_of(counts, starts)
     return starts

@@ -12,6 +12,7 @@ from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_places import Functions, TraceRows, places_of
 from memlens.kernels.graph.walk import reached_from
 from memlens.kernels.readers import v8_graph as kernel
+from memlens.model.distinct import distinct
 from memlens.model.graph import (
     NONE,
     ROOT_DTYPE,
@@ -231,7 +232,7 @@ def _flags(snapshot: Snapshot) -> U8:
     state, is_native = snapshot.detachedness, snapshot.is_of_type("native")
     if state is None:
         names = snapshot.objects.name
-        own = np.unique(names[is_native != 0]).tolist()
+        own = distinct(names[is_native != 0]).tolist()
         is_name = np.zeros(len(snapshot.texts), np.uint8)
         is_name[[name for name in own if snapshot.texts.bytes_of(name).startswith(_DETACHED_NAME)]] = 1
         return snapshot.is_named(is_native, is_name)

@@ -2,10 +2,11 @@
 """Which of many stretches of bytes are equal: texts of strings, lists of what arrays refer to."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcmp, memset
 
 from memlens.kernels.base.interning cimport hash_bytes
+from memlens.kernels.base.large_pages cimport in_large_pages
 
 
 cdef struct Slot:
@@ -31,10 +32,13 @@ def first_alike(
     cdef uint32_t code, other
     while room < count * 2:
         room *= 2
-    cdef Slot *slots = <Slot *> calloc(room, sizeof(Slot))
+    cdef Slot *slots = <Slot *> malloc(room * sizeof(Slot))
     if slots == NULL:
         raise MemoryError
+    # written before it is read: what is read first is a page that all share, and that each write has to replace
+    in_large_pages(slots, room * sizeof(Slot))
     with nogil:
+        memset(slots, 0, room * sizeof(Slot))
         for item in range(count):
             start = begin[item]
             length = <size_t> (end[item] - start)

@@ -12,7 +12,7 @@ doesn't have is -1.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memset
 
 from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32
 
@@ -163,7 +163,7 @@ def charge_parts(
     keep their sizes. ``kind`` has the kinds of the file.
     """
     cdef size_t objects = shallow.shape[0]
-    cdef uint32_t item, other, owner
+    cdef uint32_t item, owner
     cdef uint64_t at
     cdef Py_ssize_t each
     cdef int status = 0
@@ -173,41 +173,39 @@ def charge_parts(
     if owners == NULL:
         raise MemoryError
     with nogil:
+        memset(owners, 0xFF, objects * 4)
+        # what isn't a part owns those that it refers to; most references lead to no part, and need no owner
         for each in range(<Py_ssize_t> objects):
             if is_part[each]:
-                owners[each] = NO_NUMBER
-            else:
-                owners[each] = <uint32_t> each
-                if status == 0:
-                    status = vector_push_u32(&stack, <uint32_t> each)
+                continue
+            for at in range(start[each], start[each + 1]):
+                if is_part[target[at]] and kind[at] != weak and status == 0:
+                    status = own(owners, target[at], <uint32_t> each, &stack)
         while stack.count and status == 0:
             stack.count -= 1
             item = (<uint32_t *> stack.data)[stack.count]
             owner = owners[item]
             for at in range(start[item], start[item + 1]):
-                if kind[at] == weak:
-                    continue
-                other = target[at]
-                if owners[other] == NO_NUMBER:
-                    owners[other] = owner
-                elif owners[other] == other or owners[other] == owner or owners[other] == SEVERAL:
-                    continue
-                else:
-                    owners[other] = SEVERAL
-                status = vector_push_u32(&stack, other)
-                if status < 0:
-                    break
-        if status == 0:
-            for each in range(<Py_ssize_t> objects):
-                owner = owners[each]
-                if owner == NO_NUMBER or owner == SEVERAL or owner == <uint32_t> each or is_synthetic[owner]:
-                    continue
-                shallow[owner] += shallow[each]
-                shallow[each] = 0
+                if is_part[target[at]] and kind[at] != weak and status == 0:
+                    status = own(owners, target[at], owner, &stack)
+        for each in range(<Py_ssize_t> objects if status == 0 else 0):
+            owner = owners[each]
+            if owner == NO_NUMBER or owner == SEVERAL or is_synthetic[owner]:
+                continue
+            shallow[owner] += shallow[each]
+            shallow[each] = 0
     free(owners)
     vector_free(&stack)
     if status < 0:
         raise MemoryError
+
+
+cdef inline int own(uint32_t *owners, uint32_t part, uint32_t owner, Vector *changed) noexcept nogil:
+    """Give a part an owner, SEVERAL if it has another; -1 without memory for the list of those that changed."""
+    if owners[part] == owner or owners[part] == SEVERAL:
+        return 0
+    owners[part] = owner if owners[part] == NO_NUMBER else SEVERAL
+    return vector_push_u32(changed, part)
 
 
 def number_types(

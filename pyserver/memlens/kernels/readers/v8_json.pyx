@@ -31,6 +31,7 @@ cdef enum:
 
 cdef enum:
     MAX_SECTIONS = 1000
+    STRETCH = 1 << 15       # bytes
 
 cdef uint64_t MOST_NUMBER = <uint64_t> 1 << 63
 
@@ -62,23 +63,37 @@ cdef size_t skip_string(const uint8_t *data, size_t at, size_t end) noexcept nog
     return end + 1
 
 
+cdef int skip_numbers(const uint8_t *data, size_t *place, size_t end) noexcept nogil:
+    """Move ``place`` past the bracket that closes an array, in which no other may open."""
+    cdef size_t at = place[0], length
+    cdef const void *last
+    cdef const void *nested
+    # both brackets are looked for while the bytes are in the processor's cache
+    while at < end:
+        length = end - at if end - at < STRETCH else STRETCH
+        last = memchr(data + at, 0x5D, length)
+        if last != NULL:
+            length = <const uint8_t *> last - data - at
+        nested = memchr(data + at, 0x5B, length)
+        if nested != NULL:
+            place[0] = <const uint8_t *> nested - data
+            return E_SYNTAX
+        at += length
+        if last != NULL:
+            place[0] = at + 1
+            return E_OK
+    place[0] = end
+    return E_TRUNCATED
+
+
 cdef int skip_value(const uint8_t *data, size_t *place, size_t end, bint is_flat) noexcept nogil:
     """Move ``place`` past a value. An array of numbers (``is_flat``) ends at the first closing bracket."""
     cdef size_t at = place[0]
     cdef uint64_t depth = 0
-    cdef const void *bracket
     cdef uint8_t one
     if is_flat and at < end and data[at] == 0x5B:
-        bracket = memchr(data + at, 0x5D, end - at)
-        if bracket == NULL:
-            place[0] = end
-            return E_TRUNCATED
-        place[0] = <const uint8_t *> bracket - data + 1
-        bracket = memchr(data + at + 1, 0x5B, place[0] - at - 1)
-        if bracket != NULL:
-            place[0] = <const uint8_t *> bracket - data
-            return E_SYNTAX
-        return E_OK
+        place[0] = at + 1
+        return skip_numbers(data, place, end)
     while at < end:
         one = data[at]
         if one == 0x22:
@@ -169,6 +184,17 @@ def count_items(const uint8_t[::1] data, size_t start, size_t end):
                 is_empty = False
                 break
     return 0 if is_empty else commas + 1
+
+
+def starts_of(const uint32_t[::1] counts, uint64_t[::1] starts):
+    """Fill in where the items of each row begin among all rows', and where those of the last one end."""
+    cdef uint64_t total = 0
+    cdef Py_ssize_t row
+    with nogil:
+        for row in range(counts.shape[0]):
+            starts[row] = total
+            total += counts[row]
+        starts[counts.shape[0]] = total
 
 
 cdef class ArrayReader(Scan):

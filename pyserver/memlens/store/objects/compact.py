@@ -51,8 +51,8 @@ def compact_tree(
     below a node of their own, the last child of node 0: what only waits to be collected doesn't hold the memory.
     """
     count = len(type_of)
-    columns = {name: room(count + 2, kind) for name, kind in COLUMNS.items()}
     group, queue = room(count, np.uint32), room(count, np.uint32)
+    columns = {name: room(count + 2, kind) for name, kind in COLUMNS.items()}
     is_unreached = np.zeros(count, np.bool_)
     is_unreached[unreached] = True
     tops = dominated.tops

@@ -126,9 +126,9 @@ def _turn_around(columns: ColumnFiles, graph: Graph) -> _Referrers:
     """Write the references' names, and reverse the references."""
     references = graph.references
     columns.write(ReferenceColumns, {"name": references.name})
-    # the names aren't needed any more, and dominators need the memory
-    references.name = np.empty(0, np.uint32)
-    turned = _Referrers(*map(np.empty_like, (references.start, references.target, references.kind)))
+    # the names aren't needed any more, and sources take as much memory
+    source, references.name = references.name, np.empty(0, np.uint32)
+    turned = _Referrers(np.empty_like(references.start), source, np.empty_like(references.kind))
     walk.referrers(references.start, references.target, references.kind, *turned)
     return turned
 
@@ -157,8 +157,7 @@ def _write_known(columns: ColumnFiles, graph: Graph, retains: U8, turning: "Futu
 
 def _derive(graph: Graph, retains: U8, room: Room, referrers: Callable[[], _Referrers]) -> _Derived:
     count = len(graph.objects)
-    dominator, retained = room(count, np.uint32), room(count, np.uint64)
-    unreached, reached = _dominators(graph, retains, referrers, dominator, retained, room)
+    dominator, retained, unreached, reached = _dominators(graph, retains, referrers, room)
     reachable_bytes = int(graph.objects.shallow.sum()) - int(graph.objects.shallow[unreached].sum())
     ordered, begin, member = room(count, np.uint32), room(count + 2, np.uint32), room(count, np.uint32)
     tree.descending(retained, ordered)
@@ -189,23 +188,28 @@ def _derive(graph: Graph, retains: U8, room: Room, referrers: Callable[[], _Refe
 
 
 def _dominators(
-    graph: Graph, retains: U8, referrers: Callable[[], _Referrers], dominator: U32, retained: U64, room: Room
-) -> tuple[U32, Rows]:
-    """Fill in each object's dominator and retained bytes.
-
-    Return the objects that no root reaches, and rows of REACHED_DTYPE.
-    """
+    graph: Graph, retains: U8, referrers: Callable[[], _Referrers], room: Room
+) -> tuple[U32, U64, U32, Rows]:
+    """Return each object's dominator and retained bytes, what no root reaches, and rows of REACHED_DTYPE."""
     references, count = graph.references, len(graph.objects)
+    work: list[Rows] = []
+
+    def working(items: int, kind: npt.DTypeLike) -> Rows:
+        work.append(room(items, kind))
+        return work[-1]
+
     order, idom = room(count + 1, np.uint32), room(count + 1, np.uint32)
     # without kinds all references count
     is_selective = not retains[: len(graph.reference_kinds)].all()
     found, reachable, alone = kernel.dominators(
         references.start, references.target, references.kind if is_selective else references.kind[:0], retains,
         _entries(graph), -1 if graph.root is None else graph.root, graph.facts.unreachable_attached, referrers,
-        order, idom, room,
+        order, idom, working,
     )  # fmt: skip
+    room.again(*(column for column in work if column is not alone))
     of_vertex = room(found, np.uint64)
     kernel.retained_sizes(order[:found], idom[:found], found, graph.objects.shallow, of_vertex)
+    dominator, retained = room(count, np.uint32), room(count, np.uint64)
     kernel.by_object(order[:found], idom[:found], of_vertex, dominator, retained)
     rows = np.empty(0, REACHED_DTYPE)
     if alone is not None:
@@ -216,7 +220,10 @@ def _dominators(
         rows = np.empty(len(changed), REACHED_DTYPE)
         rows["object"], rows["dominator"] = order[changed], order[alone[changed]]
         rows["retained"] = sums[changed]
-    return order[reachable:found].copy(), rows
+        room.again(alone, sums)
+    unreached = order[reachable:found].copy()
+    room.again(order, idom, of_vertex)
+    return dominator, retained, unreached, rows
 
 
 def _write_derived(columns: ColumnFiles, graph: Graph, derived: _Derived) -> None:

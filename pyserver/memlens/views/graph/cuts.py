@@ -4,6 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from memlens.kernels.graph.walk import OtherHolders, freed_without
+from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
@@ -62,11 +63,11 @@ def freed_by_cuts(
     about ``most`` objects would have to be looked at.
     """
     stored, objects = snapshot.references, snapshot.objects
-    held = _held(snapshot, np.unique(targets))
+    held = _held(snapshot, distinct(targets))
     if not len(held):
         return 0, 0
     if len(held) == 1:
-        return _freed_of(snapshot, np.unique(sources), int(held[0]), MOST_LOOKED_AT), 1
+        return _freed_of(snapshot, distinct(sources), int(held[0]), MOST_LOOKED_AT), 1
     alone = reached(snapshot)
     above = sorted({alone.dominator(number) for number in held.tolist()})
     holder = _common_dominator(snapshot, above, most)
@@ -75,7 +76,7 @@ def freed_by_cuts(
     return freed_without(
         stored.start, stored.target, stored.kind, followed(snapshot), objects.dominated_start, objects.dominated,
         *alone.by_dominator, objects.distance, objects.shallow, holders(snapshot),
-        np.unique(sources).astype(np.uint32), held.astype(np.uint32), holder, most,
+        distinct(sources).astype(np.uint32), held.astype(np.uint32), holder, most,
     )  # fmt: skip
 
 

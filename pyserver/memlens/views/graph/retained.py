@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.kernels.graph import walk
+from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
@@ -76,7 +77,7 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
     What holds is as in :func:`memlens.views.graph.reach.holders`, for sets as for cuts. Objects that nothing holds are
     retained by nothing, and so are left out. Raises :class:`BadRequestError`.
     """
-    chosen = np.unique(np.asarray(numbers, np.int64))
+    chosen = distinct(np.asarray(numbers, np.int64))
     for number in (chosen[0], chosen[-1]) if len(chosen) else ():
         check_object(snapshot, int(number))
     stored, objects = snapshot.references, snapshot.objects

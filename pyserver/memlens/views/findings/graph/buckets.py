@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.texts import phrase
 from memlens.views.findings.answers import ObjectsLink
@@ -91,7 +92,7 @@ def _long_buckets(case: GraphCase) -> _Buckets:
     own = is_entry[objects.type[sources]] & is_entry[objects.type[targets]]
     own &= (objects.distance[sources] != NEVER) & (objects.distance[targets] != NEVER)
     sources, targets = sources[own], targets[own]
-    entries = np.unique(np.concatenate((sources, targets)))
+    entries = distinct(np.concatenate((sources, targets)))
     first = np.arange(len(entries))
     # what stands before each entry; then, in each round, what stands twice as far before it
     first[np.searchsorted(entries, targets)] = np.searchsorted(entries, sources)

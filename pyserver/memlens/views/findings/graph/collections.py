@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memlens.model.distinct import distinct
 from memlens.model.graph import VALUE_KINDS
 from memlens.model.timeline import NEVER
 from memlens.texts import Text, in_a_row, phrase
@@ -81,7 +82,7 @@ def _make_sized(case: GraphCase) -> tuple[Numbers, Numbers]:
     for name, field in _SIZES.items() if fields is not None else ():
         kinds = [number for number, each in enumerate(names) if each == name]
         members = case.instances(kinds).astype(np.int64)
-        text = case.snapshot.strings.find(np.unique(fields.name), field) if fields and len(members) else -1
+        text = case.snapshot.strings.find(distinct(fields.name), field) if fields and len(members) else -1
         if fields is None or text < 0:
             continue
         found = np.full(len(members), -1, np.int64)
@@ -114,7 +115,9 @@ def _tables(case: GraphCase) -> tuple[Numbers, Numbers]:
     members = case.instances(case.types_where(_TABLES.__contains__))
     table = case.named("table")
     owners = case.sources(table)
-    own = np.isin(owners, members)
+    is_member = np.zeros(len(objects.type), np.bool_)
+    is_member[members] = True
+    own = is_member[owners]
     table, owners = table[own], owners[own]
     targets = stored.target[table].astype(np.int64)
     made_by_engine = np.isin(objects.type, case.types_of_kind("hidden", "object shape"))
@@ -150,7 +153,7 @@ def empty_collections(case: GraphCase) -> Iterator[Ranked]:
         objects=counted(case, members), size=measured(shown), share=percent(total, case.whole),
         through=mostly_through(case, members), advice=phrase("Create them when the first element is added."),
     )  # fmt: skip
-    kinds = np.unique(case.snapshot.objects.type[members]).tolist()
+    kinds = distinct(case.snapshot.objects.type[members]).tolist()
     link = chosen(of_types([case.type_names()[kind] for kind in kinds]))
     title = phrase("Empty collections")
     yield Ranked(
@@ -271,7 +274,7 @@ def boxed_numbers(case: GraphCase) -> Iterator[Ranked]:
     total = int(objects.shallow[members].sum()) if len(members) else 0
     if total < case.least:
         return
-    names = [case.type_names()[kind] for kind in np.unique(objects.type[members]).tolist()]
+    names = [case.type_names()[kind] for kind in distinct(objects.type[members]).tolist()]
     where = of_types(names)
     shown = figure(
         total, f"SELECT sum(shallow_bytes) FROM objects WHERE {where} AND distance IS NOT NULL", "shallow"

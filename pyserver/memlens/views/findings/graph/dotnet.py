@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from memlens.model.distinct import distinct
 from memlens.texts import phrase, plural
 from memlens.views.findings.answers import ObjectsLink
 from memlens.views.findings.graph.case import GraphCase, figure, measured, object_part, of_types
@@ -28,9 +29,9 @@ def pinned(case: GraphCase) -> Iterator[Ranked]:
     stored, objects = case.snapshot.objects.roots, case.snapshot.objects
     names = case.snapshot.graph_names.root_kinds
     kinds = [number for number, name in enumerate(names) if "pinn" in name.lower()]
-    members = np.unique(stored["object"][np.isin(stored["kind"], kinds)]).astype(np.int64)
+    members = distinct(stored["object"][np.isin(stored["kind"], kinds)]).astype(np.int64)
     statics = case.types_where(lambda name: name.startswith(_STATICS))
-    members = case.reached(members[~np.isin(objects.type[members], statics)])
+    members = case.reached(members[~np.isin(objects.type[members], np.asarray(statics, np.uint32))])
     total = case.retained(members)
     if not len(members) or (total < case.least and len(members) < LEAST_PINNED):
         return

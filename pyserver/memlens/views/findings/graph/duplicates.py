@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.graph.alike import first_alike
+from memlens.model.distinct import distinct
 from memlens.store.manifest import InconsistentError
 from memlens.texts import in_a_row, phrase
 from memlens.units import plain_name, shortened
@@ -45,10 +46,10 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
     if len(members) < 2:
         return
     numbers = objects.name[members]
-    distinct, places = np.unique(numbers, return_inverse=True)
+    names_used, places = np.unique(numbers, return_inverse=True)
     stored = case.snapshot.strings
     ends = stored.end
-    begin, end = ends[distinct - 1], ends[distinct]
+    begin, end = ends[names_used - 1], ends[names_used]
     text_of = _first_alike(stored.utf8, begin, end)[places]
     keys = np.stack((text_of.astype(np.uint64), objects.shallow[members]), axis=1)
     _, groups = np.unique(keys, axis=0, return_inverse=True)
@@ -116,7 +117,7 @@ def arrays(case: GraphCase) -> Iterator[Ranked]:
         return
     shown = figure(total, "", "shallow")
     extra = copies[groups.reshape(-1)] > 1
-    where = of_types([case.type_names()[kind] for kind in np.unique(objects.type[members[extra]]).tolist()])
+    where = of_types([case.type_names()[kind] for kind in distinct(objects.type[members[extra]]).tolist()])
     sentence = phrase(
         "{n} arrays have the same elements as another, {size} ({share} of what roots reach){through}.",
         n=int((copies - 1)[copies > 1].sum()), size=measured(shown, chosen(where)),

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memlens.model.distinct import distinct
 from memlens.model.frames import USER
 from memlens.model.timeline import NEVER
 from memlens.texts import Text, in_a_row, phrase
@@ -126,7 +127,7 @@ def _points(case: GraphCase, least: int) -> list[int]:
         is_first = above == NEVER
         is_first[~is_first] = objects.type[above[~is_first]] != objects.type[same[~is_first]]
         points = np.append(points, same[is_first])
-    found: list[int] = np.unique(points)[:_MOST_POINTS].tolist()
+    found: list[int] = distinct(points)[:_MOST_POINTS].tolist()
     return found
 
 

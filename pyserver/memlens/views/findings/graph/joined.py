@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.texts import in_a_row, phrase
 from memlens.views.findings.answers import FindingName
@@ -86,19 +87,19 @@ def _is_same(case: GraphCase, outer: Ranked, inner: Ranked) -> bool:
     if len(outer.objects) == 1:
         return _dominates(case, int(outer.objects[0]), inner.objects)
     # not their figures: objects that wait for finalizers are kept by what no root reaches
-    least = SAME_SHARE * case.retained(np.union1d(outer.objects, inner.objects))
+    least = SAME_SHARE * case.retained(distinct(np.append(outer.objects, inner.objects)))
     return 0 < least <= case.retained(inner.objects) and least <= case.retained(outer.objects)
 
 
 def _dominates(case: GraphCase, above: int, members: Numbers) -> bool:
     """Whether an object is, or dominates, each of some others."""
     dominator = case.snapshot.objects.dominator
-    at = np.unique(members).astype(np.int64)
+    at = distinct(members).astype(np.int64)
     for _ in range(_MOST_STEPS):
         at = at[at != above]
         if not len(at):
             return True
         if bool((dominator[at] == NEVER).any()):
             return False
-        at = np.unique(dominator[at]).astype(np.int64)
+        at = distinct(dominator[at]).astype(np.int64)
     return False

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memlens.model.distinct import distinct
 from memlens.model.graph import NONE
 from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import plain_name
@@ -132,8 +133,8 @@ def _of_fields(case: GraphCase) -> Iterator[Ranked]:
     fields = case.kinds(lambda name: name in ("field", "static field"))
     references = np.flatnonzero(fields[stored.kind])
     numbers = stored.name[references]
-    distinct = np.unique(numbers)
-    wanted = distinct[strings.where(distinct, lambda text: _LISTENERS.search(text) is not None)]
+    names = distinct(numbers)
+    wanted = names[strings.where(names, lambda text: _LISTENERS.search(text) is not None)]
     references = references[np.isin(numbers, wanted)]
     targets = stored.target[references]
     references = references[objects.retained[targets] >= case.least]
@@ -164,7 +165,7 @@ def _of_fields(case: GraphCase) -> Iterator[Ranked]:
 
 def _of_listeners(case: GraphCase, emitter: int, array: int, members: Numbers, event: Text | str) -> Ranked:
     """A finding about an emitter's listeners, which an array has."""
-    total = case.retained(np.unique(members))
+    total = case.retained(distinct(members))
     query = f"SELECT retained(target) FROM refs WHERE source = {array} AND kind = 'element'"
     if case.info.kind != "v8":
         kind = f"(SELECT type FROM objects WHERE object = {emitter})"
@@ -183,7 +184,7 @@ def _of_listeners(case: GraphCase, emitter: int, array: int, members: Numbers, e
         size=measured(shown, link), share=percent(total, case.whole),
     )  # fmt: skip
     finding = made("listeners", phrase("Listeners"), sentence, shown, None, line, objects=link)
-    return Ranked(1.5 * total / case.whole + 0.05, finding, np.unique(members))
+    return Ranked(1.5 * total / case.whole + 0.05, finding, distinct(members))
 
 
 def _common_line(case: GraphCase, members: Numbers) -> LineLink | None:
@@ -299,7 +300,7 @@ def _keepers(case: GraphCase) -> Iterator[_Keepers]:
     is_first[1:] = frames[1:] != frames[:-1]
     begins, places = np.flatnonzero(is_first), np.cumsum(is_first) - 1
     numbers = frames[begins]
-    pairs = np.unique(places << 32 | targets)
+    pairs = distinct(places << 32 | targets)
     # of functions: where their contexts begin
     starts = np.searchsorted(pairs, np.arange(len(numbers) + 1) << 32)
     kept = pairs & 0xFFFFFFFF

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from memlens.kernels.graph.walk import distances
+from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.texts import phrase
 from memlens.views.findings.answers import ObjectsLink
@@ -50,7 +51,7 @@ def class_loaders(case: GraphCase) -> Iterator[Ranked]:
         part = slice(int(stored.start[number]), int(stored.start[number + 1]))
         loaders.update(stored.target[part][is_loader[stored.kind[part]]].tolist())
     members = case.reached(np.array(sorted(loaders), np.int64))
-    for kind in np.unique(objects.type[members]).tolist():
+    for kind in distinct(objects.type[members]).tolist():
         own = members[objects.type[members] == kind]
         name = case.type_names()[kind]
         if len(own) < LEAST_LOADERS or name.endswith(_REFLECTION):
@@ -87,7 +88,7 @@ def finalizers(case: GraphCase) -> Iterator[Ranked]:
     waits = np.zeros(256, np.bool_)
     for number, kind in enumerate(kinds):
         waits[number] = kind.strength == "finalizer" and kind.name == "finalizer referent"
-    referents = np.unique(stored.target[waits[stored.kind]]).astype(np.int64)
+    referents = distinct(stored.target[waits[stored.kind]]).astype(np.int64)
     waiting = referents[objects.distance[referents] == NEVER]
     if len(waiting):
         reached = np.empty(len(objects.type), np.uint32)
@@ -105,7 +106,7 @@ def finalizers(case: GraphCase) -> Iterator[Ranked]:
             yield _waiting(case, waiting, total, "")
     roots, names = objects.roots, case.snapshot.graph_names.root_kinds
     queues = [number for number, name in enumerate(names) if "finaliz" in name.lower()]
-    queued = np.unique(roots["object"][np.isin(roots["kind"], queues)]).astype(np.int64)
+    queued = distinct(roots["object"][np.isin(roots["kind"], queues)]).astype(np.int64)
     if len(queued):
         total = case.retained(queued)
         if total >= case.least or len(queued) >= LEAST_FINALIZABLE:
