@@ -1606,6 +1606,7 @@ export interface HoverResult {
 export interface InitializationOptions {
   settings: Settings;
   find_files: boolean;
+  texts: Record<string, string>;
 }
 
 /** Instances `offset` and on of `total`. */
@@ -2131,7 +2132,7 @@ export interface PlacedBookmark {
   allocation: AllocationSummary | null;
 }
 
-/** An error for users: what happened, where in the file, what to do. */
+/** An error for users in their language: what happened, where in the file, what to do. */
 export interface Problem {
   code: string;
   message: string;

@@ -126,7 +126,7 @@ def test_values_in_info(tmp_path: Path) -> None:
         lambda: snapshot.timeline,
     ):
         with pytest.raises(
-            LackingError, match=r"^A profile has no (devices|events), so this isn't available"
+            LackingError, match=r"^A profile has no (devices|events), which are needed for this"
         ):
             ask()
     snapshot.close()

@@ -293,7 +293,7 @@ def test_damaged_archives_are_rejected(tmp_path: Path, cache: Cache, monkeypatch
         with pytest.raises(MemlensError) as caught:
             ingest(path, cache, lambda *_: None)
         assert caught.value.code in ("damaged", "not-a-snapshot"), what
-        assert caught.value.message, what
+        assert caught.value.message.text, what
         assert not list(cache.folder.iterdir()), what
 
 

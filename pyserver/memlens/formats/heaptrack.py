@@ -66,7 +66,7 @@ class NotInterpretedError(MemlensError):
     """A raw recording, which has addresses but no functions."""
 
     code = "not-interpreted"
-    advice = (
+    advice = phrase(
         "On the machine where it was recorded, with the same binaries, run: heaptrack --analyze FILE, or "
         "zstd -dc FILE | /usr/lib/heaptrack/libexec/heaptrack_interpret | zstd > NEW.zst and open NEW.zst."
     )
@@ -101,10 +101,10 @@ def read(source: Source, scratch: Path, report: Report) -> Profile:  # noqa: ARG
     report("reading", 1.0)
     if not reader.kind_count or not reader.events:
         if source.truncated or reader.partial_line:
-            raise DamagedSnapshotError("The recording is truncated before its first allocation")
+            raise DamagedSnapshotError(phrase("The recording is truncated before its first allocation"))
         raise NotASnapshotError(
-            "The recording has no allocations, so there is nothing to show",
-            advice="Record the program with: heaptrack PROGRAM",
+            phrase("The recording has no allocations, so there is nothing to show"),
+            advice=phrase("Record the program with: heaptrack PROGRAM"),
         )
     return _Recording(reader, truncated=source.truncated).profile()
 
@@ -112,12 +112,12 @@ def read(source: Source, scratch: Path, report: Report) -> Profile:  # noqa: ARG
 def _error(reader: kernel.Reader, status: int) -> MemlensError:
     if status == kernel.RAW:
         return NotInterpretedError(
-            "The recording is raw: it contains addresses whose functions have not been looked up yet"
+            phrase("The recording is raw: it contains addresses whose functions have not been looked up yet")
         )
     messages = {
-        kernel.LONG_LINE: "A line of the recording is longer than 16 MiB",
-        kernel.TOO_MUCH: "The sum of the sizes is too large",
-        kernel.TOO_MANY: "The recording has too many events or stacks",
+        kernel.LONG_LINE: phrase("A line of the recording is longer than 16 MiB"),
+        kernel.TOO_MUCH: phrase("The sum of the sizes is too large"),
+        kernel.TOO_MANY: phrase("The recording has too many events or stacks"),
     }
     return DamagedSnapshotError(messages[status], offset=reader.fed_bytes)
 
@@ -148,7 +148,7 @@ class _Recording:
         allocations, temporary, peak, live = (np.empty(count, np.int64) for _ in range(4))
         reader.kind_columns(sizes, nodes, allocations, temporary, peak, live)
         if float((sizes.astype(np.float64) * allocations).sum()) >= MOST_VALUE:
-            raise DamagedSnapshotError("The sum of the sizes is too large")
+            raise DamagedSnapshotError(phrase("The sum of the sizes is too large"))
         parents, node_frames = map(np.asarray, reader.take_tree())
         rows, addresses = _without_addresses(np.asarray(reader.take_frames()).reshape(-1, 4))
         types, values = (

@@ -181,7 +181,7 @@ class Facts:
     sizes_inferred: bool = False
     """Whether shallow sizes are computed by a rule and not in the file."""
     truncated: bool = False
-    """Whether the file breaks off, and this is what stands before."""
+    """Whether the file is truncated, and this is what comes before."""
     unreachable_attached: bool = False
     """Whether objects that no root reaches count as held by the root, as DevTools has it for V8. Otherwise they are
     apart: they retain nothing that is reachable, and their references don't change its dominators."""

@@ -184,7 +184,7 @@ class GraphInfo(CommonInfo, frozen=True, tag_field="model", tag="graph"):
     sizes_inferred: bool
     """Whether shallow sizes are computed by a rule, because the file has none."""
     truncated: bool
-    """Whether the file breaks off."""
+    """Whether the file is truncated."""
     allocations: ProfileInfo | None
     """What the objects come to by the stack that allocated them, as a profile; None where that isn't known."""
 

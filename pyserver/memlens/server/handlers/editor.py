@@ -25,6 +25,7 @@ from memlens.sources.cells import Cell, cell_name
 from memlens.sources.line_map import LineEdit
 from memlens.sources.notebooks import CellResult, Notebooks
 from memlens.store.models import graph_of, has_stacks
+from memlens.texts import phrase
 
 _MOST_EDITS = 10_000
 
@@ -53,7 +54,9 @@ def register(server: LanguageServer, sources: Sources, heaps: HeapLines, noteboo
     async def lines_moved(params: LinesMovedParams) -> Done:
         # without awaiting anything first: the requests that follow use the new line numbers
         if len(params.edits) > _MOST_EDITS:
-            raise BadRequestError(f"More than {_MOST_EDITS:,} edits at once can't be followed")
+            raise BadRequestError(
+                phrase("More than {most} edits at once can't be followed", most=_MOST_EDITS)
+            )
         edits = [LineEdit(max(edit.line, 1), edit.removed, edit.added) for edit in params.edits]
         sources.moved(params.path, params.what, edits)
         return Done()
@@ -61,7 +64,7 @@ def register(server: LanguageServer, sources: Sources, heaps: HeapLines, noteboo
     async def cell(params: CellParams) -> CellResult:
         name = cell_name(params.file)
         if name is None:
-            raise BadRequestError(f"{params.file} is not the name of a notebook's cell")
+            raise BadRequestError(phrase("{file} is not the name of a notebook's cell", file=params.file))
         function = await sources.function_at(params.snapshot, params.file, params.line)
         shown = {
             notebook.path: [Cell(each.index, each.text, each.execution_count) for each in notebook.cells]

@@ -15,6 +15,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.trace import ranges
 from memlens.model.info import AxisRange
 from memlens.store.snapshot import Snapshot
+from memlens.texts import in_a_row, phrase
 from memlens.views.answers import Axis
 from memlens.views.selection.columns import axis_range, device_of, moments_between, x_of_moment
 from memlens.views.trace.steps.finding import find_steps
@@ -131,7 +132,7 @@ def side_of(
 def align(first: Side, second: Side, alignment: Alignment) -> tuple[AxisMap, list[SharedStep]]:
     """Align the second run with the first. Raises :class:`BadRequestError` if there is no common step to do it by."""
     if not np.isfinite(alignment.offset):
-        raise BadRequestError("An offset must be a number")
+        raise BadRequestError(phrase("An offset must be a number"))
     if not alignment.by_step:
         return AxisMap([alignment.offset], [0.0]), []
     theirs = {name: number for number, name in enumerate(second.step_names)}
@@ -146,8 +147,8 @@ def align(first: Side, second: Side, alignment: Alignment) -> tuple[AxisMap, lis
     if not pairs:
         without = [side.known.how for side in (first, second) if side.known and not side.step_names]
         raise BadRequestError(
-            "The snapshots have no steps in common to align",
-            advice=" ".join(dict.fromkeys(without)),
+            phrase("The snapshots have no steps in common to align"),
+            advice=in_a_row(list(dict.fromkeys(without)), " "),
         )
     steps = [SharedStep(first.step_names[mine], first.step_edges[mine]) for mine, _ in pairs]
     knots = [(first.step_edges[mine], second.step_edges[other]) for mine, other in pairs]

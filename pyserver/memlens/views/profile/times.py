@@ -10,6 +10,7 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.selection.profile_filters import matching
 from memlens.views.selection.profile_sets import Flow, counts_stretches, flow_of
 from memlens.views.selection.sets import AllocationSet, SetKind
@@ -71,7 +72,7 @@ def times(snapshot: Snapshot) -> ProfileTimesAnswer:
     """The lines. Raises :class:`BadRequestError` for a profile without times."""
     info, stored = profile_of(snapshot.info), snapshot.times
     if stored is None:
-        raise BadRequestError("The profile has no times, so there is nothing to show over time")
+        raise BadRequestError(phrase("The profile has no times, so there is nothing to show over time"))
     peaks, edges = stored.peaks, stored.edges
     series = []
     for name in info.series:

@@ -17,6 +17,7 @@ from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.models import devices_of, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameColumns, FrameRow
+from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
 from memlens.views.naming.attribution import FILTER_FIELD
@@ -54,10 +55,10 @@ KINDS: dict[Model, tuple[GroupKind, ...]] = {
     model: tuple(kind for kind in get_args(GroupKind) if _ONLY.get(kind, model) == model)
     for model in get_args(Model)
 }
-_ITEMS: dict[Model, str] = {
-    "timeline": "The allocations of a trace",
-    "profile": "The samples of a profile",
-    "graph": "The objects of a heap dump",
+_ITEMS: dict[Model, Text] = {
+    "timeline": phrase("The allocations of a trace"),
+    "profile": phrase("The samples of a profile"),
+    "graph": phrase("The objects of a heap dump"),
 }
 
 U32 = npt.NDArray[np.uint32]
@@ -111,7 +112,8 @@ def check_kind(snapshot: Snapshot, kind: GroupKind) -> None:
     model = snapshot.info.model
     if kind not in KINDS[model]:
         raise BadRequestError(
-            f"{_ITEMS[model]} can't be grouped by {kind}", advice=f"By {', '.join(KINDS[model])}."
+            phrase("{items} can't be grouped by {kind}", items=_ITEMS[model], kind=kind),
+            advice=phrase("They can be grouped by {kinds}.", kinds=", ".join(KINDS[model])),
         )
 
 
@@ -393,7 +395,7 @@ _WITHOUT_SIZE: dict[Model, str] = {"timeline": "0 B", "profile": _UNKNOWN_SIZE, 
 def _sizes(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
     sizes = sizes_of(snapshot, of)
     if sizes is None:
-        raise BadRequestError("The profile doesn't have the sizes of blocks")
+        raise BadRequestError(phrase("The profile doesn't have the sizes of blocks"))
     nothing = _WITHOUT_SIZE[snapshot.info.model]
 
     def name(code: int) -> GroupName:

@@ -16,6 +16,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
+from memlens.texts import phrase
 from memlens.units import format_value
 from memlens.views.answers import AllocationSummary, Frame
 from memlens.views.selection.arenas import pool_stacks
@@ -117,7 +118,7 @@ def groups(
     _check_branch(snapshot, branch)
     if len(branch.path) >= len(branch.by):
         timeline_of(snapshot.info, "single allocations")
-        raise BadRequestError("The path leads to allocations, which have no groups")
+        raise BadRequestError(phrase("The path leads to allocations, which have no groups"))
     by_stack = all(goes_by_stack(snapshot, branch.of, kind) for kind in branch.by[: len(branch.path) + 1])
     every = (items_by_stack if by_stack else items_of)(snapshot, branch.of, branch.narrow)
     items = _followed(snapshot, branch, every)
@@ -274,9 +275,9 @@ def lit_rows(snapshot: Snapshot, branch: Branch, device: Device) -> npt.NDArray[
 
 def _check_branch(snapshot: Snapshot, branch: Branch) -> None:
     if not len(branch.by) <= MOST_LEVELS:
-        raise BadRequestError(f"A tree can have at most {MOST_LEVELS} levels")
+        raise BadRequestError(phrase("A tree can have at most {most} levels", most=MOST_LEVELS))
     if len(branch.path) > len(branch.by):
-        raise BadRequestError("The path is longer than the tree is deep")
+        raise BadRequestError(phrase("The path is longer than the tree is deep"))
     for kind in branch.by:
         check_kind(snapshot, kind)
 
