@@ -65,3 +65,26 @@ def test_errors_are_in_the_language_of_the_editor(foreign: LspClient, tmp_path: 
         assert problem["message"].startswith("["), problem
         assert not english(problem["message"], *names), problem
         assert not english(problem["advice"], *names, r"memlens\.[\w.]+"), problem
+
+
+def test_hovers_and_code_lenses_are_in_the_language_of_the_editor(
+    foreign: LspClient, workspace: Path, tmp_path: Path
+) -> None:
+    foreign.notify(
+        "workspace/didChangeConfiguration",
+        {"settings": {"code_lens": True, "cache_directory": str(tmp_path / "cache")}},
+    )
+    open_view(foreign, write_snapshot(tmp_path / "a.pickle"))
+    document = {"uri": (workspace / "code" / "train.py").as_uri()}
+    hover = foreign.request(
+        "textDocument/hover", {"textDocument": document, "position": {"line": 9, "character": 0}}
+    )
+    names = [r"\(command:[^)]*\)", r"a\\?\.pickle", r"\bstep\b", r"\bmain\b", r"[KM]iB"]
+    text = hover["contents"]["value"]
+    assert "[Tötål" in text
+    assert not english(text, *names), text
+    lenses = foreign.request("textDocument/codeLens", {"textDocument": document})
+    assert lenses
+    for lens in lenses:
+        assert lens["command"]["title"].startswith("[")
+        assert not english(lens["command"]["title"], *names), lens

@@ -212,7 +212,9 @@ def text_tree(tree: CallTree, options: argparse.Namespace) -> Iterator[str]:
         name = "all"
         if node:
             (words,) = tree.names.names([int(tree.name[node])])
-            name = _folded_name(words) + (KIND_WORDS["library"] if own and words.kind == "library" else "")
+            name = _folded_name(words) + (
+                str(KIND_WORDS["library"]) if own and words.kind == "library" else ""
+            )
         shown = [f"{format_value(number, unit):>11}" for number in (value, own)]
         shown.append(f"{value / tree.total if tree.total else 0:>6.1%}")
         if sides is not None:

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple, assert_never
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.model.profile import value_for
 from memlens.store.models import profile_of
+from memlens.texts import Text, as_text, phrase
 from memlens.units import format_value, plain_name
 
 Measure = Literal["peak", "total"]
@@ -13,7 +14,7 @@ Measure = Literal["peak", "total"]
 class Figure(NamedTuple):
     """A figure with the words that follow its number: "live at peak". ``whole`` is the whole snapshot's."""
 
-    words: str
+    words: Text
     unit: str
     whole: int
 
@@ -27,12 +28,13 @@ def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
     match info:
         case TimelineInfo():
             whole = sum(device.peak_bytes for device in info.devices)
-            return Figure("live at peak" if measure == "peak" else "in all", "bytes", whole)
+            words = phrase("live at peak") if measure == "peak" else phrase("in all")
+            return Figure(words, "bytes", whole)
         case ProfileInfo() | GraphInfo():
             profile = profile_of(info)
             number = value_for(profile.values, measure, "bytes")
             value = profile.values[profile.default_value if number is None else number]
             title = plain_name(value.title)
-            return Figure(title[:1].lower() + title[1:], value.unit, abs(value.total))
+            return Figure(as_text(title[:1].lower() + title[1:]), value.unit, abs(value.total))
         case _:
             assert_never(info)
