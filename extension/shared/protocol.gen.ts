@@ -168,8 +168,8 @@ export interface AnnotationsParams {
  */
 export interface Area {
   key: number;
-  name: string;
-  detail: string;
+  name: Text;
+  detail: Text;
   place: Frame | null;
   filter: string;
   colour: number;
@@ -1138,8 +1138,8 @@ export interface GraphInfo {
  */
 export interface Group {
   key: number;
-  name: string;
-  detail: string;
+  name: Text;
+  detail: Text;
   place: Frame | null;
   filter: string;
   bytes: number;
@@ -2193,7 +2193,7 @@ export interface ProfileRangeParams {
  */
 export interface ProfileSeries {
   name: string;
-  title: string;
+  title: Text;
   unit: string;
   within: boolean;
   values: string;
@@ -2223,7 +2223,7 @@ export interface ProfileValue {
   name: string;
   unit: string;
   meaning: 'end' | 'live' | 'other' | 'peak' | 'temporary' | 'total';
-  title: string;
+  title: Text;
   total: number;
   count: number | null;
   negative: boolean;
@@ -2391,7 +2391,7 @@ export interface ShareRow {
 
 /** A step of both runs, and its start on the shared axis. */
 export interface SharedStep {
-  name: string;
+  name: Text;
   x: number;
 }
 
@@ -2635,7 +2635,7 @@ export interface StepResult {
  * part still live at the end of the trace.
  */
 export interface StepRow {
-  name: string;
+  name: Text;
   from_moment: number;
   to_moment: number;
   start_us: number | null;
@@ -2661,7 +2661,7 @@ export interface StepRow {
 export interface StepsAnswer {
   source: 'annotations' | 'none' | 'period';
   inferred: boolean;
-  how: string;
+  how: Text;
   sure: number | null;
   count: number;
   offset: number;
@@ -2670,7 +2670,7 @@ export interface StepsAnswer {
 
 /** A sentence on how a run's steps are known; `inferred` if the file doesn't record them. */
 export interface StepsKnown {
-  how: string;
+  how: Text;
   inferred: boolean;
 }
 

@@ -99,6 +99,6 @@ def _value(info: SnapshotInfo, options: argparse.Namespace) -> str:
             return words.get(options.value, "live at the peak")
         case ProfileInfo() | GraphInfo():
             profile = profile_of(info)
-            return profile.values[value_named(profile, options.value)].title
+            return profile.values[value_named(profile, options.value)].title.text
         case _:
             assert_never(info)

@@ -20,7 +20,7 @@ from memlens.model.frames import Frames
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import Column, Profile, sums_fit
 from memlens.progress import Report
-from memlens.texts import phrase
+from memlens.texts import Text, phrase
 from memlens.units import shortened
 
 KIND = "dhat"
@@ -151,32 +151,48 @@ def _shortened(header: _Header) -> _Header:
     )
 
 
+def _in_all(verb: str) -> Text:
+    return phrase("Allocated in all") if verb == "Allocated" else phrase("{verb} in all", verb=verb)
+
+
+def _done(header: _Header) -> Text:
+    if (header.bksu, header.verb) == ("blocks", "Allocated"):
+        return phrase("Blocks allocated")
+    return Text(f"{header.bksu.capitalize()} {header.verb.lower()}")
+
+
 def _values(header: _Header) -> tuple[list[ValueType], list[str], int]:
     """Return the types of the values, their fields, and the number of the default one."""
     unit, units = ("bytes", "bytes") if header.bu == "byte" else (header.bsu, header.bsu)
-    done = header.verb.lower()
     found = [
-        ("tb", ValueType("total_bytes" if unit == "bytes" else "total", units, "total", f"{header.verb} in all")),
-        ("tbk", ValueType("total_blocks", "count", "total", f"{header.bksu.capitalize()} {done}")),
+        ("tb", ValueType("total_bytes" if unit == "bytes" else "total", units, "total", _in_all(header.verb))),
+        ("tbk", ValueType("total_blocks", "count", "total", _done(header))),
     ]  # fmt: skip
     if header.bklt:
         time = header.tu or "time"
         found += [
-            ("gb", ValueType("peak_bytes", unit, "peak", "Live at the peak")),
-            ("gbk", ValueType("peak_blocks", "count", "peak", "Blocks live at the peak")),
-            ("eb", ValueType("end_bytes", unit, "end", "Live at the end")),
-            ("ebk", ValueType("end_blocks", "count", "end", "Blocks live at the end")),
-            ("mb", ValueType("max_bytes", unit, "other", "Most live at once, each stack at its own time")),
+            ("gb", ValueType("peak_bytes", unit, "peak", phrase("Live at the peak"))),
+            ("gbk", ValueType("peak_blocks", "count", "peak", phrase("Blocks live at the peak"))),
+            ("eb", ValueType("end_bytes", unit, "end", phrase("Live at the end"))),
+            ("ebk", ValueType("end_blocks", "count", "end", phrase("Blocks live at the end"))),
+            (
+                "mb",
+                ValueType(
+                    "max_bytes", unit, "other", phrase("Most live at once, each stack at its own time")
+                ),
+            ),
             (
                 "mbk",
-                ValueType("max_blocks", "count", "other", "Most blocks at once, each stack at its own time"),
+                ValueType(
+                    "max_blocks", "count", "other", phrase("Most blocks at once, each stack at its own time")
+                ),
             ),
-            ("tl", ValueType("lifetimes", time, "other", "Lifetimes of all blocks, added up")),
+            ("tl", ValueType("lifetimes", time, "other", phrase("Lifetimes of all blocks, added up"))),
         ]
     if header.bkacc:
         found += [
-            ("rb", ValueType("read_bytes", unit, "other", "Read from the blocks")),
-            ("wb", ValueType("written_bytes", unit, "other", "Written to the blocks")),
+            ("rb", ValueType("read_bytes", unit, "other", phrase("Read from the blocks"))),
+            ("wb", ValueType("written_bytes", unit, "other", phrase("Written to the blocks"))),
         ]
     fields = [field for field, _ in found]
     return [kind for _, kind in found], fields, fields.index("gb") if header.bklt else 0

@@ -47,16 +47,16 @@ _GO_ENDS = (b"# MaxRSS = ", b"# DebugGC = ")
 """The beginning of the last line of Go's memory statistics, since 1.17 and before."""
 
 LIVE = [
-    ValueType("inuse_objects", "count", "live", "Allocations in use"),
-    ValueType("inuse_space", "bytes", "live", "In use"),
+    ValueType("inuse_objects", "count", "live", phrase("Allocations in use")),
+    ValueType("inuse_space", "bytes", "live", phrase("In use")),
 ]
 _TOTAL = [
-    ValueType("alloc_objects", "count", "total", "Allocations made"),
-    ValueType("alloc_space", "bytes", "total", "Allocated in all"),
+    ValueType("alloc_objects", "count", "total", phrase("Allocations made")),
+    ValueType("alloc_space", "bytes", "total", phrase("Allocated in all")),
 ]
 _GROWTH = [
-    ValueType("objects", "count", "other", "Times that the heap grew"),
-    ValueType("space", "bytes", "other", "Obtained from the system"),
+    ValueType("objects", "count", "other", phrase("Times that the heap grew")),
+    ValueType("space", "bytes", "other", phrase("Obtained from the system")),
 ]
 
 ERRORS = {

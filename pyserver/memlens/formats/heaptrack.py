@@ -47,17 +47,19 @@ U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
 
 VALUES = [
-    ValueType("peak_bytes", "bytes", "peak", "Live at the peak"),
-    ValueType("peak_count", "count", "peak", "Live allocations at the peak"),
-    ValueType("leaked_bytes", "bytes", "end", "Leaked: live at the end"),
-    ValueType("leaked_count", "count", "end", "Leaked allocations"),
-    ValueType("total_bytes", "bytes", "total", "Allocated in all"),
-    ValueType("total_count", "count", "total", "Calls to allocation functions"),
-    ValueType("temporary_count", "count", "temporary", "Temporary allocations"),
+    ValueType("peak_bytes", "bytes", "peak", phrase("Live at the peak")),
+    ValueType("peak_count", "count", "peak", phrase("Live allocations at the peak")),
+    ValueType("leaked_bytes", "bytes", "end", phrase("Leaked: live at the end")),
+    ValueType("leaked_count", "count", "end", phrase("Leaked allocations")),
+    ValueType("total_bytes", "bytes", "total", phrase("Allocated in all")),
+    ValueType("total_count", "count", "total", phrase("Calls to allocation functions")),
+    ValueType("temporary_count", "count", "temporary", phrase("Temporary allocations")),
 ]
 UNSUPPRESSED = [
-    ValueType("leaked_unsuppressed_bytes", "bytes", "other", "Leaked, without suppressed"),
-    ValueType("leaked_unsuppressed_count", "count", "other", "Leaked allocations, without suppressed"),
+    ValueType("leaked_unsuppressed_bytes", "bytes", "other", phrase("Leaked, without suppressed")),
+    ValueType(
+        "leaked_unsuppressed_count", "count", "other", phrase("Leaked allocations, without suppressed")
+    ),
 ]
 """The leaks that heaptrack prints; used only if suppressions exclude something."""
 

@@ -229,10 +229,10 @@ def _values(
             np.add.at(held, samples[chosen], leaves["bytes"][chosen])
         return held
 
-    types = [ValueType("peak_bytes", "bytes", "peak", "Live at the peak")]
+    types = [ValueType("peak_bytes", "bytes", "peak", phrase("Live at the peak"))]
     values = [at(peak.tree)]
     if len(detailed) and int(detailed[-1]) != peak.tree:
-        types.append(ValueType("last_bytes", "bytes", "live", "Live at the last detailed snapshot"))
+        types.append(ValueType("last_bytes", "bytes", "live", phrase("Live at the last detailed snapshot")))
         values.append(at(int(detailed[-1])))
     return types, values
 

@@ -52,16 +52,19 @@ VERSIONS = {
 
 KINDS = ("high_watermark", "leaked", "temporary", "total")
 VALUES = [
-    ValueType("peak_bytes", "bytes", "peak", "Live at the peak"),
-    ValueType("peak_allocations", "count", "peak", "Allocations live at the peak"),
-    ValueType("leaked_bytes", "bytes", "end", "Live at the end"),
-    ValueType("leaked_allocations", "count", "end", "Allocations live at the end"),
+    ValueType("peak_bytes", "bytes", "peak", phrase("Live at the peak")),
+    ValueType("peak_allocations", "count", "peak", phrase("Allocations live at the peak")),
+    ValueType("leaked_bytes", "bytes", "end", phrase("Live at the end")),
+    ValueType("leaked_allocations", "count", "end", phrase("Allocations live at the end")),
     ValueType(
-        "temporary_bytes", "bytes", "temporary", "Temporary: freed before the next allocation of the thread"
+        "temporary_bytes",
+        "bytes",
+        "temporary",
+        phrase("Temporary: freed before the next allocation of the thread"),
     ),
-    ValueType("temporary_allocations", "count", "temporary", "Temporary allocations"),
-    ValueType("total_bytes", "bytes", "total", "Allocated in all"),
-    ValueType("total_allocations", "count", "total", "Allocations in all"),
+    ValueType("temporary_allocations", "count", "temporary", phrase("Temporary allocations")),
+    ValueType("total_bytes", "bytes", "total", phrase("Allocated in all")),
+    ValueType("total_allocations", "count", "total", phrase("Allocations in all")),
 ]
 """Two values of each kind: bytes and count."""
 

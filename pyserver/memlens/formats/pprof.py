@@ -51,15 +51,15 @@ _HIDDEN = 3
 BASE = "pprof::base"
 """The label of the samples that are subtracted in a difference (``go tool pprof -diff_base``)."""
 
-_KNOWN: dict[str, tuple[ValueMeaning, str]] = {
-    "alloc_objects": ("total", "Allocations made"),
-    "alloc_space": ("total", "Allocated in all"),
-    "inuse_objects": ("live", "Allocations in use"),
-    "inuse_space": ("live", "In use"),
+_KNOWN: dict[str, tuple[ValueMeaning, Text]] = {
+    "alloc_objects": ("total", phrase("Allocations made")),
+    "alloc_space": ("total", phrase("Allocated in all")),
+    "inuse_objects": ("live", phrase("Allocations in use")),
+    "inuse_space": ("live", phrase("In use")),
     # Google's tools write these for a heap profile that has only one of the two
-    "objects": ("live", "Allocations in use"),
-    "space": ("live", "In use"),
-    "cpu": ("other", "CPU time"),
+    "objects": ("live", phrase("Allocations in use")),
+    "space": ("live", phrase("In use")),
+    "cpu": ("other", phrase("CPU time")),
 }
 _Record = Literal["location", "function", "mapping"]
 _RECORDS: dict[_Record, Text] = {
@@ -74,6 +74,14 @@ _ERRORS = {
     kernel.BAD_WIRE: phrase("A field of the profile has the wrong wire type"),
     kernel.TOO_MANY: phrase("The profile has too many samples"),
 }
+
+
+def _known(name: str) -> tuple[ValueMeaning, Text]:
+    """What a value means, and its title."""
+    return _KNOWN.get(name) or (
+        "other",
+        Text(name.replace("_", " ").capitalize()) if name else phrase("Value"),
+    )
 
 
 def sniff(head: bytes) -> bool:
@@ -178,8 +186,7 @@ class _Reader:
 
     def _value_type(self, kind: int, unit: int) -> ValueType:
         name = self.texts[kind]
-        meaning, title = _KNOWN.get(name, ("other", name.replace("_", " ").capitalize() or "Value"))
-        return ValueType(name, self.texts[unit], meaning, title)
+        return ValueType(name, self.texts[unit], *_known(name))
 
     def _values(self, starts: U64, values: I64) -> list[I64]:
         if not self.types:
@@ -511,7 +518,4 @@ def _rows_of(wanted: U64, ids: U64, noun: _Record, zero: int | None = None) -> U
 
 def value_types(names: Iterable[tuple[str, str]]) -> list[ValueType]:
     """Return the value types for pprof's names and units, for other formats that use them."""
-    return [
-        ValueType(name, unit, *_KNOWN.get(name, ("other", name.replace("_", " ").capitalize())))
-        for name, unit in names
-    ]
+    return [ValueType(name, unit, *_known(name)) for name, unit in names]

@@ -24,8 +24,8 @@ from memlens.texts import Text, phrase, plural
 KIND = "tracemalloc"
 
 VALUES = [
-    ValueType("size", "bytes", "live", "Live memory"),
-    ValueType("count", "count", "live", "Live blocks"),
+    ValueType("size", "bytes", "live", phrase("Live memory")),
+    ValueType("count", "count", "live", phrase("Live blocks")),
 ]
 _DOMAIN = 1
 _MOST_FRAMES = 65_535

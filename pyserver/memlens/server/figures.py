@@ -2,10 +2,12 @@
 
 from typing import Literal, NamedTuple, assert_never
 
+import msgspec
+
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.model.profile import value_for
 from memlens.store.models import profile_of
-from memlens.texts import Text, as_text, phrase
+from memlens.texts import Text, phrase
 from memlens.units import format_value, plain_name
 
 Measure = Literal["peak", "total"]
@@ -23,6 +25,12 @@ class Figure(NamedTuple):
         return plain_name(format_value(amount, self.unit))
 
 
+def _in_sentence(title: Text) -> Text:
+    """A value's title after its number. Other languages keep its capital."""
+    english = plain_name(title.text)
+    return msgspec.structs.replace(title, text=english[:1].lower() + english[1:])
+
+
 def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
     """The figure for a measure in a snapshot; in a profile the value that is closest to it."""
     match info:
@@ -34,7 +42,6 @@ def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
             profile = profile_of(info)
             number = value_for(profile.values, measure, "bytes")
             value = profile.values[profile.default_value if number is None else number]
-            title = plain_name(value.title)
-            return Figure(as_text(title[:1].lower() + title[1:]), value.unit, abs(value.total))
+            return Figure(_in_sentence(value.title), value.unit, abs(value.total))
         case _:
             assert_never(info)

@@ -236,7 +236,7 @@ def _values(profile: ProfileInfo, values: list[LineValue], strong: str, rule: Te
                 rule=rule,
                 itself=_formatted(itself, value.unit),
             )
-        figures.append(phrase("{title}: {amount}", title=escaped(value.title), amount=amount))
+        figures.append(phrase("{title}: {amount}", title=escaped(spoken(value.title)), amount=amount))
     return figures
 
 

@@ -58,7 +58,7 @@ def value_named(profile: ProfileInfo, name: str | None) -> int:
     if name is None:
         return profile.default_value
     for number, value in enumerate(profile.values):
-        if name in (value.name, value.title, str(number)):
+        if name in (value.name, value.title.text, str(number)):
             return number
     found = _meant(profile, name)
     if found is None:

@@ -16,7 +16,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
-from memlens.texts import phrase
+from memlens.texts import Text, phrase
 from memlens.units import format_value
 from memlens.views.answers import AllocationSummary, Frame
 from memlens.views.selection.arenas import pool_stacks
@@ -37,6 +37,7 @@ from memlens.views.tables.groupings import (
     check_kind,
     goes_by_stack,
     grouping,
+    listed,
 )
 
 U32 = npt.NDArray[np.uint32]
@@ -72,8 +73,8 @@ class Group(Struct, frozen=True):
     """
 
     key: int
-    name: str
-    detail: str
+    name: Text
+    detail: Text
     place: Frame | None
     """The line to open."""
     filter: str
@@ -216,7 +217,7 @@ def _ordered(figures: _Figures, name: NameOf, order: GroupOrder, *, descending: 
     """The numbers of groups in order. Numbers in names (of lines, streams, stacks) are compared as numbers."""
     keys = figures.keys
     if order == "name":
-        names = [natural(found.name, found.detail) for found in map(name, keys.tolist())]
+        names = [natural(found.name.text, found.detail.text) for found in map(name, keys.tolist())]
         places = sorted(range(len(names)), key=names.__getitem__)
         return keys[places[::-1] if descending else places]
     column = {"bytes": figures.sums[:, AMOUNT], "count": figures.sums[:, COUNT], "largest": figures.largest}[
@@ -242,7 +243,7 @@ def _rows_of(
         known = name(key)
         detail = known.detail
         if pools:
-            detail = ", ".join(filter(None, (detail, f"perhaps pools: {format_value(pools, figures.unit)}")))
+            detail = listed(detail, phrase("perhaps pools: {size}", size=format_value(pools, figures.unit)))
         yield Group(
             key, known.name, detail, known.place, known.filter, amount, count if counted else None,
             None if figures.largest_is == "block" and not largest else largest, allocations,
