@@ -179,8 +179,8 @@ export interface ArchivedTextResult {
  */
 export interface Area {
   key: number;
-  name: string;
-  detail: string;
+  name: Text;
+  detail: Text;
   place: Frame | null;
   filter: string;
   colour: number;
@@ -1167,8 +1167,8 @@ export interface GraphInfo {
  */
 export interface Group {
   key: number;
-  name: string;
-  detail: string;
+  name: Text;
+  detail: Text;
   place: Frame | null;
   filter: string;
   bytes: number;
@@ -1635,6 +1635,7 @@ export interface HoverResult {
 export interface InitializationOptions {
   settings: Settings;
   find_files: boolean;
+  texts: Record<string, string>;
 }
 
 /** Instances `offset` and on of `total`. */
@@ -2182,7 +2183,7 @@ export interface PlacedBookmark {
   allocation: AllocationSummary | null;
 }
 
-/** An error for users: what happened, where in the file, what to do. */
+/** An error for users in their language: what happened, where in the file, what to do. */
 export interface Problem {
   code: string;
   message: string;
@@ -2243,7 +2244,7 @@ export interface ProfileRangeParams {
  */
 export interface ProfileSeries {
   name: string;
-  title: string;
+  title: Text;
   unit: string;
   within: boolean;
   values: string;
@@ -2273,7 +2274,7 @@ export interface ProfileValue {
   name: string;
   unit: string;
   meaning: 'end' | 'live' | 'other' | 'peak' | 'temporary' | 'total';
-  title: string;
+  title: Text;
   total: number;
   count: number | null;
   negative: boolean;
@@ -2442,7 +2443,7 @@ export interface ShareRow {
 
 /** A step of both runs, and its start on the shared axis. */
 export interface SharedStep {
-  name: string;
+  name: Text;
   x: number;
 }
 
@@ -2686,7 +2687,7 @@ export interface StepResult {
  * part still live at the end of the trace.
  */
 export interface StepRow {
-  name: string;
+  name: Text;
   from_moment: number;
   to_moment: number;
   start_us: number | null;
@@ -2712,7 +2713,7 @@ export interface StepRow {
 export interface StepsAnswer {
   source: 'annotations' | 'none' | 'period';
   inferred: boolean;
-  how: string;
+  how: Text;
   sure: number | null;
   count: number;
   offset: number;
@@ -2721,7 +2722,7 @@ export interface StepsAnswer {
 
 /** A sentence on how a run's steps are known; `inferred` if the file doesn't record them. */
 export interface StepsKnown {
-  how: string;
+  how: Text;
   inferred: boolean;
 }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from memlens.errors import MemlensError, Problem
+from memlens.texts import Text, phrase
 
 STDERR_KEPT_BYTES = 8_192
 LINE_LIMIT_BYTES = 1 << 20
@@ -53,29 +54,36 @@ def environment() -> dict[str, str]:
     return changed
 
 
-def explain(work: str, status: int, errors: str, *, oom_killed: bool) -> Problem:
+def explain(work: Text, status: int, errors: str, *, oom_killed: bool) -> Problem:
     """Return the problem to show for a child that ended without a last line.
 
     ``work`` names what the child did, ``status`` is its exit status (negative for a signal), ``errors`` the end of its
     stderr, and ``oom_killed`` whether Linux ended a process for lack of memory meanwhile.
     """
     if "MemoryError" in errors or (status == -signal.SIGABRT and "bad_alloc" in errors):
-        return _out_of_memory(f"The {work} took more memory than this machine could give")
+        return _out_of_memory(phrase("The {work} took more memory than this machine could give", work=work))
     if sys.platform != "win32" and status == -signal.SIGKILL:
         if oom_killed:
-            return _out_of_memory(f"The system ended the {work} because memory ran out")
-        return died(f"The {work} was killed by the system or another program")
+            return _out_of_memory(phrase("The system ended the {work} because memory ran out", work=work))
+        return died(phrase("The {work} was killed by the system or another program", work=work))
     if sys.platform != "win32" and status == -signal.SIGBUS:
-        return died("The snapshot, or the disk that its archive is written to, went away while it was read")
+        return died(phrase("The snapshot, or the disk of its archive, became unavailable while it was read"))
     if status < 0:
-        return died(f"The {work} died ({_signal_name(-status)})")
-    last = errors.rsplit("\n", 1)[-1] if errors else "without a word"
-    return died(f"The {work} ended unexpectedly with status {status} ({last})")
+        return died(phrase("The {work} died ({signal})", work=work, signal=_signal_name(-status)))
+    last = errors.rsplit("\n", 1)[-1] if errors else "no message"
+    return died(
+        phrase(
+            "The {work} ended unexpectedly with status {status} ({last})",
+            work=work,
+            status=str(status),
+            last=last,
+        )
+    )
 
 
-def died(message: str) -> Problem:
+def died(message: Text) -> Problem:
     """Return the problem of a child that ended unexpectedly or couldn't be started."""
-    advice = "Try again; if it happens again, the log of the Memlens server has the details."
+    advice = phrase("Try again; if it happens again, the log of the Memlens server has the details.")
     return Problem(code="ingest-died", message=message, advice=advice)
 
 
@@ -98,6 +106,6 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _out_of_memory(message: str) -> Problem:
-    advice = "Close other programs, or open the file on a machine with more memory, and try again."
+def _out_of_memory(message: Text) -> Problem:
+    advice = phrase("Close other programs, or open the file on a machine with more memory, and try again.")
     return Problem(code="out-of-memory", message=message, advice=advice)

@@ -2,13 +2,15 @@
 
 from msgspec import Struct
 
+from memlens.texts import Text, phrase
+
 
 class Problem(Struct, frozen=True):
-    """An error for users: what happened, where in the file, what to do."""
+    """An error as data: what happened, where in the file, what to do."""
 
     code: str
-    message: str
-    advice: str
+    message: Text
+    advice: Text
     offset: int | None = None
     """Byte offset in the (decompressed) file, if the error has one."""
     retry: bool = True
@@ -22,10 +24,10 @@ class MemlensError(Exception):
     """
 
     code = "error"
-    advice = ""
+    advice = Text("")
     retry = True
 
-    def __init__(self, message: str, *, offset: int | None = None, advice: str | None = None) -> None:
+    def __init__(self, message: Text, *, offset: int | None = None, advice: Text | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.offset = offset
@@ -38,8 +40,7 @@ class MemlensError(Exception):
 
     def __str__(self) -> str:
         where = "" if self.offset is None else f" (at byte {self.offset:,})"
-        sentence = f"{self.message}{where}."
-        return f"{sentence} {self.advice}" if self.advice else sentence
+        return f"{self.message}{where}. {self.advice}".rstrip()
 
 
 class BadRequestError(MemlensError):
@@ -53,4 +54,9 @@ class OutOfMemoryError(MemlensError):
     """Reading needs more memory than the limit allows."""
 
     code = "out-of-memory"
-    advice = "Raise the setting memlens.memory.limit, or open the file on a machine with more memory."
+    advice = phrase("Raise the setting memlens.memory.limit, or open the file on a machine with more memory.")
+
+
+def reason(error: OSError) -> str:
+    """What the system says of it."""
+    return error.strerror or str(error)

@@ -8,7 +8,7 @@ import logging
 from contextlib import closing
 from pathlib import Path
 
-from memlens.errors import MemlensError
+from memlens.errors import MemlensError, reason
 from memlens.formats import read
 from memlens.formats.containers import ChangedFileError, FileError, open_source
 from memlens.formats.tools import Tools
@@ -19,6 +19,7 @@ from memlens.progress import Report
 from memlens.store.files.cache import Cache, check_place, making
 from memlens.store.manifest import SourceFile
 from memlens.store.writer import write_archive
+from memlens.texts import phrase
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +60,9 @@ def ingest(
     try:
         source = SourceFile.of(path)
     except OSError as error:
-        raise FileError(f"{path} can't be opened: {error.strerror}") from error
+        raise FileError(
+            phrase("{path} can't be opened: {reason}", path=path, reason=reason(error))
+        ) from error
     if out is not None:
         out = out.absolute()
         check_place(out)
@@ -75,7 +78,7 @@ def ingest(
                 raise
             opened.check()
         if _changed(path, source):
-            raise ChangedFileError(f"{path} was written while it was read")
+            raise ChangedFileError(phrase("{path} was written while it was read", path=path))
         is_timeline = isinstance(model, Timeline)
         is_large = isinstance(model, Graph) and len(model.objects.type) >= EXAMINED_FROM
         written = _WRITTEN if ahead and is_large else 1.0

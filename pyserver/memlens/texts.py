@@ -6,6 +6,7 @@ name, a path, an amount), or by another phrase.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 
 from msgspec import Struct
 
@@ -28,7 +29,7 @@ class Text(Struct, frozen=True):
         return self.text
 
 
-Value = Text | str | int
+Value = Text | str | int | PurePath
 """What replaces a name in a template; numbers get thousands separators."""
 
 
@@ -46,7 +47,7 @@ def as_text(value: Value) -> Text:
     """Return a value as a text."""
     if isinstance(value, Text):
         return value
-    return Text(value if isinstance(value, str) else f"{value:,}")
+    return Text(f"{value:,}" if isinstance(value, int) else str(value))
 
 
 def in_a_row(values: Sequence[Value], between: str) -> Text:

@@ -3,6 +3,8 @@
 from decimal import ROUND_HALF_UP, Context, Decimal
 from unicodedata import category
 
+from memlens.texts import Text, phrase
+
 MIB = 1 << 20
 
 _ALL_DIGITS = Context(prec=400)
@@ -11,19 +13,26 @@ _ALL_DIGITS = Context(prec=400)
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
-KIND_WORDS = {"user": "", "library": " (library)", "native": " (native)"}
+KIND_WORDS = {"user": Text(""), "library": phrase(" (library)"), "native": phrase(" (native)")}
 """Whose code a line is, as a suffix of lines that aren't the user's."""
 
-SOURCE_WORDS = {"recorded": "", "forward": " (forward)", "fx": " (FX trace)", "inferred": " (inferred)"}
+SOURCE_WORDS = {
+    "recorded": Text(""),
+    "forward": phrase(" (forward)"),
+    "fx": phrase(" (FX trace)"),
+    "inferred": phrase(" (inferred)"),
+}
 """How a line is known, as a suffix of the line."""
 
 SOURCE_MEANINGS = {
-    "recorded": "",
-    "forward": "No stack was recorded on this line: it is known from the forward stacks of backward operators",
-    "fx": "No stack was recorded on this line: it is known from the FX traces of generated code",
-    "inferred": "This line is inferred, and may be another",
+    "recorded": Text(""),
+    "forward": phrase(
+        "No stack was recorded on this line: it is known from the forward stacks of backward operators."
+    ),
+    "fx": phrase("No stack was recorded on this line: it is known from the FX traces of generated code."),
+    "inferred": phrase("This line is inferred, and may be another."),
 }
-"""The same as a sentence without its full stop."""
+"""The same as a sentence."""
 
 
 def format_bytes(count: int) -> str:

@@ -188,7 +188,7 @@ test('a file that changed since the run is marked, and leads to where the functi
   await vscode.page.locator('.quick-input-widget').waitFor();
   await vscode.page.keyboard.type('66');
   await vscode.page.keyboard.press('Enter');
-  const remark = `The file has changed since the run: \`train\` now stands at line ${moved}`;
+  const remark = `The file has changed since the run: \`train\` is now at line ${moved}`;
   const seen = await besideIs(
     (lines) => lines[66]?.text?.includes(remark) && lines[66].bar,
     'a remark after line 66',
@@ -206,7 +206,7 @@ test('a file that changed since the run is marked, and leads to where the functi
   await vscode.atLine('train.py', 66);
   // with the driver of tests VS Code keeps messages in its centre
   await vscode.runCommand('Notifications: Show Notifications');
-  const message = vscode.page.locator('.notification-list-item', { hasText: `now stands at line ${moved}` });
+  const message = vscode.page.locator('.notification-list-item', { hasText: `is now at line ${moved}` });
   await message.waitFor();
   await message.locator('.monaco-button', { hasText: `Go to Line ${moved}` }).click();
   await vscode.atLine('train.py', moved);

@@ -88,14 +88,14 @@ describe('figures of lines', () => {
   });
 
   it('name each of several snapshots, and changed lines', () => {
-    const changed = { message: 'Changed: `f` now stands at line 40', lines: [40] };
+    const changed = { message: 'Changed: `f` is now at line 40', lines: [40] };
     const stale = fileHeat('b.pickle', [heatLine(3, MIB, { changed })]);
     assert.deepEqual(hotLines([fileHeat('a.pickle', [heatLine(3, 64 * MIB)]), stale], 'peak'), [
       {
         ...{ line: 3, step: 6, stale: false },
         text:
           'a.pickle: 64 MiB live at peak · ' +
-          'Changed: `f` now stands at line 40 (b.pickle: 1 MiB live at peak then)',
+          'Changed: `f` is now at line 40 (b.pickle: 1 MiB live at peak then)',
       },
     ]);
     const many = ['a', 'b', 'c', 'd', 'e'].map((title) => fileHeat(title, [heatLine(1, MIB)]));

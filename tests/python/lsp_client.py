@@ -102,6 +102,7 @@ class LspClient:
         settings: dict[str, Any] | None = None,
         *,
         find_files: bool = False,
+        texts: dict[str, str] | None = None,
     ) -> Any:
         """``initialize`` and ``initialized``."""
         result = self.request(
@@ -114,6 +115,7 @@ class LspClient:
                 "initializationOptions": {
                     "settings": settings or {},
                     "find_files": find_files,
+                    "texts": texts or {},
                 },
             },
         )

@@ -57,7 +57,7 @@ def words_in(snapshot: Snapshot) -> set[str]:
             names.append(file.readline(200).decode("utf-8", "replace"))
     match snapshot.info:
         case ProfileInfo(values=values):
-            names += [value.title for value in values] + [value.unit for value in values]
+            names += [value.title.text for value in values] + [value.unit for value in values]
         case GraphInfo():
             names += snapshot.graph_names.root_kinds
         case _:

@@ -294,7 +294,7 @@ def test_areas_are_those_of_the_tree_table(opened: Any, tmp_path: Path) -> None:
                     row.name, row.detail, row.place, row.filter
                 )  # fmt: skip
         assert sum(area.peak_bytes for area in areas) == table.bytes
-        bare = [area for area in own if area.name == "No stack"]
+        bare = [area for area in own if area.name.text == "No stack"]
         assert own[: len(bare)] == bare
         ranked = [area.peak_bytes for area in own[len(bare) :]]
         assert ranked == sorted(ranked, reverse=True)
@@ -312,7 +312,7 @@ def test_what_grows_after_the_peak_has_an_area(opened: Any, tmp_path: Path) -> N
     trace += [event("alloc", 100, 20_000, frame("late.py", 7, "g"))]
     write(tmp_path / "s.pickle", trace)
     areas = areas_of(opened(tmp_path / "s.pickle"), 0, "", BY_LINE).areas
-    late = next(area for area in areas if area.name == "late.py:7")
+    late = next(area for area in areas if area.name.text == "late.py:7")
     assert late.peak_bytes == 0
 
 
@@ -369,12 +369,12 @@ def test_sums_equal_sql(opened: Any, sample: Path, tmp_path: Path) -> None:
         named = [
             by_line.pop((area.place.file, area.place.line), 0)
             for area in picture.areas
-            if area.place is not None and not area.detail.endswith("inferred")
+            if area.place is not None and not area.detail.text.endswith("inferred")
         ]
         of_named = [
             geometry.sums[column, number]
             for number, area in enumerate(picture.areas)
-            if area.place is not None and not area.detail.endswith("inferred")
+            if area.place is not None and not area.detail.text.endswith("inferred")
         ]
         assert of_named == named
         assert sum(named) > 0

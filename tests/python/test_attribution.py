@@ -99,7 +99,7 @@ def test_lines_have_the_same_of_their_own_everywhere(profile: Snapshot, attribut
         if row.place is not None and row.bytes:
             found[row.place.file, row.place.line] = row.bytes
         if row.place is not None:
-            assert ("library" in row.detail.split(", ")) == (row.place.kind == "library"), row
+            assert ("library" in row.detail.text.split(", ")) == (row.place.kind == "library"), row
     if hot.groups <= 1000:
         assert found == expected
         assert sum(row.bytes for row in hot.rows) == hot.bytes == sum(amount for _, amount in plain.stacks)
@@ -224,7 +224,7 @@ def test_any_code_of_go_is_what_pprof_calls_flat(path: Path, looked_at: Callable
             by_function[function] += amount
         found: Counter[str] = Counter()
         for row in hot.rows:
-            found[row.name] += row.bytes
+            found[row.name.text] += row.bytes
         assert +found == by_function
 
 

@@ -370,7 +370,7 @@ def test_modules_are_inferred_by_size(
     snapshot = opened(written(tmp_path / "s.pickle", paired(sources=sources), blocks=held))
     branch = Branch(AllocationSet(0, "live", 0), ["module"])
     rows = groups(snapshot, branch, "bytes", 0, 100, descending=True).rows
-    counts = {row.name: row.count for row in rows if row.name.endswith("(inferred)")}
+    counts = {row.name.text: row.count for row in rows if row.name.text.endswith("(inferred)")}
     assert counts == ({"net.py:20 (inferred)": expected} if expected else {})
     for row in rows:
         assert device_of(snapshot, 0, f"{row.filter} is:before").info.allocations == row.count
@@ -435,6 +435,6 @@ def test_categories_are_inferred_by_counts(
     # groups are marked as inferred, and their filters match the same allocations
     branch = Branch(AllocationSet(0, "live", 0), ["category"])
     for row in groups(snapshot, branch, "bytes", 0, 100, descending=True).rows if names else []:
-        assert row.name == "No category" or row.name.endswith("(inferred)")
+        assert row.name.text == "No category" or row.name.text.endswith("(inferred)")
         filtered = device_of(snapshot, 0, f"{row.filter} is:before")
         assert filtered.info.allocations == row.count

@@ -350,7 +350,7 @@ def test_circular_symbolic_links(sample: Path, tmp_path: Path) -> None:
 
 
 def test_stack_of_a_missing_allocation(sample: Path) -> None:
-    assert "no allocation 99999999" in memlens("stack", sample, 99999999, status=1).stderr
+    assert "no allocation 99,999,999" in memlens("stack", sample, 99999999, status=1).stderr
 
 
 def test_reader_that_closes_the_pipe_early(sample: Path) -> None:

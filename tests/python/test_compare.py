@@ -557,9 +557,9 @@ def test_two_runs_on_one_axis(opened: Callable[[Path], Snapshot], tmp_path: Path
     by_step = Alignment("event", by_step=True)
     first, second = side_of(one, 0, "event", by_step=True), side_of(two, 0, "event", by_step=True)
     assert first.known is not None
-    assert (first.known.inferred, "ProfilerStep#" in first.known.how) == (False, True)
+    assert (first.known.inferred, "ProfilerStep#" in first.known.how.text) == (False, True)
     places, steps = align(first, second, by_step)
-    assert [(step.name, step.x) for step in steps] == [(f"ProfilerStep#{n}", 10.0 * n) for n in range(4)]
+    assert [(step.name.text, step.x) for step in steps] == [(f"ProfilerStep#{n}", 10.0 * n) for n in range(4)]
     # twice the events a step: any place of the one is at the same part of the same step of the other
     xs = np.array([0.0, 5.0, 10.0, 35.0])
     assert moments_at(two, 0, "event", places.to_second(xs)) == [0, 10, 20, 70]
@@ -585,7 +585,7 @@ def test_steps_go_together_by_name(opened: Callable[[Path], Snapshot], tmp_path:
         side_of(two, 0, "event", by_step=True),
         Alignment("event", by_step=True),
     )
-    assert [step.name for step in steps] == ["ProfilerStep#5", "ProfilerStep#6"]
+    assert [step.name.text for step in steps] == ["ProfilerStep#5", "ProfilerStep#6"]
     assert places.to_second(np.array([20.0, 25.0, 0.0, 50.0])).tolist() == [0.0, 5.0, -20.0, 30.0]
 
 
@@ -600,7 +600,7 @@ def test_inferred_steps_repeat_and_are_marked_as_inferred(
         side = side_of(snapshot, number, axis, by_step=True)
         assert side.known is not None
         assert side.known.inferred
-        assert side.known.how.endswith("the trace has no annotations of steps.")
+        assert side.known.how.text.endswith("the trace has no annotations of steps.")
         starts = [row.from_moment if axis == "event" else row.start_us for row in shown]
         assert side.step_edges[:-1] == starts
         places, steps = align(side, side, Alignment(axis, by_step=True, offset=1))

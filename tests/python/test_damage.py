@@ -273,7 +273,7 @@ def test_the_file_is_read_again_when_its_archive_is_damaged(model: str, cache: C
             else:
                 damage = await views.reported.get()
                 assert (damage.snapshot, damage.again) == (opened.name, True)
-                assert MODELS[model].name in damage.message
+                assert MODELS[model].name in damage.message.text
                 assert not views.registry.snapshots()
                 # what a view does then
                 again = await views.open(MODELS[model])
@@ -297,7 +297,7 @@ def test_what_can_not_be_read_again_stays_open(cache: Cache, tmp_path: Path, run
         path.unlink()
         damage = await views.reported.get()
         assert not damage.again
-        assert "may be wrong" in damage.message
+        assert "may be wrong" in damage.message.text
         assert views.registry.snapshots() == [opened]
         assert await opened.ask(lambda snapshot: len(snapshot.device(0).size))
 

@@ -144,7 +144,7 @@ def test_findings_filter_their_objects(tmp_path: Path, path: Path) -> None:
         assert check_filters(snapshot)
         with pytest.raises(BadRequestError, match="the heap dump has no such finding") as raised:
             filters.chosen(snapshot, "finding:xyz")
-        assert "arge " in raised.value.advice
+        assert "arge " in raised.value.advice.text
         # a rule that says nothing about this dump has no objects
         none = filters.chosen(snapshot, "finding:thread_locals,hash_collisions")
         assert none is not None

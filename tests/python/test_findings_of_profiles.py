@@ -12,6 +12,7 @@ from memlens.model.frames import LIBRARY, NATIVE, POSSIBLE_ARENA, USER, Frames, 
 from memlens.model.info import ValueType
 from memlens.model.profile import CHANGE_DTYPE, Profile, ProfileTimes
 from memlens.store.snapshot import Snapshot
+from memlens.texts import Text
 from memlens.views.findings.ahead import findings, headline
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -19,13 +20,13 @@ KIB, MIB = 1 << 10, 1 << 20
 TYPES: dict[str, ValueType] = {
     kind.name: kind
     for kind in (
-        ValueType("total_count", "count", "total", "Allocations made"),
-        ValueType("total_bytes", "bytes", "total", "Allocated in all"),
-        ValueType("peak_bytes", "bytes", "peak", "Live at the peak"),
-        ValueType("leaked_count", "count", "end", "Leaked allocations"),
-        ValueType("leaked_bytes", "bytes", "end", "Leaked: live at the end"),
-        ValueType("temporary_count", "count", "temporary", "Temporary allocations"),
-        ValueType("written_bytes", "bytes", "other", "Written to the blocks"),
+        ValueType("total_count", "count", "total", Text("Allocations made")),
+        ValueType("total_bytes", "bytes", "total", Text("Allocated in all")),
+        ValueType("peak_bytes", "bytes", "peak", Text("Live at the peak")),
+        ValueType("leaked_count", "count", "end", Text("Leaked allocations")),
+        ValueType("leaked_bytes", "bytes", "end", Text("Leaked: live at the end")),
+        ValueType("temporary_count", "count", "temporary", Text("Temporary allocations")),
+        ValueType("written_bytes", "bytes", "other", Text("Written to the blocks")),
     )
 }
 

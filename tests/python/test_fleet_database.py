@@ -94,9 +94,7 @@ def test_summaries_of_a_newer_version(tmp_path: Path) -> None:
         put(database, 0)
         database._connection.pragma("user_version", SCHEMA_VERSION + 1)
     before = (tmp_path / FILE_NAME).read_bytes()
-    sentence = (
-        f"memlens: The summaries in {tmp_path} are of another version of Memlens. Make them again, in another"
-    )
+    sentence = f"memlens: The summaries in {tmp_path} are of another version of Memlens."
     for question in (["peaks"], ["sql", "--json"]):
         arguments = [question[0], tmp_path, *(["SELECT 1"] if question[0] == "sql" else [])]
         assert memlens("fleet", *arguments, status=1).stderr.startswith(sentence)

@@ -75,7 +75,7 @@ def test_a_folder_with_odd_names(tmp_path: Path) -> None:
     assert {name: file.size_bytes for name, file in files.items() if file.problem is None} == {
         "-rank0": 2, "link": 3, "node0/rank2": 2, "rank\n1 'quoted\"": 2,
     }  # fmt: skip
-    assert {name: file.problem.message for name, file in files.items() if file.problem} == {
+    assert {name: file.problem.message.text for name, file in files.items() if file.problem} == {
         "nowhere": "The link can't be followed: No such file or directory",
         "rank\\xff": "The file's name is not UTF-8",
     }
@@ -111,7 +111,7 @@ def test_a_folder_that_cannot_be_listed_is_said(tmp_path: Path, monkeypatch: pyt
     found, whole_file = files_of(place_of(str(tmp_path)))
     assert (found.name, whole_file.name, whole_file.problem) == ("lost+found", "rank0", None)
     assert found.problem
-    assert found.problem.message == "The folder can't be listed: Permission denied"
+    assert found.problem.message.text == "The folder can't be listed: Permission denied"
     barred = str(tmp_path)
     with pytest.raises(PermissionError):
         files_of(place_of(str(tmp_path)))

@@ -90,7 +90,7 @@ def check_tree(snapshot: Snapshot, raw: Any, of: AllocationSet, chance: random.R
                 guessed = group.place is not None and group.place.source == "inferred"
                 assert all(row.label == group.place for row in page.rows) or kind != "line" or not group.place
                 names = {name_of(found[n], kind) for n in numbers} - {None}
-                assert guessed or names <= {group.name}
+                assert guessed or names <= {group.name.text}
                 lit = lit_rows(snapshot, Branch(of, [kind], [group.key]), device.whole)
                 assert np.flatnonzero(lit).tolist() == sorted(numbers)
             if group.filter:
@@ -177,7 +177,9 @@ def test_orders(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
                 for g in all_groups(snapshot, Branch(of, ["size"]), order, descending=descending)
             ]
             assert values == sorted(values, reverse=descending)
-        named = [g.name for g in all_groups(snapshot, Branch(of, ["line"]), "name", descending=descending)]
+        named = [
+            g.name.text for g in all_groups(snapshot, Branch(of, ["line"]), "name", descending=descending)
+        ]
         known = ["aten::mm", "model.py:88", "model.py:88", "No stack", "train.py:9"]
         assert named == (known[::-1] if descending else known)
         check_members(snapshot, raw, of, descending=descending)

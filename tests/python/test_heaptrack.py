@@ -473,8 +473,8 @@ def test_raw_recording_is_rejected_with_advice(tmp_path: Path) -> None:
         with pytest.raises(MemlensError) as caught:
             load(written(tmp_path / "raw", text))
         assert caught.value.code == "not-interpreted"
-        assert "heaptrack --analyze" in caught.value.advice
-        assert "heaptrack_interpret" in caught.value.advice
+        assert "heaptrack --analyze" in caught.value.advice.text
+        assert "heaptrack_interpret" in caught.value.advice.text
     raw = PROFILES / "heaptrack" / "heaptrack.cpp-tree-small.raw.zst"
     if raw.exists():
         with pytest.raises(MemlensError, match="raw"):

@@ -188,7 +188,7 @@ def test_texts_of_a_megabyte_are_cut_by_the_readers(form: str, tmp_path: Path) -
     file = tmp_path / form
     file.write_bytes(PROFILES[form](NASTY["long"]))
     profile = load(file)
-    names = [text for kind in profile.value_types for text in (kind.name, kind.unit, kind.title)]
+    names = [text for kind in profile.value_types for text in (kind.name, kind.unit, kind.title.text)]
     assert max(map(len, names)) <= 200
     words = [*(notice.message for notice in profile.notices), *profile.strings.values()]
     assert max(map(len, [json.dumps(profile.settings), *words])) < 20_000

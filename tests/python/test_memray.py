@@ -556,7 +556,7 @@ def test_temporary_is_what_its_name_says(path: Path, tmp_path: Path) -> None:
     replay = replayed(path, python)
     _, reused, temporary = replay["sums"]
     assert [value(profile, "temporary_bytes"), value(profile, "temporary_allocations")] == temporary
-    title = next(kind.title for kind in profile.value_types if kind.name == "temporary_bytes")
+    title = next(kind.title.text for kind in profile.value_types if kind.name == "temporary_bytes")
     assert title == "Temporary: freed before the next allocation of the thread"
     assert ("reused" in {notice.code for notice in profile.notices}) == bool(reused[1] or replay["covered"])
 
@@ -588,7 +588,7 @@ def test_ranked_lines_say_what_may_be_pools(
 
     def ranked(value: int, by: GroupKind) -> list[tuple[str, str, int]]:
         answer = groups(snapshot, Branch(AllocationSet(0, value=value), [by]), "bytes", 0, 9, descending=True)
-        return [(row.name, row.detail, row.bytes) for row in answer.rows]
+        return [(row.name.text, row.detail.text, row.bytes) for row in answer.rows]
 
     assert ranked(2, "line") == [
         ("app.py:12", "dumps, perhaps pools: 6 MiB", 6 * arena + 100),

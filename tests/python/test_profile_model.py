@@ -25,12 +25,13 @@ from memlens.store.manifest import SourceFile
 from memlens.store.models import LackingError
 from memlens.store.snapshot import Snapshot
 from memlens.store.writer import write_archive
+from memlens.texts import Text
 from memlens.views.naming.attribution import own_values
 
 TYPES = [
-    ValueType("alloc_objects", "count", "total", "Allocations"),
-    ValueType("alloc_space", "bytes", "total", "Allocated"),
-    ValueType("inuse_space", "bytes", "live", "In use"),
+    ValueType("alloc_objects", "count", "total", Text("Allocations")),
+    ValueType("alloc_space", "bytes", "total", Text("Allocated")),
+    ValueType("inuse_space", "bytes", "live", Text("In use")),
 ]
 
 
@@ -126,7 +127,7 @@ def test_values_in_info(tmp_path: Path) -> None:
         lambda: snapshot.timeline,
     ):
         with pytest.raises(
-            LackingError, match=r"^A profile has no (devices|events), so this isn't available"
+            LackingError, match=r"^A profile has no (devices|events), which are needed for this"
         ):
             ask()
     snapshot.close()
@@ -134,7 +135,7 @@ def test_values_in_info(tmp_path: Path) -> None:
 
 def test_companions_count_the_same_allocations() -> None:
     def kind(name: str, unit: str) -> ValueType:
-        return ValueType(name, unit, "other", name)
+        return ValueType(name, unit, "other", Text(name))
 
     types = [kind("x_space", "bytes"), kind("y_objects", "count"), kind("x_objects", "count")]
     assert companions(types) == [2, None, None]

@@ -23,6 +23,7 @@ from memlens.model.info import ValueType
 from memlens.model.profile import CHANGE_DTYPE, LABEL_DTYPE, Profile, ProfileTimes
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import fill
+from memlens.texts import Text
 from memlens.views.compare.rows import compare
 from memlens.views.compare.sides import side_of
 from memlens.views.flame import graph as flame
@@ -218,14 +219,14 @@ def test_groups_add_up_and_their_filters_find_them(made: tuple[Profile, list[lis
     }
     for sample, amount in enumerate(profile.values[1].tolist()):
         wanted[reported.get(sample, "No thread in the file")] += amount
-    assert {group.name: group.bytes for group in threads.rows} == wanted
+    assert {group.name.text: group.bytes for group in threads.rows} == wanted
     packages = groups(snapshot, Branch(of, ["package"]), "bytes", 0, 1000, descending=True)
     wanted = Counter()
     for stack, amount in zip(stacks_of, profile.values[1].tolist(), strict=True):
         leaf = frames[stack[0]] if stack else None
         name = "No stack in the file" if leaf is None else package_of(leaf.file, leaf.function, leaf.kind)
         wanted[name or "Your code"] += amount
-    assert {group.name: group.bytes for group in packages.rows} == {k: v for k, v in wanted.items() if v}
+    assert {group.name.text: group.bytes for group in packages.rows} == {k: v for k, v in wanted.items() if v}
     others: list[GroupKind] = ["module", "pool", "stream", "category"]
     for kind in others:
         with pytest.raises(BadRequestError, match="can't be grouped"):
@@ -374,7 +375,7 @@ def test_no_allocation_is_booked_to_what_was_called_for_it(
     path = tmp_path / "booked.pb"
     path.write_bytes(builder.bytes())
     rows = groups(opened(path), Branch(AllocationSet(0), ["function"]), "name", 0, 9, descending=False).rows
-    found = sorted((row.name, row.place.file if row.place else "", row.bytes) for row in rows)
+    found = sorted((row.name.text, row.place.file if row.place else "", row.bytes) for row in rows)
     # where there is nothing else, the innermost is shown all the same
     assert found == [
         ("__strdup", "./string/strdup.c", 10), ("malloc", "./malloc/malloc.c", 10), ("malloc", "/home/me/own.c", 10),
@@ -390,9 +391,9 @@ def test_no_allocation_is_booked_to_what_was_called_for_it(
 def test_dhats_own_functions_are_no_hot_spots(path: Path, opened: Callable[[Path], Snapshot]) -> None:
     rows = groups(opened(path), Branch(AllocationSet(0), ["function"]), "bytes", 0, 500, descending=True).rows
     assert rows
-    assert not [row for row in rows if "vgpreload" in row.detail]
+    assert not [row for row in rows if "vgpreload" in row.detail.text]
     packages = groups(opened(path), Branch(AllocationSet(0), ["package"]), "bytes", 0, 50, descending=True)
-    assert not [row for row in packages.rows if "vgpreload" in row.name]
+    assert not [row for row in packages.rows if "vgpreload" in row.name.text]
     assert packages.bytes == sum(row.bytes for row in packages.rows) > 0
 
 
@@ -493,7 +494,7 @@ def test_a_line_is_called_by_the_function_around_its_comprehension(tmp_path: Pat
     ]  # fmt: skip
     snapshot = _profile(tmp_path, frames, amounts=[10, 90, 30], sizes=None)
     found = groups(snapshot, Branch(AllocationSet(0), ["line"]), "bytes", 0, 10, descending=True)
-    assert [(row.name, row.detail, row.bytes) for row in found.rows] == [
+    assert [(row.name.text, row.detail.text, row.bytes) for row in found.rows] == [
         ("app.py:8", "collect", 100), ("app.py:9", "<lambda>", 30),
     ]  # fmt: skip
     snapshot.close()
@@ -504,7 +505,7 @@ def test_the_largest_block_is_known_only_where_all_sizes_are(tmp_path: Path) -> 
     snapshot = _profile(tmp_path, frames, amounts=[64, 4096, 300], sizes=[64, 0, 100])
     found = groups(snapshot, Branch(AllocationSet(0), ["line"]), "bytes", 0, 10, descending=True)
     assert found.largest == "block"
-    assert [(row.name, row.largest_bytes) for row in found.rows] == [("app.c:1", None), ("app.c:2", 100)]
+    assert [(row.name.text, row.largest_bytes) for row in found.rows] == [("app.c:1", None), ("app.c:2", 100)]
     snapshot.close()
 
 
@@ -513,7 +514,7 @@ def _profile(
 ) -> Snapshot:
     """A sample for each frame, whose stack is that frame."""
     starts, each = np.arange(len(frames) + 1, dtype=np.uint64), np.arange(len(frames), dtype=np.uint32)
-    kind = ValueType("peak_bytes", "bytes", "peak", "Live at the peak")
+    kind = ValueType("peak_bytes", "bytes", "peak", Text("Live at the peak"))
     profile = Profile(
         "test", Frames(frames, starts, each), [kind], 0, each, [np.array(amounts, np.int64)],
         sizes=None if sizes is None else np.array(sizes, np.int64),

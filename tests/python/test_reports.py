@@ -217,7 +217,7 @@ def test_a_heap_dump_is_drawn_as_its_dominators(dump: Path) -> None:
     for arguments, reason in (
         (["--filter", "type:a"], "Dominators are drawn whole"),
         (["--of", "flame"], "no allocation stacks"),
-        (["--of", "timeline"], "a timeline"),
+        (["--of", "timeline"], "a picture over time"),
     ):
         assert reason in memlens("picture", dump, *arguments, status=1).stderr
 

@@ -187,7 +187,7 @@ def test_questions_about_what_is_not_there_are_problems(server: LspClient, tmp_p
     opened = open_view(server, write_snapshot(tmp_path / "a.pickle"))
     name = opened["snapshot"]
     for method, params, what in (
-        ("memlens/stack", {"allocation": 10**9}, "no allocation 1000000000"),
+        ("memlens/stack", {"allocation": 10**9}, "no allocation 1,000,000,000"),
         ("memlens/hit", {"device": 77, "moment": 0, "y_bytes": 0}, "no device 77"),
         ("memlens/overview", {"device": 77, "axis": "event", "columns": 10}, "no device 77"),
     ):
@@ -209,25 +209,25 @@ def test_questions_about_what_is_not_there_are_problems(server: LspClient, tmp_p
             "samples/words.pb.gz",
             "memlens/mapLocate",
             {"allocation": 0, "axis": "event"},
-            "A profile has no single allocations, so the memory map isn't available",
+            "A profile has no single allocations, which are needed for the memory map",
         ),
         (
             "samples/words.pb.gz",
             "memlens/steps",
             {"device": 0, "offset": 0, "limit": 9},
-            "A profile has no devices, so the table of steps isn't available",
+            "A profile has no devices, which are needed for the table of steps",
         ),
         (
             "samples/words.pb.gz",
             "memlens/stack",
             {"allocation": 0},
-            "A profile has no single allocations, so the stack of an allocation isn't available",
+            "A profile has no single allocations, which are needed for the stack of an allocation",
         ),
         (
             "samples/train.pickle",
             "memlens/profileTimes",
             {},
-            "A trace of events has no samples, so the profile over time isn't available",
+            "A trace of events has no samples, which are needed for the profile over time",
         ),
     ],
 )

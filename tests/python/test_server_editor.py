@@ -160,7 +160,7 @@ def test_a_file_that_changed_since_the_run_says_so(
     assert all(line["changed"] is None for line in heat_of(server, source)[0]["lines"])
     code = "# new\n" * 12 + "def main():\n" + "    pass\n" * 20 + "\n\ndef step():\n" + "    pass\n" * 3
     source.write_text(code)
-    sentence = "The file has changed since the run: `step` now stands at line 36"
+    sentence = "The file has changed since the run: `step` is now at line 36"
     changed = {line["line"]: line["changed"] for line in heat_of(server, source)[0]["lines"]}
     assert changed[10] == changed[11] == {"message": sentence, "lines": [36]}
     assert changed[30] is None

@@ -241,7 +241,7 @@ def test_an_archive_without_segments_is_grouped_by_pool(tmp_path: Path, opened: 
     answer = groups(
         snapshot, Branch(AllocationSet(0, "live", None, None), ["pool"]), "bytes", 0, 9, descending=True
     )
-    assert [(group.name, group.bytes, group.count) for group in answer.rows] == [
+    assert [(group.name.text, group.bytes, group.count) for group in answer.rows] == [
         ("Pool not in the file", 30, 2)
     ]
 
@@ -293,7 +293,7 @@ def test_damaged_archives_are_rejected(tmp_path: Path, cache: Cache, monkeypatch
         with pytest.raises(MemlensError) as caught:
             ingest(path, cache, lambda *_: None)
         assert caught.value.code in ("damaged", "not-a-snapshot"), what
-        assert caught.value.message, what
+        assert caught.value.message.text, what
         assert not list(cache.folder.iterdir()), what
 
 

@@ -340,7 +340,7 @@ def test_a_query_can_only_read(query: str, sample: Path, session: Callable[[Path
     before = {file.name: (file.stat().st_size, file.stat().st_mtime_ns) for file in folder.iterdir()}
     with pytest.raises(SqlError) as caught:
         made.ask(query)
-    assert caught.value.message
+    assert caught.value.message.text
     assert {file.name: (file.stat().st_size, file.stat().st_mtime_ns) for file in folder.iterdir()} == before
     assert made.ask("SELECT count(*) FROM events").rows == [[13_798]]
 
@@ -372,7 +372,11 @@ def test_errors_are_reported_with_their_place(sample: Path, session: Callable[[P
             with pytest.raises(SqlError) as caught:
                 asked(query)
             # the nearest comes first
-            assert caught.value.advice.startswith(f"Did you mean {near}") if near else not caught.value.advice
+            assert (
+                caught.value.advice.text.startswith(f"Did you mean {near}")
+                if near
+                else not caught.value.advice.text
+            )
     for query in ("", " -- nothing\n ;", "SELECT '\ud800'", "SELECT 1\0"):
         with pytest.raises(SqlError):
             made.ask(query)

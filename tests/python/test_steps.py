@@ -259,7 +259,7 @@ def test_which_annotations_are_steps(opened: Opened, tmp_path: Path) -> None:
         reported = steps(snapshot, 0, 0, 100)
         assert reported.source == "annotations"
         assert not reported.inferred
-        return [(row.name, row.from_moment, row.to_moment) for row in reported.rows]
+        return [(row.name.text, row.from_moment, row.to_moment) for row in reported.rows]
 
     optimizer = spans("Optimizer.step#Adam.step", (45, 50), (95, 100))
     zero = spans("Optimizer.zero_grad#Adam.zero_grad", (5, 6), (55, 56))
@@ -298,7 +298,7 @@ def test_layers_are_no_steps(opened: Opened, tmp_path: Path) -> None:
     snapshot = made(opened, tmp_path, loop(1, 24), [])
     reported = steps(snapshot, 0, 0, 10)
     assert (reported.source, reported.count) == ("none", 0)
-    assert "layers, not steps" in reported.how
+    assert "layers, not steps" in reported.how.text
     assert growth(snapshot, 0, 10).rows == []
     snapshot = made(opened, tmp_path, loop(5, 24, leak=True), [])
     reported = steps(snapshot, 0, 0, 10)

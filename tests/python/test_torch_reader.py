@@ -460,7 +460,7 @@ FORBIDDEN = {
 def test_code_is_never_run(opcode: str, tmp_path: Path) -> None:
     error = refuse(tmp_path, HEAD + FORBIDDEN[opcode] + b"u.")
     assert error.code == "unsafe-pickle"
-    assert opcode in error.message.split()
+    assert opcode in error.message.text.split()
     skipped = {"STACK_GLOBAL": 12, "INST": 1}.get(
         opcode, 0
     )  # strings or a mark come before the opcode itself
@@ -486,7 +486,7 @@ def test_old_pickles_are_refused_with_what_they_would_run(what: str, tmp_path: P
     name = {"OBJ": "GLOBAL", "REDUCE": "GLOBAL", "after much": "GLOBAL", "with a tail": "GLOBAL"}.get(
         what, what
     )
-    assert name in error.message.split()
+    assert name in error.message.text.split()
     assert error.offset == (data.index(b"c__builtin__") if offset is None else offset)
 
 
@@ -534,9 +534,9 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "items without a dict": (b"\x80\x04](K\x01K\x02u.", "inconsistent"),
     "unknown opcode": (b"\x80\x04\xff.", "not an opcode"),
     "protocol 9": (b"\x80\x04\x80\x09.", "not an opcode"),
-    "half json": (b'{"segments": [', "not whole JSON"),
+    "half json": (b'{"segments": [', "not valid JSON"),
     "deep json": (b"[" * 200_000, "JSON"),
-    "page without data": (b"<html><body>hello</body></html>", "embeds no snapshot"),
+    "page without data": (b"<html><body>hello</body></html>", "contains no snapshot"),
     "text that begins like a page": (b"<module> (a:6);main (b:7) 3\n", "not of a format that Memlens reads"),
     "packed emptiness": (gzip.compress(b""), "contains no data"),
     "half gzip": (gzip.compress(pickle.dumps(small()) * 50)[:400], "damaged"),
@@ -549,8 +549,8 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
 def test_damaged(name: str, tmp_path: Path) -> None:
     data, words = DAMAGED[name]
     error = refuse(tmp_path, data)
-    assert words in error.message
-    assert error.advice
+    assert words in error.message.text
+    assert error.advice.text
     assert error.code in ("damaged", "not-a-snapshot")
     if "not of a format that Memlens reads" in words:
         for kind in (
@@ -564,10 +564,10 @@ def test_damaged(name: str, tmp_path: Path) -> None:
             "SnapViewer",
             "jemalloc",
         ):
-            assert kind in error.advice
-        assert "torch.cuda" not in error.advice
+            assert kind in error.advice.text
+        assert "torch.cuda" not in error.advice.text
     elif "empty" in words:
-        assert "torch" not in error.advice
+        assert "torch" not in error.advice.text
 
 
 def test_missing_file_and_folder(tmp_path: Path) -> None:
@@ -612,7 +612,7 @@ BLOWN_UP: dict[str, tuple[bytes, str]] = {
 def test_small_files_stay_small(name: str, tmp_path: Path) -> None:
     data, words = BLOWN_UP[name]
     before = memory_bytes()
-    assert words in refuse(tmp_path, data).message
+    assert words in refuse(tmp_path, data).message.text
     assert memory_bytes() - before < 100 * 2**20
 
 
@@ -660,7 +660,7 @@ def attempt(path: Path, cache: Cache) -> str:
     try:
         snapshot = Snapshot.open(ingest(path, cache, lambda *_: None))
     except MemlensError as error:
-        return error.code if error.message and error.advice else "no sentence"
+        return error.code if error.message.text and error.advice.text else "no sentence"
     for device in snapshot.timeline.devices:
         for row in live(snapshot, device.device, None, 0, 5).rows:
             stack(snapshot, row.allocation)

@@ -243,7 +243,7 @@ def test_reading_in_steps_of_a_few_bytes_changes_nothing() -> None:
         ({"edges": [0, 1]}, "not 3 for each"),
         ({"edges": []}, "references, but its objects have"),
         ({"strings": []}, "no strings"),
-        ({"strings": ["a"]}, "larger than it can be"),
+        ({"strings": ["a"]}, "larger than its field allows"),
         ({"strings": 7}, "strings are not a list"),
         ({"nodes": {"a": 1}}, "not rows of numbers"),
         ({"snapshot": {}}, "header is not"),

@@ -14,17 +14,27 @@ import { bytes } from '../../webview/src/base/format';
 import { pack, paintBands, type Highlight, type Palette } from '../../webview/src/timeline/scene/paint';
 import { placementOf } from '../../webview/src/timeline/scene/place';
 import { withGroups, writeGeometry } from './support/geometry-writer';
+import { plain } from './support/plain';
 
 const BY: GroupedBy = { by: 'line', attribution: 'mine' };
 const place = (file: string, line: number): Area['place'] => ({
   ...{ file, line, function: 'f', kind: 'user', source: 'recorded' },
 });
 const AREAS: Area[] = [
-  { key: 1, name: 'No stack', detail: '', place: null, filter: '', colour: 0, groups: 1, peak_bytes: 40 },
+  {
+    key: 1,
+    name: plain('No stack'),
+    detail: plain(''),
+    place: null,
+    filter: '',
+    colour: 0,
+    groups: 1,
+    peak_bytes: 40,
+  },
   {
     key: 8,
-    name: 'a.py:3',
-    detail: 'f',
+    name: plain('a.py:3'),
+    detail: plain('f'),
     place: place('/a.py', 3),
     filter: '',
     colour: 1,
@@ -33,8 +43,8 @@ const AREAS: Area[] = [
   },
   {
     key: OTHER,
-    name: 'Other',
-    detail: '',
+    name: plain('Other'),
+    detail: plain(''),
     place: null,
     filter: '',
     colour: OTHER,

@@ -17,6 +17,7 @@ import {
 import { extentOf, fitAll } from '../../webview/src/canvas/camera';
 import { fittedHeight } from '../../webview/src/timeline/scene/height';
 import { withGroups, writeGeometry } from './support/geometry-writer';
+import { plain } from './support/plain';
 
 const CURVE: Curve = { x0: 0, x1: 40, highest: Float64Array.of(10, 10, 30, 20) };
 const PLOT = { width: 400, height: 100 };
@@ -101,7 +102,7 @@ describe('what is asked for it', () => {
       ...{ x0: 0, x1: 10, columns, known: true, first: '', last: '' },
       bytes: base64(Float64Array.from({ length: 16 }, (_, i) => 100 - i)),
     },
-    'memlens/steps': { inferred: true, rows: [{ name: 'step 0', start_us: null, from_moment: 3 }] },
+    'memlens/steps': { inferred: true, rows: [{ name: plain('step 0'), start_us: null, from_moment: 3 }] },
     'memlens/overview': { x0: 0, x1: 10, columns, highest: base64(Float64Array.of(7, 8)) },
   };
 
@@ -140,8 +141,8 @@ function areas(): Geometry {
   const named = (key: number): Area => ({
     ...{
       key,
-      name: `a.py:${key}`,
-      detail: '',
+      name: plain(`a.py:${key}`),
+      detail: plain(''),
       place: null,
       filter: '',
       colour: key,

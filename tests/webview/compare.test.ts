@@ -26,6 +26,7 @@ import {
   within,
   type Height,
 } from '../../webview/src/timeline/pictures/compare-scene';
+import { plain } from './support/plain';
 
 const device = (number: number, events: number): DeviceInfo =>
   ({ device: number, events, peak_bytes: 5 }) as unknown as DeviceInfo;
@@ -148,7 +149,7 @@ describe('a comparison', () => {
 
 describe('a comparison of profiles', () => {
   const value = (name: string, meaning: ProfileValue['meaning'], unit = 'bytes'): ProfileValue => ({
-    ...{ name, meaning, unit, title: name, total: 7, count: null, negative: false },
+    ...{ name, meaning, unit, title: plain(name), total: 7, count: null, negative: false },
   });
   const profile = (...values: ProfileValue[]): SnapshotInfo =>
     ({ model: 'profile', values, default_value: 0 }) as unknown as SnapshotInfo;
@@ -228,8 +229,8 @@ describe('two curves', () => {
     other_lowest: pack(Float64Array.of(NaN, 20, 30, 0, 50)),
     moments: pack(Uint32Array.of(5, 6, 7, 8, 9)),
     steps: [
-      { name: 'one', x: 11 },
-      { name: 'two', x: 15 },
+      { name: plain('one'), x: 11 },
+      { name: plain('two'), x: 15 },
     ],
   });
 

@@ -18,11 +18,12 @@ import {
 } from '../../webview/src/shell/filter-terms';
 import type { Pending } from '../../webview/src/api';
 import { idOf, LiveTree, PAGE, type LiveNodeRow, type LiveRow } from '../../webview/src/live-set/tree';
+import { plain } from './support/plain';
 
 const group = (key: number): Group => ({
   key,
-  name: `group ${key}`,
-  detail: '',
+  name: plain(`group ${key}`),
+  detail: plain(''),
   place: null,
   filter: '',
   bytes: 100 - key,

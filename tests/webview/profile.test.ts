@@ -6,6 +6,7 @@ import type { ProfileInfo, TimelineInfo } from '../../extension/shared/protocol.
 import { groupColumns } from '../../webview/src/live-set/columns';
 import { kindsFor } from '../../webview/src/live-set/kinds';
 import { countedFigure, figure, figureAndCount, figureIn, setFigures } from '../../webview/src/base/figure';
+import { plain } from './support/plain';
 
 const profile: ProfileInfo = {
   ...{ model: 'profile', kind: 'pprof', path: '/a.pb.gz', file_bytes: 1, warnings: [] },
@@ -58,7 +59,7 @@ describe('figures of a profile', () => {
 });
 
 describe('columns of hot spots', () => {
-  const value = { name: 'v', meaning: 'total' as const, title: 'V', count: null, negative: false };
+  const value = { name: 'v', meaning: 'total' as const, title: plain('V'), count: null, negative: false };
   const many: ProfileInfo = {
     ...profile,
     values: [

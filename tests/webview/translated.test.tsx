@@ -22,7 +22,6 @@ import type {
   StackAnswer,
   StepsAnswer,
   TimelineInfo,
-  Text,
   Totals,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
@@ -52,6 +51,7 @@ import { Legend } from '../../webview/src/widgets/legend';
 import { openMenu } from '../../webview/src/widgets/menu';
 import { HoverCard } from '../../webview/src/widgets/hover-card';
 import { TooltipCard } from '../../webview/src/widgets/tooltip';
+import { plain } from './support/plain';
 
 afterEach(() => {
   document.body.replaceChildren();
@@ -70,7 +70,6 @@ const never = (): never => assert.fail();
 const GIB = 2 ** 30;
 
 /** What is the same in every language. */
-const text = (name: string): Text => ({ text: name, template: '', values: {} });
 const frame = (kind: Frame['kind'], source: Frame['source'] = 'recorded'): Frame => ({
   ...{ file: '/σ/μ.π', line: 12, function: 'φ', kind, source },
 });
@@ -168,16 +167,16 @@ const OOM: OomAnswer = {
     pool: 'Π',
     frames: [],
     asked_at: frame('user'),
-    asked_by: text('Ω'),
+    asked_by: plain('Ω'),
   },
   gap: {
     ...{ reserved_bytes: 9 * GIB, active_bytes: GIB, allocated_bytes: GIB, requested_bytes: GIB },
     ...{ rounding_bytes: 1, pending_bytes: 2, inactive_split_bytes: 3, expandable_free_bytes: 4 },
     ...{ wholly_free_bytes: 5, outside_bytes: 0 },
   },
-  ...{ segments_known: true, verdict: 'fragmented', headline: text('Η') },
+  ...{ segments_known: true, verdict: 'fragmented', headline: plain('Η') },
   findings: [true, false].map((advice) => ({
-    ...{ code: 'too_large', text: text('Θ'), advice, frame: frame('user'), allocation: 3 },
+    ...{ code: 'too_large', text: plain('Θ'), advice, frame: frame('user'), allocation: 3 },
   })),
   places: (['other_pool', 'other_size_class', 'other_stream', 'rest', 'usable'] as const).map((why) => ({
     ...{ why, bytes: GIB, pieces: 2, segments: 1, largest_bytes: GIB, largest_address: '0x70' },
@@ -209,7 +208,7 @@ test('the pane that explains an out-of-memory event', async () => {
 
 test('steps and what grows, known and inferred, by time and by event', async () => {
   const rows = [0, 1].map((from) => ({
-    ...{ name: 'Ψ', from_moment: from, to_moment: from + 1, start_us: 4, end_us: 5, peak_bytes: GIB },
+    ...{ name: plain('Ψ'), from_moment: from, to_moment: from + 1, start_us: 4, end_us: 5, peak_bytes: GIB },
     ...{ peak_moment: from, live_at_start_bytes: 0, live_at_end_bytes: 1, allocated_bytes: 2 },
     ...{ allocated_count: 3, survivors_bytes: 1, survivors_count: 1, kept_bytes: 1, kept_count: 1 },
   }));
@@ -223,7 +222,7 @@ test('steps and what grows, known and inferred, by time and by event', async () 
   };
   for (const inferred of [true, false]) {
     const steps: StepsAnswer = {
-      ...{ source: 'period', inferred, how: 'Χ', sure: null, count: 400, offset: 0, rows },
+      ...{ source: 'period', inferred, how: plain('Χ'), sure: null, count: 400, offset: 0, rows },
     };
     const answers = { 'memlens/steps': steps, 'memlens/growth': { ...growth, ends: inferred ? 1 : 2 } };
     const axis = inferred ? 'event' : 'time';

@@ -89,8 +89,15 @@ function textOf(entries: { file: FileHeat; line: HeatLine }[], measure: Measure,
 
 /** "my code", or "my code, library" where it charges a library's line as a stack has none of the user's. */
 function ruleOf(attribution: FileHeat['attribution'], kind: HeatLine['kind']): string {
-  const name = attribution === 'mine' ? vscode.l10n.t('my code') : vscode.l10n.t('any code');
-  return attribution === 'mine' && kind !== 'user' ? `${name}, ${kind}` : name;
+  if (attribution === 'any') return vscode.l10n.t('any code');
+  switch (kind) {
+    case 'user':
+      return vscode.l10n.t('my code');
+    case 'library':
+      return vscode.l10n.t('my code, library');
+    case 'native':
+      return vscode.l10n.t('my code, native');
+  }
 }
 
 /** "13.5 MiB live at peak, 4.50 MiB by itself (my code)": inclusive of calls, then what is charged to the line. */

@@ -229,6 +229,7 @@ export class Server extends Disposable {
     const initializationOptions = (): InitializationOptions => ({
       settings: readSettings(this.context.workspaceState),
       find_files: true,
+      texts: vscode.l10n.bundle ?? {},
     });
     const options: LanguageClientOptions = {
       documentSelector: [{ scheme: 'file' }],

@@ -15,7 +15,8 @@ from typing import NoReturn
 from memlens.cli.arguments import parse
 from memlens.cli.fleets.arguments import with_run
 from memlens.cli.output import json_line, say
-from memlens.errors import MemlensError, Problem
+from memlens.errors import MemlensError, Problem, reason
+from memlens.texts import phrase
 
 # no command multiplies matrices, and starting OpenBLAS's threads takes longer than some commands
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -46,7 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
         _drop_output()
         return 0
     except KeyboardInterrupt:
-        return _fail(options, Problem("interrupted", "Interrupted", "All partial files were removed."))
+        return _fail(
+            options, Problem("interrupted", phrase("Interrupted"), phrase("All partial files were removed."))
+        )
     except Exception as error:  # noqa: BLE001 - every error becomes a one-line message
         problem = problem_of(error)
         if problem.code == "internal":
@@ -72,19 +75,27 @@ def problem_of(error: Exception) -> Problem:
             return error.problem()
         case MemoryError():
             return Problem(
-                "out-of-memory", "There is not enough memory for this file", "Close other programs."
+                "out-of-memory",
+                phrase("There is not enough memory for this file"),
+                phrase("Close other programs."),
             )
         case OSError():
-            message = f"{error.filename or 'A file'}: {error.strerror or error}"
-            return Problem("system", message, "Check the disk and your permissions.")
+            message = phrase(
+                "{file}: {reason}", file=error.filename or phrase("A file"), reason=reason(error)
+            )
+            return Problem("system", message, phrase("Check the disk and your permissions."))
         case _ if type(error).__module__ == "apsw" and type(error).__name__ in _DISK_ERRORS:
             # by name, because most commands don't import apsw
             return Problem(
-                "system", f"The archive can't be written: {error}", "Check the disk and your permissions."
+                "system",
+                phrase("The archive can't be written: {reason}", reason=str(error)),
+                phrase("Check the disk and your permissions."),
             )
         case _:
-            message = f"Internal error ({type(error).__name__}: {error})"
-            return Problem("internal", message, "This is a bug. Please report it with the lines above.")
+            message = phrase("Internal error ({what})", what=f"{type(error).__name__}: {error}")
+            return Problem(
+                "internal", message, phrase("This is a bug. Please report it with the lines above.")
+            )
 
 
 def _drop_output() -> None:

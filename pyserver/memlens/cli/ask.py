@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from memlens.cli.cache import cache_of
 from memlens.cli.progress import reporter
+from memlens.errors import reason
 from memlens.formats.containers import FileError
 from memlens.ingest import ingest
 from memlens.model.own_libraries import Libraries
@@ -16,6 +17,7 @@ from memlens.store.manifest import ArchiveError
 from memlens.store.models import LackingError
 from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot
+from memlens.texts import as_text, phrase
 
 T = TypeVar("T")
 
@@ -28,7 +30,7 @@ def ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Pa
     try:
         return _ask(options, question, path)
     except LackingError as error:
-        raise error.to(f"memlens {options.command}") from None
+        raise error.to(as_text(f"memlens {options.command}")) from None
 
 
 def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Path | None) -> T:
@@ -38,7 +40,9 @@ def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: P
     try:
         archive = cache.find(file)
     except OSError as error:
-        raise FileError(f"{file} can't be opened: {error.strerror}") from error
+        raise FileError(
+            phrase("{file} can't be opened: {reason}", file=file, reason=reason(error))
+        ) from error
     if archive is not None:
         try:
             return _answer(archive, libraries, question)

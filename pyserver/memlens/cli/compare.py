@@ -12,6 +12,7 @@ from memlens.errors import BadRequestError
 from memlens.model.info import GraphInfo, Model, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes
 from memlens.views.compare.rows import CompareAnswer, ComparedRow, compare
 from memlens.views.compare.sides import Side, side_of
@@ -28,10 +29,10 @@ def run(options: argparse.Namespace) -> int:
         if models == {"graph"}:
             return compare_heaps.run(options)
         if options.by == "type":
-            raise BadRequestError("Only heap dumps can be compared by type")
+            raise BadRequestError(phrase("Only heap dumps can be compared by type"))
     if options.more:
         raise BadRequestError(
-            "Only heap dumps can be compared as a series: compare other files two at a time"
+            phrase("Only heap dumps can be compared as a series: compare other files two at a time")
         )
 
     def side(path: Path, device: int | None) -> Side:

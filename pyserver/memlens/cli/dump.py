@@ -5,6 +5,7 @@ import argparse
 from memlens.cli.output import json_line, say
 from memlens.errors import MemlensError
 from memlens.remote_dump import RemoteDumpError, remote_heap, summary
+from memlens.texts import as_text
 
 
 class DumpError(MemlensError):
@@ -18,7 +19,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         cost = remote_heap(options.pid, options.out, texts=not options.no_texts, timeout_s=options.timeout)
     except RemoteDumpError as error:
-        raise DumpError(str(error), advice=error.advice) from error
+        raise DumpError(as_text(str(error)), advice=as_text(error.advice)) from error
     if options.json:
         json_line(cost._asdict())
     else:

@@ -15,6 +15,7 @@ from memlens.export.snapviewer import snapviewer
 from memlens.export.speedscope import left_out, speedscope
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.naming.frame_names import frame_names
 from memlens.views.selection.items import stacks_of
 from memlens.views.selection.sets import AllocationSet
@@ -26,11 +27,17 @@ def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     target = options.snapviewer or options.speedscope or options.pprof
     if not target.parent.is_dir():
-        raise BadRequestError(f"{target.name} can't be written: there is no folder {target.parent}")
+        raise BadRequestError(
+            phrase(
+                "{file} can't be written: there is no folder {folder}",
+                file=target.name,
+                folder=target.parent,
+            )
+        )
     if options.snapviewer is not None:
         if options.at != "peak" or options.filter:
             raise BadRequestError(
-                "SnapViewer's archives contain the whole trace: --at and --filter are for stacks"
+                phrase("SnapViewer's archives contain the whole trace: --at and --filter are for stacks")
             )
         report = reporter("auto")
         ask(options, lambda snapshot: snapviewer(snapshot, options.device, options.snapviewer, report))
@@ -57,7 +64,7 @@ def _samples(snapshot: Snapshot, options: argparse.Namespace) -> tuple[Samples, 
             return _allocations(snapshot, snapshot.info, options), title
         case ProfileInfo() | GraphInfo():
             if options.at != "peak":
-                raise BadRequestError("A profile is written as a whole: --at is for traces")
+                raise BadRequestError(phrase("A profile is written as a whole: --at is for traces"))
             merged = options.speedscope is not None
             return of_profile(snapshot, options.filter, merged=merged), name
         case _:

@@ -20,6 +20,7 @@ from memlens.model.attribution import Attribution
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.units import KIND_WORDS, format_value
 from memlens.views.compare import difference
 from memlens.views.compare.pairing import Pairing
@@ -99,7 +100,8 @@ def difference_tree(options: argparse.Namespace) -> CallTree:
             of, value = selected_set(snapshot, options)
             if value == "count":
                 raise BadRequestError(
-                    "Two traces can be compared only in bytes", advice="Use --value live, total or leaked."
+                    phrase("Two traces can be compared only in bytes"),
+                    advice=phrase("Use --value live, total or leaked."),
                 )
             return side_of(snapshot, of)
 
@@ -143,8 +145,10 @@ def _selected_allocations(
 ) -> tuple[AllocationSet, FlameValue]:
     if options.value not in (None, *OF_TRACES):
         raise BadRequestError(
-            f"A trace has no value {options.value}",
-            advice=f"It has {', '.join(OF_TRACES[:-1])} and {OF_TRACES[-1]}.",
+            phrase("A trace has no value {value}", value=str(options.value)),
+            advice=phrase(
+                "It has {values} and {last}.", values=", ".join(OF_TRACES[:-1]), last=OF_TRACES[-1]
+            ),
         )
     number = info.default_device if options.device is None else options.device
     events = next((device.events for device in info.devices if device.device == number), 0)
@@ -208,7 +212,9 @@ def text_tree(tree: CallTree, options: argparse.Namespace) -> Iterator[str]:
         name = "all"
         if node:
             (words,) = tree.names.names([int(tree.name[node])])
-            name = _folded_name(words) + (KIND_WORDS["library"] if own and words.kind == "library" else "")
+            name = _folded_name(words) + (
+                str(KIND_WORDS["library"]) if own and words.kind == "library" else ""
+            )
         shown = [f"{format_value(number, unit):>11}" for number in (value, own)]
         shown.append(f"{value / tree.total if tree.total else 0:>6.1%}")
         if sides is not None:

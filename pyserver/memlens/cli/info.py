@@ -95,7 +95,7 @@ def _total_count(profile: ProfileInfo) -> str:
     """Return the total number of allocations, if the profile has it: one sample may represent many."""
     for value in profile.values:
         if (value.meaning, value.unit) == ("total", "count"):
-            return f", {value.title[:1].lower()}{value.title[1:]}: {value.total:,}"
+            return f", {value.title.text[:1].lower()}{value.title.text[1:]}: {value.total:,}"
     return ""
 
 

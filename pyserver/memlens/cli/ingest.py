@@ -10,6 +10,7 @@ from memlens.cli.progress import reporter
 from memlens.errors import OutOfMemoryError
 from memlens.formats.tools import Tools
 from memlens.ingest import ingest
+from memlens.texts import phrase
 from memlens.units import format_bytes
 
 
@@ -36,7 +37,11 @@ def run(options: argparse.Namespace) -> int:
         if not limited:
             raise
         raise OutOfMemoryError(
-            f"Reading {options.file} takes more than the allowed {format_bytes(options.memory_limit)}"
+            phrase(
+                "Reading {file} takes more than the allowed {limit}",
+                file=options.file,
+                limit=format_bytes(options.memory_limit),
+            )
         ) from error
     report("done", 1.0)
     if options.progress == "json":

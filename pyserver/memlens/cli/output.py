@@ -9,7 +9,7 @@ import msgspec
 
 from memlens.errors import BadRequestError
 from memlens.store.files.disk import room_in
-from memlens.texts import Text
+from memlens.texts import Text, phrase
 from memlens.units import plain
 
 
@@ -30,9 +30,15 @@ def write_or_say(target: Path | None, text: str) -> None:
 def write_file(target: Path, data: bytes) -> None:
     """Write a file completely or not at all, and print its path."""
     if not target.parent.is_dir():
-        raise BadRequestError(f"{target.name} can't be written: there is no folder {target.parent}")
+        raise BadRequestError(
+            phrase(
+                "{file} can't be written: there is no folder {folder}",
+                file=target.name,
+                folder=target.parent,
+            )
+        )
     partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
-    with room_in(target.parent, target.name, advice="Make room on it, or write the file elsewhere."):
+    with room_in(target.parent, target.name, advice=phrase("Make room on it, or write the file elsewhere.")):
         try:
             partial.write_bytes(data)
             partial.replace(target)

@@ -15,6 +15,7 @@ from memlens.export.pictures.timeline import Part, timeline
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.models import graph_of, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.graph.dominators import dominator_tree
 from memlens.views.selection.profile_sets import value_named
 from memlens.views.trace.picture.areas import GroupedBy
@@ -33,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _difference(options: argparse.Namespace) -> Svg:
     if options.of == "timeline":
-        raise BadRequestError("Two snapshots are drawn as one flame graph: --diff is for --of flame")
+        raise BadRequestError(phrase("Two snapshots are drawn as one flame graph: --diff is for --of flame"))
     title = f"Difference flame graph: {options.file.name} → {options.diff.name}"
     return flame(difference_tree(options), title, scale="absolute")
 
@@ -42,9 +43,11 @@ def _picture(snapshot: Snapshot, options: argparse.Namespace) -> Svg:
     info = snapshot.info
     of = options.of or _default(info, options)
     if of == "timeline":
-        trace = timeline_of(info, "a timeline")
+        trace = timeline_of(info, "events", phrase("a picture over time"))
         if options.value is not None:
-            raise BadRequestError("A timeline shows the bytes that are live: --value is for flame graphs")
+            raise BadRequestError(
+                phrase("A timeline shows the bytes that are live: --value is for flame graphs")
+            )
         device = trace.default_device if options.device is None else options.device
         return timeline(snapshot, Part(device, filter=options.filter, by=GroupedBy(options.by)))
     if of in ("dominators", "sunburst"):
@@ -73,9 +76,11 @@ def _dominators(snapshot: Snapshot, options: argparse.Namespace, of: str) -> Svg
     graph_of(snapshot.info)
     if options.filter or options.value is not None or options.bottom_up or options.by_line:
         raise BadRequestError(
-            "Dominators are drawn whole, by what they retain: "
-            "--filter, --value, --bottom-up and --by-line are for other pictures",
-            advice="The allocations of a heap dump with stacks are drawn by --of flame.",
+            phrase(
+                "Dominators are drawn whole, by what they retain: --filter, --value, --bottom-up and --by-line are "
+                "for other pictures"
+            ),
+            advice=phrase("The allocations of a heap dump with stacks are drawn by --of flame."),
         )
     draw = flame if of == "dominators" else sunburst
     return draw(
@@ -94,6 +99,6 @@ def _value(info: SnapshotInfo, options: argparse.Namespace) -> str:
             return words.get(options.value, "live at the peak")
         case ProfileInfo() | GraphInfo():
             profile = profile_of(info)
-            return profile.values[value_named(profile, options.value)].title
+            return profile.values[value_named(profile, options.value)].title.text
         case _:
             assert_never(info)

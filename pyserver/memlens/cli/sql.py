@@ -21,6 +21,7 @@ from memlens.store.manifest import ArchiveError
 from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import fill, remove
+from memlens.texts import phrase
 from memlens.units import plain, shortened
 from memlens.views.sql.query import SqlSession
 from memlens.views.sql.schema import SqlSchema, schema
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         print_schema(ask(options, lambda snapshot: schema(snapshot.info)))
         return 0
     if options.query is None:
-        raise MemlensError("There is no query", advice="Try memlens sql --help.")
+        raise MemlensError(phrase("There is no query"), advice=phrase("Try memlens sql --help."))
     query = sys.stdin.read() if options.query == "-" else options.query
 
     def fill_tables(snapshot: Snapshot) -> Path:

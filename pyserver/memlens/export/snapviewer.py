@@ -20,6 +20,7 @@ from memlens.progress import Report
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
+from memlens.texts import phrase
 from memlens.views.selection.columns import NEVER, device_of
 
 MOST_POINTS = 100_000_000
@@ -56,10 +57,12 @@ def snapviewer(snapshot: Snapshot, device: int | None, target: Path, report: Rep
     Polygon and stack of an allocation have the same number in both parts. Raises :class:`TooLargeError`,
     BadRequestError and OSError; nothing is left then.
     """
-    info = timeline_of(snapshot.info, "events", "a SnapViewer archive")
+    info = timeline_of(snapshot.info, "events", phrase("a SnapViewer archive"))
     found = device_of(snapshot, info.default_device if device is None else device)
     if not found.info.events or not found.info.allocations:
-        raise BadRequestError(f"{found.info.name} has no trace, and SnapViewer shows nothing else")
+        raise BadRequestError(
+            phrase("{device} has no trace, and SnapViewer shows nothing else", device=found.info.name)
+        )
     partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
     try:
         with (
@@ -148,12 +151,13 @@ def _write_polygons(device: Device, steps: _Steps, file: IO[bytes], report: Repo
         offsets[1::2] = offsets[0::2]
         points += len(times)
         if points > MOST_POINTS:
-            message = (
-                f"{device.info.name} has too much for SnapViewer: its polygons would have more than "
-                f"{MOST_POINTS:,} points"
-            )
             raise TooLargeError(
-                message, advice="Record fewer events (max_entries), or look at it in Memlens."
+                phrase(
+                    "{device} is too large for SnapViewer: its polygons would have more than {most} points",
+                    device=device.info.name,
+                    most=MOST_POINTS,
+                ),
+                advice=phrase("Record fewer events (max_entries), or look at it in Memlens."),
             )
         polygon = _Polygon(
             times.tolist(), offsets.tolist(), int(sizes[number]), number, number, start == 0,

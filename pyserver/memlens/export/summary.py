@@ -98,7 +98,7 @@ def unit_of(info: SnapshotInfo) -> tuple[str, str]:
             return "live at the peak", "bytes"
         case ProfileInfo():
             value = info.values[info.default_value]
-            return value.title, value.unit
+            return value.title.text, value.unit
         case GraphInfo():
             if info.allocations is None:
                 return "", "bytes"
@@ -124,7 +124,7 @@ def _facts(info: SnapshotInfo, device: int | None) -> list[tuple[str, str]]:
                 size,
             ]
         case ProfileInfo():
-            values = [(value.title, format_value(value.total, value.unit)) for value in info.values]
+            values = [(value.title.text, format_value(value.total, value.unit)) for value in info.values]
             samples = f"{counted(info.samples, 'sample')} of {counted(info.stacks, 'stack')}"
             return [*values, ("Recorded", samples), size]
         case GraphInfo():
@@ -169,14 +169,14 @@ def _grouped(snapshot: Snapshot, of: AllocationSet, by: GroupKind, title: str, u
 
     def cells(row: Group) -> list[str]:
         count = [f"{row.count or 0:,}"] if has_counts else []
-        name = row.name.replace("_", " ") if by == "category" else row.name
+        name = row.name.text.replace("_", " ") if by == "category" else row.name.text
         return [name, format_value(row.bytes, unit), format_share(row.bytes, whole), *count]
 
     def detail(row: Group) -> str:
         if row.place is None or by != "line":
-            return row.detail if row.place is None else row.place.file.removesuffix(row.name)
+            return row.detail.text if row.place is None else row.place.file.removesuffix(row.name.text)
         where = f"{row.place.file}:{row.place.line}"
-        return f"{'' if where == row.name else where} {row.place.function}".strip()
+        return f"{'' if where == row.name.text else where} {row.place.function}".strip()
 
     left = answer.groups - len(answer.rows)
     rest = answer.bytes - sum(row.bytes for row in answer.rows)

@@ -27,6 +27,7 @@ from memlens.fleet.tables import (
     columns_of,
 )
 from memlens.store.files.disk import make_folder, make_private, room_in
+from memlens.texts import phrase
 
 FILE_NAME = "memlens-fleet.db"
 LOCK_NAME = ".memlens-fleet.lock"
@@ -36,11 +37,15 @@ _COMMIT_S = 0.5
 _SQL_TYPES = {"integer": "INTEGER", "real": "REAL", "text": "TEXT", "boolean": "INTEGER"}
 
 
+_ELSEWHERE = phrase("Choose another folder by --out.")
+_AGAIN = phrase("Make the summaries again, in another folder.")
+
+
 class FleetError(MemlensError):
     """There are no summaries at a path, or they can't be read."""
 
     code = "fleet"
-    advice = "Make them with memlens fleet PLACE."
+    advice = phrase("Make them with memlens fleet PLACE.")
 
 
 class Known(NamedTuple):
@@ -63,7 +68,7 @@ def database_in(folder: Path) -> Path:
     """The database in a folder of summaries, or the database itself. Raises :class:`FleetError`."""
     path = folder / FILE_NAME if folder.is_dir() else folder
     if not path.is_file():
-        raise FleetError(f"There are no summaries of a fleet in {folder}")
+        raise FleetError(phrase("There are no summaries of a fleet in {folder}", folder=folder))
     return path
 
 
@@ -87,7 +92,8 @@ def open_fleet(folder: Path) -> apsw.Connection:
         connection.execute("PRAGMA query_only = 1")
     except apsw.Error as error:
         raise FleetError(
-            f"{path} can't be read: {error}", advice="Make the summaries again, in another folder."
+            phrase("{path} can't be read: {reason}", path=path, reason=str(error)),
+            advice=_AGAIN,
         ) from error
     return connection
 
@@ -106,18 +112,19 @@ def undamaged(folder: Path) -> Iterator[None]:
         yield
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise FleetError(
-            f"The summaries in {folder} are damaged: {error}", advice="Make them again, in another folder."
+            phrase("The summaries in {folder} are damaged: {reason}", folder=folder, reason=str(error)),
+            advice=_AGAIN,
         ) from error
 
 
 def _check(connection: apsw.Connection, path: Path) -> None:
     application, version = connection.pragma("application_id"), connection.pragma("user_version")
     if application != _APPLICATION:
-        raise FleetError(f"{path} has no summaries of a fleet")
+        raise FleetError(phrase("{path} has no summaries of a fleet", path=path))
     if version != SCHEMA_VERSION:
         raise FleetError(
-            f"The summaries in {path.parent} are of another version of Memlens",
-            advice="Make them again, in another folder.",
+            phrase("The summaries in {parent} are of another version of Memlens", parent=path.parent),
+            advice=_AGAIN,
         )
 
 
@@ -138,7 +145,7 @@ class Database:
             if is_new:
                 undo.callback(_remove_database, path)
             try:
-                with room_in(folder, "the summaries", advice="Choose another folder by --out."):
+                with room_in(folder, phrase("the summaries"), advice=_ELSEWHERE):
                     self._connection = apsw.Connection(str(path))
                     undo.callback(self._connection.close)
                     self._connection.set_busy_timeout(10_000)
@@ -153,7 +160,8 @@ class Database:
                 self._names: dict[str, int] = dict(names)
             except apsw.Error as error:
                 raise FleetError(
-                    f"{path} can't be written: {error}", advice="Choose another folder by --out."
+                    phrase("{path} can't be written: {reason}", path=path, reason=str(error)),
+                    advice=_ELSEWHERE,
                 ) from error
             # undone if no summary is ever written
             self._undo = undo.pop_all()
@@ -182,7 +190,8 @@ class Database:
         was = self._connection.execute("SELECT place FROM fleet").get
         if was.rstrip("/") != place.rstrip("/"):
             raise BadRequestError(
-                f"{self.folder} has the summaries of {was}", advice="Choose another folder by --out."
+                phrase("{folder} has the summaries of {was}", folder=self.folder, was=was),
+                advice=_ELSEWHERE,
             )
 
     @contextlib.contextmanager
@@ -208,7 +217,7 @@ class Database:
 
     def put(self, row: SnapshotRow, summary: Summary | None) -> None:
         """Replace a file's row and summary; durable after :meth:`commit`."""
-        with room_in(self.folder, "the summaries", advice="Choose another folder by --out."):
+        with room_in(self.folder, phrase("the summaries"), advice=_ELSEWHERE):
             if self._began is None:
                 self._connection.execute("BEGIN IMMEDIATE")
                 self._began = time.monotonic()
@@ -258,7 +267,7 @@ class Database:
         self._began = None
         # see _whole
         if self._connection.in_transaction:
-            with room_in(self.folder, "the summaries", advice="Choose another folder by --out."):
+            with room_in(self.folder, phrase("the summaries"), advice=_ELSEWHERE):
                 self._connection.execute("COMMIT")
 
     @property
@@ -332,8 +341,8 @@ def _locked(folder: Path) -> BinaryIO:
         except BlockingIOError as error:
             file.close()
             raise FleetError(
-                f"Another memlens fleet is writing to {folder}",
-                advice="Wait for it, or choose another folder by --out.",
+                phrase("Another memlens fleet is writing to {folder}", folder=folder),
+                advice=phrase("Wait for it, or choose another folder by --out."),
             ) from error
         except OSError:
             return file  # a file system without locks

@@ -24,6 +24,7 @@ from memlens.fleet import work
 from memlens.fleet.interrupts import Hold, unknown_to_children
 from memlens.fleet.missing import needed
 from memlens.fleet.work import TOPIC, Event, Job, Outcome, read_file
+from memlens.texts import phrase, plural
 
 MOST_DEATHS = 3
 """How often a file whose worker died is given to another worker."""
@@ -66,7 +67,7 @@ class SchedulerError(MemlensError):
     """The given scheduler can't be reached, or disconnected."""
 
     code = "scheduler"
-    advice = "Check its address, and that it runs."
+    advice = phrase("Check its address, and that it runs.")
 
 
 class Finished(NamedTuple):
@@ -128,7 +129,7 @@ class Engine:
             except Empty:
                 self._say()
                 if self._client.status != "running":
-                    raise SchedulerError("The scheduler went away") from None
+                    raise SchedulerError(phrase("The scheduler went away")) from None
                 yield None
                 continue
             self._say()
@@ -182,7 +183,7 @@ class Engine:
         try:
             outcome = msgspec.json.decode(future.result(), type=Outcome)
         except (CancelledError, TimeoutError) as error:
-            raise SchedulerError("The scheduler went away") from error
+            raise SchedulerError(phrase("The scheduler went away")) from error
         except Exception as error:  # noqa: BLE001 - whatever a worker's Python raises
             return Finished(job, None, self._problem(job, error))
         finally:
@@ -193,18 +194,32 @@ class Engine:
         if type(error).__name__ == "KilledWorker":
             names = self.workers.get(job.number, [])
             who = ", ".join(names) or error.args[1].address
+            count = max(len(names), 1)
             return Problem(
                 "worker-died",
-                f"Every worker that read {job.file.name} died, {max(len(names), 1)} of them: {who}",
-                "Look into the workers' logs; the file may need more memory than they have.",
+                phrase(
+                    plural(
+                        count,
+                        "The worker that read {file} died: {who}",
+                        "Every worker that read {file} died, {count} of them: {who}",
+                    ),
+                    file=job.file.name,
+                    count=count,
+                    who=who,
+                ),
+                phrase("Look into the workers' logs; the file may need more memory than they have."),
             )
         if isinstance(error, ModuleNotFoundError):
             return Problem(
                 "missing-package",
-                f"A worker has no {error.name}",
-                "Install memlens[fleet] in the Python of every worker.",
+                phrase("A worker has no {package}", package=str(error.name)),
+                phrase("Install memlens[fleet] in the Python of every worker."),
             )
-        return Problem("internal", f"A worker failed ({type(error).__name__}: {error})", "This is a bug.")
+        return Problem(
+            "internal",
+            phrase("A worker failed ({what})", what=f"{type(error).__name__}: {error}"),
+            phrase("This is a bug."),
+        )
 
 
 @contextlib.contextmanager
@@ -287,7 +302,7 @@ def _scratch() -> Iterator[str]:
 def _named(scheduler: str) -> Iterator[Any]:
     if "@" in scheduler:
         raise SchedulerError(
-            "The scheduler's address has a user or a password in it, which Dask doesn't take"
+            phrase("The scheduler's address has a user or a password in it, which Dask doesn't take")
         )
     with needed("distributed"):
         import distributed
@@ -297,6 +312,12 @@ def _named(scheduler: str) -> Iterator[Any]:
             with hold.let_through():
                 client = distributed.Client(scheduler, timeout=_CONNECT_S)
         except (OSError, ValueError, TimeoutError) as error:
-            raise SchedulerError(f"The scheduler {scheduler} can't be reached: {error}") from error
+            raise SchedulerError(
+                phrase(
+                    "The scheduler {scheduler} can't be reached: {reason}",
+                    scheduler=scheduler,
+                    reason=str(error),
+                )
+            ) from error
         with client, hold.let_through():
             yield client

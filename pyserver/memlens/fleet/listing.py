@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memlens.errors import Problem
+from memlens.errors import Problem, reason
 from memlens.fleet.place import FleetFile, Place, identity_of, natural, opened, root_of, shown
 from memlens.formats.containers import FileError
+from memlens.texts import Text, phrase
 
 _TREES = frozenset(("file", "ssh"))
 """Stores with folders, which are listed one at a time; others list all names with a prefix at once."""
@@ -37,7 +38,7 @@ def files_of(place: Place, without: Sequence[str] = ()) -> list[FleetFile]:
                 else [*store.find(path, detail=True).values()]
             )
         else:
-            raise FileError(f"There is nothing at {place.named}")
+            raise FileError(phrase("There is nothing at {named}", named=place.named))
         base = str(store._strip_protocol(root)).rstrip("/")
     files = [_file(place, base, each) for each in found if each.get("type") in ("file", _UNLISTED)]
     barred = tuple(f"{each.rstrip('/')}/" for each in without)
@@ -62,7 +63,7 @@ def _below(store: Any, root: str) -> Iterator[dict[str, Any]]:
         except OSError as error:
             if folder == root:
                 raise
-            yield _unlisted(folder, "The folder can't be listed", error)
+            yield _unlisted(folder, phrase("The folder can't be listed: {reason}", reason=reason(error)))
             continue
         for each in listing:
             if str(each["name"]).rpartition("/")[2].startswith("."):
@@ -80,13 +81,15 @@ def _followed(store: Any, info: dict[str, Any]) -> dict[str, Any]:
     try:
         there: dict[str, Any] = store.info(info["name"])
     except OSError as error:
-        return _unlisted(info["name"], "The link can't be followed", error)
+        return _unlisted(info["name"], phrase("The link can't be followed: {reason}", reason=reason(error)))
     return there
 
 
-def _unlisted(path: str, what: str, error: OSError) -> dict[str, Any]:
+def _unlisted(path: str, message: Text) -> dict[str, Any]:
     problem = Problem(
-        "system", f"{what}: {error.strerror or error}", "Check where it leads, and its permissions."
+        "system",
+        message,
+        phrase("Check where it leads, and its permissions."),
     )
     return {"name": path, "type": _UNLISTED, "problem": problem}
 
@@ -99,5 +102,5 @@ def _file(place: Place, base: str, info: dict[str, Any]) -> FleetFile:
         return FleetFile(name, url, 0, _UNLISTED, info["problem"])
     problem = None
     if path != str(info["name"]):
-        problem = Problem("bad-request", "The file's name is not UTF-8", "Rename it.")
+        problem = Problem("bad-request", phrase("The file's name is not UTF-8"), phrase("Rename it."))
     return FleetFile(name, url, int(info.get("size") or 0), identity_of(info), problem)

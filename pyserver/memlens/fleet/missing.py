@@ -4,13 +4,14 @@ import contextlib
 from collections.abc import Iterator
 
 from memlens.errors import MemlensError
+from memlens.texts import phrase
 
 
 class MissingPackageError(MemlensError):
     """A package that only fleets need is missing."""
 
     code = "missing-package"
-    advice = "Install it: python -m pip install 'memlens[fleet]'."
+    advice = phrase("Install it: python -m pip install 'memlens[fleet]'.")
     retry = False
 
 
@@ -20,4 +21,6 @@ def needed(package: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise MissingPackageError(f"Fleets need the package {package}, which isn't installed") from error
+        raise MissingPackageError(
+            phrase("Fleets need the package {package}, which isn't installed", package=package)
+        ) from error

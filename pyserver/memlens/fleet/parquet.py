@@ -9,6 +9,7 @@ from memlens.fleet.database import Database
 from memlens.fleet.missing import needed
 from memlens.fleet.tables import SCHEMA_VERSION, SNAPSHOTS, TABLES, Column, columns_of
 from memlens.store.files.disk import make_private, room_in
+from memlens.texts import phrase
 
 _ROWS = 100_000
 """Rows of a group, which are in memory at the same time."""
@@ -38,7 +39,9 @@ def _write(database: Database, table: str) -> Path:
     rows = database.rows(table)
     with contextlib.ExitStack() as cleanup:
         cleanup.callback(partial.unlink, missing_ok=True)
-        cleanup.enter_context(room_in(database.folder, target.name, advice="Choose another folder by --out."))
+        cleanup.enter_context(
+            room_in(database.folder, target.name, advice=phrase("Choose another folder by --out."))
+        )
         with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
             while batch := list(itertools.islice(rows, _ROWS)):
                 arrays = [

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from memlens.errors import BadRequestError, MemlensError, Problem
+from memlens.errors import BadRequestError, MemlensError, Problem, reason
 from memlens.fleet.missing import needed
 from memlens.formats.containers import ChangedFileError, FileError
 from memlens.kernels.base.checksum import Checksum
@@ -23,6 +23,7 @@ from memlens.store.files.cache import partial_folder
 from memlens.store.files.disk import room_in
 from memlens.store.files.processes import is_running
 from memlens.store.manifest import FILE_NAME as MANIFEST
+from memlens.texts import phrase
 
 STORES = {
     "file": "file", "s3": "s3", "gs": "gs", "az": "az", "ssh": "ssh",
@@ -51,7 +52,7 @@ class StoreError(MemlensError):
     """A store can't be reached, or refuses."""
 
     code = "store"
-    advice = (
+    advice = phrase(
         "Check the address, and the credentials that fsspec finds (its configuration or the environment)."
     )
 
@@ -105,8 +106,8 @@ def place_of(named: str) -> Place:
     place = _place(named)
     if not _is_utf8(place.path):
         raise BadRequestError(
-            f"The name of {shown(place.path)} is not UTF-8, and summaries need one that is",
-            advice="Rename it, or use a link to it.",
+            phrase("The name of {path} is not UTF-8, and summaries need one that is", path=shown(place.path)),
+            advice=phrase("Rename it, or use a link to it."),
         )
     return place
 
@@ -114,8 +115,11 @@ def place_of(named: str) -> Place:
 def _check_url(scheme: str, rest: str) -> None:
     if scheme not in STORES:
         raise BadRequestError(
-            f"{shown(scheme)}:// is not a kind of store that Memlens reads",
-            advice=f"Name a folder, a glob, or a URL of {', '.join(f'{each}://' for each in STORES)}.",
+            phrase("{scheme}:// is not a kind of store that Memlens reads", scheme=shown(scheme)),
+            advice=phrase(
+                "Name a folder, a glob, or a URL of {stores}.",
+                stores=", ".join(f"{each}://" for each in STORES),
+            ),
         )
     host = rest.partition("/")[0]
     # a key may contain a "/"
@@ -123,16 +127,18 @@ def _check_url(scheme: str, rest: str) -> None:
     has_user = "@" in host and scheme in ("s3", "gs")
     if has_user or (":" in user.partition("/")[0] and not _is_host(scheme, host)):
         raise BadRequestError(
-            "The URL contains a password or a key, which would be shown and passed on",
-            advice="Put it into fsspec's configuration, or use a key in a file.",
+            phrase("The URL contains a password or a key, which would be shown and passed on"),
+            advice=phrase("Put it into fsspec's configuration, or use a key in a file."),
         )
     if _PARAMETERS.search(rest):
         raise BadRequestError(
-            "The URL contains parameters, which may be credentials",
-            advice="Put them into fsspec's configuration.",
+            phrase("The URL contains parameters, which may be credentials"),
+            advice=phrase("Put them into fsspec's configuration."),
         )
     if scheme == "ssh" and not _is_host(scheme, host):
-        raise BadRequestError("The URL names no host", advice="Write it as ssh://user@host:port/folder.")
+        raise BadRequestError(
+            phrase("The URL has no host"), advice=phrase("Write it as ssh://user@host:port/folder.")
+        )
 
 
 def _is_host(scheme: str, host: str) -> bool:
@@ -176,7 +182,7 @@ def url_of(place: Place, name: str) -> str:
     Raises :class:`BadRequestError` for a name that leads out of the place.
     """
     if not name or name.startswith("/") or ".." in name.split("/"):
-        raise BadRequestError(f"{name} is not a file below {place.named}")
+        raise BadRequestError(phrase("{name} is not a file below {named}", name=name, named=place.named))
     path, root = place.path.rstrip("/"), root_of(place)
     if root is None:
         is_file = path.rpartition("/")[2] == name and not (place.is_local and Path(path).is_dir())
@@ -229,12 +235,14 @@ def fetch(
                     checksum.update(buffer[:count])
                     report(file.tell())
         except OSError as error:
-            raise FileError(f"{source} can't be opened: {error.strerror}") from error
+            raise FileError(
+                phrase("{source} can't be opened: {reason}", source=source, reason=reason(error))
+            ) from error
         return source, checksum.hexdigest()
     copy = folder / place.path.rpartition("/")[2]
     with (
         opened(place) as store,
-        room_in(folder, "a snapshot", advice="Give the workers more room for files."),
+        room_in(folder, phrase("a snapshot"), advice=phrase("Give the workers more room for files.")),
     ):
         store.invalidate_cache()
         with (
@@ -300,17 +308,19 @@ def opened(place: Place) -> Iterator[Any]:
         raise
     except ImportError as error:
         raise StoreError(
-            f"A package for {scheme}:// is missing ({error})",
-            advice="Install it in every worker's Python and here: s3fs, gcsfs, adlfs or paramiko.",
+            phrase("A package for {scheme}:// is missing ({reason})", scheme=scheme, reason=str(error)),
+            advice=phrase("Install it in every worker's Python and here: s3fs, gcsfs, adlfs or paramiko."),
         ) from error
     except FileNotFoundError as error:
-        raise FileError(f"There is nothing at {named}") from error
+        raise FileError(phrase("There is nothing at {named}", named=named)) from error
     except Exception as error:
         if _is_changed(error):
-            raise ChangedFileError(f"{named} was written while it was read") from error
+            raise ChangedFileError(phrase("{named} was written while it was read", named=named)) from error
         if scheme == "file" and isinstance(error, OSError):
             raise
-        raise StoreError(f"{named} can't be read: {_words(error)}") from error
+        raise StoreError(
+            phrase("{named} can't be read: {reason}", named=named, reason=_words(error))
+        ) from error
 
 
 def _of_host(place: Place) -> dict[str, Any]:
@@ -326,8 +336,10 @@ def _of_host(place: Place) -> dict[str, Any]:
                 known.load(str(Path.home() / ".ssh" / "known_hosts"))
             if not known.check(hostname, key):
                 raise StoreError(
-                    f"The key of {hostname} is not among the known hosts",
-                    advice=f"Connect once to check and accept the key: ssh {hostname}.",
+                    phrase("The key of {hostname} is not among the known hosts", hostname=hostname),
+                    advice=phrase(
+                        "Connect once to check and accept the key: ssh {hostname}.", hostname=hostname
+                    ),
                 )
 
     parts = urlsplit(f"ssh://{place.host}")

@@ -28,6 +28,7 @@ from memlens.child import (
     oom_kills,
 )
 from memlens.fleet.tables import Summary
+from memlens.texts import phrase
 
 FORKS = sys.platform == "linux"
 """Elsewhere system libraries may have started threads, which a fork doesn't copy."""
@@ -91,7 +92,7 @@ class Reader:
             case _:
                 raise IngestError(
                     explain(
-                        f"reading of {Path(request.file).name}",
+                        phrase("reading of {file}", file=Path(request.file).name),
                         status,
                         _end_of(started.errors),
                         oom_killed=oom_kills() > killed_before,

@@ -19,6 +19,7 @@ from memlens.fleet.place import FleetFile, Place, place_of, remove_unfinished, r
 from memlens.fleet.summary import rank_of
 from memlens.fleet.tables import SNAPSHOTS, TABLES, SnapshotRow, Status
 from memlens.fleet.work import Event, Job
+from memlens.texts import phrase
 
 
 class Options(NamedTuple):
@@ -123,10 +124,10 @@ def run(options: Options, listener: Listener) -> Result:
     files = [*_others(files_of(place, () if archives is None else (archives.url_of(archives.path),)))]
     if not files:
         is_glob = root_of(place) is not None
-        advice = (
+        advice = phrase(
             "A glob has to name files: FOLDER/** are all below a folder." if is_glob else "Check the place."
         )
-        raise BadRequestError(f"There are no files at {options.place}", advice=advice)
+        raise BadRequestError(phrase("There are no files at {place}", place=options.place), advice=advice)
     with written(options.out, _absolute(place)) as database:
         work = _Work(database, options, files, listener)
         listener(Listed(len(files), len(files) - len(work.wanted), sum(file.size_bytes for file in files)))

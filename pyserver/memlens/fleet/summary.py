@@ -204,8 +204,8 @@ def _steps(snapshot: Snapshot) -> Iterator[StepRow]:
         answer = steps(snapshot, device.device, 0, MOST_STEPS)
         for number, row in enumerate(answer.rows):
             yield StepRow(
-                device.device, number, shortened(row.name, _LONGEST_TEXT), answer.inferred, row.start_us, row.end_us,
-                row.peak_bytes, row.live_at_end_bytes, row.allocated_bytes, row.kept_bytes,
+                device.device, number, shortened(row.name.text, _LONGEST_TEXT), answer.inferred, row.start_us,
+                row.end_us, row.peak_bytes, row.live_at_end_bytes, row.allocated_bytes, row.kept_bytes,
             )  # fmt: skip
 
 

@@ -17,11 +17,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from memlens.errors import MemlensError, Problem
+from memlens.errors import MemlensError, Problem, reason
 from memlens.fleet.place import FleetFile, fetch, identity_now, keep, place_of
 from memlens.fleet.reader import Reader, Request
 from memlens.fleet.tables import SCHEMA_VERSION, Status, Summary
 from memlens.formats.containers import ChangedFileError
+from memlens.texts import phrase
 
 TOPIC = "memlens-fleet"
 """Dask's topic for the events that workers send."""
@@ -99,8 +100,8 @@ def _done(job: Job) -> Outcome:
     if job.schema != SCHEMA_VERSION:
         problem = Problem(
             "version",
-            f"The worker {worker} has another version of Memlens",
-            "Install the same version there.",
+            phrase("The worker {worker} has another version of Memlens", worker=worker),
+            phrase("Install the same version there."),
         )
         return outcome("failed", job.file.identity, problem=problem)
     identity, content = job.file.identity, None
@@ -120,7 +121,9 @@ def _done(job: Job) -> Outcome:
                     )
                     summary = _READER.read(request, report)
                     if identity_now(job.file.url) != identity:
-                        raise ChangedFileError(f"{job.file.name} was written while it was read")
+                        raise ChangedFileError(
+                            phrase("{file} was written while it was read", file=job.file.name)
+                        )
                     if job.archives is not None:
                         keep(folder / "archive", place_of(job.archives), f"{content}-{job.file.size_bytes}")
                 return outcome("ok", identity, content=content, summary=summary)
@@ -133,10 +136,14 @@ def _done(job: Job) -> Outcome:
     except MemlensError as error:
         problem = error.problem()
         if problem.code in _OF_THE_FILE and _is_changed(job, identity):
-            problem = ChangedFileError(f"{job.file.name} was written while it was read").problem()
+            problem = ChangedFileError(
+                phrase("{file} was written while it was read", file=job.file.name)
+            ).problem()
     except OSError as error:
         problem = Problem(
-            "system", f"{worker}: {error.strerror or error}", "Check the worker's disk and permissions."
+            "system",
+            phrase("{worker}: {reason}", worker=worker, reason=reason(error)),
+            phrase("Check the worker's disk and permissions."),
         )
     return outcome(_status_of(problem), identity, content=content, problem=problem)
 

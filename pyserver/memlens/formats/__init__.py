@@ -12,6 +12,7 @@ from memlens.model.graph import Graph
 from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
 from memlens.progress import Report
+from memlens.texts import phrase
 
 
 class Reader(Protocol):
@@ -64,7 +65,9 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile | 
     """Read a file with the first reader that recognises its first bytes. Raises MemlensError or MemoryError."""
     head = source.head()
     if not head:
-        raise NotASnapshotError("The file is empty", advice="Record it again, or copy it again.")
+        raise NotASnapshotError(
+            phrase("The file is empty"), advice=phrase("Record it again, or copy it again.")
+        )
     likely = [module for module, beginning in _BEGINNINGS.items() if head.startswith(beginning)]
     for module in dict.fromkeys([*likely, *FORMATS]):
         if is_pickle(head) and module in _JSON:

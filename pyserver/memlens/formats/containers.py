@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from memlens.errors import MemlensError
+from memlens.errors import MemlensError, reason
 from memlens.formats.packing import Packed, TruncatedError, unpacker_of
 from memlens.formats.tools import Tools
 from memlens.kernels.base import mapped_faults
 from memlens.progress import Report
+from memlens.texts import phrase
 
 _CHUNK_BYTES = 1 << 20
 _MOST_STREAMED_EXPANSION = 20_000
@@ -23,14 +24,14 @@ class FileError(MemlensError):
     """The file can't be read at all."""
 
     code = "file"
-    advice = "Check that the file exists and that you may read it."
+    advice = phrase("Check that the file exists and that you may read it.")
 
 
 class ChangedFileError(MemlensError):
     """The file was changed while it was read."""
 
     code = "changed"
-    advice = "Wait until it is complete, and open it again."
+    advice = phrase("Wait until it is complete, and open it again.")
 
 
 mapped_faults.install()
@@ -138,7 +139,7 @@ class Source:
         """Raise :class:`ChangedFileError` if the file became shorter while it was read."""
         shorter = os.fstat(self._file.fileno()).st_size < self._file_bytes
         if shorter or mapped_faults.seen() != self._gone:
-            raise ChangedFileError(f"{self.path} became shorter while it was read")
+            raise ChangedFileError(phrase("{path} became shorter while it was read", path=self.path))
 
     def close(self) -> None:
         """Unmap the file, unless a kernel still uses the bytes; then it is unmapped with the kernel."""
@@ -166,10 +167,12 @@ def open_source(path: Path, scratch: Path, report: Report) -> Iterator[Source]:
     try:
         file = path.open("rb")
     except OSError as error:
-        raise FileError(f"{path} can't be opened: {error.strerror}") from error
+        raise FileError(
+            phrase("{path} can't be opened: {reason}", path=path, reason=reason(error))
+        ) from error
     with file:
         if not path.is_file():
-            raise FileError(f"{path} is not a file")
+            raise FileError(phrase("{path} is not a file", path=path))
         unpacker = unpacker_of(file)
         if unpacker is None:
             with contextlib.closing(Source(path, file)) as source:

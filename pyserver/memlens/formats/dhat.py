@@ -20,7 +20,7 @@ from memlens.model.frames import Frames
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import Column, Profile, sums_fit
 from memlens.progress import Report
-from memlens.texts import phrase
+from memlens.texts import Text, phrase
 from memlens.units import shortened
 
 KIND = "dhat"
@@ -30,13 +30,12 @@ _ROOT = 0
 """The number of ``[root]`` in the table of frames, which is not in stacks."""
 
 _ERRORS = {
-    kernel.TRUNCATED: "The JSON is truncated: DHAT writes it when the program ends, and was probably interrupted",
-    kernel.SYNTAX: "The file is not valid JSON",
-    kernel.BAD_FIELD: "A program point's '{field}' is missing or invalid",
-    kernel.TOO_DEEP: "The JSON is nested far deeper than DHAT's",
+    kernel.TRUNCATED: phrase(
+        "The JSON is truncated: DHAT writes it when the program ends, and was probably interrupted"
+    ),
+    kernel.SYNTAX: phrase("The file is not valid JSON"),
+    kernel.TOO_DEEP: phrase("The JSON is nested far deeper than DHAT's"),
 }
-
-
 _MOST_WORD = 100
 
 
@@ -74,14 +73,18 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     sequence = np.asarray(scanner.take("stack_frames"))
     if len(sequence) and int(sequence.max()) >= len(table):
         raise DamagedSnapshotError(
-            f"A stack refers to frame {int(sequence.max()):,}, but the file has only {len(table):,}"
+            phrase(
+                "A stack refers to frame {frame}, but the file has only {count}",
+                frame=int(sequence.max()),
+                count=len(table),
+            )
         )
     frames, numbers = distinct_frames(map(valgrind_frame, table))
     whole = Frames(frames, np.asarray(scanner.take("stack_starts")), numbers[sequence])
     types, fields, default = _values(header)
     values = [points[name] for name in fields]
     if not sums_fit(values):
-        raise DamagedSnapshotError("The sum of the values is too large")
+        raise DamagedSnapshotError(phrase("The sum of the values is too large"))
     return Profile(
         KIND, whole, types, default, np.arange(1, len(points) + 1, dtype=np.uint32), values,
         sizes=_sizes(points) if header.bu == "byte" else None,
@@ -95,8 +98,11 @@ def _scan(source: Source, report: Report) -> kernel.Scanner:
     if status == kernel.NO_MEMORY:
         raise MemoryError
     if status != kernel.OK:
-        field = kernel.FIELD_NAMES[scanner.error_field] if scanner.error_field >= 0 else ""
-        raise DamagedSnapshotError(_ERRORS[status].format(field=field), offset=scanner.error_offset)
+        message = _ERRORS.get(status)
+        if message is None:
+            field = kernel.FIELD_NAMES[scanner.error_field]
+            message = phrase("The field '{field}' of a program point is missing or invalid", field=field)
+        raise DamagedSnapshotError(message, offset=scanner.error_offset)
     return scanner
 
 
@@ -111,20 +117,30 @@ def _rest(scanner: kernel.Scanner, source: Source) -> tuple[_Header, list[str]]:
     try:
         header = _shortened(msgspec.json.decode(b"{%b}" % text, type=_Header))
     except (ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DamagedSnapshotError(f"The file's header is not DHAT's: {error}") from error
+        raise DamagedSnapshotError(
+            phrase("The file's header is not DHAT's: {reason}", reason=str(error))
+        ) from error
     if header.dhatFileVersion < VERSION:
         raise NotASnapshotError(
-            f"The file has version {header.dhatFileVersion} of DHAT's format, from valgrind before 3.17; Memlens reads "
-            f"version {VERSION}",
-            advice="Record it again with a newer valgrind, or open it in the dh_view.html of the one that wrote it.",
+            phrase(
+                "The file has version {version} of DHAT's format, from valgrind before 3.17; Memlens reads version "
+                "{known}",
+                version=header.dhatFileVersion,
+                known=VERSION,
+            ),
+            advice=phrase(
+                "Record it again with a newer valgrind, or open it in the dh_view.html of the one that wrote it."
+            ),
         )
     if table is None or not scanner.has_points:
         missing = "table of frames" if table is None else "list of program points"
-        raise DamagedSnapshotError(f"The file has no {missing}")
+        raise DamagedSnapshotError(phrase("The file has no {missing}", missing=missing))
     try:
         return header, msgspec.json.decode(source.data[table[0] : table[1]], type=list[str])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DamagedSnapshotError(f"The table of frames is damaged: {error}", offset=table[0]) from error
+        raise DamagedSnapshotError(
+            phrase("The table of frames is damaged: {reason}", reason=str(error)), offset=table[0]
+        ) from error
 
 
 def _shortened(header: _Header) -> _Header:
@@ -135,32 +151,48 @@ def _shortened(header: _Header) -> _Header:
     )
 
 
+def _in_all(verb: str) -> Text:
+    return phrase("Allocated in all") if verb == "Allocated" else phrase("{verb} in all", verb=verb)
+
+
+def _done(header: _Header) -> Text:
+    if (header.bksu, header.verb) == ("blocks", "Allocated"):
+        return phrase("Blocks allocated")
+    return Text(f"{header.bksu.capitalize()} {header.verb.lower()}")
+
+
 def _values(header: _Header) -> tuple[list[ValueType], list[str], int]:
     """Return the types of the values, their fields, and the number of the default one."""
     unit, units = ("bytes", "bytes") if header.bu == "byte" else (header.bsu, header.bsu)
-    done = header.verb.lower()
     found = [
-        ("tb", ValueType("total_bytes" if unit == "bytes" else "total", units, "total", f"{header.verb} in all")),
-        ("tbk", ValueType("total_blocks", "count", "total", f"{header.bksu.capitalize()} {done}")),
+        ("tb", ValueType("total_bytes" if unit == "bytes" else "total", units, "total", _in_all(header.verb))),
+        ("tbk", ValueType("total_blocks", "count", "total", _done(header))),
     ]  # fmt: skip
     if header.bklt:
         time = header.tu or "time"
         found += [
-            ("gb", ValueType("peak_bytes", unit, "peak", "Live at the peak")),
-            ("gbk", ValueType("peak_blocks", "count", "peak", "Blocks live at the peak")),
-            ("eb", ValueType("end_bytes", unit, "end", "Live at the end")),
-            ("ebk", ValueType("end_blocks", "count", "end", "Blocks live at the end")),
-            ("mb", ValueType("max_bytes", unit, "other", "Most live at once, each stack at its own time")),
+            ("gb", ValueType("peak_bytes", unit, "peak", phrase("Live at the peak"))),
+            ("gbk", ValueType("peak_blocks", "count", "peak", phrase("Blocks live at the peak"))),
+            ("eb", ValueType("end_bytes", unit, "end", phrase("Live at the end"))),
+            ("ebk", ValueType("end_blocks", "count", "end", phrase("Blocks live at the end"))),
+            (
+                "mb",
+                ValueType(
+                    "max_bytes", unit, "other", phrase("Most live at once, each stack at its own time")
+                ),
+            ),
             (
                 "mbk",
-                ValueType("max_blocks", "count", "other", "Most blocks at once, each stack at its own time"),
+                ValueType(
+                    "max_blocks", "count", "other", phrase("Most blocks at once, each stack at its own time")
+                ),
             ),
-            ("tl", ValueType("lifetimes", time, "other", "Lifetimes of all blocks, added up")),
+            ("tl", ValueType("lifetimes", time, "other", phrase("Lifetimes of all blocks, added up"))),
         ]
     if header.bkacc:
         found += [
-            ("rb", ValueType("read_bytes", unit, "other", "Read from the blocks")),
-            ("wb", ValueType("written_bytes", unit, "other", "Written to the blocks")),
+            ("rb", ValueType("read_bytes", unit, "other", phrase("Read from the blocks"))),
+            ("wb", ValueType("written_bytes", unit, "other", phrase("Written to the blocks"))),
         ]
     fields = [field for field, _ in found]
     return [kind for _, kind in found], fields, fields.index("gb") if header.bklt else 0

@@ -1,13 +1,14 @@
 """The errors that are common to readers of all formats."""
 
 from memlens.errors import MemlensError
+from memlens.texts import phrase
 
 
 class NotASnapshotError(MemlensError):
     """The file is not of a format that Memlens reads."""
 
     code = "not-a-snapshot"
-    advice = (
+    advice = phrase(
         "Memlens reads memory snapshots of PyTorch, SnapViewer and tracemalloc, recordings of heaptrack and memray, "
         "pprof profiles, profiles of valgrind's massif and DHAT, heap profiles in text (Go, gperftools, jemalloc, "
         "Java), and heap dumps of V8 (Node.js, Chrome), Java, Android, .NET, Ruby and Python."
@@ -19,4 +20,4 @@ class DamagedSnapshotError(MemlensError):
     """The snapshot is truncated or inconsistent."""
 
     code = "damaged"
-    advice = "Copy or record the file again."
+    advice = phrase("Copy or record the file again.")

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.texts import phrase
 
 MAGIC = b"\x14\0\0\0!FastSerialization.1"
 OLDEST, WITH_MULTIPLIERS = 4, 9
@@ -101,7 +102,7 @@ class FileReader:
         if count < 0:
             return None
         if count > _MOST_TEXT:
-            raise DamagedSnapshotError("A name in the dump is longer than 16 MiB", offset=self.at - 4)
+            raise DamagedSnapshotError(phrase("A name in the dump is longer than 16 MiB"), offset=self.at - 4)
         return self.take(count).decode("utf-8", "replace")
 
     def begin(self) -> Kind | None:
@@ -110,16 +111,20 @@ class FileReader:
         if tag == _NULL:
             return None
         if tag not in (_BEGIN, _BEGIN_PRIVATE):
-            raise DamagedSnapshotError(f"The dump has {tag} where an object begins", offset=self.at - 1)
+            raise DamagedSnapshotError(
+                phrase("The dump has {tag} where an object begins", tag=tag), offset=self.at - 1
+            )
         start = self.at
         tag = self.take(1)[0]
         if tag == _REFERENCE:
             start = self.number()
             if start not in self.types:
-                raise DamagedSnapshotError("An object of the dump has an unknown type", offset=self.at - 4)
+                raise DamagedSnapshotError(
+                    phrase("An object of the dump has an unknown type"), offset=self.at - 4
+                )
             return self.types[start]
         if tag not in (_BEGIN, _BEGIN_PRIVATE) or self.take(1)[0] != _NULL:
-            raise DamagedSnapshotError("An object of the dump has no type", offset=start)
+            raise DamagedSnapshotError(phrase("An object of the dump has no type"), offset=start)
         version, reader = self.unpack("ii")
         self.types[start] = Kind(self.text() or "", version, reader)
         self.end()
@@ -129,7 +134,7 @@ class FileReader:
         """Read the end of an object."""
         if self.take(1)[0] != _END:
             raise DamagedSnapshotError(
-                "An object of the dump does not end where it should", offset=self.at - 1
+                phrase("An object of the dump does not end where it should"), offset=self.at - 1
             )
 
 
@@ -143,7 +148,9 @@ def read_file(data: mmap | bytes) -> GcDump:
     try:
         _read_head(reader, dump)
     except CutError as error:
-        raise DamagedSnapshotError("The dump is truncated before its nodes", offset=len(data)) from error
+        raise DamagedSnapshotError(
+            phrase("The dump is truncated before its nodes"), offset=len(data)
+        ) from error
     try:
         _read_rest(reader, dump)
     except CutError:
@@ -155,17 +162,21 @@ def _read_head(reader: FileReader, dump: GcDump) -> None:
     reader.take(len(MAGIC))
     begun = reader.begin()
     if begun is None or begun.name != "GCHeapDump":
-        raise NotASnapshotError("The file is of PerfView's kind, but no heap dump")
+        raise NotASnapshotError(phrase("The file is of PerfView's kind, but no heap dump"))
     dump.version = begun.version
     if dump.version < OLDEST:
-        raise NotASnapshotError(f"The dump has version {dump.version} of its format, which is not supported")
+        raise NotASnapshotError(
+            phrase(
+                "The dump has version {version} of its format, which is not supported", version=dump.version
+            )
+        )
     graph = reader.begin()
     if graph is None or graph.name != "Graphs.MemoryGraph":
-        raise DamagedSnapshotError("The dump has no graph", offset=reader.at)
+        raise DamagedSnapshotError(phrase("The dump has no graph"), offset=reader.at)
     dump.total_bytes, dump.root, types = reader.unpack("qii")
     if not 0 <= types <= (len(reader.data) - reader.at) // _TYPE_BYTES:
         raise DamagedSnapshotError(
-            f"The dump has {types:,} types, for which it is too short", offset=reader.at - 4
+            phrase("The dump has {types} types, for which it is too short", types=types), offset=reader.at - 4
         )
     for _ in range(types):
         dump.names.append(reader.text() or "")
@@ -175,15 +186,18 @@ def _read_head(reader: FileReader, dump: GcDump) -> None:
     dump.table = reader.at
     if not 0 < dump.node_count <= (len(reader.data) - reader.at) // 4 or not types:
         raise DamagedSnapshotError(
-            f"The dump has {dump.node_count:,} nodes, for which it is too short", offset=reader.at - 4
+            phrase("The dump has {node_count} nodes, for which it is too short", node_count=dump.node_count),
+            offset=reader.at - 4,
         )
     reader.at += 4 * dump.node_count
     dump.blob_bytes = reader.number()
     dump.blob = reader.at
     if dump.blob_bytes < 0:
-        raise DamagedSnapshotError("The dump's nodes are longer than can be read", offset=reader.at - 4)
+        raise DamagedSnapshotError(
+            phrase("The dump's nodes are longer than can be read"), offset=reader.at - 4
+        )
     if not 0 <= dump.root < dump.node_count:
-        raise DamagedSnapshotError("The dump has no root", offset=dump.table)
+        raise DamagedSnapshotError(phrase("The dump has no root"), offset=dump.table)
     left = len(reader.data) - reader.at
     dump.cut = dump.blob_bytes > left
     dump.blob_bytes = min(dump.blob_bytes, left)
@@ -218,7 +232,9 @@ def _read_rest(reader: FileReader, dump: GcDump) -> None:
     count = reader.number()
     left = (len(reader.data) - reader.at) // 8
     if count < 0:
-        raise DamagedSnapshotError("The dump has a negative number of addresses", offset=reader.at - 4)
+        raise DamagedSnapshotError(
+            phrase("The dump has a negative number of addresses"), offset=reader.at - 4
+        )
     dump.addresses = np.frombuffer(reader.data, "<u8", min(count, left), reader.at)
     reader.take(8 * count)
     if reader.data[reader.at : reader.at + 1] == bytes([_BYTE]):

@@ -47,22 +47,22 @@ _GO_ENDS = (b"# MaxRSS = ", b"# DebugGC = ")
 """The beginning of the last line of Go's memory statistics, since 1.17 and before."""
 
 LIVE = [
-    ValueType("inuse_objects", "count", "live", "Allocations in use"),
-    ValueType("inuse_space", "bytes", "live", "In use"),
+    ValueType("inuse_objects", "count", "live", phrase("Allocations in use")),
+    ValueType("inuse_space", "bytes", "live", phrase("In use")),
 ]
 _TOTAL = [
-    ValueType("alloc_objects", "count", "total", "Allocations made"),
-    ValueType("alloc_space", "bytes", "total", "Allocated in all"),
+    ValueType("alloc_objects", "count", "total", phrase("Allocations made")),
+    ValueType("alloc_space", "bytes", "total", phrase("Allocated in all")),
 ]
 _GROWTH = [
-    ValueType("objects", "count", "other", "Times that the heap grew"),
-    ValueType("space", "bytes", "other", "Obtained from the system"),
+    ValueType("objects", "count", "other", phrase("Times that the heap grew")),
+    ValueType("space", "bytes", "other", phrase("Obtained from the system")),
 ]
 
 ERRORS = {
-    kernel.SYNTAX: "A line doesn't belong in a heap profile",
-    kernel.BAD_NUMBER: "A number is larger than any in a heap profile",
-    kernel.TOO_DEEP: "A stack is far deeper than any that recorders write",
+    kernel.SYNTAX: phrase("A line doesn't belong in a heap profile"),
+    kernel.BAD_NUMBER: phrase("A number is larger than any in a heap profile"),
+    kernel.TOO_DEEP: phrase("A stack is far deeper than any that recorders write"),
 }
 
 
@@ -93,7 +93,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     rows = np.asarray(scanner.take("rows"))
     fields = ("count", "bytes", "total_count", "total_bytes")
     if not sums_fit([rows[name] for name in fields]):
-        raise DamagedSnapshotError("The sum of the values is too large")
+        raise DamagedSnapshotError(phrase("The sum of the values is too large"))
     whole = rows[rows["thread"] == kernel.ALL_THREADS] if threads else rows
     sums = tuple(int(whole[name].sum()) for name in fields)
     has_total = any(bool((rows[total] != rows[live]).any() and rows[total].any()) for live, total in
@@ -102,7 +102,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     rows, scales = _of_threads(rows, head.rate_bytes) if threads else (rows, _scales(rows, head.rate_bytes))
     columns = [scaled(rows[name], scales[number // 2], exact=threads) for number, name in enumerate(fields)]
     if not sums_fit(columns):
-        raise DamagedSnapshotError("The sum of the values is too large")
+        raise DamagedSnapshotError(phrase("The sum of the values is too large"))
     frames, stacks = _frames(scanner, rows, source, notices)
     types, values = ([*LIVE], columns[:2])
     if head.kind.startswith("growth"):
@@ -133,13 +133,17 @@ def _head(head: bytes) -> _Head:
         version = _VERSION.match(head)
         if version is not None and int(version["version"]) != _KNOWN_VERSION:
             raise NotASnapshotError(
-                f"The profile has version {int(version['version'])} of jemalloc's format (heap_v"
-                f"{int(version['version'])}), which is not supported: Memlens reads heap_v{_KNOWN_VERSION}",
-                advice="Open it with the jeprof of the jemalloc that wrote it.",
+                phrase(
+                    "The profile has version {version} of jemalloc's format (heap_v{version}), which is not supported: "
+                    "Memlens reads heap_v{known}",
+                    version=int(version["version"]),
+                    known=_KNOWN_VERSION,
+                ),
+                advice=phrase("Open it with the jeprof of the jemalloc that wrote it."),
             )
         line = _THREADS.match(head)
         if line is None:  # sniff accepts every version
-            raise DamagedSnapshotError("The first line is not that of a heap profile")
+            raise DamagedSnapshotError(phrase("The first line is not that of a heap profile"))
         kind, rate = "jemalloc", int(line["rate"])
     sums = tuple(int(number) for number in line.groups()[:4] if number is not None) if kind != "jemalloc" else (
         tuple(int(number) for number in line.groups()[1:5] if number is not None)

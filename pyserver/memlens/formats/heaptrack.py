@@ -47,17 +47,19 @@ U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
 
 VALUES = [
-    ValueType("peak_bytes", "bytes", "peak", "Live at the peak"),
-    ValueType("peak_count", "count", "peak", "Live allocations at the peak"),
-    ValueType("leaked_bytes", "bytes", "end", "Leaked: live at the end"),
-    ValueType("leaked_count", "count", "end", "Leaked allocations"),
-    ValueType("total_bytes", "bytes", "total", "Allocated in all"),
-    ValueType("total_count", "count", "total", "Calls to allocation functions"),
-    ValueType("temporary_count", "count", "temporary", "Temporary allocations"),
+    ValueType("peak_bytes", "bytes", "peak", phrase("Live at the peak")),
+    ValueType("peak_count", "count", "peak", phrase("Live allocations at the peak")),
+    ValueType("leaked_bytes", "bytes", "end", phrase("Leaked: live at the end")),
+    ValueType("leaked_count", "count", "end", phrase("Leaked allocations")),
+    ValueType("total_bytes", "bytes", "total", phrase("Allocated in all")),
+    ValueType("total_count", "count", "total", phrase("Calls to allocation functions")),
+    ValueType("temporary_count", "count", "temporary", phrase("Temporary allocations")),
 ]
 UNSUPPRESSED = [
-    ValueType("leaked_unsuppressed_bytes", "bytes", "other", "Leaked, without suppressed"),
-    ValueType("leaked_unsuppressed_count", "count", "other", "Leaked allocations, without suppressed"),
+    ValueType("leaked_unsuppressed_bytes", "bytes", "other", phrase("Leaked, without suppressed")),
+    ValueType(
+        "leaked_unsuppressed_count", "count", "other", phrase("Leaked allocations, without suppressed")
+    ),
 ]
 """The leaks that heaptrack prints; used only if suppressions exclude something."""
 
@@ -66,7 +68,7 @@ class NotInterpretedError(MemlensError):
     """A raw recording, which has addresses but no functions."""
 
     code = "not-interpreted"
-    advice = (
+    advice = phrase(
         "On the machine where it was recorded, with the same binaries, run: heaptrack --analyze FILE, or "
         "zstd -dc FILE | /usr/lib/heaptrack/libexec/heaptrack_interpret | zstd > NEW.zst and open NEW.zst."
     )
@@ -101,10 +103,10 @@ def read(source: Source, scratch: Path, report: Report) -> Profile:  # noqa: ARG
     report("reading", 1.0)
     if not reader.kind_count or not reader.events:
         if source.truncated or reader.partial_line:
-            raise DamagedSnapshotError("The recording is truncated before its first allocation")
+            raise DamagedSnapshotError(phrase("The recording is truncated before its first allocation"))
         raise NotASnapshotError(
-            "The recording has no allocations, so there is nothing to show",
-            advice="Record the program with: heaptrack PROGRAM",
+            phrase("The recording has no allocations, so there is nothing to show"),
+            advice=phrase("Record the program with: heaptrack PROGRAM"),
         )
     return _Recording(reader, truncated=source.truncated).profile()
 
@@ -112,12 +114,12 @@ def read(source: Source, scratch: Path, report: Report) -> Profile:  # noqa: ARG
 def _error(reader: kernel.Reader, status: int) -> MemlensError:
     if status == kernel.RAW:
         return NotInterpretedError(
-            "The recording is raw: it contains addresses whose functions have not been looked up yet"
+            phrase("The recording is raw: it contains addresses whose functions have not been looked up yet")
         )
     messages = {
-        kernel.LONG_LINE: "A line of the recording is longer than 16 MiB",
-        kernel.TOO_MUCH: "The sum of the sizes is too large",
-        kernel.TOO_MANY: "The recording has too many events or stacks",
+        kernel.LONG_LINE: phrase("A line of the recording is longer than 16 MiB"),
+        kernel.TOO_MUCH: phrase("The sum of the sizes is too large"),
+        kernel.TOO_MANY: phrase("The recording has too many events or stacks"),
     }
     return DamagedSnapshotError(messages[status], offset=reader.fed_bytes)
 
@@ -148,7 +150,7 @@ class _Recording:
         allocations, temporary, peak, live = (np.empty(count, np.int64) for _ in range(4))
         reader.kind_columns(sizes, nodes, allocations, temporary, peak, live)
         if float((sizes.astype(np.float64) * allocations).sum()) >= MOST_VALUE:
-            raise DamagedSnapshotError("The sum of the sizes is too large")
+            raise DamagedSnapshotError(phrase("The sum of the sizes is too large"))
         parents, node_frames = map(np.asarray, reader.take_tree())
         rows, addresses = _without_addresses(np.asarray(reader.take_frames()).reshape(-1, 4))
         types, values = (

@@ -39,8 +39,8 @@ from memlens.model.graph import (
 from memlens.model.info import Notice
 from memlens.model.texts import Texts
 from memlens.progress import Report
-from memlens.texts import phrase
-from memlens.units import counted, format_bytes
+from memlens.texts import phrase, plural
+from memlens.units import format_bytes
 
 KIND = "hprof"
 
@@ -101,7 +101,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     objects = hprof_objects.Objects(records, dump, header.version == _ANDROID)
     passes.run(objects, objects.offset)
     if not objects.count:
-        raise DamagedSnapshotError("The dump has no objects before it ends", offset=objects.offset)
+        raise DamagedSnapshotError(phrase("The dump has no objects before it ends"), offset=objects.offset)
     mapping = mapping_of(objects, source.path, source.tools.source_folders)
     if len(mapping):
         mapping.rename(objects)
@@ -133,7 +133,7 @@ class _Passes:
             raise MemoryError
         if status == kernel.TOO_MANY:
             raise DamagedSnapshotError(
-                "The dump has more objects than can be numbered", offset=scanner.offset
+                phrase("The dump has more objects than can be numbered"), offset=scanner.offset
             )
 
 
@@ -141,15 +141,19 @@ def _header(head: bytes) -> Header:
     name, end, rest = head.partition(b"\0")
     version = name.removeprefix(b"JAVA PROFILE ").decode("ascii", "replace")
     if not end or len(rest) < 12:
-        raise DamagedSnapshotError("The dump is truncated within its header")
+        raise DamagedSnapshotError(phrase("The dump is truncated within its header"))
     if version not in _VERSIONS:
         raise NotASnapshotError(
-            f"The dump has version {version[:20]} of its format, which is not supported: Memlens reads 1.0 to 1.0.3"
+            phrase(
+                "The dump has version {version} of its format, which is not supported: Memlens reads 1.0 to 1.0.3",
+                version=version[:20],
+            )
         )
     id_bytes, time_ms = struct.unpack_from(">IQ", rest)
     if id_bytes not in (4, 8):
         raise DamagedSnapshotError(
-            f"The dump's ids have {id_bytes} bytes, and not 4 or 8", offset=len(name) + 1
+            phrase("The dump's ids have {id_bytes} bytes, not 4 or 8", id_bytes=id_bytes),
+            offset=len(name) + 1,
         )
     return Header(version, id_bytes, time_ms, len(name) + 1 + 12)
 
@@ -157,16 +161,24 @@ def _header(head: bytes) -> Header:
 def _chosen(dump: int | None, count: int, *, cut: bool) -> int:
     if not count:
         if cut:
-            raise DamagedSnapshotError("The dump is truncated before its heap")
+            raise DamagedSnapshotError(phrase("The dump is truncated before its heap"))
         raise NotASnapshotError(
-            "The file has no heap, only what a profiler of CPU time recorded",
-            advice="Record the heap with: jmap -dump:format=b,file=FILE PID",
+            phrase("The file has no heap, only what a profiler of CPU time recorded"),
+            advice=phrase("Record the heap with: jmap -dump:format=b,file=FILE PID"),
         )
     if dump is None:
         return count - 1
     if not 0 <= dump < count:
         raise BadRequestError(
-            f"The file has {counted(count, 'dump')}, numbered from 1, so there is no number {dump + 1}"
+            phrase(
+                plural(
+                    count,
+                    "The file has {n} dump, numbered from 1, so there is no number {dump}",
+                    "The file has {n} dumps, numbered from 1, so there is no number {dump}",
+                ),
+                n=count,
+                dump=dump + 1,
+            )
         )
     return dump
 
@@ -179,7 +191,7 @@ def _graph(
     numbers, shallow, names, serials = (np.asarray(column) for column in references.take_objects())
     starts, targets, kinds, labels = (np.asarray(column) for column in references.take_references())
     if float(shallow.sum(dtype=np.float64)) >= MOST_BYTES:
-        raise DamagedSnapshotError("The objects' sizes add up to more than any memory has")
+        raise DamagedSnapshotError(phrase("The objects' sizes add up to more than any memory has"))
     values = Values(*(np.asarray(column) for column in references.take_values()))
     arrays = np.asarray(references.take_arrays()).view(ARRAY_DTYPE)
     ids = np.asarray(references.take_ids())

@@ -55,7 +55,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     scale = sampling_scale(rows["count"], rows["bytes"], _RATE_BYTES)
     values = [scaled(rows[name], scale, exact=False) for name in ("count", "bytes")]
     if not sums_fit([rows["count"], rows["bytes"], *values]):
-        raise DamagedSnapshotError("The sum of the values is too large")
+        raise DamagedSnapshotError(phrase("The sum of the values is too large"))
     addresses = np.asarray(scanner.take("addresses")).tolist()
     names = _names(source, scanner.maps)
     frames, numbers = distinct_frames(_frame(address, names.get(address, "")) for address in addresses)
@@ -76,11 +76,14 @@ def _after_head(head: bytes) -> int:
     """Return where the rows begin. Raises :class:`NotASnapshotError` if the profile is not a Java heap in bytes."""
     first = _FIRST.match(head)
     if first is None:  # sniff has seen it in the same bytes
-        raise DamagedSnapshotError("The first line is not that of a heap profile")
+        raise DamagedSnapshotError(phrase("The first line is not that of a heap profile"))
     if int(first["version"]) != 1:
         raise NotASnapshotError(
-            f"The profile has version {int(first['version'])} of its format (--- heapz {int(first['version'])} ---), "
-            "which is not supported: Memlens reads version 1"
+            phrase(
+                "The profile has version {version} of its format (--- heapz {version} ---), which is not supported: "
+                "Memlens reads version 1",
+                version=int(first["version"]),
+            )
         )
     at = first.end()
     while (attribute := _ATTRIBUTE.match(head, at)) is not None:
@@ -88,8 +91,13 @@ def _after_head(head: bytes) -> int:
         known = {"format": "java", "resolution": "bytes"}.get(name, text)
         if text != known:
             raise NotASnapshotError(
-                f"The heap profile has '{name} = {text[:40]}', but Memlens reads only '{name} = {known}'",
-                advice="Open it with pprof (of google/pprof, or go tool).",
+                phrase(
+                    "The heap profile has '{name} = {value}', but Memlens reads only '{name} = {known}'",
+                    name=name,
+                    value=text[:40],
+                    known=known,
+                ),
+                advice=phrase("Open it with pprof (of google/pprof, or go tool)."),
             )
         at = attribute.end()
     return at

@@ -54,11 +54,11 @@ _OUTERMOST = frozenset(("(below main)", "main", "_start", "clone", "clone3", "st
 _WHOLE_ENDS = (b")", b"???", b"=empty")
 
 _ERRORS = {
-    kernel.TRUNCATED: "The file ends in the middle of its first snapshot",
-    kernel.SYNTAX: "A line doesn't belong in a massif profile",
-    kernel.BAD_NUMBER: "A number is missing or larger than any that massif writes",
-    kernel.BAD_TREE: "A snapshot's tree doesn't add up",
-    kernel.TOO_DEEP: "A tree is far deeper than any that massif writes",
+    kernel.TRUNCATED: phrase("The file ends in the middle of its first snapshot"),
+    kernel.SYNTAX: phrase("A line doesn't belong in a massif profile"),
+    kernel.BAD_NUMBER: phrase("A number is missing or larger than any that massif writes"),
+    kernel.BAD_TREE: phrase("A snapshot's tree doesn't add up"),
+    kernel.TOO_DEEP: phrase("A tree is far deeper than any that massif writes"),
 }
 
 
@@ -78,12 +78,14 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     if not len(snapshots):
         if truncated:
             raise DamagedSnapshotError(_ERRORS[kernel.TRUNCATED], offset=source.length)
-        raise DamagedSnapshotError("The file has no snapshots: massif writes them when the program ends")
+        raise DamagedSnapshotError(
+            phrase("The file has no snapshots: massif writes them when the program ends")
+        )
     leaves = np.asarray(scanner.take("leaves"))
     if not sums_fit(
         [leaves["bytes"], *(snapshots[name] for name in ("heap_bytes", "extra_bytes", "stacks_bytes"))]
     ):
-        raise DamagedSnapshotError("The sum of the sizes is too large")
+        raise DamagedSnapshotError(phrase("The sum of the sizes is too large"))
     detailed = np.flatnonzero(snapshots["tree"] != kernel.EMPTY)
     peak = _peak(snapshots, detailed, leaves)
     named = [valgrind_frame(text) if text else BELOW for text in scanner.frames()]
@@ -149,8 +151,11 @@ def _head(head: bytes) -> dict[str, str]:
             fields[name] = text.strip()
     if fields["time_unit"] not in _UNITS:
         raise NotASnapshotError(
-            f"The file's unit of time is '{fields['time_unit'][:20]}'; massif writes i, ms or B",
-            advice="Open it with the ms_print of the valgrind that wrote it.",
+            phrase(
+                "The file's unit of time is '{unit}'; massif writes i, ms or B",
+                unit=fields["time_unit"][:20],
+            ),
+            advice=phrase("Open it with the ms_print of the valgrind that wrote it."),
         )
     return fields
 
@@ -224,10 +229,10 @@ def _values(
             np.add.at(held, samples[chosen], leaves["bytes"][chosen])
         return held
 
-    types = [ValueType("peak_bytes", "bytes", "peak", "Live at the peak")]
+    types = [ValueType("peak_bytes", "bytes", "peak", phrase("Live at the peak"))]
     values = [at(peak.tree)]
     if len(detailed) and int(detailed[-1]) != peak.tree:
-        types.append(ValueType("last_bytes", "bytes", "live", "Live at the last detailed snapshot"))
+        types.append(ValueType("last_bytes", "bytes", "live", phrase("Live at the last detailed snapshot")))
         values.append(at(int(detailed[-1])))
     return types, values
 

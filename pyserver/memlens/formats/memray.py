@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from memlens.errors import MemlensError
+from memlens.errors import MemlensError, reason
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.lz4_head import MAGIC as LZ4
@@ -52,16 +52,19 @@ VERSIONS = {
 
 KINDS = ("high_watermark", "leaked", "temporary", "total")
 VALUES = [
-    ValueType("peak_bytes", "bytes", "peak", "Live at the peak"),
-    ValueType("peak_allocations", "count", "peak", "Allocations live at the peak"),
-    ValueType("leaked_bytes", "bytes", "end", "Live at the end"),
-    ValueType("leaked_allocations", "count", "end", "Allocations live at the end"),
+    ValueType("peak_bytes", "bytes", "peak", phrase("Live at the peak")),
+    ValueType("peak_allocations", "count", "peak", phrase("Allocations live at the peak")),
+    ValueType("leaked_bytes", "bytes", "end", phrase("Live at the end")),
+    ValueType("leaked_allocations", "count", "end", phrase("Allocations live at the end")),
     ValueType(
-        "temporary_bytes", "bytes", "temporary", "Temporary: freed before the next allocation of the thread"
+        "temporary_bytes",
+        "bytes",
+        "temporary",
+        phrase("Temporary: freed before the next allocation of the thread"),
     ),
-    ValueType("temporary_allocations", "count", "temporary", "Temporary allocations"),
-    ValueType("total_bytes", "bytes", "total", "Allocated in all"),
-    ValueType("total_allocations", "count", "total", "Allocations in all"),
+    ValueType("temporary_allocations", "count", "temporary", phrase("Temporary allocations")),
+    ValueType("total_bytes", "bytes", "total", phrase("Allocated in all")),
+    ValueType("total_allocations", "count", "total", phrase("Allocations in all")),
 ]
 """Two values of each kind: bytes and count."""
 
@@ -135,7 +138,7 @@ def _header(source: Source) -> Header:
     if head.startswith(LZ4):
         head = lz4_head(head, _HEAD_BYTES)
     if len(head) < len(MAGIC) + 8 + _FIXED.size:
-        raise DamagedSnapshotError("The capture breaks off within its header")
+        raise DamagedSnapshotError(phrase("The capture is truncated within its header"))
     at = len(MAGIC) + 4
     version = int.from_bytes(head[len(MAGIC) : at], "little", signed=True)
     at += 4 * (version > _WITHOUT_PYTHON)
@@ -145,11 +148,17 @@ def _header(source: Source) -> Header:
     if version not in VERSIONS:
         older = version < min(VERSIONS)
         raise MemrayNeededError(
-            f"The capture is of memray's file format {version}, "
-            f"{'of memray before 1.4' if older else 'newer than Memlens knows'}",
-            advice="Make a flame graph of it with the memray that recorded it: python -m memray flamegraph FILE."
+            phrase(
+                "The capture has version {version} of memray's format, from memray before 1.4"
+                if older
+                else "The capture has version {version} of memray's format, which is newer than Memlens knows",
+                version=version,
+            ),
+            advice=phrase(
+                "Make a flame graph of it with the memray that recorded it: python -m memray flamegraph FILE."
+            )
             if older
-            else "Update Memlens; or record with memray 1.20.",
+            else phrase("Update Memlens; or record with memray 1.20."),
         )
     return Header(version, bool(native), kind == [1], allocations, start, end, command)
 
@@ -185,7 +194,10 @@ def _rows(python: str, path: Path, header: Header, scratch: Path) -> Iterator[li
             )  # fmt: skip
         except OSError as error:
             raise MemrayNeededError(
-                f"The interpreter {python} can't be run: {error.strerror}", advice=_advice(header)
+                phrase(
+                    "The interpreter {python} can't be run: {reason}", python=python, reason=reason(error)
+                ),
+                advice=_advice(header),
             ) from error
         timer = threading.Timer(_MOST_SECONDS, child.kill)
         timer.start()
@@ -206,7 +218,11 @@ def _rows(python: str, path: Path, header: Header, scratch: Path) -> Iterator[li
             message = errors.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
             detail = f": {message}" if message else ""
             raise DamagedSnapshotError(
-                f"memray's reader ended (status {status}) before it had read the capture{detail}"
+                phrase(
+                    "memray's reader ended (status {status}) before it had read the capture{detail}",
+                    status=str(status),
+                    detail=detail,
+                )
             )
 
 
@@ -216,15 +232,19 @@ def _decoded(stream: IO[bytes] | None) -> Iterator[list[Any]]:
         try:
             yield decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DamagedSnapshotError(f"What memray's reader printed can't be read: {error}") from error
+            raise DamagedSnapshotError(
+                phrase("What memray's reader printed can't be read: {reason}", reason=str(error))
+            ) from error
 
 
-def _advice(header: Header) -> str:
+def _advice(header: Header) -> Text:
     """The command to run, and where to put its result."""
     folder = f"memray-{header.version}"
-    return (
-        f'Run: python3 -m venv {folder} && {folder}/bin/pip install "memray{VERSIONS[header.version][1]}", and set '
-        f"memlens.memray.python (on the command line MEMLENS_MEMRAY_PYTHON) to the path of {folder}/bin/python."
+    return phrase(
+        "Run: {command}, and set memlens.memray.python (on the command line MEMLENS_MEMRAY_PYTHON) to the path of "
+        "{python}.",
+        command=f'python3 -m venv {folder} && {folder}/bin/pip install "memray{VERSIONS[header.version][1]}"',
+        python=f"{folder}/bin/python",
     )
 
 
@@ -257,24 +277,37 @@ class _Records:
                 self.version = version
             case ["missing"]:
                 raise MemrayNeededError(
-                    f"Reading a capture takes memray itself, and {python} has none. This one was recorded by memray "
-                    f"{header.needs} (file format {header.version})",
+                    phrase(
+                        "Reading a capture takes memray itself, which {python} doesn't have. This one was recorded by "
+                        "memray {needs} (file format {version})",
+                        python=python,
+                        needs=header.needs,
+                        version=header.version,
+                    ),
                     advice=_advice(header),
                 )
             case ["refused", str(why)]:
                 if "version" in why:
                     raise MemrayNeededError(
-                        f"The capture was recorded by memray {header.needs} (file format {header.version}), and "
-                        f"{python} has memray {self.version}, which doesn't read it",
+                        phrase(
+                            "The capture was recorded by memray {needs} (file format {version}), and {python} has "
+                            "memray {installed}, which doesn't read it",
+                            needs=header.needs,
+                            version=header.version,
+                            python=python,
+                            installed=self.version,
+                        ),
                         advice=_advice(header),
                     )
-                raise DamagedSnapshotError(f"memray {self.version} can't read the capture: {why}")
+                raise DamagedSnapshotError(
+                    phrase("memray {version} can't read the capture: {why}", version=self.version, why=why)
+                )
             case ["broken", str(why)]:
                 self.broken = why
             case ["done"]:
                 pass
             case _ if not self._takes_place(row) and not self._takes_figures(row):
-                raise DamagedSnapshotError("memray's reader printed something that no capture holds")
+                raise DamagedSnapshotError(phrase("memray's reader printed what no capture contains"))
 
     def _takes_place(self, row: list[Any]) -> bool:
         match row:
@@ -341,7 +374,9 @@ class _Records:
     def _counted(self, more: int) -> None:
         self.count += more
         if self.count > _MOST_RECORDS:
-            raise DamagedSnapshotError(f"The capture has more than {_MOST_RECORDS:,} distinct records")
+            raise DamagedSnapshotError(
+                phrase("The capture has more than {most} distinct records", most=_MOST_RECORDS)
+            )
 
     def _lifetimes(self, numbers: list[Any]) -> I64 | None:
         """Rows of (first, last, bytes, count), or None if a capture can't have them."""
@@ -358,7 +393,13 @@ class _Records:
     def profile(self) -> Profile:
         """Return the profile."""
         if self.broken and not self.count:
-            raise DamagedSnapshotError(f"memray {self.version} can't read the capture: {self.broken}")
+            raise DamagedSnapshotError(
+                phrase(
+                    "memray {version} can't read the capture: {broken}",
+                    version=self.version,
+                    broken=self.broken,
+                )
+            )
         keys = list(self.samples)
         arenas = self.arenas.among(key[:3] for key in keys)
         stacks, numbered = self._stacks(keys, arenas)
@@ -371,7 +412,7 @@ class _Records:
                 columns[2 * number][sample] = min(size, _LARGEST)
                 columns[2 * number + 1][sample] = min(count, _LARGEST)
         if not sums_fit(columns):
-            raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
+            raise DamagedSnapshotError(phrase("The sizes add up to more bytes than can be counted"))
         present = [at for at in range(len(VALUES)) if at < 4 or self.values[at // 2]]
         labels, strings = _labels(keys)
         # stack 0 is the empty one

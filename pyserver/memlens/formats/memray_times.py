@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.model.profile import CHANGE_DTYPE, LIVE_BYTES, LIVE_COUNT, RSS_BYTES, Column, ProfileTimes
+from memlens.texts import phrase
 
 I64 = npt.NDArray[np.int64]
 
@@ -80,7 +81,7 @@ def _changes(last: I64, lived: list[tuple[int, I64]]) -> tuple[I64, Column]:
     none_allocated, none_freed = np.zeros(int(freed.sum()), np.int64), np.zeros(len(rows), np.int64)
     for column, unit, most in ((2, "bytes", 2**60), (3, "count", 2**32)):
         if float(rows[:, column].sum(dtype=np.float64)) >= most:
-            raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
+            raise DamagedSnapshotError(phrase("The sizes add up to more bytes than can be counted"))
         for name, amounts in (
             ("allocated", np.concatenate((rows[:, column], none_allocated))),
             ("freed", np.concatenate((none_freed, rows[freed, column]))),

@@ -6,6 +6,7 @@ from memlens.errors import MemlensError
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
 from memlens.formats.pickles import FORBIDDEN_OPCODES, unsafe
+from memlens.texts import phrase
 
 _SEARCHED_BYTES = 1 << 20
 _RECALLS = frozenset({"GET", "BINGET", "LONG_BINGET"})
@@ -53,4 +54,6 @@ def refusal(source: Source) -> MemlensError:
                 return unsafe(opcode.name, offset or 0)
     except (ValueError, OverflowError, UnicodeError):
         pass
-    return NotASnapshotError("The file is a pickle of protocol 0 or 1; snapshots have protocol 2 or later")
+    return NotASnapshotError(
+        phrase("The file is a pickle of protocol 0 or 1; snapshots have protocol 2 or later")
+    )

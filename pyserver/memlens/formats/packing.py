@@ -14,6 +14,7 @@ import zstandard
 
 from memlens.errors import MemlensError
 from memlens.progress import Report
+from memlens.texts import phrase
 
 MOST_UNPACKED_BYTES = 64 << 30
 MOST_EXPANSION = 1_000
@@ -33,7 +34,7 @@ class DamagedContainerError(MemlensError):
     """The compressed data is damaged or too large."""
 
     code = "damaged"
-    advice = "Copy or record the file again."
+    advice = phrase("Copy or record the file again.")
 
 
 class TruncatedError(DamagedContainerError):
@@ -77,7 +78,7 @@ class Packed:
             if not data:
                 raise
         if not data:
-            raise DamagedContainerError(f"{self._path.name} contains no data")
+            raise DamagedContainerError(phrase("{path} contains no data", path=self._path.name))
         return data
 
     def unpack_into(self, plain: BinaryIO) -> None:
@@ -101,13 +102,18 @@ class Packed:
                 done += len(chunk)
                 if done > most:
                     raise DamagedContainerError(
-                        f"{self._path.name} unpacks to more than {most:,} bytes", offset=most,
-                        advice="Unpack it yourself if you trust it, and open the result.",
-                    )  # fmt: skip
+                        phrase("{file} unpacks to more than {most} bytes", file=self._path.name, most=most),
+                        offset=most,
+                        advice=phrase("Unpack it yourself if you trust it, and open the result."),
+                    )
                 yield chunk
         except (EOFError, zlib.error, zstandard.ZstdError) as error:
             raise TruncatedError(
-                f"{self._path.name} is truncated or damaged after {done:,} bytes of uncompressed data"
+                phrase(
+                    "{path} is truncated or damaged after {done} bytes of uncompressed data",
+                    path=self._path.name,
+                    done=done,
+                )
             ) from error
 
 

@@ -9,6 +9,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
 from memlens.kernels.readers import pickle_machine as machine
 from memlens.progress import Report
+from memlens.texts import phrase
 
 Scanner = TypeVar("Scanner", bound=machine.Machine)
 
@@ -17,7 +18,7 @@ class UnsafePickleError(MemlensError):
     """The pickle has an opcode that would run code."""
 
     code = "unsafe-pickle"
-    advice = (
+    advice = phrase(
         "Nothing was run. Memory snapshots never contain such opcodes: don't load this file with pickle.load."
     )
     retry = False
@@ -32,21 +33,12 @@ _OPCODES = {
 FORBIDDEN_OPCODES = frozenset(_OPCODES.values())
 """Opcodes that import, call, or refer to something outside the file."""
 
-_UNSAFE = "The pickle is not plain data: opcode {opcode} would run code"
-
-_ERRORS: dict[int, tuple[type[MemlensError], str]] = {
-    machine.FORBIDDEN: (UnsafePickleError, _UNSAFE),
-    machine.TRUNCATED: (DamagedSnapshotError, "The pickle is truncated after {length:,} bytes"),
-    machine.ABSURD_LENGTH: (DamagedSnapshotError, "A length in the pickle is larger than the whole file"),
-    machine.BAD_MEMO: (DamagedSnapshotError, "The pickle refers to an object that it has not stored"),
-    machine.TOO_DEEP: (DamagedSnapshotError, "The pickle is nested far deeper than any snapshot"),
-    machine.TOO_MANY: (DamagedSnapshotError, "The pickle contains too many objects"),
-    machine.BAD_FIELD: (DamagedSnapshotError, "The field '{field}' has an invalid value"),
-    machine.UNKNOWN_OPCODE: (
-        NotASnapshotError,
-        "Byte 0x{detail:02x} is not an opcode of a snapshot's pickle",
-    ),
-    machine.UNDERFLOW: (DamagedSnapshotError, "The pickle's opcodes are inconsistent"),
+_ERRORS = {
+    machine.ABSURD_LENGTH: phrase("A length in the pickle is larger than the whole file"),
+    machine.BAD_MEMO: phrase("The pickle refers to an object that it has not stored"),
+    machine.TOO_DEEP: phrase("The pickle is nested far deeper than any snapshot"),
+    machine.TOO_MANY: phrase("The pickle contains too many objects"),
+    machine.UNDERFLOW: phrase("The pickle's opcodes are inconsistent"),
 }
 
 
@@ -57,7 +49,8 @@ def is_pickle(head: bytes) -> bool:
 
 def unsafe(opcode: str, offset: int) -> UnsafePickleError:
     """Return the error for a forbidden opcode."""
-    return UnsafePickleError(_UNSAFE.format(opcode=opcode), offset=offset)
+    message = phrase("The pickle is not plain data: opcode {opcode} would run code", opcode=opcode)
+    return UnsafePickleError(message, offset=offset)
 
 
 def scan(scanner: Scanner, source: Source, fields: Sequence[str], report: Report) -> Scanner:
@@ -75,10 +68,18 @@ def scan(scanner: Scanner, source: Source, fields: Sequence[str], report: Report
 def _error(scanner: machine.Machine, status: int, source: Source, fields: Sequence[str]) -> Exception:
     if status == machine.NO_MEMORY:
         return MemoryError()
-    error, sentence = _ERRORS[status]
-    detail = scanner.error_detail
-    field = fields[detail] if detail < len(fields) else ""
-    message = sentence.format(
-        opcode=_OPCODES.get(detail, ""), length=source.length, field=field, detail=detail
-    )
-    return error(message, offset=scanner.error_offset)
+    detail, offset = scanner.error_detail, scanner.error_offset
+    match status:
+        case machine.FORBIDDEN:
+            return unsafe(_OPCODES.get(detail, ""), offset)
+        case machine.UNKNOWN_OPCODE:
+            message = phrase("Byte {byte} is not an opcode of a snapshot's pickle", byte=f"0x{detail:02x}")
+            return NotASnapshotError(message, offset=offset)
+        case machine.TRUNCATED:
+            message = phrase("The pickle is truncated after {length} bytes", length=source.length)
+        case machine.BAD_FIELD:
+            field = fields[detail] if detail < len(fields) else ""
+            message = phrase("The field '{field}' has an invalid value", field=field)
+        case _:
+            message = _ERRORS[status]
+    return DamagedSnapshotError(message, offset=offset)

@@ -7,7 +7,7 @@ Sources: https://github.com/google/pprof/blob/main/proto/profile.proto (the fiel
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -51,22 +51,37 @@ _HIDDEN = 3
 BASE = "pprof::base"
 """The label of the samples that are subtracted in a difference (``go tool pprof -diff_base``)."""
 
-_KNOWN: dict[str, tuple[ValueMeaning, str]] = {
-    "alloc_objects": ("total", "Allocations made"),
-    "alloc_space": ("total", "Allocated in all"),
-    "inuse_objects": ("live", "Allocations in use"),
-    "inuse_space": ("live", "In use"),
+_KNOWN: dict[str, tuple[ValueMeaning, Text]] = {
+    "alloc_objects": ("total", phrase("Allocations made")),
+    "alloc_space": ("total", phrase("Allocated in all")),
+    "inuse_objects": ("live", phrase("Allocations in use")),
+    "inuse_space": ("live", phrase("In use")),
     # Google's tools write these for a heap profile that has only one of the two
-    "objects": ("live", "Allocations in use"),
-    "space": ("live", "In use"),
-    "cpu": ("other", "CPU time"),
+    "objects": ("live", phrase("Allocations in use")),
+    "space": ("live", phrase("In use")),
+    "cpu": ("other", phrase("CPU time")),
 }
+_Record = Literal["location", "function", "mapping"]
+_RECORDS: dict[_Record, Text] = {
+    "location": phrase("location"),
+    "function": phrase("function"),
+    "mapping": phrase("mapping"),
+}
+
 _ERRORS = {
-    kernel.TRUNCATED: "The profile ends within a field",
-    kernel.BAD_TAG: "The profile has a field with an invalid tag",
-    kernel.BAD_WIRE: "A field of the profile has the wrong wire type",
-    kernel.TOO_MANY: "The profile has too many samples",
+    kernel.TRUNCATED: phrase("The profile ends within a field"),
+    kernel.BAD_TAG: phrase("The profile has a field with an invalid tag"),
+    kernel.BAD_WIRE: phrase("A field of the profile has the wrong wire type"),
+    kernel.TOO_MANY: phrase("The profile has too many samples"),
 }
+
+
+def _known(name: str) -> tuple[ValueMeaning, Text]:
+    """What a value means, and its title."""
+    return _KNOWN.get(name) or (
+        "other",
+        Text(name.replace("_", " ").capitalize()) if name else phrase("Value"),
+    )
 
 
 def sniff(head: bytes) -> bool:
@@ -99,14 +114,18 @@ class _Texts:
         self._rows = rows
         self._texts: dict[int, str] = {}
         if len(rows) and int(rows["length"][0]) != 0:
-            raise DamagedSnapshotError("The profile's first string is not empty")
+            raise DamagedSnapshotError(phrase("The profile's first string is not empty"))
 
     def __getitem__(self, number: int) -> str:
         text = self._texts.get(number)
         if text is None:
             if not 0 <= number < max(len(self._rows), 1):
                 raise DamagedSnapshotError(
-                    f"The profile refers to string {number}, but has only {len(self._rows):,}"
+                    phrase(
+                        "The profile refers to string {number}, but has only {count}",
+                        number=number,
+                        count=len(self._rows),
+                    )
                 )
             if not len(self._rows):
                 return ""
@@ -167,25 +186,30 @@ class _Reader:
 
     def _value_type(self, kind: int, unit: int) -> ValueType:
         name = self.texts[kind]
-        meaning, title = _KNOWN.get(name, ("other", name.replace("_", " ").capitalize() or "Value"))
-        return ValueType(name, self.texts[unit], meaning, title)
+        return ValueType(name, self.texts[unit], *_known(name))
 
     def _values(self, starts: U64, values: I64) -> list[I64]:
         if not self.types:
-            raise NotASnapshotError("The profile has no types of values", advice="Record it again.")
+            raise NotASnapshotError(
+                phrase("The profile has no types of values"), advice=phrase("Record it again.")
+            )
         if len(self.types) > _MOST_TYPES:
             raise DamagedSnapshotError(
-                f"The profile has {len(self.types):,} types of values, which are too many"
+                phrase("The profile has {count} types of values, which are too many", count=len(self.types))
             )
         wrong = np.flatnonzero(np.diff(starts) != len(self.types))
         if len(wrong):
             raise DamagedSnapshotError(
-                f"Sample {int(wrong[0]):,} has {int(np.diff(starts)[wrong[0]]):,} values, "
-                f"but the profile has {len(self.types)} types"
+                phrase(
+                    "Sample {sample} has {values} values, but the profile has {count} types",
+                    sample=int(wrong[0]),
+                    values=int(np.diff(starts)[wrong[0]]),
+                    count=len(self.types),
+                )
             )
         columns = [np.ascontiguousarray(column) for column in values.reshape(-1, len(self.types)).T]
         if not sums_fit(columns):
-            raise DamagedSnapshotError("The sum of the values is too large")
+            raise DamagedSnapshotError(phrase("The sum of the values is too large"))
         return columns
 
     def _default_type(self) -> int:
@@ -292,7 +316,9 @@ class _Reader:
         stacks = self.stacks
         counts = np.diff(begins)[stacks.sequence]
         if int(counts.sum()) > _MOST_FRAMES:
-            raise DamagedSnapshotError(f"The stacks of the samples have more than {_MOST_FRAMES:,} frames")
+            raise DamagedSnapshotError(
+                phrase("The stacks of the samples have more than {most} frames", most=_MOST_FRAMES)
+            )
         ends = np.concatenate(([0], np.cumsum(counts)))
         places = np.arange(int(ends[-1])) + np.repeat(begins[stacks.sequence] - ends[:-1], counts)
         sequence = location_frames[places]
@@ -459,14 +485,16 @@ class _Reader:
             )
 
 
-def _rows_of(wanted: U64, ids: U64, noun: str, zero: int | None = None) -> U32:
+def _rows_of(wanted: U64, ids: U64, noun: _Record, zero: int | None = None) -> U32:
     """Return the row of each wanted id; ``zero`` is the row of id 0 if it is allowed. Raises DamagedSnapshotError."""
     if len(ids) and int(ids.min()) == 0:
-        raise DamagedSnapshotError(f"A {noun} of the profile has no id")
+        raise DamagedSnapshotError(phrase("A {record} of the profile has no id", record=_RECORDS[noun]))
     order = np.argsort(ids, kind="stable")
     ordered = ids[order]
     if len(ids) > 1 and bool((ordered[1:] == ordered[:-1]).any()):
-        raise DamagedSnapshotError(f"Several {noun}s of the profile have the same id")
+        raise DamagedSnapshotError(
+            phrase("More than one {record} of the profile has the same id", record=_RECORDS[noun])
+        )
     places = np.searchsorted(ordered, wanted)
     known = places < len(ids)
     known[known] = ordered[places[known]] == wanted[known]
@@ -478,13 +506,16 @@ def _rows_of(wanted: U64, ids: U64, noun: str, zero: int | None = None) -> U32:
         missing &= wanted != 0
     if bool(missing.any()):
         first = int(wanted[np.argmax(missing)])
-        raise DamagedSnapshotError(f"The profile refers to {noun} {first}, which it doesn't have")
+        raise DamagedSnapshotError(
+            phrase(
+                "The profile refers to {record} {id}, which it doesn't have",
+                record=_RECORDS[noun],
+                id=str(first),
+            )
+        )
     return rows
 
 
 def value_types(names: Iterable[tuple[str, str]]) -> list[ValueType]:
     """Return the value types for pprof's names and units, for other formats that use them."""
-    return [
-        ValueType(name, unit, *_KNOWN.get(name, ("other", name.replace("_", " ").capitalize())))
-        for name, unit in names
-    ]
+    return [ValueType(name, unit, *_known(name)) for name, unit in names]

@@ -19,6 +19,7 @@ from memlens.kernels.readers import python_heap as kernel
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.graph import Facts, Graph, Objects, References
 from memlens.progress import Report
+from memlens.texts import phrase
 
 KIND = "pyheap"
 
@@ -86,10 +87,14 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         common = _common(reader)
         count = reader.unpack("I")
     except _Ends as error:
-        raise DamagedSnapshotError("The dump breaks off before its objects", offset=source.length) from error
+        raise DamagedSnapshotError(
+            phrase("The dump is truncated before its objects"), offset=source.length
+        ) from error
     if not set(_CONTAINERS) <= set(known):
         raise DamagedSnapshotError(
-            "The dump doesn't say what its containers are, as those of PyHeap before version 0.6",
+            phrase(
+                "The dump doesn't say which objects are containers: it was written by PyHeap before version 0.6"
+            ),
             offset=len(_MAGIC),
         )
     containers = [known[name] for name in _CONTAINERS]

@@ -19,6 +19,7 @@ from memlens.kernels.readers import python_heap as kernel
 from memlens.model.frames import Frames, profiled_frame
 from memlens.model.graph import NONE, PLACE_DTYPE, Column, Facts, Graph, Objects, References
 from memlens.progress import Report
+from memlens.texts import phrase
 
 KIND = "python"
 
@@ -42,12 +43,12 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     """
     source.unpack()
     if source.length < _START:
-        raise DamagedSnapshotError("The dump breaks off in its header", offset=source.length)
+        raise DamagedSnapshotError(phrase("The dump is truncated within its header"), offset=source.length)
     version, pointer_bytes = _HEADER.unpack_from(source.data, len(MAGIC))
     if version != VERSION:
         raise NotASnapshotError(
-            f"The dump has version {version} of its format, which is not supported",
-            advice="Open it with the version of Memlens that wrote it, or a later one.",
+            phrase("The dump has version {version} of its format, which is not supported", version=version),
+            advice=phrase("Open it with the version of Memlens that wrote it, or a later one."),
         )
     objects = kernel.Dump(source.data, _START)
     scan(objects, source, report, _START)

@@ -67,8 +67,14 @@ def scan(objects: kernel.Heap, source: Source, report: Report, start: int) -> No
     if status == kernel.NO_MEMORY:
         raise MemoryError
     if status != kernel.OK:
-        what = "has an unknown record" if status == kernel.BAD_RECORD else "has a number that can't be"
-        raise DamagedSnapshotError(f"The dump {what}", offset=objects.error_offset)
+        raise DamagedSnapshotError(
+            phrase(
+                "The dump has an unknown record"
+                if status == kernel.BAD_RECORD
+                else "The dump has an impossible number"
+            ),
+            offset=objects.error_offset,
+        )
 
 
 def link(objects: kernel.Heap, names: Names, roots: Sequence[RootRow]) -> Linked:
@@ -78,7 +84,7 @@ def link(objects: kernel.Heap, names: Names, roots: Sequence[RootRow]) -> Linked
     """
     of_types, type_of = np.unique(np.frombuffer(objects.types(), np.uint64), return_inverse=True)
     if not len(of_types):
-        raise NotASnapshotError("The dump has no objects")
+        raise NotASnapshotError(phrase("The dump has no objects"))
     wanted = np.concatenate((of_types, np.array([root.address for root in roots], np.uint64)))
     found = objects.link(wanted)
     if found is None:
@@ -86,7 +92,7 @@ def link(objects: kernel.Heap, names: Names, roots: Sequence[RootRow]) -> Linked
     numbers: U32 = np.asarray(found)
     columns = {name: np.asarray(column) for name, column in objects.take().items()}
     if float(columns["shallow"].sum(dtype=np.float64)) >= MOST_BYTES:
-        raise DamagedSnapshotError("The sizes of the objects add up to more than any memory")
+        raise DamagedSnapshotError(phrase("The sizes of the objects add up to more than any memory"))
     texts = Texts(columns["utf8"], columns["text_end"])
     more = Numbers[str]()
     type_names = [more[_type_name(names.get(address), address)] for address in of_types.tolist()]
@@ -130,7 +136,7 @@ def notices_of(objects: kernel.Heap, *, cut: bool) -> list[Notice]:
     notices = []
     if cut:
         said = phrase(
-            "The dump breaks off at byte {n}: the objects after that are missing, so what seems unreachable or "
+            "The dump is truncated at byte {n}: the objects after that are missing, so what seems unreachable or "
             "retained may not be.",
             n=objects.offset,
         )

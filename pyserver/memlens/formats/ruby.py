@@ -37,7 +37,7 @@ from memlens.model.info import Notice
 from memlens.model.texts import Texts
 from memlens.progress import Report
 from memlens.texts import phrase, plural
-from memlens.units import counted, shortened
+from memlens.units import shortened
 
 KIND = "ruby"
 
@@ -71,15 +71,21 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     if run_through(lines, source, report) != kernel.OK or lines.link() != kernel.OK:
         raise MemoryError
     if lines.bad_lines > _MOST_BAD * (lines.bad_lines + lines.good_lines):
-        message = (
-            f"{counted(lines.bad_lines, 'line')} of {lines.bad_lines + lines.good_lines:,} are not objects"
+        message = phrase(
+            plural(
+                lines.bad_lines,
+                "{n} line of {all} is not an object",
+                "{n} lines of {all} are not objects",
+            ),
+            n=lines.bad_lines,
+            all=lines.bad_lines + lines.good_lines,
         )
         raise DamagedSnapshotError(message, offset=lines.first_bad_offset)
     columns = {name: np.asarray(column) for name, column in lines.take().items()}
     if not len(columns["address"]):
-        raise NotASnapshotError("The dump has no objects")
+        raise NotASnapshotError(phrase("The dump has no objects"))
     if float(columns["shallow"].sum(dtype=np.float64)) >= MOST_BYTES:
-        raise DamagedSnapshotError("The sizes of the objects add up to more than any memory")
+        raise DamagedSnapshotError(phrase("The sizes of the objects add up to more than any memory"))
     return _graph(lines, columns, cut=source.truncated or lines.is_cut)
 
 
@@ -87,7 +93,7 @@ def _graph(lines: kernel.Lines, columns: dict[str, Column], *, cut: bool) -> Gra
     texts = Texts(columns["utf8"], columns["text_end"])
     internal = lines.types_of()
     if len(internal) > _MOST_KINDS or len(lines.details_of()) > _MOST_DETAILS:
-        raise DamagedSnapshotError("The dump has more internal types than any Ruby")
+        raise DamagedSnapshotError(phrase("The dump has more internal types than any Ruby has"))
     namer = _Types(columns, lines, texts)
     type_of, type_kinds, names = namer.all()
     more = Numbers[str]()

@@ -73,7 +73,7 @@ class NotAnArchiveError(MemlensError):
     """A zip file that is not a SnapViewer archive."""
 
     code = "not-a-snapshot"
-    advice = "A SnapViewer archive contains allocations.json and elements.db."
+    advice = phrase("A SnapViewer archive contains allocations.json and elements.db.")
     retry = False
 
 
@@ -81,7 +81,7 @@ class DamagedArchiveError(MemlensError):
     """A SnapViewer archive that is damaged or inconsistent."""
 
     code = "damaged"
-    advice = "Convert the snapshot again, or open the snapshot itself."
+    advice = phrase("Convert the snapshot again, or open the snapshot itself.")
 
 
 class _Entry(Struct):
@@ -131,7 +131,9 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
             RuntimeError,
             OverflowError,
         ) as error:
-            raise DamagedArchiveError(f"The zip file is damaged: {error}") from error
+            raise DamagedArchiveError(
+                phrase("The zip file is damaged: {reason}", reason=str(error))
+            ) from error
         report("reading", 0.6)
         frames, stacks = _stacks(database, lives)
     report("reading", 1.0)
@@ -165,7 +167,9 @@ class _MapFile(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         count = size if size >= 0 else len(self._data) - self._at
         if count > _MOST_DIRECTORY_BYTES:
-            raise NotAnArchiveError(f"The zip file's directory has {count:,} bytes, too many for a snapshot")
+            raise NotAnArchiveError(
+                phrase("The zip file's directory has {count} bytes, too many for a snapshot", count=count)
+            )
         return super().read(max(count, 0)) or b""
 
     def readinto(self, buffer: Any) -> int:
@@ -179,21 +183,26 @@ def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     entries: dict[str, zipfile.ZipInfo] = {}
     infos = archive.infolist()
     if len(infos) > _MOST_ENTRIES:
-        raise NotAnArchiveError(f"The zip file has {len(infos):,} files, too many for a snapshot")
+        raise NotAnArchiveError(
+            phrase("The zip file has {count} files, too many for a snapshot", count=len(infos))
+        )
     for info in infos:
         # the zip file may contain the folder of the files
         name = info.filename.rsplit("/", 1)[-1]
         if name in (ALLOCATIONS, ELEMENTS):
             if name in entries:
-                raise DamagedArchiveError(f"The zip file has two files named {name}")
+                raise DamagedArchiveError(phrase("The zip file has two files named {name}", name=name))
             if info.flag_bits & 1:
                 raise DamagedArchiveError(
-                    f"{name} is encrypted", advice="Unzip it, and zip it without a password."
+                    phrase("{name} is encrypted", name=name),
+                    advice=phrase("Unzip it, and zip it without a password."),
                 )
             entries[name] = info
     for name in (ALLOCATIONS, ELEMENTS):
         if name not in entries:
-            raise NotAnArchiveError(f"The zip file has no {name}, so it is not a SnapViewer archive")
+            raise NotAnArchiveError(
+                phrase("The zip file has no {name}, so it is not a SnapViewer archive", name=name)
+            )
     return entries
 
 
@@ -203,7 +212,13 @@ def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> Ite
         while chunk := file.read(_CHUNK_BYTES):
             size += len(chunk)
             if size > most:
-                raise DamagedContainerError(f"{info.filename[:100]} unpacks to more than {most:,} bytes")
+                raise DamagedContainerError(
+                    phrase(
+                        "{file} unpacks to more than {most} bytes",
+                        file=info.filename[:100],
+                        most=most,
+                    )
+                )
             yield chunk
 
 
@@ -243,13 +258,19 @@ def _batches(chunks: Iterator[bytes]) -> Iterator[_Batch]:
         elif len(text) > _MOST_ALLOCATION_BYTES:
             break
     if before == b"[" or text.strip() != b"]":
-        raise DamagedArchiveError(f"{ALLOCATIONS} can't be read: {error or 'the list is truncated'}")
+        raise DamagedArchiveError(
+            phrase(
+                "{file} can't be read: {reason}",
+                file=ALLOCATIONS,
+                reason=error or phrase("the list is truncated"),
+            )
+        )
 
 
 def _batch(entries: list[_Entry]) -> _Batch:
     sizes = [entry.size for entry in entries]
     if min(sizes) < 0 or sum(sizes) > 2**62:
-        raise DamagedArchiveError("A size is negative, or the sum of the sizes is too large")
+        raise DamagedArchiveError(phrase("A size is negative, or the sum of the sizes is too large"))
     return _Batch(
         np.array(sizes, np.int64),
         np.array([_ends(entry.timesteps) for entry in entries], np.int64),
@@ -266,15 +287,21 @@ def _lives(chunks: Iterator[bytes]) -> _Lives:
         batches.append(batch)
         count += len(batch.size)
         if count > _MOST_ALLOCATIONS:
-            raise DamagedArchiveError(f"{ALLOCATIONS} has more than {_MOST_ALLOCATIONS:,} allocations")
+            raise DamagedArchiveError(
+                phrase(
+                    "{allocations} has more than {most} allocations",
+                    allocations=ALLOCATIONS,
+                    most=_MOST_ALLOCATIONS,
+                )
+            )
     if not batches:
-        raise NotAnArchiveError("The archive has no allocations, so there is nothing to show")
+        raise NotAnArchiveError(phrase("The archive has no allocations, so there is nothing to show"))
     sizes, steps, before, at_end = (np.concatenate(column) for column in list(zip(*batches, strict=True))[:4])
     if sum(int(batch.size.sum()) for batch in batches) > 2**62:
-        raise DamagedArchiveError("The sum of the sizes is too large")
+        raise DamagedArchiveError(phrase("The sum of the sizes is too large"))
     first, last = steps[:, 0], steps[:, 1]
     if bool((last < first).any()):
-        raise DamagedArchiveError("An allocation ends before it begins")
+        raise DamagedArchiveError(phrase("An allocation ends before it begins"))
     by_memlens = all(batch.by_memlens for batch in batches)
     unknown = False
     if not by_memlens:
@@ -294,9 +321,13 @@ def _ends(steps: msgspec.Raw) -> tuple[int, int]:
     try:
         first, last = int(inside.split(b",", 1)[0]), int(inside.rsplit(b",", 1)[-1])
     except ValueError as error:
-        raise DamagedArchiveError(f"{ALLOCATIONS} has timesteps that are not numbers") from error
+        raise DamagedArchiveError(
+            phrase("{allocations} has timesteps that are not numbers", allocations=ALLOCATIONS)
+        ) from error
     if not 0 <= first < 2**62 or not 0 <= last < 2**62:
-        raise DamagedArchiveError(f"{ALLOCATIONS} has a timestep that is out of range")
+        raise DamagedArchiveError(
+            phrase("{allocations} has a timestep that is out of range", allocations=ALLOCATIONS)
+        )
     return first, last
 
 
@@ -309,14 +340,28 @@ def _stacks(path: Path, lives: _Lives) -> tuple[Frames, npt.NDArray[np.uint32]]:
         count = 0
         for index, size, callstack in rows:
             if not isinstance(index, int) or not 0 <= index < len(stacks) or size != lives.size[index]:
-                raise DamagedArchiveError(f"{ELEMENTS} and {ALLOCATIONS} are not of the same snapshot")
+                raise DamagedArchiveError(
+                    phrase(
+                        "{elements} and {allocations} are of different snapshots",
+                        elements=ELEMENTS,
+                        allocations=ALLOCATIONS,
+                    )
+                )
             count += 1
             text = callstack[:_MOST_STACK_CHARACTERS] if isinstance(callstack, str) else ""
             stacks[index] = known.setdefault(text, len(known))
     except apsw.Error as error:
-        raise DamagedArchiveError(f"{ELEMENTS} can't be read: {error}") from error
+        raise DamagedArchiveError(
+            phrase("{file} can't be read: {reason}", file=ELEMENTS, reason=str(error))
+        ) from error
     if count != len(stacks):
-        message = f"{ELEMENTS} has {count:,} allocations, but {ALLOCATIONS} has {len(stacks):,}"
+        message = phrase(
+            "{elements} has {count} allocations, but {allocations} has {other}",
+            elements=ELEMENTS,
+            count=count,
+            allocations=ALLOCATIONS,
+            other=len(stacks),
+        )
         raise DamagedArchiveError(message)
     numbers: dict[SourceFrame, int] = {}
     starts = [0, 0]

@@ -93,8 +93,10 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
         root = scanner.root()
         if root is None:
             raise NotASnapshotError(
-                "The file holds no memory snapshot: neither 'segments' nor 'device_traces'",
-                advice="Make one with torch.cuda.memory._dump_snapshot(), or with tracemalloc's Snapshot.dump().",
+                phrase("The file contains no memory snapshot: it has neither 'segments' nor 'device_traces'"),
+                advice=phrase(
+                    "Make one with torch.cuda.memory._dump_snapshot(), or with tracemalloc's Snapshot.dump()."
+                ),
             )
         return _Tables(scanner, root).timeline(report)
 
@@ -109,7 +111,7 @@ def _pickle_of(source: Source, scratch: Path) -> AbstractContextManager[Source]:
     if first == b"<":
         return plain_source(source.path, _pickle_of_html(source), scratch)
     raise NotASnapshotError(
-        "The file is neither a pickle of protocol 2 to 5, nor JSON, nor a page of _memory_viz"
+        phrase("The file is neither a pickle of protocol 2 to 5, nor JSON, nor a page that _memory_viz wrote")
     )
 
 
@@ -117,18 +119,18 @@ def _pickle_of_json(source: Source) -> bytes:
     """Convert the data to a pickle, so that only one reader needs to know the format."""
     if source.length > _MOST_JSON_BYTES:
         raise NotASnapshotError(
-            f"The JSON is larger than {_MOST_JSON_BYTES:,} bytes",
-            advice="Write the snapshot as a pickle instead.",
+            phrase("The JSON is larger than {most} bytes", most=_MOST_JSON_BYTES),
+            advice=phrase("Write the snapshot as a pickle instead."),
         )
     text = source.data[len(_BOM) :] if source.head(3) == _BOM else source.data
     try:
         data = _json_of(text)
     except (ValueError, RecursionError) as error:
-        raise NotASnapshotError(f"The file is not whole JSON: {error}") from error
+        raise NotASnapshotError(phrase("The file is not valid JSON: {reason}", reason=str(error))) from error
     try:
         return pickle.dumps(data, protocol=4)
     except RecursionError as error:
-        raise NotASnapshotError("The JSON is nested too deeply for a snapshot") from error
+        raise NotASnapshotError(phrase("The JSON is nested too deeply for a snapshot")) from error
 
 
 def _json_of(text: mmap.mmap | bytes) -> Any:
@@ -145,14 +147,14 @@ def _pickle_of_html(source: Source) -> bytes:
     found = _HTML_PICKLE.search(source.data)
     if found is None:
         raise NotASnapshotError(
-            'The page embeds no snapshot: it has no "base64" data as trace_plot writes it',
-            advice="Make the page with python -m torch.cuda._memory_viz trace_plot SNAPSHOT.",
+            phrase("The page contains no snapshot: it lacks the base64 data that trace_plot writes"),
+            advice=phrase("Make the page with python -m torch.cuda._memory_viz trace_plot SNAPSHOT."),
         )
     try:
         return binascii.a2b_base64(found[1])
     except binascii.Error as error:
         raise DamagedSnapshotError(
-            f"The snapshot in the page is damaged: {error}", offset=found.start(1)
+            phrase("The snapshot in the page is damaged: {reason}", reason=str(error)), offset=found.start(1)
         ) from error
 
 
@@ -171,7 +173,7 @@ class _Tables:
         host_segments = self._rows("host_segments", "segments")
         lists = scanner.block_lists()
         if lists is None:
-            raise DamagedSnapshotError("Several segments list the same blocks")
+            raise DamagedSnapshotError(phrase("Several segments list the same blocks"))
         scanner.drop_scratch()
         self.actions = self._names("actions")
         self.categories = self._names("categories")
@@ -354,14 +356,16 @@ class _Tables:
     def _check_amounts(self, devices: list[int]) -> None:
         """Reject what would let a small file fill memory or disk, or overflow 64 bits."""
         if len(devices) > _MOST_DEVICES:
-            raise DamagedSnapshotError(f"The file has {len(devices):,} devices; no machine has so many")
+            raise DamagedSnapshotError(
+                phrase("The file has {count} devices; no machine has so many", count=len(devices))
+            )
         if sum(map(len, self.traces)) + len(self.host_trace) > 2 * len(self.events):
-            raise DamagedSnapshotError("Several devices list the same trace")
+            raise DamagedSnapshotError(phrase("Several devices list the same trace"))
         sizes = (self.blocks["size"], self.blocks["requested"])
         total = self.event_bytes
         total += sum(float(column[column <= MOST_BYTES].sum(dtype=np.float64)) for column in sizes)
         if total > 2**62:
-            raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
+            raise DamagedSnapshotError(phrase("The sizes add up to more bytes than can be counted"))
 
     def _frames(self) -> Frames:
         rows = np.asarray(self.scanner.take("frames"))

@@ -24,8 +24,8 @@ from memlens.texts import Text, phrase, plural
 KIND = "tracemalloc"
 
 VALUES = [
-    ValueType("size", "bytes", "live", "Live memory"),
-    ValueType("count", "count", "live", "Live blocks"),
+    ValueType("size", "bytes", "live", phrase("Live memory")),
+    ValueType("count", "count", "live", phrase("Live blocks")),
 ]
 _DOMAIN = 1
 _MOST_FRAMES = 65_535
@@ -46,12 +46,12 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     scanner = scan(kernel.Scanner(source.data), source, kernel.FIELD_NAMES, report)
     if not scanner.is_snapshot:
         raise NotASnapshotError(
-            "The pickle refers to tracemalloc but isn't one of its snapshots",
-            advice="Write it with tracemalloc.take_snapshot().dump(path).",
+            phrase("The pickle refers to tracemalloc but isn't one of its snapshots"),
+            advice=phrase("Write it with tracemalloc.take_snapshot().dump(path)."),
         )
     traces = np.asarray(scanner.take("traces"))[np.asarray(scanner.take("trace_list"))]
     if float(traces["size"].sum(dtype=np.float64)) > MOST_VALUE:
-        raise DamagedSnapshotError("The sum of the sizes is too large")
+        raise DamagedSnapshotError(phrase("The sum of the sizes is too large"))
     frames = _frames(scanner)
     depths = np.diff(frames.starts).astype(np.int64)[traces["stack"]]
     cut = traces["total"] > depths

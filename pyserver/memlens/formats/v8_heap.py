@@ -25,6 +25,7 @@ from memlens.kernels.readers import v8_json as kernel
 from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, NONE, SAMPLE_DTYPE, Graph, Objects, References
 from memlens.model.texts import Texts
 from memlens.progress import Report
+from memlens.texts import phrase
 
 _FLAT = frozenset(("nodes", "edges", "trace_function_infos", "samples", "locations"))
 _MOST_U8, _MOST_U32, _MOST_U64 = 0xFF, 0xFFFFFFFF, 2**60
@@ -38,10 +39,10 @@ _WEBKIT = re.compile(rb'\{\s*"version"\s*:\s*\d+\s*,\s*"type"\s*:\s*"(?:Inspecto
 """How JavaScriptCore's snapshots begin (``HeapSnapshotBuilder.cpp`` of WebKit)."""
 
 _ERRORS = {
-    kernel.TRUNCATED: "The JSON breaks off: the snapshot was probably not written to its end",
-    kernel.SYNTAX: "The file is not valid JSON",
-    kernel.TOO_LARGE: "A number is larger than it can be",
-    kernel.NO_NODE: "A reference leads to no object",
+    kernel.TRUNCATED: phrase("The JSON is truncated: the snapshot was probably not written completely"),
+    kernel.SYNTAX: phrase("The file is not valid JSON"),
+    kernel.TOO_LARGE: phrase("A number is larger than its field allows"),
+    kernel.NO_NODE: phrase("A reference leads to no object"),
 }
 
 U8 = npt.NDArray[np.uint8]
@@ -118,10 +119,12 @@ class _File:
 
     def _without_header(self) -> NotASnapshotError:
         if "nodeClassNames" not in self._sections:
-            return NotASnapshotError("The file is JSON without the header of a heap snapshot")
+            return NotASnapshotError(phrase("The file is JSON without the header of a heap snapshot"))
         return NotASnapshotError(
-            "The heap snapshot is in WebKit's own format, which Memlens doesn't read",
-            advice='In Bun, Bun.generateHeapSnapshot("v8") returns one that it does; write that to a file.',
+            phrase("The heap snapshot is in WebKit's own format, which Memlens doesn't read"),
+            advice=phrase(
+                'In Bun, Bun.generateHeapSnapshot("v8") returns one that it reads; write that to a file.'
+            ),
         )
 
     def snapshot(self) -> Snapshot:
@@ -144,15 +147,22 @@ class _File:
             edges = ahead.result() if ahead else self._edges(len(edge_types), len(nodes["id"]), count)
         if len(edges["type"]) != count or references not in (None, count):
             raise DamagedSnapshotError(
-                f"The snapshot has {len(edges['type']):,} references, but its objects have {count:,}"
+                phrase(
+                    "The snapshot has {listed} references, but its objects have {count}",
+                    listed=len(edges["type"]),
+                    count=count,
+                )
             )
         shallow: U64 = nodes["self_size"]
         if float(shallow.sum(dtype=np.float64)) >= MOST_BYTES:
-            raise DamagedSnapshotError("The sizes of the objects add up to more than any memory")
+            raise DamagedSnapshotError(phrase("The sizes of the objects add up to more than any memory"))
         root, rest = divmod(self._header.root_index, len(meta.node_fields))
         if rest or not 0 <= root < len(shallow):
             raise DamagedSnapshotError(
-                f"The snapshot's root_index, {self._header.root_index:,}, is not an object"
+                phrase(
+                    "The snapshot's root_index, {root_index}, is not an object",
+                    root_index=self._header.root_index,
+                )
             )
         # texts are numbered from 1, so that 0 is "none"
         names: U32 = nodes["name"]
@@ -177,7 +187,7 @@ class _File:
             header = msgspec.json.decode(self._data[start:end], type=_Header)
         except (ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise DamagedSnapshotError(
-                f"The header is not a heap snapshot's: {error}", offset=start
+                phrase("The header is not a heap snapshot's: {reason}", reason=str(error)), offset=start
             ) from error
         for name in (
             "node_fields",
@@ -187,13 +197,15 @@ class _File:
             "trace_function_info_fields",
         ):
             if len(getattr(header.meta, name)) > _MOST_FIELDS:
-                raise DamagedSnapshotError(f"The header has more {name} than there can be", offset=start)
+                raise DamagedSnapshotError(
+                    phrase("The header has more {name} than there can be", name=name), offset=start
+                )
         return header
 
     def _span(self, section: str) -> tuple[int, int]:
         span = self._sections.get(section)
         if span is None:
-            raise DamagedSnapshotError(f"The snapshot has no {section}")
+            raise DamagedSnapshotError(phrase("The snapshot has no {section}", section=section))
         return span
 
     def _run(self, scanner: kernel.Strings, start: int) -> None:
@@ -215,7 +227,9 @@ class _File:
         """
         start, end = self._span(section)
         if not fields or self._data[start] != ord("["):
-            raise DamagedSnapshotError(f"The snapshot's {section} are not rows of numbers", offset=start)
+            raise DamagedSnapshotError(
+                phrase("The snapshot's {section} are not rows of numbers", section=section), offset=start
+            )
         # a number and a comma are two bytes
         if expected is not None and 0 < expected <= min(MOST_OBJECTS, (end - start) // (2 * len(fields))):
             columns, status, _ = self._read(start, end, fields, kept, expected, report)
@@ -225,10 +239,18 @@ class _File:
         rows, rest = divmod(items, len(fields))
         if rest:
             raise DamagedSnapshotError(
-                f"The snapshot's {section} have {items:,} numbers, not {len(fields)} for each", offset=start
+                phrase(
+                    "The snapshot's {section} have {items} numbers, not {count} for each row",
+                    section=section,
+                    items=items,
+                    count=len(fields),
+                ),
+                offset=start,
             )
         if rows > MOST_OBJECTS:
-            raise DamagedSnapshotError(f"The snapshot has more {section} than can be numbered", offset=start)
+            raise DamagedSnapshotError(
+                phrase("The snapshot has more {section} than can be numbered", section=section), offset=start
+            )
         columns, status, offset = self._read(start, end, fields, kept, rows, report)
         self._check(status, offset)
         return columns
@@ -265,10 +287,14 @@ class _File:
         _require(nodes, "node", "type", "name", "id", "self_size", "edge_count")
         count = len(nodes["id"])
         if not count:
-            raise DamagedSnapshotError("The snapshot has no objects")
+            raise DamagedSnapshotError(phrase("The snapshot has no objects"))
         if self._header.node_count not in (None, count):
             raise DamagedSnapshotError(
-                f"The snapshot has {count:,} objects, but says that it has {self._header.node_count:,}"
+                phrase(
+                    "The snapshot has {count} objects, but says that it has {said}",
+                    count=count,
+                    said=self._header.node_count,
+                )
             )
         return nodes
 
@@ -287,12 +313,12 @@ class _File:
     def _strings(self) -> Texts:
         start, end = self._span("strings")
         if self._data[start] != ord("["):
-            raise DamagedSnapshotError("The snapshot's strings are not a list", offset=start)
+            raise DamagedSnapshotError(phrase("The snapshot's strings are not a list"), offset=start)
         scanner = kernel.Strings(self._data, start, end)
         self._run(scanner, start)
         utf8, ends = map(np.asarray, scanner.take())
         if not 1 < len(ends) < _MOST_U32:
-            raise DamagedSnapshotError("The snapshot has no strings, or too many", offset=start)
+            raise DamagedSnapshotError(phrase("The snapshot has no strings, or too many"), offset=start)
         return Texts(utf8, ends)
 
     def _functions(self, texts: int) -> Functions | None:
@@ -316,7 +342,7 @@ class _File:
         fields, (start, end) = self._meta.trace_node_fields, self._sections["trace_tree"]
         needed = ("id", "function_info_index", "children")
         if any(name not in fields for name in needed) or fields[0] == "children":
-            raise DamagedSnapshotError("The header doesn't say what the allocation trace consists of")
+            raise DamagedSnapshotError(phrase("The header doesn't say what the allocation trace consists of"))
         tree = kernel.TraceTree(self._data)
         status = tree.read(start, end, len(fields), *map(fields.index, needed))
         self._check(status, tree.error_offset)
@@ -363,14 +389,16 @@ class _File:
 def _names(types: list[list[str] | str], what: str, most: int) -> list[str]:
     """The names of the values of the first field, which is the type."""
     if not types or isinstance(types[0], str) or not 0 < len(types[0]) <= most:
-        raise DamagedSnapshotError(f"The header's {what} are not a heap snapshot's")
+        raise DamagedSnapshotError(phrase("The header's {what} are not a heap snapshot's", what=what))
     return types[0]
 
 
 def _require(columns: dict[str, npt.NDArray[Any]], kind: str, *fields: str) -> None:
     for field in fields:
         if field not in columns:
-            raise DamagedSnapshotError(f"The header's {kind}_fields have no {field}")
+            raise DamagedSnapshotError(
+                phrase("The header's {kind}_fields have no {field}", kind=kind, field=field)
+            )
 
 
 def _starts(counts: U32) -> U64:

@@ -109,7 +109,9 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps) -> Graph:
             by_index[snapshot.edge_type(name)] = 1
     wrong = kernel.number_names(references.kind, references.name, by_index, len(snapshot.texts) - 1)
     if wrong >= 0:
-        raise DamagedSnapshotError(f"Reference {wrong:,} is named by a string that the file doesn't have")
+        raise DamagedSnapshotError(
+            phrase("Reference {number} is named by a string that the file doesn't have", number=wrong)
+        )
     with ThreadPoolExecutor(1) as pool:
         # walks through all references, in which other threads may run
         walks = pool.submit(_walk, snapshot)

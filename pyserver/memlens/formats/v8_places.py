@@ -23,6 +23,7 @@ from memlens.model.frames import (
 from memlens.model.graph import NONE, PLACE_DTYPE, References
 from memlens.model.profile import StackTree
 from memlens.model.texts import Texts
+from memlens.texts import phrase
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -173,7 +174,9 @@ def _stacks(trace: TraceRows, functions: Functions, frames: _Frames) -> tuple[St
     Node 0 is the root without a frame, in place of V8's own root "(root)"; the rows' nodes follow from 1.
     """
     if len(trace.function) and int(trace.function.max()) >= len(functions.name):
-        raise DamagedSnapshotError("The allocation trace has a function that isn't in the file's list")
+        raise DamagedSnapshotError(
+            phrase("The allocation trace has a function that isn't in the file's list")
+        )
     numbers = frames.of(functions)
     has_root = len(trace.ids) > 0 and numbers[int(trace.function[0])] is None
     of_function = np.array([number or 0 for number in numbers], np.uint32)

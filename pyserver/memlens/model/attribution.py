@@ -8,21 +8,28 @@ was called to allocate or to what starts programs and threads (``__libc_start_ca
 
 from typing import Literal
 
+from memlens.texts import Text, phrase
+
 FrameKind = Literal["user", "library", "native"]
 """Whose code a frame is; native code has no line that could be named."""
 
 Attribution = Literal["mine", "any"]
 
-NAMES: dict[Attribution, str] = {"mine": "my code", "any": "any code"}
-MEANINGS: dict[Attribution, str] = {
-    "mine": "charged to the innermost frame of your own code, or where a stack has none to that of a library; to "
-    "malloc and its like and to what starts programs and threads only where a stack has nothing else",
-    "any": "charged to the innermost frame, no matter whose code it is; to malloc and its like and to what starts "
-    "programs and threads only where a stack has nothing else",
+NAMES: dict[Attribution, Text] = {"mine": phrase("my code"), "any": phrase("any code")}
+MEANINGS: dict[Attribution, Text] = {
+    "mine": phrase(
+        "charged to the innermost frame of your own code, or where a stack has none to that of a library; to "
+        "malloc and its like and to what starts programs and threads only where a stack has nothing else"
+    ),
+    "any": phrase(
+        "charged to the innermost frame, no matter whose code it is; to malloc and its like and to what starts "
+        "programs and threads only where a stack has nothing else"
+    ),
 }
 
 
-def rule_of(attribution: Attribution, kind: FrameKind) -> str:
+def rule_of(attribution: Attribution, kind: FrameKind) -> Text:
     """Return the rule by which a line is charged, with its kind if it isn't the user's: ``my code, library``."""
-    name = NAMES[attribution]
-    return f"{name}, {kind}" if attribution == "mine" and kind != "user" else name
+    if attribution == "any" or kind == "user":
+        return NAMES[attribution]
+    return phrase("my code, library") if kind == "library" else phrase("my code, native")

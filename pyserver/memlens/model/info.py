@@ -90,7 +90,7 @@ class ValueType(Struct, frozen=True):
     unit: str
     """``bytes``, ``count``, ``nanoseconds`` or another unit of the file."""
     meaning: ValueMeaning
-    title: str
+    title: Text
     """The name for people, as "Live at the peak"."""
 
 
@@ -100,7 +100,7 @@ class ProfileValue(Struct, frozen=True):
     name: str
     unit: str
     meaning: ValueMeaning
-    title: str
+    title: Text
     total: int
     count: int | None
     """The number of the value that counts the same allocations; None if there is none."""

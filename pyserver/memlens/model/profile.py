@@ -150,7 +150,7 @@ class Profile:
                 kind,
                 name=shortened(kind.name, _MOST_NAME),
                 unit=shortened(kind.unit, _MOST_NAME),
-                title=shortened(kind.title, _MOST_NAME),
+                title=kind.title if kind.title.template else Text(shortened(kind.title.text, _MOST_NAME)),
             )
             for kind in self.value_types
         ]

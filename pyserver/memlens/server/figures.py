@@ -2,9 +2,12 @@
 
 from typing import Literal, NamedTuple, assert_never
 
+import msgspec
+
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.model.profile import value_for
 from memlens.store.models import profile_of
+from memlens.texts import Text, phrase
 from memlens.units import format_value, plain_name
 
 Measure = Literal["peak", "total"]
@@ -13,7 +16,7 @@ Measure = Literal["peak", "total"]
 class Figure(NamedTuple):
     """A figure with the words that follow its number: "live at peak". ``whole`` is the whole snapshot's."""
 
-    words: str
+    words: Text
     unit: str
     whole: int
 
@@ -22,17 +25,23 @@ class Figure(NamedTuple):
         return plain_name(format_value(amount, self.unit))
 
 
+def _in_sentence(title: Text) -> Text:
+    """A value's title after its number. Other languages keep its capital."""
+    english = plain_name(title.text)
+    return msgspec.structs.replace(title, text=english[:1].lower() + english[1:])
+
+
 def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
     """The figure for a measure in a snapshot; in a profile the value that is closest to it."""
     match info:
         case TimelineInfo():
             whole = sum(device.peak_bytes for device in info.devices)
-            return Figure("live at peak" if measure == "peak" else "in all", "bytes", whole)
+            words = phrase("live at peak") if measure == "peak" else phrase("in all")
+            return Figure(words, "bytes", whole)
         case ProfileInfo() | GraphInfo():
             profile = profile_of(info)
             number = value_for(profile.values, measure, "bytes")
             value = profile.values[profile.default_value if number is None else number]
-            title = plain_name(value.title)
-            return Figure(title[:1].lower() + title[1:], value.unit, abs(value.total))
+            return Figure(_in_sentence(value.title), value.unit, abs(value.total))
         case _:
             assert_never(info)

@@ -23,9 +23,10 @@ from memlens.result_cache import ResultCache
 from memlens.server.protocol.sources import Document
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources
-from memlens.sources.edits import ChangedLine, FileState
+from memlens.sources.edits import Change, FileState
 from memlens.sources.index import Bound, Indexes
 from memlens.sources.paths import check_path
+from memlens.texts import Text, phrase
 
 logger = logging.getLogger(__name__)
 
@@ -51,8 +52,8 @@ class LineOverRanks(NamedTuple):
     function: str
     peak: OverRanks | None
     total: OverRanks | None
-    changed: ChangedLine | None
-    note: str
+    changed: Change | None
+    note: Text | None
     """Why this file may not be the one that the ranks mean."""
 
 
@@ -215,9 +216,9 @@ def _functions(over: FileOverRanks, state: FileState, at: At, least_bytes: float
     return sorted(found)
 
 
-def _note(bound: list[Bound]) -> str:
+def _note(bound: list[Bound]) -> Text | None:
     if any(each.binding.how == "ambiguous" for each in bound):
-        return "The ranks could equally mean another file of that name here."
+        return phrase("The ranks could equally mean another file of that name here.")
     if all(each.binding.by_name_only for each in bound):
-        return "Matched by file name only."
-    return ""
+        return phrase("Matched by file name only.")
+    return None

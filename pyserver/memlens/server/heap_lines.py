@@ -14,7 +14,8 @@ from memlens.server.sources import Sources
 from memlens.sources.declarations import SUFFIXES, TEXT_LIMIT, TypeName, declarations, type_name
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
-from memlens.units import counted, format_bytes, plain_name
+from memlens.texts import Text, phrase, plural
+from memlens.units import format_bytes, plain_name
 from memlens.views.graph.lines import HeapLine, line_of_type
 from memlens.views.graph.rows import type_names
 
@@ -35,13 +36,19 @@ class PlacedDefinition(NamedTuple):
     class_line: int
 
     @property
-    def words(self) -> str:
+    def words(self) -> Text:
         """The figures as text: "10,466 instances, 212 MiB retained, 3.00 MiB shallow"."""
         row = self.row
-        what = "instance" if row.type is not None else "closure"
-        return (
-            f"{counted(row.count, what)}, {format_bytes(row.retained_bytes)} retained, "
-            f"{format_bytes(row.shallow_bytes)} shallow"
+        objects = (
+            phrase(plural(row.count, "{n} closure", "{n} closures"), n=row.count)
+            if row.type is None
+            else phrase(plural(row.count, "{n} instance", "{n} instances"), n=row.count)
+        )
+        return phrase(
+            "{objects}, {retained} retained, {shallow} shallow",
+            objects=objects,
+            retained=format_bytes(row.retained_bytes),
+            shallow=format_bytes(row.shallow_bytes),
         )
 
     @property

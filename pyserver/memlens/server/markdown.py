@@ -6,9 +6,11 @@ from urllib.parse import quote
 
 import msgspec
 
+from memlens.server.language import spoken
 from memlens.server.protocol.editor import GoToArguments
 from memlens.server.protocol.fleet import OpenRankArguments
 from memlens.server.protocol.sources import ShowLineArguments
+from memlens.texts import phrase, plural
 from memlens.units import format_bytes, plain_name
 
 SHOW_LINE_COMMAND = "memlens.showLine"
@@ -25,7 +27,7 @@ def escaped(name: str) -> str:
 
 def size(count_bytes: int) -> str:
     """A size for people, followed by the exact one: ``1.25 GiB (1,342,177,280 bytes)``."""
-    exact = f"{count_bytes:,} bytes"
+    exact = spoken(phrase(plural(count_bytes, "{n} byte", "{n} bytes"), n=count_bytes))
     return exact if abs(count_bytes) < 1024 else f"{format_bytes(count_bytes)} ({exact})"
 
 

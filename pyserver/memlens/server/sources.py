@@ -5,16 +5,18 @@ from typing import Literal, NamedTuple
 
 from memlens.errors import MemlensError
 from memlens.model.attribution import Attribution
-from memlens.server.protocol.sources import Document, ShowLineArguments, SourceResult
+from memlens.server import language
+from memlens.server.protocol.sources import ChangedLine, Document, ShowLineArguments, SourceResult
 from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
 from memlens.sources.binding import Binder, Binding, Places
-from memlens.sources.edits import UNCHANGED, ChangedLine, Edits, FileState
+from memlens.sources.edits import UNCHANGED, Change, Edits, FileState
 from memlens.sources.finder import Finder
 from memlens.sources.index import Indexes
 from memlens.sources.line_map import LineEdit, LineMap
 from memlens.sources.paths import check_path, path_key
+from memlens.texts import phrase
 from memlens.views.answers import SourceLine
 
 logger = logging.getLogger(__name__)
@@ -36,8 +38,13 @@ class PlacedLine(NamedTuple):
     row: SourceLine
     line: int
     """In the editor, counted from 1; 0 if it was deleted."""
-    changed: ChangedLine | None
+    changed: Change | None
     """Whether that line is no longer what ran."""
+
+
+def sent(changed: Change | None) -> ChangedLine | None:
+    """A change as the editor shows it."""
+    return None if changed is None else ChangedLine(language.spoken(changed.message), changed.lines)
 
 
 def show_line(bound: BoundFile, row: SourceLine) -> ShowLineArguments:
@@ -76,9 +83,9 @@ class Sources:
         if path is not None and snapshot and line:
             here, changed = await self.place(snapshot, file, line, path)
             if here == 0 and changed is None:
-                changed = ChangedLine("That line has been deleted since the run", [])
+                changed = Change(phrase("That line has been deleted since the run"), [])
             line = here or line
-        return SourceResult(path, line, found.how, found.paths, found.looked_for, changed)
+        return SourceResult(path, line, found.how, found.paths, found.looked_for, sent(changed))
 
     async def bound_to(self, document: Document) -> list[BoundFile]:
         """The files of open snapshots that may be a document, in the order in which the snapshots were opened."""
@@ -109,7 +116,7 @@ class Sources:
                 placed += [_placed(bound, row, state) for row in rows]
         return placed
 
-    async def place(self, snapshot: str, file: str, line: int, path: str) -> tuple[int, ChangedLine | None]:
+    async def place(self, snapshot: str, file: str, line: int, path: str) -> tuple[int, Change | None]:
         """The number of a snapshot's line in the file ``path`` now; 0 if it was deleted."""
         state = await self._edits.state(path_key(path), snapshot)
         return state.lines.here(line), state.changed(await self.function_at(snapshot, file, line), line)

@@ -27,9 +27,10 @@ from pygls.protocol import (
 )
 
 from memlens.errors import BadRequestError, MemlensError, Problem
-from memlens.server.protocol import QUESTION_NAMES, REQUESTS
+from memlens.server import language, protocol
 from memlens.store.models import LackingError
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +106,7 @@ class Protocol(LanguageServerProtocol):
 
 def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable[R]]) -> None:
     """Register ``handler`` for a request of our contract."""
-    params_type, _ = REQUESTS[method]
+    params_type, _ = protocol.REQUESTS[method]
 
     # Annotated as Any: pygls passes the server to a handler whose first parameter accepts one, as `object` does.
     async def answered(params: Any) -> object:
@@ -117,12 +118,12 @@ def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable
             # REQUESTS pairs the method with the struct that its handler takes.
             return msgspec.Raw(msgspec.json.encode(await handler(cast("P", decoded))))
         except LackingError as error:
-            problem = error.to(QUESTION_NAMES.get(method, "this")).problem()
+            problem = error.to(protocol.QUESTION_NAMES.get(method, phrase("this"))).problem()
         except MemlensError as error:
             problem = error.problem()
         except UnicodeEncodeError:
             # a JSON string may contain a lone surrogate, which no name here can have
-            problem = BadRequestError("A text of the request can't be written in UTF-8").problem()
+            problem = BadRequestError(phrase("A text of the request can't be written in UTF-8")).problem()
         except Exception as error:
             logger.exception("%s failed (%s)", method, about_this_process())
             problem = internal_problem(error)
@@ -134,8 +135,10 @@ def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable
 
 
 def failure(problem: Problem) -> JsonRpcException:
-    """A problem as an error of a JSON-RPC response."""
-    return JsonRpcException(problem.message, REQUEST_FAILED, msgspec.to_builtins(problem))
+    """A problem as an error of a JSON-RPC response, in the client's language."""
+    message, advice = language.spoken(problem.message), language.spoken(problem.advice)
+    sent = protocol.Problem(problem.code, message, advice, problem.offset, problem.retry)
+    return JsonRpcException(message, REQUEST_FAILED, msgspec.to_builtins(sent))
 
 
 def internal_problem(error: BaseException) -> Problem:
@@ -143,10 +146,12 @@ def internal_problem(error: BaseException) -> Problem:
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return Problem(
         code="internal",
-        message=f"Internal error ({what})",
+        message=phrase("Internal error ({what})", what=what),
         advice=(
-            'Nothing is lost, and everything else goes on. Please report it with what "Memlens: Show Log" shows of it: '
-            "the method, the versions and the traceback."
+            phrase(
+                'Nothing is lost, and everything else goes on. Please report it with what "Memlens: Show Log" '
+                "shows of it: the method, the versions and the traceback."
+            )
         ),
     )
 

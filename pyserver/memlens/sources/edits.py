@@ -10,11 +10,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from memlens.result_cache import ResultCache
 from memlens.sources.functions import TEXT_LIMIT, Functions
 from memlens.sources.line_map import LineEdit, LineMap
+from memlens.texts import Text, phrase
 from memlens.units import plain_name
 
 _MOST_NAMED = 5
@@ -23,10 +22,10 @@ _MOST_NAMED = 5
 _PYTHON = (".py", ".pyw", ".pyi")
 
 
-class ChangedLine(Struct, frozen=True):
+class Change(NamedTuple):
     """The local text is not what ran: a sentence that says why, and the lines where the function is now."""
 
-    message: str
+    message: Text
     lines: list[int]
 
 
@@ -36,23 +35,34 @@ class FileState(NamedTuple):
     lines: LineMap
     functions: Functions | None
 
-    def changed(self, function: str, line: int) -> ChangedLine | None:
+    def changed(self, function: str, line: int) -> Change | None:
         """A remark if the snapshot's ``line`` is no longer in ``function``, as far as names show."""
         elsewhere = self.functions.elsewhere(function, line) if self.functions is not None else None
         if elsewhere is None:
             return None
         lines = [here for there in elsewhere if (here := self.lines.here(there))]
         name = f"`{plain_name(function)}`"
-        if not lines:
-            what = f"{name} is not in it any more"
-        elif len(lines) == 1:
-            what = f"{name} now stands at line {lines[0]}"
-        else:
-            numbers = ", ".join(map(str, lines[:_MOST_NAMED]))
-            what = f"{name} now stands at lines {numbers}" + (
-                " and others" if len(lines) > _MOST_NAMED else ""
-            )
-        return ChangedLine(f"The file has changed since the run: {what}", lines)
+        numbers = ", ".join(map(str, lines[:_MOST_NAMED]))
+        match lines:
+            case []:
+                message = phrase(
+                    "The file has changed since the run: {function} is not in it any more", function=name
+                )
+            case [_]:
+                message = phrase(
+                    "The file has changed since the run: {function} is now at line {line}",
+                    function=name,
+                    line=numbers,
+                )
+            case _:
+                message = phrase(
+                    "The file has changed since the run: {function} is now at lines {lines}"
+                    if len(lines) <= _MOST_NAMED
+                    else "The file has changed since the run: {function} is now at lines {lines} and others",
+                    function=name,
+                    lines=numbers,
+                )
+        return Change(message, lines)
 
 
 UNCHANGED = FileState(LineMap(), None)

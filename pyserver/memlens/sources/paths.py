@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import NamedTuple
 
 from memlens.errors import BadRequestError
+from memlens.texts import phrase
 from memlens.units import plain_name
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
@@ -91,9 +92,11 @@ def check_path(path: str) -> None:
     try:
         os.fsencode(path)
     except UnicodeEncodeError as error:
-        raise BadRequestError(f"The path {plain_name(path)} can't be written in UTF-8") from error
+        raise BadRequestError(
+            phrase("The path {path} can't be written in UTF-8", path=plain_name(path))
+        ) from error
     if "\0" in path:
-        raise BadRequestError(f"The path {plain_name(path)} contains a NUL character")
+        raise BadRequestError(phrase("The path {path} contains a NUL character", path=plain_name(path)))
 
 
 def best_matches(foreign: ForeignPath, candidates: Iterable[str | Path]) -> Match:

@@ -15,9 +15,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from memlens.errors import BadRequestError, MemlensError
+from memlens.errors import BadRequestError, MemlensError, reason
 from memlens.store.files.disk import FULL, make_folder, make_private, room_in
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 
 MOST_BOOKMARKS = 1000
 MOST_NOTE_LETTERS = 2000
@@ -75,7 +76,9 @@ def add_bookmark(
     with _lock:
         kept = _read(snapshot)
         if len(kept.bookmarks) >= MOST_BOOKMARKS:
-            raise BadRequestError(f"There are {MOST_BOOKMARKS:,} bookmarks already: delete one first")
+            raise BadRequestError(
+                phrase("There are {most} bookmarks already: delete one first", most=MOST_BOOKMARKS)
+            )
         new = Bookmark(kept.next, device, moment, allocation, note)
         _write(snapshot, msgspec.structs.replace(kept, next=kept.next + 1, bookmarks=[*kept.bookmarks, new]))
     return bookmarks(snapshot)
@@ -111,7 +114,9 @@ def delete_bookmark(snapshot: Snapshot, number: int) -> list[Bookmark]:
 
 def _check(kept: _Kept, number: int) -> None:
     if all(each.bookmark != number for each in kept.bookmarks):
-        raise BadRequestError(f"There is no bookmark {number}: it was deleted elsewhere")
+        raise BadRequestError(
+            phrase("There is no bookmark {number}: it was deleted elsewhere", number=number)
+        )
 
 
 def _read(snapshot: Snapshot) -> _Kept:
@@ -122,7 +127,9 @@ def _read(snapshot: Snapshot) -> _Kept:
     except FileNotFoundError:
         return _Kept(1, snapshot.manifest.source.path, 1, [])
     except OSError as error:
-        raise BookmarksError(f"The bookmarks can't be read from {path}: {error.strerror}") from error
+        raise BookmarksError(
+            phrase("The bookmarks can't be read from {path}: {reason}", path=path, reason=reason(error))
+        ) from error
     try:
         kept = msgspec.json.decode(text, type=_Kept)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -134,14 +141,15 @@ def _read(snapshot: Snapshot) -> _Kept:
 
 def _damaged(path: Path) -> BookmarksError:
     return BookmarksError(
-        f"The bookmarks of this snapshot can't be read from {path}", advice="Rename or remove that file."
+        phrase("The bookmarks of this snapshot can't be read from {path}", path=path),
+        advice=phrase("Rename or remove that file."),
     )
 
 
 def _write(snapshot: Snapshot, kept: _Kept) -> None:
     path = bookmarks_file(snapshot)
     partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
-    with room_in(path.parent, "a bookmark"):
+    with room_in(path.parent, phrase("a bookmark")):
         try:
             make_folder(path.parent)
             partial.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1))
@@ -150,7 +158,9 @@ def _write(snapshot: Snapshot, kept: _Kept) -> None:
         except OSError as error:
             if error.errno in FULL:
                 raise
-            raise BookmarksError(f"The bookmarks can't be written to {path}: {error.strerror}") from error
+            raise BookmarksError(
+                phrase("The bookmarks can't be written to {path}: {reason}", path=path, reason=reason(error))
+            ) from error
         finally:
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)

@@ -15,6 +15,7 @@ from memlens.errors import MemlensError
 from memlens.kernels.base.checksum import Checksum
 from memlens.model.graph import ReferenceKind
 from memlens.model.info import SnapshotInfo
+from memlens.texts import phrase
 
 if sys.platform != "win32":
     import fcntl
@@ -36,7 +37,7 @@ class ArchiveError(MemlensError):
     """
 
     code = "archive"
-    advice = "Open the snapshot again: the archive is made again from its file."
+    advice = phrase("Open the snapshot again: the archive is made again from its file.")
 
 
 class InconsistentError(Exception):
@@ -181,18 +182,33 @@ def read_manifest(archive: Path) -> Manifest:
         # check the version first, because another one may have other fields
         version = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get("format_version")
         if version is None or bytes(version) != str(FORMAT_VERSION).encode():
-            raise ArchiveError(f"The archive {archive.name} has a different format version")
+            raise ArchiveError(
+                phrase("The archive {archive} has a different format version", archive=archive.name)
+            )
         manifest = msgspec.json.decode(data, type=Manifest)
         at = _place_of_checksum(data)
         if (
             checksum_of(data[:at] + _NO_CHECKSUM.encode() + data[at + len(_NO_CHECKSUM) :])
             != manifest.checksum
         ):
-            raise ArchiveError(f"The archive {archive.name} is damaged: its manifest has the wrong checksum")
+            raise ArchiveError(
+                phrase(
+                    "The archive {archive} is damaged: its manifest has the wrong checksum",
+                    archive=archive.name,
+                )
+            )
         sizes = {entry.name: entry.stat().st_size for entry in archive.iterdir()}
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ArchiveError(f"The archive {archive.name} can't be read: {error}") from error
+        raise ArchiveError(
+            phrase("The archive {archive} can't be read: {reason}", archive=archive.name, reason=str(error))
+        ) from error
     for name, column in manifest.columns.items():
         if sizes.get(name) != column.bytes:
-            raise ArchiveError(f"The archive {archive.name} is damaged: column {name} has the wrong size")
+            raise ArchiveError(
+                phrase(
+                    "The archive {archive} is damaged: column {name} has the wrong size",
+                    archive=archive.name,
+                    name=name,
+                )
+            )
     return manifest

@@ -1,32 +1,65 @@
 """What questions need from a snapshot's model. Every refusal by a model that lacks it is made here."""
 
-from typing import assert_never
+from typing import Literal, assert_never
 
 from memlens.errors import BadRequestError
 from memlens.model.info import DeviceInfo, GraphInfo, Model, ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.texts import Text, phrase
 
-_A_MODEL: dict[Model, str] = {
-    "timeline": "A trace of events",
-    "profile": "A profile",
-    "graph": "This heap dump",
+_A_MODEL: dict[Model, Text] = {
+    "timeline": phrase("A trace of events"),
+    "profile": phrase("A profile"),
+    "graph": phrase("This heap dump"),
+}
+
+Needed = Literal[
+    "devices",
+    "events",
+    "areas over time",
+    "single allocations",
+    "categories",
+    "modules",
+    "samples",
+    "allocation stacks",
+    "objects",
+]
+"""What only some models have."""
+
+_NEEDED: dict[Needed, Text] = {
+    "devices": phrase("devices"),
+    "events": phrase("events"),
+    "areas over time": phrase("areas over time"),
+    "single allocations": phrase("single allocations"),
+    "categories": phrase("categories"),
+    "modules": phrase("modules"),
+    "samples": phrase("samples"),
+    "allocation stacks": phrase("allocation stacks"),
+    "objects": phrase("objects"),
 }
 
 
 class LackingError(BadRequestError):
-    """A model lacks what a question needs: "A profile has no devices, so the memory map isn't available"."""
+    """A model lacks what a question needs: "A profile has no devices, which are needed for the memory map"."""
 
-    def __init__(self, model: Model, needed: str, question: str | None = None) -> None:
-        super().__init__(f"{_A_MODEL[model]} has no {needed}, so {question or 'this'} isn't available")
+    def __init__(self, model: Model, needed: Needed, question: Text | None = None) -> None:
+        super().__init__(
+            phrase(
+                "{model} has no {needed}, which are needed for {question}",
+                model=_A_MODEL[model],
+                needed=_NEEDED[needed],
+                question=question or phrase("this"),
+            )
+        )
         self._model: Model = model
         self._needed = needed
         self._question = question
 
-    def to(self, question: str) -> "LackingError":
+    def to(self, question: Text) -> "LackingError":
         """The same refusal with the name of the question, unless it has one."""
         return LackingError(self._model, self._needed, self._question or question)
 
 
-def timeline_of(info: SnapshotInfo, needed: str, question: str | None = None) -> TimelineInfo:
+def timeline_of(info: SnapshotInfo, needed: Needed, question: Text | None = None) -> TimelineInfo:
     """A timeline's figures. Raises :class:`LackingError` about what is ``needed`` for any other model."""
     match info:
         case TimelineInfo():
@@ -37,7 +70,7 @@ def timeline_of(info: SnapshotInfo, needed: str, question: str | None = None) ->
             assert_never(info)
 
 
-def profile_of(info: SnapshotInfo, needed: str = "samples", question: str | None = None) -> ProfileInfo:
+def profile_of(info: SnapshotInfo, needed: Needed = "samples", question: Text | None = None) -> ProfileInfo:
     """A profile's figures, or those of the allocation stacks of a heap dump.
 
     Raises :class:`LackingError` about what is ``needed`` for any other model, and for a dump without such stacks.
@@ -55,7 +88,7 @@ def profile_of(info: SnapshotInfo, needed: str = "samples", question: str | None
             assert_never(info)
 
 
-def graph_of(info: SnapshotInfo, needed: str = "objects", question: str | None = None) -> GraphInfo:
+def graph_of(info: SnapshotInfo, needed: Needed = "objects", question: Text | None = None) -> GraphInfo:
     """A heap dump's figures. Raises :class:`LackingError` about what is ``needed`` for any other model."""
     match info:
         case GraphInfo():

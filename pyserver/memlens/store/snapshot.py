@@ -10,9 +10,9 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from memlens.errors import BadRequestError, MemlensError
+from memlens.errors import BadRequestError, MemlensError, reason
 from memlens.kernels.base import mapped_faults
-from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo, device_name
+from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo, device_phrase
 from memlens.result_cache import ResultCache, Uncounted
 from memlens.store.columns import Columns, Count, Declared
 from memlens.store.files.column_files import MappedFiles
@@ -41,6 +41,7 @@ from memlens.store.stacks.strings import Strings
 from memlens.store.stacks.tree import Stacks, Tree
 from memlens.store.trace.columns import ModuleColumns, TraceColumns
 from memlens.store.trace.device import Device, scope_of
+from memlens.texts import phrase
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Columns)
@@ -79,7 +80,13 @@ class Snapshot(Uncounted):
         try:
             held = hold(archive)
         except OSError as error:
-            raise ArchiveError(f"The archive {archive.name} can't be read: {error.strerror}") from error
+            raise ArchiveError(
+                phrase(
+                    "The archive {archive} can't be read: {reason}",
+                    archive=archive.name,
+                    reason=reason(error),
+                )
+            ) from error
         try:
             return cls(archive, read_manifest(archive), held)
         except BaseException:
@@ -119,7 +126,11 @@ class Snapshot(Uncounted):
         try:
             answer = question(self)
         except (apsw.CorruptError, apsw.NotADBError, apsw.IOError) as error:
-            raise ArchiveError(f"The archive {self.archive.name} is damaged: {error}") from error
+            raise ArchiveError(
+                phrase(
+                    "The archive {archive} is damaged: {reason}", archive=self.archive.name, reason=str(error)
+                )
+            ) from error
         except (MemlensError, MemoryError):
             raise
         except Exception:
@@ -129,7 +140,11 @@ class Snapshot(Uncounted):
         finally:
             # a column file that became shorter is read as zeros, with unpredictable results
             if mapped_faults.seen() != gone:
-                raise ArchiveError(f"The archive {self.archive.name} is damaged: a column became shorter")
+                raise ArchiveError(
+                    phrase(
+                        "The archive {archive} is damaged: a column became shorter", archive=self.archive.name
+                    )
+                )
         return answer
 
     def verify(self, stop: Callable[[], bool] = lambda: False) -> None:
@@ -285,7 +300,7 @@ class Snapshot(Uncounted):
                 else -1
             )
             if index < 0:
-                raise BadRequestError(f"The snapshot has no {device_name(number).lower()}")
+                raise BadRequestError(phrase("The snapshot has no {device}", device=device_phrase(number)))
             found = Device(
                 self._files,
                 counts_of(self.manifest),
@@ -322,7 +337,7 @@ class Snapshot(Uncounted):
         ends = self.manifest.first_allocations[1:]
         if 0 <= allocation < self.manifest.first_allocations[-1]:
             return self.device(devices[bisect.bisect_right(ends, allocation)].device)
-        raise BadRequestError(f"The snapshot has no allocation {allocation}")
+        raise BadRequestError(phrase("The snapshot has no allocation {allocation}", allocation=allocation))
 
     def stack_frame_ids(self, stack: int) -> list[int]:
         """The frames of a stack, innermost first."""

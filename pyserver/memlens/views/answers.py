@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from memlens.model.attribution import FrameKind
 from memlens.model.info import DeviceInfo
+from memlens.texts import Text
 
 Axis = Literal["time", "event"]
 AllocationState = Literal["freed", "live", "pending_free"]
@@ -209,8 +210,8 @@ class Area(Struct, frozen=True):
     """
 
     key: int
-    name: str
-    detail: str
+    name: Text
+    detail: Text
     place: Frame | None
     filter: str
     colour: int

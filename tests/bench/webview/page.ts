@@ -10,6 +10,7 @@ import {
   type PictureParts,
 } from '../../webview/support/geometry-writer';
 import type { PictureRequest } from '../../../webview/src/timeline/scene/fetch';
+import { plain } from '../../webview/support/plain';
 
 const PEAK = 64 * 2 ** 30;
 const LENGTH = 1e9;
@@ -24,7 +25,13 @@ declare global {
 }
 
 const areas = Array.from({ length: AREAS }, (_, key): Area => ({
-  ...{ key, name: `train.py:${key + 1}`, detail: 'step', place: null, filter: `file:"train.py:${key + 1}"` },
+  ...{
+    key,
+    name: plain(`train.py:${key + 1}`),
+    detail: plain('step'),
+    place: null,
+    filter: `file:"train.py:${key + 1}"`,
+  },
   ...{ colour: key, groups: 1, peak_bytes: (PEAK * 0.9) / AREAS },
 }));
 

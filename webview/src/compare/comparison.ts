@@ -14,6 +14,7 @@ import { devicesOf, MODELS, never, profileOf } from '../shell/model';
 import type { Axis } from '../shell/state';
 import { figure } from '../base/figure';
 import { oneOf } from '../base/one-of';
+import { said } from '../base/l10n';
 
 export type CompareSettings = Omit<CompareState, 'uri'>;
 
@@ -191,7 +192,7 @@ export class Compare {
         return null;
       case 'profile': {
         if (this.sharedValues.length > 0 || this.otherValues.length > 0) return null;
-        const titles = info.values.map(({ title }) => `“${title}”`);
+        const titles = info.values.map(({ title }) => `“${said(title)}”`);
         return `measures nothing that this profile does. It has ${titles.join(', ')}.`;
       }
       default:

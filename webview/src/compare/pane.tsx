@@ -5,7 +5,7 @@ import { createRef, type VNode } from 'preact';
 import type { CompareAnswer, ComparedRow, Frame } from '../../../extension/shared/protocol.gen';
 import { RequestError } from '../api';
 import { Latest } from '../base/latest';
-import { t } from '../base/l10n';
+import { said, t } from '../base/l10n';
 import { visible } from '../base/text';
 import type { ViewContext } from '../shell/context';
 import { Bar } from '../shell/bar';
@@ -168,7 +168,7 @@ class ComparePane implements Pane {
         t(
           '{0} does not measure “{1}”. Choose above what both have, or another value of the other.',
           compare.other?.name ?? t('The other'),
-          lacking.value.title,
+          said(lacking.value.title),
         ),
       );
       return;

@@ -3,7 +3,7 @@
 import type { VNode } from 'preact';
 import type { ProfileValue } from '../../../extension/shared/protocol.gen';
 import { figureIn } from '../base/figure';
-import { t } from '../base/l10n';
+import { said, t } from '../base/l10n';
 import { AttributionChoice } from '../shell/attribution-choice';
 import type { ViewContext } from '../shell/context';
 import { never } from '../shell/model';
@@ -124,7 +124,7 @@ function Values({ compare }: { readonly compare: Compare }): VNode | null {
         label={t('Value')}
         value={String(mine)}
         options={[
-          ...(known ? [] : [{ value: String(mine), text: t('{0}, only here', own.value.title) }]),
+          ...(known ? [] : [{ value: String(mine), text: t('{0}, only here', said(own.value.title)) }]),
           ...shared.map(({ value, mine: number }) => ({ value: String(number), text: titled(value) })),
         ]}
         change={(number) => own.setValue(Number(number))}
@@ -141,5 +141,5 @@ function Values({ compare }: { readonly compare: Compare }): VNode | null {
 }
 
 function titled({ title, total, unit }: ProfileValue): string {
-  return `${title} · ${figureIn(total, unit)}`;
+  return `${said(title)} · ${figureIn(total, unit)}`;
 }

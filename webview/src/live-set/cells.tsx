@@ -4,7 +4,7 @@ import type { VNode } from 'preact';
 import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
 import { exactFigure, figure } from '../base/figure';
 import { categoryName, codeClass, count, hasSource, nameOf, share, stateName, time } from '../base/format';
-import { t } from '../base/l10n';
+import { said, t } from '../base/l10n';
 import { shortName } from '../base/symbols';
 import { shorten } from '../base/text';
 import { css, type Rgb } from '../canvas/colour';
@@ -23,7 +23,7 @@ export class LiveCells {
 
   /** `whole` is what the set comes to; `kind` what groups of the first level are, where this is one. */
   group({ group }: GroupNode, whole: number, kind: GroupKind | null): readonly GridCell[] {
-    const label = shortName(group.name, 90);
+    const label = shortName(said(group.name), 90);
     // the colour that the picture has for it; none where that isn't grouped by the same
     const colour = kind && this.context.colourOfGroup(group, kind);
     return [
@@ -39,7 +39,7 @@ export class LiveCells {
         ) : (
           <bdi class={group.place === null ? '' : 'code'}>{label}</bdi>
         ),
-        ...(group.detail === '' ? [] : [<bdi class="muted">{shorten(group.detail, 90)}</bdi>]),
+        ...(group.detail.text === '' ? [] : [<bdi class="muted">{shorten(said(group.detail), 90)}</bdi>]),
         ...(group.filter === '' ? [] : [<FilterTo filter={group.filter} filterTo={this.filterTo} />]),
       ],
       [sized(group.bytes)],

@@ -2,7 +2,7 @@
 
 import { countsTitle, figure, figureHead } from '../base/figure';
 import { count, hasSource, nameOf, share } from '../base/format';
-import { t } from '../base/l10n';
+import { said, t } from '../base/l10n';
 import type { ViewContext } from '../shell/context';
 import { allBut } from '../shell/filter-terms';
 import { MODELS } from '../shell/model';
@@ -41,7 +41,7 @@ export function rowMenu(
     item(row.open ? t('Collapse') : t('Expand'), row.open ? '←' : '→', () => tree.toggle(row, !row.open));
   const whole = tree.totals?.bytes ?? 0;
   const table = { one: () => copied([row], whole), all: () => copied(tree.rows, whole) };
-  const name = node.kind === 'group' ? node.group.name : nameOf(node.allocation).title;
+  const name = node.kind === 'group' ? said(node.group.name) : nameOf(node.allocation).title;
   return [...items, ...copyItems(context.api, { name, place }, table)];
 }
 
@@ -55,7 +55,7 @@ function copied(rows: readonly LiveRow[], whole: number): CopiedTable {
       const { node } = row;
       const { title, place } =
         node.kind === 'group'
-          ? { title: node.group.name, place: node.group.detail }
+          ? { title: said(node.group.name), place: said(node.group.detail) }
           : nameOf(node.allocation);
       const size = node.kind === 'group' ? node.group.bytes : node.allocation.size_bytes;
       const many = node.kind === 'group' ? node.group.count : 1;

@@ -5,7 +5,7 @@ import type { AllocationSummary, Branch, Frame } from '../../../extension/shared
 import { countedFigure, figure, isCount } from '../base/figure';
 import { bytes, hasSource } from '../base/format';
 import { turned } from '../base/latest';
-import { plural, t } from '../base/l10n';
+import { plural, said, t } from '../base/l10n';
 import type { Change, ViewContext } from '../shell/context';
 import { both } from '../shell/filter-terms';
 import { MODELS } from '../shell/model';
@@ -258,7 +258,8 @@ class LiveSet {
     if (opened) this.openPlace(group.place);
     this.lit = { id: idOf(node), branch: this.branch(path) };
     this.context.lightGroup(this.lit.branch);
-    const { name, count: many, bytes: size } = group;
+    const { count: many, bytes: size } = group;
+    const name = said(group.name);
     this.context.say(
       MODELS[this.context.info.model].hasAllocations
         ? plural(

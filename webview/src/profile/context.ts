@@ -13,7 +13,7 @@ import type { Api } from '../api';
 import type { KeptAttribution } from '../shell/attribution';
 import type { Colours } from '../timeline/scene/colours';
 import { Compare, type OwnProfile } from '../compare/comparison';
-import { t } from '../base/l10n';
+import { said, t } from '../base/l10n';
 import { baseName } from '../base/paths';
 import type { ViewContext } from '../shell/context';
 import { Cursors } from '../timeline/cursors';
@@ -101,7 +101,7 @@ export class ProfileContext implements ViewContext {
 
   get setName(): string {
     if (this.owner.stretchName !== null) return this.owner.stretchName;
-    const { title } = this.value;
+    const title = said(this.value.title);
     return title.charAt(0).toLowerCase() + title.slice(1);
   }
 

@@ -2,7 +2,7 @@
 
 import type { ProfileInfo } from '../../../extension/shared/protocol.gen';
 import { figureIn } from '../base/figure';
-import { plural, t } from '../base/l10n';
+import { plural, said, t } from '../base/l10n';
 import type { Picker } from '../shell/toolbar';
 import { placeText } from './stretch';
 
@@ -18,7 +18,7 @@ export function factsOf({ kind, values, samples, stacks, bins, end, time_unit: u
   const figures = (['end', 'temporary', 'total'] as const).flatMap((meaning) => {
     // bytes come first
     const value = values.find((each) => each.meaning === meaning);
-    return value ? [`${value.title} ${figureIn(value.total, value.unit)}`] : [];
+    return value ? [`${said(value.title)} ${figureIn(value.total, value.unit)}`] : [];
   });
   const facts = [
     ...(bins > 0 ? [placeText(end, unit)] : []),
@@ -43,7 +43,7 @@ export function valuePicker(
     options: [
       ...(name === null ? [] : [{ value: '', text: inUnit, disabled: true }]),
       ...values.map(({ title, name: own, unit, total }, value) => ({
-        ...{ value: String(value), text: `${title} · ${figureIn(total, unit)}`, title: own },
+        ...{ value: String(value), text: `${said(title)} · ${figureIn(total, unit)}`, title: own },
       })),
     ],
     pick: (value) => pick(Number(value)),

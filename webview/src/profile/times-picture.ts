@@ -6,6 +6,7 @@ import { css, type Rgb } from '../canvas/colour';
 import { theme, type Theme } from '../canvas/theme';
 import { byteTicks } from '../canvas/ticks';
 import type { Chart } from '../widgets/chart';
+import { said } from '../base/l10n';
 
 export interface TimesLine {
   readonly name: string;
@@ -33,7 +34,11 @@ export function timesOf(answer: ProfileTimesAnswer): Times {
     edges: floats(answer.edges),
     peaks: floats(answer.peaks),
     peak: { edge: answer.peak_edge, bytes: answer.peak_bytes },
-    lines: answer.series.map(({ values, ...line }) => ({ ...line, values: floats(values) })),
+    lines: answer.series.map(({ title, values, ...line }) => ({
+      ...line,
+      title: said(title),
+      values: floats(values),
+    })),
   };
 }
 

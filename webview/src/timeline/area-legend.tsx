@@ -5,7 +5,7 @@ import type { VNode } from 'preact';
 import type { Geometry } from '../../../extension/shared/geometry';
 import type { Area } from '../../../extension/shared/protocol.gen';
 import { bytes } from '../base/format';
-import { t } from '../base/l10n';
+import { said, t } from '../base/l10n';
 import { shortName } from '../base/symbols';
 import { visible } from '../base/text';
 import { css, inkOn } from '../canvas/colour';
@@ -78,7 +78,7 @@ export class AreaLegend {
       const colour = colours[area] ?? palette.none;
       const pattern = palette.patterns ? swatchPattern(patternOf(area), inkOn(colour)) : 'none';
       // areas of one name, those without a stack for instance, differ in their details
-      const [name = '', detail] = [names[area], known.detail];
+      const [name = '', detail] = [names[area], said(known.detail)];
       const alike = names.filter((each) => each === name).length > 1 && detail !== '';
       return {
         ...{ key: known.key, name: alike ? `${name} (${detail})` : name, detail: alike ? '' : detail, area },

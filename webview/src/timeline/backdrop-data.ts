@@ -7,6 +7,7 @@ import { unpackReserved } from './pictures/reserved-data';
 import { NO_BACKDROP, type Backdrop } from './scene/backdrop';
 import type { Extent } from '../canvas/camera';
 import type { Axis } from '../shell/state';
+import { said } from '../base/l10n';
 
 const COLUMNS = 1024;
 const MOST_STEPS = 1000;
@@ -42,7 +43,7 @@ export class BackdropData {
           inferred,
           steps: rows.flatMap(({ name, start_us: time, from_moment: moment }) => {
             const x = axis === 'time' ? time : moment;
-            return x === null ? [] : [{ x, text: name }];
+            return x === null ? [] : [{ x, text: said(name) }];
           }),
         }),
       );

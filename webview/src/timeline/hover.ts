@@ -12,7 +12,7 @@ import { bandColour, type Palette } from './scene/paint';
 import type { Axis } from '../shell/state';
 import { debounce } from '../widgets/dom';
 import { time } from '../base/format';
-import { count, t } from '../base/l10n';
+import { count, said, t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import type { HoverCard } from '../widgets/hover-card';
 import type { TooltipModel } from '../widgets/tooltip';
@@ -140,7 +140,7 @@ export class Hover {
     const at = column * grouped.areas.length + area;
     return {
       name: areaName(known, grouped.by.by),
-      detail: known.detail,
+      detail: said(known.detail),
       colour: areaColours(grouped, this.context.palette())[area] ?? this.context.palette().none,
       bytes: grouped.bytes[at] ?? 0,
       count: grouped.counts[at] ?? 0,

@@ -10,6 +10,7 @@ from memlens.fleet.database import FILE_NAME
 from memlens.fleet.place import STORES
 from memlens.fleet.run import FileDone, Listed, Message, Options, Progress, Result, Waiting, default_folder
 from memlens.fleet.run import run as read
+from memlens.texts import phrase
 from memlens.units import counted, format_bytes, plain, shortened
 
 _SHOW_S = 0.2
@@ -29,8 +30,8 @@ def run(options: argparse.Namespace) -> int:
     # a path has one "/" where a URL has two
     if out.parts and out.parts[0].removesuffix(":") in STORES and out.parts[0].endswith(":"):
         raise BadRequestError(
-            "Summaries are written to a folder of this machine, not to a URL",
-            advice="Name one by --out, and copy it from there.",
+            phrase("Summaries are written to a folder of this machine, not to a URL"),
+            advice=phrase("Name one by --out, and copy it from there."),
         )
     chosen = Options(
         options.place,
@@ -46,10 +47,10 @@ def run(options: argparse.Namespace) -> int:
         result = read(chosen, listener)
     except KeyboardInterrupt:
         raise RunInterruptedError(
-            "Interrupted",
-            advice=f"Finished summaries are in {out}; the same command goes on from there."
+            phrase("Interrupted"),
+            advice=phrase("Finished summaries are in {out}; the same command goes on from there.", out=out)
             if (out / FILE_NAME).exists()
-            else "No summary was finished.",
+            else phrase("No summary was finished."),
         ) from None
     if shown is None:
         json_line(result)

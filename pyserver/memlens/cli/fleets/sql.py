@@ -8,6 +8,7 @@ from memlens.cli.sql import Form, print_rows
 from memlens.errors import MemlensError
 from memlens.fleet.questions.sql import query
 from memlens.fleet.tables import SNAPSHOTS, TABLES, columns_of
+from memlens.texts import phrase
 
 
 def run(options: argparse.Namespace) -> int:
@@ -19,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
                 say(f"    {column.name:22} {column.type:8} {column.description}")
         return 0
     if options.query is None:
-        raise MemlensError("There is no query", advice="Try memlens fleet sql --help.")
+        raise MemlensError(phrase("There is no query"), advice=phrase("Try memlens fleet sql --help."))
     form: Form = "json" if options.json else "csv" if options.csv else "table"
     print_rows(
         *query(options.folder, sys.stdin.read() if options.query == "-" else options.query),

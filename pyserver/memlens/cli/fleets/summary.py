@@ -15,6 +15,7 @@ from memlens.fleet.tables import Summary
 from memlens.ingest import ingest
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.units import format_bytes
 
 
@@ -48,8 +49,14 @@ def summarised(file: Path, progress: str, archive: Path, *, pictures: bool, limi
         if not limited:
             raise
         raise OutOfMemoryError(
-            f"Reading {file} takes more than the allowed {format_bytes(limit_bytes)}",
-            advice="Give each worker more memory, by --memory-limit or where the workers are started.",
+            phrase(
+                "Reading {file} takes more than the allowed {limit}",
+                file=file,
+                limit=format_bytes(limit_bytes),
+            ),
+            advice=phrase(
+                "Give each worker more memory, by --memory-limit or where the workers are started."
+            ),
         ) from error
     report("done", 1.0)
     return summary

@@ -105,7 +105,7 @@ def of_area(area: Area, by: AreaKind, categories: list[str]) -> Colour:
     if area.key == OTHER:
         return OTHER_GROUPS
     if by == "category":
-        return _of_category(area.name, categories)
+        return _of_category(area.name.text, categories)
     if by in _OF_STACKS and area.key < _FIRST_OF_STACKS:
         return _both(lambda shades: _oklch(shades.lightness[1] - 0.06, 0.045, 245))
     number = area.colour % _STACK_COLOURS

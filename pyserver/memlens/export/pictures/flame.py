@@ -8,6 +8,7 @@ from memlens.errors import BadRequestError
 from memlens.export.pictures.colours import MORE_BOXES, Colour, of_box, of_change
 from memlens.export.pictures.svg import Svg, fitting
 from memlens.kernels.tree.flame import MORE
+from memlens.texts import phrase
 from memlens.units import counted, format_share, format_value
 from memlens.views.compare.difference import DifferenceScale
 from memlens.views.flame.calltree import CallTree
@@ -88,7 +89,7 @@ def flame(
     Raises :class:`memlens.errors.BadRequestError` for a tree with nothing in it.
     """
     if tree.total <= 0:
-        raise BadRequestError("There is nothing to draw a flame graph of")
+        raise BadRequestError(phrase("There is nothing to draw a flame graph of"))
     boxes, sides, _, _ = boxes_of(tree, x0, x1, 0, rows, WIDTH)
     wide = boxes["x1"] - boxes["x0"] >= _LEAST_PX
     boxes, sides = boxes[wide], sides[wide] if len(sides) else sides

@@ -11,6 +11,7 @@ from memlens.export.pictures.svg import Svg, fitting
 from memlens.model.timeline import NEVER
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.units import format_bytes
 from memlens.views.answers import Axis
 from memlens.views.selection.columns import device_of
@@ -35,7 +36,7 @@ def memory_map(
     by: GroupedBy = FIRST_AREAS,
 ) -> Svg:
     """Draw all addresses of a part of the run. Raises :class:`memlens.errors.BadRequestError`."""
-    categories = timeline_of(snapshot.info, "the memory map").categories
+    categories = timeline_of(snapshot.info, "events", phrase("the memory map")).categories
     info = device_of(snapshot, device, filter_text).info
     lanes = map_lanes(snapshot, device)
     plot = Plot(_LEFT, _TOP, WIDTH - _LEFT - LEGEND, HEIGHT - _TOP - _BOTTOM)

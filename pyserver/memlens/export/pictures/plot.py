@@ -55,9 +55,9 @@ def area_legend(
         name = (
             f"Other ({area.groups:,})"
             if area.key == OTHER
-            else area.name.replace("_", " ")
+            else area.name.text.replace("_", " ")
             if area.place is None
-            else area.name
+            else area.name.text
         )
         svg.text(x + 16, y, fitting(name, right - x - 16 - 70), "ink")
         svg.text(right, y, size, "ink", "end")

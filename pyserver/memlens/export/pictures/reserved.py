@@ -10,6 +10,7 @@ from memlens.export.pictures.plot import Plot, axes, runs
 from memlens.export.pictures.svg import Svg, fitting
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.units import format_bytes
 from memlens.views.answers import Axis
 from memlens.views.selection.columns import device_of
@@ -30,7 +31,7 @@ _LEVELS = (
 
 def reserved(snapshot: Snapshot, device: int, axis: Axis, x0: float, x1: float) -> Svg:
     """Draw the maximum of each kind in each column. Raises :class:`memlens.errors.BadRequestError`."""
-    timeline_of(snapshot.info, "the picture of reserved memory")
+    timeline_of(snapshot.info, "events", phrase("the picture of reserved memory"))
     name = device_of(snapshot, device).info.name
     plot = Plot(_LEFT, _TOP, WIDTH - _LEFT - _LEGEND, HEIGHT - _TOP - _BOTTOM)
     columns = int(plot.width / _PX_OF_COLUMN)
@@ -38,7 +39,9 @@ def reserved(snapshot: Snapshot, device: int, axis: Axis, x0: float, x1: float) 
     levels = np.frombuffer(base64.b64decode(answer.bytes), "<f8").reshape(-1, 2, columns)[: len(_LEVELS), 0]
     top = float(levels.max(initial=0)) * _HEADROOM
     if top <= 0:
-        raise BadRequestError("Nothing was reserved in this part of the run, so there is nothing to draw")
+        raise BadRequestError(
+            phrase("Nothing was reserved in this part of the run, so there is nothing to draw")
+        )
     title = f"Reserved memory over time: {name}"
     svg = Svg(WIDTH, HEIGHT, title)
     svg.text(_LEFT, 22, fitting(title, WIDTH - _LEFT), "ink")

@@ -6,6 +6,7 @@ from memlens.errors import BadRequestError
 from memlens.export.pictures.colours import MORE_BOXES, of_box
 from memlens.export.pictures.svg import FONT_PX, Svg, fitting
 from memlens.kernels.tree.flame import MORE
+from memlens.texts import phrase
 from memlens.units import counted, format_share, format_value
 from memlens.views.flame.calltree import CallTree
 from memlens.views.flame.graph import boxes_of
@@ -27,7 +28,7 @@ def sunburst(tree: CallTree, title: str, x0: float = 0.0, x1: float = 1.0) -> Sv
     Raises :class:`memlens.errors.BadRequestError` for a tree with nothing in it.
     """
     if tree.total <= 0:
-        raise BadRequestError("There is nothing to draw rings of")
+        raise BadRequestError(phrase("There is nothing to draw a sunburst of"))
     outer = SIZE / 2 - _MARGIN
     around = round(2 * pi * outer)
     boxes, _, low, high = boxes_of(tree, x0, x1, 0, tree.deepest + 1, around)

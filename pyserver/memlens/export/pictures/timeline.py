@@ -12,6 +12,7 @@ from memlens.export.pictures.svg import Svg, fitting
 from memlens.model.info import DeviceInfo
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.units import counted, format_bytes, format_time
 from memlens.views.answers import Area, Axis
 from memlens.views.selection.columns import axis_range, device_of
@@ -40,10 +41,10 @@ class Part(NamedTuple):
 
 def timeline(snapshot: Snapshot, part: Part) -> Svg:
     """Draw a part of a trace's timeline. Raises :class:`memlens.errors.BadRequestError`."""
-    info = timeline_of(snapshot.info, "a picture over time")
+    info = timeline_of(snapshot.info, "events", phrase("a picture over time"))
     device = device_of(snapshot, part.device, part.filter)
     if device.info.events == 0:
-        raise BadRequestError("Nothing happened on the device, so there is no picture over time")
+        raise BadRequestError(phrase("Nothing happened on the device, so there is no picture over time"))
     axis: Axis = part.axis or ("time" if device.info.time_axis else "event")
     extent = axis_range(device, axis)
     x0 = extent.x0 if part.x0 is None else part.x0
@@ -58,7 +59,7 @@ def timeline(snapshot: Snapshot, part: Part) -> Svg:
     y0 = part.y0 or 0.0
     y1 = part.y1 if part.y1 is not None else max(int(sums.sum(axis=1).max(initial=0)), 1) * _HEADROOM
     if not y0 < y1:
-        raise BadRequestError("The picture has no height")
+        raise BadRequestError(phrase("The picture has no height"))
     title = _title(device.info, part, axis)
     svg = Svg(WIDTH, height, title)
     svg.text(_LEFT, 22, fitting(title, WIDTH - _LEFT), "ink")

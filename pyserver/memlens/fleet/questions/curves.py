@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.fleet.place import natural
+from memlens.texts import phrase
 
 Align = Literal["start", "clock", "step"]
 
@@ -42,7 +43,7 @@ class CurvesAnswer(Struct, frozen=True):
 def curves(fleet: apsw.Connection, align: Align = "start", columns: int = 60) -> CurvesAnswer:
     """The curves in the order of names. Raises :class:`BadRequestError`."""
     if not 0 < columns <= MOST_COLUMNS:
-        raise BadRequestError(f"An axis has 1 to {MOST_COLUMNS:,} columns")
+        raise BadRequestError(phrase("An axis has 1 to {most} columns", most=MOST_COLUMNS))
     pieces, left_out, unit = _steps(fleet) if align == "step" else _times(fleet, clock=align == "clock")
     if not pieces:
         return CurvesAnswer(unit, 0.0, 0.0, [], left_out)

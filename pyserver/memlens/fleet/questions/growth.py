@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.fleet.place import natural
+from memlens.texts import phrase
 
 Kind = Literal["line", "type"]
 Order = Literal["name", "time"]
@@ -68,7 +69,7 @@ def growth(
         if not match or fnmatch.fnmatchcase(row[1], match)
     ]
     if len(series) < _LEAST:
-        raise BadRequestError("A series needs two snapshots or more")
+        raise BadRequestError(phrase("A series needs two snapshots or more"))
     series.sort(key=lambda row: natural(row[1]))
     if order == "time":
         series.sort(key=lambda row: (row[2] is None, row[2] or 0))

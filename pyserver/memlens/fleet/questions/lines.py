@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.fleet.place import natural
+from memlens.texts import phrase
 
 At = Literal["peak", "end"]
 
@@ -89,7 +90,9 @@ def line(fleet: apsw.Connection, place: str) -> list[LineOfSnapshot]:
     """
     path, colon, number = place.rpartition(":")
     if not colon or not path or not number.isdecimal() or len(number) > _MOST_DIGITS:
-        raise BadRequestError(f"“{place}” is not a line", advice="Write it as train.py:46.")
+        raise BadRequestError(
+            phrase("“{place}” is not a line", place=place), advice=phrase("Write it as train.py:46.")
+        )
     rows = fleet.execute(
         """
         SELECT s.name, s.rank, f.text, g.text, l.peak_bytes, l.end_bytes, l.total_bytes, l.count
@@ -102,6 +105,7 @@ def line(fleet: apsw.Connection, place: str) -> list[LineOfSnapshot]:
     found = [LineOfSnapshot(*row) for row in rows]
     if not found:
         raise BadRequestError(
-            f"No summary has the line {place}", advice="It may be among those that were left out."
+            phrase("No summary has the line {place}", place=place),
+            advice=phrase("It may be among those that were left out."),
         )
     return sorted(found, key=lambda each: natural(each.name))

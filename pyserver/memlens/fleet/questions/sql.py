@@ -9,6 +9,7 @@ import apsw.ext
 
 from memlens.fleet.database import open_fleet
 from memlens.fleet.tables import SNAPSHOTS, TABLES
+from memlens.texts import as_text, phrase
 from memlens.views.sql.query import FUNCTIONS, SqlError
 
 _READABLE = frozenset(
@@ -24,13 +25,13 @@ def query(folder: Path, statement: str) -> tuple[list[str], Iterator[tuple[Any, 
     try:
         info = apsw.ext.query_info(connection, statement)
         if info.query_remaining and info.query_remaining.strip("; \t\r\n"):
-            raise SqlError("One statement at a time", advice="Write one.")
+            raise SqlError(phrase("One statement at a time"), advice=phrase("Run them one by one."))
         if info.is_explain or not info.description:
-            raise SqlError("The query has no rows", advice="Write a SELECT.")
+            raise SqlError(phrase("The query has no rows"), advice=phrase("Write a SELECT."))
         cursor = connection.cursor().execute(statement)
         names = [name for name, _ in info.description]
     except apsw.Error as error:
-        raise SqlError(str(error).removeprefix("SQLError: ")) from error
+        raise SqlError(as_text(str(error).removeprefix("SQLError: "))) from error
     return names, _rows(cursor)
 
 
@@ -38,7 +39,7 @@ def _rows(cursor: apsw.Cursor) -> Iterator[tuple[Any, ...]]:
     try:
         yield from cursor
     except apsw.Error as error:
-        raise SqlError(str(error)) from error
+        raise SqlError(as_text(str(error))) from error
 
 
 def _authorize(

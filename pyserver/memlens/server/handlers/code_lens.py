@@ -13,6 +13,7 @@ from memlens.model.attribution import Attribution, rule_of
 from memlens.server.figures import Figure, Measure, figure_of
 from memlens.server.fleet_lines import FleetLines, FunctionsOverRanks
 from memlens.server.heap_lines import HeapLines, PlacedDefinition
+from memlens.server.language import spoken
 from memlens.server.markdown import OPEN_RANK_COMMAND, SHOW_LINE_COMMAND
 from memlens.server.protocol.fleet import OpenRankArguments
 from memlens.server.protocol.sources import Document, ShowLineArguments
@@ -20,7 +21,8 @@ from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
 from memlens.sources.edits import FileState
 from memlens.store.models import graph_of, has_stacks
-from memlens.units import SOURCE_WORDS, counted, format_bytes, plain_name
+from memlens.texts import Text, in_a_row, phrase, plural
+from memlens.units import SOURCE_WORDS, format_bytes, plain_name
 from memlens.views.answers import SourceLine, Totals
 from memlens.views.lines.totals import totals_of_lines
 
@@ -82,12 +84,13 @@ def _lenses_of_heaps(placed: list[PlacedDefinition]) -> list[types.CodeLens]:
         threshold = LEAST_RETAINED * graph_of(each.snapshot.info).shallow_bytes
         if each.row.retained_bytes < max(1.0, threshold):
             continue
-        # A lens title may hold icons, written $(name).
-        name = f" · {plain_name(each.snapshot.title).replace('$(', '$ (')}" if several else ""
+        name = f" · {_shown(each.snapshot.title)}" if several else ""
         arguments = ShowLineArguments(each.snapshot.name, each.snapshot.path, each.row.file, each.row.line)
         start = types.Position(each.line - 1, 0)
         command = types.Command(
-            title=each.words + name, command=SHOW_LINE_COMMAND, arguments=[msgspec.to_builtins(arguments)]
+            title=spoken(each.words) + name,
+            command=SHOW_LINE_COMMAND,
+            arguments=[msgspec.to_builtins(arguments)],
         )
         lenses.append(types.CodeLens(types.Range(start, start), command=command))
     return lenses
@@ -98,15 +101,20 @@ def _lenses_of_fleets(found: list[FunctionsOverRanks], measure: Measure) -> list
     lenses = []
     for fleet, functions_ in found:
         for line, most, changed in functions_:
-            words = "live at peak" if measure == "peak" else "in all"
-            title = (
-                f"at most {format_bytes(most.most_bytes)} {words} by itself in {plain_name(most.name)}, median "
-                f"{format_bytes(most.median_bytes)} of {counted(most.ranks, 'rank')} · {plain_name(fleet.title)}"
+            said = phrase(
+                plural(
+                    most.ranks,
+                    "at most {size} {figure} by itself in {rank}, median {median} of {n} rank · {fleet}",
+                    "at most {size} {figure} by itself in {rank}, median {median} of {n} ranks · {fleet}",
+                ),
+                size=format_bytes(most.most_bytes),
+                figure=phrase("live at peak") if measure == "peak" else phrase("in all"),
+                rank=_shown(most.name),
+                median=format_bytes(most.median_bytes),
+                n=most.ranks,
+                fleet=_shown(fleet.title),
             )
-            # A lens title may hold icons, written $(name).
-            title = title.replace("$(", "$ (")
-            if changed:
-                title += " (the file has changed since the run)"
+            title = spoken(_with_change(said) if changed else said)
             start = types.Position(line - 1, 0)
             arguments = OpenRankArguments(fleet.path, most.snapshot)
             command = types.Command(
@@ -133,10 +141,9 @@ async def _lenses(sources: Sources, document: Document, measure: Measure) -> lis
                     continue
                 sums = await _sums(bound, function)
                 if _bytes(sums, measure) >= max(1.0, threshold):
-                    title = _title(function, sums, measure, figure, sources.attribution)
+                    title = spoken(_title(function, sums, measure, figure, sources.attribution))
                     if several:
-                        # A lens title may hold icons, written $(name).
-                        title += f" · {plain_name(bound.snapshot.title).replace('$(', '$ (')}"
+                        title += f" · {_shown(bound.snapshot.title)}"
                     lenses.append(_lens(bound, function, title, measure))
         except MemlensError as error:
             logger.info("no totals of %s: %s", bound.file, error)
@@ -175,27 +182,44 @@ def _bytes(figures: SourceLine | Totals, measure: Measure) -> int:
 
 def _title(
     function: Function, sums: Totals, measure: Measure, figure: Figure, attribution: Attribution
-) -> str:
+) -> Text:
     """The lens's text: inclusive of calls, then by itself; and the line that most of it comes from."""
     if measure == "peak":
         itself = sum(each.row.self_live_at_peak_bytes for each in function.lines)
-        title = f"{figure.say(sums.live_at_peak_bytes)} {figure.words}"
     else:
         itself = sum(each.row.self_total_bytes for each in function.lines)
-        title = f"{figure.say(sums.total_bytes)} in {counted(sums.count, 'allocation')}"
-        if not sums.count:
-            title = f"{figure.say(sums.total_bytes)} {figure.words}"
+    amount = figure.say(_bytes(sums, measure))
+    if measure == "total" and sums.count:
+        title = phrase(
+            plural(sums.count, "{amount} in {n} allocation", "{amount} in {n} allocations"),
+            amount=amount,
+            n=sums.count,
+        )
+    else:
+        title = phrase("{amount} {figure}", amount=amount, figure=figure.words)
     if itself != _bytes(sums, measure):
-        title += f", {figure.say(itself)} by itself ({rule_of(attribution, function.lines[0].row.kind)})"
+        title = phrase(
+            "{title}, {itself} by itself ({rule})",
+            title=title,
+            itself=figure.say(itself),
+            rule=rule_of(attribution, function.lines[0].row.kind),
+        )
     heaviest = _heaviest(function, measure)
     if len(function.lines) > 1 and heaviest.line:
-        title += f", line {heaviest.line} most"
+        title = phrase("{title}, line {line} most", title=title, line=str(heaviest.line))
     # if any line is of a recorded stack, the function ran for these allocations
     if all(each.row.source != "recorded" for each in function.lines):
-        title += SOURCE_WORDS[heaviest.row.source]
-    if any(each.changed for each in function.lines):
-        title += " (the file has changed since the run)"
-    return title
+        title = in_a_row([title, SOURCE_WORDS[heaviest.row.source]], "")
+    return _with_change(title) if any(each.changed for each in function.lines) else title
+
+
+def _with_change(title: Text) -> Text:
+    return phrase("{title} (the file has changed since the run)", title=title)
+
+
+def _shown(name: str) -> str:
+    # a lens's title may contain icons, written $(name)
+    return plain_name(name).replace("$(", "$ (")
 
 
 def _heaviest(function: Function, measure: Measure) -> PlacedLine:

@@ -3,6 +3,7 @@
 from pygls.lsp.server import LanguageServer
 
 from memlens.errors import BadRequestError, MemlensError
+from memlens.server import language
 from memlens.server.figures import figure_of
 from memlens.server.handlers.hover import note_on
 from memlens.server.heap_lines import HeapLines, PlacedDefinition
@@ -19,12 +20,13 @@ from memlens.server.protocol.editor import (
     LinesMovedParams,
 )
 from memlens.server.protocol.sources import Document
-from memlens.server.sources import BoundFile, Sources
+from memlens.server.sources import BoundFile, Sources, sent
 from memlens.server.wire import answer
 from memlens.sources.cells import Cell, cell_name
 from memlens.sources.line_map import LineEdit
 from memlens.sources.notebooks import CellResult, Notebooks
 from memlens.store.models import graph_of, has_stacks
+from memlens.texts import phrase
 
 _MOST_EDITS = 10_000
 
@@ -53,7 +55,9 @@ def register(server: LanguageServer, sources: Sources, heaps: HeapLines, noteboo
     async def lines_moved(params: LinesMovedParams) -> Done:
         # without awaiting anything first: the requests that follow use the new line numbers
         if len(params.edits) > _MOST_EDITS:
-            raise BadRequestError(f"More than {_MOST_EDITS:,} edits at once can't be followed")
+            raise BadRequestError(
+                phrase("More than {most} edits at once can't be followed", most=_MOST_EDITS)
+            )
         edits = [LineEdit(max(edit.line, 1), edit.removed, edit.added) for edit in params.edits]
         sources.moved(params.path, params.what, edits)
         return Done()
@@ -61,7 +65,7 @@ def register(server: LanguageServer, sources: Sources, heaps: HeapLines, noteboo
     async def cell(params: CellParams) -> CellResult:
         name = cell_name(params.file)
         if name is None:
-            raise BadRequestError(f"{params.file} is not the name of a notebook's cell")
+            raise BadRequestError(phrase("{file} is not the name of a notebook's cell", file=params.file))
         function = await sources.function_at(params.snapshot, params.file, params.line)
         shown = {
             notebook.path: [Cell(each.index, each.text, each.execution_count) for each in notebook.cells]
@@ -91,19 +95,20 @@ async def _heat(sources: Sources, document: Document, bound: BoundFile) -> FileH
             count=each.row.count,
             self_live_at_peak_bytes=each.row.self_live_at_peak_bytes,
             self_total_bytes=each.row.self_total_bytes,
-            changed=each.changed,
+            changed=sent(each.changed),
         )
         for each in placed
         if each.line
     ]
+    note = note_on(bound)
     return FileHeat(
         snapshot=snapshot.name,
         title=snapshot.title,
         path=snapshot.path,
         file=bound.file,
-        note=note_on(bound),
-        peak=FigureWords(peak.words, peak.unit),
-        total=FigureWords(total.words, total.unit),
+        note="" if note is None else language.spoken(note),
+        peak=FigureWords(language.spoken(peak.words), peak.unit),
+        total=FigureWords(language.spoken(total.words), total.unit),
         attribution=sources.attribution,
         most_live_at_peak_bytes=most.live_at_peak_bytes,
         most_total_bytes=most.total_bytes,
@@ -123,8 +128,8 @@ def _heat_of_heaps(placed: list[PlacedDefinition], sources: Sources) -> list[Fil
             path=own[0].snapshot.path,
             file=own[0].row.file,
             note="",
-            peak=FigureWords("retained", "bytes"),
-            total=FigureWords("shallow", "bytes"),
+            peak=FigureWords(language.spoken(phrase("retained")), "bytes"),
+            total=FigureWords(language.spoken(phrase("shallow")), "bytes"),
             attribution=sources.attribution,
             most_live_at_peak_bytes=graph_of(own[0].snapshot.info).shallow_bytes,
             most_total_bytes=graph_of(own[0].snapshot.info).shallow_bytes,

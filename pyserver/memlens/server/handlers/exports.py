@@ -22,6 +22,7 @@ from memlens.server.protocol.exports import (
 )
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.findings.ahead import findings
 from memlens.views.flame.graph import tree_of
 from memlens.views.graph.dominators import dominator_tree
@@ -63,7 +64,7 @@ def _report(snapshot: Snapshot, p: ReportParams) -> ReportResult:
 def _finding(snapshot: Snapshot, p: FindingMarkdownParams) -> ReportResult:
     found = findings(snapshot, p.device, p.number + 1).findings
     if p.number >= len(found):
-        raise BadRequestError(f"There is no finding {p.number + 1}")
+        raise BadRequestError(phrase("There is no finding {number}", number=p.number + 1))
     return ReportResult("\n".join(finding_markdown(found[p.number])) + "\n")
 
 

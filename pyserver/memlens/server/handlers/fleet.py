@@ -29,6 +29,7 @@ from memlens.server.protocol.fleet import (
 from memlens.server.protocol.snapshots import ProgressParams
 from memlens.server.wire import answer
 from memlens.store.files.disk import make_folder
+from memlens.texts import phrase
 
 
 def register(server: LanguageServer, lines: FleetLines) -> None:
@@ -53,7 +54,7 @@ def register(server: LanguageServer, lines: FleetLines) -> None:
 
         def report(fraction: float) -> None:
             if cancelled.is_set():
-                raise CancelledError("Fetching was cancelled")
+                raise CancelledError(phrase("Fetching was cancelled"))
             loop.call_soon_threadsafe(notify, fraction)
 
         try:
@@ -88,7 +89,9 @@ def _file_and_identity(path: Path, snapshot: int) -> tuple[FleetFileResult, str]
             (snapshot,),
         ).fetchone()
     if row is None:
-        raise BadRequestError(f"The fleet has no snapshot with the number {snapshot}")
+        raise BadRequestError(
+            phrase("The fleet has no snapshot with the number {snapshot}", snapshot=snapshot)
+        )
     name, size_bytes, identity, named = row
     place = place_of(named)
     location = url_of(place, name)

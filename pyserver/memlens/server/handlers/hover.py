@@ -1,24 +1,28 @@
 """``textDocument/hover``: what the line under the cursor allocated, in each open snapshot."""
 
 import logging
+from collections.abc import Iterable
 from typing import assert_never
 
 from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
 
-from memlens.model.attribution import MEANINGS, Attribution, rule_of
+from memlens.model.attribution import MEANINGS, Attribution, FrameKind, rule_of
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.server.fleet_lines import FleetLines, LineOverRanks
 from memlens.server.heap_lines import HeapLines, PlacedDefinition
+from memlens.server.language import spoken
 from memlens.server.markdown import command_link, escaped, go_to_link, open_rank_link, size
 from memlens.server.protocol.editor import HoverParams, HoverResult
 from memlens.server.protocol.sources import Document, ShowLineArguments
 from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
 from memlens.server.wire import answer
+from memlens.sources.edits import Change
 from memlens.store.models import profile_of
-from memlens.units import SOURCE_MEANINGS, SOURCE_WORDS, counted, format_bytes, format_value, plain_name
+from memlens.texts import Text, as_text, phrase, plural
+from memlens.units import SOURCE_MEANINGS, SOURCE_WORDS, format_bytes, format_value, plain_name
 from memlens.views.answers import SourceLine
 from memlens.views.lines.totals import LineValue
 
@@ -82,94 +86,137 @@ async def _section(document: Document, placed: PlacedLine, attribution: Attribut
     strong = "" if changed else "**"
     match info:
         case TimelineInfo():
-            verb, figures = "allocated", _of_allocations(row, strong, attribution)
+            what, figures = phrase("what this line allocated"), _of_allocations(row, strong, attribution)
         case ProfileInfo() | GraphInfo():
             values = await bound.snapshot.values_of(bound.file, attribution)
             rule = rule_of(attribution, row.kind)
-            verb, figures = "has", _values(profile_of(info), values.get(row.line, []), strong, rule)
+            what = phrase("what this line has")
+            figures = _values(profile_of(info), values.get(row.line, []), strong, rule)
         case _:
             assert_never(info)
-    title = f"**{escaped(bound.snapshot.title)}** · what this line {verb}"
-    if row.function:
-        title += f", in {escaped(row.function)}"
-    parts = [f"{title}{SOURCE_WORDS[row.source]}"]
+    parts = [f"{_title(bound.snapshot.title, what, row.function)}{spoken(SOURCE_WORDS[row.source])}"]
     if changed:
-        places = [
-            go_to_link(f"Go to line {line}", document.path, line) for line in changed.lines[:_MOST_LINKS]
-        ]
-        parts.append(" · ".join([f"*{escaped(changed.message)}*", *places]))
-        parts.append(f"Line {row.line} as it ran:")
-    parts.append("\n".join(figures) or "Nothing")
+        parts.append(_changed(document, changed))
+        parts.append(spoken(phrase("Line {line} as it ran:", line=str(row.line))))
+    parts.append(_list(figures) or spoken(phrase("Nothing")))
     if row.source != "recorded":
-        parts.append(f"*{SOURCE_MEANINGS[row.source]}.*")
-    parts.append(f"*By the line itself ({rule_of(attribution, row.kind)}): {MEANINGS[attribution]}.*")
+        parts.append(f"*{spoken(SOURCE_MEANINGS[row.source])}*")
+    parts.append(_by_itself(attribution, row.kind))
     note = note_on(bound)
-    if note:
-        parts.append(escaped(note))
-    parts.append(command_link("Show these allocations", show_line(bound, row)))
+    if note is not None:
+        parts.append(escaped(spoken(note)))
+    parts.append(command_link(spoken(phrase("Show these allocations")), show_line(bound, row)))
     return "\n\n".join(parts)
+
+
+def _title(name: str, what: Text, function: str) -> str:
+    inside = phrase("{what}, in {function}", what=what, function=escaped(function)) if function else what
+    return f"**{escaped(name)}** · {spoken(inside)}"
+
+
+def _changed(document: Document, changed: Change) -> str:
+    places = [
+        go_to_link(spoken(phrase("Go to line {line}", line=str(line))), document.path, line)
+        for line in changed.lines[:_MOST_LINKS]
+    ]
+    return " · ".join([f"*{escaped(spoken(changed.message))}*", *places])
+
+
+def _by_itself(attribution: Attribution, kind: FrameKind) -> str:
+    said = phrase(
+        "By the line itself ({rule}): {meaning}.",
+        rule=rule_of(attribution, kind),
+        meaning=MEANINGS[attribution],
+    )
+    return f"*{spoken(said)}*"
+
+
+def _list(figures: Iterable[Text]) -> str:
+    return "\n".join(f"- {spoken(each)}" for each in figures)
 
 
 def _of_definition(placed: PlacedDefinition) -> str:
     """The objects of a class or function that is defined on the line, in one dump."""
     row, snapshot = placed.row, placed.snapshot
-    what = "instances of the type" if row.type is not None else "closures of the function"
+    what = (
+        phrase("closures of the function {name}", name=escaped(placed.name))
+        if row.type is None
+        else phrase("instances of the type {name}", name=escaped(placed.name))
+    )
     arguments = ShowLineArguments(snapshot.name, snapshot.path, row.file, row.line)
     return "\n\n".join(
         [
-            f"**{escaped(snapshot.title)}** · {what} {escaped(placed.name)}",
-            "\n".join(
+            _title(snapshot.title, what, ""),
+            _list(
                 [
-                    f"- Objects: **{row.count:,}**",
-                    f"- Retained: **{size(row.retained_bytes)}**",
-                    f"- Shallow: {size(row.shallow_bytes)}",
+                    phrase("Objects: {n}", n=f"**{row.count:,}**"),
+                    phrase("Retained: {size}", size=f"**{size(row.retained_bytes)}**"),
+                    phrase("Shallow: {size}", size=size(row.shallow_bytes)),
                 ]
             ),
-            command_link("Show these objects", arguments),
+            command_link(spoken(phrase("Show these objects")), arguments),
         ]
     )
 
 
 def _over_ranks(document: Document, found: LineOverRanks) -> str:
     """The maximum over the ranks of one fleet, by the line itself: summaries have no other figures."""
-    title = f"**{escaped(found.fleet.title)}** · the most over {counted(found.whole.snapshots, 'rank')}"
-    parts = [f"{title}, in {escaped(found.function)}" if found.function else title]
+    ranks = found.whole.snapshots
+    what = phrase(plural(ranks, "the most over {n} rank", "the most over {n} ranks"), n=ranks)
+    parts = [_title(found.fleet.title, what, found.function)]
     strong = "**"
     if found.changed:
         strong = ""
-        places = [
-            go_to_link(f"Go to line {line}", document.path, line)
-            for line in found.changed.lines[:_MOST_LINKS]
-        ]
-        parts.append(" · ".join([f"*{escaped(found.changed.message)}*", *places]))
+        parts.append(_changed(document, found.changed))
     figures = []
-    for words, over in (("Live at peak", found.peak), ("Total allocated", found.total)):
+    for words, over in ((phrase("Live at peak"), found.peak), (phrase("Total allocated"), found.total)):
         if over is None:
             continue
-        rank = open_rank_link(escaped(over.name), found.fleet.path, over.snapshot)
         figures.append(
-            f"- {words}: {strong}{size(over.most_bytes)}{strong} in {rank}, median {format_bytes(over.median_bytes)} "
-            f"of the {counted(over.ranks, 'rank')} that {'has' if over.ranks == 1 else 'have'} the line"
+            phrase(
+                plural(
+                    over.ranks,
+                    "{figure}: {size} in {rank}, median {median} of the {n} rank that has the line",
+                    "{figure}: {size} in {rank}, median {median} of the {n} ranks that have the line",
+                ),
+                figure=words,
+                size=f"{strong}{size(over.most_bytes)}{strong}",
+                rank=open_rank_link(escaped(over.name), found.fleet.path, over.snapshot),
+                median=format_bytes(over.median_bytes),
+                n=over.ranks,
+            )
         )
-    parts.append("\n".join(figures))
-    parts.append(f"*By the line itself ({rule_of('mine', 'user')}): {MEANINGS['mine']}.*")
-    if found.note:
-        parts.append(escaped(found.note))
+    parts.append(_list(figures))
+    parts.append(_by_itself("mine", "user"))
+    if found.note is not None:
+        parts.append(escaped(spoken(found.note)))
     return "\n\n".join(parts)
 
 
-def _of_allocations(row: SourceLine, strong: str, attribution: Attribution) -> list[str]:
-    itself = f"{size(row.self_total_bytes)} in {counted(row.self_count, 'allocation')}"
-    rule = rule_of(attribution, row.kind)
+def _of_allocations(row: SourceLine, strong: str, attribution: Attribution) -> list[Text]:
     return [
-        f"- Total allocated: {strong}{size(row.total_bytes)}{strong} in {counted(row.count, 'allocation')}",
-        f"- Live at peak: {strong}{size(row.live_at_peak_bytes)}{strong}",
-        f"- Largest: {size(row.largest_bytes)}",
-        f"- By the line itself ({rule}): {itself}, live at peak {size(row.self_live_at_peak_bytes)}",
+        phrase(
+            "Total allocated: {amount}",
+            amount=_in_allocations(as_text(f"{strong}{size(row.total_bytes)}{strong}"), row.count),
+        ),
+        phrase("Live at peak: {size}", size=f"{strong}{size(row.live_at_peak_bytes)}{strong}"),
+        phrase("Largest: {size}", size=size(row.largest_bytes)),
+        phrase(
+            "By the line itself ({rule}): {amount}, live at peak {peak}",
+            rule=rule_of(attribution, row.kind),
+            amount=_in_allocations(as_text(size(row.self_total_bytes)), row.self_count),
+            peak=size(row.self_live_at_peak_bytes),
+        ),
     ]
 
 
-def _values(profile: ProfileInfo, values: list[LineValue], strong: str, rule: str) -> list[str]:
+def _in_allocations(amount: Text, count: int) -> Text:
+    return phrase(
+        plural(count, "{amount} in {n} allocation", "{amount} in {n} allocations"), amount=amount, n=count
+    )
+
+
+def _values(profile: ProfileInfo, values: list[LineValue], strong: str, rule: Text) -> list[Text]:
     """A line for each value of a profile; a count is on the line of the bytes of the same allocations."""
     amounts = {each.value: each for each in values}
     counts = {value.count for value in profile.values}
@@ -178,13 +225,18 @@ def _values(profile: ProfileInfo, values: list[LineValue], strong: str, rule: st
         if number in counts or number not in amounts:
             continue
         total, itself = amounts[number].total, amounts[number].itself
-        sentence = f"- {escaped(value.title)}: {strong}{_formatted(total, value.unit)}{strong}"
+        amount = as_text(f"{strong}{_formatted(total, value.unit)}{strong}")
         blocks = amounts.get(value.count) if value.count is not None else None
         if blocks is not None:
-            sentence += f" in {counted(blocks.total, 'allocation')}"
+            amount = _in_allocations(amount, blocks.total)
         if itself != total:
-            sentence += f", by the line itself ({rule}) {_formatted(itself, value.unit)}"
-        figures.append(sentence)
+            amount = phrase(
+                "{amount}, by the line itself ({rule}) {itself}",
+                amount=amount,
+                rule=rule,
+                itself=_formatted(itself, value.unit),
+            )
+        figures.append(phrase("{title}: {amount}", title=escaped(spoken(value.title)), amount=amount))
     return figures
 
 
@@ -192,13 +244,19 @@ def _formatted(amount: int, unit: str) -> str:
     return size(amount) if unit == "bytes" else escaped(format_value(amount, unit))
 
 
-def note_on(bound: BoundFile) -> str:
+def note_on(bound: BoundFile) -> Text | None:
     """Why this file may not be the one that the snapshot means, as plain text."""
     if bound.binding.how == "ambiguous":
         others = len(bound.binding.paths) - 1
-        return (
-            f"{plain_name(bound.file)} in the snapshot could equally be {counted(others, 'other file')} here."
+        return phrase(
+            plural(
+                others,
+                "{file} in the snapshot could equally be {n} other file here.",
+                "{file} in the snapshot could equally be {n} other files here.",
+            ),
+            file=plain_name(bound.file),
+            n=others,
         )
     if bound.binding.by_name_only:
-        return f"Matched by file name only: the snapshot has {plain_name(bound.file)}."
-    return ""
+        return phrase("Matched by file name only: the snapshot has {file}.", file=plain_name(bound.file))
+    return None

@@ -22,6 +22,7 @@ from memlens.sources.declarations import type_name
 from memlens.sources.finder import Finder
 from memlens.sources.type_finder import FoundType, below, find_type, searched_for
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.graph.sources import DumpSource, source_of_object, source_of_type
 
 _LANGUAGES: dict[str, Language] = {"hprof": "jvm", "gcdump": "dotnet"}
@@ -96,4 +97,4 @@ def _source_of(snapshot: Snapshot, params: ObjectSourceParams) -> DumpSource:
         return source_of_object(snapshot, params.object)
     if params.type is not None:
         return source_of_type(snapshot, params.type)
-    raise BadRequestError("The request names neither an object nor a type")
+    raise BadRequestError(phrase("The request names neither an object nor a type"))

@@ -3,6 +3,7 @@
 import msgspec
 from pygls.lsp.server import LanguageServer
 
+from memlens.server import language
 from memlens.server.protocol.base import Done
 from memlens.server.protocol.snapshots import (
     CloseParams,
@@ -37,7 +38,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
         return FileStateResult(await registry.get(params.snapshot).file_state(params.path))
 
     def notify_damage(damage: Damage) -> None:
-        params = DamagedParams(damage.snapshot, damage.message, damage.again)
+        params = DamagedParams(damage.snapshot, language.spoken(damage.message), damage.again)
         server.protocol.notify("memlens/damaged", msgspec.to_builtins(params))
 
     def notify_relabelled(former: str, now: str) -> None:

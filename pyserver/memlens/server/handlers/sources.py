@@ -19,6 +19,7 @@ from memlens.server.sessions.opened import FileError
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources, show_line
 from memlens.server.wire import answer
+from memlens.texts import phrase
 
 
 def register(server: LanguageServer, configuration: Configuration, sources: Sources) -> None:
@@ -30,7 +31,9 @@ def register(server: LanguageServer, configuration: Configuration, sources: Sour
     async def remember(params: RememberParams) -> Done:
         path = Path(params.path)
         if not path.is_absolute() or not await asyncio.to_thread(path.is_file):
-            raise FileError(f"{params.path} can't be the source of {params.file}")
+            raise FileError(
+                phrase("{path} can't be the source of {file}", path=params.path, file=params.file)
+            )
         configuration.remember(params.file, params.path)
         return Done()
 

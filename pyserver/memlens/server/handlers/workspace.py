@@ -9,6 +9,7 @@ from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
 
+from memlens.server import language
 from memlens.server.protocol.settings import InitializationOptions, Settings
 from memlens.server.protocol.snapshots import SnapshotsChangedParams
 from memlens.server.protocol.sources import FindFilesParams, FindFilesResult
@@ -45,6 +46,7 @@ def register(
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
         options = _convert(params.initialization_options, InitializationOptions)
+        language.learn(options.texts)
         finder.ask_client = ask_client if options.find_files else None
         configuration.replace(options.settings)
         take_folders()

@@ -9,7 +9,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from memlens.errors import Problem
 from memlens.model.info import SnapshotInfo
 from memlens.server.protocol import (
     bookmarks,
@@ -34,8 +33,10 @@ from memlens.server.protocol import (
     steps,
     timeline,
 )
+from memlens.server.protocol.base import Problem as Problem
 from memlens.server.protocol.base import Requests
 from memlens.server.protocol.settings import InitializationOptions, Settings
+from memlens.texts import phrase
 from memlens.views.selection.sets import AllocationSet
 
 VIEW_REQUESTS: Requests = {
@@ -59,55 +60,55 @@ VIEW_REQUESTS: Requests = {
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 
 QUESTION_NAMES = {
-    "memlens/viewport": "the picture of allocations",
-    "memlens/overview": "the overview of the run",
-    "memlens/moment": "a moment of the run",
-    "memlens/hit": "an allocation in the picture",
-    "memlens/stack": "the stack of an allocation",
-    "memlens/live": "the list of live allocations",
-    "memlens/locate": "the place of an allocation",
-    "memlens/step": "the next allocation",
-    "memlens/line": "what a line allocated on a device",
-    "memlens/filter": "a device as the filter leaves it",
-    "memlens/memoryMap": "the memory map",
-    "memlens/mapLanes": "the memory map",
-    "memlens/mapHit": "the memory map",
-    "memlens/mapLocate": "the memory map",
-    "memlens/allocatorState": "the state of the allocator",
-    "memlens/oom": "the explanation of an out-of-memory event",
-    "memlens/reserved": "the picture of reserved memory",
-    "memlens/gap": "the gap between reserved and live memory",
-    "memlens/annotations": "the list of annotations",
-    "memlens/steps": "the table of steps",
-    "memlens/growth": "growth from step to step",
-    "memlens/members": "the list of allocations in a group",
-    "memlens/compareCurves": "the comparison over time",
-    "memlens/compareMoments": "the comparison over time",
-    "memlens/timelineSvg": "the picture of a timeline",
-    "memlens/bookmarks": "the list of bookmarks",
-    "memlens/addBookmark": "the list of bookmarks",
-    "memlens/renameBookmark": "the list of bookmarks",
-    "memlens/deleteBookmark": "the list of bookmarks",
-    "memlens/profileTimes": "the profile over time",
-    "memlens/profileRange": "the profile over time",
-    "memlens/heapSvg": "the picture of a dominator tree",
-    "memlens/heapAt": "the objects of a line",
-    "memlens/heapOverview": "the overview of the heap",
-    "memlens/heapTypes": "the table of types",
-    "memlens/heapPackages": "the table of packages",
-    "memlens/heapObjects": "the list of objects",
-    "memlens/heapType": "a type",
-    "memlens/heapObject": "an object",
-    "memlens/heapReferences": "the references of an object",
-    "memlens/heapDominated": "the dominator tree",
-    "memlens/heapGroup": "the dominator tree",
-    "memlens/heapPicture": "the dominator tree",
-    "memlens/heapPaths": "the paths to an object",
-    "memlens/heapMergedPaths": "the paths to objects",
-    "memlens/heapRetained": "what objects retain",
-    "memlens/heapCut": "what a reference keeps alive",
+    "memlens/viewport": phrase("the picture of allocations"),
+    "memlens/overview": phrase("the overview of the run"),
+    "memlens/moment": phrase("a moment of the run"),
+    "memlens/hit": phrase("an allocation in the picture"),
+    "memlens/stack": phrase("the stack of an allocation"),
+    "memlens/live": phrase("the list of live allocations"),
+    "memlens/locate": phrase("the place of an allocation"),
+    "memlens/step": phrase("the next allocation"),
+    "memlens/line": phrase("what a line allocated on a device"),
+    "memlens/filter": phrase("a device as the filter leaves it"),
+    "memlens/memoryMap": phrase("the memory map"),
+    "memlens/mapLanes": phrase("the memory map"),
+    "memlens/mapHit": phrase("the memory map"),
+    "memlens/mapLocate": phrase("the memory map"),
+    "memlens/allocatorState": phrase("the state of the allocator"),
+    "memlens/oom": phrase("the explanation of an out-of-memory event"),
+    "memlens/reserved": phrase("the picture of reserved memory"),
+    "memlens/gap": phrase("the gap between reserved and live memory"),
+    "memlens/annotations": phrase("the list of annotations"),
+    "memlens/steps": phrase("the table of steps"),
+    "memlens/growth": phrase("growth from step to step"),
+    "memlens/members": phrase("the list of allocations in a group"),
+    "memlens/compareCurves": phrase("the comparison over time"),
+    "memlens/compareMoments": phrase("the comparison over time"),
+    "memlens/timelineSvg": phrase("the picture of a timeline"),
+    "memlens/bookmarks": phrase("the list of bookmarks"),
+    "memlens/addBookmark": phrase("the list of bookmarks"),
+    "memlens/renameBookmark": phrase("the list of bookmarks"),
+    "memlens/deleteBookmark": phrase("the list of bookmarks"),
+    "memlens/profileTimes": phrase("the profile over time"),
+    "memlens/profileRange": phrase("the profile over time"),
+    "memlens/heapSvg": phrase("the picture of a dominator tree"),
+    "memlens/heapAt": phrase("the objects of a line"),
+    "memlens/heapOverview": phrase("the overview of the heap"),
+    "memlens/heapTypes": phrase("the table of types"),
+    "memlens/heapPackages": phrase("the table of packages"),
+    "memlens/heapObjects": phrase("the list of objects"),
+    "memlens/heapType": phrase("a type"),
+    "memlens/heapObject": phrase("an object"),
+    "memlens/heapReferences": phrase("the references of an object"),
+    "memlens/heapDominated": phrase("the dominator tree"),
+    "memlens/heapGroup": phrase("the dominator tree"),
+    "memlens/heapPicture": phrase("the dominator tree"),
+    "memlens/heapPaths": phrase("the paths to an object"),
+    "memlens/heapMergedPaths": phrase("the paths to objects"),
+    "memlens/heapRetained": phrase("what objects retain"),
+    "memlens/heapCut": phrase("what a reference keeps alive"),
 }
-"""What a question that not every model answers is called in its refusal: "so the memory map isn't available"."""
+"""What a question that not every model answers is called in its refusal: "which are needed for the memory map"."""
 
 REQUESTS: Requests = {
     **snapshots.REQUESTS,

@@ -17,5 +17,17 @@ Requests = dict[str, tuple[type[Struct], type[Struct]]]
 """Method to parameters and result."""
 
 
+class Problem(Struct, frozen=True):
+    """An error for users in their language: what happened, where in the file, what to do."""
+
+    code: str
+    message: str
+    advice: str
+    offset: int | None
+    """Byte offset in the (decompressed) file, if the error has one."""
+    retry: bool
+    """Whether trying again can help."""
+
+
 class Done(Struct, frozen=True):
     """No result."""

@@ -6,8 +6,7 @@ from msgspec import Struct
 
 from memlens.model.attribution import Attribution, FrameKind
 from memlens.server.protocol.base import Count, Done, Line, Requests
-from memlens.server.protocol.sources import Document
-from memlens.sources.edits import ChangedLine
+from memlens.server.protocol.sources import ChangedLine, Document
 from memlens.sources.notebooks import CellResult
 from memlens.views.answers import FrameSource
 

@@ -4,8 +4,8 @@ from msgspec import Struct
 
 from memlens.server.protocol.base import Count, Line, Requests
 from memlens.server.protocol.libraries import DeclaredType
+from memlens.server.protocol.sources import ChangedLine
 from memlens.sources.binding import How
-from memlens.sources.edits import ChangedLine
 from memlens.views.graph.sources import Relation
 
 

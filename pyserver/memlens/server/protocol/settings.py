@@ -48,3 +48,5 @@ class InitializationOptions(Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     find_files: bool = False
     """Whether the client answers ``memlens/findFiles``; else the server walks the folders itself."""
+    texts: dict[str, str] = {}
+    """The user's language: a translation for each English template of ``l10n/``; empty for English."""

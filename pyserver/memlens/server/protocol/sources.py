@@ -4,7 +4,13 @@ from msgspec import Struct
 
 from memlens.server.protocol.base import Done, Line, Requests
 from memlens.sources.binding import How
-from memlens.sources.edits import ChangedLine
+
+
+class ChangedLine(Struct, frozen=True):
+    """The local text is not what ran: a sentence that says why, and the lines where the function is now."""
+
+    message: str
+    lines: list[int]
 
 
 class SourceParams(Struct, frozen=True):

@@ -33,6 +33,7 @@ from memlens.child import (
 from memlens.store.files.cache import Cache, partial_folder
 from memlens.store.tables.fill import TABLES
 from memlens.store.tables.schema import Part
+from memlens.texts import Text, phrase
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,9 @@ async def ingest(source: Path, cache: Cache, options: list[str], on_progress: Pr
     def remove(pid: int) -> None:
         remove_unfinished(folder, pid)
 
-    return await _run(_Work("reading of the snapshot", source), ["ingest", *options], on_progress, remove)
+    return await _run(
+        _Work(phrase("reading of the snapshot"), source), ["ingest", *options], on_progress, remove
+    )
 
 
 async def fill_tables(archive: Path, part: Part, options: list[str], on_progress: ProgressListener) -> None:
@@ -66,14 +69,17 @@ async def fill_tables(archive: Path, part: Part, options: list[str], on_progress
         TABLES[part].partial(archive, pid).unlink(missing_ok=True)
 
     await _run(
-        _Work("filling of the tables", archive), ["tables", "--part", part, *options], on_progress, remove
+        _Work(phrase("filling of the tables"), archive),
+        ["tables", "--part", part, *options],
+        on_progress,
+        remove,
     )
 
 
 class _Work(NamedTuple):
     """The task of a child, for messages, and the path that it works on."""
 
-    name: str
+    name: Text
     path: Path
 
 
@@ -142,7 +148,9 @@ async def _start(command: list[str]) -> asyncio.subprocess.Process:
             creationflags=flags,
         )
     except OSError as error:
-        raise IngestError(died(f"The process that reads snapshots could not be started: {error}")) from error
+        raise IngestError(
+            died(phrase("The process that reads snapshots could not be started: {reason}", reason=str(error)))
+        ) from error
 
 
 async def _follow(

@@ -28,6 +28,7 @@ from memlens.server.protocol.compare import (
 from memlens.server.sessions.opened import QUIET_S, OpenSnapshot
 from memlens.server.sessions.registry import Registry
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.compare import alignment
 from memlens.views.compare.alignment import CurvesAnswer
 from memlens.views.compare.pairing import Pairing
@@ -78,7 +79,7 @@ class Comparisons:
         x0 = extent.x0 if params.x0 is None else params.x0
         x1 = extent.x1 if params.x1 is None else params.x1
         if not (np.isfinite(x0) and np.isfinite(x1) and x0 < x1):
-            raise BadRequestError("A range must begin before it ends")
+            raise BadRequestError(phrase("A range must begin before it ends"))
         edges = np.linspace(x0, x1, params.columns + 1)
         there = places.to_second(edges)
         (highest, lowest, moments), (other_highest, other_lowest, _) = await asyncio.gather(

@@ -22,6 +22,7 @@ from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sessions.registry import Registry
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.compare.heaps import (
     ComparedTypes,
     HeapPair,
@@ -105,7 +106,7 @@ class HeapComparisons:
 def check_dump(opened: OpenSnapshot) -> None:
     """Raise :class:`BadRequestError` if it is not a heap dump."""
     if heap_dump_of(opened.info) is None:
-        raise BadRequestError(f"{opened.title} is not a heap dump")
+        raise BadRequestError(phrase("{title} is not a heap dump", title=opened.title))
 
 
 async def ask_both(

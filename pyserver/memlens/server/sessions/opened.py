@@ -21,6 +21,7 @@ from memlens.store.files.verify import StoppedError
 from memlens.store.manifest import ArchiveError, SourceFile
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.ahead import artefacts_of
 from memlens.views.answers import SourceLine
 from memlens.views.graph.lines import HeapLine, heap_lines
@@ -52,21 +53,21 @@ class NotOpenError(MemlensError):
     """The request names a snapshot that is not open."""
 
     code = "closed"
-    advice = "Open the file again."
+    advice = phrase("Open the file again.")
 
 
 class DamagedError(MemlensError):
     """The stored copy of a snapshot is damaged on disk, so a question can't be answered from it."""
 
     code = "damaged"
-    advice = "Memlens reads the file again."
+    advice = phrase("Memlens reads the file again.")
 
 
 class FileError(MemlensError):
     """The path is not that of a readable file."""
 
     code = "file"
-    advice = "Check that the file exists and that you may read it."
+    advice = phrase("Check that the file exists and that you may read it.")
 
 
 class Identity(NamedTuple):
@@ -80,16 +81,18 @@ class Identity(NamedTuple):
     def of(cls, path: str) -> "Identity":
         """Raises FileError when there is no such file, or it isn't a file."""
         if not Path(path).is_absolute():
-            raise FileError(f"The path of a snapshot must be absolute, not {path!r}")
+            raise FileError(phrase("The path of a snapshot must be absolute, not {path}", path=repr(path)))
         try:
             real = Path(path).resolve(strict=True)
             status = real.stat()
         except FileNotFoundError as error:
-            raise FileError(f"There is no file {path}") from error
+            raise FileError(phrase("There is no file {path}", path=path)) from error
         except (OSError, RuntimeError, ValueError) as error:
-            raise FileError(f"The file {path} can't be read: {error}") from error
+            raise FileError(
+                phrase("The file {path} can't be read: {reason}", path=path, reason=str(error))
+            ) from error
         if not S_ISREG(status.st_mode):
-            raise FileError(f"{path} is not a file", advice="Open a snapshot file.")
+            raise FileError(phrase("{path} is not a file", path=path), advice=phrase("Open a snapshot file."))
         return cls(str(real), status.st_size, status.st_mtime_ns)
 
 
@@ -173,12 +176,12 @@ class OpenSnapshot:
         except RuntimeError as error:
             if not self._closed:
                 raise
-            raise NotOpenError(f"{self.title} has been closed") from error
+            raise NotOpenError(phrase("{title} has been closed", title=self.title)) from error
         except ArchiveError as error:
             await self._on_damaged(self, error)
             raise DamagedError(
-                f"The stored copy of {self.title} is damaged on disk",
-                advice=f"Its file no longer exists, so it can't be read again: {self.path}."
+                phrase("The stored copy of {title} is damaged on disk", title=self.title),
+                advice=phrase("Its file no longer exists, so it can't be read again: {path}.", path=self.path)
                 if self.is_kept_damaged
                 else None,
             ) from error

@@ -27,6 +27,7 @@ from memlens.store.manifest import ArchiveError
 from memlens.store.relabel import files_in_doubt, open_with, relabel
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.schema import PARTS_OF, Part
+from memlens.texts import Text, phrase
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +81,7 @@ class Damage(NamedTuple):
     """A snapshot whose stored copy is damaged. With ``again`` it is closed, and its views open their file again."""
 
     snapshot: str
-    message: str
+    message: Text
     again: bool
 
 
@@ -118,7 +119,7 @@ class Registry:
         """Raises NotOpenError."""
         opened = self._named(name)
         if opened is None:
-            raise NotOpenError("This snapshot is not open any more")
+            raise NotOpenError(phrase("This snapshot is not open any more"))
         return opened
 
     def _named(self, name: str) -> OpenSnapshot | None:
@@ -191,7 +192,9 @@ class Registry:
             try:
                 archive = await asyncio.to_thread(cache.find, source)
             except OSError as error:
-                raise FileError(f"The file {source} can't be read: {error}") from error
+                raise FileError(
+                    phrase("The file {source} can't be read: {reason}", source=source, reason=str(error))
+                ) from error
             if archive is not None:
                 try:
                     return await self._enter(entry, archive)
@@ -330,8 +333,11 @@ class Registry:
             damaged.is_kept_damaged = True
             self._say_damaged(
                 damaged,
-                f"The stored copy of {damaged.title} is damaged on disk, and its file no longer exists, so it can't be "
-                "read again. What is shown may be wrong.",
+                phrase(
+                    "The stored copy of {title} is damaged on disk, and its file no longer exists, so it can't be "
+                    "read again. What is shown may be wrong.",
+                    title=damaged.title,
+                ),
                 again=False,
             )
             return
@@ -349,11 +355,14 @@ class Registry:
             self._changed()
             self._say_damaged(
                 damaged,
-                f"The stored copy of {damaged.title} was damaged or removed on disk. The file is read again.",
+                phrase(
+                    "The stored copy of {title} was damaged or removed on disk. The file is read again.",
+                    title=damaged.title,
+                ),
                 again=True,
             )
 
-    def _say_damaged(self, damaged: OpenSnapshot, message: str, *, again: bool) -> None:
+    def _say_damaged(self, damaged: OpenSnapshot, message: Text, *, again: bool) -> None:
         for listener in self.damage_listeners:
             listener(Damage(damaged.name, message, again))
 

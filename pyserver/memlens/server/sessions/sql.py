@@ -16,6 +16,7 @@ from memlens.store.manifest import ArchiveError, Origin
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import TABLES, are_filled, remove
 from memlens.store.tables.schema import Part
+from memlens.texts import phrase
 from memlens.views.sql.query import SqlAnswer, SqlError, SqlSession, SqlSort
 
 logger = logging.getLogger(__name__)
@@ -109,7 +110,7 @@ class SqlQueries:
                 # a part that found the archive damaged may have cancelled the others
                 for task in sorted(done, key=asyncio.Future.cancelled):
                     if task.cancelled():
-                        raise SqlError("The snapshot has been closed")
+                        raise SqlError(phrase("The snapshot has been closed"))
                     task.result()
         finally:
             given_up = []
@@ -137,7 +138,7 @@ class SqlQueries:
             await self.fill(parts)
         await self._drop_idle_without(parts)
         if self._closed:
-            raise SqlError("The snapshot has been closed")
+            raise SqlError(phrase("The snapshot has been closed"))
         if self._threads is None:
             self._threads = ThreadPoolExecutor(
                 MOST_SESSIONS, thread_name_prefix="sql", initializer=limits.lower_priority
@@ -166,7 +167,9 @@ class SqlQueries:
             logger.warning("the tables of %s are dropped: %s", self._origin.archive, error)
             await self._drop(asked)
             remove(self._origin.archive)
-            raise SqlError("The tables were damaged and will be made again. Run the query again") from error
+            raise SqlError(
+                phrase("The tables were damaged and will be made again. Run the query again")
+            ) from error
         finally:
             self._asked.discard(asked)
             await asyncio.shield(self._put_back(asked))
@@ -218,7 +221,7 @@ class SqlQueries:
         def work() -> tuple[Part, ...]:
             with self._naming:
                 if self._closed:
-                    raise SqlError("The snapshot has been closed")
+                    raise SqlError(phrase("The snapshot has been closed"))
                 if self._names is None:
                     self._names = SqlSession(self._open_again(), names_only=True)
                 return self._names.needs(query, sort)

@@ -22,6 +22,7 @@ from memlens.store.manifest import (
     is_archive,
     read_manifest,
 )
+from memlens.texts import phrase
 
 DEFAULT_LIMIT_BYTES = 10 * 2**30
 
@@ -35,7 +36,7 @@ class NotAnArchiveError(MemlensError):
     """No archive can be written at the requested path."""
 
     code = "not-an-archive"
-    advice = "Choose another folder."
+    advice = phrase("Choose another folder.")
 
 
 class Cache:
@@ -112,7 +113,7 @@ def partial_folder(archive: Path, pid: int) -> Path:
 def making(archive: Path) -> Iterator[Path]:
     """A temporary folder beside ``archive``, renamed to it if the block succeeds, else removed."""
     partial = partial_folder(archive, os.getpid())
-    with room_in(archive.parent, "the archive"):
+    with room_in(archive.parent, phrase("the archive")):
         make_folder(archive.parent)
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(mode=0o700)
@@ -134,12 +135,12 @@ def check_place(archive: Path) -> None:
         str(archive).encode()
     except UnicodeEncodeError as error:
         raise NotAnArchiveError(
-            f"The name of {archive} is not UTF-8, and an archive needs one that is"
+            phrase("The name of {archive} is not UTF-8, and an archive needs one that is", archive=archive)
         ) from error
     if not archive.exists() and not archive.is_symlink():
         return
     if not archive.is_dir() or (any(archive.iterdir()) and not is_archive(archive)):
-        raise NotAnArchiveError(f"{archive} exists and is not an archive")
+        raise NotAnArchiveError(phrase("{archive} exists and is not an archive", archive=archive))
 
 
 def _bytes_in(archive: Path) -> int:

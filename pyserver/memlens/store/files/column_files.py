@@ -14,6 +14,7 @@ from memlens.kernels.base.checksum import Checksum
 from memlens.result_cache import Uncounted
 from memlens.store.columns import Array, Columns, Count, Declared
 from memlens.store.manifest import ArchiveError, ColumnEntry, InconsistentError, Manifest
+from memlens.texts import phrase
 
 _TOGETHER_ROWS = 1 << 14
 _APART_ROWS = 1 << 16
@@ -128,11 +129,21 @@ class MappedFiles(Uncounted):
             with (self._archive / file).open("rb") as opened:
                 if os.fstat(opened.fileno()).st_size != entry.bytes:
                     raise ArchiveError(
-                        f"The archive {self._archive.name} is damaged: column {file} has the wrong size"
+                        phrase(
+                            "The archive {archive} is damaged: column {file} has the wrong size",
+                            archive=self._archive.name,
+                            file=file,
+                        )
                     )
                 return np.frombuffer(mapped(opened), dtype)
         except OSError as error:
-            raise ArchiveError(f"The archive {self._archive.name} is damaged: {error}") from error
+            raise ArchiveError(
+                phrase(
+                    "The archive {archive} is damaged: {reason}",
+                    archive=self._archive.name,
+                    reason=str(error),
+                )
+            ) from error
 
 
 def _dtype_of(file: str, entry: ColumnEntry) -> np.dtype[Any]:

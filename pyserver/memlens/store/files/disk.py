@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memlens.errors import MemlensError
+from memlens.texts import Text, Value, phrase
 
 FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 """The system's errors for a full disk or an exceeded quota."""
@@ -16,14 +17,14 @@ class FullDiskError(MemlensError):
     """The disk has no room for a file."""
 
     code = "system"
-    advice = (
-        "Make room on it, or choose a folder elsewhere in the setting memlens.cache.directory (on the command line "
-        "--cache-dir)."
+    advice = phrase(
+        "Make room on it, or choose a folder elsewhere in the setting memlens.cache.directory (on the command "
+        "line --cache-dir)."
     )
 
 
 @contextlib.contextmanager
-def room_in(folder: Path, what: str, advice: str | None = None) -> Iterator[None]:
+def room_in(folder: Path, what: Value, advice: Text | None = None) -> Iterator[None]:
     """Raises :class:`FullDiskError` if the disk is full or a quota is exceeded while ``what`` is written."""
     try:
         yield
@@ -31,7 +32,10 @@ def room_in(folder: Path, what: str, advice: str | None = None) -> Iterator[None
         full = error.errno in FULL if isinstance(error, OSError) else _is_full_of_sqlite(error)
         if not full:
             raise
-        raise FullDiskError(f"The disk that holds {folder} has no room for {what}", advice=advice) from error
+        raise FullDiskError(
+            phrase("The disk of {folder} has no room for {what}", folder=folder, what=what),
+            advice=advice,
+        ) from error
 
 
 def _is_full_of_sqlite(error: Exception) -> bool:

@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from memlens.errors import reason
 from memlens.kernels.base.checksum import Checksum
 from memlens.store.manifest import FILE_NAME, ArchiveError, Manifest
+from memlens.texts import phrase
 
 _STEP_BYTES = 1 << 20
 
@@ -52,10 +54,23 @@ def verify(
             whole = file_checksum(archive / name, stop=stop) == manifest.columns[name].checksum
         except OSError as error:
             _check_place(archive, held)
-            raise ArchiveError(f"The archive {archive.name} is damaged: {name}: {error.strerror}") from error
+            raise ArchiveError(
+                phrase(
+                    "The archive {archive} is damaged: {name}: {reason}",
+                    archive=archive.name,
+                    name=name,
+                    reason=reason(error),
+                )
+            ) from error
         if not whole:
             _check_place(archive, held)
-            raise ArchiveError(f"The archive {archive.name} is damaged: {name} has the wrong checksum")
+            raise ArchiveError(
+                phrase(
+                    "The archive {archive} is damaged: {name} has the wrong checksum",
+                    archive=archive.name,
+                    name=name,
+                )
+            )
 
 
 def _check_place(archive: Path, held: BinaryIO) -> None:

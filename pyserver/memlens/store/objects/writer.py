@@ -35,6 +35,7 @@ from memlens.store.objects.retained import retained_by_node_group
 from memlens.store.objects.room import Room
 from memlens.store.samples.writer import write_samples
 from memlens.store.stacks.strings import StringWriter
+from memlens.texts import phrase
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -43,8 +44,8 @@ I64 = npt.NDArray[np.int64]
 Rows = npt.NDArray[Any]
 
 _ALLOCATED = (
-    ValueType("shallow_bytes", "bytes", "live", "Live objects' own bytes"),
-    ValueType("objects", "count", "live", "Live objects"),
+    ValueType("shallow_bytes", "bytes", "live", phrase("Live objects' own bytes")),
+    ValueType("objects", "count", "live", phrase("Live objects")),
 )
 """The values of the profile of allocation stacks."""
 

@@ -122,7 +122,7 @@ def _notes(snapshot: Snapshot, database: apsw.Connection, device: int, first: in
 
 def _labels(snapshot: Snapshot, info: ProfileInfo, database: apsw.Connection) -> None:
     """Fill the tables of a profile's values and of its samples' labels."""
-    kinds = ((n, v.name, v.unit, v.meaning, v.title, v.total) for n, v in enumerate(info.values))
+    kinds = ((n, v.name, v.unit, v.meaning, v.title.text, v.total) for n, v in enumerate(info.values))
     insert(database, "value_types", kinds)
     rows = snapshot.samples.labels
     strings = snapshot.strings.some(np.concatenate([rows[field] for field in ("key", "text", "unit")]))

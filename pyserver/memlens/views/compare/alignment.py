@@ -15,6 +15,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.trace import ranges
 from memlens.model.info import AxisRange
 from memlens.store.snapshot import Snapshot
+from memlens.texts import Text, in_a_row, phrase
 from memlens.views.answers import Axis
 from memlens.views.selection.columns import axis_range, device_of, moments_between, x_of_moment
 from memlens.views.trace.steps.finding import find_steps
@@ -35,14 +36,14 @@ class Alignment(Struct, frozen=True):
 class SharedStep(Struct, frozen=True):
     """A step of both runs, and its start on the shared axis."""
 
-    name: str
+    name: Text
     x: float
 
 
 class StepsKnown(Struct, frozen=True):
     """A sentence on how a run's steps are known; ``inferred`` if the file doesn't record them."""
 
-    how: str
+    how: Text
     inferred: bool
 
 
@@ -82,7 +83,7 @@ class Side(Struct, frozen=True):
     extent: AxisRange
     peak_x: float
     peak_bytes: int
-    step_names: list[str]
+    step_names: list[Text]
     step_edges: list[float]
     """The start of each step, and the end of the last one: one more than names, or none."""
     known: StepsKnown | None
@@ -109,7 +110,7 @@ def side_of(
 ) -> Side:
     """A device, narrowed by a filter, on an axis. Raises :class:`BadRequestError`."""
     device = device_of(snapshot, number, filter_text)
-    names: list[str] = []
+    names: list[Text] = []
     edges: list[float] = []
     known = None
     if by_step:
@@ -131,10 +132,10 @@ def side_of(
 def align(first: Side, second: Side, alignment: Alignment) -> tuple[AxisMap, list[SharedStep]]:
     """Align the second run with the first. Raises :class:`BadRequestError` if there is no common step to do it by."""
     if not np.isfinite(alignment.offset):
-        raise BadRequestError("An offset must be a number")
+        raise BadRequestError(phrase("An offset must be a number"))
     if not alignment.by_step:
         return AxisMap([alignment.offset], [0.0]), []
-    theirs = {name: number for number, name in enumerate(second.step_names)}
+    theirs = {name.text: number for number, name in enumerate(second.step_names)}
     moved = round(alignment.offset)
     pairs = _same_names(first.step_names, theirs) if not moved else []
     if not pairs:
@@ -146,8 +147,8 @@ def align(first: Side, second: Side, alignment: Alignment) -> tuple[AxisMap, lis
     if not pairs:
         without = [side.known.how for side in (first, second) if side.known and not side.step_names]
         raise BadRequestError(
-            "The snapshots have no steps in common to align",
-            advice=" ".join(dict.fromkeys(without)),
+            phrase("The snapshots have no steps in common to align"),
+            advice=in_a_row(list({each.text: each for each in without}.values()), " "),
         )
     steps = [SharedStep(first.step_names[mine], first.step_edges[mine]) for mine, _ in pairs]
     knots = [(first.step_edges[mine], second.step_edges[other]) for mine, other in pairs]
@@ -216,11 +217,11 @@ def positions_of(snapshot: Snapshot, number: int, axis: Axis, moments: list[int]
     )
 
 
-def _same_names(names: list[str], theirs: dict[str, int]) -> list[tuple[int, int]]:
+def _same_names(names: list[Text], theirs: dict[str, int]) -> list[tuple[int, int]]:
     """The steps with the same name in both runs, in the order of both."""
     pairs: list[tuple[int, int]] = []
     for number, name in enumerate(names):
-        other = theirs.get(name, -1)
+        other = theirs.get(name.text, -1)
         if other >= 0 and (not pairs or other > pairs[-1][1]):
             pairs.append((number, other))
     return pairs

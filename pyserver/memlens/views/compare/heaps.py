@@ -17,6 +17,7 @@ from memlens.errors import BadRequestError
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.compare.heap_paths import GrownPath, grown_paths
 from memlens.views.graph import filters
 from memlens.views.graph.listing import ObjectsAnswer, figures_by_type
@@ -231,7 +232,7 @@ def series_of(sides: Sequence[SeriesSide], search: str = "", limit: int = 100) -
     """Several dumps in their order. Raises :class:`BadRequestError`."""
     _check(limit)
     if len(sides) < 2:
-        raise BadRequestError("A series needs two heap dumps or more")
+        raise BadRequestError(phrase("A series needs two heap dumps or more"))
     rows = []
     for name in sorted({name for each in sides for name in each.figures}):
         if not _fits(name, search):
@@ -248,7 +249,7 @@ def series_of(sides: Sequence[SeriesSide], search: str = "", limit: int = 100) -
 
 def _check(limit: int) -> None:
     if limit < 1:
-        raise BadRequestError("At least one row must be asked for")
+        raise BadRequestError(phrase("At least one row must be asked for"))
 
 
 def _fits(name: str, search: str) -> bool:

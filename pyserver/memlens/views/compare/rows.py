@@ -19,6 +19,7 @@ from memlens.kernels.tree import calltree
 from memlens.kernels.tree.lines import LineFolder
 from memlens.model.frames import INFERRED, RECORDED, USER
 from memlens.model.timeline import NEVER
+from memlens.texts import phrase
 from memlens.views.answers import Frame
 from memlens.views.compare.pairing import Grouping, How, Pair, Pairing, Place
 from memlens.views.compare.sides import Side
@@ -168,7 +169,7 @@ class Comparison:
     def stacks(self, row: int, measure: Measure, side: Literal["before", "after"]) -> list[int]:
         """The archive's numbers of a side's stacks in a row. Raises :class:`BadRequestError`."""
         if not 0 <= row < len(self._pairs):
-            raise BadRequestError(f"The comparison has no row {row}")
+            raise BadRequestError(phrase("The comparison has no row {row}", row=row))
         chosen = self._figures[0 if side == "before" else 1]
         stacks, tree = chosen.side.stacks, chosen.side.stacks.tree
         of_row = chosen.own_row == row

@@ -7,6 +7,7 @@ import numpy as np
 
 from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.findings import table
 from memlens.views.findings.ahead import MOST_FINDINGS, findings
 from memlens.views.graph import filters
@@ -40,8 +41,10 @@ def _rules(snapshot: Snapshot, term: Term) -> set[str]:
         if not own and not known:
             titles = dict.fromkeys(each.title for each in names)
             raise BadRequestError(
-                f"'{term}': the heap dump has no such finding",
-                advice=f"It has: {', '.join(titles)}." if titles else "It has none.",
+                phrase("'{term}': the heap dump has no such finding", term=str(term)),
+                advice=phrase("It has: {titles}.", titles=", ".join(titles))
+                if titles
+                else phrase("It has none."),
             )
         chosen |= own
     return chosen

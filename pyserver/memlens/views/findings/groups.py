@@ -17,18 +17,28 @@ from memlens.views.selection.columns import device_of
 from memlens.views.selection.items import meaning_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import AMOUNT
-from memlens.views.tables.groupings import LINE_UNKNOWN, ONLY_NATIVE, GroupKind
+from memlens.views.tables.groupings import (
+    ALLOCATED_BEFORE,
+    INFERRED,
+    LINE_UNKNOWN,
+    NO_SOURCE,
+    NO_STACK_IN_FILE,
+    NO_STACK_NAME,
+    NOT_RECORDED,
+    ONLY_NATIVE,
+    GroupKind,
+    perhaps_inferred,
+)
 from memlens.views.tables.groups import Branch, Group, groups
 
-_NO_STACK = ("No stack", "No stack in the file")
+_NO_STACK = (NO_STACK_NAME, NO_STACK_IN_FILE)
 """What groups of what has no stack are called."""
 _WHY_NO_STACK: dict[str, Text] = {
     "": phrase("no stack"),
-    "not recorded": phrase("no stack (not recorded)"),
-    "allocated before recording": phrase("no stack (allocated before recording)"),
+    NOT_RECORDED.text: phrase("no stack (not recorded)"),
+    ALLOCATED_BEFORE.text: phrase("no stack (allocated before recording)"),
 }
 """The same within a sentence, by what stands beside it."""
-INFERRED = " (inferred)"
 """The end of names of modules and categories that are inferred."""
 
 ADDRESS = re.compile(r"(?:^| at )0x[0-9a-f]+$")
@@ -130,7 +140,7 @@ def top_groups(
 
 def _function(row: Group) -> str:
     """The function of a group's line; formats that have none write the line again."""
-    if row.place is None or row.place.function in ("", row.name, "<module>"):
+    if row.place is None or row.place.function in ("", row.name.text, "<module>"):
         return ""
     return short_function(row.place.function)
 
@@ -138,32 +148,25 @@ def _function(row: Group) -> str:
 def _name(row: Group, by: GroupKind) -> Text:
     """A group's name within a sentence."""
     if row.name in _NO_STACK:
-        return _WHY_NO_STACK.get(row.detail) or phrase("no stack ({why})", why=row.detail)
+        return _WHY_NO_STACK.get(row.detail.text) or phrase("no stack ({why})", why=row.detail)
     if by == "category":
-        return _perhaps_inferred(row.name.replace("_", " "))
+        return perhaps_inferred(row.name.text.replace("_", " "))
     if by == "module":
-        path = row.name.removesuffix(INFERRED).split(" / ")
+        path = row.name.text.removesuffix(INFERRED).split(" / ")
         short = ("…" if len(path) > 2 else "") + " / ".join(path[-2:])
-        return _perhaps_inferred(short + (INFERRED if row.name.endswith(INFERRED) else ""))
+        return perhaps_inferred(short + (INFERRED if row.name.text.endswith(INFERRED) else ""))
     if row.place is None or not row.place.line:
         return _without_line(row)
-    return phrase("{name} (inferred)", name=row.name) if row.place.source == "inferred" else Text(row.name)
-
-
-def _perhaps_inferred(name: str) -> Text:
-    """A name of the model or of an inference, which marks it."""
-    if name.endswith(INFERRED):
-        return phrase("{name} (inferred)", name=name.removesuffix(INFERRED))
-    return Text(name)
+    return phrase("{name} (inferred)", name=row.name) if row.place.source == "inferred" else row.name
 
 
 def _without_line(row: Group) -> Text:
     """A function without a line; one that has no name either is called by its module and address."""
     if row.detail == ONLY_NATIVE:
         return phrase("{name} (C++ only)", name=row.name)
-    if ADDRESS.search(row.name):
-        return Text(row.name)
-    name = short_function(row.name)
+    if ADDRESS.search(row.name.text):
+        return row.name
+    name = short_function(row.name.text)
     return phrase("{name} (line unknown)", name=name) if row.detail == LINE_UNKNOWN else Text(f"{name}()")
 
 
@@ -222,11 +225,11 @@ def _place_in_sql(row: Group) -> str:
         return f"file = {text_in_sql(row.place.file)} AND line = {row.place.line}"
     if row.name in _NO_STACK:
         return "frames.frame IS NULL"
-    ends = row.detail.split(", perhaps")[0]
+    ends = row.detail.text.split(", perhaps")[0]
     file = (
         "file = ''"
-        if ends == "no source"
+        if ends == NO_SOURCE.text
         else f"(file = {text_in_sql(ends)} OR file LIKE {text_in_sql('%/' + ends)})"
     )
-    function = "" if row.name == "?" else row.name
+    function = "" if row.name.text == "?" else row.name.text
     return f"{file} AND function = {text_in_sql(function)} AND kind = 'native'"

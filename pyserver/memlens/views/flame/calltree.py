@@ -22,6 +22,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.tree import calltree as kernel
 from memlens.kernels.tree.flame import Layout
 from memlens.model.attribution import Attribution
+from memlens.texts import phrase
 from memlens.views.flame.names import Names
 from memlens.views.naming.frame_names import ALL_LIBRARIES, FrameNames, Merge
 from memlens.views.selection.columns import NEVER
@@ -317,7 +318,7 @@ def build(
     :class:`BadRequestError` for values that are too large to be summed, and for a tree that gets too large.
     """
     if abs(stacks.values.astype(np.float64)).sum(axis=1).max(initial=0) >= MOST_VALUE:
-        raise BadRequestError("The sizes in this snapshot are too large to be summed")
+        raise BadRequestError(phrase("The sizes in this snapshot are too large to be summed"))
     shape, places = found.shape, found.nodes[stacks.nodes]
     upright = places
     if options.direction == "bottom_up":
@@ -373,8 +374,8 @@ def _turned(shape: Shape, ends: U32) -> tuple[Shape, U32]:
         )
     except OverflowError:
         raise BadRequestError(
-            f"The bottom-up tree of these stacks has more than {MOST_TURNED:,} boxes",
-            advice="Collapse libraries, narrow the set with a filter, or show the tree top-down.",
+            phrase("The bottom-up tree of these stacks has more than {most} boxes", most=MOST_TURNED),
+            advice=phrase("Collapse libraries, narrow the set with a filter, or show the tree top-down."),
         ) from None
     child, sibling = np.empty_like(parents), np.empty_like(parents)
     kernel.families(parents, child, sibling)
@@ -391,5 +392,5 @@ def _at(values: U32, places: U32) -> U32:
 
 def _checked(number: int, names: FrameNames) -> int:
     if not 0 <= number < names.count:
-        raise BadRequestError(f"The snapshot has no frame {number}")
+        raise BadRequestError(phrase("The snapshot has no frame {number}", number=number))
     return number

@@ -45,6 +45,7 @@ from memlens.kernels.tree import flame as kernel
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.flame import calltree
 from memlens.views.flame import first as first_flame
 from memlens.views.flame.calltree import CallTree, FlameOptions, Nodes, Search
@@ -205,11 +206,11 @@ def _laid(
     ``held`` has flags of a search for each node; None without a search.
     """
     if not (0 <= x0 < x1 <= 1):
-        raise BadRequestError("A part of a flame graph must lie between 0 and 1")
+        raise BadRequestError(phrase("A part of a flame graph must lie between 0 and 1"))
     total = tree.total
     low, high = x0 * total, x1 * total
     if total and not low < high:
-        raise BadRequestError("The part of the flame graph is too thin to be drawn")
+        raise BadRequestError(phrase("The part of the flame graph is too thin to be drawn"))
     compared, before, after = sides_of(tree.meaning), None, None
     if compared is not None:
         before, after = tree.inclusive[compared.before + AMOUNT], tree.inclusive[compared.after + AMOUNT]

@@ -10,6 +10,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.tree import calltree as kernel
 from memlens.model.attribution import Attribution
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.flame.calltree import I64, U32, CallTree, FlameOptions
 from memlens.views.flame.graph import FlameValue, shown_frames, tree_of
 from memlens.views.naming.frame_names import FlameName, Place
@@ -193,7 +194,7 @@ def details_of(
 def search(tree: CallTree, text: str, attribution: Attribution = "mine") -> FlameSearchAnswer:
     """Search a text, ignoring case, in the function, the file or the line of frames."""
     if not text:
-        raise BadRequestError("There is nothing to search for")
+        raise BadRequestError(phrase("There is nothing to search for"))
     found = tree.search(text)
     largest = found.nodes[np.argsort(-tree.widths[found.nodes], kind="stable")[:MOST_MATCHES]]
     shown = sorted(largest.tolist(), key=tree.layout.place)
@@ -333,5 +334,5 @@ def _node(tree: CallTree, node: int, attribution: Attribution) -> FlameNode:
 
 def _checked(tree: CallTree, node: int) -> int:
     if not 0 <= node < len(tree) or (node and not tree.inclusive[:, node].any()):
-        raise BadRequestError(f"The flame graph has no box {node}")
+        raise BadRequestError(phrase("The flame graph has no box {node}", node=node))
     return node

@@ -32,6 +32,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.objects.columns import FieldColumns, ReferenceColumns
 from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.graph.halves import in_halves
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.rows import Numbers, type_names
@@ -105,7 +106,10 @@ def _meant(term: Term) -> Term:
 def _check(snapshot: Snapshot, term: Term) -> None:
     if term.comparison not in (":", "=") and term.field not in _AMOUNTS:
         raise BadRequestError(
-            f"'{term}' can't be compared with < or >: only retained, shallow and distance can"
+            phrase(
+                "'{term}' can't be compared with < or >: only retained, shallow and distance can",
+                term=str(term),
+            )
         )
     if term.field in _AMOUNTS:
         _amounts(term)
@@ -116,7 +120,9 @@ def _check(snapshot: Snapshot, term: Term) -> None:
             number_of(value, str(term))
     known = ("unreachable", "root", *snapshot.graph_names.flags)
     if term.field == "is" and not set(term.values) <= set(known):
-        raise BadRequestError(f"'{term}': expected one of {', '.join(known)}")
+        raise BadRequestError(
+            phrase("'{term}': expected one of {known}", term=str(term), known=", ".join(known))
+        )
 
 
 def _chosen(snapshot: Snapshot, terms: list[Term]) -> Chosen:
@@ -284,19 +290,21 @@ def named_by_text(snapshot: Snapshot) -> Mask:
 
 def _seconds(snapshot: Snapshot, term: Term) -> float:
     if not len(snapshot.objects.moments):
-        raise BadRequestError(f"'{term}': the heap dump doesn't say when its objects were allocated")
+        raise BadRequestError(
+            phrase("'{term}': the heap dump doesn't say when its objects were allocated", term=str(term))
+        )
     try:
         seconds = [float(value) for value in term.values]
     except ValueError:
         seconds = []
     if len(seconds) != 1 or not 0 <= seconds[0] <= _MOST_SECONDS:
-        raise BadRequestError(f"'{term}': expected seconds since the recording began")
+        raise BadRequestError(phrase("'{term}': expected seconds since the recording began", term=str(term)))
     return seconds[0]
 
 
 def _amounts(term: Term) -> list[float]:
     if term.comparison not in (":", "=") and len(term.values) > 1:
-        raise BadRequestError(f"'{term}' compares with more than one value")
+        raise BadRequestError(phrase("'{term}' compares with more than one value", term=str(term)))
     if term.field == "distance":
         return [float(number_of(value, str(term))) for value in term.values]
     return [bytes_of(value, str(term)) for value in term.values]

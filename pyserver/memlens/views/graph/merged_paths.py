@@ -13,6 +13,7 @@ from memlens.model.graph import Strength
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.graph.cuts import MOST_LOOKED_AT as _MOST_LOOKED_AT
 from memlens.views.graph.cuts import freed_by_cuts
 from memlens.views.graph.listing import fitting
@@ -107,7 +108,7 @@ def merged_paths(
     rows = page(offset, limit)
     tree = merged_tree(snapshot, kind, group, filter_text, through)
     if not 0 <= node < len(tree.parent):
-        raise BadRequestError(f"The tree of paths has no node {node:,}")
+        raise BadRequestError(phrase("The tree of paths has no node {node}", node=node))
     # node 0 is its own parent
     children = 1 + np.flatnonzero(tree.parent[1:] == node)
     children = children[np.lexsort((children, -tree.objects[children], -tree.bytes[children]))]
@@ -330,8 +331,8 @@ def _step(snapshot: Snapshot, at: Numbers, distance: Numbers, follows: Numbers) 
         raise InconsistentError("An object has a distance, but nothing nearer to a root refers to it")
     if looked_at > _MOST_REFERENCES:
         raise BadRequestError(
-            "Too many references lead to these objects for their paths to be merged",
-            advice="Narrow them with a filter, or look at the paths of one object.",
+            phrase("Too many references lead to these objects for their paths to be merged"),
+            advice=phrase("Narrow them with a filter, or look at the paths of one object."),
         )
     return above.astype(np.int64), _labels(snapshot, rows.astype(np.int64))
 

@@ -10,6 +10,7 @@ from memlens.model.graph import VALUE_KINDS
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.objects.places import first_at_least
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.answers import Frame
 from memlens.views.graph.rows import (
     MOST_NAME,
@@ -71,7 +72,7 @@ def number_of(snapshot: Snapshot, own_id: int) -> int:
     known = 0 <= own_id < 2**64
     found = np.flatnonzero(snapshot.objects.id == np.uint64(own_id if known else 0))
     if not known or not len(found):
-        raise BadRequestError(f"The heap dump has no object with the id {own_id}")
+        raise BadRequestError(phrase("The heap dump has no object with the id {id}", id=str(own_id)))
     return int(found[0])
 
 

@@ -11,6 +11,7 @@ from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.graph.reach import followed, held_distances
 from memlens.views.graph.rows import Numbers, check_object, type_names
 
@@ -42,7 +43,7 @@ class RetainedAnswer(Struct, frozen=True):
 def check_node(snapshot: Snapshot, node: int) -> None:
     """Raises :class:`BadRequestError` where the compact tree has no such node."""
     if not 0 <= node < graph_of(snapshot.info).compact_nodes:
-        raise BadRequestError(f"The compact dominator tree has no node {node:,}")
+        raise BadRequestError(phrase("The compact dominator tree has no node {node}", node=node))
 
 
 def node_name(names: Sequence[str], node: int, kind: int) -> str:

@@ -14,6 +14,7 @@ from memlens.store.models import graph_of
 from memlens.store.objects.columns import ObjectColumns
 from memlens.store.objects.places import place_frames
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 
 U32 = npt.NDArray[np.uint32]
 Numbers = npt.NDArray[Any]
@@ -63,14 +64,16 @@ class ReferenceRow(Struct, frozen=True):
 def page(offset: int, limit: int) -> slice:
     """The rows to answer. Raises :class:`BadRequestError`."""
     if offset < 0 or not 0 < limit <= MOST_ROWS:
-        raise BadRequestError(f"A page has 1 to {MOST_ROWS:,} rows and begins with row 0 or later")
+        raise BadRequestError(
+            phrase("A page has 1 to {most} rows and begins with row 0 or later", most=MOST_ROWS)
+        )
     return slice(offset, offset + limit)
 
 
 def check_object(snapshot: Snapshot, number: int) -> int:
     """The number of an object. Raises :class:`BadRequestError` where there is none of that number."""
     if not 0 <= number < graph_of(snapshot.info).objects:
-        raise BadRequestError(f"The heap dump has no object number {number:,}")
+        raise BadRequestError(phrase("The heap dump has no object number {number}", number=number))
     return number
 
 

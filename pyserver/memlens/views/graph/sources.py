@@ -9,6 +9,7 @@ from memlens.errors import BadRequestError
 from memlens.model.frames import INFERRED
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.graph.places import frames_of_types
 from memlens.views.graph.rows import check_object
 from memlens.views.lines.stack import stack_frames
@@ -58,7 +59,7 @@ def source_of_object(snapshot: Snapshot, number: int) -> DumpSource:
 def source_of_type(snapshot: Snapshot, number: int) -> DumpSource:
     """Where a type is defined, else its name. Raises :class:`BadRequestError`."""
     if not 0 <= number < graph_of(snapshot.info).types:
-        raise BadRequestError(f"The heap dump has no type number {number:,}")
+        raise BadRequestError(phrase("The heap dump has no type number {number}", number=number))
     name, frame = _type_name(snapshot, number), frames_of_types(snapshot).get(number)
     place = None if frame is None else _place(snapshot, frame, name)
     return place or DumpSource("type" if name else "none", "", 0, "", name)

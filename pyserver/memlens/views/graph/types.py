@@ -8,6 +8,7 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.graph.places import places_of_types
 from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, page, type_names
 
@@ -127,6 +128,6 @@ def instances(
 def instances_of(snapshot: Snapshot, number: int) -> Numbers:
     """The numbers of a type's instances, that first which retains most. Raises :class:`BadRequestError`."""
     if not 0 <= number < graph_of(snapshot.info).types:
-        raise BadRequestError(f"The heap dump has no type number {number:,}")
+        raise BadRequestError(phrase("The heap dump has no type number {number}", number=number))
     stored = snapshot.types
     return stored.instance[int(stored.instance_start[number]) : int(stored.instance_start[number + 1])]

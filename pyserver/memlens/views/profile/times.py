@@ -10,6 +10,7 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import Text, phrase
 from memlens.views.selection.profile_filters import matching
 from memlens.views.selection.profile_sets import Flow, counts_stretches, flow_of
 from memlens.views.selection.sets import AllocationSet, SetKind
@@ -23,7 +24,7 @@ class ProfileSeries(Struct, frozen=True):
     """
 
     name: str
-    title: str
+    title: Text
     unit: str
     within: bool
     values: str
@@ -58,12 +59,12 @@ class ProfileRangeAnswer(Struct, frozen=True):
 
 
 _TITLES = {
-    "live_bytes": ("Live", "bytes", False),
-    "live_count": ("Live allocations", "count", False),
-    "rss_bytes": ("Resident set (RSS)", "bytes", False),
-    "heap_extra_bytes": ("Overhead of the allocator", "bytes", False),
-    "stacks_bytes": ("Stacks of threads", "bytes", False),
-    "temporary": ("Temporary allocations", "count", True),
+    "live_bytes": (phrase("Live"), "bytes", False),
+    "live_count": (phrase("Live allocations"), "count", False),
+    "rss_bytes": (phrase("Resident set (RSS)"), "bytes", False),
+    "heap_extra_bytes": (phrase("Overhead of the allocator"), "bytes", False),
+    "stacks_bytes": (phrase("Stacks of threads"), "bytes", False),
+    "temporary": (phrase("Temporary allocations"), "count", True),
 }
 
 
@@ -71,14 +72,16 @@ def times(snapshot: Snapshot) -> ProfileTimesAnswer:
     """The lines. Raises :class:`BadRequestError` for a profile without times."""
     info, stored = profile_of(snapshot.info), snapshot.times
     if stored is None:
-        raise BadRequestError("The profile has no times, so there is nothing to show over time")
+        raise BadRequestError(phrase("The profile has no times, so there is nothing to show over time"))
     peaks, edges = stored.peaks, stored.edges
     series = []
     for name in info.series:
-        title, unit, within = _TITLES.get(name, (name.replace("_", " ").capitalize(), _unit_of(name), False))
+        own = Text(name.replace("_", " ").capitalize())
+        title, unit, within = _TITLES.get(name, (own, _unit_of(name), False))
         counts, values = stored.series[name], None
         if within and info.time_unit == "microseconds":
-            title, unit, values = f"{title} per second", "per_second", per_second(edges, counts)
+            title = phrase("{title} per second", title=title)
+            unit, values = "per_second", per_second(edges, counts)
         series.append(ProfileSeries(name, title, unit, within, _packed(counts if values is None else values)))
     peak = int(np.argmax(peaks))
     return ProfileTimesAnswer(_packed(edges), _packed(peaks), peak, int(peaks[peak]), series)

@@ -10,11 +10,12 @@ from memlens.errors import BadRequestError
 from memlens.kernels.trace import ranges, stacked
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import KIND_NAMES, NATIVE, RECORDED, SOURCE_NAMES, operator_of
-from memlens.model.info import AxisRange, device_name
+from memlens.model.info import AxisRange, device_phrase
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
 from memlens.store.trace.device import Device
+from memlens.texts import phrase
 from memlens.views.answers import AllocationSummary, Axis, Frame
 from memlens.views.naming.labels import labels_of
 from memlens.views.selection.filters import narrowed
@@ -49,13 +50,13 @@ def rows_of(column: Any) -> npt.NDArray[Any]:
 def check_page(offset: int, limit: int) -> None:
     """Raises :class:`BadRequestError` for an invalid page of a table."""
     if offset < 0 or not 0 < limit <= MOST_ROWS:
-        raise BadRequestError(f"A page must have 1 to {MOST_ROWS} rows")
+        raise BadRequestError(phrase("A page must have 1 to {most} rows", most=MOST_ROWS))
 
 
 def check_columns(columns: int) -> None:
     """Raises :class:`BadRequestError` for more columns than a curve or a lane has."""
     if not 0 < columns <= MOST_COLUMNS:
-        raise BadRequestError(f"The picture must have 1 to {MOST_COLUMNS} columns")
+        raise BadRequestError(phrase("The picture must have 1 to {most} columns", most=MOST_COLUMNS))
 
 
 def device_of(snapshot: Snapshot, number: int, filter_text: str = "") -> Device:
@@ -69,7 +70,7 @@ def allocation_of(snapshot: Snapshot, allocation: int, filter_text: str = "") ->
     device = device_of(snapshot, number, filter_text)
     row = device.row_of(allocation)
     if row is None:
-        raise BadRequestError(f"The filter excludes allocation {allocation}")
+        raise BadRequestError(phrase("The filter excludes allocation {allocation}", allocation=allocation))
     return device, row
 
 
@@ -78,7 +79,7 @@ def axis_range(device: Device, axis: Axis) -> AxisRange:
     if axis == "event":
         return device.info.event_axis
     if device.info.time_axis is None:
-        raise BadRequestError("The snapshot has no times, only the order of events")
+        raise BadRequestError(phrase("The snapshot has no times, only the order of events"))
     return device.info.time_axis
 
 
@@ -126,7 +127,13 @@ def time_of_moment(device: Device, moment: int) -> float | None:
 def check_moment(device: Device, moment: int) -> int:
     """Check a moment. Raises :class:`BadRequestError` for one that the trace doesn't have."""
     if not 0 <= moment <= device.info.events:
-        raise BadRequestError(f"{device_name(device.info.device)} has no moment {moment}")
+        raise BadRequestError(
+            phrase(
+                "There is no moment {moment} on {device}",
+                device=device_phrase(device.info.device),
+                moment=moment,
+            )
+        )
     return moment
 
 

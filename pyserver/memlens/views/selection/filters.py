@@ -39,6 +39,7 @@ from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameColumns
 from memlens.store.trace.device import Device
+from memlens.texts import phrase
 from memlens.views.naming.attribution import CHARGED_AS, charged_frames
 from memlens.views.naming.labels import labels_of
 from memlens.views.naming.modules import inferred_names, modules_of_stacks, with_inferred
@@ -123,7 +124,7 @@ def terms_of(text: str, fields: tuple[str, ...]) -> list[Term]:
 def _written_terms(text: str, fields: tuple[str, ...]) -> list[tuple[Term, str]]:
     """Terms, each with its source text."""
     if len(text) > MOST_CHARACTERS:
-        raise BadRequestError(f"A filter can have at most {MOST_CHARACTERS:,} characters")
+        raise BadRequestError(phrase("A filter can have at most {most} characters", most=MOST_CHARACTERS))
     terms: list[tuple[Term, str]] = []
     at = 0
     while True:
@@ -144,11 +145,15 @@ def _written_terms(text: str, fields: tuple[str, ...]) -> list[tuple[Term, str]]
         if field and field not in fields:
             known = ", ".join(f"{name}:" for name in fields[:4])
             raise BadRequestError(
-                f"'{written}' is not a filter term: there is no '{field}'",
-                advice=f"Terms begin with {known} and others; put a text with a colon into quotes.",
+                phrase(
+                    "'{written}' is not a filter term: there is no '{field}'", written=written, field=field
+                ),
+                advice=phrase(
+                    "Terms begin with {known} and others; put a text with a colon into quotes.", known=known
+                ),
             )
         if any(value in ("", "=") for value in values):
-            raise BadRequestError(f"'{written}' needs a value")
+            raise BadRequestError(phrase("'{written}' needs a value", written=written))
         terms.append((Term(field, comparison, values, negated), written))
 
 
@@ -180,24 +185,28 @@ def _quoted_value(text: str, at: int) -> tuple[str, int]:
             at += 1
         value += text[at]
         at += 1
-    raise BadRequestError(f"{text[start:]} has no closing quote")
+    raise BadRequestError(phrase("{text} has no closing quote", text=text[start:]))
 
 
 def _check(term: Term, written: str) -> None:
     """Reject invalid terms before anything is evaluated."""
     if term.field in _AMOUNT_FIELDS:
         if term.comparison not in (":", "=") and len(term.values) > 1:
-            raise BadRequestError(f"'{written}' compares with more than one value")
+            raise BadRequestError(phrase("'{written}' compares with more than one value", written=written))
         for value in term.values:
             _amount(term.field, value, written)
         return
     if term.comparison not in (":", "="):
-        raise BadRequestError(f"'{written}' can't be compared with < or >: only size and life can")
+        raise BadRequestError(
+            phrase("'{written}' can't be compared with < or >: only size and life can", written=written)
+        )
     if term.field in _NUMBER_FIELDS:
         for value in term.values:
             number_of(value, written)
     if term.field == "is" and not set(term.values) <= set(_STATES):
-        raise BadRequestError(f"'{written}': expected one of {', '.join(_STATES)}")
+        raise BadRequestError(
+            phrase("'{written}': expected one of {known}", written=written, known=", ".join(_STATES))
+        )
 
 
 def number_of(value: str, written: str) -> int:
@@ -205,7 +214,9 @@ def number_of(value: str, written: str) -> int:
     try:
         return int(value, 16 if value[:2].lower() == "0x" else 10)
     except ValueError:
-        raise BadRequestError(f"'{written}': {value} is not a number") from None
+        raise BadRequestError(
+            phrase("'{written}': {value} is not a number", written=written, value=value)
+        ) from None
 
 
 def _amount(field: str, value: str, written: str) -> tuple[float, bool]:
@@ -213,18 +224,40 @@ def _amount(field: str, value: str, written: str) -> tuple[float, bool]:
     found = _AMOUNT.fullmatch(value)
     if found is None:
         example = "size>1MiB" if field == "size" else "life>10ms"
-        raise BadRequestError(f"'{written}': {value} is not a size or time; write it as in {example}")
+        raise BadRequestError(
+            phrase(
+                "'{written}': {value} is not a size or time; write it as in {example}",
+                written=written,
+                value=value,
+                example=example,
+            )
+        )
     unit = found["unit"].casefold()
     number = float(found["number"])
     if field == "size":
         if unit not in _BYTES:
-            raise BadRequestError(f"'{written}': {found['unit']} is not a unit of size (KiB, MiB, GiB …)")
+            raise BadRequestError(
+                phrase(
+                    "'{written}': {unit} is not a unit of size (KiB, MiB, GiB …)",
+                    written=written,
+                    unit=found["unit"],
+                )
+            )
         return number * _BYTES[unit], False
     if unit in _EVENTS:
         return number, True
     if unit not in _MICROSECONDS:
-        what = f"{found['unit']} is not a unit of time" if unit else "the unit is missing"
-        raise BadRequestError(f"'{written}': {what}; use us, ms, s, min or ev (events)")
+        if not unit:
+            raise BadRequestError(
+                phrase("'{written}': the unit is missing; use us, ms, s, min or ev (events)", written=written)
+            )
+        raise BadRequestError(
+            phrase(
+                "'{written}': {unit} is not a unit of time; use us, ms, s, min or ev (events)",
+                written=written,
+                unit=found["unit"],
+            )
+        )
     return number * _MICROSECONDS[unit], False
 
 
@@ -363,7 +396,8 @@ def _life(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
             life = end - start
         elif device.time is None:
             raise BadRequestError(
-                f"'{term}': the snapshot has no times, only the order of events", advice="Write life>100ev."
+                phrase("'{term}': the snapshot has no times, only the order of events", term=str(term)),
+                advice=phrase("Write life>100ev."),
             )
         else:
             # moment m begins at event m - 1; times before the first event are not known
@@ -394,7 +428,14 @@ def _pool(snapshot: Snapshot, device: Device, term: Term) -> Mask:
     names = [pool_name(snapshot, pool) for pool in range(len(snapshot.manifest.pools))]
     for value in term.values:
         if value not in ("private", "default", "unknown") and value not in names:
-            raise BadRequestError(f"'{term}': the snapshot has no pool {value}, only {', '.join(names)}")
+            raise BadRequestError(
+                phrase(
+                    "'{term}': the snapshot has no pool {pool}, only {pools}",
+                    term=str(term),
+                    pool=value,
+                    pools=", ".join(names),
+                )
+            )
     fits = [
         number
         for number, name in enumerate(names)
@@ -454,7 +495,7 @@ def _is(snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 
 def _label(_snapshot: Snapshot, _device: Device, term: Term) -> Mask:
-    raise BadRequestError(f"'{term}': only samples of profiles have labels")
+    raise BadRequestError(phrase("'{term}': only samples of profiles have labels", term=str(term)))
 
 
 def sizes_where(sizes: npt.NDArray[np.int64], term: Term) -> Mask:

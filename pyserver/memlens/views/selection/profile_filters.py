@@ -6,6 +6,7 @@ import numpy.typing as npt
 from memlens.errors import BadRequestError
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.selection import filters
 from memlens.views.selection.filters import Term
 from memlens.views.selection.texts import Pattern
@@ -28,13 +29,15 @@ def _of_samples(snapshot: Snapshot, term: Term, stacks: npt.NDArray[np.uint32]) 
         return _labelled(snapshot, term)
     if term.field == "size":
         if not profile_of(snapshot.info).has_sizes:
-            raise BadRequestError(f"'{term}': the profile has no sizes of blocks")
+            raise BadRequestError(phrase("'{term}': the profile has no sizes of blocks", term=str(term)))
         return filters.sizes_where(snapshot.samples.size, term)
     of_stacks = filters.stacks_where(snapshot, term)
     if of_stacks is None:
         raise BadRequestError(
-            f"'{term}': a profile doesn't record that",
-            advice="Use plain words, file:, function:, by:, innermost:, stack:, label:, size and is:native.",
+            phrase("'{term}': a profile doesn't record that", term=str(term)),
+            advice=phrase(
+                "Use plain words, file:, function:, by:, innermost:, stack:, label:, size and is:native."
+            ),
         )
     return of_stacks[stacks]
 

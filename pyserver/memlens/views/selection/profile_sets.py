@@ -13,6 +13,7 @@ from memlens.store.manifest import InconsistentError
 from memlens.store.models import profile_of
 from memlens.store.samples.columns import Times
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import OneSide, ValueName
 
@@ -57,15 +58,17 @@ def value_named(profile: ProfileInfo, name: str | None) -> int:
     if name is None:
         return profile.default_value
     for number, value in enumerate(profile.values):
-        if name in (value.name, value.title, str(number)):
+        if name in (value.name, value.title.text, str(number)):
             return number
     found = _meant(profile, name)
     if found is None:
         known = ", ".join(value.name for value in profile.values)
         words = ", ".join(word for word in _WORDS if _meant(profile, word) is not None)
         raise BadRequestError(
-            f"The profile has no value {name}",
-            advice=f"It has {known}{f' (or by what they mean: {words})' if words else ''}.",
+            phrase("The profile has no value {name}", name=name),
+            advice=phrase("It has {known} (or by what they mean: {words}).", known=known, words=words)
+            if words
+            else phrase("It has {known}.", known=known),
         )
     return found
 
@@ -135,7 +138,9 @@ def counts_stretches(info: ProfileInfo) -> bool:
 def _number(info: ProfileInfo, of: AllocationSet) -> int:
     number = info.default_value if of.value is None else of.value
     if not 0 <= number < len(info.values):
-        raise BadRequestError(f"The profile has no value {number}, only {len(info.values)}")
+        raise BadRequestError(
+            phrase("The profile has no value {number}, only {count}", number=number, count=len(info.values))
+        )
     return number
 
 
@@ -166,7 +171,7 @@ def flow_of(snapshot: Snapshot, of: AllocationSet) -> Flow:
     """A set's figures of each sample: live at its single edge, or what happened between its two edges."""
     info, times = profile_of(snapshot.info), snapshot.times
     if times is None:
-        raise BadRequestError("The profile has no times, so no part of its run can be chosen")
+        raise BadRequestError(phrase("The profile has no times, so no part of its run can be chosen"))
     first = _edge(info, 0 if of.from_moment is None else of.from_moment)
     if of.to_moment is None:
         return _summed(snapshot, times, 0, first, 1, 1)
@@ -185,7 +190,9 @@ def flow_of(snapshot: Snapshot, of: AllocationSet) -> Flow:
 
 def _edge(info: ProfileInfo, number: int) -> int:
     if not 0 <= number <= info.bins:
-        raise BadRequestError(f"The profile has no edge {number}, only {info.bins + 1:,}")
+        raise BadRequestError(
+            phrase("The profile has no edge {number}, only {count}", number=number, count=info.bins + 1)
+        )
     return number
 
 

@@ -17,6 +17,7 @@ from memlens.errors import BadRequestError
 from memlens.model.graph import Strength
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.graph.objects import references_between
 from memlens.views.graph.paths import paths
 from memlens.views.graph.retained import retained_by
@@ -75,7 +76,9 @@ def _step(chosen: set[int], number: Any) -> None:
 
 def _number(value: Any) -> int:
     if not isinstance(value, int):
-        raise BadRequestError("Functions of heap dumps take the numbers of objects, as in the column object")
+        raise BadRequestError(
+            phrase("Functions of heap dumps take the numbers of objects, as in the column object")
+        )
     return value
 
 
@@ -89,7 +92,13 @@ def _paths(snapshot: Snapshot, of: Any, most: Any, through: Any) -> Iterator[Row
     strengths = [word.strip() for word in through.split(",")] if isinstance(through, str) else []
     unknown = [word for word in strengths if word not in get_args(Strength)]
     if unknown:
-        raise BadRequestError(f"'{unknown[0]}' is not a kind of references: {', '.join(get_args(Strength))}")
+        raise BadRequestError(
+            phrase(
+                "'{unknown}' is not a kind of references: expected {known}",
+                unknown=unknown[0],
+                known=", ".join(get_args(Strength)),
+            )
+        )
     chosen: Any = strengths
     for path, found in enumerate(
         paths(snapshot, _number(of), _number(1 if most is None else most), chosen).paths

@@ -16,6 +16,7 @@ from memlens.errors import BadRequestError
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
+from memlens.texts import phrase
 from memlens.views.selection.columns import NEVER, check_moment, device_of, live_rows
 from memlens.views.sql.functions import Row, add_function
 
@@ -38,7 +39,7 @@ def add_live_at(connection: apsw.Connection, snapshot: Snapshot) -> None:
 
     def device(number: Any, filter_text: Any) -> Device:
         if not isinstance(filter_text, str | None):
-            raise BadRequestError("The filter of live_at is a text")
+            raise BadRequestError(phrase("The filter of live_at must be a text"))
         known = timeline_of(snapshot.info, "devices").default_device
         return device_of(snapshot, known if number is None else _whole(number, "device"), filter_text or "")
 
@@ -53,20 +54,20 @@ def add_live_at(connection: apsw.Connection, snapshot: Snapshot) -> None:
         if time_us is None:
             return found, found.whole.info.peak_moment
         if found.time is None:
-            raise BadRequestError("The snapshot has no times: use live_at(device, moment)")
+            raise BadRequestError(phrase("The snapshot has no times: use live_at(device, moment)"))
         if not isinstance(time_us, int | float):
-            raise BadRequestError("The time passed to live_at_time must be a number of microseconds")
+            raise BadRequestError(phrase("The time of live_at_time must be a number of microseconds"))
         return found, int(np.searchsorted(found.time, time_us, "right"))
 
     for (name, arguments), pick in zip(TABLE_FUNCTIONS.items(), (at_moment, at_time), strict=True):
         add_function(connection, name, arguments, LIVE_COLUMNS, partial(_rows, snapshot, pick))
 
 
-def _whole(value: Any, what: str) -> int:
+def _whole(value: Any, argument: str) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int):
-        raise BadRequestError(f"The {what} passed to live_at must be a whole number")
+        raise BadRequestError(phrase("The {argument} of live_at must be a whole number", argument=argument))
     return value
 
 

@@ -29,6 +29,8 @@ from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import are_filled
 from memlens.store.tables.schema import FILE_NAMES, PARTS, Part, parts_of, statements
+from memlens.texts import Text, as_text, phrase
+from memlens.units import format_bytes
 from memlens.views.sql.heap import AGGREGATES, HEAP_FUNCTIONS, add_heap_functions
 from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
 
@@ -129,7 +131,9 @@ class SqlError(MemlensError):
     retry = False
 
     def __str__(self) -> str:
-        return self.message if self.offset is None else f"{self.message} (at character {self.offset + 1:,})"
+        return (
+            str(self.message) if self.offset is None else f"{self.message} (at character {self.offset + 1:,})"
+        )
 
 
 class SqlSession:
@@ -155,7 +159,9 @@ class SqlSession:
             raise
         except (apsw.NotADBError, apsw.CorruptError, apsw.CantOpenError) as error:
             snapshot.close()
-            raise ArchiveError(f"The tables for SQL are damaged: {error}") from error
+            raise ArchiveError(
+                phrase("The tables for SQL are damaged: {reason}", reason=str(error))
+            ) from error
         modules = self._connection.execute("SELECT lower(name) FROM pragma_module_list").fetchall()
         # a table-valued pragma isn't in the list until a query has used it
         self._modules = frozenset(str(row[0]) for row in modules) | _UNLISTED_MODULES
@@ -240,18 +246,20 @@ class SqlSession:
     def _compiled(self, query: str, sort: SqlSort | None) -> tuple[str, tuple[tuple[str, str | None], ...]]:
         """The one statement of a query, sorted if it should be, and its columns: names and declared types."""
         if len(query) > MOST_QUERY_CHARACTERS:
-            raise SqlError(f"The query is longer than {MOST_QUERY_CHARACTERS:,} characters")
+            raise SqlError(phrase("The query is longer than {most} characters", most=MOST_QUERY_CHARACTERS))
         if "\0" in query:
-            raise SqlError("The query holds a NUL character", offset=query.index("\0"))
+            raise SqlError(phrase("The query contains a NUL character"), offset=query.index("\0"))
         if _NOTHING.fullmatch(query):
-            raise SqlError("The query is empty", advice="Write one, for example SELECT * FROM by_line.")
+            raise SqlError(
+                phrase("The query is empty"), advice=phrase("Write one, for example SELECT * FROM by_line.")
+            )
         statement, description, is_explain = self._first_statement(query)
         rest = query[len(statement) :]
         if not _NOTHING.fullmatch(rest):
-            raise SqlError("One statement at a time", offset=len(query) - len(rest.lstrip()))
+            raise SqlError(phrase("One statement at a time"), offset=len(query) - len(rest.lstrip()))
         if sort is not None:
             if not 0 <= sort.column < len(description) or is_explain:
-                raise SqlError("The result can't be sorted by that column")
+                raise SqlError(phrase("The result can't be sorted by that column"))
             # on separate lines, because the query may end with a comment
             direction = "DESC" if sort.descending else "ASC"
             inner = statement.rstrip().removesuffix(";")
@@ -308,36 +316,46 @@ class SqlSession:
         except apsw.Error as error:
             raise self._problem(query, error) from error
         except UnicodeEncodeError as error:
-            raise SqlError("The query contains half of a surrogate pair, which isn't valid text") from error
+            raise SqlError(
+                phrase("The query contains half of a surrogate pair, which isn't valid text")
+            ) from error
 
     def _problem(self, query: str, error: apsw.Error) -> MemlensError:
         match error:
             case apsw.InterruptError() if self._hungry:
-                message = f"The query took more than {MOST_MEMORY_BYTES >> 20} MiB of memory and was ended"
-                return SqlError(message, advice="Ask for fewer rows or columns before sorting or grouping.")
+                return SqlError(
+                    phrase(
+                        "The query took more than {most} of memory and was ended",
+                        most=format_bytes(MOST_MEMORY_BYTES),
+                    ),
+                    advice=phrase("Ask for fewer rows or columns before sorting or grouping."),
+                )
             case apsw.InterruptError():
-                return SqlError("The query was cancelled")
+                return SqlError(phrase("The query was cancelled"))
             case apsw.AuthError():
                 return SqlError(
-                    f"The tables can only be read: {self._refused or error}", advice="Use SELECT."
+                    phrase("The tables can only be read: {reason}", reason=self._refused or str(error)),
+                    advice=phrase("Use SELECT."),
                 )
             case apsw.TooBigError():
-                return SqlError(f"A value of the query is longer than {MOST_VALUE_BYTES:,} bytes")
+                return SqlError(
+                    phrase("A value of the query is longer than {most} bytes", most=MOST_VALUE_BYTES)
+                )
             case apsw.NoMemError():
-                return SqlError("There is not enough memory for the query")
+                return SqlError(phrase("There is not enough memory for the query"))
             case apsw.CorruptError() | apsw.NotADBError() | apsw.IOError():
-                return ArchiveError(f"The tables for SQL are damaged: {error}")
+                return ArchiveError(phrase("The tables for SQL are damaged: {reason}", reason=str(error)))
         return SqlError(
-            str(error),
+            as_text(str(error)),
             offset=_characters(query, getattr(error, "error_offset", -1)),
             advice=self._near_names(query, str(error)),
         )
 
-    def _near_names(self, query: str, message: str) -> str:
+    def _near_names(self, query: str, message: str) -> Text:
         """A suggestion for a name that doesn't exist."""
         found = _UNKNOWN_NAME.fullmatch(message)
         if found is None:
-            return ""
+            return Text("")
         tables = (*TABLES, *TABLE_FUNCTIONS, *HEAP_FUNCTIONS)
         match found["kind"]:
             case "column":
@@ -350,7 +368,7 @@ class SqlSession:
                 names = sorted(FUNCTIONS)
         name = found["name"].rpartition(".")[2].lower()
         near = difflib.get_close_matches(name, dict.fromkeys(names), 3, _NEAR)
-        return f"Did you mean {' or '.join(near)}?" if near else ""
+        return _did_you_mean(near) if near else Text("")
 
     def _columns_of(self, table: str) -> list[str]:
         # a view can't be described without its tables
@@ -359,6 +377,19 @@ class SqlSession:
             rows = self._connection.execute(f"SELECT name FROM pragma_table_xinfo('{table}')")  # noqa: S608
             return [str(name) for (name,) in rows]
         return []
+
+
+def _did_you_mean(names: list[str]) -> Text:
+    match names:
+        case [first]:
+            return phrase("Did you mean {first}?", first=first)
+        case [first, second]:
+            return phrase("Did you mean {first} or {second}?", first=first, second=second)
+        case _:
+            first, second, third = names
+            return phrase(
+                "Did you mean {first} or {second} or {third}?", first=first, second=second, third=third
+            )
 
 
 _NEAR = 0.65
@@ -471,7 +502,7 @@ def _filled_parts(snapshot: Snapshot) -> tuple[Part, ...]:
 def _connect(snapshot: Snapshot, parts: tuple[Part, ...]) -> apsw.Connection:
     """A connection that can only read these parts of the tables."""
     if "base" not in parts:
-        raise ArchiveError("The tables for SQL have not been made")
+        raise ArchiveError(phrase("The tables for SQL have not been made"))
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(_uri(snapshot, "base"), flags=flags)
     try:

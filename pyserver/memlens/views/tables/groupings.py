@@ -17,6 +17,7 @@ from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.models import devices_of, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameColumns, FrameRow
+from memlens.texts import Text, in_a_row, phrase
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
 from memlens.views.naming.attribution import FILTER_FIELD
@@ -54,28 +55,32 @@ KINDS: dict[Model, tuple[GroupKind, ...]] = {
     model: tuple(kind for kind in get_args(GroupKind) if _ONLY.get(kind, model) == model)
     for model in get_args(Model)
 }
-_ITEMS: dict[Model, str] = {
-    "timeline": "The allocations of a trace",
-    "profile": "The samples of a profile",
-    "graph": "The objects of a heap dump",
+_ITEMS: dict[Model, Text] = {
+    "timeline": phrase("The allocations of a trace"),
+    "profile": phrase("The samples of a profile"),
+    "graph": phrase("The objects of a heap dump"),
 }
 
 U32 = npt.NDArray[np.uint32]
 
-ONLY_NATIVE = "only C++ frames"
-LINE_UNKNOWN = "line unknown"
+ONLY_NATIVE = phrase("only C++ frames")
+LINE_UNKNOWN = phrase("line unknown")
 YOUR_CODE = "Your code"
+INFERRED = " (inferred)"
 _THREAD_KEYS = ("thread", "thread_name", "thread name", "thread_id", "tid")
 
 NO_STACK, BEFORE_TRACE, FIRST = 0, 1, 2
 """The groups of missing stacks; the others are numbered from FIRST on."""
 
 
+NOTHING = Text("")
+
+
 class GroupName(Struct, frozen=True):
     """A group's name. ``place`` is the line to open; ``filter`` are the terms that find its items, if possible."""
 
-    name: str
-    detail: str = ""
+    name: Text
+    detail: Text = NOTHING
     place: Frame | None = None
     filter: str = ""
 
@@ -111,7 +116,8 @@ def check_kind(snapshot: Snapshot, kind: GroupKind) -> None:
     model = snapshot.info.model
     if kind not in KINDS[model]:
         raise BadRequestError(
-            f"{_ITEMS[model]} can't be grouped by {kind}", advice=f"By {', '.join(KINDS[model])}."
+            phrase("{items} can't be grouped by {kind}", items=_ITEMS[model], kind=kind),
+            advice=phrase("They can be grouped by {kinds}.", kinds=", ".join(KINDS[model])),
         )
 
 
@@ -150,7 +156,11 @@ def _found_by(field: str, value: str) -> str:
 Key = tuple[str, ...]
 """The one or two columns of frames in which a group's frames agree."""
 
-_NOTHING = GroupName("No stack in the file", filter="stack:0")
+NO_STACK_NAME = phrase("No stack")
+NOT_RECORDED = phrase("not recorded")
+ALLOCATED_BEFORE = phrase("allocated before recording")
+NO_STACK_IN_FILE = phrase("No stack in the file")
+_NOTHING = GroupName(NO_STACK_IN_FILE, filter="stack:0")
 
 
 def _bare(snapshot: Snapshot) -> list[GroupName]:
@@ -158,8 +168,8 @@ def _bare(snapshot: Snapshot) -> list[GroupName]:
     match snapshot.info:
         case TimelineInfo():
             return [
-                GroupName("No stack", "not recorded", filter="stack:0 -is:before"),
-                GroupName("No stack", "allocated before recording", filter="stack:0 is:before"),
+                GroupName(NO_STACK_NAME, NOT_RECORDED, filter="stack:0 -is:before"),
+                GroupName(NO_STACK_NAME, ALLOCATED_BEFORE, filter="stack:0 is:before"),
             ]
         case ProfileInfo() | GraphInfo():
             return [_NOTHING, _NOTHING]
@@ -261,7 +271,7 @@ def _packed(frames: FrameColumns, key: Key) -> npt.NDArray[np.uint64]:
 
 def _operator(name: str) -> GroupName:
     terms = f"{_found_by('operator', f'={name}')} is:native -is:inferred"
-    return GroupName(name, ONLY_NATIVE, filter=terms)
+    return GroupName(Text(name), ONLY_NATIVE, filter=terms)
 
 
 def _recorded(name: GroupName) -> GroupName:
@@ -271,13 +281,26 @@ def _recorded(name: GroupName) -> GroupName:
 def _inferred(name: GroupName) -> GroupName:
     """The same group for what is inferred and not recorded."""
     place = None if name.place is None else msgspec.structs.replace(name.place, source="inferred")
-    detail = f"{name.detail}, inferred" if name.detail else "inferred"
+    detail = listed(name.detail, phrase("inferred"))
     return GroupName(name.name, detail, place, f"{name.filter} is:inferred")
 
 
-def detail_of(text: str, kind: int) -> str:
+def detail_of(text: str, kind: int) -> Text:
     """The detail beside the name of a place, for instance that it is a library's."""
-    return ", ".join(filter(None, (text, "library"))) if kind == LIBRARY else text
+    return listed(Text(text), phrase("library")) if kind == LIBRARY else Text(text)
+
+
+def perhaps_inferred(name: str) -> Text:
+    """A name of the model or of an inference, which marks it."""
+    if name.endswith(INFERRED):
+        return phrase("{name} (inferred)", name=name.removesuffix(INFERRED))
+    return Text(name)
+
+
+def listed(*details: Text) -> Text:
+    """Details beside a name, without those that are empty."""
+    said = [each for each in details if each.text]
+    return said[0] if len(said) == 1 else in_a_row(said, ", ")
 
 
 def _line(row: FrameRow, field: str) -> GroupName:
@@ -285,20 +308,20 @@ def _line(row: FrameRow, field: str) -> GroupName:
     terms = _found_by(field, f"={file}:{line}")
     name = f"{_base(file)}:{line}"
     # formats that record no functions have the place instead
-    return GroupName(name, detail_of("" if function == name else function, kind), frame(row), terms)
+    return GroupName(Text(name), detail_of("" if function == name else function, kind), frame(row), terms)
 
 
 def _function(row: FrameRow, field: str) -> GroupName:
     file, _, function, kind = row
     terms = f"{_found_by(field, f'={function}')} {_found_by(field, f'={file}')}"
-    return GroupName(function, detail_of(_base(file), kind), frame(row), terms)
+    return GroupName(Text(function), detail_of(_base(file), kind), frame(row), terms)
 
 
 def _file(row: FrameRow, field: str) -> GroupName:
     file, kind = row[0], row[3]
     folder = file.replace("\\", "/").rpartition("/")[0]
     return GroupName(
-        _base(file), detail_of(folder, kind), frame((file, 1, "", kind)), _found_by(field, f"={file}")
+        Text(_base(file)), detail_of(folder, kind), frame((file, 1, "", kind)), _found_by(field, f"={file}")
     )
 
 
@@ -306,8 +329,8 @@ def _native_of_trace(row: FrameRow, field: str) -> GroupName:
     file, line, function, _ = row
     terms = f"{_found_by(field, f'={function}')} operator:none is:native" if function else ""
     if lacks_its_line(file, line):
-        return GroupName(function or "Python", LINE_UNKNOWN, filter=terms)
-    return GroupName(function or "C++", ONLY_NATIVE, filter=terms)
+        return GroupName(Text(function or "Python"), LINE_UNKNOWN, filter=terms)
+    return GroupName(Text(function or "C++"), ONLY_NATIVE, filter=terms)
 
 
 def _native_of_profile(row: FrameRow, field: str) -> GroupName:
@@ -315,9 +338,10 @@ def _native_of_profile(row: FrameRow, field: str) -> GroupName:
     # a stack that "my code" charges to native code has nothing else
     only = " is:native" if field == "by" else ""
     terms = f"{_found_by(field, f'={function}')}{only}" if function else ""
-    return GroupName(function or "?", _base(file) or "no source", filter=terms)
+    return GroupName(Text(function or "?"), Text(_base(file)) if file else NO_SOURCE, filter=terms)
 
 
+NO_SOURCE = phrase("no source")
 _NATIVE_BY_FILE: tuple[Key, Callable[[FrameRow, str], GroupName]] = (("file", "function"), _native_of_profile)
 _NATIVE: dict[Model, tuple[Key, Callable[[FrameRow, str], GroupName]]] = {
     "timeline": (("function",), _native_of_trace),
@@ -341,7 +365,7 @@ def _stacks(snapshot: Snapshot, attribution: Attribution) -> Grouping:
         if stack >= known:
             return bare[stack - known]
         line = lines.name(int(lines.codes[stack]))
-        detail = f"{line.detail}, stack {stack}" if line.detail else f"stack {stack}"
+        detail = listed(line.detail, phrase("stack {stack}", stack=str(stack)))
         return GroupName(line.name, detail, line.place, f"stack:{stack}")
 
     return Grouping(np.arange(len(lines.codes), dtype=np.uint32), len(lines.codes), name)
@@ -353,10 +377,10 @@ def _modules(snapshot: Snapshot, _: Attribution) -> Grouping:
     codes = np.where(modules == NEVER, np.uint32(outside), modules + np.uint32(FIRST))
     bare = [msgspec.structs.replace(name, filter=f"{name.filter} module:none") for name in _bare(snapshot)]
     named, inferred = (
-        [GroupName(name, filter=_found_by("module", f"={name}")) for name in each]
+        [GroupName(perhaps_inferred(name), filter=_found_by("module", f"={name}")) for name in each]
         for each in (names, inferred_names(names))
     )
-    every = [*bare, *named, GroupName("In no module", filter="module:none -stack:0"), *inferred]
+    every = [*bare, *named, GroupName(phrase("In no module"), filter="module:none -stack:0"), *inferred]
     codes = np.concatenate((codes, (NO_STACK, BEFORE_TRACE))).astype(np.uint32)
     return Grouping(codes, len(every), every.__getitem__)
 
@@ -368,8 +392,12 @@ def _packages(snapshot: Snapshot, _: Attribution) -> Grouping:
     packages = [numbers.setdefault(package_of(*each) or YOUR_CODE, len(numbers)) for each in functions]
     of_place = np.zeros(len(of_frame) + FIRST, np.uint32)
     of_place[: len(of_frame)] = np.array(packages, np.uint32)[of_frame]
-    names = [_NOTHING, *map(GroupName, list(numbers)[1:])]
+    names = [_NOTHING, *(GroupName(_package(name)) for name in list(numbers)[1:])]
     return Grouping(of_place[charged_places(snapshot, "any")], len(names), names.__getitem__)
+
+
+def _package(name: str) -> Text:
+    return phrase("Your code") if name == YOUR_CODE else Text(name)
 
 
 _BY_STACK: dict[GroupKind, Callable[[Snapshot, Attribution], Grouping]] = {
@@ -385,23 +413,26 @@ _BY_STACK: dict[GroupKind, Callable[[Snapshot, Attribution], Grouping]] = {
 # ---- by what single allocations or samples have --------------------------------------------------------------
 
 
-_UNKNOWN_SIZE = "Size not in the file"
-_WITHOUT_SIZE: dict[Model, str] = {"timeline": "0 B", "profile": _UNKNOWN_SIZE, "graph": _UNKNOWN_SIZE}
+_UNKNOWN_SIZE = phrase("Size not in the file")
+_WITHOUT_SIZE: dict[Model, Text] = {"timeline": Text("0 B"), "profile": _UNKNOWN_SIZE, "graph": _UNKNOWN_SIZE}
 """The name of the class of size 0."""
 
 
 def _sizes(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
     sizes = sizes_of(snapshot, of)
     if sizes is None:
-        raise BadRequestError("The profile doesn't have the sizes of blocks")
+        raise BadRequestError(phrase("The profile doesn't have the sizes of blocks"))
     nothing = _WITHOUT_SIZE[snapshot.info.model]
 
     def name(code: int) -> GroupName:
         low, high = edges_of(code)
-        words = f"{format_bytes(low)} to {format_bytes(high)}" if code else nothing
-        return GroupName(words, filter=filter_of(code))
+        words = phrase("{low} to {high}", low=format_bytes(low), high=format_bytes(high))
+        return GroupName(words if code else nothing, filter=filter_of(code))
 
     return Grouping(classes_of(taken(sizes, rows)), CLASSES, name)
+
+
+NO_CATEGORY_NAME = phrase("No category")
 
 
 def _categories(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
@@ -409,8 +440,8 @@ def _categories(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
 
     def name(code: int) -> GroupName:
         if code == NO_CATEGORY or code >= len(names):
-            return GroupName("No category", filter="category:none")
-        return GroupName(names[code], filter=_found_by("category", f"={names[code]}"))
+            return GroupName(NO_CATEGORY_NAME, filter="category:none")
+        return GroupName(Text(names[code]), filter=_found_by("category", f"={names[code]}"))
 
     codes = taken(device_of(snapshot, of.device, of.filter).category, rows)
     return Grouping(codes.astype(np.uint32), 256, name)
@@ -422,16 +453,23 @@ def _streams(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
     return Grouping(
         codes.astype(np.uint32),
         len(streams),
-        lambda code: GroupName(f"Stream {streams[code]}", filter=_found_by("stream", str(streams[code]))),
+        lambda code: GroupName(
+            phrase("Stream {stream}", stream=str(streams[code])),
+            filter=_found_by("stream", str(streams[code])),
+        ),
     )
 
 
 def _pools(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
     def name(code: int) -> GroupName:
         pool = pool_name(snapshot, code)
-        words = {"unknown": "Pool not in the file", "default": "Default pool"}.get(
-            pool, f"Private pool {pool}"
-        )
+        match pool:
+            case "unknown":
+                words = phrase("Pool not in the file")
+            case "default":
+                words = phrase("Default pool")
+            case _:
+                words = phrase("Private pool {pool}", pool=pool)
         return GroupName(words, filter=_found_by("pool", pool))
 
     codes = taken(pools_of(snapshot, device_of(snapshot, of.device, of.filter)), rows)
@@ -439,7 +477,7 @@ def _pools(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
 
 
 def _labelled(
-    kind: str, wanted: Callable[[str], bool], nothing: str
+    kind: str, wanted: Callable[[str], bool], nothing: Text
 ) -> Callable[[Snapshot, AllocationSet, U32], Grouping]:
     """Group by the combined texts of some labels: "request: 7, user: me"."""
 
@@ -450,7 +488,7 @@ def _labelled(
     return make
 
 
-def _of_labels(snapshot: Snapshot, wanted: Callable[[str], bool], nothing: str) -> Grouping:
+def _of_labels(snapshot: Snapshot, wanted: Callable[[str], bool], nothing: Text) -> Grouping:
     """Every sample's group."""
     labels = snapshot.samples.labels
     strings = snapshot.strings.some(np.concatenate([labels[field] for field in ("key", "text", "unit")]))
@@ -476,7 +514,9 @@ def _of_labels(snapshot: Snapshot, wanted: Callable[[str], bool], nothing: str) 
         if code == 0:
             return GroupName(nothing)
         numbers = groups[code]
-        return GroupName(", ".join(texts[n] for n in numbers), filter=" ".join(terms[n] for n in numbers))
+        return GroupName(
+            Text(", ".join(texts[n] for n in numbers)), filter=" ".join(terms[n] for n in numbers)
+        )
 
     return Grouping(codes, len(groups), name)
 
@@ -486,6 +526,8 @@ _BY_ROW: dict[GroupKind, Callable[[Snapshot, AllocationSet, U32], Grouping]] = {
     "category": _categories,
     "stream": _streams,
     "pool": _pools,
-    "thread": _labelled("thread", lambda key: key.casefold() in _THREAD_KEYS, "No thread in the file"),
-    "label": _labelled("label", lambda key: key != "bytes", "No label"),
+    "thread": _labelled(
+        "thread", lambda key: key.casefold() in _THREAD_KEYS, phrase("No thread in the file")
+    ),
+    "label": _labelled("label", lambda key: key != "bytes", phrase("No label")),
 }

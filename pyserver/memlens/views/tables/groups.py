@@ -16,6 +16,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
+from memlens.texts import Text, phrase
 from memlens.units import format_value
 from memlens.views.answers import AllocationSummary, Frame
 from memlens.views.selection.arenas import pool_stacks
@@ -36,6 +37,7 @@ from memlens.views.tables.groupings import (
     check_kind,
     goes_by_stack,
     grouping,
+    listed,
 )
 
 U32 = npt.NDArray[np.uint32]
@@ -71,8 +73,8 @@ class Group(Struct, frozen=True):
     """
 
     key: int
-    name: str
-    detail: str
+    name: Text
+    detail: Text
     place: Frame | None
     """The line to open."""
     filter: str
@@ -117,7 +119,7 @@ def groups(
     _check_branch(snapshot, branch)
     if len(branch.path) >= len(branch.by):
         timeline_of(snapshot.info, "single allocations")
-        raise BadRequestError("The path leads to allocations, which have no groups")
+        raise BadRequestError(phrase("The path leads to allocations, which have no groups"))
     by_stack = all(goes_by_stack(snapshot, branch.of, kind) for kind in branch.by[: len(branch.path) + 1])
     every = (items_by_stack if by_stack else items_of)(snapshot, branch.of, branch.narrow)
     items = _followed(snapshot, branch, every)
@@ -215,7 +217,7 @@ def _ordered(figures: _Figures, name: NameOf, order: GroupOrder, *, descending: 
     """The numbers of groups in order. Numbers in names (of lines, streams, stacks) are compared as numbers."""
     keys = figures.keys
     if order == "name":
-        names = [natural(found.name, found.detail) for found in map(name, keys.tolist())]
+        names = [natural(found.name.text, found.detail.text) for found in map(name, keys.tolist())]
         places = sorted(range(len(names)), key=names.__getitem__)
         return keys[places[::-1] if descending else places]
     column = {"bytes": figures.sums[:, AMOUNT], "count": figures.sums[:, COUNT], "largest": figures.largest}[
@@ -241,7 +243,7 @@ def _rows_of(
         known = name(key)
         detail = known.detail
         if pools:
-            detail = ", ".join(filter(None, (detail, f"perhaps pools: {format_value(pools, figures.unit)}")))
+            detail = listed(detail, phrase("perhaps pools: {size}", size=format_value(pools, figures.unit)))
         yield Group(
             key, known.name, detail, known.place, known.filter, amount, count if counted else None,
             None if figures.largest_is == "block" and not largest else largest, allocations,
@@ -274,9 +276,9 @@ def lit_rows(snapshot: Snapshot, branch: Branch, device: Device) -> npt.NDArray[
 
 def _check_branch(snapshot: Snapshot, branch: Branch) -> None:
     if not len(branch.by) <= MOST_LEVELS:
-        raise BadRequestError(f"A tree can have at most {MOST_LEVELS} levels")
+        raise BadRequestError(phrase("A tree can have at most {most} levels", most=MOST_LEVELS))
     if len(branch.path) > len(branch.by):
-        raise BadRequestError("The path is longer than the tree is deep")
+        raise BadRequestError(phrase("The path is longer than the tree is deep"))
     for kind in branch.by:
         check_kind(snapshot, kind)
 

@@ -9,6 +9,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.tree.calltree import add_by
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 from memlens.views.selection.items import items_of, sizes_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import AMOUNT, COUNT, taken
@@ -41,7 +42,7 @@ def sizes(snapshot: Snapshot, of: AllocationSet) -> SizesAnswer:
     """The histogram of a set. Raises :class:`BadRequestError` for a profile that doesn't have sizes."""
     every = sizes_of(snapshot, of)
     if every is None:
-        raise BadRequestError("The profile has no sizes of blocks, so there is no histogram")
+        raise BadRequestError(phrase("The profile has no sizes of blocks, so there is no histogram"))
     items = items_of(snapshot, of)
     codes = classes_of(taken(every, items.rows))
     sums = np.zeros((len(items.values), CLASSES), np.int64)

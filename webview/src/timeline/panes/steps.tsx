@@ -10,7 +10,7 @@ import type {
   StepsAnswer,
 } from '../../../../extension/shared/protocol.gen';
 import { bytes, hasSource, sourceWords, time } from '../../base/format';
-import { count, plural, t } from '../../base/l10n';
+import { count, plural, said, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { fileName } from '../../base/paths';
 import { shortName } from '../../base/symbols';
@@ -125,7 +125,7 @@ class Steps {
     this.context.say(
       t(
         '{0}: peak {1}, {2} in {3} of what it allocated survive it',
-        step.name,
+        said(step.name),
         bytes(step.peak_bytes),
         bytes(step.survivors_bytes),
         count(step.survivors_count),
@@ -146,7 +146,7 @@ class Steps {
 
 function StepsView({ steps, room }: { readonly steps: Steps; readonly room: PaneRoom }): VNode {
   const listed = steps.listed.value;
-  const how = steps.problem.value ?? visible(listed?.answer.how ?? t('Looking for steps…'));
+  const how = steps.problem.value ?? visible(listed ? said(listed.answer.how) : t('Looking for steps…'));
   return (
     <section {...room} class="table steps-pane pane">
       <p class={listed?.answer.inferred ? 'steps-how inferred' : 'steps-how'} role="status">
@@ -239,7 +239,7 @@ function Step({ step, byTime, current, pick }: StepProps): VNode {
       {...(current ? { 'aria-current': 'true' } : {})}
     >
       <td>
-        <bdi>{shorten(step.name, 60)}</bdi>
+        <bdi>{shorten(said(step.name), 60)}</bdi>
       </td>
       <td class="number">
         {byTime && step.start_us !== null ? time(step.start_us) : t('event {0}', count(step.from_moment + 1))}

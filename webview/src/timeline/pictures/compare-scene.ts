@@ -2,6 +2,7 @@
 
 import type { CurvesAnswer } from '../../../../extension/shared/protocol.gen';
 import { floats, wholes } from '../../base/base64';
+import { said } from '../../base/l10n';
 
 export interface Curves {
   readonly x0: number;
@@ -56,7 +57,8 @@ export function heightsAt(curves: Curves, x: number): { mine: Height | null; oth
 
 /** The step that a place lies in: the last that began before it. */
 export function stepAt(curves: Curves, x: number): string | null {
-  return curves.steps.filter((step) => step.x <= x).at(-1)?.name ?? null;
+  const step = curves.steps.filter((each) => each.x <= x).at(-1);
+  return step ? said(step.name) : null;
 }
 
 /** Keeps a range within an extent, with its width where that fits. */

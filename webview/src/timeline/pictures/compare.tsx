@@ -4,7 +4,7 @@ import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { Alignment, CurvesAnswer, MomentAnswer } from '../../../../extension/shared/protocol.gen';
 import { RequestError } from '../../api';
-import { t } from '../../base/l10n';
+import { said, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';
 import type { Camera, Extent, PlotSize } from '../../canvas/camera';
@@ -354,10 +354,9 @@ class ComparePicture implements Picture, Movable {
   private stepsOf({ steps_known: mine, other_steps_known: other }: CurvesAnswer): typeof this.steps {
     const { compare } = this.context;
     if (!mine || !other) return null;
+    const [own, theirs] = [said(mine.how), said(other.how)];
     const sentences =
-      mine.how === other.how
-        ? [mine.how]
-        : [`${compare.ownName}: ${mine.how}`, `${compare.open?.name ?? ''}: ${other.how}`];
+      own === theirs ? [own] : [`${compare.ownName}: ${own}`, `${compare.open?.name ?? ''}: ${theirs}`];
     return { text: sentences.join(' '), inferred: mine.inferred || other.inferred };
   }
 

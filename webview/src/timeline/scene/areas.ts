@@ -9,7 +9,7 @@ import type {
   GroupedBy,
 } from '../../../../extension/shared/protocol.gen';
 import { categoryName, count } from '../../base/format';
-import { t } from '../../base/l10n';
+import { said, t } from '../../base/l10n';
 import type { Rgb } from '../../canvas/colour';
 import type { Palette } from './paint';
 
@@ -21,8 +21,8 @@ const FIRST_OF_STACKS = 2;
 /** An area's name as it is shown; "Other (37)" says how many groups that are. */
 export function areaName(area: Pick<Area, 'key' | 'name' | 'groups'>, by: GroupedBy['by']): string {
   if (area.key === OTHER) return t('Other ({0})', count(area.groups));
-  if (by === 'size') return t('Blocks of {0}', area.name);
-  return by === 'category' ? categoryName(area.name) : area.name;
+  if (by === 'size') return t('Blocks of {0}', said(area.name));
+  return by === 'category' ? categoryName(area.name.text) : said(area.name);
 }
 
 type Named = Pick<Area, 'key' | 'name' | 'colour'>;
@@ -31,7 +31,8 @@ const OF_STACKS: ReadonlySet<GroupedBy['by']> = new Set(['line', 'function', 'fi
 
 function areaColour(area: Named, by: GroupedBy['by'], palette: Palette): Rgb {
   if (area.key === OTHER) return palette.none;
-  if (by === 'category') return palette.categories[palette.categoryNames.indexOf(area.name)] ?? palette.none;
+  if (by === 'category')
+    return palette.categories[palette.categoryNames.indexOf(area.name.text)] ?? palette.none;
   if (OF_STACKS.has(by) && area.key < FIRST_OF_STACKS) return palette.noStack;
   return palette.stacks[area.colour % palette.stacks.length] ?? palette.none;
 }
@@ -69,7 +70,7 @@ export function areaOf(
     case 'size':
       return keyed(sizeClass(allocation.size_bytes));
     case 'category':
-      return found(({ name }) => name === (allocation.category ?? 'No category'));
+      return found(({ name }) => name.text === (allocation.category ?? 'No category'));
     case 'module':
       return null;
     default:
@@ -78,7 +79,7 @@ export function areaOf(
   if (by.attribution !== 'mine') return null;
   if (!label) return keyed(allocation.before_trace ? 1 : 0);
   if (label.kind === 'native')
-    return found(({ place, name }) => !place && name === (operator ?? label.function));
+    return found(({ place, name }) => !place && name.text === (operator ?? label.function));
   return found(({ place }) => place !== null && samePlace(place, label, by.by));
 }
 

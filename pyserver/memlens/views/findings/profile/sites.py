@@ -35,7 +35,7 @@ def one_site(case: ProfileCase) -> Iterator[Ranked]:
 
 def _whole(case: ProfileCase) -> Text:
     """What the profile's main value is of, in words."""
-    match case.main.meaning, case.main.title.removesuffix(" in all"):
+    match case.main.meaning, case.main.title.text.removesuffix(" in all"):
         case "total", "Allocated":
             return phrase("all that was allocated")
         case "total", "Copied":

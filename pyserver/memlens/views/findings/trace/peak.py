@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
-from memlens.views.findings.groups import INFERRED, TopGroup, top_groups
+from memlens.views.findings.groups import TopGroup, top_groups
 from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.writing import Ranked, linked, made, percent
+from memlens.views.tables.groupings import INFERRED
 
 LINE_SHARE, MOST_LINES = 0.15, 3
 MODULE_SHARE = 0.25

@@ -11,6 +11,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.trace import allocator as kernel
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
+from memlens.texts import phrase
 from memlens.views.answers import Area
 from memlens.views.selection.columns import NEVER, Lit, device_of, time_of_moment
 from memlens.views.trace.allocator.blocks import block_sizes
@@ -109,7 +110,7 @@ def allocator_state(
     rows is in. Raises BadRequestError.
     """
     if offset < 0 or not 0 < limit <= MOST_SEGMENTS:
-        raise BadRequestError(f"A page must have 1 to {MOST_SEGMENTS} segments")
+        raise BadRequestError(phrase("A page must have 1 to {most} segments", most=MOST_SEGMENTS))
     own = device_of(snapshot, device, filter_text)
     state = state_at(snapshot, device, moment)
     outside, outside_blocks = _outside(own.whole, state, block_sizes(snapshot, device))

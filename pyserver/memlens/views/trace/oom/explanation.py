@@ -13,12 +13,13 @@ import numpy.typing as npt
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import allocator as flags
 from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
-from memlens.model.info import device_name
+from memlens.model.info import device_phrase
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
 from memlens.store.trace.device import Device
+from memlens.texts import phrase
 from memlens.views.answers import Frame
 from memlens.views.lines.stack import stack_frames
 from memlens.views.naming.frame_names import BEFORE_TRACE, SPECIAL_NAMES
@@ -87,7 +88,13 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
     """An out-of-memory event of a device, by its number there. Raises :class:`BadRequestError`."""
     device = device_of(snapshot, number)
     if not 0 <= event < device.info.events or device.event_action[event] != _OOM:
-        raise BadRequestError(f"Event {event} of {device_name(number).lower()} is not an out-of-memory event")
+        raise BadRequestError(
+            phrase(
+                "Event {event} of {device} is not an out-of-memory event",
+                event=event,
+                device=device_phrase(number),
+            )
+        )
     state = state_at(snapshot, number, event + 1)
     usage = usage_of(snapshot, number)
     case = _Case(snapshot, device, event, state)

@@ -17,11 +17,12 @@ from memlens.model.attribution import Attribution
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
+from memlens.texts import phrase
 from memlens.views.answers import Area
 from memlens.views.selection.columns import device_of, live_rows
 from memlens.views.selection.items import every_allocation
 from memlens.views.selection.sets import AllocationSet
-from memlens.views.tables.groupings import BEFORE_TRACE, NO_STACK, GroupKind, grouping
+from memlens.views.tables.groupings import BEFORE_TRACE, NO_STACK, NOTHING, GroupKind, grouping
 from memlens.views.trace.picture.boxes import Box, grid_of
 
 U8 = npt.NDArray[np.uint8]
@@ -107,7 +108,7 @@ def _areas(snapshot: Snapshot, device: Device, filter_text: str, by: GroupedBy) 
         )  # fmt: skip
     rest = int(np.count_nonzero(others))
     if rest:
-        areas.append(Area(OTHER, "Other", "", None, "", OTHER, rest, int(at_peak[others].sum())))
+        areas.append(Area(OTHER, phrase("Other"), NOTHING, None, "", OTHER, rest, int(at_peak[others].sum())))
     ranks = np.full(len(keys) or 1, len(chosen), np.uint8)
     ranks[chosen] = np.arange(len(chosen))
     return Areas(areas, ranks[codes])

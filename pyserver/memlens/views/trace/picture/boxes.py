@@ -10,6 +10,7 @@ import numpy.typing as npt
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import ranges
 from memlens.store.trace.device import Device
+from memlens.texts import phrase
 from memlens.views.answers import Axis
 from memlens.views.selection.columns import Lit, axis_range, moments_between
 from memlens.views.trace.picture.packing import NO_SIZES, AreaColumns, Grid, pack
@@ -36,11 +37,17 @@ class Box(NamedTuple):
         """Check the box. Raises :class:`BadRequestError` if no picture can be drawn in it."""
         bounds = self[1:5]
         if not (np.isfinite(bounds).all() and self.x0 < self.x1 and self.y0 < self.y1):
-            raise BadRequestError("The viewport has no area")
+            raise BadRequestError(phrase("The viewport has no area"))
         if max(abs(bound) for bound in bounds) > _FARTHEST:
-            raise BadRequestError("The viewport is beyond any snapshot")
+            raise BadRequestError(phrase("The viewport is beyond any snapshot"))
         if not (0 < self.columns <= MOST_COLUMNS and 0 < self.rows <= MOST_ROWS):
-            raise BadRequestError(f"A viewport has 1 to {MOST_COLUMNS} columns and 1 to {MOST_ROWS} rows")
+            raise BadRequestError(
+                phrase(
+                    "A viewport has 1 to {columns} columns and 1 to {rows} rows",
+                    columns=MOST_COLUMNS,
+                    rows=MOST_ROWS,
+                )
+            )
         return self
 
     @property

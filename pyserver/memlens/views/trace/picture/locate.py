@@ -9,6 +9,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.trace import ranges
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
+from memlens.texts import phrase
 from memlens.views.answers import AllocationSummary, Axis, LocateAnswer
 from memlens.views.selection.columns import (
     NEVER,
@@ -44,7 +45,11 @@ def locate(
         )
         moment = int(peak[0])
     elif not start <= moment < end:
-        raise BadRequestError(f"Allocation {allocation} is not live at moment {moment}")
+        raise BadRequestError(
+            phrase(
+                "Allocation {allocation} is not live at moment {moment}", allocation=allocation, moment=moment
+            )
+        )
     rows = picture_order(snapshot, device, moment, filter_text, areas)
     below = int(device.size[rows[: _place(rows, row)]].sum())
     return LocateAnswer(

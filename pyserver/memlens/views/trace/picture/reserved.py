@@ -24,6 +24,7 @@ from memlens.kernels.trace import allocator, ranges, reserved
 from memlens.kernels.trace import timeline as kernel
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.peaks import BLOCK, SUPER_BLOCK, block_peaks
+from memlens.texts import phrase
 from memlens.views.answers import Axis, Gap, GapAnswer, ReservedAnswer
 from memlens.views.selection.columns import (
     NEVER,
@@ -189,7 +190,7 @@ def reserved_over_time(
     """
     check_columns(columns)
     if not (np.isfinite(x0) and np.isfinite(x1) and x0 < x1):
-        raise BadRequestError("The picture's left side must be left of its right side")
+        raise BadRequestError(phrase("The picture's left side must be left of its right side"))
     found = device_of(snapshot, device)
     extent = axis_range(found, axis)
     usage = usage_of(snapshot, device)

@@ -41,7 +41,7 @@ from memlens.views.trace.picture.packing import MOST_BYTES, RECT_BYTES, Grid
 FIT_COLUMNS, FIT_ROWS = 2048, 1024
 FIT_HEADROOM = 1.05
 """The picture of a whole device that is made ahead, from 0 to a little over the peak."""
-FIT_VERSION = 3
+FIT_VERSION = 4
 """Raised whenever that picture or its packing would change."""
 FIRST_AREAS = GroupedBy("line")
 """Its grouping."""

@@ -22,6 +22,7 @@ from memlens.model.timeline import ACTIONS, NOTE_KINDS
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Column, Snapshot
 from memlens.store.trace.device import Device
+from memlens.texts import phrase
 from memlens.views.answers import Axis
 from memlens.views.selection.columns import axis_range, check_columns, device_of
 
@@ -109,7 +110,7 @@ def annotations(
 ) -> AnnotationsAnswer:
     """The lanes of a device over ``[x0, x1]`` in ``columns`` pixels. Raises :class:`BadRequestError`."""
     if not (np.isfinite([x0, x1]).all() and x0 < x1):
-        raise BadRequestError("The time range is empty")
+        raise BadRequestError(phrase("The time range is empty"))
     check_columns(columns)
     device = device_of(snapshot, number)
     axis_range(device, axis)

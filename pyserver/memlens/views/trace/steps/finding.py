@@ -29,6 +29,7 @@ from msgspec import Struct
 from memlens.kernels.trace import ranges
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
+from memlens.texts import Text, phrase
 from memlens.views.selection.columns import device_of, time_of_moment
 from memlens.views.trace.steps.annotations import NO_END, NO_START, Intervals, noise_of, stretches
 from memlens.views.trace.steps.layers import Forwards, are_layers
@@ -49,11 +50,11 @@ class Steps(NamedTuple):
     """The steps of a device as moments: step ``i`` is the events after ``first[i]`` up to ``last[i]``."""
 
     source: StepSource
-    how: str
+    how: Text
     """A sentence on how they are known, or why there are none."""
     sure: float | None
     """For inferred steps, the share of a step that recurs in the next one."""
-    names: list[str]
+    names: list[Text]
     first: npt.NDArray[np.int64]
     last: npt.NDArray[np.int64]
 
@@ -65,7 +66,7 @@ class StepRow(Struct, frozen=True):
     part still live at the end of the trace.
     """
 
-    name: str
+    name: Text
     from_moment: int
     to_moment: int
     start_us: float | None
@@ -91,7 +92,7 @@ class StepsAnswer(Struct, frozen=True):
 
     source: StepSource
     inferred: bool
-    how: str
+    how: Text
     sure: float | None
     count: int
     offset: int
@@ -125,7 +126,7 @@ def _find(snapshot: Snapshot, device: Device) -> Steps:
 def _annotated(device: Device, found: Intervals) -> Steps | None:
     profiler = _matching(found, _PROFILER)
     if len(profiler):
-        return _each(found, profiler, "Each ProfilerStep# annotation is a step.")
+        return _each(found, profiler, phrase("Each ProfilerStep# annotation is a step."))
     noisy = noise_of(device, found)
     own = np.array(
         [
@@ -145,19 +146,23 @@ def _annotated(device: Device, found: Intervals) -> Steps | None:
     for kind in dict.fromkeys(kinds):
         chosen = own[[other == kind for other in kinds]]
         if len(chosen) > 1:
-            return _each(found, chosen, f"Each annotation \u201c{_short(found, chosen)}\u201d is a step.")
+            return _each(
+                found,
+                chosen,
+                phrase("Each annotation \u201c{name}\u201d is a step.", name=_short(found, chosen)),
+            )
     events = device.info.events
     ends = _first_of(found, "step")
     ends = ends[(found.unmatched[ends] & NO_END) == 0] if len(ends) else ends
     if len(ends):
         last = np.unique(found.last[ends])
-        how = f"Each step ends with {_short(found, ends)}."
+        how = phrase("Each step ends with {name}.", name=_short(found, ends))
         return _numbered("annotations", how, None, np.append(0, last[:-1]), last)
     for candidates in (_first_of(found, "zero_grad"), _matching(found, _LOADER)):
         chosen = candidates[(found.unmatched[candidates] & NO_START) == 0] if len(candidates) else candidates
         first = np.unique(found.first[chosen]) if len(chosen) else chosen
         if len(first) > 1:
-            how = f"Each step begins with {_short(found, chosen)}."
+            how = phrase("Each step begins with {name}.", name=_short(found, chosen))
             return _numbered("annotations", how, None, first, np.append(first[1:], events))
     return None
 
@@ -178,33 +183,40 @@ def _short(found: Intervals, places: npt.NDArray[np.int64]) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-def _each(found: Intervals, places: npt.NDArray[np.int64], how: str) -> Steps:
+def _each(found: Intervals, places: npt.NDArray[np.int64], how: Text) -> Steps:
     """Each annotation as a step; where two overlap, the first ends where the second begins."""
     first = found.first[places]
     last = np.maximum(np.minimum(found.last[places], np.append(first[1:], found.last[places[-1]])), first)
     kept = np.append(True, first[1:] > first[:-1]) & (last > first)
-    names = [found.texts[int(found.name[place])] for place in places[kept].tolist()]
-    if len(set(names)) == 1 and len(names) > 1:
-        names = [f"step {number}" for number in range(1, len(names) + 1)]
+    names = [Text(found.texts[int(found.name[place])]) for place in places[kept].tolist()]
+    if len(names) > 1 and all(name == names[0] for name in names):
+        names = [phrase("step {n}", n=str(number)) for number in range(1, len(names) + 1)]
     return Steps("annotations", how, None, names, first[kept], last[kept])
 
 
 def _numbered(
     source: StepSource,
-    how: str,
+    how: Text,
     sure: float | None,
     first: npt.NDArray[np.int64],
     last: npt.NDArray[np.int64],
 ) -> Steps:
     kept = last > first
     first, last = first[kept], last[kept]
-    return Steps(source, how, sure, [f"step {number}" for number in range(1, len(first) + 1)], first, last)
+    return Steps(
+        source,
+        how,
+        sure,
+        [phrase("step {n}", n=str(number)) for number in range(1, len(first) + 1)],
+        first,
+        last,
+    )
 
 
 # ---- inferred from the period ------------------------------------------------------------------------------
 
 
-def _none(why: str) -> Steps:
+def _none(why: Text) -> Steps:
     return Steps("none", why, None, [], np.empty(0, np.int64), np.empty(0, np.int64))
 
 
@@ -213,7 +225,9 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
     stacks = device.stack[early:].astype(np.int64)
     start = device.start[early:].astype(np.int64)
     if len(stacks) < 8:
-        return _none("No steps: the trace has no annotations of steps and is too short to have a period.")
+        return _none(
+            phrase("No steps: the trace has no annotations of steps and is too short to have a period.")
+        )
     order = _by_number(device.stack[early:])
     groups = np.flatnonzero(np.append(True, np.diff(stacks[order]) != 0))
     counts = np.diff(np.append(groups, len(order)))
@@ -231,8 +245,10 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
     even = (counts >= 3) & framed & (np.sqrt(np.maximum(variance, 0)) <= mean * _EVEN) & (mean >= 4)
     if not even.any():
         return _none(
-            "No steps: the trace has no annotations of steps, and no stack allocates at even distances "
-            "three times or more."
+            phrase(
+                "No steps: the trace has no annotations of steps, and no stack allocates at even distances "
+                "three times or more."
+            )
         )
     sizes = np.bincount(np.repeat(np.arange(len(groups)), counts), device.size[early:][order], len(groups))
     numbers, place = np.unique(counts[even], return_inverse=True)
@@ -253,20 +269,28 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
             continue
         sure = _likeness(stacks, start, first, last)
         if sure >= _LEAST_SURE:
-            how = (
-                f"{number:,} steps detected from the repeating pattern ({sure:.0%} of a step comes again in the next); "
-                "the trace has no annotations of steps."
+            how = phrase(
+                "{n} steps detected from the repeating pattern ({share} of a step comes again in the next); the trace "
+                "has no annotations of steps.",
+                n=number,
+                share=f"{sure:.0%}",
             )
             return _numbered("period", how, sure, first, last)
         unlike = max(unlike, sure)
     if layers:
         return _none(
-            f"No steps: the trace has no annotations of steps, and what repeats in it ({layers:,} times) lies within "
-            "one forward pass: layers, not steps."
+            phrase(
+                "No steps: the trace has no annotations of steps, and what repeats in it ({n} times) is within one "
+                "forward pass: layers, not steps.",
+                n=layers,
+            )
         )
     return _none(
-        f"No steps: the trace has no annotations of steps, and what repeats in it differs too much to be steps "
-        f"({unlike:.0%} alike)."
+        phrase(
+            "No steps: the trace has no annotations of steps, and what repeats in it differs too much to be steps "
+            "({share} alike).",
+            share=f"{unlike:.0%}",
+        )
     )
 
 
