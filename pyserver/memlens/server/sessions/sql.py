@@ -16,7 +16,8 @@ from memlens.store.manifest import ArchiveError, Origin
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import TABLES, are_filled, remove
 from memlens.store.tables.schema import Part
-from memlens.views.sql.query import SqlAnswer, SqlError, SqlSession, SqlSort
+from memlens.views.sql.pages import SqlAnswer
+from memlens.views.sql.query import SqlError, SqlSession, SqlSort
 
 logger = logging.getLogger(__name__)
 
