@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memlens.errors import Problem
+from memlens.errors import FileError, Problem
 from memlens.fleet.place import FleetFile, Place, identity_of, natural, opened, root_of, shown
-from memlens.formats.containers import FileError
 
 _TREES = frozenset(("file", "ssh"))
 """Stores with folders, which are listed one at a time; others list all names with a prefix at once."""

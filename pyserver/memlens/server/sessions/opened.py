@@ -12,7 +12,7 @@ from stat import S_ISREG
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from memlens import limits
-from memlens.errors import MemlensError
+from memlens.errors import FileError, MemlensError
 from memlens.kept import Kept
 from memlens.model.attribution import Attribution
 from memlens.server.sessions.aside import Aside
@@ -60,13 +60,6 @@ class DamagedError(MemlensError):
 
     code = "damaged"
     advice = "Memlens reads the file again."
-
-
-class FileError(MemlensError):
-    """The path is not that of a readable file."""
-
-    code = "file"
-    advice = "Check that the file exists and that you may read it."
 
 
 class Identity(NamedTuple):
