@@ -35,7 +35,7 @@ export async function installMemray(log = (text) => void process.stdout.write(te
       }),
     );
   } catch (error) {
-    // half an environment would make tests fail that should be skipped
+    // with an incomplete environment, tests that should be skipped would fail
     if (existsSync(ENVIRONMENT)) rmSync(ENVIRONMENT, { recursive: true, force: true });
     log(`memray: not installed, so the tests of its captures are skipped: ${error.message}\n`);
   }
