@@ -37,7 +37,10 @@ function pseudo(text) {
   return `[${made}${'~'.repeat(Math.ceil(text.length / 3))}]`;
 }
 
-/** Every text that `vscode.l10n.t`, the page's `t` or its `plural` is called with in a file; one that isn't a literal can't be translated. */
+/**
+ * Every text that `vscode.l10n.t`, the page's `t` or its `plural` is called with in a file; one that isn't a literal
+ * can't be translated.
+ */
 function messagesOf(file, source) {
   const found = [];
   const tree = ts.createSourceFile(

@@ -1,5 +1,6 @@
-// Installs the packages of `memlens[fleet]`, and an S3 server, for the tests of fleets: apart from .venv, because no other
-// command imports them and nothing that is shipped needs them. .venv's Python runs them with this folder on its path.
+// Installs the packages of `memlens[fleet]` and an S3 server for the tests of fleets. They are separate from .venv,
+// because no other command imports them and nothing that is shipped needs them; .venv's Python runs them with this
+// folder on its path.
 import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { CACHE, ROOT, VENV_PYTHON } from './paths.mjs';

@@ -2,8 +2,8 @@
 // Shared by the benchmarks of a view in a browser: panning and zooming, and statistics of times.
 
 /**
- * In the page: one wheel turn a frame, zooming in, panning and zooming out, with the pointer over the picture. Returns the
- * intervals between frames and, where the page has the tests' hook, what each frame took in scripting; in ms.
+ * In the page: turns the wheel once per frame, zooming in, panning and zooming out, with the pointer over the picture.
+ * Returns the intervals between frames and, if the page has the tests' hook, the scripting time of each; in ms.
  */
 export async function drive(frames) {
   const surface = document.querySelector('.plot-surface');

@@ -1,6 +1,6 @@
 /* global window -- in functions that run in the page */
-// Measures what a person waits for in VS Code, as one line of JSON: the first picture after a double click, in a VS Code
-// that never ran the extension; the frames of panning and zooming; the answers to their requests.
+// Measures what a person waits for in VS Code, as one line of JSON: the first picture after a double click, in a
+// VS Code that never ran the extension; the frames of panning and zooming; the answers to their requests.
 //
 //   node tests/bench/editor.mjs [--package FILE.vsix] [--file FILE] [--delay 25 --rate 10 [--desktop]] [--frames 300]
 //

@@ -129,7 +129,7 @@ def heap_dumps(folder: Path, names: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def _make(work: Work, path: Path) -> None:
-    """Make a file in a process of its own: what this one had in memory would count as the most of its children's."""
+    """Make a file in a separate process: this one's memory would count in its children's maximum."""
 
     def make() -> None:
         # what is needed to make the file isn't installed

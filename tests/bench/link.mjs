@@ -1,6 +1,6 @@
-// A slow line between a browser and a server on this machine: data is forwarded after a delay and at a limited rate each
-// way, over all connections together. It replaces `tc qdisc add ... netem delay ... rate ...` where the kernel has no
-// netem, with the same model: bytes wait until the line is free, then travel.
+// A slow line between a browser and a server on this machine: data is forwarded after a delay and at a limited rate
+// each way, over all connections together. It replaces `tc qdisc add ... netem delay ... rate ...` where the kernel
+// has no netem, with the same model: bytes wait until the line is free, then travel.
 import { connect, createServer } from 'node:net';
 
 /** Data is forwarded in pieces of about a packet, so that connections share the line as packets would. */
