@@ -1,4 +1,4 @@
-"""Heap snapshots in V8's format that other programs than V8 write: Julia's, Bun's, and what isn't of that format."""
+"""Heap snapshots in V8's format by other programs, Julia and Bun, and files that only resemble it."""
 
 import json
 from collections.abc import Callable
@@ -27,7 +27,7 @@ UNKNOWN_INDEX = 2**64 - 1
 
 
 def julia(path: Path) -> Path:
-    """A snapshot as Julia writes it: four sections, ids that are addresses, a row a line, types of its own."""
+    """A snapshot as Julia writes it: four sections, addresses as ids, a row per line, its own types."""
     strings = ["", "GC roots", "Main", "Vector{Any}", "Dict{String, Int64}", "a text", "<inline>"]
     nodes = [
         (0, 0, 0, 0, 1), (0, 1, 1, 0, 2), (3, 3, 140_132_345_567_888, 40, 3), (1, 4, 140_132_345_568_000, 64, 1),
@@ -86,7 +86,7 @@ WEBKIT: dict[str, Any] = {
          "assemble_snapshot"),
     ],
 )  # fmt: skip
-def test_what_is_almost_a_snapshot(
+def test_files_that_resemble_a_snapshot(
     content: dict[str, Any], message: str, advice: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "x.json"
