@@ -90,7 +90,7 @@ test('after five crashes it is not restarted automatically, and one message is s
       window.memlensTest.ofTheOldServer = true;
     });
     const server = await kill();
-    if (deaths === 2) continue; // and the last one dies while it starts
+    if (deaths === 2) continue; // the next one dies while it starts
     await view.frame.waitForFunction(() => window.memlensTest?.ofTheOldServer === undefined);
     await view.drawn();
     assert.deepEqual(servers(), [server]);

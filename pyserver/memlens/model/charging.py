@@ -1,4 +1,4 @@
-"""The rule of :mod:`memlens.model.attribution` as ranks of frames; its names are separate, as they need no NumPy."""
+"""The rule of :mod:`memlens.model.attribution` as ranks of frames. Its names are in that module, without NumPy."""
 
 from collections.abc import Iterable
 from typing import assert_never
@@ -20,10 +20,10 @@ PASSED_OVER = NATIVE + 1
 
 
 def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> npt.NDArray[np.bool_]:
-    """Which of the frames (file, function, kind) are charged only if their stack has no other frame.
+    """Return a mask of the frames (file, function, kind) that are charged only if their stack has no other frame.
 
-    In a profile and a heap dump these are allocation functions, those that start programs and threads, and the mark of
-    a possible pool of Python's allocator; in a trace the frames of PyTorch's recorder.
+    In profiles and heap dumps these are allocation functions, those that start programs and threads, and the marker of
+    a possible pool of Python's allocator; in traces they are the frames of PyTorch's recorder.
     """
     match model:
         case "timeline":
@@ -59,7 +59,7 @@ def ranks(
     attribution: Attribution,
     model: Model,
 ) -> npt.NDArray[np.uint8]:
-    """Return the rank of each frame: of a stack, the frame with the lowest rank is charged, the innermost of equals.
+    """Return the rank of each frame. A stack is charged to its frame of the lowest rank, of equal ones the innermost.
 
     In a trace C++ is passed over if there is Python, because every stack ends in the device's allocator.
     """
