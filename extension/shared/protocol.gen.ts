@@ -627,7 +627,7 @@ export interface Evidence {
   allocation: number | null;
 }
 
-/** A field that isn't a reference. */
+/** A field that isn't a reference; of an array of numbers its length, and an element. */
 export interface FieldRow {
   name: string;
   kind: string;

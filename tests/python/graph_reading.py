@@ -2,13 +2,22 @@
 
 import random
 import tempfile
+from collections.abc import Collection
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from memlens.errors import MemlensError
 from memlens.formats import read
 from memlens.formats.containers import open_source
+from memlens.kernels.graph import dominators as kernel
+from memlens.kernels.graph import walk
 from memlens.model.graph import Graph
+
+Rows = npt.NDArray[Any]
 
 _MAGIC_BYTES = 64
 
@@ -41,6 +50,42 @@ def edges(graph: Graph) -> list[list[Edge]]:
         label = {"text": texts[name] if kinds[kind].naming == "text" else "", "index": str(name), "none": ""}
         whole.append((kinds[kind].name, label[kinds[kind].naming], ids[target]))
     return [whole[start:end] for start, end in pairwise(starts)]
+
+
+def followed(graph: Graph, left_out: Collection[str]) -> Rows:
+    """Which kinds of references keep their targets alive, without some of them; for the kernels."""
+    follows = np.zeros(256, np.uint8)
+    for number, each in enumerate(graph.reference_kinds):
+        follows[number] = each.retains and each.name not in left_out
+    return follows
+
+
+def dominated(
+    graph: Graph, follows: Rows, roots: Rows, sizes: Rows, *, attached: bool
+) -> tuple[Rows, Rows, Rows]:
+    """What roots reach (0 or 1), each object's dominator, and what it retains, by the rules of another tool.
+
+    ``attached``: what is reachable and an unreachable object refers to as well is dominated by nothing.
+    """
+    start, target, kind = graph.references.start, graph.references.target, graph.references.kind
+    count = len(graph.objects)
+    reached = np.zeros(count, np.uint8)
+    walk.reached_from(start, target, kind, follows, roots, reached)
+
+    def turned() -> tuple[Rows, Rows, Rows]:
+        back = np.empty_like(start), np.empty_like(target), np.empty_like(kind)
+        walk.referrers(start, target, kind, *back)
+        return back
+
+    order, idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
+    vertices, _, _ = kernel.dominators(
+        start, target, kind, follows, roots, -1, attached, turned, order, idom, np.empty
+    )  # fmt: skip
+    sums, retained = np.empty(vertices, np.uint64), np.empty(count, np.uint64)
+    dominator = np.empty(count, np.uint32)
+    kernel.retained_sizes(order[:vertices], idom[:vertices], vertices, sizes, sums)
+    kernel.by_object(order[:vertices], idom[:vertices], sums, dominator, retained)
+    return reached, dominator, retained
 
 
 def roots(graph: Graph) -> list[tuple[str, int, str, str]]:

@@ -22,6 +22,7 @@ from memlens.store.artefacts import write_columns
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
+from memlens.units import format_bytes
 from memlens.views.findings import table
 from memlens.views.findings.ahead import FINDINGS, findings, headline
 from memlens.views.findings.answers import TextPart, pieces
@@ -93,6 +94,8 @@ _OF_PARTS = frozenset(
         "duplicate_arrays",
         "oversized_collections",
         "null_arrays",
+        "tiny_collections",
+        "zero_arrays",
         "finalizers",
     )
 )
@@ -316,6 +319,7 @@ class Program:
     def __init__(self) -> None:
         self.dump = Dump()
         self.last = 0x10_0000
+        self.blobs = 0
         self.statics: list[tuple[str, int, float]] = []
         self.object = self.dump.klass(self.next(), "java/lang/Object")
         self.dump.klass(self.next(), "java/lang/Class", self.object)
@@ -335,7 +339,13 @@ class Program:
         return self.dump.instance(self.next(), class_id, form, *values)
 
     def blob(self, count: int) -> int:
-        return self.dump.numbers(self.next(), BYTE, bytes(count))
+        """An array of bytes like no other, without zeros."""
+        self.blobs += 1
+        data = b"%d " % self.blobs
+        return self.dump.numbers(self.next(), BYTE, (data * count)[:count])
+
+    def numbers(self, data: bytes) -> int:
+        return self.dump.numbers(self.next(), BYTE, data)
 
     def text(self, text: str) -> int:
         data = self.dump.numbers(self.next(), BYTE, text.encode())
@@ -407,6 +417,7 @@ JAVA_TEXTS = {
     "retains_most": "Object[] retains 900 KiB",
     "duplicate_strings": "“one user” 400 times.",
     "duplicate_arrays": "399 arrays have the same elements as another",
+    "tiny_collections": "400 ArrayList have one to four elements, and take",
     "empty_collections": "400 ArrayList are empty and retain",
     "oversized_collections": "400 Object[] use less than a quarter of their slots; the others take",
     "null_arrays": "402 Object[] use less than a quarter of their slots (400 of them none); the others take",
@@ -416,6 +427,73 @@ JAVA_TEXTS = {
     "class_loaders": "3 Loader have loaded classes of the same names",
     "finalizers": "400 objects wait for their finalizers (400 byte[]) and keep",
 }
+
+
+@pytest.mark.parametrize("size", [4, 5])
+def test_tiny_collections(open_dump: Opened, size: int) -> None:
+    """A map of four elements has a table, entries, a view of its keys; one of five isn't tiny."""
+    program = Program()
+    key = program.klass("com/example/Key", ("number", INT))
+    node = program.klass("java/util/HashMap$Node", ("key", OBJECT), ("value", OBJECT), ("next", OBJECT))
+    views = program.klass("java/util/HashMap$KeySet", ("this$0", OBJECT))
+    maps = program.klass("java/util/HashMap", ("table", OBJECT), ("keySet", OBJECT), ("size", INT))
+    entries = [(program.add(key, "i", n), program.list_of(program.object)) for n in range(size)]
+    for number in range(1_000):
+        ends = [program.add(node, "PPP", *each, 0) for each in entries[:2]]
+        chain = 0
+        for each in entries[2:]:
+            chain = program.add(node, "PPP", *each, chain)
+        table = program.list_of(*ends, chain)
+        program.keep(f"MAP{number}", program.add(maps, "PPi", table, program.add(views, "P", 0), size))
+    snapshot = open_dump(program.data(), "main.hprof")
+    found = texts(snapshot)
+    assert ("tiny_collections" in found) == (size == 4)
+    if size == 4:
+        names = snapshot.strings.texts(snapshot.types.name)
+        chosen = filters.chosen(snapshot, "finding:tiny_collections")
+        assert chosen is not None
+        members = np.flatnonzero(chosen.mask(snapshot))
+        kinds = [names[number] for number in snapshot.objects.type[members].tolist()]
+        # neither keys nor values, though a value is an array
+        assert {name: kinds.count(name) for name in set(kinds)} == {
+            "java.util.HashMap": 1_000,
+            "java.util.HashMap$KeySet": 1_000,
+            "java.util.HashMap$Node": 4_000,
+            "java.lang.Object[]": 1_000,
+        }
+        slot = int(snapshot.manifest.settings["reference_bytes"])
+        more = int(snapshot.objects.shallow[members].sum()) - 1_000 * (2 * 8 + 2 * 4 * slot)
+        assert f"and take {format_bytes(more)} (" in found["tiny_collections"]
+
+
+@pytest.mark.parametrize("kind", ["zeros", "mostly zeros", "mostly numbers", "the same", "texts"])
+def test_arrays_of_numbers(open_dump: Opened, kind: str) -> None:
+    """Of zeros, with zeros after the first quarter, or equal; without the characters of strings, which are others."""
+    program = Program()
+    data = {
+        "zeros": [bytes(200)] * 300,
+        "mostly zeros": [b"%049d" % n + bytes(151) for n in range(300)],
+        "mostly numbers": [b"%050d" % n + bytes(150) for n in range(300)],
+        "the same": [b"the same table " * 14] * 300,
+        "texts": [b"the same table " * 14] * 300,
+    }[kind]
+    arrays = [program.dump.numbers(program.next(), BYTE, each) for each in data]
+    if kind == "texts":
+        arrays = [program.add(program.string, "PbI", each, 0, 0) for each in arrays]
+    program.keep("ALL", program.list_of(*arrays))
+    found = texts(open_dump(program.data(), "main.hprof"))
+    assert ("zero_arrays" in found) == kind.endswith("zeros")
+    assert ("duplicate_arrays" in found) == (kind == "the same")
+    assert any("strings are copies" in text for text in found.values()) == (kind == "texts")
+    if kind == "zeros":
+        assert (
+            "300 byte[] have only zeros after the first quarter (300 of them from the start), 58.6 KiB"
+            in (found["zero_arrays"])
+        )
+    elif kind == "mostly zeros":
+        assert "300 byte[] have only zeros after the first quarter, 44.2 KiB" in found["zero_arrays"]
+    elif kind == "the same":
+        assert found["duplicate_arrays"].startswith("299 arrays have the same elements as another, ")
 
 
 @pytest.mark.parametrize("length", [40, 8])

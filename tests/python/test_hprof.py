@@ -2,6 +2,7 @@
 
 import gzip
 import random
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 import zstandard
 from tests.python.conftest import DATA
 from tests.python.graph_reading import damaged, edges, load, outcome, roots, type_names
-from tests.python.hprof_files import BYTE, CHAR, INT, OBJECT, Dump, fill, small
+from tests.python.hprof_files import BOOLEAN, BYTE, CHAR, DOUBLE, INT, LONG, OBJECT, Dump, fill, small
 from tests.python.replays import hprof as replay
 
 from memlens.cli import main
@@ -22,6 +23,7 @@ from memlens.model.graph import NONE, VALUE_KINDS, Graph
 from memlens.store.files.cache import Cache
 from memlens.store.manifest import read_manifest
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.objects import describe
 from memlens.views.graph.retained import retained_by
 
 REAL = DATA / "heap" / "hprof"
@@ -184,6 +186,41 @@ def test_a_thread_retains_what_its_stack_holds(tmp_path: Path, opened: Callable[
     assert retained_by(snapshot, [thread]).retained_bytes == int(objects.retained[thread]) == both
     # neither the weak reference nor the static field of a class that nothing else holds retains its target
     assert int(objects.distance[numbers[0x10_10B8]]) == 0
+
+
+@pytest.mark.parametrize("version", ["1.0.2", "1.0.3"])
+def test_elements_of_arrays_of_numbers(
+    version: str, tmp_path: Path, opened: Callable[[Path], Snapshot]
+) -> None:
+    """The first ones; but characters of strings are the string's."""
+    dump = Dump(version, 4)
+    for place, name in enumerate(
+        ["java.lang.Object", "int[]", "long[]", "double[]", "char[]", "boolean[]", "byte[]"]
+    ):
+        dump.klass(0x10 + 0x10 * place, name, 0x10 if place else 0)
+    dump.klass(0x100, "java.lang.String", 0x10, [("value", OBJECT)], instance_bytes=12)
+    arrays = [
+        (INT, ">20i", range(-3, 17)), (LONG, ">2q", [-(2**63), 2**62]), (DOUBLE, ">2d", [0.5, -1e300]),
+        (CHAR, ">3H", [0x41, 0xD83D, 0x20AC]), (BOOLEAN, ">2B", [1, 0]), (BYTE, ">2b", [-1, 7]), (INT, ">0i", []),
+    ]  # fmt: skip
+    for place, (kind, form, elements) in enumerate(arrays):
+        dump.numbers(0x1000 + 0x100 * place, kind, struct.pack(form, *elements))
+    dump.numbers(0x2000, CHAR, "text".encode("utf-16-be"))
+    dump.instance(0x2100, 0x100, "P", 0x2000)
+    dump.add(0xC3, "PIIB", 0x2200, 0, 1000, INT)
+    snapshot = opened(made(tmp_path, dump.end()))
+    shown = [
+        [(field.name, field.kind, field.value) for field in describe(snapshot, number).fields]
+        for number in range(8, 18)
+    ]
+    assert shown[0] == [("length", "int", "20"), *((f"[{n}]", "int", str(n - 3)) for n in range(8))]
+    assert shown[1] == [("length", "int", "2"), ("[0]", "long", str(-(2**63))), ("[1]", "long", str(2**62))]
+    assert shown[2] == [("length", "int", "2"), ("[0]", "double", "0.5"), ("[1]", "double", "-1e+300")]
+    assert [value for *_, value in shown[3]] == ["3", "A", "\ufffd", "€"]
+    assert [value for *_, value in shown[4]] == ["2", "true", "false"]
+    assert [value for *_, value in shown[5]] == ["2", "-1", "7"]
+    # none, those of a string, the string, and an array without its elements
+    assert shown[6:] == [[], [], [], []]
 
 
 def test_the_chosen_dump_of_a_file_is_remembered(tmp_path: Path, cache: Cache) -> None:

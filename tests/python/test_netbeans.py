@@ -10,20 +10,14 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import zstandard
 from tests.python.conftest import DATA, ROOT
-from tests.python.graph_reading import load
+from tests.python.graph_reading import Rows, dominated, followed, load
 
-from memlens.kernels.graph import dominators as kernel
-from memlens.kernels.graph import walk
 from memlens.model.graph import Graph
-
-Rows = npt.NDArray[Any]
 
 JAR = os.environ.get("MEMLENS_NETBEANS", "")
 PROGRAM = ROOT / "tests" / "bench" / "heaps" / "NetBeansRetained.java"
@@ -36,29 +30,14 @@ pytestmark = pytest.mark.skipif(
 
 def _retained(graph: Graph, sizes: Rows) -> Rows:
     """What each object retains by NetBeans' rules, 0 for what no root reaches."""
-    start, target, kind = graph.references.start, graph.references.target, graph.references.kind
-    retains, is_weak = np.zeros(256, np.uint8), np.zeros(256, np.bool_)
-    for number, each in enumerate(graph.reference_kinds):
-        retains[number] = each.retains and each.name not in NOT_FOLLOWED
-        is_weak[number] = not each.retains
+    follows = followed(graph, NOT_FOLLOWED)
+    is_weak = np.zeros(256, np.bool_)
+    is_weak[: len(graph.reference_kinds)] = [not each.retains for each in graph.reference_kinds]
     roots = np.unique(graph.roots["object"]).astype(np.uint32)
-    reached = np.zeros(len(graph.objects), np.uint8)
-    walk.reached_from(start, target, kind, retains, roots, reached)
-    held_twice = np.unique(target[is_weak[kind]])
+    reached = dominated(graph, follows, roots, sizes, attached=True)[0]
+    held_twice = np.unique(graph.references.target[is_weak[graph.references.kind]])
     roots = np.union1d(roots, held_twice[reached[held_twice] == 1]).astype(np.uint32)
-
-    def turned() -> tuple[Rows, Rows, Rows]:
-        back = np.empty_like(start), np.empty_like(target), np.empty_like(kind)
-        walk.referrers(start, target, kind, *back)
-        return back
-
-    order, idom = np.empty(len(graph.objects) + 1, np.uint32), np.empty(len(graph.objects) + 1, np.uint32)
-    count, _, _ = kernel.dominators(
-        start, target, kind, retains, roots, -1, True, turned, order, idom, np.empty
-    )  # fmt: skip
-    sums, retained = np.empty(count, np.uint64), np.empty(len(graph.objects), np.uint64)
-    kernel.retained_sizes(order[:count], idom[:count], count, sizes, sums)
-    kernel.by_object(order[:count], idom[:count], sums, np.empty(len(retained), np.uint32), retained)
+    reached, _, retained = dominated(graph, follows, roots, sizes, attached=True)
     found: Rows = np.where(reached == 1, retained.astype(np.int64), 0)
     return found
 

@@ -82,6 +82,11 @@ def test_examples_and_errors(tmp_path: Path) -> None:
             for name in ("paths_to", "referrers_of", "retained_by"):
                 columns = [column.name for column in session.ask(f"SELECT * FROM {name}(1)").columns]
                 assert columns == [column.name for column in names[name].columns]
+                said = {column.name: column.description for column in names[name].columns}
+                assert said["type"] == "its type's name"
+                assert said["name"].startswith(
+                    "its own name" if name == "retained_by" else "the field's name"
+                )
             for wrong in (
                 "SELECT * FROM paths_to(1, 1, 'strongest')", "SELECT * FROM retained_by('x')",
                 "SELECT * FROM referrers_of(1000000)", "SELECT retained('x')", "SELECT retained(-1)",

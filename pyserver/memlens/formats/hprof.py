@@ -22,10 +22,20 @@ from memlens.formats.graph_notices import counted_notices
 from memlens.formats.hprof_roots import HELD_KINDS, ROOT_KINDS, Roots
 from memlens.formats.hprof_stacks import Stacks
 from memlens.formats.hprof_types import TYPE_KINDS, types_of
+from memlens.formats.obfuscation import mapping_of
 from memlens.formats.scanning import Scanner, run_through
 from memlens.kernels.readers import hprof as kernel
 from memlens.kernels.readers import hprof_objects, hprof_references
-from memlens.model.graph import MOST_BYTES, Facts, Graph, Objects, ReferenceKind, References, Values
+from memlens.model.graph import (
+    ARRAY_DTYPE,
+    MOST_BYTES,
+    Facts,
+    Graph,
+    Objects,
+    ReferenceKind,
+    References,
+    Values,
+)
 from memlens.model.info import Notice
 from memlens.model.texts import Texts
 from memlens.progress import Report
@@ -92,11 +102,16 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     passes.run(objects, objects.offset)
     if not objects.count:
         raise DamagedSnapshotError("The dump has no objects before it ends", offset=objects.offset)
-    stacks = Stacks(records)
+    mapping = mapping_of(objects, source.path, source.tools.source_folders)
+    if len(mapping):
+        mapping.rename(objects)
+    stacks = Stacks(records, mapping)
     roots = Roots(objects, stacks)
     references = hprof_references.References(objects, roots.locals)
     passes.run(references, references.offset)
-    return _graph(header, source, references, stacks, roots)
+    graph = _graph(header, source, references, stacks, roots)
+    graph.notices += mapping.notices()
+    return graph
 
 
 class _Passes:
@@ -166,6 +181,7 @@ def _graph(
     if float(shallow.sum(dtype=np.float64)) >= MOST_BYTES:
         raise DamagedSnapshotError("The objects' sizes add up to more than any memory has")
     values = Values(*(np.asarray(column) for column in references.take_values()))
+    arrays = np.asarray(references.take_arrays()).view(ARRAY_DTYPE)
     ids = np.asarray(references.take_ids())
     truncated = source.truncated or objects.ended != kernel.ENDED_WHOLE or records.ended != kernel.ENDED_WHOLE
     declared = header.version == _ANDROID
@@ -191,6 +207,7 @@ def _graph(
         frames=frames,
         places=places,
         values=values,
+        arrays=arrays,
         facts=Facts(id_bytes=header.id_bytes, sizes_inferred=not declared, truncated=truncated),
         settings=_settings(header, references),
         notices=notices,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from memlens.formats.obfuscation import Mapping
 from memlens.formats.stacks import Numbers
 from memlens.kernels.readers import hprof
 from memlens.model.frames import INFERRED, MOST_PATH, Frames, SourceFrame, profiled_frame
@@ -21,14 +22,18 @@ _SIGN = 0x8000_0000
 
 
 class Stacks:
-    """The stacks of a file's records, which are moved out of ``records``."""
+    """The stacks of a file's records, which are moved out of ``records``; with the names of a ``mapping``."""
 
-    def __init__(self, records: hprof.Records) -> None:
-        self._records = records
+    def __init__(self, records: hprof.Records, mapping: Mapping) -> None:
+        self._records, self._mapping = records, mapping
         loads = np.asarray(records.take_loads()).reshape(-1, 3)
         self._class_names = {int(serial): int(name) for _, name, serial in loads.tolist()}
         self._files: dict[str, str] = {}
-        """Source files of outermost classes by the class's name, where frames have them."""
+        """Source files of outermost classes by the class's name, where frames or the mapping have them."""
+        self._files.update(
+            (_outermost(name.replace(".", "/")), file) for name, file in mapping.files().items()
+        )
+        self._mapped = dict(self._files)
         distinct: Numbers[SourceFrame] = Numbers()
         ids, rows = (np.asarray(column) for column in records.take_frames())
         of_rows = np.fromiter((distinct[frame] for frame in self._frames(rows)), np.uint32)
@@ -43,15 +48,18 @@ class Stacks:
     def _frames(self, rows: Column) -> Iterator[SourceFrame]:
         text = self._records.text
         for method, _signature, source, place in rows.reshape(-1, 4).tolist():
-            name = self._class_names.get(place & 0xFFFF_FFFF)
-            class_name = "" if name is None else text(name).replace(".", "/")
-            file = text(source)
+            number = self._class_names.get(place & 0xFFFF_FFFF)
+            name = "" if number is None else text(number).replace("/", ".")
+            line = max((place >> 32 ^ _SIGN) - _SIGN, 0)
+            name, function, line = self._mapping.frame(name, text(method), line)
+            class_name = name.replace(".", "/")
+            # what the build wrote in its place says nothing
+            file = self._mapped.get(_outermost(class_name), text(source))
             if class_name and file:
                 self._files.setdefault(_outermost(class_name), file)
-            line = (place >> 32 ^ _SIGN) - _SIGN
-            function = f"{class_name.replace('/', '.')}.{text(method)}" if class_name else text(method)
+            function = f"{name}.{function}" if name else function
             # lines below 1 mean: unknown, compiled, native
-            yield profiled_frame(_in_package(class_name, file), max(line, 0), function)
+            yield profiled_frame(_in_package(class_name, file), line, function)
 
     def frames_at(self, serials: U32, depths: U32) -> U32:
         """Return the frame at a depth, 0 for the innermost, of each trace with one of ``serials``; NONE if unknown."""

@@ -19,6 +19,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
 from memlens.formats.source_maps import SourceMaps
 from memlens.formats.v8_objects import Snapshot, graph_of
+from memlens.formats.v8_parts import read_parts
 from memlens.formats.v8_places import Functions, TraceRows
 from memlens.kernels.readers import v8_json as kernel
 from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, NONE, SAMPLE_DTYPE, Graph, Objects, References
@@ -30,6 +31,8 @@ _MOST_U8, _MOST_U32, _MOST_U64 = 0xFF, 0xFFFFFFFF, 2**60
 _MOST_FIELDS = 64
 _MOST_KINDS = 85
 """Kinds of references are stored in a byte, three times: those that count for dominators, and two groups that don't."""
+_MOST_HEADER_TYPES = 1 << 20
+"""Newer versions of Julia list each type of objects as a type of nodes, and write the lowest byte of its number."""
 
 _WEBKIT = re.compile(rb'\{\s*"version"\s*:\s*\d+\s*,\s*"type"\s*:\s*"(?:Inspector|GCDebugging)"')
 """How JavaScriptCore's snapshots begin (``HeapSnapshotBuilder.cpp`` of WebKit)."""
@@ -110,12 +113,6 @@ class _File:
         self._check(status, offset)
         if "snapshot" not in self._sections:
             raise self._without_header()
-        if self._sections.keys().isdisjoint(("nodes", "edges", "strings")):
-            raise NotASnapshotError(
-                "The file is only the header of a heap snapshot",
-                advice="Of parts that Julia's take_heap_snapshot(streaming=true) wrote, "
-                "Profile.HeapSnapshot.assemble_snapshot makes one file.",
-            )
         self._header = self._read_header()
         self._meta = self._header.meta
 
@@ -130,8 +127,11 @@ class _File:
     def snapshot(self) -> Snapshot:
         """Everything, checked."""
         meta = self._meta
-        node_types, edge_types = _names(meta.node_types, "node_types"), _names(meta.edge_types, "edge_types")
+        node_types = _names(meta.node_types, "node_types", _MOST_HEADER_TYPES)[: _MOST_U8 + 1]
+        edge_types = _names(meta.edge_types, "edge_types", _MOST_KINDS)
         objects, references = self._header.node_count, self._header.edge_count
+        if self._sections.keys().isdisjoint(("nodes", "edges", "strings")):
+            return read_parts(self._source.path, node_types, edge_types, (objects, references))
         with ThreadPoolExecutor(1) as pool:
             # two thirds of a file are references: all else is read meanwhile, where the header says what it takes
             ahead = None
@@ -359,9 +359,9 @@ class _File:
         return end - start > 2 and bool(self._data[start + 1 : end - 1].strip() if end - start < 16 else True)
 
 
-def _names(types: list[list[str] | str], what: str) -> list[str]:
+def _names(types: list[list[str] | str], what: str, most: int) -> list[str]:
     """The names of the values of the first field, which is the type."""
-    if not types or isinstance(types[0], str) or not 0 < len(types[0]) <= _MOST_KINDS:
+    if not types or isinstance(types[0], str) or not 0 < len(types[0]) <= most:
         raise DamagedSnapshotError(f"The header's {what} are not a heap snapshot's")
     return types[0]
 

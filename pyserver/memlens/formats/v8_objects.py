@@ -50,8 +50,9 @@ _TYPE_NAMES = {
     "code": "(compiled code)", "closure": "Function", "regexp": "RegExp", "array": "(array)", "string": "(string)",
     "concatenated string": "(concatenated string)", "sliced string": "(sliced string)", "number": "(number)",
     "bigint": "(bigint)", "symbol": "(symbol)", "synthetic": "(synthetic)", "object shape": "(object shape)",
+    "String": "String", "jl_sym_t": "Symbol", "jl_module_t": "Module", "jl_datatype_t": "DataType",
 }  # fmt: skip
-"""Types whose objects have individual names and not a class's; the others are grouped by name."""
+"""Types whose objects have names of their own and not a class's, the last four Julia's; others are grouped by name."""
 
 _MOST_CATEGORIES = 10_000
 

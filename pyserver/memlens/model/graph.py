@@ -88,6 +88,13 @@ sorted by object. Where an object was *allocated* is ``Objects.stack`` instead."
 SAMPLE_DTYPE = np.dtype([("time_us", "<u8"), ("last_id", "<u8")])
 """A time since the beginning of a recording, and the highest id of an object until then; both ascend."""
 
+ARRAY_DTYPE = np.dtype(
+    [("contents", "<u8"), ("object", "<u4"), ("length", "<u4"), ("used", "<u4"), ("element_bytes", "<u4"),
+     ("head", "V32")]
+)  # fmt: skip
+"""An array of numbers with elements: a hash of them, how many there are up to the last that isn't zero, and the first
+ones, big-endian. Sorted by object; those that hold the characters of a string have no row."""
+
 VALUE_KINDS = ("boolean", "byte", "char", "short", "int", "long", "float", "double", "text")
 """Kinds of values of fields that aren't references. A "char" is a UTF-16 unit, a "text" the number of a text."""
 
@@ -154,7 +161,7 @@ class References:
 class Values:
     """Fields that aren't references, sorted by object; ``start`` has one more item than there are objects.
 
-    The elements of arrays of numbers aren't included.
+    The elements of arrays of numbers aren't included, see ARRAY_DTYPE.
     """
 
     start: U64
@@ -221,6 +228,8 @@ class Graph:
     samples: Column = field(default_factory=lambda: np.empty(0, SAMPLE_DTYPE))
     """Rows of SAMPLE_DTYPE, for dumps in which ids show when objects were allocated."""
     values: Values | None = None
+    arrays: Column = field(default_factory=lambda: np.empty(0, ARRAY_DTYPE))
+    """Rows of ARRAY_DTYPE, where the file has the elements of arrays of numbers."""
     facts: Facts = field(default_factory=Facts)
     settings: dict[str, Any] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
@@ -262,6 +271,7 @@ def _inconsistent(graph: Graph) -> list[str]:
         ("roots.detail", graph.roots["detail"], np.uint32, len(graph.roots), texts),
         ("places.object", graph.places["object"], np.uint32, len(graph.places), count),
         ("places.frame", graph.places["frame"], np.uint32, len(graph.places), frames),
+        ("arrays.object", graph.arrays["object"], np.uint32, len(graph.arrays), count),
     ]
     if values is not None:
         columns += [
@@ -288,8 +298,9 @@ def _inconsistent(graph: Graph) -> list[str]:
         below = count if name == "types.object" else frames
         if numbers is not None and not bool(((numbers < below) | (numbers == NONE)).all()):
             wrong.append(name)
-    if len(graph.places) > 1 and not bool((np.diff(graph.places["object"].astype(np.int64)) > 0).all()):
-        wrong.append("the order of places")
+    for name, rows in (("places", graph.places), ("arrays", graph.arrays)):
+        if len(rows) > 1 and not bool((np.diff(rows["object"].astype(np.int64)) > 0).all()):
+            wrong.append(f"the order of {name}")
     return wrong + [
         f"the order of samples.{name}"
         for name in ("time_us", "last_id")

@@ -20,6 +20,7 @@ REFERENCES = {
     "java.lang.ref.WeakReference": "weak referent",
     "java.lang.ref.PhantomReference": "phantom referent",
     "java.lang.ref.FinalReference": "finalizer referent",
+    "java.lang.ref.FinalizerReference": "finalizer referent",
 }
 ANDROID_ROOTS = (0x89, 0x8A, 0x8B, 0x8C, 0x8D, 0x90)
 
@@ -239,8 +240,12 @@ class Heap:
         """The bytes of an object by the rules of Eclipse MAT; Android's dumps record those of instances."""
         size, oop = self.file.id_bytes, self.oop
         if one.tag == 0x20:
+            of_class = self.class_named.get("java.lang.Class") if self.file.android else None
+            own = of_class.instance_bytes if of_class else 0
             return up(
-                sum(oop if kind == 2 else SIZES[kind] for kind in self.dump.classes[one.id].static_bytes), 8
+                own
+                + sum(oop if kind == 2 else SIZES[kind] for kind in self.dump.classes[one.id].static_bytes),
+                8,
             )
         if one.tag == 0x21 and self.file.android:
             return up(self.dump.classes[one.class_id].instance_bytes, 8)

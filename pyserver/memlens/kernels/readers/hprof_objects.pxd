@@ -62,6 +62,12 @@ cdef struct SpaceRow:
     uint32_t ordinal
     uint32_t number
 
+cdef struct StaticName:
+    # a static field that has another name in the source
+    uint32_t number         # index of the class
+    uint32_t name
+    uint32_t renamed
+
 cdef struct StringFields:
     # offsets of the fields of java.lang.String in an instance; -1 for those that it lacks
     int32_t value, coder, offset, count
@@ -70,7 +76,7 @@ cdef struct StringFields:
 cdef class Objects(Owner):
     cdef readonly Records records
     cdef readonly uint32_t dump
-    cdef Vector ids, offsets, classes, fields, roots, spaces
+    cdef Vector ids, offsets, classes, fields, roots, spaces, statics
     cdef AddressMap by_address, classes_by_id
     cdef uint64_t total
     cdef size_t segment         # the current one, or the number of segments
@@ -95,3 +101,4 @@ cdef class Objects(Owner):
     cdef void _find_string_fields(self) noexcept nogil
     cdef int _finish(self, uint64_t seed) noexcept nogil
     cdef uint32_t class_of(self, uint64_t id) noexcept nogil
+    cdef uint32_t static_name(self, uint32_t number, uint32_t name) noexcept nogil

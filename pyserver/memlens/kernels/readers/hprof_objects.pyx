@@ -88,6 +88,7 @@ cdef class Objects(Owner):
         self.own(&self.fields, sizeof(Field))
         self.own(&self.roots, sizeof(RootRow))
         self.own(&self.spaces, sizeof(SpaceRow))
+        self.own(&self.statics, sizeof(StaticName))
         address_map_init(&self.by_address)
         address_map_init(&self.classes_by_id)
         while self.segment < records.segments.count and segments[self.segment].dump != dump:
@@ -405,6 +406,64 @@ cdef class Objects(Owner):
                 found.offset = <int32_t> field.offset
             elif field.type == TYPE_INT and equals(name, count, b"count", 5):
                 found.count = <int32_t> field.offset
+
+    # names
+
+    @property
+    def field_count(self) -> int:
+        """The number of fields of all classes."""
+        return self.fields.count
+
+    def names_of_classes(self, uint32_t[::1] names, uint64_t[::1] first, uint32_t[::1] fields) -> None:
+        """Fill in each class's name, where its fields begin, and the fields' names, all as numbers of texts."""
+        cdef ClassRow *classes = <ClassRow *> self.classes.data
+        cdef Field *rows = <Field *> self.fields.data
+        cdef Py_ssize_t each
+        self._check_names(names, fields)
+        if first.shape[0] != names.shape[0] + 1:
+            raise ValueError("columns of different lengths")
+        for each in range(names.shape[0]):
+            names[each], first[each] = classes[each].name, classes[each].first_field
+        first[names.shape[0]] = self.fields.count
+        for each in range(fields.shape[0]):
+            fields[each] = rows[each].name
+
+    def rename(self, const uint32_t[::1] names, const uint32_t[::1] fields, const uint32_t[:, ::1] statics) -> None:
+        """Change these names. ``statics`` are rows of class, name of a static field, its new name; sorted."""
+        cdef ClassRow *classes = <ClassRow *> self.classes.data
+        cdef Field *rows = <Field *> self.fields.data
+        cdef StaticName row
+        cdef Py_ssize_t each
+        self._check_names(names, fields)
+        if statics.shape[1] != 3:
+            raise ValueError("static fields have three columns")
+        for each in range(names.shape[0]):
+            classes[each].name = names[each]
+        for each in range(fields.shape[0]):
+            rows[each].name = fields[each]
+        self.statics.count = 0
+        for each in range(statics.shape[0]):
+            row.number, row.name, row.renamed = statics[each, 0], statics[each, 1], statics[each, 2]
+            if vector_push(&self.statics, &row) < 0:
+                raise MemoryError
+
+    def _check_names(self, const uint32_t[::1] names, const uint32_t[::1] fields) -> None:
+        if names.shape[0] != <Py_ssize_t> self.classes.count or fields.shape[0] != <Py_ssize_t> self.fields.count:
+            raise ValueError("columns of different lengths")
+
+    cdef uint32_t static_name(self, uint32_t number, uint32_t name) noexcept nogil:
+        """The name of a static field of the class with this index."""
+        cdef StaticName *rows = <StaticName *> self.statics.data
+        cdef size_t low = 0, high = self.statics.count, middle
+        while low < high:
+            middle = (low + high) // 2
+            if rows[middle].number < number or (rows[middle].number == number and rows[middle].name < name):
+                low = middle + 1
+            else:
+                high = middle
+        if low < self.statics.count and rows[low].number == number and rows[low].name == name:
+            return rows[low].renamed
+        return name
 
     # tables
 

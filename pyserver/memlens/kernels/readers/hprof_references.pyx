@@ -7,11 +7,15 @@ instance end where its record ends, whatever its classes declare.
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
+from libc.string cimport memcpy, memset
 
 from memlens.kernels.base.addresses cimport address_ordinal
+from memlens.kernels.base.interning cimport hash_bytes
 from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.utf8 cimport write_utf8
-from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_push_u32, vector_reserve
+from memlens.kernels.base.vectors cimport (
+    Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
+)
 from memlens.kernels.readers.hprof cimport (
     CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, RUN_MORE, RUN_NO_MEMORY, RUN_OK, TYPE_ARRAY,
     TYPE_BOOLEAN, TYPE_BYTE, TYPE_CHAR, TYPE_DOUBLE, TYPE_FLOAT, TYPE_INT, TYPE_OBJECT, TYPE_SHORT,
@@ -58,6 +62,7 @@ cdef enum:
     STRING_BYTES = 3072         # the most bytes of a string's text in UTF-8; longer ones are shortened
     TEXT_BYTES = 64 << 20       # the most bytes of all strings' texts beyond the size of the file
     MOST_TEXTS = 0x7FFFFFF0
+    SEED = 0x5BD1E995           # of the hash of arrays' contents, so that an archive is the same each time
 
 # types without a class in the file, numbered after the classes
 UNKNOWN_TYPE, CLASS_TYPE, PRIMITIVE_ARRAY_TYPES = 0, 1, 2
@@ -67,6 +72,22 @@ cdef enum:
     T_UNKNOWN = 0
     T_CLASS = 1
     T_PRIMITIVE_ARRAYS = 2
+
+
+cdef enum:
+    HEAD_BYTES = 32
+
+cdef struct ArrayRow:
+    # as memlens.model.graph.ARRAY_DTYPE has it, but for the first elements
+    uint64_t contents
+    uint32_t object
+    uint32_t length
+    uint32_t used
+    uint32_t element_bytes
+
+cdef struct StoredArray:
+    ArrayRow row
+    uint8_t head[HEAD_BYTES]
 
 
 cdef class References(Owner):
@@ -81,6 +102,7 @@ cdef class References(Owner):
     cdef Py_ssize_t local
     cdef Vector types, shallow, texts, starts, targets, kinds, names, stacks
     cdef Vector value_starts, value_names, value_kinds, value_bits
+    cdef Vector arrays, of_texts    # of_texts has a byte for each object: 1 for an array that is a string's text
     cdef size_t segment, done
     cdef readonly uint64_t offset
     cdef readonly uint64_t dangling, short_instances, unknown_classes, shortened_texts
@@ -114,6 +136,8 @@ cdef class References(Owner):
         self.own(&self.value_names, 4)
         self.own(&self.value_kinds, 1)
         self.own(&self.value_bits, 8)
+        self.own(&self.arrays, sizeof(ArrayRow))
+        self.own(&self.of_texts, 1)
         self.finalizer_name = objects.records.named("java.lang.ref.Finalizer")
         self.unfinalized_name = objects.records.named("unfinalized")
         while self.segment < objects.records.segments.count and segments[self.segment].dump != objects.dump:
@@ -123,8 +147,10 @@ cdef class References(Owner):
         if (vector_reserve(&self.types, count) < 0 or vector_reserve(&self.shallow, count) < 0
                 or vector_reserve(&self.texts, count) < 0 or vector_reserve(&self.stacks, count) < 0
                 or vector_reserve(&self.starts, count + 1) < 0 or vector_reserve(&self.value_starts, count + 1) < 0
-                or vector_push(&self.starts, &zero) < 0 or vector_push(&self.value_starts, &zero) < 0):
+                or vector_push(&self.starts, &zero) < 0 or vector_push(&self.value_starts, &zero) < 0
+                or vector_reserve(&self.of_texts, count + 1) < 0):
             raise MemoryError
+        memset(self.of_texts.data, 0, count)
 
     def run(self, uint64_t limit) -> int:
         """Continue to about the byte ``limit``, and return a status."""
@@ -175,6 +201,8 @@ cdef class References(Owner):
                 if status == 0:
                     self._add((<ClassRow *> self.objects.classes.data)[type].id, K_CLASS, 0)
             size = self._array_bytes(record.number, type_bytes(record.element, 8), False)
+            if status == 0 and record.tag == PRIMITIVE_ARRAY_DUMP and record.number:
+                status = self._contents(record)
         if status < 0 or text < 0 or self._add_locals() < 0:
             return -1
         # room for these was reserved at the start
@@ -185,6 +213,22 @@ cdef class References(Owner):
         (<uint64_t *> self.starts.data)[self.done + 1] = self.targets.count
         (<uint64_t *> self.value_starts.data)[self.done + 1] = self.value_bits.count
         return 0
+
+    cdef int _contents(self, Record *record) noexcept nogil:
+        """Note an array's contents: a hash by which equal ones are found, and how many zeros are at its end."""
+        cdef ArrayRow row
+        cdef uint64_t bytes
+        row.object = <uint32_t> self.done
+        row.length = record.number
+        row.element_bytes = <uint32_t> type_bytes(record.element, 8)
+        bytes = <uint64_t> row.length * row.element_bytes
+        row.contents = hash_bytes(record.body, bytes, SEED)
+        while bytes >= 8 and u64_at(record.body + bytes - 8) == 0:
+            bytes -= 8
+        while bytes and record.body[bytes - 1] == 0:
+            bytes -= 1
+        row.used = <uint32_t> ((bytes + row.element_bytes - 1) // row.element_bytes)
+        return vector_push(&self.arrays, &row)
 
     cdef int _add_locals(self) noexcept nogil:
         while self.local < self.held.shape[0] and self.held[self.local, 0] == self.done:
@@ -334,7 +378,11 @@ cdef class References(Owner):
         return 0
 
     cdef int _class(self, Record *record, uint32_t *type, uint64_t *size, int64_t *text) noexcept nogil:
-        """Read a class object, whose size is that of its static fields, as in Eclipse MAT."""
+        """Read a class object, whose size is that of its static fields, as in Eclipse MAT.
+
+        In Android's dumps, as in its own tool ahat, that is added to the size of an instance of java.lang.Class. Newer
+        dumps give 0 for the latter, and have an array ``$classOverhead`` instead.
+        """
         cdef ClassRow *row
         cdef const uint8_t *at = record.body
         cdef uint32_t _each, count, number = self.objects.class_of(record.id)
@@ -352,6 +400,8 @@ cdef class References(Owner):
             type[0] = <uint32_t> self.objects.classes.count + T_CLASS
         else:
             self._add((<ClassRow *> self.objects.classes.data)[type[0]].id, K_CLASS, 0)
+            if self.objects.declares_sizes:
+                bytes = (<ClassRow *> self.objects.classes.data)[type[0]].declared_bytes
         text[0] = row.name
         self._add(row.super_id, K_SUPER, 0)
         self._add(row.loader, K_LOADER, 0)
@@ -370,6 +420,7 @@ cdef class References(Owner):
             name = self.objects.records.name(id_at(at, id_bytes))
             if name < 0:
                 return -1
+            name = self.objects.static_name(number, <uint32_t> name)
             at += id_bytes
             if at[0] == TYPE_OBJECT or at[0] == TYPE_ARRAY:
                 kind = K_STATIC
@@ -398,6 +449,7 @@ cdef class References(Owner):
         value_id = id_at(record.body + self.objects.string_fields.value, id_bytes)
         if not self._array(value_id, &value):
             return 0
+        (<uint8_t *> self.of_texts.data)[address_ordinal(&self.objects.by_address, value_id)] = 1
         count = value.number
         if 0 <= self.objects.string_fields.coder < <int64_t> record.body_bytes:
             coder = record.body[self.objects.string_fields.coder]
@@ -525,6 +577,36 @@ cdef class References(Owner):
         self.value_starts.count = self.done + 1
         return (column_of(&self.value_starts, b"Q"), column_of(&self.value_names, b"I"),
                 column_of(&self.value_kinds, b"B"), column_of(&self.value_bits, b"Q"))
+
+    def take_arrays(self) -> object:
+        """Move out the rows of arrays of numbers that are no string's text, as bytes."""
+        cdef ArrayRow *rows = <ArrayRow *> self.arrays.data
+        cdef const uint8_t *bytes = self.objects.records.bytes
+        cdef StoredArray found
+        cdef Record record
+        cdef Vector stored
+        cdef size_t each
+        cdef int status = 0
+        vector_init(&stored, sizeof(StoredArray))
+        with nogil:
+            for each in range(self.arrays.count):
+                if (<uint8_t *> self.of_texts.data)[rows[each].object]:
+                    continue
+                # the third pass has read this record
+                read_record(bytes + (<uint64_t *> self.objects.offsets.data)[rows[each].object],
+                            bytes + self.objects.records.length, self.objects.records.id_bytes, &record)
+                memset(&found, 0, sizeof(found))
+                found.row = rows[each]
+                memcpy(found.head, record.body, min(record.body_bytes, <uint64_t> HEAD_BYTES))
+                status = vector_push(&stored, &found)
+                if status < 0:
+                    break
+        if status < 0:
+            vector_free(&stored)
+            raise MemoryError
+        stored.count *= sizeof(StoredArray)
+        stored.item_bytes = 1
+        return column_of(&stored, b"B")
 
     def class_rows(self, uint32_t[::1] names, uint32_t[::1] ordinals, uint64_t[::1] loaders,
                    uint8_t[::1] arrays) -> None:

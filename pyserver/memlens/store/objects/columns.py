@@ -5,7 +5,7 @@ NEVER in place of an object's number means "none".
 
 import numpy as np
 
-from memlens.model.graph import PLACE_DTYPE, ROOT_DTYPE, SAMPLE_DTYPE
+from memlens.model.graph import ARRAY_DTYPE, PLACE_DTYPE, ROOT_DTYPE, SAMPLE_DTYPE
 from memlens.store.columns import Columns, Stored, StoredIfAny, StoredTable
 
 REACHED_DTYPE = np.dtype([("object", "<u4"), ("dominator", "<u4"), ("retained", "<u8")])
@@ -46,6 +46,8 @@ class ObjectColumns(Columns):
     roots = StoredTable(ROOT_DTYPE, file="roots")
     places = StoredTable(PLACE_DTYPE, file="places")
     """By object."""
+    arrays = StoredTable(ARRAY_DTYPE, file="arrays")
+    """By object; empty if the file doesn't have the elements of arrays of numbers."""
     moments = StoredTable(SAMPLE_DTYPE, file="moments")
     """A recording's samples: time and highest id; empty if ids don't show when objects were allocated."""
 

@@ -7,7 +7,16 @@ from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.models import graph_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import FindingsAnswer
-from memlens.views.findings.graph import buckets, collections, dotnet, duplicates, holders, leaks, runtime
+from memlens.views.findings.graph import (
+    buckets,
+    collections,
+    dotnet,
+    duplicates,
+    holders,
+    leaks,
+    runtime,
+    slots,
+)
 from memlens.views.findings.graph.case import GraphCase
 from memlens.views.findings.graph.joined import joined
 from memlens.views.findings.profile import churn, lasting, sites
@@ -54,8 +63,10 @@ GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
     duplicates.strings: ("duplicate_strings",),
     duplicates.arrays: ("duplicate_arrays",),
     collections.empty_collections: ("empty_collections",),
-    collections.oversized_collections: ("oversized_collections",),
-    collections.null_arrays: ("null_arrays",),
+    collections.tiny_collections: ("tiny_collections",),
+    slots.oversized_collections: ("oversized_collections",),
+    slots.null_arrays: ("null_arrays",),
+    slots.zero_arrays: ("zero_arrays",),
     collections.boxed_numbers: ("boxed_numbers",),
     buckets.hash_collisions: ("hash_collisions",),
 }

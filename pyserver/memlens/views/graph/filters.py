@@ -181,7 +181,7 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
             return ABOVE["finding"](snapshot, term)
         case "string":
             kinds = snapshot.graph_names.type_kinds
-            texts = np.array(["string" in kind for kind in kinds], bool)[snapshot.types.kind]
+            texts = np.array(["string" in kind.lower() for kind in kinds], bool)[snapshot.types.kind]
             named = np.array(
                 [name.endswith(("java.lang.String", "System.String")) for name in type_names(snapshot)]
             )

@@ -8,6 +8,7 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.model.graph import VALUE_KINDS
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
+from memlens.store.objects.places import first_at_least
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Frame
 from memlens.views.graph.rows import (
@@ -25,11 +26,12 @@ from memlens.views.lines.stack import stack_frames
 _STRETCH = 1 << 20
 """References that are looked at together."""
 _FLOATS = {"float": "<f", "double": "<d"}
+_MOST_ELEMENTS = 16
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 
 
 class FieldRow(Struct, frozen=True):
-    """A field that isn't a reference."""
+    """A field that isn't a reference; of an array of numbers its length, and an element."""
 
     name: str
     kind: str
@@ -84,7 +86,7 @@ def describe(snapshot: Snapshot, number: int, limit: int = 100) -> ObjectAnswer:
     return ObjectAnswer(
         object=row,
         roots=_roots(snapshot, number),
-        fields=_fields(snapshot, number),
+        fields=_fields(snapshot, number) + _elements(snapshot, number),
         references=own,
         references_total=own_total,
         referrers=incoming,
@@ -213,13 +215,31 @@ def _fields(snapshot: Snapshot, number: int) -> list[FieldRow]:
     ]
 
 
+def _elements(snapshot: Snapshot, number: int) -> list[FieldRow]:
+    """How long an array of numbers is, and its first elements."""
+    arrays = snapshot.objects.arrays
+    at = int(first_at_least(arrays["object"], np.array([number]))[0])
+    if at == len(arrays) or int(arrays["object"][at]) != number:
+        return []
+    row = arrays[at]
+    kind = snapshot.strings.head(int(snapshot.types.name[int(snapshot.objects.type[number])]), MOST_NAME)[:-2]
+    width, length = int(row["element_bytes"]), int(row["length"])
+    head = row["head"].tobytes()
+    found = [FieldRow("length", "int", str(length))]
+    for place in range(min(length, len(head) // width, _MOST_ELEMENTS) if kind in VALUE_KINDS else 0):
+        bits = int.from_bytes(head[place * width : (place + 1) * width], "big")
+        found.append(FieldRow(f"[{place}]", kind, _value(snapshot, kind, bits)))
+    return found
+
+
 def _value(snapshot: Snapshot, kind: str, bits: int) -> str:
     if kind == "text":
         return snapshot.strings.head(bits, MOST_NAME)
     if kind == "boolean":
         return "true" if bits else "false"
     if kind == "char":
-        return chr(bits & 0xFFFF)
+        # half of a character isn't one
+        return "\ufffd" if 0xD800 <= bits & 0xFFFF <= 0xDFFF else chr(bits & 0xFFFF)
     if kind in _FLOATS:
         size = struct.calcsize(_FLOATS[kind])
         return repr(struct.unpack(_FLOATS[kind], bits.to_bytes(8, "little")[:size])[0])

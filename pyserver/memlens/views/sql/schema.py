@@ -131,11 +131,13 @@ def _tables() -> tuple[SqlTable, ...]:
 
 def _described() -> Iterator[SqlTable]:
     known: dict[str, SqlTableColumn] = {}
+    of_tables: dict[str, dict[str, SqlTableColumn]] = {}
     for statement in statements():
         if statement.kind == "INDEX":
             continue
         if statement.kind == "TABLE":
             columns = _columns(statement.sql)
+            of_tables[statement.name] = {column.name: column for column in columns}
         else:
             names = _SELECTED.findall(statement.sql[: statement.sql.index("\nFROM")] + "\n")
             columns = [known[name] for name in names]
@@ -149,14 +151,16 @@ def _described() -> Iterator[SqlTable]:
         columns = [known[column] for column in LIVE_COLUMNS]
         yield SqlTable(name, "function", about, list(arguments), columns)
     for name, function in HEAP_FUNCTIONS.items():
-        columns = [known.get(column) or _OWN_COLUMNS[column] for column in function.columns]
+        # where a reference is named, its name and kind stand beside the object
+        of_reference = of_tables["refs"] if "kind" in function.columns else {}
+        own = _OWN_COLUMNS | of_tables["objects"] | of_reference
+        columns = [own[column] for column in function.columns]
         yield SqlTable(name, "function", function.about, list(function.arguments), columns)
 
 
 _OWN_COLUMNS = {
     "path": SqlTableColumn("path", "INTEGER", "number of the path, the shortest 0"),
     "step": SqlTableColumn("step", "INTEGER", "references from the root"),
-    "strength": SqlTableColumn("strength", "TEXT", "strong, or how the reference is weak"),
 }
 """Columns of functions that no table has."""
 

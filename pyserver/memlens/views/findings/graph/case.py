@@ -78,6 +78,12 @@ class GraphCase:
         found: Numbers = numbers[self.snapshot.objects.distance[numbers] != NEVER]
         return found
 
+    def number_arrays(self) -> Numbers:
+        """The rows of ARRAY_DTYPE of arrays that roots reach."""
+        rows = self.snapshot.objects.arrays
+        found: Numbers = rows[self.snapshot.objects.distance[rows["object"]] != NEVER]
+        return found
+
     def retained(self, numbers: Numbers) -> int:
         """What would be freed without some objects."""
         return retained_by(self.snapshot, numbers).retained_bytes if len(numbers) else 0

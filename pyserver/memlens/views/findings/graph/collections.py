@@ -1,16 +1,17 @@
-"""Collections and arrays with little or nothing in them, and numbers in objects of their own."""
+"""Collections with few elements or none, and numbers in objects of their own."""
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from memlens.model.graph import VALUE_KINDS
+from memlens.model.timeline import NEVER
 from memlens.texts import Text, in_a_row, phrase
 from memlens.views.findings.graph.case import (
     GraphCase,
     chosen,
-    common_reference,
     figure,
     measured,
     mostly_through,
@@ -20,9 +21,6 @@ from memlens.views.findings.graph.case import (
 )  # fmt: skip
 from memlens.views.findings.writing import Ranked, made, percent
 from memlens.views.graph.rows import Numbers
-
-_LEAST_SLOTS = 4
-_USED_SHARE = 0.25
 
 _SIZES = {
     "java.util.ArrayList": "size",
@@ -45,6 +43,9 @@ _SIZES = {
 }
 """Collections of Java's and Android's libraries, and the field that says how many elements one has."""
 
+_MAP = re.compile(r"(Map|Hashtable|Properties|SparseArray)$")
+"""Those with a key for each element."""
+
 _TABLES = frozenset(("Map", "Set", "WeakMap", "WeakSet"))
 """Collections of JavaScript that have a table even when they are empty."""
 
@@ -59,21 +60,18 @@ _BOXES = frozenset(
         *(f"System.{name}" for name in _NET_BOXES),
     )
 )
-_PRIMITIVES = frozenset(
-    f"{name}[]" for name in ["boolean", "byte", "char", "short", "int", "long", "float", "double"]
-)
 
 
-class _Sized(NamedTuple):
+class Sized(NamedTuple):
     """Collections whose sizes are known."""
 
     objects: Numbers
     sizes: Numbers
 
 
-def _sized(case: GraphCase) -> _Sized:
+def sized(case: GraphCase) -> Sized:
     """All collections of known types with their sizes."""
-    return case.snapshot.keep("findings.collections", lambda: _Sized(*_make_sized(case)))
+    return case.snapshot.keep("findings.collections", lambda: Sized(*_make_sized(case)))
 
 
 def _make_sized(case: GraphCase) -> tuple[Numbers, Numbers]:
@@ -121,8 +119,8 @@ def _tables(case: GraphCase) -> tuple[Numbers, Numbers]:
     targets = stored.target[table].astype(np.int64)
     made_by_engine = np.isin(objects.type, case.types_of_kind("hidden", "object shape"))
     holds = case.kinds(lambda name: name in ("internal", "element", "hidden"))
-    at, of = _references_of(case, targets)
-    sizes = _counts(of, holds[stored.kind[at]] & ~made_by_engine[stored.target[at]], len(targets))
+    at, of = references_of(case, targets)
+    sizes = counts(of, holds[stored.kind[at]] & ~made_by_engine[stored.target[at]], len(targets))
     owners = owners.astype(np.int64)
     smallest = np.full(len(case.type_names()), np.iinfo(np.uint64).max, np.uint64)
     np.minimum.at(smallest, objects.type[owners], objects.shallow[owners])
@@ -136,7 +134,7 @@ def empty_collections(case: GraphCase) -> Iterator[Ranked]:
     Of the usual classes of Java and Android, whose fields say how many elements each has, and maps and sets of
     JavaScript with the smallest tables.
     """
-    known = _sized(case)
+    known = sized(case)
     members = known.objects[known.sizes == 0]
     if not len(members) or case.at_most(members) < case.least:
         return
@@ -149,7 +147,7 @@ def empty_collections(case: GraphCase) -> Iterator[Ranked]:
         "{objects} are empty, or have only small integers, which V8's dumps don't show, and retain {size} ({share} of "
         "what roots reach){through}. {advice}" if case.info.kind == "v8"
         else "{objects} are empty and retain {size} ({share} of what roots reach){through}. {advice}",
-        objects=_counted(case, members), size=measured(shown), share=percent(total, case.whole),
+        objects=counted(case, members), size=measured(shown), share=percent(total, case.whole),
         through=mostly_through(case, members), advice=phrase("Create them when the first element is added."),
     )  # fmt: skip
     kinds = np.unique(case.snapshot.objects.type[members]).tolist()
@@ -162,7 +160,82 @@ def empty_collections(case: GraphCase) -> Iterator[Ranked]:
     )
 
 
-def _counted(case: GraphCase, members: Numbers) -> Text:
+_FEW = 4
+_DEEPEST = 8
+"""How many references lead from a collection of so few elements to the last of its parts, at most."""
+_ARRAY = re.compile(r"\[\]$")
+
+
+def tiny_collections(case: GraphCase) -> Iterator[Ranked]:
+    """Collections of one to four elements take 1% of what roots reach, and 32 KiB, more than arrays of these elements.
+
+    Of the usual classes of Java and Android. Their parts are their arrays, and entries of their own.
+    """
+    known = sized(case)
+    is_few = (known.sizes > 0) & (known.sizes <= _FEW)
+    members, sizes = known.objects[is_few], known.sizes[is_few]
+    if case.info.kind != "hprof" or not len(members):
+        return
+    objects, names = case.snapshot.objects, case.type_names()
+    owner = _owners(case, members)
+    parts = np.flatnonzero(owner >= 0)
+    taken = np.bincount(owner[parts], weights=objects.shallow[parts], minlength=len(members)).astype(np.int64)
+    slot = int(case.snapshot.manifest.settings.get("reference_bytes") or case.info.id_bytes)
+    is_map = np.array([bool(_MAP.search(name)) for name in names])[objects.type[members]]
+    needed = 2 * case.info.id_bytes + slot * sizes * np.where(is_map, 2, 1)
+    more = np.maximum(taken - needed, 0)
+    total = int(more.sum())
+    if total < case.least:
+        return
+    kinds = np.unique(objects.type[members]).tolist()
+    link = chosen(of_types([names[kind] for kind in kinds]))
+    shown = figure(total, "", "shallow")
+    sentence = phrase(
+        "{objects} have one to four elements, and take {size} ({share} of what roots reach) more than arrays of these "
+        "elements would{through}. {advice}",
+        objects=counted(case, members), size=measured(shown, link), share=percent(total, case.whole),
+        through=mostly_through(case, members),
+        advice=phrase("Make them as large as they need to be, or keep so few elements in fields."),
+    )  # fmt: skip
+    yield Ranked(
+        total / case.whole,
+        made(
+            "tiny_collections", phrase("Tiny collections"), sentence, shown, None, objects=link, inferred=True
+        ),
+        parts[more[owner[parts]] > 0],
+    )
+
+
+def _owners(case: GraphCase, collections: Numbers) -> Numbers:
+    """By object which of some collections it is or is a part of, as an index of theirs; -1 for none.
+
+    Parts are arrays that a collection refers to itself and objects of nested classes of theirs, as HashMap$Node, as far
+    as it alone holds them.
+    """
+    stored, objects = case.snapshot.references, case.snapshot.objects
+    names = case.type_names()
+    is_entry = np.array([name.partition("$")[0] in _SIZES and "$" in name for name in names])
+    is_array = np.array([bool(_ARRAY.search(name)) for name in names])
+    is_field = case.kinds(lambda name: name in ("field", "element"))
+    owner = np.full(len(objects.type), -1, np.int32)
+    owner[collections] = np.arange(len(collections))
+    front = collections
+    for depth in range(_DEEPEST):
+        at, of = references_of(case, front)
+        targets, sources = stored.target[at].astype(np.int64), front[of]
+        kinds = objects.type[targets]
+        above = objects.dominator[targets]
+        is_held = (above != NEVER) & (owner[np.where(above == NEVER, 0, above)] == owner[sources])
+        is_part = is_entry[kinds] | (is_array[kinds] & (depth == 0))
+        new = is_field[stored.kind[at]] & is_held & is_part & (owner[targets] < 0)
+        if not bool(new.any()):
+            break
+        owner[targets[new]] = owner[sources[new]]
+        front = np.unique(targets[new])
+    return owner
+
+
+def counted(case: GraphCase, members: Numbers) -> Text:
     """How many objects of which types, the most frequent first: ``20,000 ArrayList, 300 HashMap``."""
     counts = np.bincount(case.snapshot.objects.type[members])
     order = np.argsort(-counts, kind="stable")
@@ -171,55 +244,7 @@ def _counted(case: GraphCase, members: Numbers) -> Text:
     return in_a_row([*named, *([phrase("{n} others", n=rest)] if rest else [])], ", ")
 
 
-def oversized_collections(case: GraphCase) -> Iterator[Ranked]:
-    """Collections with elements use less than a quarter of the slots of their arrays, and the others are 1% of what
-    roots reach, and 32 KiB.
-
-    Of dumps of Java, whose arrays don't refer to what is null, for arrays of four slots or more.
-    """
-    known = _sized(case)
-    title = phrase("Oversized collections")
-    yield from _unused(case, known.objects[known.sizes > 0], "oversized_collections", title)
-
-
-def null_arrays(case: GraphCase) -> Iterator[Ranked]:
-    """Arrays that no known collection has are null in over three quarters of their slots: 1% of what roots reach, and
-    32 KiB.
-
-    Of dumps of Java.
-    """
-    if case.info.kind != "hprof":
-        return
-    arrays = case.instances(_reference_arrays(case)).astype(np.int64)
-    known = _sized(case).objects
-    own = np.zeros(len(case.snapshot.objects.type), np.bool_)
-    own[known] = True
-    stored = case.snapshot.references
-    held = stored.referrer_start[arrays + 1] > stored.referrer_start[arrays]
-    first = np.zeros(len(arrays), np.int64)
-    first[held] = stored.referrer[stored.referrer_start[arrays[held]].astype(np.int64)]
-    yield from _sparse(case, arrays[~(held & own[first])], "null_arrays", phrase("Arrays of nulls"))
-
-
-def _reference_arrays(case: GraphCase) -> list[int]:
-    return case.types_where(lambda name: name.endswith("[]") and name not in _PRIMITIVES)
-
-
-def _unused(case: GraphCase, collections: Numbers, rule: str, title: Text) -> Iterator[Ranked]:
-    """What arrays of some collections don't use."""
-    if case.info.kind != "hprof" or not len(collections):
-        return
-    stored, objects = case.snapshot.references, case.snapshot.objects
-    kinds = np.zeros(len(case.type_names()), np.bool_)
-    kinds[_reference_arrays(case)] = True
-    owner = np.zeros(len(objects.type), np.bool_)
-    owner[collections] = True
-    at, _ = _references_of(case, collections)
-    targets = stored.target[at]
-    yield from _sparse(case, np.unique(targets[kinds[objects.type[targets]]]).astype(np.int64), rule, title)
-
-
-def _references_of(case: GraphCase, numbers: Numbers) -> tuple[Numbers, Numbers]:
+def references_of(case: GraphCase, numbers: Numbers) -> tuple[Numbers, Numbers]:
     """The numbers of the references of some objects, and which of these objects has each."""
     start = case.snapshot.references.start
     counts = start[numbers + 1].astype(np.int64) - start[numbers].astype(np.int64)
@@ -229,44 +254,10 @@ def _references_of(case: GraphCase, numbers: Numbers) -> tuple[Numbers, Numbers]
     return at, of
 
 
-def _counts(of: Numbers, chosen: Numbers, count: int) -> Numbers:
+def counts(of: Numbers, chosen: Numbers, count: int) -> Numbers:
     """How many are chosen of what each of ``count`` objects has."""
     found: Numbers = np.bincount(of[chosen], minlength=count)
     return found
-
-
-def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: Text) -> Iterator[Ranked]:
-    """What the slots without an element take of those arrays that use less than a quarter of theirs."""
-    if not len(arrays):
-        return
-    stored, objects = case.snapshot.references, case.snapshot.objects
-    slot = int(case.snapshot.manifest.settings.get("reference_bytes") or case.info.id_bytes)
-    # an array's header: two words of the machine and its length, as the sizes were inferred
-    header = 16 if slot < case.info.id_bytes else 2 * case.info.id_bytes + 4
-    slots = np.maximum(objects.shallow[arrays].astype(np.int64) - header, 0) // slot
-    is_element = case.kinds(lambda name: name == "element")
-    at, of = _references_of(case, arrays)
-    used = _counts(of, is_element[stored.kind[at]], len(arrays))
-    chosen_ones = (slots >= _LEAST_SLOTS) & (used < _USED_SHARE * slots)
-    unused = int(((slots - used)[chosen_ones]).sum()) * slot
-    if unused < case.least:
-        return
-    members = arrays[chosen_ones]
-    shown = figure(unused, "", "shallow")
-    through = common_reference(case, members)
-    kinds = np.unique(objects.type[members]).tolist()
-    link = chosen(of_types([case.type_names()[kind] for kind in kinds]))
-    empty = int((used[chosen_ones] == 0).sum())
-    sentence = phrase(
-        "{objects} use less than a quarter of their slots{empty}; the others take {size} ({share} of what roots "
-        "reach).{through}",
-        objects=_counted(case, members), size=measured(shown, link), share=percent(unused, case.whole),
-        empty=phrase(" ({n} of them none)", n=empty) if empty else "",
-        through=phrase(" Most of them are referred to by {field}.", field=through) if through else "",
-    )  # fmt: skip
-    yield Ranked(
-        unused / case.whole, made(rule, title, sentence, shown, None, objects=link, inferred=True), members
-    )
 
 
 def boxed_numbers(case: GraphCase) -> Iterator[Ranked]:

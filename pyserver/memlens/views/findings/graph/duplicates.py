@@ -27,6 +27,7 @@ _MOST_TEXT = 40
 _MOST_HEAD = 100
 _ARRAY_KINDS = ("array",)
 
+I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
 
@@ -87,28 +88,26 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
 
 
 def arrays(case: GraphCase) -> Iterator[Ranked]:
-    """Arrays that refer to the same objects in the same order as another would free 1% of what roots reach, and 32 KiB.
+    """Arrays with the same elements in the same order as another would free 1% of what roots reach, and 32 KiB.
 
-    Of dumps that mark arrays as such. Elements that are numbers aren't in the archive.
+    Of dumps that mark arrays as such: those that refer to the same objects, and of Java's and Android's those with the
+    same numbers, by a hash of 64 bits. Neither those of zeros alone, nor those that hold the characters of strings.
     """
-    kinds = case.types_of_kind(*_ARRAY_KINDS)
     if case.info.kind == "v8":
         # parts of objects, and no arrays of the program's
         return
-    members = case.instances(kinds).astype(np.int64)
-    objects, stored = case.snapshot.objects, case.snapshot.references
-    start = stored.start
-    is_index = case.kinds(lambda name: name in ("element", "reference"))
-    members = members[start[members + 1] > start[members]]
-    members = members[is_index[stored.kind[(start[members + 1] - 1).astype(np.int64)]]]
+    objects = case.snapshot.objects
+    parts = [_of_references(case), _of_numbers(case)]
+    members = np.concatenate([part[0] for part in parts])
     if len(members) < 2:
         return
-    width = np.uint64(stored.target.itemsize)
-    same = _first_alike(
-        np.ascontiguousarray(stored.target).view(np.uint8), start[members] * width, start[members + 1] * width
-    )
     keys = np.stack(
-        (same.astype(np.uint64), objects.type[members].astype(np.uint64), objects.shallow[members]), axis=1
+        (
+            np.concatenate([part[1] for part in parts]),
+            objects.type[members].astype(np.uint64),
+            objects.shallow[members],
+        ),
+        axis=1,
     )
     _, groups = np.unique(keys, axis=0, return_inverse=True)
     freed, copies = _without_one(objects.shallow[members], groups.reshape(-1))
@@ -126,6 +125,28 @@ def arrays(case: GraphCase) -> Iterator[Ranked]:
     title = phrase("Duplicate arrays")
     found = made("duplicate_arrays", title, sentence, shown, None, objects=chosen(where))
     yield Ranked(total / case.whole, found, members[extra])
+
+
+def _of_references(case: GraphCase) -> tuple[I64, U64]:
+    """Arrays that refer to objects, and a number that is the same for those that refer to the same ones."""
+    stored = case.snapshot.references
+    members = case.instances(case.types_of_kind(*_ARRAY_KINDS)).astype(np.int64)
+    start = stored.start
+    is_index = case.kinds(lambda name: name in ("element", "reference"))
+    members = members[start[members + 1] > start[members]]
+    members = members[is_index[stored.kind[(start[members + 1] - 1).astype(np.int64)]]]
+    width = np.uint64(stored.target.itemsize)
+    same = _first_alike(
+        np.ascontiguousarray(stored.target).view(np.uint8), start[members] * width, start[members + 1] * width
+    )
+    return members, same.astype(np.uint64)
+
+
+def _of_numbers(case: GraphCase) -> tuple[I64, U64]:
+    """Arrays of numbers that aren't all zero, and hashes of their elements."""
+    rows = case.number_arrays()
+    rows = rows[rows["used"] > 0]
+    return rows["object"].astype(np.int64), rows["contents"].astype(np.uint64)
 
 
 def _first_alike(data: npt.NDArray[np.uint8], begin: U64, end: U64) -> npt.NDArray[np.uint32]:

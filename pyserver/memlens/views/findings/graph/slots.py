@@ -1,0 +1,138 @@
+"""Arrays that are mostly empty: those of collections, those of objects, those of numbers."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from memlens.texts import Text, phrase
+from memlens.views.findings.graph.case import (
+    GraphCase,
+    chosen,
+    common_reference,
+    figure,
+    measured,
+    mostly_through,
+    of_types,
+)  # fmt: skip
+from memlens.views.findings.graph.collections import counted, counts, references_of, sized
+from memlens.views.findings.writing import Ranked, made, percent
+from memlens.views.graph.rows import Numbers
+
+_LEAST_SLOTS = 4
+_USED_SHARE = 0.25
+
+_PRIMITIVES = frozenset(
+    f"{name}[]" for name in ["boolean", "byte", "char", "short", "int", "long", "float", "double"]
+)
+
+
+def oversized_collections(case: GraphCase) -> Iterator[Ranked]:
+    """Collections with elements use less than a quarter of the slots of their arrays, and the others are 1% of what
+    roots reach, and 32 KiB.
+
+    Of dumps of Java, whose arrays don't refer to what is null, for arrays of four slots or more.
+    """
+    known = sized(case)
+    title = phrase("Oversized collections")
+    yield from _unused(case, known.objects[known.sizes > 0], "oversized_collections", title)
+
+
+def null_arrays(case: GraphCase) -> Iterator[Ranked]:
+    """Arrays that no known collection has are null in over three quarters of their slots: 1% of what roots reach, and
+    32 KiB.
+
+    Of dumps of Java.
+    """
+    if case.info.kind != "hprof":
+        return
+    arrays = case.instances(_reference_arrays(case)).astype(np.int64)
+    known = sized(case).objects
+    own = np.zeros(len(case.snapshot.objects.type), np.bool_)
+    own[known] = True
+    stored = case.snapshot.references
+    held = stored.referrer_start[arrays + 1] > stored.referrer_start[arrays]
+    first = np.zeros(len(arrays), np.int64)
+    first[held] = stored.referrer[stored.referrer_start[arrays[held]].astype(np.int64)]
+    yield from _sparse(case, arrays[~(held & own[first])], "null_arrays", phrase("Arrays of nulls"))
+
+
+def _reference_arrays(case: GraphCase) -> list[int]:
+    return case.types_where(lambda name: name.endswith("[]") and name not in _PRIMITIVES)
+
+
+def _unused(case: GraphCase, collections: Numbers, rule: str, title: Text) -> Iterator[Ranked]:
+    """What arrays of some collections don't use."""
+    if case.info.kind != "hprof" or not len(collections):
+        return
+    stored, objects = case.snapshot.references, case.snapshot.objects
+    kinds = np.zeros(len(case.type_names()), np.bool_)
+    kinds[_reference_arrays(case)] = True
+    owner = np.zeros(len(objects.type), np.bool_)
+    owner[collections] = True
+    at, _ = references_of(case, collections)
+    targets = stored.target[at]
+    yield from _sparse(case, np.unique(targets[kinds[objects.type[targets]]]).astype(np.int64), rule, title)
+
+
+def _sparse(case: GraphCase, arrays: Numbers, rule: str, title: Text) -> Iterator[Ranked]:
+    """What the slots without an element take of those arrays that use less than a quarter of theirs."""
+    if not len(arrays):
+        return
+    stored, objects = case.snapshot.references, case.snapshot.objects
+    slot = int(case.snapshot.manifest.settings.get("reference_bytes") or case.info.id_bytes)
+    # an array's header: two words of the machine and its length, as the sizes were inferred
+    header = 16 if slot < case.info.id_bytes else 2 * case.info.id_bytes + 4
+    slots = np.maximum(objects.shallow[arrays].astype(np.int64) - header, 0) // slot
+    is_element = case.kinds(lambda name: name == "element")
+    at, of = references_of(case, arrays)
+    used = counts(of, is_element[stored.kind[at]], len(arrays))
+    chosen_ones = (slots >= _LEAST_SLOTS) & (used < _USED_SHARE * slots)
+    unused = int(((slots - used)[chosen_ones]).sum()) * slot
+    if unused < case.least:
+        return
+    members = arrays[chosen_ones]
+    shown = figure(unused, "", "shallow")
+    through = common_reference(case, members)
+    kinds = np.unique(objects.type[members]).tolist()
+    link = chosen(of_types([case.type_names()[kind] for kind in kinds]))
+    empty = int((used[chosen_ones] == 0).sum())
+    sentence = phrase(
+        "{objects} use less than a quarter of their slots{empty}; the others take {size} ({share} of what roots "
+        "reach).{through}",
+        objects=counted(case, members), size=measured(shown, link), share=percent(unused, case.whole),
+        empty=phrase(" ({n} of them none)", n=empty) if empty else "",
+        through=phrase(" Most of them are referred to by {field}.", field=through) if through else "",
+    )  # fmt: skip
+    yield Ranked(
+        unused / case.whole, made(rule, title, sentence, shown, None, objects=link, inferred=True), members
+    )
+
+
+def zero_arrays(case: GraphCase) -> Iterator[Ranked]:
+    """Arrays of numbers are zero in over three quarters of their elements, all at the end: 1% of what roots reach, and
+    32 KiB.
+
+    Of dumps of Java and Android, for arrays of four elements or more; without the characters of strings.
+    """
+    rows = case.number_arrays()
+    rows = rows[(rows["length"] >= _LEAST_SLOTS) & (rows["used"] < _USED_SHARE * rows["length"])]
+    unused = int(((rows["length"] - rows["used"]).astype(np.int64) * rows["element_bytes"]).sum())
+    if unused < case.least:
+        return
+    members = rows["object"].astype(np.int64)
+    shown = figure(unused, "", "shallow")
+    kinds = np.unique(case.snapshot.objects.type[members]).tolist()
+    link = chosen(of_types([case.type_names()[kind] for kind in kinds]))
+    empty = int((rows["used"] == 0).sum())
+    sentence = phrase(
+        "{objects} have only zeros after the first quarter{empty}, {size} ({share} of what roots reach){through}. "
+        "{advice}",
+        objects=counted(case, members), size=measured(shown, link), share=percent(unused, case.whole),
+        empty=phrase(" ({n} of them from the start)", n=empty) if empty else "",
+        through=mostly_through(case, members),
+        advice=phrase("Make them when they are filled, and as long as what they are filled with."),
+    )  # fmt: skip
+    title = phrase("Arrays of zeros")
+    yield Ranked(
+        unused / case.whole, made("zero_arrays", title, sentence, shown, None, objects=link), members
+    )

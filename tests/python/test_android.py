@@ -1,0 +1,94 @@
+"""Real heap dumps of Android: a second reading in plain Python, and what ahat, Android's own tool, says of them.
+
+ahat follows fields and elements alone, neither from instances to classes nor from classes to super classes and loaders;
+what stands on a stack is a root for it, and it doesn't align sizes. By these rules every object must have its
+dominator and retain its bytes.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+from tests.python.conftest import ROOT
+from tests.python.graph_reading import Rows, dominated, followed, load, type_names
+from tests.python.replays import hprof as replay
+from tests.python.test_hprof import check
+
+from memlens.model.graph import NONE, Graph
+
+FILES = ROOT / "tests" / "fixtures" / "heap" / "android"
+NOT_FOLLOWED = (
+    "class",
+    "super class",
+    "class loader",
+    "protection domain",
+    "signers",
+    "constant",
+    "local variable",
+)
+both = pytest.mark.parametrize("name", ["android4", "android8"])
+
+
+def _dump(name: str) -> Path:
+    return FILES / f"{name}.hprof.zst"
+
+
+def _ahat(name: str, count: int) -> Rows:
+    """Bytes, retained bytes and dominators, by the objects' ids (``make.py`` beside the dumps)."""
+    data = zstandard.decompress((FILES / f"{name}.ahat.zst").read_bytes())
+    return np.frombuffer(data, "<u4").reshape(3, count).astype(np.int64)
+
+
+@both
+def test_a_second_reading(name: str) -> None:
+    check(load(_dump(name)), replay.Heap(replay.File(_dump(name))))
+
+
+@both
+def test_dominators_and_retained_sizes_are_ahats(name: str) -> None:
+    graph = load(_dump(name))
+    count = len(graph.objects)
+    by_id = np.argsort(graph.objects.ids)
+    place = np.empty(count, np.int64)
+    place[by_id] = np.arange(count)
+    sizes, retained, dominator = (column[place] for column in _ahat(name, count))
+    in_file = np.array([kind != "class of the boot loader" for kind in graph.root_kinds])[graph.roots["kind"]]
+    roots = np.unique(graph.roots["object"][in_file]).astype(np.uint32)
+    reached, above, found = dominated(
+        graph, followed(graph, NOT_FOLLOWED), roots, sizes.astype(np.uint64), attached=False
+    )
+    assert np.array_equal(reached == 1, dominator > 0)
+    live = reached == 1
+    assert np.array_equal(found[live].astype(np.int64), retained[live])
+    assert np.array_equal(
+        np.where(above == NONE, 1, place[np.minimum(above, count - 1)] + 2)[live], dominator[live]
+    )
+
+
+@both
+def test_sizes_of_instances_and_classes_are_ahats_aligned(name: str) -> None:
+    """It counts only the elements of an array; those have 12 bytes more, or 16, and are aligned as well."""
+    graph = load(_dump(name))
+    is_array = np.array([each.endswith("[]") for each in type_names(graph)])
+    theirs = _ahat(name, len(is_array))[0][np.argsort(np.argsort(graph.objects.ids))]
+    mine = graph.objects.shallow.astype(np.int64)
+    assert np.array_equal(mine[~is_array], (theirs[~is_array] + 7) // 8 * 8)
+    assert set((mine - theirs)[is_array].tolist()) <= set(range(12, 24))
+
+
+def test_what_real_dumps_hold() -> None:
+    old, new = load(_dump("android4")), load(_dump("android8"))
+    assert _heaps(old) == {"zygote": 42_243, "app": 1_444}
+    assert _heaps(new) == {"image": 61_590, "app": 20_875}
+    assert new.settings["format_version"] == "1.0.3"
+    assert not new.facts.sizes_inferred
+    texts = {new.texts[number] for number in np.unique(new.objects.name).tolist()}
+    # of eight bits a character and of sixteen
+    assert {"hello, world", "Sigma (\u01a9) is not ASCII", "embedded\0..."} <= texts
+
+
+def _heaps(graph: Graph) -> dict[str, int]:
+    assert graph.objects.space is not None
+    counts = np.bincount(graph.objects.space, minlength=len(graph.spaces)).tolist()
+    return {name: count for name, count in zip(graph.spaces, counts, strict=True) if count}
