@@ -32,8 +32,8 @@ const reporter = {
 };
 
 /**
- * Has every part that is loaded later import what is loaded first, so that esbuild keeps the latter in one file, instead
- * of a file for each set of parts that share a module: a view that opens waits for every file.
+ * Makes every part that is loaded later import what is loaded first. Then esbuild keeps the latter in one file, instead
+ * of one for each set of parts that share a module; a view that opens waits for every file.
  */
 const WEBVIEW = 'webview/src/main.ts';
 const laterParts = {

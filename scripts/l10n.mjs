@@ -1,7 +1,7 @@
-// Writes what translators start from: l10n/bundle.l10n.json with every text of extension/src, webview/src and of the
-// server's sentences, and a pseudo-language (qps-ploc) of it and of package.nls.json, in which a text that isn't translated stands out. `--check` compares
-// instead, and looks whether package.json names only texts that package.nls.json has, and all of them, and whether the page
-// has texts that can't be translated.
+// Writes the files that translators start from: l10n/bundle.l10n.json with every text of extension/src, webview/src and
+// the server's sentences, and a pseudo-language (qps-ploc) of it and of package.nls.json, in which untranslated text
+// stands out. `--check` compares them with the sources instead, and checks that package.json uses exactly the texts of
+// package.nls.json, and that all texts of the page can be translated.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import ts from 'typescript';
@@ -17,7 +17,7 @@ const PSEUDO = 'qps-ploc';
 /** The keys of package.json whose texts people read. */
 const READ_KEYS = new Set(['title', 'description', 'markdownDescription', 'displayName', 'altText']);
 const READ_LISTS = new Set(['enumItemLabels', 'enumDescriptions']);
-/** Names, which are the same in every language. */
+/** Names that are the same in every language. */
 const NAMES = new Set(['Memlens']);
 
 /** What stays as it is in a translation: placeholders, code, targets of links, names of commands and settings. */
@@ -37,7 +37,10 @@ function pseudo(text) {
   return `[${made}${'~'.repeat(Math.ceil(text.length / 3))}]`;
 }
 
-/** Every text that `vscode.l10n.t`, the page's `t` or its `plural` is called with in a file; one that isn't a literal can't be translated. */
+/**
+ * Every text that `vscode.l10n.t`, the page's `t` or its `plural` is called with in a file; one that isn't a literal
+ * can't be translated.
+ */
 function messagesOf(file, source) {
   const found = [];
   const tree = ts.createSourceFile(
@@ -71,7 +74,7 @@ async function templates() {
   return JSON.parse(output);
 }
 
-/** What is wrong between package.json and its texts. */
+/** The differences between package.json and its texts. */
 function manifestProblems(manifest, texts) {
   const problems = [];
   const named = new Set();
@@ -105,7 +108,7 @@ const json = (value) => `${JSON.stringify(value, null, 2)}\n`;
 const translated = (texts) =>
   Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, pseudo(text)]));
 
-/** The files that are made, by their paths. */
+/** The contents of the generated files, by path. */
 async function made() {
   const messages = ['extension/src', 'webview/src'].flatMap((folder) =>
     filesUnder(folder, ['.ts', '.tsx']).flatMap((file) => messagesOf(file, read(file))),
@@ -128,7 +131,7 @@ main(async () => {
       mkdirSync(path.dirname(target), { recursive: true });
       writeFileSync(target, content);
     } else if (!existsSync(target) || read(file) !== content) {
-      problems.push(`${file} is not what the sources make: run npm run l10n.`);
+      problems.push(`${file} is not current: run npm run l10n.`);
     }
   }
   if (checking)

@@ -17,7 +17,7 @@ const SETTLED_MS = 2500;
 
 const RECORDING = 'heaptrack.service.zst';
 
-/** The sample as if nothing were kept from step to step, and lines had been added at the top of model.py. */
+/** The sample as if nothing were kept between steps, and lines had been added at the top of model.py. */
 const MENDED = `
 import pickle, sys
 data = pickle.load(open(sys.argv[1], 'rb'))
@@ -57,7 +57,7 @@ main(async () => {
     },
   });
   const take = async (name) => {
-    await vscode.page.mouse.move(620, 8); // over nothing with a tooltip
+    await vscode.page.mouse.move(620, 8); // where no tooltip appears
     await vscode.page.waitForTimeout(SETTLED_MS);
     const file = path.join(out, `${name}.png`);
     await vscode.page.screenshot({ path: file });

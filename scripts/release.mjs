@@ -1,5 +1,5 @@
 // npm run release: checks what a release needs, and makes the tag that the release workflow publishes.
-// `--check` only checks that all texts have the same version; `--tag vX.Y.Z` that they are ready to be that release.
+// `--check` only checks that all files have the same version; `--tag vX.Y.Z` that they are ready for that release.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -8,14 +8,14 @@ import { UserError, main, must } from './lib/steps.mjs';
 
 const read = (file) => readFileSync(path.join(ROOT, file), 'utf8');
 
-/** What is wrong with the texts that have a version, as sentences. `released`: whether the changelog has to say when. */
+/** The problems of the files that have a version, as sentences. `released`: whether the changelog needs a date. */
 function problemsOfTexts(released) {
   const { version } = JSON.parse(read('package.json'));
   const problems = [];
   const same = (what, found) => {
     if (found !== version) problems.push(`${what} has version ${found}; package.json has ${version}.`);
   };
-  // The marketplace takes no others.
+  // The marketplace accepts no others.
   if (!/^\d+\.\d+\.\d+$/.test(version))
     problems.push(`package.json's version ${version} should be three numbers.`);
   const lock = JSON.parse(read('package-lock.json'));
@@ -37,7 +37,7 @@ function problemsOfTexts(released) {
   return problems;
 }
 
-/** What is wrong with making a tag of this version. */
+/** The reasons why this version can't be tagged. */
 async function problemsOfTags(version) {
   const problems = [];
   if ((await must(['git', 'status', '--porcelain'])).trim()) problems.push('There are uncommitted changes.');
@@ -49,7 +49,7 @@ async function problemsOfTags(version) {
   return problems;
 }
 
-/** Below, at or above 0 as a version is older than another, the same or newer. */
+/** Negative if a version is older than another, 0 if they are the same, positive if it is newer. */
 function compared(a, b) {
   const [left, right] = [a, b].map((each) => each.split('.').map(Number));
   return left.map((number, i) => number - right[i]).find((difference) => difference !== 0) ?? 0;

@@ -26,7 +26,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 
-/** Paths on the command line are relative to the folder in which npm was called. */
+/** Paths on the command line are relative to the folder in which npm was run. */
 const fromCaller = (name) => path.resolve(process.env.INIT_CWD ?? process.cwd(), name);
 
 function whatToOpen() {

@@ -26,24 +26,24 @@ const LANES = ['tests/e2e/lanes/first.mjs', 'tests/e2e/lanes/second.mjs'];
 const FAILED_FILES = '.cache/e2e-failed';
 /** Where pytest names the tests that failed, once `--cache-clear` has emptied it. */
 const FAILED_TESTS = '.pytest_cache/v/cache/lastfailed';
-/** More failures than that aren't an accident of a busy machine, so they aren't run again. */
+/** If more tests fail, it isn't because the machine is busy, so they aren't run again. */
 const MOST_AGAIN = 3;
 const CONTRACT = 'extension/shared/protocol.gen.ts';
 
 let codeServer;
 
-/** A step had nothing to check; it is shown as skipped. */
+/** The step had nothing to check; it is shown as skipped. */
 class Nothing extends Error {}
 
 /**
- * name: for --only. what: the description. commands: run one after another until one fails. shown: its output is
- * printed even when it passes. alone: no other step runs at the same time, because it measures time. again: what of it
- * failed and may be run once more, in names and commands; what passes then is shown as FLAKY.
+ * name: for --only. what: the description. commands: run one after another until one fails. shown: print the output
+ * even if the step passes. alone: run no other step at the same time, because this one measures time. again: the names
+ * of failures that may be run once more, and the commands for it; those that pass then are shown as FLAKY.
  */
 const STEPS = [
   {
     name: 'contract',
-    what: 'generated types and texts are those of their sources',
+    what: 'generated types and texts are current',
     commands: () => [
       [VENV_PYTHON, '-m', 'memlens.server.contract', '--check', CONTRACT],
       node('scripts/l10n.mjs', '--check'),
@@ -109,7 +109,7 @@ const STEPS = [
   },
   {
     name: 'audit',
-    what: 'no advisories for what is pinned and shipped',
+    what: 'no advisories for pinned packages that are shipped',
     commands: async () => {
       const { code, output } = await run([process.execPath, 'scripts/audit.mjs']);
       if (code === NOBODY_TO_ASK) throw new Nothing(output.trim());
@@ -124,7 +124,7 @@ const STEPS = [
     commands: async (rest) => {
       if (!exists('tests/python')) throw new Nothing('no tests/python');
       await Promise.all([installMemray(), installFleet()]);
-      // A lane that is done takes tests from the other, because files take very different times.
+      // A lane that has finished takes tests from the other, because durations differ a lot.
       const all = ['-n', String(Math.min(availableParallelism(), 4)), '--dist', 'worksteal', 'tests/python'];
       return [[VENV_PYTHON, '-m', 'pytest', '--cache-clear', ...(rest.length ? rest : all)]];
     },
@@ -167,7 +167,7 @@ const STEPS = [
       ];
       return [node('--test', together, ...shown, ...kept, ...rest, ...wanted)];
     },
-    // In a window, a server and a browser of its own, with nothing beside it.
+    // In a window, a server and a browser of its own, with nothing running at the same time.
     again: () => {
       const names = readFileSync(path.join(ROOT, FAILED_FILES), 'utf8').split('\n').filter(Boolean);
       const files = names.map((name) => `tests/e2e/${name}.test.mjs`);
@@ -263,7 +263,7 @@ main(async () => {
   const since = performance.now();
   // It is large, so it is downloaded while other steps run.
   if (steps.some(({ name }) => name === 'e2e')) codeServer = installCodeServer();
-  codeServer?.catch(() => undefined); // reported where it is awaited
+  codeServer?.catch(() => undefined); // the error is reported where it is awaited
   await setup();
   const results = await performAll(steps);
   const width = Math.max(...results.map(({ step }) => step.name.length));

@@ -9,6 +9,6 @@ main(async () => {
   await setup((text) => void process.stderr.write(text));
   const [program, ...args] = process.argv.slice(2);
   const child = spawn(venvProgram(program), args, { cwd: ROOT, stdio: 'inherit' });
-  process.on('SIGINT', () => {}); // the child gets it too, and its exit code is ours
+  process.on('SIGINT', () => {}); // the child gets the signal too, and we exit with its code
   child.on('close', (code) => (process.exitCode = code ?? 1));
 });

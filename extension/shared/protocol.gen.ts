@@ -803,10 +803,10 @@ export interface FlameChildrenParams {
   of: AllocationSet;
   value: 'bytes' | 'count';
   options: FlameOptions;
+  attribution?: 'any' | 'mine';
   node: number;
   offset: number;
   limit: number;
-  attribution?: 'any' | 'mine';
 }
 
 /** A function's sums over a whole tree; recursion counts once. */
@@ -835,11 +835,11 @@ export interface FlameFunctionsParams {
   of: AllocationSet;
   value: 'bytes' | 'count';
   options: FlameOptions;
+  attribution?: 'any' | 'mine';
   order: 'inclusive' | 'name' | 'self';
   offset: number;
   limit: number;
   reverse?: boolean;
-  attribution?: 'any' | 'mine';
 }
 
 /** A line of a node's frames, and the node's values there. */
@@ -907,14 +907,14 @@ export interface FlameNodeAnswer {
   function_sides: FlameSides | null;
 }
 
-/** A box of a flame graph. By `attribution` boxes have something of their own. */
+/** A node of a call tree. */
 export interface FlameNodeParams {
   snapshot: string;
   of: AllocationSet;
   value: 'bytes' | 'count';
   options: FlameOptions;
-  node: number;
   attribution?: 'any' | 'mine';
+  node: number;
 }
 
 /**
@@ -986,8 +986,8 @@ export interface FlameSearchParams {
   of: AllocationSet;
   value: 'bytes' | 'count';
   options: FlameOptions;
-  text: string;
   attribution?: 'any' | 'mine';
+  text: string;
 }
 
 /** The figures on each side of a comparison; all other figures of a comparison are of both sides together. */

@@ -50,6 +50,13 @@ class BadRequestError(MemlensError):
     retry = False
 
 
+class FileError(MemlensError):
+    """The file can't be read at all."""
+
+    code = "file"
+    advice = phrase("Check that the file exists and that you may read it.")
+
+
 class OutOfMemoryError(MemlensError):
     """Reading needs more memory than the limit allows."""
 

@@ -8,9 +8,9 @@ import logging
 from contextlib import closing
 from pathlib import Path
 
-from memlens.errors import MemlensError, reason
+from memlens.errors import FileError, MemlensError, reason
 from memlens.formats import read
-from memlens.formats.containers import ChangedFileError, FileError, open_source
+from memlens.formats.containers import ChangedFileError, open_source
 from memlens.formats.tools import Tools
 from memlens.limits import return_memory
 from memlens.model.graph import Graph

@@ -1,5 +1,6 @@
-// Installs the packages of `memlens[fleet]`, and an S3 server, for the tests of fleets: apart from .venv, because no other
-// command imports them and nothing that is shipped needs them. .venv's Python runs them with this folder on its path.
+// Installs the packages of `memlens[fleet]` and an S3 server for the tests of fleets. They are separate from .venv,
+// because no other command imports them and nothing that is shipped needs them; .venv's Python runs them with this
+// folder on its path.
 import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { CACHE, ROOT, VENV_PYTHON } from './paths.mjs';
@@ -11,7 +12,7 @@ const LOCK = 'tests/python/fleet.lock';
 
 /**
  * Installs them where they aren't yet. Without a network the tests of fleets are skipped.
- * @param {(text: string) => void} [log] where the lines go
+ * @param {(text: string) => void} [log] prints a line
  */
 export async function installFleet(log = (text) => void process.stdout.write(text)) {
   const { version } = await describe([VENV_PYTHON]);
@@ -25,7 +26,7 @@ export async function installFleet(log = (text) => void process.stdout.write(tex
         outputs: [path.relative(ROOT, path.join(FOLDER, 'distributed'))],
         work: async () => {
           rmSync(FOLDER, { recursive: true, force: true });
-          // what the lock leaves out is in .venv; only imported modules are compiled
+          // packages that the lock omits are in .venv; only imported modules are compiled
           const flags = [
             '--quiet',
             '--disable-pip-version-check',
@@ -40,7 +41,7 @@ export async function installFleet(log = (text) => void process.stdout.write(tex
       }),
     );
   } catch (error) {
-    // half of them would make tests fail that should be skipped
+    // with only some of the packages, tests that should be skipped would fail
     if (existsSync(FOLDER)) rmSync(FOLDER, { recursive: true, force: true });
     log(`fleet: not installed, so the tests of fleets are skipped: ${error.message}\n`);
   }

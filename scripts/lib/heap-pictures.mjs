@@ -20,7 +20,7 @@ export async function takeHeapPictures() {
     },
   });
   const take = async (name) => {
-    await vscode.page.mouse.move(620, 8); // over nothing with a tooltip
+    await vscode.page.mouse.move(620, 8); // where no tooltip appears
     for (const theme of ['dark', 'light']) {
       await vscode.setTheme(theme);
       await vscode.page.waitForTimeout(SETTLED_MS);
@@ -38,7 +38,7 @@ export async function takeHeapPictures() {
     await take('heap-sunburst');
     await view.locator('.sunburst-toggle').click();
     await view.locator('.filter-input').fill('type:=Session');
-    // an only row opens of itself
+    // a single row opens automatically
     await view.locator('[id=pane-types] .grid-row[aria-level="2"]').first().click();
     await view.locator('.heap-actions button', { hasText: 'Why Alive' }).click();
     await view.locator('.heap-chain').first().waitFor();

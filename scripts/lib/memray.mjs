@@ -10,7 +10,7 @@ const PYTHON = path.join(ENVIRONMENT, 'bin', 'python');
 const LOCK = 'tests/python/memray.lock';
 
 /**
- * Installs it where it isn't yet. Without a network, or on a system for which there is no memray, its tests are skipped.
+ * Installs it unless it is installed. Its tests are skipped without a network, or on a system that memray lacks.
  * @param {(text: string) => void} [log] where the lines go
  */
 export async function installMemray(log = (text) => void process.stdout.write(text)) {
@@ -35,7 +35,7 @@ export async function installMemray(log = (text) => void process.stdout.write(te
       }),
     );
   } catch (error) {
-    // half an environment would make tests fail that should be skipped
+    // with an incomplete environment, tests that should be skipped would fail
     if (existsSync(ENVIRONMENT)) rmSync(ENVIRONMENT, { recursive: true, force: true });
     log(`memray: not installed, so the tests of its captures are skipped: ${error.message}\n`);
   }

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[2] / "pyserver" / "memlens"
 
 
 def templates_of(source: str, file: str) -> tuple[list[str], list[str]]:
-    """The templates in a file that have words, and what is wrong with any as ``FILE:LINE: …``."""
+    """The templates in a file that contain words, and their problems as ``FILE:LINE: …``."""
     found: list[str] = []
     problems: list[str] = []
     for call in ast.walk(ast.parse(source)):
@@ -28,7 +28,7 @@ def templates_of(source: str, file: str) -> tuple[list[str], list[str]]:
 
 
 def _texts(node: ast.expr) -> Iterator[str | None]:
-    """What a template may be: a literal, one of two, or what ``plural`` chooses; None for anything else."""
+    """The texts of a template: a literal, one of two, or the forms of ``plural``; None for anything else."""
     match node:
         case ast.Constant(value=str(text)):
             yield text
@@ -66,7 +66,7 @@ def _words(template: str) -> str:
 
 
 def main() -> int:
-    """Print the templates, or what is wrong with them."""
+    """Print the templates, or their problems."""
     templates: list[str] = []
     problems: list[str] = []
     for path in sorted(PACKAGE.rglob("*.py")):

@@ -32,13 +32,13 @@ export async function bundleUnitTests() {
     sourcemap: 'inline',
     jsx: 'automatic',
     jsxImportSource: 'preact',
-    // a DOM for components; it loads parts of itself by name
+    // a DOM for components, which loads some of its parts by name
     external: ['happy-dom', ...(hasStandIn ? [] : ['vscode'])],
     logLevel: 'warning',
     loader: { '.glsl': 'text', '.vert': 'text', '.frag': 'text', '.svg': 'text' },
-    // Node has no `vscode` module: tests of the extension have a fake.
+    // Node has no `vscode` module: tests of the extension use a fake one.
     ...(hasStandIn ? { alias: { vscode: `./${standIn}` } } : {}),
-    // CommonJS packages call require, which ES modules don't have.
+    // CommonJS packages call require, which ES modules lack.
     banner: {
       js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);",
     },

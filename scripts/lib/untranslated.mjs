@@ -1,13 +1,13 @@
-// Finds texts of the page that people read and that no translation reaches: those that don't come through `t` or `plural`.
+// Finds texts of the page that are shown but can't be translated: those that aren't passed through `t` or `plural`.
 import ts from 'typescript';
 
-/** Attributes and properties whose value is read by people. */
+/** Attributes and properties whose value is shown. */
 const READ = new Set([
   ...['title', 'label', 'placeholder', 'alt', 'text', 'tooltip', 'heading', 'caption', 'ariaLabel'],
   ...['aria-label', 'aria-description', 'aria-roledescription', 'aria-valuetext', 'textContent', 'innerText'],
 ]);
 
-/** Functions by their names, and which of their arguments are read; with `rest`, from that one on. */
+/** Functions by name, and which of their arguments are shown; with `rest`, from that one on. */
 const READ_ARGUMENTS = new Map([
   ['add', { from: 1, rest: true }],
   ['element', { from: 2, rest: true }],
@@ -28,9 +28,9 @@ const READ_ARGUMENTS = new Map([
 /** The same in every language: names of products and formats, and of keys. */
 const NAMES =
   /\b(Arrow|Mac|Unidentified|Memlens|PyTorch|Python|SQL|NULL|SVG|PNG|JSON|CSV|HTML|Markdown|GPU|CUDA|Alt|Control|Ctrl|Meta|Shift|Enter|Escape|Space|Tab|Home|End|Delete|Page(Up|Down)|F\d+)\b/g;
-/** A sentence or a label, wherever it stands. */
+/** A sentence or a label, wherever it occurs. */
 const SENTENCE = /^[A-Z][a-z’]+([,:]? [\w(“‘–]|…$|$)/;
-/** What isn't read by people although it is a sentence: what a bug reports, and what the console says. */
+/** Sentences that aren't shown: the messages of bugs, and what is logged to the console. */
 const FOR_PROGRAMMERS = /^(Error|TypeError|RangeError|invariant|console\.\w+)$/;
 
 /** A term of a filter. */
@@ -44,7 +44,7 @@ function calledName(expression) {
   return ts.isIdentifier(expression) ? expression.text : '';
 }
 
-/** The texts that an expression may come to, without those that calls make of others. */
+/** The texts that an expression may evaluate to, without the results of calls. */
 function* textsOf(node) {
   if (ts.isStringLiteralLike(node) || ts.isJsxText(node)) yield { node, text: node.text };
   else if (ts.isTemplateExpression(node)) {
@@ -70,7 +70,7 @@ function* textsOf(node) {
   else if (ts.isArrayLiteralExpression(node)) for (const each of node.elements) yield* textsOf(each);
 }
 
-/** Where a file has texts that don't come through `t` or `plural`: "FILE:LINE: TEXT". */
+/** The texts of a file that aren't passed through `t` or `plural`: "FILE:LINE: TEXT". */
 export function untranslated(file, source) {
   const tree = ts.createSourceFile(
     file,
@@ -123,7 +123,7 @@ export function untranslated(file, source) {
   return [...found.values()];
 }
 
-/** Not what is compared with, nor what `t` or `plural` is called with. */
+/** Skips comparisons and the arguments of `t` and `plural`. */
 function isShown(node) {
   const { parent } = node;
   if (ts.isCallExpression(parent)) return !/^(t|plural)$/.test(calledName(parent.expression));

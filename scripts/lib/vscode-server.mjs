@@ -42,9 +42,9 @@ const freePort = () =>
 
 /**
  * @param {{settings?: object, develop?: boolean, installed?: string, others?: string[], open?: string, env?: Record<string, string>}} [options]
- *   settings: on top of QUIET_SETTINGS. develop: pages may name a development extension in their payload (tests);
- *   otherwise this checkout is installed as an extension, by a link. installed: a .vsix that is installed instead. others: folders of
- *   extensions that are installed as well. open: a file that a new window shows.
+ *   settings: in addition to QUIET_SETTINGS. develop: pages may name a development extension in their payload (tests);
+ *   otherwise this checkout is installed as an extension, by a link. installed: a .vsix to install instead. others:
+ *   folders of extensions to install as well. open: a file that a new window shows.
  * @returns {Promise<{authority: string, dataDir: string, log: string, pid: number,
  *   closed: Promise<unknown>, output(): string, page(options: {folder: string}): string,
  *   writeSettings(settings: object): void, stop(): Promise<void>}>}
@@ -57,7 +57,7 @@ export async function startVSCodeServer(options = {}) {
   const log = path.join(dataDir, 'server.log');
   for (const scope of ['Machine', 'User']) mkdirSync(path.join(userDir, scope), { recursive: true });
   mkdirSync(extensionsDir);
-  /** Writes the settings of windows that are opened from now on, in addition to QUIET_SETTINGS. */
+  /** Writes settings for windows that are opened from now on, in addition to QUIET_SETTINGS. */
   const writeSettings = (own) => {
     // The server reads the first file; the second has the same for browsers without stored settings.
     const text = JSON.stringify({ ...QUIET_SETTINGS, ...own }, null, 2);
@@ -136,7 +136,7 @@ export async function startVSCodeServer(options = {}) {
     const late = setTimeout(() => signal('SIGKILL'), 5000);
     await closed;
     clearTimeout(late);
-    signal('SIGKILL'); // remaining children
+    signal('SIGKILL'); // children that are still running
     file.end();
     rmSync(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   };

@@ -8,13 +8,15 @@ from scripts.package.targets import ROOT, chosen, here
 
 
 def main() -> None:
-    """Make the packages one after another."""
+    """Build the packages one after another."""
     parser = argparse.ArgumentParser(prog="npm run package --", description=__doc__)
-    parser.add_argument("--target", default=here(), help="a platform, several with commas between, or all")
+    parser.add_argument("--target", default=here(), help="a platform, several separated by commas, or all")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "packages")
-    parser.add_argument("--jobs", type=int, default=0, help="compilers at a time; all cores if 0")
     parser.add_argument(
-        "--wheels", action="store_true", help="make the Python package's wheels and sdist instead"
+        "--jobs", type=int, default=0, help="how many compilers to run at once; 0 for one per core"
+    )
+    parser.add_argument(
+        "--wheels", action="store_true", help="build the Python package's wheels and sdist instead"
     )
     options = parser.parse_args()
     targets = chosen(options.target)

@@ -1,4 +1,4 @@
-"""Reads of a compiled module what it needs: ELF, Mach-O and PE, 64-bit and little-endian."""
+"""Reads what a compiled module requires: ELF, Mach-O and PE, 64-bit and little-endian."""
 
 import re
 import struct
@@ -9,19 +9,19 @@ from pathlib import Path
 
 @dataclass
 class Binary:
-    """What a shared object says of itself."""
+    """The properties that a shared object declares."""
 
     format: str
     machine: str
     undefined: set[str] = field(default_factory=set)
     """Symbols that other libraries have to define."""
     oldest_glibc: tuple[int, int] = (0, 0)
-    """ELF: the newest version of glibc that a symbol wants."""
+    """ELF: the newest version of glibc that a symbol requires."""
     packed_relocations: bool = False
-    """ELF: it has a table DT_RELR, which glibc reads from 2.36 and musl from 1.2.4 on."""
+    """ELF: whether it has a DT_RELR table, which glibc supports since 2.36 and musl since 1.2.4."""
     oldest_macos: tuple[int, int] = (0, 0)
     signed: bool = False
-    """Mach-O: it has a signature, if only its linker's own."""
+    """Mach-O: whether it is signed, if only by its linker."""
 
 
 _C_LIBRARY = """
@@ -36,11 +36,11 @@ _COMPILERS_AND_LOADERS = """
     dyld_stub_binder __gmon_start__ __stack_chk_fail __stack_chk_guard __tls_get_addr _tlv_bootstrap
 """
 SYSTEM = frozenset((_C_LIBRARY + _COMPILERS_AND_LOADERS).split())
-"""What a kernel may use beside Python's stable ABI."""
+"""The libraries that a kernel may use besides Python's stable ABI."""
 
 
 def read(path: Path) -> Binary:
-    """Read a file; ValueError if it is of another kind."""
+    """Read a file. Raises ValueError if it isn't in any of these formats."""
     data = path.read_bytes()
     if data[:4] == b"\x7fELF":
         return _elf(data)
@@ -94,7 +94,7 @@ def _glibc_versions(data: bytes, at: int, strings: int) -> Iterator[tuple[int, i
 
 
 def _universal(data: bytes) -> Binary:
-    """Read the part of a binary for both processors that is for the older one; it says the same of both."""
+    """Read a universal binary's part for the older processor; the other part requires the same."""
     count = struct.unpack_from(">I", data, 4)[0]
     parts = [struct.unpack_from(">IIIII", data, 8 + 20 * i) for i in range(count)]
     return _macho(data, parts[0][2])
@@ -144,7 +144,7 @@ def _pe(data: bytes) -> Binary:
         lookup, _, _, library, thunks = struct.unpack_from("<IIIII", data, at)
         if not library:
             break
-        # What Windows itself and its C library export is as much a part of the system as these are.
+        # What Windows and its C library export is part of the system as well.
         if _text(data, offset(library)).lower().startswith("python"):
             entry = offset(lookup or thunks)
             while value := struct.unpack_from("<Q", data, entry)[0]:

@@ -19,7 +19,7 @@ from scripts.package.extension import LIMIT_BYTES
 from scripts.package.targets import PYTHONS, ROOT, TARGETS, Target
 
 OLDEST_GLIBC = {"kernels": (2, 17), "libraries": (2, 28)}
-"""VS Code itself needs glibc 2.28. Of musl it needs 1.2.3, NumPy 1.2.4 for packed relocations."""
+"""VS Code itself needs glibc 2.28 or musl 1.2.3; NumPy needs musl 1.2.4 for packed relocations."""
 OLDEST_MACOS = (11, 0)
 ABI_TAGGED = ("apsw", "msgspec", "numpy", "zstandard")
 UNWANTED = re.compile(r"/tests?/|\.(pyx|pxd|pyi|c|h|map|ts)$|/\.(?!dylibs/)|node_modules|__pycache__")
@@ -35,7 +35,7 @@ NEEDED = (
 
 
 def check(path: Path, stable: set[str]) -> list[str]:
-    """Return what is wrong with a package or a wheel."""
+    """Return the problems of a package or a wheel."""
     target = target_of(path)
     with tempfile.TemporaryDirectory() as temporary, zipfile.ZipFile(path) as archive:
         names = archive.namelist()
@@ -51,7 +51,7 @@ def check(path: Path, stable: set[str]) -> list[str]:
 
 
 def target_of(path: Path) -> Target:
-    """Return the platform that a file's name says it is for."""
+    """Return the platform named in a file's name."""
     for target in TARGETS.values():
         if f"-{target.name}-" in path.name or f"-{target.wheel}.whl" in path.name:
             return target
@@ -59,7 +59,7 @@ def target_of(path: Path) -> Target:
 
 
 def _audit(wheel: Path, python: str) -> Iterator[str]:
-    """Yield what abi3audit has against a wheel; it reads nothing else."""
+    """Yield abi3audit's findings for a wheel; it reads only wheels."""
     command = [python, "-m", "abi3audit", "--strict", "--assume-minimum-abi3", "3.11", str(wheel)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -109,14 +109,14 @@ def _of_binaries(folder: Path, target: Target, stable: set[str]) -> Iterator[str
 
 
 def main() -> None:
-    """Check the files that are named, else all that were made."""
+    """Check the named files, or else all that were built."""
     parser = argparse.ArgumentParser(prog="npm run package:check --", description=__doc__)
     parser.add_argument("files", nargs="*", type=Path)
     folder = ROOT / "build" / "packages"
     made = sorted(path for path in folder.glob("*") if path.suffix in {".vsix", ".whl"})
     files = parser.parse_args().files or made
     if not files:
-        raise SystemExit("There is no package: make one with `npm run package`.")
+        raise SystemExit("There is no package: build one with `npm run package`.")
     python = str(tools.install())
     names = kernels.stable_symbols(python)
     stable = {*names["functions"], *names["data"]}

@@ -1,4 +1,4 @@
-"""Puts a platform's ``.vsix`` together: the extension, memlens with its kernels, and the libraries for every Python.
+"""Builds a platform's ``.vsix``: the extension, memlens with its kernels, and the libraries for every Python.
 
 In an installed extension ``pyserver/memlens`` has the kernels beside its Python files, and ``pyserver/libraries`` all
 that these import.
@@ -17,7 +17,7 @@ from scripts.package import kernels, libraries, tools
 from scripts.package.targets import ROOT, WORK, Target
 
 LIMIT_BYTES = 40_000_000
-"""The largest that a package may be."""
+"""The maximum size of a package."""
 
 WHOLE = ("README.md", "CHANGELOG.md", "LICENSE", "package.nls.json")
 FOLDERS = {
@@ -32,7 +32,7 @@ DEVELOPMENT = ("scripts", "devDependencies", "private")
 
 
 def make(target: Target, out: Path, jobs: int = 0) -> Path:
-    """Make a platform's package in a folder, print what its parts weigh, and return its path."""
+    """Build a platform's package in a folder, print the sizes of its parts, and return its path."""
     stage = WORK / "stage" / target.name
     shutil.rmtree(stage, ignore_errors=True)
     for source, name in contents(target, jobs):
@@ -45,10 +45,10 @@ def make(target: Target, out: Path, jobs: int = 0) -> Path:
     manifest |= badges(repository())
     if not repository():
         readme = stage / "README.md"
-        readme.unlink()  # it may be a link to the repository's
+        readme.unlink()  # it may be a symbolic link to the repository's
         readme.write_text(without_pictures((ROOT / readme.name).read_text("utf-8")), "utf-8")
     (stage / "package.json").write_text(json.dumps(manifest, indent=2) + "\n")
-    # The folder has exactly what is shipped: the platform's ignore list has nothing more to leave out.
+    # The folder contains exactly what is shipped, so the ignore list is empty.
     (stage / ".vscodeignore").write_text("")
     out.mkdir(parents=True, exist_ok=True)
     package = out / f"{manifest['name']}-{target.name}-{manifest['version']}.vsix"
@@ -65,7 +65,7 @@ def make(target: Target, out: Path, jobs: int = 0) -> Path:
 
 
 def contents(target: Target, jobs: int = 0) -> Iterator[tuple[Path, str]]:
-    """Yield every file of a platform's package, and its path in it; all but the manifest."""
+    """Yield every file of a platform's package except the manifest, with its path in the package."""
     for name in WHOLE:
         yield ROOT / name, name
     manifest = (ROOT / "package.json").read_text("utf-8")
@@ -73,7 +73,7 @@ def contents(target: Target, jobs: int = 0) -> Iterator[tuple[Path, str]]:
         for pattern in patterns:
             for path in sorted((ROOT / folder).glob(pattern)):
                 name = path.relative_to(ROOT).as_posix()
-                # README's other pictures come from the repository.
+                # README's other pictures are loaded from the repository.
                 if path.suffix != ".png" or f'"{name}"' in manifest:
                     yield path, name
     for path in sorted((WORK / "dist").iterdir()):
@@ -98,7 +98,7 @@ def python_package(prefix: str = "") -> Iterator[tuple[Path, str]]:
 
 
 def report(package: Path) -> None:
-    """Print what a package's parts weigh, packed; a package over the limit is an error."""
+    """Print the compressed sizes of a package's parts; a package over the limit is an error."""
     weights: Counter[str] = Counter()
     with zipfile.ZipFile(package) as archive:
         for entry in archive.infolist():
@@ -129,7 +129,7 @@ def repository() -> str | None:
 
 
 def _addresses() -> list[str]:
-    """Return where README's links and pictures lead: to the repository that releases, if one does."""
+    """Return the base of README's links and pictures: the repository that releases, if there is one."""
     address = repository()
     if address is None:
         return ["--no-rewrite-relative-links", "--allow-missing-repository"]
@@ -139,7 +139,7 @@ def _addresses() -> list[str]:
 
 
 def badges(address: str | None) -> dict[str, list[dict[str, str]]]:
-    """Return the manifest's badges: whether the release workflow of a repository passes; none without one."""
+    """Return the manifest's badges: the status of the repository's release workflow; none without a repository."""
     if address is None:
         return {}
     workflow = f"{address}/actions/workflows/release.yml"

@@ -16,15 +16,15 @@ import build_kernels
 ABI = build_kernels.STABLE_ABI
 FLAGS = ["-O3", "-g0", "-fPIC", "-fvisibility=hidden", "-w", f"-DPy_LIMITED_API={ABI:#x}", "-shared", "-s"]
 FLAGS_OF = {
-    # Nothing of the compiler's own runtime library is used; making it would take longer than all kernels.
+    # The compiler's own runtime library isn't used; building it would take longer than all kernels.
     "elf": ["-nostdlib", "-lc", "-lm"],
-    # Python's functions are those of the interpreter that loads a kernel.
+    # Python's functions are provided by the interpreter that loads a kernel.
     "macho": ["-nostdlib", "-lc", "-undefined", "dynamic_lookup"],
     "pe": ["-lpython3"],
 }
 PYCONFIG = Path(__file__).with_name("pyconfig.h")
 
-# Prints the names that the stable ABI of a version has.
+# Prints the names in the stable ABI of a version.
 _SYMBOLS = """
 import json, sys
 from abi3info import DATAS, FUNCTIONS
@@ -36,7 +36,7 @@ print(json.dumps({"functions": names(FUNCTIONS), "data": names(DATAS)}))
 
 
 def compile_for(target: Target, jobs: int = 0) -> dict[str, Path]:
-    """Return the kernels of a platform: module -> file. What is as it was comes from the cache."""
+    """Return the kernels of a platform: module -> file. Unchanged ones are taken from the cache."""
     os.environ.setdefault(build_kernels.CACHE_VARIABLE, str(ROOT / ".cache" / "kernels"))
     python = str(tools.install())
     sources = build_kernels.translate(jobs)
@@ -88,7 +88,7 @@ def stable_symbols(python: str) -> dict[str, list[str]]:
 
 
 def _import_library(target: Target, python: str) -> Path:
-    """Return the folder with an import library of python3.dll, which has nothing but the stable ABI."""
+    """Return the folder with an import library of python3.dll, which contains only the stable ABI."""
     folder = WORK / "windows" / target.machine
     folder.mkdir(parents=True, exist_ok=True)
     names = stable_symbols(python)

@@ -63,7 +63,7 @@ UNWANTED = (
     "zstandard/_cffi.*",
     "zstandard/backend_rust.*",
     "zstandard/backend_cffi.py",
-    # converters to and from formats that the protocol doesn't use
+    # converters for formats that the protocol doesn't use
     "cattrs/preconf/bson.py",
     "cattrs/preconf/tomlkit.py",
     "cattrs/preconf/pyyaml.py",
@@ -75,7 +75,7 @@ UNWANTED = (
 """Never imported by memlens: tests, headers, stubs, and parts of the libraries that nothing here uses."""
 
 DIFFERENT = ("numpy/__config__.py", "*.dist-info/WHEEL")
-"""What may differ between a library's wheels for different Pythons: it says only how they were built."""
+"""Files that may differ between a library's wheels for different Pythons: they only record how these were built."""
 
 
 def unpack(target: Target) -> Path:
@@ -113,7 +113,7 @@ def _unpack_wheel(wheel: Path, folder: Path) -> None:
             elif place.read_bytes() != content and not any(
                 fnmatchcase(entry.filename, pattern) for pattern in DIFFERENT
             ):
-                raise SystemExit(f"{wheel.name} has another {entry.filename} than the wheels before it.")
+                raise SystemExit(f"{wheel.name} has a different {entry.filename} than the wheels before it.")
 
 
 def _download(target: Target, version: str) -> list[Path]:

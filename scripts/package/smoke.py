@@ -18,7 +18,7 @@ LIMIT_S = 120
 
 
 def main(folder: Path, target: str) -> None:
-    """Ask a platform's package by its command line and its language server; what isn't as expected ends it."""
+    """Query a platform's package by its command line and its language server; the first unexpected answer ends it."""
     (package,) = folder.glob(f"memlens-{target}-*.vsix")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         with zipfile.ZipFile(package) as archive:
@@ -59,7 +59,7 @@ def main(folder: Path, target: str) -> None:
 
 
 def _hover(root: Path, environment: dict[str, str], cache: str) -> str:
-    """Have the language server open the sample, as an editor without the extension does, and return a line's hover."""
+    """Open the sample in the language server, as an editor without the extension does, and return a line's hover."""
     source = root / "samples" / SOURCE
     lines = source.read_text("utf-8").splitlines()
     (line,) = (number for number, content in enumerate(lines) if LINE in content)

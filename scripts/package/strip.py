@@ -1,4 +1,4 @@
-"""Takes what is for debuggers alone out of a Linux binary: some wheels are ten times as large by it."""
+"""Strips debug information from a Linux binary: it makes some wheels ten times as large."""
 
 import struct
 
@@ -22,7 +22,7 @@ def without_debug(data: bytes) -> bytes:
         kept += 1
     rest = sections[kept:]
     if not rest or any(section[2] & _ALLOCATED for section in rest):
-        return data  # what is loaded doesn't come first
+        return data  # sections that are loaded don't come first
     no_bits = 8
     end = max(s[4] + (0 if s[1] == no_bits else s[5]) for s in sections[:kept])
     segments, (segment_size, segment_count) = (

@@ -1,4 +1,4 @@
-"""The platforms that there are packages for, by the names of VS Code's marketplace."""
+"""The platforms that packages are built for, by their names in VS Code's marketplace."""
 
 import platform
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / ".cache" / "package"
-"""Downloads, what is being put together, and the tools' environment."""
+"""Downloads, unfinished packages, and the tools' environment."""
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """The versions of CPython whose binaries of the libraries are in every package."""
@@ -19,7 +19,7 @@ class Target:
 
     name: str
     zig: str
-    """The compiler's name for it, with the oldest system that its kernels run on."""
+    """The compiler's target triple, with the oldest system that its kernels run on."""
     wheel: str
     """The platform tag of its wheels of memlens."""
     accepted: tuple[str, ...]
@@ -31,7 +31,7 @@ class Target:
 
     @property
     def suffix(self) -> str:
-        """What a kernel's file name ends in."""
+        """The suffix of a kernel's file name."""
         return ".pyd" if self.format == "pe" else ".abi3.so"
 
 
@@ -115,7 +115,7 @@ def here() -> str:
 
 
 def chosen(word: str) -> list[Target]:
-    """Return the targets that a ``--target`` names: one, several with commas between, or all."""
+    """Return the targets that ``--target`` names: one, several separated by commas, or all."""
     names = list(TARGETS) if word == "all" else word.split(",")
     if unknown := [name for name in names if name not in TARGETS]:
         raise SystemExit(

@@ -13,7 +13,7 @@ TOOLS = WORK / "tools"
 
 
 def install() -> Path:
-    """Return the Python of the environment, which is made anew when the lock has changed."""
+    """Return the environment's Python. The environment is rebuilt when the lock has changed."""
     python = TOOLS / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     stamp = TOOLS / ".stamp"
     key = hashlib.sha256(LOCK.read_bytes() + sys.version.encode()).hexdigest()
@@ -28,7 +28,7 @@ def install() -> Path:
 
 
 def run(command: list[str], **options: object) -> str:
-    """Run a program and return what it printed; if it fails, end with that."""
+    """Run a program and return its output; if it fails, exit with its output as the message."""
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options
     )  # type: ignore[call-overload]

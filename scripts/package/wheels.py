@@ -1,4 +1,4 @@
-"""Makes memlens's wheels, one a platform for CPython 3.11 and later, and its sdist.
+"""Builds memlens's wheels, one per platform for CPython 3.11 and later, and its sdist.
 
 A wheel holds what ``setup.py bdist_wheel`` would put in it, with kernels that were compiled for the wheel's platform.
 """
@@ -16,11 +16,11 @@ from scripts.package.extension import python_package
 from scripts.package.targets import ROOT, WORK, Target
 
 STAMP = (1980, 1, 1, 0, 0, 0)
-"""The time of every file in a wheel: the same content is the same wheel."""
+"""The modification time of every file in a wheel, so that the same content gives the same wheel."""
 
 
 def make(target: Target, out: Path, jobs: int = 0) -> Path:
-    """Make a platform's wheel in a folder and return its path."""
+    """Build a platform's wheel in a folder and return its path."""
     files = {name: path.read_bytes() for path, name in python_package()}
     for module, path in kernels.compile_for(target, jobs).items():
         files[module.replace(".", "/") + target.suffix] = path.read_bytes()
@@ -51,7 +51,7 @@ def make(target: Target, out: Path, jobs: int = 0) -> Path:
 
 
 def make_sdist(out: Path) -> Path:
-    """Make the sdist, from which pip compiles the kernels where there is no wheel."""
+    """Build the sdist, from which pip compiles the kernels where there is no wheel."""
     out.mkdir(parents=True, exist_ok=True)
     _backend("sdist", out)
     (sdist,) = out.glob("memlens-*.tar.gz")
@@ -59,7 +59,7 @@ def make_sdist(out: Path) -> Path:
     return sdist
 
 
-# Calls the build backend as pip does.
+# Calls the build backend's hooks as pip does.
 _BACKEND = """
 import sys
 from setuptools import build_meta

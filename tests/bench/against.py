@@ -1,11 +1,11 @@
-"""This tree's server beside another tree's: the questions of a session, each asked of both in turn.
+"""Compares this tree's server with another tree's: each request of a session is sent to both in turn.
 
     npm run bench -- --against ../other-tree [--events 2000000] [--rounds 60]
 
-Both run at once, with the Python and the kernels of their own trees, and read the same made file. A server's CPU time
-is what its process used until the answer was there, and, as "with what follows", until it was quiet again, so that
-other work on the machine disturbs little. Figures of the other tree stand second; a ratio above 1 is a loss. Only Linux
-has the CPU time of another process so exactly.
+Both servers run at once, with the Python and the kernels of their own trees, and read the same generated file. The CPU
+time of a request is what the server's process used until the answer arrived and, as "with what follows", until it was
+idle again, so that other work on the machine has little influence. The other tree's figures come second; a ratio above
+1 is a loss. Only Linux reports the CPU time of another process this exactly.
 """
 
 import argparse
@@ -29,23 +29,23 @@ from tests.bench.generate import generate  # noqa: E402
 from tests.python.lsp_client import LspClient  # noqa: E402
 
 QUIET_S = 0.012
-"""A server that used no CPU for so long has nothing left to do."""
+"""A server that used no CPU for this long has finished its work."""
 LONGEST_S = 60.0
 _PYTHON = Path("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 
 
 class Cost(NamedTuple):
-    """What a question came to, in milliseconds."""
+    """The cost of a request, in milliseconds."""
 
     cpu: float
-    """Until the answer."""
+    """CPU time until the answer."""
     all_cpu: float
-    """And until all was quiet again."""
+    """CPU time until the server was idle again."""
     wall: float
 
 
 class Tree:
-    """A working tree with its server, its archive and what its questions came to."""
+    """A working tree with its server, its archive and the costs of its requests."""
 
     def __init__(self, root: Path, scratch: Path, path: Path, other: Path) -> None:
         self.python = root / ".venv" / _PYTHON
@@ -71,12 +71,12 @@ class Tree:
         return [str(self.python), "-m", "memlens", *map(str, args), "--cache-dir", str(self.cache)]
 
     def cpu_s(self) -> float:
-        """What the server's threads used so far."""
+        """The CPU time of all of the server's threads so far."""
         # CPUCLOCK_SCHED of a process, see clock_getcpuclockid(3)
         return time.clock_gettime((~self.client.pid << 3) | 2)
 
     def wait_until_quiet(self) -> None:
-        """Wait until the server is quiet."""
+        """Wait until the server is idle."""
         until = time.monotonic() + LONGEST_S
         used = self.cpu_s()
         while time.monotonic() < until:
@@ -86,7 +86,7 @@ class Tree:
                 return
 
     def ask(self, row: str, method: str, params: dict[str, Any]) -> Any:
-        """Ask when all is quiet, and note under ``row`` what it came to."""
+        """Send a request once the server is idle, and record its cost under ``row``."""
         begun = self.cpu_s()
         pending = self.client.send(method, params)
         answer = pending.result(600)
@@ -97,7 +97,7 @@ class Tree:
         return answer
 
     def first(self, number: int) -> None:
-        """A new server opens what is archived, up to the first picture; it is the one that is asked from then on."""
+        """Start a new server, which is used from then on, and open the archived file up to the first picture."""
         self.client.end()
         self.client = self.serve()
         self.wait_until_quiet()
@@ -111,17 +111,17 @@ class Tree:
                 "y0": 0.0, "y1": info["peak_bytes"] * 1.05, "columns": 1600, "rows": 900,
             },
         }  # fmt: skip
-        # by line, as a view asks first; a tree that knows no areas passes that over
+        # by line, as a view asks first; a tree without areas ignores that
         self.client.request("memlens/viewport", {**self.opened["view"], "areas": {"by": "line"}})
         cpu, wall = self.cpu_s() - begun, time.perf_counter() - start
-        # checks of the archive begin seconds later
+        # the archive is checked a few seconds later
         self.wait_until_quiet()
         every = self.cpu_s() - begun
         self.costs.setdefault("first picture", []).append(Cost(cpu * 1000, every * 1000, wall * 1000))
 
 
 def questions(tree: Tree, workspace: Path, seed: int) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """One round of a session: rows with method and parameters, for any tree the same with the same seed."""
+    """One round of a session: rows with method and parameters, the same for every tree."""
     rng = random.Random(seed)
     view, name = tree.opened["view"], tree.opened["snapshot"]
     events, allocations, peak = (tree.opened[key] for key in ("events", "allocations", "peak_bytes"))
@@ -164,7 +164,7 @@ def questions(tree: Tree, workspace: Path, seed: int) -> Iterator[tuple[str, str
 
 
 def sessions(trees: list[Tree], workspace: Path, rounds: int) -> None:
-    """Ask both trees, one question at a time, each first in every other round."""
+    """Send each request to both trees, which take turns in being first."""
     for number in range(3):
         for tree in trees if number % 2 else trees[::-1]:
             tree.first(number)
@@ -175,7 +175,7 @@ def sessions(trees: list[Tree], workspace: Path, rounds: int) -> None:
         tree.other_opened = tree.client.request(
             "memlens/open", {"path": str(tree.other), "view": "other"}, 600
         )
-        # what is checked or made ahead in the first seconds isn't part of a question
+        # checks and precomputation in the first seconds aren't part of a request's cost
         time.sleep(6)
         tree.wait_until_quiet()
     for number in range(rounds):
@@ -183,7 +183,7 @@ def sessions(trees: list[Tree], workspace: Path, rounds: int) -> None:
         asked = [questions(tree, workspace, number) for tree in order]
         for each in zip(*asked, strict=True):
             for tree, (row, method, params) in zip(order, each, strict=True):
-                # the first round is a warming
+                # the first round is a warm-up
                 tree.ask(row if number else "", method, params)
     for tree in trees:
         tree.ask("SQL's tables made", "memlens/sqlFill", {"snapshot": tree.opened["snapshot"]})
@@ -192,7 +192,7 @@ def sessions(trees: list[Tree], workspace: Path, rounds: int) -> None:
 
 
 def examples(trees: list[Tree], number: int) -> None:
-    """SQL's examples, asked of both trees; the first time is a warming."""
+    """Run SQL's examples in both trees; the first time is a warm-up."""
     schemas = [
         tree.client.request("memlens/sqlSchema", {"snapshot": tree.opened["snapshot"]})["examples"]
         for tree in trees
@@ -220,7 +220,7 @@ def commands(trees: list[Tree], rounds: int) -> None:
 
 
 def table(ours: Tree, other: Tree) -> str:
-    """Rows that both have, in milliseconds: this tree, the other, and their ratio."""
+    """The rows that both trees have, in milliseconds: this tree, the other, and their ratio."""
     lines = [
         "| work | CPU, median | ratio | CPU, p95 | ratio | with what follows | ratio | wall, p95 | ratio |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -250,10 +250,10 @@ def main(arguments: list[str]) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("other", type=Path, help="another working tree, set up")
+    parser.add_argument("other", type=Path, help="another working tree that is set up")
     parser.add_argument("--events", type=int, default=2_000_000)
     parser.add_argument("--rounds", type=int, default=60)
-    parser.add_argument("--folder", type=Path, help="keep the made file here, and use it if it is there")
+    parser.add_argument("--folder", type=Path, help="keep the generated file here, and reuse it if it exists")
     parser.add_argument("--out", type=Path, help="write every figure there as JSON")
     options = parser.parse_args(arguments)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

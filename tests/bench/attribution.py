@@ -1,13 +1,13 @@
-"""How often the line that is named as the user's is the user's: over all real files, against a table made by hand.
+"""Checks on all real files how often the line that is attributed to the user is the user's, by a table made by hand.
 
     python tests/bench/attribution.py [--lines] [FILE …]
 
-For each recording it takes what is live at the peak (of a profile its default value) by the frame that stands for each
-stack, and of those frames that count as the user's code the ten lines with the most bytes. ``judged.tsv`` says of each
-whether it really is the user's: people checked every line that ever was among the ten, and the recording's
-provenance, and asked whether the person who ran the program could have written it. What is nobody's line there is
-reported, and the exit status is 1. Then the opposite: bytes named otherwise although a line that is judged to be the
-user's stands in their stack.
+For each recording, what is live at the peak (of a profile its default value) is summed up by the frame that represents
+each stack; the ten lines with the most bytes among the frames that count as the user's code are looked up in
+``judged.tsv``. For the table, people checked every line that was ever among the ten and the recording's provenance, and
+decided whether the person who ran the program could have written it. Lines that are not in the table are reported, and
+the exit status is 1. The opposite is counted as well: bytes attributed to other lines although a line of the user's is
+in their stack.
 """
 
 import argparse
@@ -44,7 +44,7 @@ Line = tuple[str, int]
 
 
 class Judgement(NamedTuple):
-    """A row of the table: shell patterns of a recording's path, of a frame's file and of its function."""
+    """A row of the table: shell patterns for a recording's path, a frame's file and its function."""
 
     recording: str
     file: str
@@ -52,7 +52,7 @@ class Judgement(NamedTuple):
     user: bool
 
     def fits(self, recording: str, row: FrameRow) -> bool:
-        """Whether it is about a frame of a recording."""
+        """Whether the row applies to a frame of a recording."""
         file = row[0].replace("\\", "/")
         return all(
             fnmatch.fnmatchcase(text, pattern)
@@ -67,13 +67,13 @@ class Measured(NamedTuple):
     named: int
     """By lines that count as the user's."""
     top: list[tuple[Line, int, bool | None]]
-    """The lines with the most, and whether they are the user's; None where none was judged."""
+    """The largest lines, and whether they are the user's; None for one that wasn't judged."""
     missed: int
-    """Named otherwise, with a line of the user's in the stack."""
+    """Bytes attributed to other lines although the stack has one of the user's."""
 
 
 def judgements(table: Path = TABLE) -> list[Judgement]:
-    """The table; the first row that fits decides."""
+    """The table; the first matching row decides."""
     found = []
     for text in table.read_text("utf-8").splitlines():
         if text and not text.startswith("#"):
@@ -83,7 +83,7 @@ def judgements(table: Path = TABLE) -> list[Judgement]:
 
 
 def judged(table: list[Judgement], recording: str, row: FrameRow) -> bool | None:
-    """Whether a frame is the user's; None where the table doesn't say."""
+    """Whether a frame is the user's; None if no row matches."""
     return next((each.user for each in table if each.fits(recording, row)), None)
 
 
@@ -118,7 +118,7 @@ def by_stack(snapshot: Snapshot) -> np.ndarray:
 
 
 def measure(snapshot: Snapshot, recording: str, table: list[Judgement]) -> Measured:
-    """What one recording comes to."""
+    """The results for one recording."""
     rows = dict(enumerate(snapshot.frames.each()))
     verdicts = {number: judged(table, recording, row) for number, row in rows.items() if row[1] > 0}
     amounts, labels = by_stack(snapshot), snapshot.stacks.label
@@ -139,7 +139,7 @@ def measure(snapshot: Snapshot, recording: str, table: list[Judgement]) -> Measu
 
 
 def main() -> int:
-    """Print a row a recording."""
+    """Print one row per recording."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -157,7 +157,7 @@ def main() -> int:
             try:
                 snapshot = Snapshot.open(ingest(file, cache, lambda *_: None))
             except MemlensError:
-                continue  # a recording that is not for Memlens, or for a tool that isn't there
+                continue  # a recording that Memlens doesn't read, or that needs a tool that isn't installed
             found = measure(snapshot, recording, table)
             snapshot.close()
             shown = sum(amount for _, amount, _ in found.top)

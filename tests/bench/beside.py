@@ -1,4 +1,4 @@
-"""Commands beside their peers, as whole processes in turn: ours, peer, ours, peer, …
+"""Runs commands and their peers as whole processes in turn: ours, peer, ours, peer, …
 
 They are compared pair by pair, so that a machine that is busy now and then does not favour one of them.
 """
@@ -20,7 +20,7 @@ _IMPORTED = ("numpy", "msgspec", "apsw", "zstandard")
 
 
 class Run(NamedTuple):
-    """What one run of a command took."""
+    """The cost of one run of a command."""
 
     wall_s: float
     cpu_s: float
@@ -28,7 +28,7 @@ class Run(NamedTuple):
 
 
 def measured(command: list[str]) -> Run:
-    """Run a command to its end; one that fails raises CalledProcessError."""
+    """Run a command to its end. Raises CalledProcessError if it fails."""
     start = time.perf_counter()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
@@ -44,7 +44,7 @@ def measured(command: list[str]) -> Run:
 def _compiled() -> None:
     """Compile Memlens's modules and its libraries' to bytecode, as installed packages are.
 
-    Else each process compiles them anew where it may not write.
+    Otherwise each process that may not write compiles them again.
     """
     libraries = Path(msgspec.__file__).parents[1]
     for folder in (
@@ -62,7 +62,7 @@ def memlens(*args: object) -> list[str]:
 
 
 def warm(path: Path) -> None:
-    """Bring a file into the system's cache, so that the disk slows neither of them."""
+    """Read a file into the system's cache, so that the disk slows down neither command."""
     with path.open("rb") as file:
         while file.read(1 << 24):
             pass
@@ -71,10 +71,9 @@ def warm(path: Path) -> None:
 def ingest_beside(
     path: Path, cache: Path, peer: list[str], rounds: int, command: tuple[str, ...] = ("ingest",)
 ) -> dict[str, Any]:
-    """A file to an archive in ``cache``, each time anew, beside ``peer``; the last archive stays there.
+    """Compare reading a file into a new archive in ``cache`` with ``peer``; the last archive is kept.
 
-    ``command`` may be another one of Memlens, which makes the archive on its way. Times are medians, peaks the most
-    of any run.
+    ``command`` may be another command of Memlens that makes the archive. Times are medians, peaks are the maximum.
     """
     name, *more = command
     quiet = ["--progress", "none"] if name == "ingest" else []

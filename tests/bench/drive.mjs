@@ -1,9 +1,9 @@
 /* global window, document, PointerEvent, WheelEvent, requestAnimationFrame -- in a function that runs in the page */
-// What the benchmarks of a view in a browser share: a hand that pans and zooms, and figures of times.
+// Shared by the benchmarks of a view in a browser: panning and zooming, and statistics of times.
 
 /**
- * In the page: one wheel turn a frame, zooming in, panning and zooming out, with the pointer over the picture. Returns the
- * intervals between frames and, where the page has the tests' hook, what each frame took in scripting; in ms.
+ * In the page: turns the wheel once per frame, zooming in, panning and zooming out, with the pointer over the picture.
+ * Returns the intervals between frames and, if the page has the tests' hook, the scripting time of each; in ms.
  */
 export async function drive(frames) {
   const surface = document.querySelector('.plot-surface');
@@ -36,7 +36,7 @@ export async function drive(frames) {
   return { scripting, intervals };
 }
 
-/** The time that so large a share of them doesn't exceed, rounded; 0 without any. */
+/** A quantile of some times, rounded; 0 without any. */
 export function at(times, share) {
   const sorted = [...times].sort((a, b) => a - b);
   return round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0);

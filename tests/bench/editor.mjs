@@ -1,11 +1,11 @@
 /* global window -- in functions that run in the page */
-// What a person waits for in VS Code, as one line of JSON: the first picture from the double click on, in a VS Code
-// that never ran the extension; the frames of panning and zooming; the answers to them.
+// Measures what a person waits for in VS Code, as one line of JSON: the first picture after a double click, in a
+// VS Code that never ran the extension; the frames of panning and zooming; the answers to their requests.
 //
 //   node tests/bench/editor.mjs [--package FILE.vsix] [--file FILE] [--delay 25 --rate 10 [--desktop]] [--frames 300]
 //
-// --package: installed in VS Code's server, else this checkout is used. --delay, --rate: a line of so many milliseconds
-// each way and Mbit/s between browser and server, over which the extension's own files travel as well. --desktop: VS Code
+// --package: installed in VS Code's server; otherwise this checkout is used. --delay, --rate: the line between browser
+// and server, in milliseconds each way and Mbit/s, which the extension's own files use as well. --desktop: VS Code
 // compresses nothing on that line, as between its desktop and a server.
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import os from 'node:os';
@@ -81,7 +81,7 @@ try {
   const again = await opened(page, row);
 
   const { frame } = again;
-  await page.waitForTimeout(3000); // what is made ahead of questions
+  await page.waitForTimeout(3000); // what is computed ahead of requests
   await frame.evaluate(drive, 30);
   await page.waitForTimeout(1000);
   await frame.evaluate(() => (window.answerTimes.length = 0));
@@ -141,7 +141,7 @@ async function extensionKnown(page) {
   }
 }
 
-/** In every document: notes how long the host's answers to a view's requests take. */
+/** In every document: records how long the host's answers to a view's requests take. */
 function noteAnswers() {
   const asked = new Map();
   window.answerTimes = [];
@@ -154,7 +154,7 @@ function noteAnswers() {
         const api = original();
         const postMessage = (message) => {
           if (message.type === 'request') asked.set(message.id, { ...message, at: performance.now() });
-          // What is given up isn't waited for.
+          // Cancelled requests aren't counted.
           if (message.type === 'cancelRequest') asked.delete(message.id);
           api.postMessage(message);
         };

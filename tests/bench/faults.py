@@ -1,11 +1,11 @@
-"""What SECURITY.md promises in figures: bad inputs, faults survived, long sessions and busy ones.
+"""Measures the figures that SECURITY.md promises: damaged input, faults, long sessions and busy ones.
 
     npm run bench -- --faults [--flips 2000] [--kills 20] [--rounds 500] [--viewports 100000] [--events 8000000]
                               [--table tests/bench/faults.md] [--out figures.json]
 
-Prints a row for each promise, and ends with 1 when one isn't kept. 0 leaves a part out. 8,000,000 events are a file of
-1.4 GB. ``tests/bench/faults.md`` is the table of the last whole run; more files are damaged by ``npm run fuzz --
---damage``.
+Prints a row for each promise, and exits with 1 if one isn't kept. 0 skips a part. 8,000,000 events are a file of
+1.4 GB. ``tests/bench/faults.md`` is the table of the last complete run; ``npm run fuzz -- --damage`` damages more
+files.
 """
 
 import argparse
@@ -32,11 +32,11 @@ SLOW_SQL = (
     "SELECT count(*) FROM allocations a, allocations b, allocations c WHERE a.address + b.address = c.address"
 )
 SETTLED = 50
-"""The round that later ones are held against."""
+"""The round that later ones are compared with."""
 
 
 class Figure(NamedTuple):
-    """One promise and what it came to."""
+    """A promise and the figure that was measured."""
 
     what: str
     promised: str
@@ -45,7 +45,7 @@ class Figure(NamedTuple):
 
 
 def damaged(sample: Path, flips: int) -> list[Figure]:
-    """A sample cut off at 200 places, and with a bit turned over at ``flips``."""
+    """A sample truncated at 200 places, and with a bit flipped at each of ``flips`` places."""
     tally = damage(sample.name, sample.read_bytes(), 200, flips)
     words = tally.cuts + tally.flips
     opened = {word: words[word] for word in ("warned", "opened", "same", "fault")}
@@ -64,7 +64,7 @@ def damaged(sample: Path, flips: int) -> list[Figure]:
 
 
 def killed(client: LspClient, big: Path, sample: Path, source: Path, cache: Path, count: int) -> list[Figure]:
-    """The child that reads ``big`` is killed at random moments; hovers of another snapshot go on."""
+    """Kill the child that reads ``big`` at random moments while hovers of another snapshot are answered."""
     client.request("memlens/open", {"path": str(sample), "view": "sample"})
     found = list(kills(client, big, (source, 33), cache, count))
     problems = [each.problem for each in found if each.problem is not None]
@@ -83,7 +83,7 @@ def killed(client: LspClient, big: Path, sample: Path, source: Path, cache: Path
 
 
 def flat(what: str, held: list[Held], settled: int) -> Figure:
-    """The last against the one at ``settled``, and the one half-way."""
+    """Compare the last measurement with the one at ``settled`` and the one half-way."""
     early, last = held[min(settled, len(held) - 1)], held[-1]
     growth = last.resident_bytes / early.resident_bytes - 1
     megabytes = ", ".join(f"{each.resident_bytes / 1e6:.1f}" for each in (early, held[len(held) // 2], last))
@@ -96,7 +96,7 @@ def flat(what: str, held: list[Held], settled: int) -> Figure:
 
 
 def busy(client: LspClient, big: Path, sample: Path, source: Path) -> list[Figure]:
-    """Hovers and viewports of one snapshot while another is read and a query in SQL runs; then both are cancelled."""
+    """Measure hovers and viewports of one snapshot while another is read and an SQL query runs; then cancel both."""
     opened = client.request("memlens/open", {"path": str(sample), "view": "sample"})
     snapshot, device = opened["snapshot"], opened["info"]["devices"][0]
     client.request("memlens/sqlFill", {"snapshot": snapshot})
@@ -170,7 +170,7 @@ def busy(client: LspClient, big: Path, sample: Path, source: Path) -> list[Figur
 
 
 def burst(client: LspClient, snapshot: str, box: dict[str, Any], end: float) -> Figure:
-    """A thousand viewports, as a held key asks for them: each takes the one before back."""
+    """Request a thousand viewports as a held key does: each cancels the one before it."""
     start = time.perf_counter()
     pending = None
     for number in range(1_000):
@@ -192,7 +192,7 @@ def burst(client: LspClient, snapshot: str, box: dict[str, Any], end: float) -> 
 
 
 def main(arguments: list[str]) -> int:
-    """Measure and print; 0 when all is kept."""
+    """Measure and print; returns 0 if every promise is kept."""
     parser = argparse.ArgumentParser(
         prog="npm run bench -- --faults", description=(__doc__ or "").split("\n", 1)[0]
     )
@@ -201,7 +201,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--rounds", type=int, default=500)
     parser.add_argument("--viewports", type=int, default=100_000)
     parser.add_argument("--events", type=int, default=8_000_000)
-    parser.add_argument("--table", type=Path, help="write the table there as Markdown")
+    parser.add_argument("--table", type=Path, help="write the table to this file as Markdown")
     parser.add_argument("--out", type=Path, help="write every figure there as JSON")
     options = parser.parse_args(arguments)
     figures: list[Figure] = []
@@ -221,7 +221,7 @@ def main(arguments: list[str]) -> int:
             return path
 
         def session() -> LspClient:
-            # as the extension starts it
+            # as the extension starts the server
             client = LspClient({"PYTHONMALLOC": "malloc"} if sys.platform == "linux" else {})
             client.start(ROOT / "samples", {"cache_directory": str(cache)})
             return client
@@ -250,7 +250,7 @@ def main(arguments: list[str]) -> int:
 
 
 def table(figures: list[Figure]) -> str:
-    """The figures in Markdown."""
+    """The figures as a Markdown table."""
     where = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
     lines = [
         "# What the promises of SECURITY.md come to",

@@ -1,5 +1,5 @@
 /* global window -- in the page */
-// How long a frame of the flame graph takes in a real browser without a GPU, at so many visible boxes:
+// How long a frame of the flame graph takes in a real browser without a GPU, with that many visible boxes:
 //
 //   node tests/bench/flame.mjs [--boxes 100000] [--frames 60]
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

@@ -1,12 +1,12 @@
-"""What the engine of fleets costs and gains: ``python tests/bench/fleets.py``, and a part of ``npm run bench``.
+"""What the fleet engine costs and what it gains: ``python tests/bench/fleets.py``, and a part of ``npm run bench``.
 
 Both need the packages of ``memlens[fleet]`` in .cache/fleet, which ``npm test -- --only python`` installs.
 
-The same files are read one after the other, by one process that makes of them what the engine makes, and by a bare
-reader whose findings are dropped; by as many bare readers at once as there are workers; by a bare process for each
-file; and by the engine. CPU seconds are of all processes together, of the engine with its scheduler, and don't depend
-on what else the machine does, as wall-clock times do. Then many small files, with the seconds of each thousand as it
-grows, and what each process holds.
+The same files are read one after another by one process that makes the same summaries as the engine, and by a bare
+reader whose results are discarded; by as many bare readers at once as there are workers; by a bare process for each
+file; and by the engine. CPU seconds are of all processes together, including the engine's scheduler, and unlike
+wall-clock times don't depend on other work on the machine. Then many small files are read, with the seconds of each
+thousand as their number grows, and the memory of each process.
 """
 
 import argparse
@@ -43,14 +43,14 @@ from memlens.fleet.work import Job, Outcome, read_file  # noqa: E402
 
 MEMLENS = [sys.executable, "-m", "memlens", "fleet"]
 LARGE_EVENTS = 560_000
-"""Such a trace is 100 MB."""
+"""A trace of that many events is 100 MB."""
 _PR_SET_CHILD_SUBREAPER = 36
 _MADE = 4
-"""So many traces are made; the others are copies with other bytes after the last."""
+"""How many traces are generated; the others are copies that differ in their trailing bytes."""
 
 
 def cpu_s() -> float:
-    """CPU seconds of all processes that this one has waited for, and of those that they have."""
+    """CPU seconds of all descendants of this process that have ended."""
     with suppress(ChildProcessError):
         # a process whose parent has ended is this one's child, see fleets()
         while os.waitpid(-1, 0)[0]:
@@ -66,7 +66,7 @@ def measured(work: Callable[[], object]) -> dict[str, float]:
 
 
 def by_readers(files: list[Path], at_once: int) -> dict[str, float]:
-    """So many readers, which take the next file when they are done with one; what they find is dropped."""
+    """Run that many readers, each of which takes the next file when it has finished one; results are discarded."""
     left: SimpleQueue[Path] = SimpleQueue()
     for file in files:
         left.put(file)
@@ -94,7 +94,7 @@ def by_readers(files: list[Path], at_once: int) -> dict[str, float]:
 
 
 class OneAfterTheOther:
-    """Stands in for the engine: this process does each job itself, with one reader."""
+    """A substitute for the engine: this process does each job itself, with one reader."""
 
     slots = 1
 
@@ -120,14 +120,14 @@ def summarise_alone(folder: Path, out: Path) -> None:
 
 
 def by_one_process(folder: Path) -> dict[str, float]:
-    """One process that makes the same summaries as the engine, one file after the other."""
+    """Make the same summaries as the engine in one process, one file after another."""
     with tempfile.TemporaryDirectory() as out:
         command = [sys.executable, __file__, "--alone", str(folder), "--out", out]
         return measured(lambda: subprocess.run(command, env=environment(), check=True))
 
 
 def by_processes(files: list[Path], at_once: int) -> dict[str, float]:
-    """A process for each file, with nothing that distributes them."""
+    """Start a process for each file, without distributing them."""
 
     def one(file: Path) -> None:
         subprocess.run(
@@ -142,7 +142,7 @@ def by_processes(files: list[Path], at_once: int) -> dict[str, float]:
 
 
 def by_engine(folder: Path, workers: int) -> dict[str, Any]:
-    """The engine, with when files were done, and the resident sets of its processes while it ran."""
+    """Run the engine; returns when files were finished, and the resident sets of its processes meanwhile."""
     held: dict[str, list[int]] = {}
     done_s: list[float] = []
     answer: dict[str, Any] = {}
@@ -177,9 +177,9 @@ def by_engine(folder: Path, workers: int) -> dict[str, Any]:
 
 
 def watch(process: subprocess.Popen[str], held: dict[str, list[int]]) -> None:
-    """The resident sets of the engine's own process and of those that it started, without readers."""
+    """The resident sets of the engine's process and its children, without readers."""
     while process.poll() is None:
-        # only these are looked at: all processes of a machine would be a share of what is measured
+        # only these: examining all processes of a machine would distort the measurement
         numbers = [process.pid]
         for number in numbers:
             with suppress(OSError, KeyError, ValueError):
@@ -196,7 +196,7 @@ def watch(process: subprocess.Popen[str], held: dict[str, list[int]]) -> None:
 
 
 def make(folder: Path, count: int, events: int) -> list[Path]:
-    """Files of about that many events, none with the content of another."""
+    """Files of about that many events, all with different content."""
     folder.mkdir()
     files = [folder / f"rank{rank}.pickle" for rank in range(count)]
     for rank, file in enumerate(files):
@@ -210,7 +210,7 @@ def make(folder: Path, count: int, events: int) -> list[Path]:
 
 
 def make_small(folder: Path, count: int) -> None:
-    """Copies of a small profile, which differ in the zeros that gzip allows at the end."""
+    """Copies of a small profile that differ in their trailing zeros, which gzip allows."""
     folder.mkdir()
     sample = (ROOT / "samples" / "words.pb.gz").read_bytes()
     for number in range(count):
@@ -220,7 +220,7 @@ def make_small(folder: Path, count: int) -> None:
 def fleets(
     folder: Path, count: int, events: int, small: int, workers: int = 2, rounds: int = 1
 ) -> dict[str, Any]:
-    """All of it, in a folder that is emptied after it."""
+    """Run all measurements in a folder that is emptied afterwards."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     with tempfile.TemporaryDirectory(prefix="fleet-", dir=folder) as name:
         scratch = Path(name)
@@ -246,7 +246,7 @@ def fleets(
 
 
 def fleet_rows(found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
-    """Rows of the table of ``npm run bench``."""
+    """Rows for the table of ``npm run bench``."""
     if not found:
         return []
 

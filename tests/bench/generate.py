@@ -1,4 +1,4 @@
-"""Makes a memory snapshot of any size, shaped like a real training trace, without torch and in little memory.
+"""Generates a memory snapshot of any size, shaped like a real training trace, without torch and in little memory.
 
 The bytes are those that C ``pickle`` writes for what ``torch.cuda.memory._snapshot()`` returns: every dict and list
 memoized, shared frames and strings by reference. The trace is a training loop: parameters and optimizer state stay,
@@ -22,7 +22,7 @@ Block = tuple[int, int, int]
 
 
 class Pickler:
-    """Just enough of the pickle format, written straight to a file."""
+    """The part of the pickle format that is needed, written straight to a file."""
 
     def __init__(self, path: Path) -> None:
         self.file = path.open("wb")
@@ -72,7 +72,7 @@ def number(value: int) -> bytes:
 
 
 class Writer:
-    """Emits the snapshot's objects in the order in which C pickle would meet them."""
+    """Writes the snapshot's objects in the order in which C pickle would."""
 
     def __init__(self, path: Path, seed: int) -> None:
         self.out = Pickler(path)
@@ -82,7 +82,7 @@ class Writer:
         self.stacks: list[bytes] = []
 
     def string(self, value: str) -> bytes:
-        """The bytes that push a string now: the whole the first time, a reference afterwards."""
+        """The bytes that push a string: the string the first time, a reference afterwards."""
         known = self.strings.get(value)
         if known is not None:
             return known
@@ -93,7 +93,7 @@ class Writer:
         self.out.write(self.string(value))
 
     def make_frames(self) -> None:
-        """Build each frame dict once, in a list that no reader looks at, so that stacks refer to them."""
+        """Write each frame dict once, in a list that readers ignore, so that stacks can refer to them."""
         self.push("frames")
         self.out.memoized(b"]")
         self.out.write(b"(")
@@ -146,7 +146,7 @@ class Writer:
         out.memoized(b"}")
         out.write(b"(")
         self.make_frames()
-        # a list that no reader looks at, so that each key and action can be referred to in the events
+        # a list that readers ignore, so that events can refer to each key and action
         self.push("words")
         out.memoized(b"]")
         out.write(b"(")
@@ -175,7 +175,7 @@ class Writer:
         out.close()
 
     def trace(self, events: int) -> None:
-        """The loop: parameters, then steps, until there are about ``events`` events."""
+        """Write the parameters, then steps until there are about ``events`` events."""
         heap = Heap(self, events)
         kinds = [int(512 * 2 ** (self.random.random() * 16)) // 4 * 4 for _ in range(400)]
         pick = self.random.choice
@@ -184,12 +184,12 @@ class Writer:
         while heap.wanted:
             step += 1
             self.step(heap, kinds)
-            if step % 50 == 0:  # what leaks a little from step to step
+            if step % 50 == 0:  # a small leak in each step
                 kept.append(heap.allocate(pick(kinds)))
         heap.close()
 
     def step(self, heap: "Heap", kinds: list[int]) -> None:
-        """Forward with temporaries, backward in the other order with gradients, and the gradients go."""
+        """Write a forward pass with temporaries, a backward pass in reverse with gradients, and free these."""
         pick, chance = self.random.choice, self.random.random
         activations: list[Block] = []
         for _ in range(LAYERS * 12):
@@ -208,7 +208,7 @@ class Writer:
 
 
 class Heap:
-    """Hands out addresses and writes each event. APPENDS comes every thousand events, as from C pickle."""
+    """Hands out addresses and writes each event, with APPENDS every thousand events as C pickle does."""
 
     def __init__(self, writer: Writer, events: int) -> None:
         self.writer = writer
@@ -225,7 +225,7 @@ class Heap:
         return self.done < self.events
 
     def allocate(self, size: int) -> Block:
-        """Write an ``alloc``, at an address of that size that was freed if there is one."""
+        """Write an ``alloc``, at a freed address of the same size if there is one."""
         reuse = self.free.get(size)
         if reuse:
             addr = reuse.pop()

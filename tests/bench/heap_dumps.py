@@ -1,9 +1,9 @@
-"""Heap dumps beside their peers: files to archives, and questions to archives.
+"""Heap dumps, measured beside their peers: reading files, and requests to archives.
 
-``python tests/bench/heap_dumps.py FOLDER [NAME …]`` makes the files that FOLDER lacks. Peers are left out where they
-aren't: ``MEMLENS_DEVTOOLS`` is the unpacked npm package chrome-devtools-frontend, ``MEMLENS_NETBEANS`` the jar
-org-netbeans-lib-profiler, ``MEMLENS_SHARK`` the jars of LeakCanary's shark, joined as a class path is.
-``MEMLENS_PEER_HEAP`` is the option with the most that the JVM may take for one of these, ``-Xmx8g`` by default.
+``python tests/bench/heap_dumps.py FOLDER [NAME …]`` makes the files that FOLDER lacks. Peers that aren't installed are
+left out: ``MEMLENS_DEVTOOLS`` is the unpacked npm package chrome-devtools-frontend, ``MEMLENS_NETBEANS`` the jar
+org-netbeans-lib-profiler, ``MEMLENS_SHARK`` a class path with the jars of LeakCanary's shark. ``MEMLENS_PEER_HEAP`` is
+the option that limits the JVM's heap for these, ``-Xmx8g`` by default.
 """
 
 import contextlib
@@ -44,7 +44,7 @@ class Work(NamedTuple):
     file: str
     make: Callable[[Path], None]
     peer: Callable[[Path], list[str] | None]
-    """The peer's command for a folder to work in; None without it."""
+    """The peer's command for a working folder; None if the peer isn't installed."""
     peer_name: str
     time: tuple[float, float]
     memory: tuple[str, str]
@@ -97,7 +97,7 @@ WORKS = (
 
 
 def heap_dumps(folder: Path, names: Sequence[str] = ()) -> dict[str, Any]:
-    """The figures of each work, or of those of ``names``."""
+    """The figures of each measurement, or of those in ``names``."""
     found: dict[str, Any] = {}
     for work in WORKS:
         if names and work.what not in names:
@@ -129,10 +129,10 @@ def heap_dumps(folder: Path, names: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def _make(work: Work, path: Path) -> None:
-    """Make a file in a process of its own: what this one had in memory would count as the most of its children's."""
+    """Make a file in a separate process: this one's memory would count in its children's maximum."""
 
     def make() -> None:
-        # without what it takes there is no file
+        # what is needed to make the file isn't installed
         with contextlib.suppress(FileNotFoundError):
             work.make(path)
 
@@ -142,7 +142,7 @@ def _make(work: Work, path: Path) -> None:
 
 
 def _anew(command: list[str], cache: Path) -> float:
-    """Processor seconds of a command that fills a cache, which is empty before and gone after it."""
+    """CPU seconds of a command that fills a cache, which is empty before and removed afterwards."""
     try:
         return measured(command).cpu_s
     finally:
@@ -150,7 +150,7 @@ def _anew(command: list[str], cache: Path) -> float:
 
 
 def busy_ms(process: int) -> float:
-    """Processor milliseconds of all threads that a process has, on Linux; else 0."""
+    """CPU milliseconds of all threads of a process, on Linux; otherwise 0."""
     total = 0.0
     for thread in Path(f"/proc/{process}/task").glob("*/schedstat"):
         with contextlib.suppress(OSError):
@@ -159,10 +159,7 @@ def busy_ms(process: int) -> float:
 
 
 def answers(path: Path, cache: Path, folder: Path) -> dict[str, list[tuple[float, float]]]:
-    """Milliseconds of questions to an archive, in a server that was just started, and of its opening.
-
-    Of each question as it is waited for, and of the server's processor time.
-    """
+    """Milliseconds of opening an archive in a new server and of requests to it: wall time and the server's CPU time."""
     rng, took = random.Random(4), {name: list[tuple[float, float]]() for name in ANSWERS}
     whole = {"filter": "", "reverse": False, "offset": 0, "limit": 100}
     with LspClient() as client:
@@ -194,7 +191,7 @@ def answers(path: Path, cache: Path, folder: Path) -> dict[str, list[tuple[float
                 "memlens/heapObjects",
                 {**of, **whole, "kind": kind, "group": None, "order": "retained"},
             )
-        # the type with the number of instances nearest to that
+        # the type whose number of instances is nearest to that
         kind = min(types, key=lambda row: abs(row["count"] - CHOSEN))
         ask("retained", "memlens/heapRetained", {**of, "filter": "", "kind": kind["number"], "group": None})
     return took

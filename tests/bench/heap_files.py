@@ -1,6 +1,6 @@
-"""Makes large heap dumps: copies of a small one under one root, as a program of many like parts would leave.
+"""Makes large heap dumps from copies of a small one under one root, like a program with many similar parts.
 
-A V8 snapshot is written as V8 writes it. The copies share the strings' table, as V8's strings are; ids differ.
+A V8 snapshot is written as V8 writes it. The copies share the table of strings, but have different ids.
 """
 
 import itertools
@@ -44,7 +44,7 @@ class _Base:
 
 
 def make_snapshot(path: Path, base: Path, copies: int) -> None:
-    """Write ``copies`` of the snapshot ``base`` as one; what its root holds hangs from the one root."""
+    """Write ``copies`` of the snapshot ``base`` as one, below a common root."""
     one = _Base(base)
     width = len(one.node_fields)
     of_root = int(one.nodes[0, one.node_fields.index("edge_count")])
@@ -85,7 +85,7 @@ def make_snapshot(path: Path, base: Path, copies: int) -> None:
 
 
 def _write(file: BinaryIO, section: str, parts: Iterable[Rows]) -> None:
-    """Write a section of rows, a line each, as V8 has them."""
+    """Write a section with one row per line, as V8 does."""
     file.write(f',\n"{section}":['.encode())
     before = b""
     for part in parts:
@@ -97,7 +97,7 @@ def _write(file: BinaryIO, section: str, parts: Iterable[Rows]) -> None:
 
 
 def make_gcdump(path: Path, objects: int) -> None:
-    """Write a .gcdump of a tree of collections, with names and sizes by a rule."""
+    """Write a .gcdump of a tree of collections, with generated names and sizes."""
     types: list[tuple[str | None, int, str | None]] = [("[.NET Roots]", 0, None)]
     types += [(f"App.Model{number}.Entity", 24 + 8 * (number % 9), "App.dll") for number in range(400)]
     nodes: list[tuple[int, int | None, list[int]]] = [(0, None, list(range(1, min(objects, 50))))]

@@ -1,12 +1,12 @@
-"""Dominator trees and graphs of hundreds of millions of objects, made by a rule, in mapped files.
+"""Dominator trees and graphs of hundreds of millions of generated objects, in mapped files.
 
 ``python tests/bench/heap_trees.py compact|dominators OBJECTS FOLDER [BYTES]`` makes the columns in FOLDER unless they
-are there, and in a process of its own groups the tree, or computes dominators and retained sizes, all in mapped columns
-beyond the first BYTES (none by default).
-Prints seconds, processor seconds and the most resident memory, mapped pages included, as JSON.
+exist; then a separate process groups the tree, or computes dominators and retained sizes, with all columns beyond the
+first BYTES (none by default) in mapped files. Prints seconds, CPU seconds and the maximum resident memory, including
+mapped pages, as JSON.
 
-The rule: object 0 is the root, object ``o`` holds ``4o + 1`` to ``4o + 4``. Numbers are shuffled within blocks, as a
-heap's addresses are. A graph has besides a reference from each object to one near it, and from every fifth to any.
+Object 0 is the root, and object ``o`` holds ``4o + 1`` to ``4o + 4``. Numbers are permuted within blocks, as a heap's
+addresses are. A graph also has a reference from each object to a nearby one, and from every fifth object to any other.
 """
 
 import json
@@ -39,24 +39,24 @@ _ODD, _BACK = 40503, pow(40503, -1, BLOCK)
 
 
 def shuffled(numbers: Rows, objects: int, factor: int = _ODD) -> Rows:
-    """Numbers of objects, each in another place of its block; those of the last block, which isn't full, stay."""
+    """Numbers of objects, permuted within each block; those of the last block, which isn't full, keep their places."""
     moved = numbers & ~np.int64(BLOCK - 1) | numbers * factor & (BLOCK - 1)
     return np.where(numbers < objects // BLOCK * BLOCK, moved, numbers)
 
 
 def mixed(numbers: Rows) -> Rows:
-    """Numbers that look like chance."""
+    """Pseudo-random numbers."""
     spread = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return (spread ^ spread >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(32)
 
 
 def own_bytes(numbers: Rows) -> Rows:
-    """The shallow bytes of objects by their numbers before they are shuffled."""
+    """The shallow bytes of objects, by their numbers before the permutation."""
     return 16 + (mixed(numbers) & np.uint64(15)) * np.uint64(8)
 
 
 def columns(folder: Path, objects: int) -> None:
-    """Write the tree's columns: children by dominators, types, own and retained bytes."""
+    """Write the tree's columns: children by dominator, types, shallow and retained bytes."""
     own = np.memmap(folder / "own", np.uint64, "w+", shape=objects)
     for start in range(0, objects, _STRETCH):
         numbers = np.arange(start, min(start + _STRETCH, objects))
@@ -86,7 +86,7 @@ def columns(folder: Path, objects: int) -> None:
         numbers = shuffled(np.arange(start, min(start + _STRETCH, objects)), objects, _BACK)
         part = slice(start, start + len(numbers))
         shallow[part], placed[part] = own[numbers], retained[numbers]
-        # a part of the types is common below an object, the rest are of its part of the program
+        # some types are common to all objects, the rest belong to one part of the program
         types[part] = (mixed(numbers) % np.uint64(KINDS)) * np.uint64(TYPES // KINDS) + (
             mixed(numbers // BLOCK) % np.uint64(TYPES // KINDS)
         )
@@ -103,7 +103,7 @@ def columns(folder: Path, objects: int) -> None:
 
 
 def references(folder: Path, objects: int) -> None:
-    """Write a graph: the tree's references, one to an object near by, from every fifth one to any; own bytes."""
+    """Write a graph: the tree's references, one to a nearby object, from every fifth one to any; shallow bytes."""
     shallow = np.memmap(folder / "shallow", np.uint64, "w+", shape=objects)
     counts = np.memmap(folder / "start", np.uint64, "w+", shape=objects + 1)
     target = np.memmap(folder / "target", np.uint32, "w+", shape=objects * 2 + objects // 5 + 5)
@@ -135,7 +135,7 @@ def opened(folder: Path, name: str, kind: Any) -> Rows:
 
 
 def work(what: str, objects: int, folder: Path, in_memory_bytes: int) -> None:
-    """The work itself, in the process that is measured."""
+    """Run the measured work, in the measured process."""
     from memlens.kernels.graph import dominators as kernel
     from memlens.kernels.graph.walk import referrers
     from memlens.store.objects.compact import Dominated, compact_tree
@@ -178,11 +178,11 @@ def work(what: str, objects: int, folder: Path, in_memory_bytes: int) -> None:
 
 
 def tree_figures(what: str, objects: int, folder: Path, in_memory_bytes: int = 0) -> dict[str, Any]:
-    """Make the columns that are missing, and measure the work."""
+    """Make the missing columns, and measure the work."""
     folder.mkdir(parents=True, exist_ok=True)
     own = [sys.executable, str(Path(__file__))]
     if not (folder / _LAST_MADE[what]).exists():
-        # in a process of its own: what this one had in memory would count as the most of its children's
+        # in a separate process: this one's memory would count in its children's maximum
         subprocess.run([*own, "make", what, str(objects), str(folder)], check=True)
     begun = time.perf_counter()
     run = measured([*own, "work", what, str(objects), str(folder), str(in_memory_bytes)])
@@ -194,7 +194,7 @@ def tree_figures(what: str, objects: int, folder: Path, in_memory_bytes: int = 0
 
 
 def main() -> None:
-    """Do what the arguments say."""
+    """Run the command that the arguments name."""
     step = sys.argv.pop(1) if sys.argv[1] in ("work", "make") else ""
     what, objects, folder, *more = sys.argv[1:]
     number, place, in_memory_bytes = int(objects), Path(folder), int(more[0]) if more else 0

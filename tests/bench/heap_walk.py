@@ -1,8 +1,9 @@
-"""The walk through a heap dump, answer by answer: what the view asks from the overview to the line that let it.
+"""A walk through a heap dump, with the time of each answer: what the view requests from the overview to the line that
+allocated an object.
 
-``python tests/bench/heap_walk.py FILE [CACHE]`` opens the dump in a server, walks from its findings to the objects that
-they are about, why these are alive, types, instances, filters and the search, and prints of each question how often it
-was asked, and the server's processor time and the wall time of the longest answer in milliseconds.
+``python tests/bench/heap_walk.py FILE [CACHE]`` opens the dump in a server, goes from its findings to their objects,
+the paths that keep these alive, types, instances, filters and the search. For each request it prints how often it was
+sent, and the server's CPU time and the wall time of the longest answer in milliseconds.
 """
 
 import random
@@ -18,13 +19,13 @@ from tests.python.lsp_client import LspClient  # noqa: E402
 
 WIDTH_PX = 1_200
 LARGEST = 20
-"""So many of the types that retain most are opened, and of each so many of its instances are explained."""
+"""How many of the largest types are opened, and how many instances of each are explained."""
 SETTLED_S = 5.0
 LIMIT_S = 600.0
 
 
 class Walk:
-    """Questions to a server, and how long their answers took."""
+    """Sends requests to a server, and records how long their answers took."""
 
     def __init__(self, client: LspClient) -> None:
         self.client = client
@@ -32,8 +33,8 @@ class Walk:
         self.of: dict[str, Any] = {}
 
     def cpu_ms(self) -> float:
-        """Processor time of the server's process so far, all threads, those that have ended as well."""
-        # Linux numbers the clock of a process so: its id turned around, above three bits that say what is counted
+        """CPU time of the server's process so far, including that of threads that have ended."""
+        # Linux numbers the clock of a process so: its id inverted, above three bits that say what is counted
         return time.clock_gettime(~self.client.pid << 3 | 2) * 1000
 
     def ask(self, name: str, method: str, **params: Any) -> Any:
@@ -46,7 +47,7 @@ class Walk:
 
 
 def walk(path: Path, cache: Path, folder: Path) -> dict[str, list[tuple[float, float]]]:
-    """Milliseconds of each answer, wall and processor time, by question in the order of the walk."""
+    """Milliseconds of each answer, wall and CPU time, by request in the order of the walk."""
     rng = random.Random(16)
     with LspClient() as client:
         client.start(folder, {"cache_directory": str(cache)})
@@ -57,7 +58,7 @@ def walk(path: Path, cache: Path, folder: Path) -> dict[str, list[tuple[float, f
         found = steps.ask("findings", "findings", limit=20)["findings"]
         steps.ask("overview", "heapOverview")
         _tables(steps)
-        # what is left to be done after the first answers would count as theirs
+        # work that continues after the first answers would be counted as theirs
         time.sleep(SETTLED_S)
         objects = [each["objects"]["number"] for each in found if each["objects"]["kind"] == "object"]
         objects += _types(steps)

@@ -1,4 +1,4 @@
-"""Long sessions with one server: what it holds after so many rounds of open, look and close, and so many requests."""
+"""Long sessions with one server: the resources that it holds after many rounds of opening, asking and closing."""
 
 import contextlib
 import os
@@ -19,11 +19,11 @@ from memlens.server.handlers.views import QUESTIONS
 from memlens.server.protocol import VIEW_REQUESTS
 
 ASKED = 12
-"""Questions in a round, each of some kind of those that a view may ask."""
+"""Requests in a round, of all kinds that a view sends."""
 
 
 class Held(NamedTuple):
-    """What a process holds (Linux)."""
+    """The resources of a process (Linux)."""
 
     resident_bytes: int
     descriptors: int
@@ -31,7 +31,7 @@ class Held(NamedTuple):
 
     @classmethod
     def by(cls, pid: int, folder: Path) -> "Held":
-        """``maps`` are those of files under ``folder``."""
+        """``maps`` counts the mapped files under ``folder``."""
         process = Path(f"/proc/{pid}")
         return cls(
             int((process / "statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE"),
@@ -47,7 +47,7 @@ def rounds(
     count: int,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Held]:
-    """Open a file, ask all kinds of questions, query it by SQL, close it; what the server held after each round."""
+    """Open a file, send all kinds of requests and SQL queries, close it; returns the server's resources per round."""
     chance = random.Random(11)
     held = []
     for number in range(count):
@@ -70,7 +70,7 @@ def rounds(
 
 
 def ask(client: LspClient, method: str, params: Any) -> bool:
-    """Whether it was answered; what makes no sense is refused, which is an answer too."""
+    """Whether a request was answered; a refusal of an invalid one counts as an answer."""
     try:
         client.request(method, params)
     except RpcError as error:
@@ -81,22 +81,22 @@ def ask(client: LspClient, method: str, params: Any) -> bool:
 
 
 class Killed(NamedTuple):
-    """What a reading that was killed came to: its answer or its problem, and what was left in the cache."""
+    """The outcome of a reading that was killed: its answer or its problem, and what was left in the cache."""
 
     answer: dict[str, Any] | None
     problem: dict[str, Any] | None
     hovered: bool
-    """Whether a hover of another snapshot was answered meanwhile."""
+    """Whether a hover of another snapshot was answered in the meantime."""
     leftovers: list[str]
 
 
 def kills(
     client: LspClient, big: Path, hovered: tuple[Path, int], cache: Path, count: int
 ) -> Iterator[Killed]:
-    """Kill the child that reads ``big`` at random moments of its first second, and hover a line of another; Linux only.
+    """Kill the child that reads ``big`` at random moments of its first second, and hover another snapshot; Linux only.
 
-    Where it came too late the view is closed and the archive removed, so that it is read again; a child may also be
-    killed between making the archive and saying so.
+    If the child had finished, the view is closed and the archive removed, so that the file is read again. A child may
+    also be killed after it made the archive and before it reported that.
     """
     chance = random.Random(7)
     for attempt in range(count):
@@ -121,7 +121,7 @@ def kills(
 
 
 def viewports(client: LspClient, file: Path, cache: Path, count: int, every: int) -> list[Held]:
-    """Move about a snapshot; what the server held after each ``every`` requests."""
+    """Pan and zoom a snapshot; returns the server's resources after each ``every`` requests."""
     chance = random.Random(12)
     opened = client.request("memlens/open", {"path": str(file), "view": "moving"})
     device = opened["info"]["devices"][0]

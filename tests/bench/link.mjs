@@ -1,11 +1,11 @@
-// A slow line between a browser and a server on this machine: what comes in is passed on after a delay, and at no more
-// than a rate, each way, over all connections together. It stands in for `tc qdisc add ... netem delay ... rate ...`
-// where a kernel has no netem, and counts as that does: bytes wait until the line is free, then travel.
+// A slow line between a browser and a server on this machine: data is forwarded after a delay and at a limited rate
+// each way, over all connections together. It replaces `tc qdisc add ... netem delay ... rate ...` where the kernel
+// has no netem, with the same model: bytes wait until the line is free, then travel.
 import { connect, createServer } from 'node:net';
 
-/** What is read is passed on in pieces of about a packet, so that connections share the line as packets would. */
+/** Data is forwarded in pieces of about a packet, so that connections share the line as packets would. */
 const PIECE_BYTES = 1460;
-/** What may wait to be sent, as in a router; then the sender has to wait. */
+/** The size of the queue, as in a router; when it is full, the sender has to wait. */
 const QUEUE_MS = 200;
 
 /** One direction of the line. */
@@ -18,12 +18,12 @@ class Lane {
     this.bytesPerMs = bytesPerMs;
   }
 
-  /** How long what is sent now waits before the line is free. */
+  /** How long data that is sent now waits until the line is free. */
   get queuedMs() {
     return Math.max(0, this.#freeAt - performance.now());
   }
 
-  /** When the last byte of a piece that is sent now arrives. */
+  /** The time at which the last byte of a piece that is sent now arrives. */
   arrival(length) {
     this.bytes += length;
     this.#freeAt = Math.max(this.#freeAt, performance.now()) + length / this.bytesPerMs;
@@ -93,7 +93,7 @@ function pass(from, to, lane, changed) {
   from.on('end', () => send(null));
 }
 
-/** A piece in which a request for a WebSocket, if it is one, offers no compression; as long as before. */
+/** A piece of the same length; if it is a request for a WebSocket, it offers no compression. */
 function withoutExtensions(chunk) {
   if (!chunk.subarray(0, 4).equals(Buffer.from('GET '))) return chunk;
   const text = chunk.toString('latin1').replace(/^Sec-WebSocket-Extensions:/im, 'Not-WebSocket-Extensions:');

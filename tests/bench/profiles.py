@@ -1,4 +1,4 @@
-"""Readers of profiles beside the tools that wrote or print them, in CPU seconds and peak memory of whole processes."""
+"""Readers of profiles beside the tools that wrote or print these, in CPU seconds and peak memory of whole processes."""
 
 import json
 import os
@@ -31,15 +31,15 @@ class Work(NamedTuple):
 
     what: str
     file: str
-    """Of the real ones, or what the made one is called."""
+    """The name of a real file or of the generated one."""
     make: Callable[[Path], None] | None
-    """None where only a real file will do."""
+    """None if only a real file can be used."""
     peer: list[str]
     peer_name: str
     time: tuple[float, float]
     memory: tuple[float, float] | None = None
     command: tuple[str, ...] = ("ingest",)
-    """Memlens' own."""
+    """Memlens' own command."""
     to: str = "to archive"
 
 
@@ -72,9 +72,10 @@ WORKS = (
 
 
 def profiles(folder: Path, rounds: int, names: Sequence[str] = ()) -> dict[str, Any]:
-    """The figures of each work (or those of ``names``) whose peer is installed.
+    """The figures of each measurement (or of those in ``names``) whose peer is installed.
 
-    Real files where they are, else ones made in ``folder``. Of the largest also how long its first flame graph takes.
+    Uses real files if they are there, otherwise files generated in ``folder``. For the largest, also the time of its
+    first flame graph.
     """
     found: dict[str, Any] = {}
     os.environ.setdefault("MEMLENS_MEMRAY_PYTHON", MEMRAY)
@@ -97,10 +98,10 @@ def profiles(folder: Path, rounds: int, names: Sequence[str] = ()) -> dict[str, 
 
 
 def first_flame(path: Path, cache: Path, folder: Path) -> dict[str, list[float]]:
-    """Milliseconds to open an archived profile and to have its first flame graph, of three servers; and at zooms.
+    """Milliseconds from opening an archived profile to its first flame graph, in three servers, and at random zooms.
 
-    ``made`` is what it took the server before them, which keeps the graph in the archive once it has answered;
-    ``node`` is what a first click on a box takes.
+    ``made`` is the time of the server before them, which stores the graph in the archive once it has answered;
+    ``node`` is the time of the first click on a box.
     """
     took: dict[str, list[float]] = {"made": [], "first": [], "zoom": [], "node": []}
     rng = random.Random(3)

@@ -1,9 +1,9 @@
 """Memlens' dump of a Python heap beside guppy3, objgraph and PyHeap, each in a process of its own with equal objects.
 
-``python tests/bench/python_heaps.py [N]`` makes N instances of a class and prints CPU seconds, how much the process
-grew at most, and how many objects each found. Peers are left out where they aren't: ``MEMLENS_PYTHON_PEERS`` is a
-Python that has guppy3 and objgraph, ``MEMLENS_PYHEAP`` PyHeap's ``dumper_inferior.py``. objgraph counts only what the
-collector knows, and writes nothing, as guppy3.
+``python tests/bench/python_heaps.py [N]`` makes N instances of a class and prints CPU seconds, the growth of the
+process at its peak, and the number of objects that each tool found. Peers that aren't installed are left out:
+``MEMLENS_PYTHON_PEERS`` is a Python that has guppy3 and objgraph, ``MEMLENS_PYHEAP`` PyHeap's ``dumper_inferior.py``.
+objgraph counts only objects known to the garbage collector, and like guppy3 writes no file.
 """
 
 import json
@@ -57,7 +57,7 @@ exec(compile(source, "pyheap", "exec"), given); found["said"] = given["result"].
 
 
 def python_heaps(instances: int = 50_000) -> dict[str, dict[str, Any]]:
-    """What each of those that are there took and found, Memlens first."""
+    """The cost and results of each installed tool, Memlens first."""
     peers, pyheap = os.environ.get("MEMLENS_PYTHON_PEERS"), os.environ.get("MEMLENS_PYHEAP")
     there = {"memlens": True, "guppy3": peers, "objgraph": peers, "pyheap": pyheap}
     found: dict[str, dict[str, Any]] = {}
@@ -69,7 +69,7 @@ def python_heaps(instances: int = 50_000) -> dict[str, dict[str, Any]]:
             program = PROGRAM.replace("{imports}", imports.format(**names)).replace(
                 "{work}", work.format(**names)
             )
-            # all of them run in one Python, so that objects are the same
+            # all run in one version of Python, so that the objects are the same
             command = [peers or sys.executable, "-c", program, str(instances)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             (said,) = (line for line in done.stdout.splitlines() if line.startswith("FOUND"))

@@ -1,4 +1,4 @@
-"""Profiles of sizes that no program here leaves by itself, for the bench. They are made from a seed, always alike."""
+"""Generates profiles larger than any program here records, for the benchmark. The same seed gives the same files."""
 
 import json
 import random
@@ -59,7 +59,7 @@ for number, file in enumerate(sorted(pathlib.Path(ast.__file__).parent.glob("*.p
 
 
 def make_memray(path: Path, python: str) -> None:
-    """Record a program that parses Python's own library, with the memray of ``python``: some 34 M allocations."""
+    """Record a program that parses Python's standard library with the memray of ``python``: about 34 M allocations."""
     script = path.with_suffix(".py")
     script.write_text(PARSING, "utf-8")
     options = ["--quiet", "--force", "--trace-python-allocators", "--output", str(path)]
@@ -67,7 +67,7 @@ def make_memray(path: Path, python: str) -> None:
 
 
 def make_dhat(path: Path, points: int = 320_000, seed: int = 1) -> None:
-    """Write a profile of so many program points, as large as those of a C++ program with many call paths."""
+    """Write a profile with that many program points, like those of a C++ program with many call paths."""
     chance = random.Random(seed)
     named = (
         f"0x{0x400000 + n * 37:X}: gen{n}(std::unique_ptr<Node>) (tree.cpp:{n % 300 + 1})"
@@ -86,7 +86,7 @@ def make_dhat(path: Path, points: int = 320_000, seed: int = 1) -> None:
     with path.open("w", encoding="utf-8") as file:
         file.write(json.dumps(head)[:-1] + ',"cmd":"./bench","pid":1,"te":99999999,"tg":8888888,"pps":\n [')
         for number in range(points):
-            # the next stack has most of its callers in common with the one before
+            # the next stack shares most of its callers with this one
             del callers[
                 chance.randrange(max(len(callers) - 3, 1))
                 if chance.random() < 0.02
@@ -107,7 +107,7 @@ def make_dhat(path: Path, points: int = 320_000, seed: int = 1) -> None:
 
 
 def make_massif(path: Path, snapshots: int = 100, stacks: int = 11_000, seed: int = 1) -> None:
-    """Write a profile whose snapshots are all detailed, with a threshold of 0: some 230 MB."""
+    """Write a profile with detailed snapshots only and a threshold of 0: about 230 MB."""
     with path.open("w", encoding="utf-8") as file:
         file.write("desc: --threshold=0 --detailed-freq=1\ncmd: ./bench\ntime_unit: i\n")
         for number in range(snapshots):
@@ -124,7 +124,7 @@ def make_massif(path: Path, snapshots: int = 100, stacks: int = 11_000, seed: in
 
 
 def _tree(file: TextIO, depth: int, leaves: int, leaf_bytes: int, chance: random.Random) -> None:
-    """A node with so many leaves below it."""
+    """A node with that many leaves."""
     open_nodes = [(depth, leaves)]
     while open_nodes:
         depth, leaves = open_nodes.pop()

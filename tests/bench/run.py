@@ -1,7 +1,7 @@
-"""What Memlens reaches, beside a peer in the same run. ``npm run bench``, or ``-- --quick`` for a small first look.
+"""Memlens' performance, measured beside its peers in the same run.
 
-``npm run bench -- --faults`` is about long and busy sessions instead, see ``faults.py``; ``-- --against FOLDER`` is
-beside another working tree, question by question, see ``against.py``.
+``npm run bench`` runs everything, ``npm run bench -- --quick`` a small part. ``--faults`` runs long and busy sessions
+instead, see ``faults.py``; ``--against FOLDER`` compares with another working tree, see ``against.py``.
 
 Whole processes are measured in turn, see ``beside.py``. Medians are printed; the JSON file has every run.
 """
@@ -36,7 +36,7 @@ from tests.python.lsp_client import LspClient  # noqa: E402
 PICKLE_LOAD = (
     "import gc, os, pickle, sys; gc.disable(); kept = pickle.load(open(sys.argv[1], 'rb')); os._exit(0)"
 )
-# in os._exit the peer does not even pay for freeing its objects
+# with os._exit the peer doesn't spend time on freeing its objects
 
 
 def ingest_against_pickle(path: Path, cache: Path, rounds: int) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def spread(values: list[float]) -> dict[str, float]:
 
 
 def serve(path: Path, cache: Path, workspace: Path, rounds: int) -> dict[str, Any]:
-    """Ask a real server process the questions of a session; the snapshot is archived already."""
+    """Send a session's requests to a real server process; the snapshot is archived already."""
     first: list[float] = []
     for number in range(3):
         with LspClient() as client:
@@ -105,7 +105,7 @@ def session(
     document = {"textDocument": {"uri": source.as_uri()}, "position": {"line": 7, "character": 0}}
     width, height = whole["x1"] - whole["x0"], whole["y1"]
     milliseconds(client, "textDocument/hover", document)
-    # the lanes are found once for a snapshot
+    # the lanes are computed once for a snapshot
     _, lanes = milliseconds(client, "memlens/mapLanes", {"snapshot": whole["snapshot"], "device": 0})
     for _ in range(rounds):
         w, h = width * 10 ** (-5 * rng.random()), height * 10 ** (-2 * rng.random())
@@ -134,7 +134,7 @@ def session(
         }
         taken, answer = milliseconds(client, "memlens/groups", {**table, "branch": branch})
         took["live_set"].append(taken)
-        # a filter that wasn't asked for yet: the device is narrowed again
+        # a filter that hasn't been used yet, so that the device is filtered again
         text = f"size>{rng.randrange(1 << 20)}"
         taken, _ = milliseconds(
             client, "memlens/filter", {"snapshot": whole["snapshot"], "device": 0, "filter": text}
@@ -159,11 +159,11 @@ def session(
 
 
 def sql_session(client: LspClient, snapshot: str, rounds: int) -> dict[str, Any]:
-    """The making of the tables, unless an earlier run made them, and the examples' first pages."""
+    """The times of making the tables, unless an earlier run made them, and of the examples' first pages."""
     made_ms, _ = milliseconds(client, "memlens/sqlFill", {"snapshot": snapshot})
     examples = client.request("memlens/sqlSchema", {"snapshot": snapshot})["examples"]
     took = [
-        # a comment makes it another query: no page of an earlier one is gone on with
+        # a comment makes it a different query, which continues no earlier one
         milliseconds(
             client, "memlens/sql", {"snapshot": snapshot, "query": f"{example['query']} -- {number}"}
         )[0]
@@ -174,7 +174,7 @@ def sql_session(client: LspClient, snapshot: str, rounds: int) -> dict[str, Any]
 
 
 def flame_session(client: LspClient, snapshot: str, events: int, rounds: int) -> dict[str, Any]:
-    """The first flame graph of sets at random moments, of the last one at random zooms, and turned round."""
+    """The first flame graph of sets at random moments, then of the last one at random zooms, and bottom-up."""
     rng = random.Random(2)
     options = {"direction": "top_down"}
     took: dict[str, list[float]] = {"flame_first": [], "flame_zoom": [], "flame_turned": []}
@@ -201,7 +201,7 @@ def flame_drawing(boxes: int) -> dict[str, Any]:
 
 
 def compare(first: Path, second: Path, cache: Path, workspace: Path, rounds: int) -> dict[str, Any]:
-    """Two open snapshots compared: at their peaks first, then at random moments, which nothing is kept of."""
+    """Two open snapshots compared: at their peaks first, then at random moments, of which nothing is cached."""
     rng = random.Random(2)
     took: dict[str, list[float]] = {by: [] for by in ("line", "function", "stack")}
     curves: list[float] = []
@@ -238,7 +238,7 @@ def compare(first: Path, second: Path, cache: Path, workspace: Path, rounds: int
 
 
 def webview(bands: int) -> dict[str, Any]:
-    """Scripting time a frame while panning and zooming, in Chromium."""
+    """Scripting time per frame while panning and zooming, in Chromium."""
     command = ["node", str(ROOT / "tests/bench/webview.mjs"), "--bands", str(bands)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
@@ -317,10 +317,12 @@ def main() -> None:
 
         sys.exit(against.main([argument for argument in sys.argv[1:] if argument != "--against"]))
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="200,000 events and few rounds")
+    parser.add_argument("--quick", action="store_true", help="200,000 events and only a few rounds")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each process (default 5)")
     parser.add_argument("--no-webview", action="store_true")
-    parser.add_argument("--folder", type=Path, help="keep the made files here, and use those that are there")
+    parser.add_argument(
+        "--folder", type=Path, help="keep the generated files here, and reuse those that exist"
+    )
     parser.add_argument("--out", type=Path, help="write every figure there as JSON")
     options = parser.parse_args()
     sizes = {"200 k": 200_000} if options.quick else {"2 M": 2_000_000, "8 M": 8_000_000}
@@ -367,7 +369,7 @@ def main() -> None:
 
 
 def timed(what: str, work: Callable[[], Any]) -> Any:
-    """Do it and say how long it took."""
+    """Do it and print how long it took."""
     start = time.monotonic()
     result = work()
     print(f"{what}: {time.monotonic() - start:.1f} s", file=sys.stderr)

@@ -1,11 +1,11 @@
 /* global window, document -- in functions that run in the page */
-// Pan and zoom in Chromium with 20,000 bands, and print what a frame costs in scripting as one line of JSON.
+// Pans and zooms in Chromium with 20,000 bands, and prints the scripting time per frame as one line of JSON.
 //
 //   node tests/bench/webview.mjs [--bands 20000] [--frames 300] [--renderer webgl2|canvas2d]
 //
-// The frame rate of a machine without a GPU says nothing of one that has one, so what is held to a figure is the time
-// of the scripts: `scripting_ms_per_frame` is the frame's own work, `all_scripts_ms_per_frame` (as Chromium counts
-// it) has the handling of input and answers in it as well, the made-up server's making of the picture too.
+// The frame rate of a machine without a GPU is no evidence for one that has one, so the limit is on the scripts' time:
+// `scripting_ms_per_frame` is the frame's own work, `all_scripts_ms_per_frame` (measured by Chromium) includes the
+// handling of input and answers, and the simulated server's work on the picture.
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -54,7 +54,7 @@ try {
   await page.addScriptTag({ content: await text('host.js') });
   await page.addScriptTag({ content: await text('webview.js') });
   await page.waitForFunction(() => document.getElementById('memlens').dataset.state === 'ready');
-  // Let what is done once be done: the first picture, the compiler's first look at the code.
+  // Wait for work that is done only once: the first picture, and the compilation of the code.
   await page.evaluate(drive, 30);
   await page.waitForTimeout(500);
 

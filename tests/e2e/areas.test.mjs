@@ -1,4 +1,4 @@
-// The timeline by group: its areas are the figures of `memlens sql`, in their own colours, whatever is pointed at.
+// The timeline by group: areas have the figures of `memlens sql` and their own colours, whatever is hovered.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openVSCode } from './harness.mjs';
@@ -35,7 +35,7 @@ const atThePeak = async (columns) =>
     `SELECT ${columns}, sum(size_bytes) AS bytes FROM live_at() GROUP BY ${columns} ORDER BY bytes DESC`,
   );
 
-/** As the legend writes it: three digits, and whole numbers as such. */
+/** Formats an amount as the legend does: three digits, and whole numbers without decimals. */
 const words = (bytes) => {
   const [size, unit] = [
     [1 << 30, 'GiB'],
@@ -74,11 +74,11 @@ test('the legend has the sums of the lines at the peak, largest first', async ()
   }
 });
 
-test('each area is as high as its sum, in the colour of the legend and of no other', async () => {
+test('each area is as high as its sum, and has only its colour of the legend', async () => {
   await view.moved(() => vscode.runCommand('Memlens: Go to the Peak'));
   const { width, height } = await view.surface();
   // the peak is in the middle of the view
-  // of each pixel: bands are a few high, and have lines between them
+  // for every pixel, since bands are only a few pixels high and have lines between them
   const heights = await coloursAt(Math.floor(width / 2), 1);
   const rows = await atThePeak('file, line');
   const total = rows.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -89,7 +89,7 @@ test('each area is as high as its sum, in the colour of the legend and of no oth
   for (const { name, colour } of shown.slice(0, 5)) {
     const { bytes } = rows.find(({ file, line }) => `${baseName(file)}:${line}` === name);
     const high = heights.get(String(colour)) ?? 0;
-    // lines between bands are of another colour
+    // lines between bands have a different colour
     assert.ok(
       Math.abs(high - bytes / perPixel) < 16 + high * 0.2,
       `${name}: ${high} for ${bytes / perPixel}`,
@@ -101,7 +101,7 @@ test('each area is as high as its sum, in the colour of the legend and of no oth
   await view.moved(() => vscode.runCommand('Memlens: Reset Zoom'));
 });
 
-test('what is pointed at in the legend stays bright, all else is dimmed', async () => {
+test('hovering an item of the legend dims everything else', async () => {
   const { width } = await view.surface();
   const x = Math.floor(width * 0.6);
   const before = await coloursAt(x);
@@ -118,23 +118,23 @@ test('what is pointed at in the legend stays bright, all else is dimmed', async 
   assert.deepEqual(await coloursAt(x), before);
 });
 
-test('an area that is picked stays bright; Escape gives it up', async () => {
+test('a selected area stays bright; Escape deselects it', async () => {
   const button = view.locator('.area-legend button').first();
   await button.click();
-  await until(async () => (await chips())[0].pressed === 'true', 'the area is picked');
+  await until(async () => (await chips())[0].pressed === 'true', 'the area is selected');
   await view.press('Escape');
-  await until(async () => (await chips())[0].pressed === 'false', 'it is given up');
+  await until(async () => (await chips())[0].pressed === 'false', 'the area is deselected');
 });
 
-test('a selected allocation is seen in its true share, however thin its stack is', async () => {
+test('a selected allocation is visible at its true height, however small its stack is', async () => {
   const toPeak = () => view.moved(() => vscode.runCommand('Memlens: Go to the Peak'));
-  // the peak is in the middle of the view, which gets narrower by the details
+  // the peak is in the middle of the view, which the details make narrower
   const middle = async () => Math.floor((await view.surface()).width / 2);
-  await vscode.page.mouse.move(5, 5); // away from the legend, whose area is lit up while it is pointed at
+  await vscode.page.mouse.move(5, 5); // away from the legend, which highlights an area while it is hovered
   await view.settled();
   const camera = await toPeak();
   const before = await coloursAt(await middle(), 1);
-  // of the stack that has the least at the peak, which no pixel of the picture is as thin as
+  // of the stack with the least at the peak, which is thinner than a pixel
   const [{ allocation, bytes }] = await vscode.memlens(
     'sql',
     FILE,
@@ -153,14 +153,14 @@ test('a selected allocation is seen in its true share, however thin its stack is
   await view.settled();
   const bright = async () =>
     [...(await coloursAt(await middle(), 1))].filter(([colour]) => before.has(colour));
-  await until(async () => (await bright()).length > 0, 'something of it is bright');
+  await until(async () => (await bright()).length > 0, 'a part of it is bright');
   const pixels = (await bright()).reduce((sum, [, count]) => sum + count, 0);
   assert.ok(pixels <= 6, `${pixels} pixels are`);
   await view.press('Escape');
   await view.moved(() => view.press('0'));
 });
 
-test('by file the areas are of files, and the order of PyTorch’s viewer has none', async () => {
+test('by file there is an area for each file; in the order of PyTorch’s viewer there are none', async () => {
   await vscode.runCommand('Memlens: Group the Timeline by File');
   await view.still();
   const rows = await atThePeak('file');
@@ -174,7 +174,7 @@ test('by file the areas are of files, and the order of PyTorch’s viewer has no
   await checked.first().waitFor();
   assert.ok((await checked.allInnerTexts()).includes('Group by file'));
   await view.press('Escape');
-  // in a part of the run too, of which two pictures are needed: its own, and that of the whole run
+  // also when zoomed, which needs two pictures: that of the zoom, and that of the whole run
   await view.moved(() => vscode.runCommand('Memlens: Go to the Peak'));
   await vscode.runCommand('Memlens: Group the Timeline by Function');
   await view.still();
@@ -192,6 +192,6 @@ test('by file the areas are of files, and the order of PyTorch’s viewer has no
   await view.locator('.area-legend').waitFor();
 });
 
-test('nothing failed on the console', () => {
+test('the console has no errors', () => {
   assert.deepEqual(vscode.consoleErrors, []);
 });

@@ -1,5 +1,5 @@
-// Files change under a view: rewritten beside and in place, moved away, put back; and its archive is damaged.
-// The view says so once, goes on showing what it has, and reads again when asked to.
+// Files change while they are shown: replaced and overwritten, moved away and restored; and the archive is damaged.
+// The view reports it once, keeps showing what it has, and reads the file again on request.
 import assert from 'node:assert/strict';
 import { copyFileSync, readdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -25,12 +25,12 @@ before(async () => {
 });
 after(() => vscode?.close());
 
-/** The devices to choose from; there is nothing to choose while there is one. */
+/** The devices that can be chosen; there is no choice with a single device. */
 const devices = () => view.locator('.toolbar select[aria-label=Device] option').count();
 
 const noBar = () => view.locator(BAR).waitFor({ state: 'hidden' });
 
-/** It answers: a band's stack is shown when the band is clicked. */
+/** Checks that the view answers: a click on a band shows its stack. */
 const answers = async () => {
   await view.press('Escape');
   const allocation = await view.tallestAtTheMiddle();
@@ -43,7 +43,7 @@ const barSays = async (words) => {
   await view.locator(BAR).filter({ hasText: words, visible: true }).waitFor();
 };
 
-/** Presses Reload, or does something else that reads the file again, and waits for the picture of it. */
+/** Presses Reload, or reads the file again in another way, and waits for the new picture. */
 const readAgain = async (action) => {
   await view.frame.evaluate(() => {
     window.memlensTest.ofWhatWasRead = true;
@@ -55,10 +55,10 @@ const readAgain = async (action) => {
 
 const reload = () => view.locator(BAR).getByRole('button', { name: 'Reload' }).click();
 
-/** What another run wrote under the same name: another snapshot, of two devices. */
+/** Replaces the file as another run of the program would: by another snapshot, of two devices. */
 const writeAnother = (where) => writeFileSync(where, twoDevices());
 
-test('a file that is replaced by another: a bar says so, and what was read is still there', async () => {
+test('a file is replaced by another: a bar reports it, and the old data is still shown', async () => {
   assert.equal(await view.locator(BAR).isVisible(), false);
   writeAnother(`${file}.new`);
   renameSync(`${file}.new`, file);
@@ -71,7 +71,7 @@ test('a file that is replaced by another: a bar says so, and what was read is st
   await vscode.setTheme('dark');
 });
 
-test('Reload reads it again, and the bar goes', async () => {
+test('Reload reads it again, and the bar disappears', async () => {
   const before = await devices();
   await readAgain(reload);
   assert.equal(before, 0);
@@ -79,7 +79,7 @@ test('Reload reads it again, and the bar goes', async () => {
   await noBar();
 });
 
-test('a file that is written in place: the same, and the command reads it as well', async () => {
+test('a file is overwritten in place: the bar reports it, and the command reads it again too', async () => {
   copyFileSync(original, file);
   await barSays(/has changed on disk/);
   await readAgain(() => vscode.runCommand('Memlens: Reload Snapshot'));
@@ -87,7 +87,7 @@ test('a file that is written in place: the same, and the command reads it as wel
   await noBar();
 });
 
-test('a file that is moved away: the view says so and goes on; hidden, the bar stays away', async () => {
+test('a file is moved away: the view reports it and keeps working; the bar stays hidden once it was closed', async () => {
   renameSync(file, `${file}.away`);
   await barSays(/no longer exists/);
   assert.equal(await view.locator(BAR).getByRole('button', { name: 'Reload' }).count(), 0);
@@ -102,7 +102,7 @@ test('a file that is moved away: the view says so and goes on; hidden, the bar s
   await noBar();
 });
 
-test('another file in its place is reported; the file itself, put back, ends the report', async () => {
+test('another file in its place is reported; when the original is put back, the bar disappears', async () => {
   writeAnother(file);
   await barSays(/has changed on disk/);
   renameSync(`${file}.away`, file);
@@ -110,7 +110,7 @@ test('another file in its place is reported; the file itself, put back, ends the
   await answers();
 });
 
-test('a file that is no longer a snapshot fails when it is read again, and the command brings it back', async () => {
+test('reading a file again that is no longer a snapshot fails, and the command reads it once it is restored', async () => {
   writeFileSync(file, 'half a snaps');
   await barSays(/has changed on disk/);
   await reload();
@@ -128,27 +128,27 @@ const damageArchives = (damage) => {
     for (const name of readdirSync(archive)) if (name !== 'manifest.json') damage(path.join(archive, name));
 };
 
-test('an archive that is cut off under the view is made again by itself', async () => {
+test('an archive that is truncated while it is shown is rebuilt automatically', async () => {
   await readAgain(async () => {
     damageArchives((column) => truncateSync(column, 0));
-    // Whatever asks something that is not kept finds out.
+    // The next request that isn't cached detects it.
     await vscode.runCommand('Memlens: Switch between Time and Events');
     await view.press('+');
   });
   await answers();
 });
 
-test('an archive that is removed under the view goes on answering, and is made again when it is wanted', async () => {
+test('an archive that is removed while it is shown keeps answering, and is rebuilt when it is opened again', async () => {
   for (const archive of archives()) rmSync(archive, { recursive: true });
   await view.moved(() => view.press('+'));
   await answers();
   await readAgain(() => vscode.runCommand('Memlens: Reload Snapshot'));
   await answers();
-  await until(() => !archives().some((name) => name.includes('partial')), 'nothing half made is left');
+  await until(() => !archives().some((name) => name.includes('partial')), 'no incomplete files are left');
   assert.equal(archives().length, 1);
 });
 
-test('nothing failed on the console', () => {
+test('the console has no errors', () => {
   assert.deepEqual(vscode.foreignRequests, []);
   assert.deepEqual(vscode.consoleErrors, []);
 });

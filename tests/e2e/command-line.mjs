@@ -1,4 +1,4 @@
-// The command line in one process for all commands of a host: to start one costs more than most commands.
+// Runs all commands of a host in one process, because starting one takes longer than most commands.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -9,7 +9,7 @@ export class CommandLine {
   #answers = [];
   #ended;
 
-  /** What `memlens ARGUMENTS` prints in a folder. Commands are run one after another. */
+  /** The output of `memlens ARGUMENTS` in a folder. Commands are run one after another. */
   async run(args, cwd) {
     this.#child ??= this.#start();
     const env = Object.fromEntries(

@@ -1,5 +1,5 @@
-// Two profiles compared: chosen from those that are open, listed line by line with the figures of the command line, drawn
-// as one flame graph of both, and all of it is there again after a reload.
+// Compares two profiles: the other one is chosen from those that are open; the list of lines and the flame graph of
+// both have the figures of the command line, and everything is restored after a reload.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -50,7 +50,7 @@ const titleOf = (difference) =>
     ? 'No difference'
     : `${exactBytes(Math.abs(difference))} ${difference > 0 ? 'more' : 'less'} after`;
 
-test('it is compared with one that is open, in the figures of the command line', async () => {
+test('it is compared with an open profile, with the figures of the command line', async () => {
   await vscode.runCommand('Memlens: Show Comparison');
   await view.locator('.compare-notice .button', { hasText: 'Earlier One' }).click();
   await vscode.page
@@ -70,7 +70,7 @@ test('it is compared with one that is open, in the figures of the command line',
   assert.match((await cells(0))[1], /▲\s*\+/);
 });
 
-test('a line that moved is the same line, and a click on it opens it here', async () => {
+test('a line that moved is paired with itself, and a click opens it here', async () => {
   const index = expected.rows.findIndex(
     (row) => row.before?.function === 'Index.add' && row.difference_bytes > 0,
   );
@@ -83,7 +83,7 @@ test('a line that moved is the same line, and a click on it opens it here', asyn
   await rows().nth(index).and(view.locator('[aria-selected=true]')).waitFor();
 });
 
-test('another value, swapped, by function, with words: all of it in the table', async () => {
+test('the table follows the value, the order of sides, the grouping and the search', async () => {
   const counts = await vscode.memlens('compare', MINE, OTHER, '--value', 'inuse_objects', '--top', 1000);
   const value = (index) =>
     view.settings('.compare-controls', async (sheet) => {
@@ -97,7 +97,7 @@ test('another value, swapped, by function, with words: all of it in the table', 
     async () => JSON.stringify(await titles()) === JSON.stringify(differences),
     'the counts of the CLI',
   );
-  // it is the value of all of the view
+  // the value is that of the whole view
   assert.equal(await view.locator('.toolbar select').inputValue(), '0');
   await value(1);
   await until(async () => (await titles())[0] === titleOf(expected.rows[0].difference_bytes), 'the bytes');
@@ -123,7 +123,7 @@ async function standsStill() {
   await boxesStandStill(view, drawn);
 }
 
-test('both are one flame graph, whose figures are those of the command line', async () => {
+test('the flame graph of both has the figures of the command line', async () => {
   await view.settings('.compare-controls', (sheet) =>
     sheet.getByRole('button', { name: 'Flame graph', exact: true }).click(),
   );
@@ -135,7 +135,7 @@ test('both are one flame graph, whose figures are those of the command line', as
   let looked = 0;
   for (const row of functions.rows) {
     const own = await byName((row.before ?? row.after).function);
-    // recursion has a box in a box
+    // with recursion a box is inside another of the same name
     if (own.length !== 1) continue;
     looked++;
     assert.deepEqual([own[0].before, own[0].after], [row.before_bytes, row.after_bytes]);
@@ -148,7 +148,7 @@ test('both are one flame graph, whose figures are those of the command line', as
   assert.deepEqual([gone.sides.after_bytes, gone.sides.before_bytes > 0], [0, true]);
 });
 
-test('a box says which way in sign and word, and leads to its line here', async () => {
+test('a box shows its change with a sign and a word, and opens its line here', async () => {
   const click = async (name, modifiers) => {
     await standsStill();
     const surface = await inGraph('.flame-surface').boundingBox();
@@ -176,7 +176,7 @@ test('a box says which way in sign and word, and leads to its line here', async 
   await standsStill();
 });
 
-test('normalised, from the bottom up and as a table the figures are the same', async () => {
+test('the figures are the same normalised, bottom-up and as a table', async () => {
   await inGraph('.flame-surface').press('Escape');
   await inGraph('.flame-toolbar').getByRole('button', { name: 'Normalised' }).click();
   await standsStill();
@@ -216,11 +216,11 @@ for (const theme of ['light', 'hc', 'hc-light', 'dark'])
     assert.ok(looked > 15, `${looked} texts`);
   });
 
-test('the comparison is there again when the view was hidden; a file that fails is reported in place', async () => {
+test('the comparison is restored after the view was hidden; a file that fails is reported in place', async () => {
   await vscode.hideAndShow(MINE);
   view = new SnapshotView(vscode, await vscode.webview());
   await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
-  // as a flame graph, as it was
+  // as a flame graph, as before
   await until(async () => (await byName('Index.add')).length === 1, 'the flame graph of both');
   await view.settings('.compare-controls', (sheet) =>
     sheet.getByRole('button', { name: 'Table', exact: true }).click(),
@@ -238,7 +238,7 @@ test('the comparison is there again when the view was hidden; a file that fails 
   await view.locator('.compare-summary', { hasText: 'the same' }).waitFor();
 });
 
-test('nothing failed on the console', () => {
+test('the console has no errors', () => {
   assert.deepEqual(vscode.foreignRequests, []);
   assert.deepEqual(vscode.consoleErrors, []);
 });

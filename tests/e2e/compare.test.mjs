@@ -1,5 +1,5 @@
-// Two snapshots compared: chosen from those that are open, listed line by line with the figures of the command line, a
-// click on a row leads to its line, and all of it is there again after a reload.
+// Compares two snapshots: the other one is chosen from those that are open; the list of lines has the figures of the
+// command line, a click on a row opens its line, and everything is restored after a reload.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -12,7 +12,10 @@ const MINE = 'train.pickle';
 const OTHER = 'branch.pickle';
 const SHIFT = 5;
 
-/** The sample as if its code lay elsewhere, model.py had grown at its top, and a line of train.py kept twice as much. */
+/**
+ * The sample as if its code were in another folder, with lines added at the top of model.py and twice the memory held
+ * by a line of train.py.
+ */
 const BRANCH = `
 import pickle, sys
 source, target, shift = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -66,7 +69,7 @@ const drawn = async () => {
   await view.settled();
 };
 
-test('it is compared with one that is open, in the figures of the command line', async () => {
+test('it is compared with an open snapshot, with the figures of the command line', async () => {
   await vscode.runCommand('Memlens: Show Comparison');
   await view.locator('.dock .compare-notice .button').click();
   const first = vscode.page.locator('.quick-input-list .monaco-list-row').first();
@@ -89,11 +92,11 @@ test('it is compared with one that is open, in the figures of the command line',
   );
   const summary = await view.text('.compare-summary');
   assert.match(summary, /train\.pickle .* → branch\.pickle .*▲ \+/);
-  // The sign and the shape say it, whatever the colour.
+  // The sign and the shape show it without the colour.
   assert.match((await cells(0))[1], /▲\s*\+/);
 });
 
-test('a line that moved is the same line, and a click on it opens it here', async () => {
+test('a line that moved is paired with itself, and a click opens it here', async () => {
   const index = expected.rows.findIndex((row) => row.before?.file === 'model.py' && row.how === 'moved');
   const { before: place, after: there } = expected.rows[index];
   assert.equal(there.line, place.line + SHIFT);
@@ -103,7 +106,7 @@ test('a line that moved is the same line, and a click on it opens it here', asyn
   await view.locator(`.compare-table tr[aria-selected=true]`).waitFor();
 });
 
-test('the keys lead through the rows, and words leave some of them', async () => {
+test('the keys move through the rows, and a search narrows them', async () => {
   await view.locator('.compare-grid').press('Control+Home');
   await view.press('ArrowDown');
   await view.press('Enter');
@@ -119,7 +122,7 @@ test('the keys lead through the rows, and words leave some of them', async () =>
   await until(async () => (await rows().count()) > matching.length, 'all rows are back');
 });
 
-test('swapped, what grew has shrunk; by function and file the sums stay', async () => {
+test('swapping the sides reverses the differences; the sums are the same by function and file', async () => {
   const total = async () => {
     await view.settled();
     return (await view.text('.compare-summary')).split(' · ')[0];
@@ -142,7 +145,7 @@ test('swapped, what grew has shrunk; by function and file the sums stay', async 
   }
 });
 
-test("both are one flame graph as well, whose sums are the table's", async () => {
+test('the flame graph of both has the sums of the table', async () => {
   await view.settings('.dock .compare-controls', (sheet) =>
     sheet.getByRole('button', { name: 'Flame graph' }).click(),
   );
@@ -158,16 +161,16 @@ test("both are one flame graph as well, whose sums are the table's", async () =>
   await rows().first().waitFor();
 });
 
-/** The text beside it would leave the picture no room. */
+/** Makes room: the picture would be too small beside the text. */
 async function alone() {
   await vscode.runCommand('View: Focus First Editor Group');
   await vscode.runCommand('View: Close Editors in Other Groups');
   const groups = vscode.page.locator('.editor-group-container');
-  await until(async () => (await groups.count()) === 1, 'it has all of the room');
+  await until(async () => (await groups.count()) === 1, 'it fills the panel');
   await view.still();
 }
 
-test('the picture shows both heights under the pointer, and by event as well', async () => {
+test('the picture shows both heights under the pointer, by time and by event', async () => {
   await alone();
   const surface = await view.locator('.compare-surface').boundingBox();
   const middle = { x: surface.x + surface.width / 2, y: surface.y + surface.height / 2 };
@@ -193,7 +196,7 @@ test('the picture shows both heights under the pointer, and by event as well', a
   assert.deepEqual(inPicture.slice(1), inTable.slice(1));
 });
 
-test('by step it says that the steps are inferred, in the picture and in the table', async () => {
+test('by step, the picture and the table say that the steps are inferred', async () => {
   await view.locator('.compare-picture').getByRole('button', { name: 'By step' }).click();
   // the sample has no annotations
   await view
@@ -214,7 +217,7 @@ for (const theme of ['light', 'hc', 'hc-light', 'dark'])
     await vscode.screenshot(`compare-${theme}`);
   });
 
-test('a reload brings it back, and closing it releases it', async () => {
+test('a reload restores the comparison, and closing it releases the other snapshot', async () => {
   await vscode.reload();
   view = await SnapshotView.visible(vscode);
   await rows().first().waitFor();

@@ -1,6 +1,6 @@
-// How well text can be read, by WCAG's contrast ratio of computed colours. `poorContrasts` runs in the page.
+// Checks the legibility of text by WCAG's contrast ratio of computed colours. `poorContrasts` runs in the page.
 
-/** The visible texts and icons below selectors: how many, and those under 4.5:1, or 3:1 for large text and icons. */
+/** The number of visible texts and icons below selectors, and those under 4.5:1, or 3:1 for large text and icons. */
 export function poorContrasts(selectors) {
   const parse = (text) => {
     const [r = 0, g = 0, b = 0, alpha = 1] = (text.match(/-?[\d.]+(?:e-?\d+)?%?/g) ?? []).map((number) =>

@@ -1,4 +1,4 @@
-// What is drawn: in each of VS Code's kinds of colours, and by each renderer. The screenshots are for people to look at.
+// What is drawn in each kind of VS Code's themes, and by each renderer. The screenshots are for people to look at.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -14,7 +14,7 @@ const LATE = 'late.pickle';
 let vscode;
 let view;
 let allocation;
-/** What the renderers drew at the same points; the second one must have what the first one had. */
+/** The colours that the renderers drew at the same points, which must be equal. */
 const drawn = [];
 
 async function readable(parts) {
@@ -23,9 +23,9 @@ async function readable(parts) {
   assert.ok(looked > 40, `${looked} texts and icons were looked at`);
 }
 
-/** Looks at points all over the picture, on the screen and by the renderer, and at what a selection changes. */
+/** Compares points all over the picture on the screen and in the renderer, and checks what a selection changes. */
 async function checkPixels() {
-  // nothing is pointed at
+  // nothing is hovered
   await vscode.page.mouse.move(5, 5);
   await view.settled();
   const background = await view.background();
@@ -47,7 +47,7 @@ async function checkPixels() {
     }
   }
   assert.ok(bands > 8, `${bands} of the points are bands`);
-  assert.ok(new Set(colours.map(String)).size > 6, 'they have several colours');
+  assert.ok(new Set(colours.map(String)).size > 6, 'the bands have several colours');
 
   await view.moved(() => vscode.runCommand('Memlens: Go to the Peak'));
   const allocation = await view.tallestAtTheMiddle();
@@ -88,13 +88,13 @@ describe('with everything', () => {
         return [Math.floor(rect.x + rect.width - 6), Math.floor(rect.y + rect.height / 2)];
       };
       const { y } = await view.rectOf(allocation);
-      // Beside the line of the grid at the beginning of the run.
+      // Next to the grid line at the beginning of the run.
       const nothing = [8, Math.floor(y / 4)];
       assert.deepEqual(await view.pixel(...nothing), background);
       assert.ok(distance(await view.screenPixel(...nothing), background) <= 2);
       const band = await view.pixel(...(await middle()));
       assert.ok(distance(band, background) > 60, `${band} on ${background}`);
-      await vscode.page.mouse.move(5, 5); // its cross hairs go away
+      await vscode.page.mouse.move(5, 5); // its cross hairs disappear
       await view.settled();
       assert.ok(distance(await view.screenPixel(...(await middle())), band) <= 2);
 
@@ -102,7 +102,7 @@ describe('with everything', () => {
       await view.selected(allocation);
       await view.still();
       assert.deepEqual(await view.swatch(), band);
-      // With the pointer on it, so that its hover is there to be read as well: the details moved it away.
+      // With the pointer on it again, so that its hover can be read as well: the details had moved it.
       await view.pointAt(allocation);
       await view.locator('.tooltip .name-line').waitFor();
       await vscode.screenshot(`selection-${theme}`);
@@ -121,10 +121,10 @@ describe('with everything', () => {
     });
   }
 
-  test('WebGL2: the picture is that of the figures', async () => {
+  test('WebGL2: the picture agrees with the figures', async () => {
     await vscode.setTheme('dark');
-    // It is software's here, and not taken by itself. A test can choose which renderer to take the next time that it
-    // shows the snapshot, and that is when the server is a new one.
+    // WebGL2 is rendered in software here, so it isn't the default. A test can choose the renderer for when it next
+    // shows the snapshot, which requires a new server.
     await view.frame.evaluate(() => {
       document.getElementById('memlens').dataset.prefer = 'webgl2';
       window.memlensTest.ofTheOldServer = true;
@@ -136,7 +136,7 @@ describe('with everything', () => {
     await checkPixels();
   });
 
-  test('what is inferred says so, and what called nothing stands apart from callers', async () => {
+  test('inferred frames are marked, and frames that called nothing are separate from callers', async () => {
     await vscode.setTheme('dark');
     view = await SnapshotView.opened(vscode, LATE);
     const [early, backward, generated] = [0, 7, 8];
@@ -186,7 +186,7 @@ describe('with everything', () => {
     await vscode.screenshot('flame-forward');
   });
 
-  test('nothing failed on the console', () => {
+  test('the console has no errors', () => {
     assert.deepEqual(vscode.foreignRequests, []);
     assert.deepEqual(vscode.consoleErrors, []);
   });

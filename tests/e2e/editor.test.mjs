@@ -1,4 +1,4 @@
-// What stands beside source: the heat of lines and their figures, while a file is read, edited and changed; the cells
+// What is shown beside source: the heat of lines and their figures, while a file is read, edited and changed; the cells
 // of notebooks.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ const CELL_FILE = '/tmp/ipykernel_114/2963578125.py';
 const OTHER_FILE = '/tmp/ipykernel_114/1234567890.py';
 
 let vscode;
-/** The lines of model.py, as the command line knows them. */
+/** The lines of model.py, as the command line prints them. */
 let expected;
 
 before(async () => {
@@ -37,7 +37,7 @@ before(async () => {
 });
 after(() => vscode?.close());
 
-/** "13.5 MiB", or "27 KiB", of a number of bytes, written here once more. */
+/** Formats bytes as "13.5 MiB" or "27 KiB", implemented again for the tests. */
 function short(bytes) {
   const power = bytes < 1024 ? 0 : Math.floor(Math.log2(bytes) / 10);
   const value = bytes / 1024 ** power;
@@ -45,7 +45,7 @@ function short(bytes) {
   return `${value.toFixed(digits).replace(/\.0+$/, '')} ${['B', 'KiB', 'MiB', 'GiB'][power]}`;
 }
 
-/** What is written after the visible lines of the active editor, and drawn in their gutter: line to both. */
+/** The text after the visible lines of the active editor and the bars in their gutter, by line. */
 function beside() {
   return vscode.page.evaluate(() => {
     const editor = document.querySelector('.editor-group-container.active .monaco-editor');
@@ -79,7 +79,7 @@ function beside() {
   });
 }
 
-/** Waits until what stands beside the lines is as it should be. */
+/** Waits until the text and bars beside the lines are as expected. */
 async function besideIs(test, what) {
   let seen;
   await until(async () => test((seen = await beside())), what).catch((error) => {
@@ -91,7 +91,7 @@ async function besideIs(test, what) {
 const titleButton = (label) =>
   vscode.page.locator(`.editor-group-container.active .editor-actions a[aria-label^="${label}"]`);
 
-test('a button in the title shows what the lines allocated, and only where there is something to show', async () => {
+test('a button in the title shows what the lines allocated, only where there is something to show', async () => {
   await SnapshotView.opened(vscode, 'train.pickle');
   await vscode.openFile('snapshot.py');
   await vscode.openFile('model.py');
@@ -126,7 +126,7 @@ test('a button in the title shows what the lines allocated, and only where there
   }
 });
 
-test('the figures are totals where those are wanted, and can be left out', async () => {
+test('the figures can be totals, and can be hidden', async () => {
   await vscode.runCommand('Memlens: Switch Lines between Live at Peak and Total');
   const { total_bytes: total } = expected.get(22);
   await besideIs((lines) => lines[22]?.text === `${short(total)} in all`, 'totals after lines');
@@ -137,7 +137,7 @@ test('the figures are totals where those are wanted, and can be left out', async
   await besideIs((lines) => lines[22]?.text?.includes('live at peak'), 'figures at the peak');
 });
 
-test('the next line that allocates is a key away, round and round', async () => {
+test('a key goes to the next line that allocates, and from the last to the first', async () => {
   const lines = [...expected.keys()].sort((a, b) => a - b);
   await vscode.page.locator('.editor-group-container.active .view-line').first().click();
   await vscode.page.keyboard.press('ControlOrMeta+Home');
@@ -152,14 +152,14 @@ test('the next line that allocates is a key away, round and round', async () => 
   await vscode.page.locator('.statusbar', { hasText: 'Continued from the end' }).waitFor();
 });
 
-test('figures and hovers go with their lines while the file is edited', async () => {
+test('figures and hovers follow their lines while the file is edited', async () => {
   await vscode.page.keyboard.press('ControlOrMeta+Home');
   await vscode.page.keyboard.press('Enter');
   await vscode.page.keyboard.type('# more');
   await vscode.page.keyboard.press('Enter');
   const { live_at_peak_bytes: live } = expected.get(22);
   await besideIs((lines) => lines[24]?.text?.startsWith(short(live)) && !lines[22]?.text, 'moved figures');
-  // and they stay with them when the editor is shown anew
+  // and they stay with them when the editor is shown again
   await vscode.openFile('data.py');
   await vscode.openFile('model.py');
   await besideIs((lines) => lines[24]?.text?.startsWith(short(live)), 'figures after a change of tabs');
@@ -171,11 +171,11 @@ test('figures and hovers go with their lines while the file is edited', async ()
   await besideIs((lines) => lines[24]?.text === `${short(live)} live at peak`, 'figures after saving');
 });
 
-test('a file that changed since the run is marked, and leads to where the function stands now', async () => {
+test('a file that changed since the run is marked, with a link to the function’s current line', async () => {
   const file = path.join(vscode.folder, 'train.py');
   await vscode.openFile('train.py');
   await besideIs((lines) => lines[31]?.text?.includes('live at peak'), 'figures of train.py');
-  // from outside: `train` goes to the end of the file
+  // changed by another program: `train` moves to the end of the file
   const text = readFileSync(file, 'utf8');
   const begin = text.indexOf('def train(');
   const end = text.indexOf('def main(');
@@ -212,13 +212,13 @@ test('a file that changed since the run is marked, and leads to where the functi
   await vscode.atLine('train.py', moved);
 });
 
-test('a frame of a notebook leads to its cell and line', async () => {
+test('a frame of a notebook opens its cell and line', async () => {
   await vscode.runCommand('View: Close All Editors');
   const view = await SnapshotView.opened(vscode, 'book.pickle');
   await view.click(0);
   await view.selected(0);
   await view.locator('.panel .frames button', { hasText: '2963578125.py:2' }).first().click();
-  // it lies over the groups of editors, not in one
+  // it is above the groups of editors, not inside one
   const notebook = vscode.page.locator('.notebookOverlay');
   const cell = notebook.locator('.code-cell-row.focused');
   await cell.filter({ hasText: 'torch.zeros(1024' }).waitFor();
@@ -231,7 +231,7 @@ test('a frame of a notebook leads to its cell and line', async () => {
   const hover = await vscode.page.locator('.monaco-hover:visible').count();
   assert.equal(hover, 0);
   const about = vscode.page.locator('.monaco-hover:visible', { hasText: 'what this line allocated' });
-  // a cell that is drawn again under the pointer gives its hover up
+  // a cell that is redrawn under the pointer loses its hover
   await until(async () => {
     await vscode.page.mouse.move(5, 5);
     await cell.locator('.view-line', { hasText: 'torch.zeros' }).hover();
@@ -256,7 +256,7 @@ test('a cell that was edited since is never guessed', async () => {
   await cell.filter({ hasText: 'def build' }).waitFor();
 });
 
-test('nothing failed on the console', async () => {
+test('the console has no errors', async () => {
   assert.deepEqual(vscode.foreignRequests, []);
   assert.deepEqual(vscode.consoleErrors, []);
 });

@@ -1,4 +1,4 @@
-// A reporter for `node --test`: the names of the test files of the lanes that failed, one a line.
+// A reporter for `node --test`: the names of the test files that failed in the lanes, one per line.
 export default async function* failedFiles(events) {
   const names = new Set();
   for await (const { type, data } of events)

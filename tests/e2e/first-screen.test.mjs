@@ -1,4 +1,4 @@
-// The first screen of a snapshot: what it says, how many controls it has, and that all of it has room.
+// The first screen of a snapshot: what it says, how many controls it has, and that everything fits.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
@@ -19,7 +19,7 @@ before(async () => {
 });
 after(() => vscode?.close());
 
-/** The rows in which a bar's visible controls stand. */
+/** The rows of a bar's visible controls. */
 const rowsOf = (bar) =>
   view.locator(bar).evaluate((root) => {
     const middles = [...root.querySelectorAll('button, select, input')]
@@ -30,7 +30,7 @@ const rowsOf = (bar) =>
     return middles.filter((middle, at) => at === 0 || middle - middles[at - 1] > 8).length;
   });
 
-/** Controls that are cut off by the window or by what they stand in. */
+/** Controls that are clipped by the window or by their containers. */
 const cutOff = () =>
   view.frame.evaluate(() =>
     [
@@ -61,7 +61,7 @@ test('says what filled the memory, and has few controls', async () => {
   await vscode.screenshot('first-screen');
 });
 
-test('the warnings and the findings are lists that open and close', async () => {
+test('the lists of warnings and of findings open and close', async () => {
   const findings = view.locator('.headline-all');
   if (await findings.count()) {
     await findings.click();
@@ -69,7 +69,7 @@ test('the warnings and the findings are lists that open and close', async () => 
     await view.press('Escape');
   }
   await view.locator('.headline-list:visible').waitFor({ state: 'detached' });
-  // the evidence of a finding is a click away
+  // a click on a finding shows its evidence
   await view.locator('.headline-finding .link', { hasText: 'Show' }).click();
   await view.locator('.dock [role=tab][aria-selected=true]').waitFor();
 });
@@ -87,13 +87,13 @@ test('the summary can be copied', async () => {
     await copy();
     const copied = await until(
       async () => (await clipboard()).replace('nothing yet', ''),
-      'it is on the clipboard',
+      'the summary is on the clipboard',
     );
     assert.ok(copied.startsWith(shown), copied);
   }
 });
 
-test('the toolbar is one stop of Tab; its menu goes by keys', async () => {
+test('the toolbar is one tab stop; its menu is usable by keys', async () => {
   await view.locator('.toolbar select, .toolbar input').first().focus();
   await view.press('End');
   const focused = () => view.frame.evaluate(() => document.activeElement?.getAttribute('aria-label'));
@@ -103,7 +103,7 @@ test('the toolbar is one stop of Tab; its menu goes by keys', async () => {
   await vscode.screenshot('toolbar-menu');
   await view.press('Escape');
   await view.locator('.menu').waitFor({ state: 'detached' });
-  await until(async () => (await focused()) === 'More', 'its button has the focus again');
+  await until(async () => (await focused()) === 'More', 'the menu’s button has the focus again');
   await view.press('Tab');
   assert.equal(
     await view.frame.evaluate(() => document.activeElement?.closest('.toolbar') === null),
@@ -112,7 +112,7 @@ test('the toolbar is one stop of Tab; its menu goes by keys', async () => {
   );
 });
 
-test('has all of it in one row each, in a small window with the sidebar as well', async () => {
+test('has one row for each bar, in a small window with the sidebar as well', async () => {
   for (const [width, height] of [
     [1440, 900],
     [900, 600],

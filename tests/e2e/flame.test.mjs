@@ -1,5 +1,5 @@
-// The flame graph of the sample: its boxes against the command line, a click to the right line, zoom, search, the
-// keyboard, the tree; and how all of it looks in each of VS Code's kinds of colours.
+// The flame graph of the sample: boxes against the command line, clicks that open the right line, zoom, search, the
+// keyboard, the tree; and its appearance in each kind of VS Code's themes.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -11,7 +11,7 @@ const FILE = 'train.pickle';
 
 let vscode;
 let view;
-/** What `memlens flame --json` reports for each function live at the peak. */
+/** The figures of `memlens flame --json` for each function live at the peak. */
 let reported;
 
 before(async () => {
@@ -26,13 +26,13 @@ after(() => vscode?.close());
 const boxes = () => view.frame.evaluate(() => window.memlensFlame.boxes());
 const camera = () => view.frame.evaluate(() => window.memlensFlame.camera());
 
-/** Waits until the boxes have stood still, with a picture of where they stand. */
+/** Waits until the boxes don't move any more and the picture is that of the current view. */
 async function drawn() {
   await view.locator('.flame[data-pictures]').waitFor();
   await boxesStandStill(view, boxes);
 }
 
-/** The only box of a function of the user's, not too narrow and on the screen, which has one line in the snapshot. */
+/** A visible, wide box that is the only one of a function of the user's, which has one line in the snapshot. */
 async function ownBox(share = 1.1) {
   const lines = await vscode.lines(FILE);
   const surface = await view.locator('.flame-surface').boundingBox();
@@ -46,7 +46,7 @@ async function ownBox(share = 1.1) {
     if (rows[0].name.kind !== 'user' || box.y + box.height > surface.height) continue;
     return { box, row: rows[0], line: places[0] };
   }
-  throw new Error('no box will do');
+  throw new Error('no box is suitable');
 }
 
 async function at(box) {
@@ -75,12 +75,12 @@ test('boxes have the widths of their values, and fill the row of their parent', 
     const expected = (surface.width * row.bytes) / reported.total_bytes;
     assert.ok(Math.abs(own[0].width - expected) <= 1.01, `${row.name.function} is ${own[0].width} wide`);
   }
-  // a picture that is stretched to a wider view names fewer, until the next one has come
+  // a picture that is stretched to a wider view has fewer names, until the next one arrives
   const nameless = ({ name, more, width }) => name === '' && !more && width >= 20;
   await until(async () => !(await boxes()).some(nameless), 'every wide box has its name');
 });
 
-test('a click shows what a box holds and lights its stacks up; Ctrl+click opens its line', async () => {
+test('a click shows a box’s details and highlights its stacks; Ctrl+click opens its line', async () => {
   const { box, row, line } = await ownBox();
   await vscode.page.mouse.click(...(await at(box)));
   assert.equal((await factOf('Inclusive')).title, `${row.bytes.toLocaleString('en-US')} bytes`);
@@ -88,7 +88,7 @@ test('a click shows what a box holds and lights its stacks up; Ctrl+click opens 
   assert.equal(await view.text('.flame-details h3'), row.name.function);
   assert.match(await view.text('.flame-lines'), new RegExp(`${path.posix.basename(line.file)}:${line.line}`));
   await vscode.page.mouse.move(5, 5);
-  await drawn(); // narrower, beside what is shown of the box
+  await drawn(); // narrower, beside the box's details
   await vscode.screenshot('flame-selected');
 
   await vscode.page.keyboard.down('Control');
@@ -100,7 +100,7 @@ test('a click shows what a box holds and lights its stacks up; Ctrl+click opens 
   await drawn();
 });
 
-test('a double click zooms to a box; the way back stands above', async () => {
+test('a double click zooms to a box; the breadcrumb above leads back', async () => {
   const { box } = await ownBox(0.6);
   await vscode.page.mouse.dblclick(...(await at(box)));
   await drawn();
@@ -115,7 +115,7 @@ test('a double click zooms to a box; the way back stands above', async () => {
   assert.deepEqual({ ...(await camera()), top: 0 }, { x0: 0, x1: 1, top: 0 });
 });
 
-test('the keyboard goes to callees, callers and neighbours, and zooms', async () => {
+test('the keyboard moves to callees, callers and siblings, and zooms', async () => {
   await view.locator('.flame-surface').focus();
   await view.press('Escape');
   await view.press('Escape');
@@ -130,7 +130,7 @@ test('the keyboard goes to callees, callers and neighbours, and zooms', async ()
   await view.locator('.flame-details').waitFor({ state: 'hidden' });
 });
 
-test('a search says how much matches, and goes from match to match', async () => {
+test('a search shows how much matches, and steps through the matches', async () => {
   const search = view.locator('.flame-search');
   await search.fill('linear');
   await view.locator('.flame-found', { hasText: 'in' }).waitFor();
@@ -142,7 +142,7 @@ test('a search says how much matches, and goes from match to match', async () =>
   await drawn();
   await vscode.screenshot('flame-search');
   await search.press('Escape');
-  await until(async () => (await view.text('.flame-found')) === '', 'the search is gone');
+  await until(async () => (await view.text('.flame-found')) === '', 'the search is closed');
 });
 
 test('bottom-up starts where memory is allocated; collapsed libraries are one box', async () => {
@@ -163,7 +163,7 @@ test('bottom-up starts where memory is allocated; collapsed libraries are one bo
   await drawn();
 });
 
-test('the tree has the same in words; Enter opens the line', async () => {
+test('the tree has the same figures as text; Enter opens the line', async () => {
   const { row, line } = await ownBox();
   await view.flameForm('table');
   const rows = view.locator('.flame-tree [role=row][aria-level]');
@@ -196,7 +196,7 @@ test('the tree has the same in words; Enter opens the line', async () => {
   await drawn();
 });
 
-test('functions stand by what they allocated themselves; one stands between its callers and callees', async () => {
+test('functions are sorted by their own allocations; one is shown between its callers and callees', async () => {
   const { row, line } = await ownBox(0.6);
   await view.flameForm('functions');
   const functions = view.locator('.flame-functions .grid-row');
@@ -213,7 +213,7 @@ test('functions stand by what they allocated themselves; one stands between its 
     const shown = await names();
     const sorted = shown.toSorted((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1));
     return shown.map((name) => name.toLowerCase()).join() === sorted.map((name) => name.toLowerCase()).join();
-  }, 'they stand by name');
+  }, 'they are sorted by name');
 
   await view.locator('.flame-functions').getByRole('button', { name: 'Inclusive' }).click();
   await until(
@@ -224,7 +224,7 @@ test('functions stand by what they allocated themselves; one stands between its 
   await wanted.first().click();
   const halves = view.locator('.flame-halves');
   await halves.locator('h3', { hasText: row.name.function }).waitFor();
-  // both trees begin with the function and its whole value; above it comes its caller
+  // both trees begin with the function and its whole value; above it is its caller
   const heads = halves.locator('.grid-row[aria-level="1"]');
   await until(async () => (await heads.count()) === 2, 'both halves begin with the function');
   await view.settled();
@@ -248,7 +248,7 @@ test('functions stand by what they allocated themselves; one stands between its 
   await drawn();
 });
 
-test('a right click in the tables offers what can be done to the function', async () => {
+test('a right click in the tables opens the actions for the function', async () => {
   const { row } = await ownBox(0.6);
   await view.flameForm('functions');
   const wanted = view.locator('.flame-functions .grid-row', { hasText: row.name.function }).first();
@@ -260,12 +260,12 @@ test('a right click in the tables offers what can be done to the function', asyn
   await vscode.screenshot('flame-menu');
   await view.press('ArrowDown');
   const chosen = () => view.frame.evaluate(() => document.activeElement?.textContent ?? '');
-  await until(async () => /^Callers and Callees/.test(await chosen()), 'the first item is chosen');
+  await until(async () => /^Callers and Callees/.test(await chosen()), 'the first item is selected');
   await view.press('Escape');
   await menu.waitFor({ state: 'detached' });
   const role = () => view.frame.evaluate(() => document.activeElement?.getAttribute('role'));
   await until(async () => (await role()) === 'treegrid', 'the rows have the focus again');
-  // by the keyboard, at the row that the keys are on
+  // by keyboard, at the focused row
   await callers.dispatchEvent('contextmenu');
   await menu.getByText('Focus', { exact: true }).click();
   const chip = view.locator('.flame-chips', { hasText: `Only ${row.name.function}` });
@@ -284,7 +284,7 @@ test('a right click in the tables offers what can be done to the function', asyn
   await drawn();
 });
 
-test('a key that comes before the details of what was clicked is about what was clicked', async () => {
+test('a key that is pressed before the details of a clicked box arrive applies to that box', async () => {
   const { box, row } = await ownBox();
   await vscode.page.mouse.click(...(await at(box)));
   await view.press('h');
@@ -293,7 +293,7 @@ test('a key that comes before the details of what was clicked is about what was 
   await drawn();
 });
 
-test('W sandwiches the function of a box; the list of keys has it; hidden and shown it has all of it back', async () => {
+test('W shows callers and callees of a box’s function; the list of keys has it; the view restores it after being hidden', async () => {
   const { box, row } = await ownBox(0.6);
   await vscode.page.mouse.click(...(await at(box)));
   await factOf('Inclusive');
@@ -339,7 +339,7 @@ for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
     const { node } = (await ownBox()).box;
     await vscode.page.mouse.click(...(await at((await boxes()).find((each) => each.node === node))));
     await factOf('Inclusive');
-    // what was clicked is shown beside the boxes, which are narrower then
+    // the details of the clicked box make the boxes narrower
     await drawn();
     const box = (await boxes()).find((each) => each.node === node);
     const [x, y] = await at(box);
@@ -353,7 +353,7 @@ for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
   });
 }
 
-test('nothing failed on the console', () => {
+test('the console has no errors', () => {
   assert.deepEqual(vscode.foreignRequests, []);
   assert.deepEqual(vscode.consoleErrors, []);
 });

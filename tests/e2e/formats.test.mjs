@@ -1,5 +1,5 @@
-// A small recording of each profiler, all in one VS Code: recognised by its content whatever it is called, shown with the
-// figures that the command line prints, and from a box or a row to the line, whose hover has the line's figure.
+// A small recording of each profiler, all in one VS Code: recognised by its content whatever its name, shown with
+// the figures of the command line; a box and a row open their line, whose hover has the line's figure.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -48,7 +48,7 @@ before(async () => {
   vscode = await openVSCode({
     workspace: path.join(ROOT, 'tests/fixtures/profiles'),
     viewport: { width: 1440, height: 900 },
-    // without it the view says what to install
+    // without memray the view says what to install
     settings: existsSync(MEMRAY) ? { 'memlens.memray.python': MEMRAY } : {},
     prepare: (folder) => {
       rmSync(path.join(folder, 'make.py'));
@@ -56,7 +56,7 @@ before(async () => {
         renameSync(path.join(folder, recorded), path.join(folder, file));
     },
   });
-  // for the command line; the view has it from the setting
+  // for the command line; the view gets it from the setting
   if (existsSync(MEMRAY)) process.env.MEMLENS_MEMRAY_PYTHON = MEMRAY;
 });
 afterEach(() => vscode?.runCommand('View: Close All Editors'));
@@ -64,7 +64,7 @@ after(() => vscode?.close());
 
 const boxes = () => view.frame.evaluate(() => window.memlensFlame?.boxes() ?? []);
 
-/** Until the boxes stand still, and none of them waits for its name. */
+/** Waits until the boxes don't move any more and all have their names. */
 async function drawn() {
   await boxesStandStill(view, boxes);
 }
@@ -80,7 +80,7 @@ async function open(file) {
 }
 
 async function clickBox(name, modifier) {
-  // the details of what was clicked before may have taken some of the graph's height
+  // the details of an earlier click may have reduced the graph's height
   await drawn();
   const widest = (await boxes())
     .filter((box) => box.name === name)
@@ -96,7 +96,7 @@ const exact = (amount, unit) => `${amount.toLocaleString('en-US')}${unit === 'by
 
 for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
   if (kind === 'memray' && !existsSync(MEMRAY)) {
-    test('memray: without it the view says with what command it comes', async () => {
+    test('without memray the view shows the command that installs it', async () => {
       await open(file);
       const failure = view.locator('.screen.failed');
       await failure.filter({ hasText: 'recorded by memray 1.20' }).waitFor();
@@ -128,7 +128,7 @@ for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
     assert.equal(ordered, times);
     assert.deepEqual(await view.panes(), ['Hot spots', ...(sizes ? ['Sizes'] : []), 'Compare', 'SQL']);
 
-    // all of it, and what one box has
+    // the whole, and one box
     const inclusive = view.locator(
       'xpath=//*[contains(@class,"flame-details")]//dt[normalize-space()="Inclusive"]/following-sibling::dd[1]',
     );
@@ -148,7 +148,7 @@ for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
     const text = await vscode.hoverText(word, { line: at, expecting: new RegExp(title) });
     assert.ok(text.includes(`${title}: `) && text.includes(exact(line.total, unit)), text);
 
-    // from the hover to what the line has in the view
+    // from the hover to the line's figures in the view
     await vscode.page.locator('.monaco-hover:visible a', { hasText: 'Show these allocations' }).click();
     await until(
       async () => (await view.locator('.filter-input').inputValue()).includes(`${source}:${line.line}`),
@@ -160,7 +160,7 @@ for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
     await view.locator('.filter-input').fill('');
     await view.locator('.filter-input').press('Enter');
 
-    // a row of the table, and the line that it names
+    // a row of the table opens the line that it names
     await view.locator('.live-set-summary', { hasText: /, [\d.]+ KiB in \d+ lines/ }).waitFor();
     const row = view.locator('.live-set .grid-row', { hasText: `${source}:` }).nth(1);
     await view.settled();
@@ -172,7 +172,7 @@ for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
   });
 }
 
-test('nothing failed on the console', () => {
+test('the console has no errors', () => {
   assert.deepEqual(vscode.foreignRequests, []);
   assert.deepEqual(vscode.consoleErrors, []);
 });

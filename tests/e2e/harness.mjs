@@ -29,9 +29,10 @@ if (runsAlone()) noteFailures();
  * @param {{workspace?: string, settings?: object, theme?: keyof typeof import("./themes.mjs").THEMES,
  *   viewport?: {width: number, height: number}, flags?: string[], motion?: boolean, language?: string, extensions?: string[],
  *   prepare?: (folder: string) => void}} [options]
- *   workspace: a folder to copy. settings: the workspace's. flags: more of Chromium's. motion: pictures glide, where the
- *   person wants reduced motion otherwise, which costs less to draw. language: that of VS Code, whose own texts stay English without
- *   its language pack. extensions: others than Memlens, by their folder in tests/e2e/extensions. prepare: changes the copy before it is opened.
+ *   workspace: a folder to copy. settings: the workspace's. flags: further flags for Chromium. motion: animate pictures;
+ *   otherwise reduced motion is set, which costs less to draw. language: that of VS Code, whose own texts stay English
+ *   without a language pack. extensions: others than Memlens, by their folder in tests/e2e/extensions. prepare: changes
+ *   the copy before it is opened.
  */
 export async function openVSCode(options = {}) {
   const {
@@ -71,9 +72,9 @@ export async function openVSCode(options = {}) {
   }
 }
 
-/** One window. Every method waits for what it promises, and fails with what it waited for. */
+/** One window. Every method waits for its effect, and its error says what it waited for. */
 class VSCode {
-  /** Requests that left this machine's own server: there must be none. */
+  /** Requests to other hosts than this machine's server: there must be none. */
   foreignRequests = [];
   /** Errors on the console of the page and of its webviews, without the workbench's own noise. */
   consoleErrors = [];
@@ -92,7 +93,7 @@ class VSCode {
     this.page = await host.newPage(viewport);
     await this.page.emulateMedia({ reducedMotion: motion ? 'no-preference' : 'reduce' });
     this.page.setDefaultTimeout(TIMEOUT_MS);
-    // where VS Code's messages of another language say which it is
+    // where VS Code looks for the messages of another language
     if (language !== undefined)
       await this.page.addInitScript(
         (name) => Object.assign(globalThis, { _VSCODE_NLS_LANGUAGE: name }),
@@ -106,8 +107,8 @@ class VSCode {
   }
 
   /**
-   * Loads the window again by VS Code's command, which stores its editors first. (By itself VS Code in a browser does
-   * so every few seconds when it is idle, which a busy machine isn't.)
+   * Reloads the window by VS Code's command, which stores its editors first. (VS Code in a browser stores them
+   * automatically only when it is idle, which may take long on a busy machine.)
    */
   async reload() {
     this.writeSettings({ 'workbench.colorTheme': undefined });
@@ -116,7 +117,7 @@ class VSCode {
     await this.#loaded();
   }
 
-  /** Hides a view behind another editor and shows it again, so that it is restored from the state that VS Code kept. */
+  /** Hides a view behind another editor and shows it again, which restores it from the state that VS Code stored. */
   async hideAndShow(name) {
     await this.settled();
     await this.openFile('README.md');
@@ -124,7 +125,7 @@ class VSCode {
     await this.tab(name).click();
   }
 
-  /** Gives the window another size; what is in it has taken its place then. */
+  /** Resizes the window and waits until its contents have been laid out. */
   async resize(width, height) {
     await this.page.setViewportSize({ width, height });
     await this.page.waitForFunction(
@@ -137,7 +138,7 @@ class VSCode {
     await this.settled();
   }
 
-  /** Waits until each view on the screen that is open has settled, and so has given VS Code its state. */
+  /** Waits until each visible view has settled, so that VS Code has stored its state. */
   async settled() {
     const views = await this.#visible().count();
     for (let index = 0; index < views; index++) {
@@ -153,7 +154,7 @@ class VSCode {
   async #loaded() {
     await this.page.locator('.explorer-folders-view .monaco-list-row').first().waitFor();
     await this.#palette.knowsExtension();
-    // Not before: a theme that stands in the settings while VS Code starts is missed, and so is writing it again.
+    // Not before: VS Code ignores a theme that is in the settings when it starts, and writing it again as well.
     await this.setTheme(this.theme);
   }
 
@@ -189,11 +190,11 @@ class VSCode {
       .locator('.editor-group-container.active .tab.active', { hasText: base })
       .first()
       .waitFor();
-    // The tab is there before its editor; until then the view of the former one is on the screen.
+    // The tab appears before its editor; until then the view of the previous one is visible.
     for (const view of left) await this.page.locator(`iframe[name="${view}"]`).waitFor({ state: 'hidden' });
   }
 
-  /** The names of the webviews' frames that lie over the active group. */
+  /** The names of the webviews' frames that are shown over the active group. */
   #viewsOfActiveGroup() {
     return this.page.evaluate(() => {
       const group = document.querySelector('.editor-group-container.active')?.getBoundingClientRect();
@@ -240,13 +241,13 @@ class VSCode {
     const content = await outer.contentFrame();
     const inner = await content.waitForSelector('iframe#active-frame', { state: 'attached' });
     const frame = await inner.contentFrame();
-    // A handle keeps its element, and all that hangs on it, alive in the page.
+    // A handle keeps its element, and everything that it references, alive in the page.
     await Promise.all([outer.dispose(), inner.dispose()]);
     await frame.waitForLoadState();
     return frame;
   }
 
-  /** Switches VS Code's colours, and waits until the workbench and the views on the screen are drawn in them. */
+  /** Switches VS Code's theme, and waits until the workbench and the visible views are drawn in it. */
   async setTheme(theme) {
     this.theme = theme;
     await colourWorkbench(this.page, theme, (settings) => this.writeSettings(settings));
@@ -258,7 +259,7 @@ class VSCode {
     }
   }
 
-  /** Adds to the settings of the workspace's copy. */
+  /** Adds settings to the workspace's copy. */
   writeSettings(settings) {
     const file = path.join(this.folder, '.vscode', 'settings.json');
     let current = {};
@@ -272,8 +273,8 @@ class VSCode {
   }
 
   /**
-   * A picture of the window in tests/e2e/screenshots/NAME.png. It is for people to look at, so that it is left out where
-   * all files are run, unless it is wanted.
+   * Takes a picture of the window, tests/e2e/screenshots/NAME.png, for people to look at. It is left out where several
+   * files are run, unless it is requested.
    */
   async screenshot(name, wanted = runsAlone()) {
     if (!wanted) return;
@@ -281,7 +282,7 @@ class VSCode {
     await this.page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`) });
   }
 
-  /** What a failed test ended on, in tests/e2e/screenshots/last-FILE.png. */
+  /** A picture of the window after a failed test, in tests/e2e/screenshots/last-FILE.png. */
   async pictureOfFailure() {
     await this.screenshot(`last-${runningFile()}`, true).catch(() => undefined);
   }
@@ -291,7 +292,7 @@ class VSCode {
     return pixelOf(this.page, x, y);
   }
 
-  /** What `memlens ARGUMENTS --json` prints, with archives of its own. */
+  /** The output of `memlens ARGUMENTS --json`, with a separate cache of archives. */
   async memlens(...args) {
     const own = path.join(path.dirname(this.folder), 'cache-of-the-command-line');
     const all = [...args.map(String), '--json', '--cache-dir', own];
@@ -310,7 +311,7 @@ class VSCode {
   async held() {
     const session = await this.page.context().newCDPSession(this.page);
     try {
-      // What was logged can be looked at in a debugger's console, and so is kept.
+      // Logged objects can be inspected in a debugger's console, so they are kept alive.
       await session.send('Runtime.discardConsoleEntries');
       for (let times = 0; times < 3; times++) {
         await session.send('HeapProfiler.collectGarbage');
@@ -324,11 +325,11 @@ class VSCode {
     }
   }
 
-  /** The numbers of the processes of this window, of whatever depth, whose command line has these words in it. */
+  /** The ids of all descendant processes of this window whose command line contains these words. */
   processes(words) {
     return this.host.processes(words);
   }
 
-  /** Ends the window and all that it started. */
+  /** Closes the window and ends all its processes. */
   close = async () => undefined;
 }

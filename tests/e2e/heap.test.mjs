@@ -1,5 +1,5 @@
-// A heap dump of a small Node program whose leak is known: what holds the memory is seen at once, why it is alive in two
-// clicks, and the line in three.
+// A heap dump of a small Node program whose leak is known: what holds the memory is visible at once, why it is alive
+// is two clicks away, and the line three.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -64,7 +64,7 @@ async function clickBox(name, modifier) {
   if (modifier) await vscode.page.keyboard.up(modifier);
 }
 
-test('the dominators are boxes of what they retain, and the leak is the widest of the program’s own', async () => {
+test('boxes are as wide as what dominators retain, and the leak is the widest of the program’s own', async () => {
   const types = await vscode.memlens('types', FILE);
   const session = types.types.find(({ type }) => type === 'Session');
   const info = await vscode.memlens('info', FILE);
@@ -82,7 +82,7 @@ test('the dominators are boxes of what they retain, and the leak is the widest o
   await vscode.screenshot('heap');
 });
 
-test('a box, why it is alive, and the line of its class', async () => {
+test('a box leads to why its objects are alive, and to the line of their class', async () => {
   await clickBox('Session');
   await view.locator('.heap-details .panel-name', { hasText: 'Session' }).waitFor();
   await view.locator('.heap-actions button', { hasText: 'Why Alive' }).click();
@@ -95,7 +95,7 @@ test('a box, why it is alive, and the line of its class', async () => {
     rows.join('\n'),
   );
   assert.match(rows.at(-1), /Session\s.*4,000/s);
-  assert.match(rows.at(-1), /MiB$/, 'what cutting the references to all of them frees');
+  assert.match(rows.at(-1), /MiB$/, 'the bytes that cutting the references to all of them frees');
   assert.deepEqual(await view.violations(), []);
   await vscode.screenshot('heap-why');
   await view
@@ -118,7 +118,7 @@ test('a box, why it is alive, and the line of its class', async () => {
   await vscode.runCommand('View: Close Editor');
 });
 
-test('a filter narrows the tables and marks the boxes, and says what is wrong with it', async () => {
+test('a filter narrows the tables and marks the boxes, and its errors are shown', async () => {
   await drawn();
   const box = view.locator('.filter-input');
   await box.fill('type:=Session retained>1KiB');
@@ -130,7 +130,7 @@ test('a filter narrows the tables and marks the boxes, and says what is wrong wi
   assert.match(await types.innerText(), /^Session\s+4,000\b/);
   await box.fill('size>1');
   await view.locator('.filter-error', { hasText: "there is no 'size'" }).waitFor();
-  // the findings of this dump are offered by their names, and mean their objects
+  // the findings of this dump are suggested by name, and stand for their objects
   await box.fill('');
   await box.pressSequentially('finding:');
   const offers = view.locator('.filter-offers li code');
@@ -141,11 +141,11 @@ test('a filter narrows the tables and marks the boxes, and says what is wrong wi
   const objects = about.reduce((sum, { count }) => sum + count, 0);
   await until(
     async () => (await view.text('.filter-badge')).startsWith(`${objects} of`),
-    'those of the finding',
+    'the objects of the finding',
   );
   await box.fill('');
-  await until(async () => view.locator('.filter-badge').isHidden(), 'the filter is gone');
-  // a part of the heap is chosen from a menu, as a filter; what the box offers lies over it
+  await until(async () => view.locator('.filter-badge').isHidden(), 'the filter is cleared');
+  // a part of the heap is chosen from a menu, as a filter; the box's suggestions cover it
   await box.press('Escape');
   await view.locator('.heap-overview button', { hasText: 'Filter by Part' }).click();
   const parts = view.locator('.menu [role^=menuitem]');
@@ -156,10 +156,10 @@ test('a filter narrows the tables and marks the boxes, and says what is wrong wi
   await until(async () => / of /.test(await view.text('.filter-badge')), 'its objects are counted');
   await view.locator('.dock [role=tab][aria-selected=true]', { hasText: 'Dominators' }).waitFor();
   await box.fill('');
-  await until(async () => view.locator('.filter-badge').isHidden(), 'the filter is gone');
+  await until(async () => view.locator('.filter-badge').isHidden(), 'the filter is cleared');
 });
 
-test('SQL leads to objects, and what was looked at comes back after a reload', async () => {
+test('SQL leads to objects, and the explored objects are restored after a reload', async () => {
   await view.pane('SQL');
   await view.runQuery("SELECT object, type, retained_bytes FROM objects WHERE type = 'SessionStore'");
   await view.locator('.sql-body .sql-row', { hasText: 'SessionStore' }).first().click();
@@ -171,7 +171,7 @@ test('SQL leads to objects, and what was looked at comes back after a reload', a
   await view.locator('.dock [role=tab][aria-selected=true]', { hasText: 'Dominators' }).waitFor();
 });
 
-test('an earlier dump beside it: what is new, who holds it and where', async () => {
+test('compared with an earlier dump: what is new, what holds it and where', async () => {
   await view.pane('Compare');
   await view.locator('.compare-notice .button').click();
   await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: EARLIER[0] }).first().click();
@@ -180,7 +180,7 @@ test('an earlier dump beside it: what is new, who holds it and where', async () 
   await session.waitFor();
   assert.match(await session.innerText(), /4,000[^]*\+3,000[^]*3,000[^]*0[^]*MiB/);
   await vscode.screenshot('heap-compare');
-  // those that are new, the largest first
+  // the new objects, largest first
   await session.locator('.twistie').first().click();
   await rows
     .filter({ hasText: /Session @/ })
@@ -223,7 +223,7 @@ test('an earlier dump beside it: what is new, who holds it and where', async () 
   assert.match(await again.first().innerText(), /4,000[^]*\+3,000/);
 });
 
-test('the same as rings: the same figures, zoom and selection', async () => {
+test('the rings have the same figures, zoom and selection', async () => {
   await view.locator('.sunburst-toggle').click();
   const rings = view.locator('.sunburst-surface');
   await rings.waitFor();
@@ -265,7 +265,7 @@ test('it is legible in every theme, and in a small window', async () => {
   }
   await vscode.resize(900, 600);
   await drawn();
-  // the details stand below, and leave the tables a few rows; why something is alive takes their place
+  // the details are below and leave the tables a few rows; the paths take their place
   const row = view.locator('[id=pane-types] .grid-row', { hasText: /^global/ });
   await row.first().click();
   await view.locator('.heap-details .hint', { hasText: /Without all of them 8\.\d+ MiB/ }).waitFor();
@@ -281,7 +281,7 @@ test('it is legible in every theme, and in a small window', async () => {
   await view.locator('.filter-input').fill('');
 });
 
-/** Small programs that keep all their sessions, a dump of each, and the line that is to be found. */
+/** Small programs that keep all their sessions, with a dump of each and the line that is to be found. */
 const LEAKS = [
   {
     ...{ file: 'sessions.hprof.zst', source: 'Sessions.java' },
@@ -324,7 +324,7 @@ for (const { file, type, source, line, finding, path: held } of LEAKS)
     await view.pane('Types');
     const types = view.locator('[id=pane-types] .grid-row[aria-level="1"]');
     await until(async () => (await types.count()) === 1, 'one type is left');
-    // an only row opens of itself
+    // a single row opens automatically
     await types.filter({ hasText: 'Session' }).waitFor();
     await view.locator('[id=pane-types] .grid-row[aria-level="2"]').first().click();
     await view.locator('.heap-actions button', { hasText: 'Why Alive' }).click();

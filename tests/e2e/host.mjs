@@ -1,4 +1,4 @@
-// VS Code's server and a headless Chromium: what windows of the end-to-end tests are opened in. A test file that runs
+// VS Code's server and a headless Chromium, in which the end-to-end tests open windows. A test file that runs
 // alone has its own; the files of a lane (lane.mjs) share one, each with a window of its own, one after the other.
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import os from 'node:os';
@@ -15,7 +15,7 @@ export const CHROMIUM_FLAGS = [
   ...['--disable-component-update', '--disable-sync', '--force-color-profile=srgb'],
 ];
 
-/** What a workbench keeps in the browser; scripts that it loaded are not among it. */
+/** What a workbench stores in the browser, without the scripts that it loaded. */
 const WORKBENCH_STORAGE = 'indexeddb,local_storage';
 
 let sharing = false;
@@ -32,7 +32,7 @@ export async function stopSharedHost() {
   shared = undefined;
 }
 
-/** The host of a new window. Other flags of Chromium's and more extensions take another one. */
+/** The host of a new window. Other Chromium flags and more extensions need another host. */
 export async function hostOf({ settings, flags, extensions }) {
   if (!sharing || flags.length + extensions.length > 0) return await Host.start(settings, flags, extensions);
   shared ??= await Host.start(settings, flags, extensions);
@@ -44,10 +44,10 @@ class Host {
   #browser;
   #context;
   commandLine = new CommandLine();
-  // archives of the person at this machine stay out of it
+  // keeps the archives of this machine's user out of it
   #cache = mkdtempSync(path.join(os.tmpdir(), 'memlens-e2e-cache-'));
 
-  /** Where fsspec finds which stores there are. */
+  /** Where fsspec finds the configuration of stores. */
   stores = path.join(this.#cache, 'fsspec');
 
   static async start(settings, flags, extensions) {
@@ -73,7 +73,7 @@ class Host {
     }
   }
 
-  /** An empty page, in which nothing is left of the workbenches of others. */
+  /** An empty page, without leftovers of other workbenches. */
   async newPage(viewport) {
     const page = await this.#context.newPage();
     await page.setViewportSize(viewport);
@@ -84,16 +84,16 @@ class Host {
     return page;
   }
 
-  /** Closes a page and ends what it had running; all of the host where it isn't shared. */
+  /** Closes a page and ends its processes; ends the whole host if it isn't shared. */
   async close(page) {
     if (this !== shared) return await this.stop();
     await page?.close();
-    // The server would keep them for a while, in case that the window comes back.
+    // The server would keep them for a while, in case the window reconnects.
     for (const pid of this.processes('--type=extensionHost')) {
       try {
         process.kill(pid);
       } catch (error) {
-        if (error.code !== 'ESRCH') throw error; // it ended by itself meanwhile
+        if (error.code !== 'ESRCH') throw error; // it has ended in the meantime
       }
     }
     const until = Date.now() + 10_000;
@@ -110,20 +110,20 @@ class Host {
     rmSync(this.#cache, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
 
-  /** Processes below VS Code's server whose command line holds some words. */
+  /** Descendants of VS Code's server whose command line contains some words. */
   processes(words) {
     const parents = new Map();
     const commands = new Map();
     for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
       try {
         const status = readFileSync(`/proc/${pid}/stat`, 'utf8');
-        // The name in parentheses may hold anything.
+        // The name in parentheses may contain anything.
         const [state, parent] = status.slice(status.lastIndexOf(')') + 2).split(' ');
         if (state === 'Z') continue;
         parents.set(Number(pid), Number(parent));
         commands.set(Number(pid), readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' '));
       } catch {
-        // it has ended meanwhile
+        // it has ended in the meantime
       }
     }
     const ours = (pid) => pid === this.server.pid || (parents.has(pid) && ours(parents.get(pid)));

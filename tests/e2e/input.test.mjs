@@ -1,4 +1,4 @@
-// Moving about: by every gesture of the pointer, and by keys, palette and table without a pointer.
+// Navigation by every gesture of the pointer, and without a pointer by keys, palette and table.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -27,7 +27,7 @@ before(async () => {
   view = await SnapshotView.opened(vscode, FILE);
   surface = await view.surface();
   all = await view.camera();
-  // what each gesture does by itself; that the height follows is a test of its own
+  // each gesture alone; the automatic height has its own test
   await holdHeight();
 });
 after(() => vscode?.close());
@@ -37,7 +37,7 @@ const holdHeight = () => vscode.runCommand('Memlens: Hold the Timeline’s Heigh
 const press = (key) => view.press(key);
 const fit = async () => assert.deepEqual(await view.moved(() => press('0')), all);
 
-/** Data under a point of the picture. */
+/** The data coordinates of a point of the picture. */
 const dataAt = (camera, [x, y]) => ({
   x: camera.x0 + (x / surface.width) * (camera.x1 - camera.x0),
   y: camera.y0 + ((surface.height - y) / surface.height) * (camera.y1 - camera.y0),
@@ -57,7 +57,7 @@ const near = (value, wanted, slack) =>
 
 const stack = (allocation) => vscode.memlens('stack', FILE, allocation);
 
-/** Presses a key and waits for where the camera goes. */
+/** Presses a key and returns where the camera has moved. */
 const move = (key) => view.moved(() => press(key));
 
 const about = (value, wanted, share = 1e-6) =>
@@ -67,7 +67,7 @@ const livesAtThePeak = ({ start_moment: start, end_moment: end }) =>
   start <= device.peak_moment && (end === null || end > device.peak_moment);
 
 describe('by the pointer', () => {
-  test('the wheel zooms about the pointer: time alone, with Shift bytes alone, with Ctrl both', async () => {
+  test('the wheel zooms at the pointer: only time, with Shift only bytes, with Ctrl both', async () => {
     const point = [Math.floor(surface.width * 0.4), Math.floor(surface.height * 0.7)];
     const perPixel = { x: (all.x1 - all.x0) / surface.width, y: (all.y1 - all.y0) / surface.height };
     await mouse.move(...toWindow(point));
@@ -95,7 +95,7 @@ describe('by the pointer', () => {
     await fit();
   });
 
-  test('the height follows what is in view, until one is chosen by hand', async () => {
+  test('the height follows what is in view until it is set by hand', async () => {
     await holdHeight();
     const top = Math.ceil((surface.height * 0.08) / 1.08);
     const highest = async () => {
@@ -105,7 +105,7 @@ describe('by the pointer', () => {
         for (const [i, y] of rows.entries()) found[i] += (await view.bandAt(x, y))?.merged !== undefined;
       return found;
     };
-    // the run begins low
+    // little is live when the run begins
     await mouse.move(...toWindow([4, Math.floor(surface.height / 2)]));
     const low = await view.moved(async () => {
       for (let i = 0; i < 6; i++) await mouse.wheel(0, -200);
@@ -114,7 +114,7 @@ describe('by the pointer', () => {
     assert.ok(low.y1 < all.y1 * 0.9, `${low.y1} is lower than ${all.y1}`);
     const [above, below] = await highest();
     assert.equal(above, 0, 'nothing is cut off');
-    assert.ok(below > 0, 'and no more room is left than for the headroom');
+    assert.ok(below > 0, 'there is no more space above than the headroom');
     await vscode.page.keyboard.down('Shift');
     const byHand = await view.moved(() => mouse.wheel(0, -200));
     await vscode.page.keyboard.up('Shift');
@@ -124,7 +124,7 @@ describe('by the pointer', () => {
     await holdHeight();
   });
 
-  test('a box, by Alt or by its tool, zooms to itself', async () => {
+  test('drawing a box, with Alt or its tool, zooms to it', async () => {
     const [from, to] = [
       [Math.floor(surface.width * 0.3), Math.floor(surface.height * 0.2)],
       [Math.floor(surface.width * 0.5), Math.floor(surface.height * 0.6)],
@@ -143,11 +143,11 @@ describe('by the pointer', () => {
     const tool = view.locator('.plot-surface.box-tool');
     assert.equal(await tool.count(), 1);
     await check(await view.moved(() => drag(toWindow(to), toWindow(from))));
-    assert.equal(await tool.count(), 0, 'the tool is for one box');
+    assert.equal(await tool.count(), 0, 'the tool is switched off after one box');
     await fit();
   });
 
-  test('the window of the strip is moved and resized', async () => {
+  test('the overview’s window can be moved and resized', async () => {
     const strip = await view.locator('.minimap-strip').boundingBox();
     const at = (share) => [strip.x + share * strip.width, strip.y + strip.height / 2];
     const grip = [strip.x + strip.width - 4, strip.y + strip.height / 2];
@@ -160,7 +160,7 @@ describe('by the pointer', () => {
     await fit();
   });
 
-  test('a second click on a band zooms to its life, and a click on nothing clears the selection', async () => {
+  test('a second click on a band zooms to its lifetime, and a click on empty space clears the selection', async () => {
     await view.moved(() => press('p'));
     const allocation = await view.tallestAtTheMiddle();
     await fit();
@@ -179,7 +179,7 @@ describe('by the pointer', () => {
     await view.cleared();
   });
 
-  test('a category of the legend lights up, and the table follows the cursor', async () => {
+  test('a category of the legend is highlighted, and the table follows the cursor', async () => {
     await view.more('PyTorch order');
     await view.locator('.area-legend').waitFor({ state: 'hidden' });
     await view.more('Colours: Category');
@@ -189,7 +189,7 @@ describe('by the pointer', () => {
     const { categories } = await vscode.memlens('info', FILE);
     assert.equal(await view.locator('.legend button').count(), categories.length);
 
-    // A band of activations, which is dimmed as long as another category is lit.
+    // A band of activations, which is dimmed while another category is highlighted.
     const point = [Math.floor(surface.width * 0.8), Math.floor(surface.height * 0.8)];
     const full = await view.pixel(...point);
     await category.click();
@@ -205,7 +205,7 @@ describe('by the pointer', () => {
     await view.locator('.grid-row').first().waitFor();
     await view.still();
     await mouse.click(surface.x + surface.width * 0.5, surface.y + 30);
-    // a moment that is clicked is what the panes answer for
+    // the panes show the moment that was clicked
     await view.locator('.scope-text', { hasText: /^At \d/ }).waitFor();
     const caption = view.locator('.live-set-summary', { hasText: /allocations?, (?!79\.8).* in/ });
     await caption.waitFor();
@@ -219,7 +219,7 @@ describe('by the pointer', () => {
 
 describe('without a pointer', () => {
   before(async () => {
-    // Everything as it was at first.
+    // Restore the initial state.
     await view.locator('.dock').getByRole('button', { name: 'At the peak' }).click();
     await view.locator('.dock').getByRole('button', { name: 'Close Panel' }).click();
     await view.more('Colours: Stack');
@@ -249,7 +249,7 @@ describe('without a pointer', () => {
     about(peak.x1 - peak.x0, width / 10);
   });
 
-  test('keys select, go from one allocation to the next, and open its line', async () => {
+  test('keys select an allocation, go to the next one, and open its line', async () => {
     await press('Alt+ArrowUp');
     await view.locator('.panel .frames').waitFor();
     await view.settled();
@@ -268,7 +268,7 @@ describe('without a pointer', () => {
     assert.equal(next.allocation.stack, first.allocation.stack);
     assert.ok(next.allocation.start_moment > first.allocation.start_moment);
     assert.equal((await step('[')).allocation.allocation, first.allocation.allocation);
-    // the line with the most lies at the bottom, its oldest allocation lowest
+    // the line with the most is at the bottom, with its oldest allocation lowest
     const younger = await step('Alt+ArrowUp');
     assert.ok(younger.allocation.allocation > first.allocation.allocation);
     assert.deepEqual(younger.allocation.label, first.allocation.label);
@@ -289,7 +289,7 @@ describe('without a pointer', () => {
     await view.cleared();
   });
 
-  test('the table has the largest allocation at the peak first, and is walked by keys', async () => {
+  test('the table has the largest allocation at the peak first, and is usable by keys', async () => {
     await press('t');
     const rows = view.locator('.grid-row.leaf');
     await rows.first().waitFor();
@@ -332,12 +332,12 @@ describe('without a pointer', () => {
     await vscode.runCommand('View: Focus First Editor Group');
   });
 
-  test('back and forward go through the places, and a link leads to one', async () => {
+  test('back and forward go through visited places, and a link leads to one', async () => {
     const { page } = vscode;
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await press('0');
     await view.still();
-    // longer than what counts as one change, each time
+    // each pause is longer than what is merged into one change
     const settle = () => page.waitForTimeout(1_200);
     const filter = view.locator('.filter-input');
     await settle();
@@ -380,7 +380,7 @@ describe('without a pointer', () => {
     await move('-');
   });
 
-  test('the picture is saved as PNG, and a report as a page', async () => {
+  test('the picture is saved as PNG, and a report as HTML', async () => {
     for (const [command, name, starts] of [
       ['Export Picture as PNG…', 'train-picture.png', '\u0089PNG'],
       ['Export Report…', 'train-report.html', '<!DOCTYPE html>'],
@@ -401,7 +401,7 @@ describe('without a pointer', () => {
     await view.locator('dialog[open]').waitFor({ state: 'hidden' });
   });
 
-  test('the palette does the same', async () => {
+  test('the palette’s commands do the same', async () => {
     const command = (title) => view.moved(() => vscode.runCommand(`Memlens: ${title}`));
     const all = await command('Reset Zoom');
     const closer = await command('Zoom In');
@@ -414,7 +414,7 @@ describe('without a pointer', () => {
     const events = await command('Switch between Time and Events');
     assert.deepEqual([events.x0, events.x1], [device.event_axis.x0, device.event_axis.x1]);
     await command('Switch between Time and Events');
-    // of areas, the colours are those of their groups
+    // areas have the colours of their groups
     const area = view.locator('.area-legend button', { hasText: 'optimizer state' });
     await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
     await area.waitFor();

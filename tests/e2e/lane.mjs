@@ -1,5 +1,5 @@
 // Runs a share of the test files in one process, one after the other, so that they share VS Code's server and a
-// browser: to start these costs as much as the tests of many a file.
+// browser: starting these takes as long as the tests of many files.
 import { readdirSync } from 'node:fs';
 import { after, afterEach, before, describe } from 'node:test';
 import path from 'node:path';
@@ -10,7 +10,7 @@ const FOLDER = path.dirname(fileURLToPath(import.meta.url));
 const SUFFIX = '.test.mjs';
 const LANES = 2;
 
-/** About how many seconds the longest and the shortest files take, so that lanes end at about the same time. */
+/** Approximate seconds of the longest and the shortest files, so that lanes end at about the same time. */
 const SECONDS = {
   ...{ lasting: 100, snapshot: 70, heap: 65, input: 65, drawing: 60, policy: 50, walks: 50, formats: 50 },
   ...{ 'first-screen': 44, flame: 42, editor: 40, compare: 40, 'live-set': 38, changes: 35 },
@@ -25,7 +25,7 @@ let running = path.basename(started, SUFFIX);
 let inLane = false;
 let failed = false;
 
-/** The name of the test file that runs now, without its suffix. */
+/** The name of the current test file, without its suffix. */
 export const runningFile = () => running;
 
 /** Whether a test of that file has failed. */
@@ -34,7 +34,7 @@ export const hasFailed = () => failed;
 /** Whether a test file runs alone, so that its screenshots may be looked at. */
 export const runsAlone = () => !inLane && started.endsWith(SUFFIX);
 
-/** Called where test files are run, and of a file that runs alone. */
+/** Called where several test files are run, and for a file that runs alone. */
 export function noteFailures() {
   afterEach(({ passed }) => {
     failed ||= !passed;
@@ -58,7 +58,7 @@ export function lane(number) {
   after(stopSharedHost);
 }
 
-/** The names of all test files, dealt to the lanes: the longest first, each to the lane with the least so far. */
+/** The names of all test files by lane: assigned longest first, each to the lane with the least work so far. */
 function shares() {
   const seconds = (name) => SECONDS[name] ?? USUAL_SECONDS;
   const lanes = Array.from({ length: LANES }, () => ({ names: [], seconds: 0 }));

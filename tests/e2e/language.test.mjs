@@ -1,6 +1,6 @@
-// VS Code in the pseudo-language: on the first screen of each kind of snapshot, in errors, and beside source lines only
-// names, paths and amounts aren't translated. They stand in an element for names (<bdi>), or in code; kinds of objects
-// are the dump's words.
+// VS Code in the pseudo-language: on the first screen of each kind of snapshot, in errors and beside source lines only
+// names, paths and amounts aren't translated. They are in an element for names (<bdi>) or in code; kinds of objects are
+// named by the dump.
 import assert from 'node:assert/strict';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -29,7 +29,7 @@ before(async () => {
 });
 after(() => vscode?.close());
 
-/** Texts with a word in English that aren't a name; the pseudo-language has an accent on every vowel. */
+/** Texts, other than names, with an English word; the pseudo-language has an accent on every vowel. */
 const english = (view) =>
   view.frame.evaluate(() => {
     const same =

@@ -1,6 +1,6 @@
-// Where a view stands outlives its tab being hidden, the window being loaded again and the server dying; two views of
-// one snapshot don't depend on each other; and what a view took in the browser comes back, however often it is opened
-// and however long it is used.
+// A view's state survives hiding its tab, reloading the window and the death of the server; two views of one
+// snapshot are independent of each other; and a view releases its resources in the browser, however often it is
+// opened and however long it is used.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -13,7 +13,7 @@ const FILE = 'devices.json';
 
 let vscode;
 let view;
-/** What must come back. */
+/** The state that must be restored. */
 let stood;
 
 before(async () => {
@@ -59,7 +59,7 @@ test('a file of another name is opened by the command; its device, axis, zoom an
   assert.notEqual(stood.device, String(first));
 });
 
-test('hiding the tab keeps it', async () => {
+test('hiding the tab keeps the state', async () => {
   await vscode.openFile('model.py');
   await vscode.page.locator('iframe.webview').first().waitFor({ state: 'hidden' });
   await vscode.tab(FILE).last().click(); // the first one may be the text
@@ -68,14 +68,14 @@ test('hiding the tab keeps it', async () => {
   assert.deepEqual(await standing(view), stood);
 });
 
-test('loading the window again keeps it', async () => {
+test('reloading the window keeps the state', async () => {
   await vscode.reload();
   view = await SnapshotView.visible(vscode);
   await view.locator('.panel .frames').waitFor();
   assert.deepEqual(await standing(view), stood);
 });
 
-test('the server dying keeps it: the view comes back by itself', async () => {
+test('the death of the server keeps the state: the view is restored automatically', async () => {
   const [server, ...more] = vscode.processes('-m memlens lsp');
   assert.deepEqual(more, []);
   await view.frame.evaluate(() => {
@@ -91,7 +91,7 @@ test('the server dying keeps it: the view comes back by itself', async () => {
   assert.notEqual(now[0], server);
 });
 
-test('of two views of one snapshot, closing one leaves the other answering', async () => {
+test('closing one of two views of a snapshot leaves the other answering', async () => {
   await vscode.runCommand('View: Split Editor Right');
   await until(
     async () => (await vscode.page.locator('iframe.webview.ready:visible').count()) === 2,
@@ -121,8 +121,8 @@ const closed = () =>
 const grown = (now, then) =>
   Object.fromEntries(Object.keys(now).map((what) => [what, now[what] - then[what]]));
 
-test('closing a view gives back all that it took in the browser, however often', async (t) => {
-  // What the first round leaves are caches.
+test('closing a view releases all its resources in the browser, however often', async (t) => {
+  // The first round fills caches.
   const ROUNDS = 3;
   const SETTLED = 2;
   await vscode.runCommand('View: Close All Editors');
@@ -140,7 +140,7 @@ test('closing a view gives back all that it took in the browser, however often',
   const one = grown(open, empty[SETTLED]);
   const more = grown(empty[ROUNDS], empty[SETTLED]);
   t.diagnostic(`one view holds ${JSON.stringify(one)}; left after the rounds: ${JSON.stringify(more)}`);
-  // What is measured is what a view holds.
+  // The measurement detects the resources of an open view.
   assert.ok(one.documents >= 2 && one.nodes > 500 && one.listeners > 100, JSON.stringify(one));
   assert.equal(more.documents, 0);
   // VS Code itself keeps a few nodes and about 0.1 MB for each opening.
@@ -150,7 +150,7 @@ test('closing a view gives back all that it took in the browser, however often',
   assert.ok(more.heapMb < one.heapMb / 2, left);
 });
 
-test('a view that is used for long holds no more than at first', async (t) => {
+test('a view that is used for a long time holds no more resources than at first', async (t) => {
   const ROUNDS = 5;
   const SETTLED = 3;
   view = await SnapshotView.opened(vscode, 'train.pickle');
@@ -158,7 +158,7 @@ test('a view that is used for long holds no more than at first', async (t) => {
   const seen = [];
   for (let round = 1; round <= ROUNDS; round++) {
     const measured = round === SETTLED || round === ROUNDS;
-    // In between faster than answers come, too.
+    // At times faster than answers arrive.
     await visitPanes(measured ? undefined : 60);
     await filter(terms[round % terms.length]);
     for (const key of ['m', '+', 'ArrowRight', 'a', 'M', 'a']) await press(key);
@@ -168,13 +168,13 @@ test('a view that is used for long holds no more than at first', async (t) => {
     const allocation = await view.tallestAtTheMiddle();
     await view.click(allocation);
     await view.selected(allocation);
-    // The same state each time, so that what is there can be compared.
+    // The same state each time, so that the resources can be compared.
     await press('Escape');
     await view.locator('.scope .link', { hasText: 'At the peak' }).evaluate((button) => button.click());
     await view.still();
     if (measured) seen.push(await vscode.held());
   }
-  // Less than a node and a listener a round; what is under way at this moment holds some, too.
+  // Less than a node and a listener per round; requests in progress hold some as well.
   const kept = (more) => ['nodes', 'listeners'].filter((what) => more[what] >= ROUNDS - SETTLED);
   let more = grown(seen[1], seen[0]);
   for (let times = 0; times < 10 && kept(more).length > 0; times++) {
@@ -195,7 +195,7 @@ const press = (key) =>
     );
   }, key);
 
-/** Shows each picture and each pane, and ends at those that stand first. Waits for each, or so many milliseconds. */
+/** Shows each picture and each pane, and ends at the first ones. Waits for each, or for that many milliseconds. */
 async function visitPanes(waitMs) {
   if ((await view.locator('.dock:visible').count()) === 0) await view.more('Panel');
   const settled = async () => {
@@ -218,7 +218,7 @@ async function visitPanes(waitMs) {
 }
 
 async function filter(text) {
-  // Not typed: of what is typed Chromium keeps the text nodes, to undo it.
+  // Not typed: Chromium keeps text nodes of typed text for undoing.
   await view.locator('.filter-input').evaluate((input, value) => {
     input.value = value;
     input.dispatchEvent(new window.Event('input', { bubbles: true }));
@@ -227,7 +227,7 @@ async function filter(text) {
   await view.drawn();
 }
 
-test('nothing failed on the console', () => {
+test('the console has no errors', () => {
   assert.deepEqual(vscode.foreignRequests, []);
   assert.deepEqual(vscode.consoleErrors, []);
 });

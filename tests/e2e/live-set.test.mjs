@@ -24,7 +24,7 @@ after(() => vscode?.close());
 const press = (key) => view.press(key);
 const row = (text) => view.locator('.grid-row', { hasText: text });
 const summary = (pattern) => view.locator('.live-set-summary', { hasText: pattern }).waitFor();
-/** Once they are there: they are fetched whenever something else is asked for. */
+/** Waits for the rows, which are fetched again whenever the question changes. */
 const figures = async () => {
   await view.settled();
   const text = await view.text('.live-set-summary');
@@ -35,13 +35,13 @@ const filter = (text) => view.filter(text);
 
 describe('the tree table', () => {
   test('groups what is live at the peak by line, down to single allocations', async () => {
-    // it is what the panel opens with
+    // the panel opens with this pane
     await view.locator('.scope-text', { hasText: 'At the peak' }).waitFor();
     await summary(/^[\d,]+ allocations, .* in \d+ lines, by my code$/);
     await view.settled();
     const { groups } = await figures();
     assert.equal(await view.locator('.live-set .grid').getAttribute('aria-rowcount'), String(groups + 1));
-    // what a person sees first is the largest
+    // the largest group is first
     const shares = await view
       .locator('.grid-row > :nth-child(3)')
       .evaluateAll((cells) => cells.map((cell) => Number.parseFloat(cell.innerText.replace('<', ''))));
@@ -62,7 +62,7 @@ describe('the tree table', () => {
     await view.locator('.grid-row.leaf').first().waitFor({ state: 'detached' });
   });
 
-  test('a group lights up in the picture, and its line opens', async () => {
+  test('a group is highlighted in the picture, and its line opens', async () => {
     const group = view.locator('.grid-row.group').first();
     await group.locator('[role=gridcell]').nth(1).click();
     await view.locator('.status-note', { hasText: /highlighted/ }).waitFor();
@@ -78,7 +78,7 @@ describe('the tree table', () => {
     view = await SnapshotView.visible(vscode);
   });
 
-  test('of a size class exactly its allocations light up, not all that their stacks made', async () => {
+  test('a size class highlights exactly its allocations, not all of their stacks’ allocations', async () => {
     await view.groupBy('size');
     const group = view.locator('.grid-row.group').first();
     await group.locator('[role=gridcell]', { hasText: ' to ' }).first().waitFor();
@@ -96,10 +96,10 @@ describe('the tree table', () => {
     const expected = wanted.filter((each) => bands.has(each)).toSorted((one, other) => one - other);
     assert.ok(expected.length > 0 && expected.length < bands.size);
     const lit = async () => (await view.frame.evaluate(() => window.memlensTest.lit())) ?? [];
-    // what was lit before stays until the answer is there
+    // the previous highlight stays until the answer arrives
     await until(
       async () => String((await lit()).toSorted((one, other) => one - other)) === String(expected),
-      'exactly those are lit',
+      'exactly those are highlighted',
     );
     await vscode.screenshot('live-set-lit');
     await press('Escape');
@@ -108,7 +108,7 @@ describe('the tree table', () => {
     await view.locator('.grid-row .place-link').first().waitFor();
   });
 
-  test('is walked, opened and picked by keys alone', async () => {
+  test('can be navigated, opened and selected by keys alone', async () => {
     await view.locator('.live-set .grid').focus();
     await press('Home');
     await press('ArrowRight');
@@ -129,7 +129,7 @@ describe('the tree table', () => {
     assert.equal(await active().getAttribute('aria-rowindex'), count);
   });
 
-  test('other groups, nested, sorted by a header, and narrowed', async () => {
+  test('groups by other properties can be nested, sorted by a header, and narrowed', async () => {
     await view.groupBy('category', 'size');
     await summary(/groups$/);
     const { count } = await figures();
@@ -164,7 +164,7 @@ describe('the filter', () => {
     await press('/');
     assert.equal(await view.frame.evaluate(() => document.activeElement.className), 'filter-input');
     await view.locator('.filter-offers li', { hasText: 'file:' }).first().waitFor();
-    // the list of terms isn't a tab stop of its own
+    // the list of terms isn't a separate tab stop
     await press('Tab');
     assert.ok(await view.frame.evaluate(() => document.activeElement.closest('.filter') === null));
     await filter('size>1MiB');
@@ -180,17 +180,20 @@ describe('the filter', () => {
     assert.ok(listed.every(({ allocation }) => allocation.size_bytes > 2 ** 20));
   });
 
-  test('says in place which term is wrong, and what holds stays', async () => {
+  test('shows in place which term is wrong, and keeps the last valid filter', async () => {
     const before = await view.text('.filter-badge');
     await filter('size>1MiB flie:x');
     await view.locator('.filter-error', { hasText: "'flie:x' is not a filter term" }).waitFor();
     assert.equal(await view.locator('.filter-input').getAttribute('aria-invalid'), 'true');
     await filter('size>1MiB');
     await view.locator('.filter-error').waitFor({ state: 'hidden' });
-    await until(async () => (await view.text('.filter-badge')) === before, 'the same fits again');
+    await until(
+      async () => (await view.text('.filter-badge')) === before,
+      'the same allocations match again',
+    );
   });
 
-  test('is kept when the tab is hidden, and goes with Escape', async () => {
+  test('is kept when the tab is hidden, and cleared by Escape', async () => {
     await vscode.openFile('train.py');
     await vscode.openFile(FILE);
     view = await SnapshotView.visible(vscode);
@@ -204,7 +207,7 @@ describe('the filter', () => {
       .waitFor();
   });
 
-  test('"filter to this" of a group, and the allocation at an address', async () => {
+  test('"filter to this" works for a group, and a filter finds the allocation at an address', async () => {
     await view.groupBy('line');
     const group = view.locator('.grid-row.group').first();
     await group.hover();
@@ -216,7 +219,7 @@ describe('the filter', () => {
     await view.settled();
     assert.equal(await view.locator('.grid-row.group .place-link').innerText(), name);
 
-    // and the same by the row's menu
+    // the same with the row's menu
     const chosen = await view.locator('.filter-input').inputValue();
     await filter('');
     await view.locator('.filter-badge').waitFor({ state: 'hidden' });
@@ -228,7 +231,7 @@ describe('the filter', () => {
     await view.locator('.filter-badge').waitFor();
     assert.equal(await view.locator('.filter-input').inputValue(), chosen);
 
-    // an address is all that an error message gives
+    // an error message has only an address
     const { allocation } = await vscode.memlens('stack', FILE, lines[0].largest_allocation ?? 100);
     const inside = `0x${(BigInt(allocation.address) + BigInt(Math.max(allocation.size_bytes - 1, 0))).toString(16)}`;
     await filter(`${inside} allocation:${allocation.allocation}`);
@@ -238,7 +241,7 @@ describe('the filter', () => {
   });
 });
 
-test('a frame of the panel is a filter by its line or its function; its totals are of what matches', async () => {
+test('a frame of the panel filters by its line or its function; its totals are those of the matches', async () => {
   await vscode.runCommand('Memlens: Reset Zoom');
   await view.drawn();
   const allocation = await view.tallestAtTheMiddle();
@@ -255,7 +258,7 @@ test('a frame of the panel is a filter by its line or its function; its totals a
   await view.settled();
   const [, kept] = (await view.text('.filter-badge')).match(/^([\d,]+) of/);
   assert.ok(Number(kept.replace(',', '')) < device.allocations);
-  // narrower still by what the stack is left with: none of it
+  // narrowed further, so that nothing of the stack matches
   await filter(`file:"=${file}" -allocation:${allocation}`);
   await view
     .locator('.filter-badge', { hasText: (Number(kept.replace(',', '')) - 1).toLocaleString('en-US') })
@@ -276,7 +279,7 @@ test('a frame of the panel is a filter by its line or its function; its totals a
   await view.locator('.filter-badge').waitFor({ state: 'hidden' });
 });
 
-test('the groups and their order are there again when the view was hidden', async () => {
+test('the groups and their order are restored after the view was hidden', async () => {
   await view.groupBy('size', 'line');
   await view.locator('.live-set .grid').getByRole('columnheader', { name: 'Count' }).click();
   await view.locator('.grid [role=columnheader][aria-sort=descending]', { hasText: 'Count' }).waitFor();
@@ -306,7 +309,7 @@ test('every text can be read in every theme', async () => {
     assert.ok(looked > 40, `${looked} texts and icons were looked at`);
     assert.deepEqual(poor, [], theme);
   }
-  // the help of the terms
+  // the help on filter terms
   await view.locator('.filter-input').fill('size>64KiB f');
   await view.locator('.filter-offers li').first().waitFor();
   await vscode.screenshot('filter-offers');

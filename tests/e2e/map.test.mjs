@@ -1,4 +1,4 @@
-// The memory map and the allocator's state: what lies where, and the ways from there to the line.
+// The memory map and the allocator's state: what is at which address, and how to get from there to the line.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -10,7 +10,7 @@ import { SnapshotView, distance, until } from './view.mjs';
 
 const FILE = 'segments.pickle';
 const MAP = '#memlens-map .plot-surface';
-/** Allocations by their number: the first of the large segment, the rounded one, the private pool's. */
+/** Numbers of allocations: the first of the large segment, the rounded one, the private pool's. */
 const [FIRST, ROUNDED, OWN, LAST] = [0, 1, 2, 15];
 
 let vscode;
@@ -19,7 +19,7 @@ let view;
 const hook = (name, ...args) =>
   view.frame.evaluate(([method, given]) => window.memlensMap[method](...given), [name, args]);
 
-/** Waits until the map's picture has these allocations and its camera stands still. */
+/** Waits until the map's picture has these allocations and its camera doesn't move any more. */
 async function mapped(...allocations) {
   await until(async () => {
     await view.settled();
@@ -49,7 +49,7 @@ before(async () => {
 });
 after(() => vscode?.close());
 
-test('addresses over time: blocks where they lie, private pools apart, reserved memory visible', async () => {
+test('addresses over time: blocks at their addresses, private pools separate, reserved memory visible', async () => {
   await vscode.runCommand('Memlens: Show Memory Map over Time');
   await mapped(FIRST, ROUNDED, OWN, LAST);
   const rects = Object.fromEntries(
@@ -57,10 +57,10 @@ test('addresses over time: blocks where they lie, private pools apart, reserved 
   );
   assert.ok(rects[ROUNDED].y + rects[ROUNDED].height <= rects[FIRST].y + 1, 'higher addresses are above');
   assert.ok(rects[LAST].y < rects[ROUNDED].y);
-  assert.ok(rects[OWN].y < rects[LAST].y, 'the private pool stands above the default one');
+  assert.ok(rects[OWN].y < rects[LAST].y, 'the private pool is above the default one');
   assert.ok(Math.abs(rects[OWN].height / rects[FIRST].height - 5) < 0.2, 'heights are bytes');
   assert.ok(rects[LAST].x > rects[OWN].x, 'it came later');
-  // between the two lies a hole that is reserved, and to its left nothing was reserved yet
+  // between the two is a reserved hole, and to its left nothing was reserved yet
   const hole = Math.floor((rects[ROUNDED].y + rects[LAST].y + rects[LAST].height) / 2);
   assert.equal(await hook('bandAt', rects[LAST].x + 4, hole), null);
   const background = await view.background();
@@ -70,7 +70,7 @@ test('addresses over time: blocks where they lie, private pools apart, reserved 
   assert.deepEqual(before, background);
 });
 
-test('a click selects, a hover shows details, a double-click zooms to the life, Ctrl+click opens the line', async () => {
+test('a click selects, a hover shows details, a double click zooms to the lifetime, Ctrl+click opens the line', async () => {
   await vscode.page.mouse.click(...(await pointOf(OWN)));
   await view.selected(OWN);
   await view.locator('#memlens-map .tooltip', { hasText: 'Private pool (0, 1) on stream 7' }).waitFor();
@@ -90,7 +90,7 @@ test('a click selects, a hover shows details, a double-click zooms to the life, 
   await view.drawn();
 });
 
-test('Alt with an arrow goes on by address, not by age', async () => {
+test('Alt with an arrow moves by address, not by age', async () => {
   await mapped(FIRST, ROUNDED, OWN, LAST);
   await vscode.page.mouse.click(...(await pointOf(LAST)));
   await view.selected(LAST);
@@ -107,7 +107,7 @@ test('Alt with an arrow goes on by address, not by age', async () => {
   await view.selected(order[1]);
 });
 
-test('the allocator’s state at the cursor: bars, figures, events by key, a block selects', async () => {
+test('the allocator’s state at the cursor: bars, figures, stepping by event, selecting a block', async () => {
   await vscode.runCommand('Memlens: Show Segments');
   const pane = view.locator('.state');
   await pane.locator('tr.segment').first().waitFor();

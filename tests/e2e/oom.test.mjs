@@ -1,4 +1,4 @@
-// A run that went out of memory: its pane opens by itself, names the line that holds the memory, and leads there; and
+// A run that ran out of memory: its pane opens automatically, names the line that holds the memory, and links to it;
 // the picture of reserved memory shows the same figures.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -39,7 +39,7 @@ async function chosen(device) {
   return answers.find((answer) => answer.device === device);
 }
 
-test('the summary leads to the pane, which says what the command line says', async () => {
+test('the summary opens the pane, which agrees with the command line', async () => {
   view = await SnapshotView.opened(vscode, FILE);
   assert.match(await view.text('.headline-text'), /^Out of memory/);
   await view.pane('Out of memory');
@@ -61,7 +61,7 @@ test('the summary leads to the pane, which says what the command line says', asy
   }
 });
 
-test('“Go to the event” turns to its device, puts the cursor there and shows its part of the run', async () => {
+test('“Go to the event” switches to its device, places the cursor and shows that part of the run', async () => {
   const answer = await chosen(1);
   await vscode.runCommand('Memlens: Reset Zoom');
   await pane().getByRole('button', { name: 'Go to the event' }).click();
@@ -90,7 +90,7 @@ test('a pinning block selects its allocation, and the line that made it opens', 
 });
 
 test('reserved memory is drawn, and its figures at a moment add up', async () => {
-  await vscode.runCommand('View: Close Editor'); // the line was opened beside it
+  await vscode.runCommand('View: Close Editor'); // the line had been opened beside it
   await vscode.tab(FILE).first().click();
   await view.still();
   await vscode.runCommand('Memlens: Show Reserved Memory over Time');
@@ -118,7 +118,7 @@ test('reserved memory is drawn, and its figures at a moment add up', async () =>
   await view.page.mouse.move(surface.x + surface.width / 3, surface.y + surface.height / 2);
   await picture.locator('.tooltip', { hasText: 'reserved' }).waitFor();
 
-  // The keys move the cursor here, too, and the figures follow.
+  // The keys move the cursor here as well, and the figures follow.
   await picture.locator('.plot-surface').focus();
   const before = await picture.locator('caption').innerText();
   await view.press('.');
@@ -137,7 +137,7 @@ test('reserved memory is drawn, and its figures at a moment add up', async () =>
     .waitFor({ state: 'detached' });
 });
 
-test('the strip above is as wide as the picture below, and the figures have a place in a narrow view', async () => {
+test('the overview is as wide as the picture, and the figures fit into a narrow view', async () => {
   const picture = view.locator('.reserved[data-state=ready]');
   const sides = async (locator) => {
     const { x, width } = await locator.boundingBox();
@@ -169,16 +169,16 @@ test('the strip above is as wide as the picture below, and the figures have a pl
   assert.ok(plot.height > 40, `the picture keeps ${plot.height} px`);
   // what does not fit scrolls within the picture, rather than lie over the tabs below
   const room = await picture.boundingBox();
-  assert.ok(facts.y < room.y + room.height - 15, 'the figures begin in view');
+  assert.ok(facts.y < room.y + room.height - 15, 'the beginning of the figures is visible');
   assert.equal(await picture.evaluate((each) => getComputedStyle(each).overflowY), 'auto');
   await vscode.screenshot('reserved-narrow');
   await vscode.resize(width, height);
 });
 
-test('the strip of the whole run marks the event as well', async () => {
+test('the overview of the whole run marks the event as well', async () => {
   const [mark, height] = await view.locator('.minimap canvas').evaluate((canvas) => {
     const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, 1).data;
-    // the head's upper edge: the first row has nothing else that is opaque
+    // the top edge of the mark's head: nothing else in the first row is opaque
     const opaque = Array.from({ length: canvas.width }, (_, x) => x).filter((x) => pixels[4 * x + 3] > 250);
     return [opaque, canvas.height];
   });

@@ -1,5 +1,5 @@
-// Opening: progress while a large file is read, a server that answers meanwhile, Cancel and Retry; and files that are no
-// snapshots, which get a sentence and a way on, and of which nothing is run.
+// Opening: progress while a large file is read, a server that answers meanwhile, Cancel and Retry; and files that
+// aren't snapshots, for which the view explains what to do, and whose code is never run.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const TEXT = 'This is a shopping list: milk, bread, two apples.\n';
 let vscode;
 /** The page that shows the progress. */
 let page;
-/** What the file that could run something would make. */
+/** The file that the malicious pickle would create. */
 let made;
 
 before(async () => {
@@ -27,7 +27,7 @@ before(async () => {
       execFileSync(VENV_PYTHON, [generator, path.join(folder, BIG), '--events', String(EVENTS)]);
       made = path.join(folder, 'made-by-a-pickle');
       write('broken.pickle', TEXT);
-      // What pickle.dumps gives for an object whose __reduce__ asks for os.system(...), in protocol 2.
+      // The output of pickle.dumps for an object whose __reduce__ returns os.system and a command, in protocol 2.
       write('runs.pickle', Buffer.from(`\x80\x02cposix\nsystem\n(S'touch ${made}'\ntR.`, 'latin1'));
       const whole = readFileSync(path.join(folder, 'train.pickle'));
       write('cut.pickle', whole.subarray(0, Math.floor(whole.length * 0.6)));
@@ -47,14 +47,14 @@ test('the sample is open, beside what follows', async () => {
   assert.deepEqual(readers(), []);
 });
 
-test('a file that is being read shows its stage and percent', async () => {
+test('a file that is being read shows the stage and a percentage', async () => {
   const opening = vscode.openFile(BIG);
   const [reader, ...more] = await until(() => {
     const found = readers();
     return found.length > 0 && found;
   }, 'a process reads the file');
   assert.deepEqual(more, []);
-  // This machine may read it in a blink: it is let run for moments only, and then held.
+  // This machine may read it very quickly, so the process runs only briefly and is then stopped.
   process.kill(reader, 'SIGSTOP');
   await opening;
   page = await vscode.webview();
@@ -67,7 +67,7 @@ test('a file that is being read shows its stage and percent', async () => {
     process.kill(reader, 'SIGSTOP');
     await pause(60);
     return false;
-  }, 'there is a percent of it');
+  }, 'there is a percentage');
   assert.match(await page.locator('.screen-stage').innerText(), /\w/);
   const bar = page.getByRole('progressbar');
   assert.equal(`${await bar.getAttribute('aria-valuenow')} %`, await percent.innerText());
@@ -86,24 +86,24 @@ test('meanwhile the hover of a line of the other snapshot answers', async () => 
   await vscode.tab(BIG).click();
 });
 
-test('Cancel ends it and leaves nothing behind', async () => {
+test('Cancel ends the reading and leaves nothing behind', async () => {
   page = await vscode.webview();
   await page.locator('.screen-percent').filter({ hasText: '%' }).waitFor(); // where it was when the tab was hidden
   assert.ok(archives().some((name) => name.includes('.partial-')));
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByText('Reading was cancelled').waitFor();
-  await until(() => readers().length === 0, 'its process is gone');
-  await until(() => !archives().some((name) => name.includes('.partial-')), 'its folder is gone');
+  await until(() => readers().length === 0, 'its process has ended');
+  await until(() => !archives().some((name) => name.includes('.partial-')), 'its folder is removed');
   assert.equal(archives().length, 1);
 });
 
-/** Tries again, and does something to the process that reads as soon as there is one. */
+/** Retries, and does something to the reading process as soon as it has started. */
 async function retry(interfere) {
   await page.getByRole('button', { name: 'Retry' }).click();
   const [reader] = await until(() => readers().length > 0 && readers(), 'a process reads the file');
   process.kill(reader, 'SIGSTOP');
   interfere(reader);
-  await until(() => readers().length === 0, 'its process is gone');
+  await until(() => readers().length === 0, 'its process has ended');
 }
 
 const onlyTheSample = () => until(() => archives().length === 1, 'nothing of it is left');
@@ -115,9 +115,9 @@ test('a reader that is killed is reported', async () => {
   await onlyTheSample();
 });
 
-test('so is one that has no memory any more', async () => {
+test('a reader that runs out of memory is reported', async () => {
   await retry((reader) => {
-    // as the setting memlens.memory.limit does, which is the machine's
+    // like the setting memlens.memory.limit, which applies to the whole machine
     execFileSync('prlimit', ['--pid', String(reader), `--data=${60 << 20}`]);
     process.kill(reader, 'SIGCONT');
   });
@@ -135,7 +135,7 @@ test('Retry opens the file', async () => {
   assert.deepEqual(readers(), []);
 });
 
-/** Opens a file that can't be shown; the page that says so. */
+/** Opens a file that can't be shown, and returns the page with the error. */
 async function openFailing(name) {
   await vscode.openFile(name);
   const frame = await vscode.webview();
@@ -149,7 +149,7 @@ async function openFailing(name) {
   };
 }
 
-test('text that is called a pickle gets a sentence, and opens as text', async () => {
+test('a text file named .pickle is explained, and opens as text', async () => {
   const failed = await openFailing('broken.pickle');
   assert.match(failed.sentence, /^\S.{15,}\w/);
   assert.doesNotMatch(failed.all, /Traceback|Error:|undefined|null/);
@@ -164,14 +164,14 @@ test('text that is called a pickle gets a sentence, and opens as text', async ()
   );
 });
 
-test('a pickle that would run a program is refused, and runs nothing', async () => {
+test('a pickle that would run a program is rejected, and nothing is run', async () => {
   const failed = await openFailing('runs.pickle');
   assert.match(failed.all, /GLOBAL/);
   assert.match(failed.all, /at byte 2/);
   assert.equal(existsSync(made), false);
 });
 
-test('half a snapshot says so, and opens by Retry once the file is whole', async () => {
+test('a truncated snapshot is reported, and Retry opens it once the file is complete', async () => {
   const failed = await openFailing('cut.pickle');
   assert.match(failed.all, /ends|truncated|cut|incomplete|breaks off/i);
   assert.match(failed.all, /at byte [\d,]+/);
@@ -189,7 +189,7 @@ test('a snapshot without a suffix opens by the command', async () => {
   assert.match(await view.text('.status-text'), /4,740 allocations/);
 });
 
-test('nothing was run, and nothing failed on the console', () => {
+test('nothing was run, and the console has no errors', () => {
   assert.equal(existsSync(made), false);
   assert.deepEqual(vscode.foreignRequests, []);
   assert.deepEqual(vscode.consoleErrors, []);

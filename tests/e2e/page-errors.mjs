@@ -4,7 +4,7 @@ const OWN_SCHEMES = /^(data|blob|vscode-[\w-]+|about):/;
 /** Not a host on the network: the webview's service worker answers these from the extension's folder. */
 const WEBVIEW_RESOURCE = /^https:\/\/[^/]+\.vscode-resource\.vscode-cdn\.net\//;
 
-/** What the workbench itself writes to the console as errors in a browser without a network. */
+/** Errors that the workbench itself logs in a browser without a network. */
 const WORKBENCH_NOISE = [
   /open-vsx/,
   /marketplace/i,
@@ -18,20 +18,20 @@ const WORKBENCH_NOISE = [
   /bad HTTP response code \(404\) was received when fetching the script/,
   /\/update\/check/,
   /vscode\.github-authentication/,
-  // Its own, where a save took long on a busy machine; nothing here takes part in saving.
+  // The workbench's own, when a save took long on a busy machine; Memlens takes no part in saving.
   /Aborted onWillSaveTextDocument-event/,
-  // Its own, when the window is loaded again while it reads a workspace's settings.
+  // The workbench's own, when the window is reloaded while it reads a workspace's settings.
   /Unable to read file 'vscode-remote:.*\.vscode\/\w+\.json' \(Canceled: Canceled\)/,
-  // Its own log, when the window is reloaded while it writes.
+  // The workbench's own, when the window is reloaded while it writes its log.
   /vscode-log:.*IndexedDB database 'vscode-web-db' is closed/,
 ];
 
 /**
  * Listens to a page and its webviews from now on.
  * @param {import('playwright-core').Page} page
- * @param {string} authority that of this machine's own server
+ * @param {string} authority that of this machine's server
  * @param {string[]} foreignRequests gets the address of each request that left it
- * @param {string[]} consoleErrors gets each error but the workbench's own noise
+ * @param {string[]} consoleErrors gets each error except the workbench's own
  */
 export function noteErrors(page, authority, foreignRequests, consoleErrors) {
   const own = `http://${authority}`;

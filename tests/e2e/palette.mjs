@@ -7,7 +7,7 @@ import { TIMEOUT_MS, came } from './waiting.mjs';
 
 const ROWS = '.quick-input-list .monaco-list-row';
 
-/** Commands that are passed on to the active view, by what the palette calls them. */
+/** Commands that are forwarded to the active view, by their titles in the palette. */
 const VIEW_COMMANDS = viewCommands();
 
 export class Palette {
@@ -16,20 +16,20 @@ export class Palette {
     this.page = page;
   }
 
-  /** Opens it and enters some text: a command with a `>` before it, else a file. */
+  /** Opens the palette and enters some text: a command after a `>`, otherwise a file. */
   async enter(text) {
     const input = this.page.locator('.quick-input-widget .quick-input-box input');
-    // A webview that is drawn anew at this moment may swallow the key, or take the focus and so close the palette.
+    // A webview that is redrawn at this moment may swallow the key, or take the focus and thereby close the palette.
     for (let attempt = 0; ; attempt++) {
       await this.page.keyboard.press('F1');
       if (await came(input.fill(text, { timeout: 3000 }))) return;
-      if (attempt === 10) throw new Error('The palette never came.');
+      if (attempt === 10) throw new Error('The palette did not appear.');
     }
   }
 
   /** Until the workbench knows the extension's contributions, a snapshot would open as text. */
   async knowsExtension() {
-    // To ask the palette costs much more.
+    // Querying the palette takes much longer.
     await this.page.waitForFunction(
       () => performance.getEntriesByName('code/didLoadExtensions').length > 0,
       undefined,
@@ -42,18 +42,18 @@ export class Palette {
       const known = await came(row.waitFor({ timeout: 500 }));
       await this.#close();
       if (known) return;
-      if (Date.now() > until) throw new Error('VS Code never learnt the commands of the extension.');
+      if (Date.now() > until) throw new Error('VS Code did not register the commands of the extension.');
     }
   }
 
   /** Runs a command by its title, as a person would: `run('Memlens: Go to the Peak')`. */
   async run(title) {
-    // A longer title with the same words may stand above it.
+    // A longer title with the same words may be listed above it.
     const row = this.page.locator(ROWS, {
       has: this.page.locator('.label-name').getByText(title, { exact: true }),
     });
     const listed = () => came(row.first().waitFor({ timeout: 5000 }));
-    // An open palette doesn't learn that a command is enabled again, as after a file was read again.
+    // An open palette doesn't notice that a command was enabled again, for example after a file was read again.
     for (let attempt = 0; ; attempt++) {
       await this.enter(`>${title}`);
       if (await listed()) break;
@@ -66,7 +66,7 @@ export class Palette {
     }
     const commands = await commandsIn(this.page);
     await this.page.keyboard.press('Enter');
-    // The command itself may ask for something in the same widget, as VS Code's dialogs for files do.
+    // The command itself may use the same widget, as VS Code's dialogs for files do.
     await this.page.waitForFunction(
       () =>
         !document
@@ -76,7 +76,7 @@ export class Palette {
     if (VIEW_COMMANDS.has(title)) await this.#arrived(title, commands);
   }
 
-  /** Waits until a view has got a command; `before` has those that each had got already. */
+  /** Waits until a view has received a command; `before` has those that each had already received. */
   async #arrived(title, before) {
     const until = Date.now() + TIMEOUT_MS;
     for (;;) {
@@ -87,7 +87,7 @@ export class Palette {
     }
   }
 
-  /** The titles that it offers for some words. */
+  /** The titles that the palette offers for some words. */
   async offered(words) {
     await this.enter(`>${words}`);
     await this.page.locator(ROWS).first().waitFor();
@@ -126,7 +126,7 @@ export class Palette {
       await this.page.waitForTimeout(50);
     }
     const closed = () => came(widget.waitFor({ state: 'hidden', timeout: 2000 }));
-    // While it lists a folder, the dialog ignores the key and may put that folder before what was entered.
+    // While it lists a folder, the dialog ignores the key and may insert that folder before the entered text.
     for (let attempt = 0; ; attempt++) {
       if (attempt > 10) throw new Error(`The dialog never accepted ${file ?? offered}.`);
       if (file) {

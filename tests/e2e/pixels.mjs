@@ -7,7 +7,7 @@ export async function pixelOf(page, x, y) {
   return firstPixel(await page.screenshot({ clip }));
 }
 
-/** The first pixel of a PNG. Whatever its filter is, what it refers to is nothing there. */
+/** The first pixel of a PNG. It has no neighbours, so the row's filter doesn't matter. */
 function firstPixel(png) {
   const data = [];
   let at = 8;

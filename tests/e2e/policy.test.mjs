@@ -1,5 +1,5 @@
-// What the page may not do, whatever a snapshot's names bring into it: run scripts of others, or reach the network. And
-// what the names are wherever they are shown, there and in VS Code's own hovers: text.
+// What the page must not do, whatever names a snapshot contains: run foreign scripts, or access the network. And
+// names must be shown as text everywhere, in the page and in VS Code's own hovers.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -12,7 +12,7 @@ import { SnapshotView, until } from './view.mjs';
 const MARKUP = '<evil-tag><img src=x onerror="window.ran=1"><script>window.ran=1</script>';
 const LINK = '[quit](command:workbench.action.quit)';
 const HOSTILE = `${MARKUP}${LINK}\u001b[31mred\u001b]0;title\u0007\u202egnp\u2066\u0000end`;
-/** A file may have any name but for slashes and NUL. */
+/** A file may have any name without slashes and NUL. */
 const SOURCE = '<evil-tag><img src=x onerror=alert(1)>[quit](command:quit)\u202eyp.py';
 const FILE = 'hostile <evil-tag> [quit](x).pickle';
 const PROFILE = 'hostile <evil-tag> [quit](x).pprof';
@@ -70,7 +70,7 @@ test('scripts, styles, images, frames and connections from elsewhere are refused
       put('object', { data: elsewhere }),
     ];
     const span = put('span', {});
-    // As if a name had been taken for HTML.
+    // As if a name had been interpreted as HTML.
     span.innerHTML = '<b onclick="window.ran = 2">x</b><svg onload="window.ran = 3"></svg>';
     span.firstElementChild.click();
     const tried = [];
@@ -82,7 +82,7 @@ test('scripts, styles, images, frames and connections from elsewhere are refused
         // refused
       }
     };
-    // A debugger's own evaluation may do more than the page: so in a task of the page's own.
+    // Code that a debugger evaluates may do more than the page, so this runs in a task of the page.
     await new Promise((resolve) => setTimeout(resolve));
     await attempt('eval', () => (0, eval)('window.ran = 4'));
     await attempt('Function', () => new Function('window.ran = 5')());
@@ -111,7 +111,7 @@ test('scripts, styles, images, frames and connections from elsewhere are refused
   ];
   for (const directive of policy)
     assert.ok(refused.seen.includes(directive), `${directive}: ${refused.seen}`);
-  // By the policy, before they could leave: there is no such host either.
+  // By the policy, before they were sent: the host doesn't exist either.
   assert.deepEqual([...new Set(failures)], ['csp']);
   // A beacon or a worker may be refused without an exception; the policy's report is what counts.
   assert.deepEqual(
@@ -120,10 +120,10 @@ test('scripts, styles, images, frames and connections from elsewhere are refused
   );
 });
 
-/** What a document made of hostile names, beside text. */
+/** Everything other than text that a document made from hostile names. */
 const made = () => {
   const markup = ['evil-tag', 'img[src=x]', '[onerror]', 'a[href*=quit]'];
-  // Memlens' own links name the file that they lead to.
+  // Memlens' own links have the name of the file that they open.
   markup.push('a[data-href*=quit]:not([data-href^="command:memlens."])');
   const elements = document.querySelectorAll(markup.join(',')).length;
   const scripts = [...document.scripts].filter(({ textContent }) => textContent.includes('ran=1')).length;
@@ -139,7 +139,7 @@ async function onlyText(where) {
     const texts = [document.body.innerText];
     for (const each of document.querySelectorAll('[title], [aria-label]'))
       texts.push(each.title, each.getAttribute('aria-label') ?? '');
-    // controls but for lines and tabs, and what turns the direction of text
+    // control characters except line ends and tabs, and those that change the direction of text
     return texts.filter((text) => /(?![\n\r\t])\p{Cc}|[\u202a-\u202e\u2066-\u2069]/u.test(text));
   });
   assert.deepEqual(unseen, [], where);
@@ -231,7 +231,7 @@ test('names are text in the picture, its panel and every pane', async () => {
   await vscode.screenshot('hostile-names');
 });
 
-test('names are text in the hover of their line: it has no link but those of Memlens itself', async () => {
+test('names are text in the hover of their line, which has only links of Memlens itself', async () => {
   await view.press('Escape');
   const allocation = await view.tallestAtTheMiddle();
   await view.click(allocation);
@@ -306,7 +306,7 @@ test('names are text in every part of a profile, and in the hover of its line', 
   await onlyText('the hover of a profile');
 });
 
-test('nothing of it failed on the console or left this machine', () => {
+test('the console has no errors, and nothing left this machine', () => {
   const own = vscode.consoleErrors.filter(
     (error) => !/elsewhere\.invalid|Content Security Policy/.test(error),
   );

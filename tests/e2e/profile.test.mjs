@@ -1,5 +1,5 @@
-// A profile of the sample program: it opens with its flame graph, a click leads to the line, the line's hover has the
-// figure, and the value, the filter and the panes go together.
+// A profile of the sample program: it opens with its flame graph, a click opens the line, the line's hover has the
+// figure, and all panes follow the value and the filter.
 import assert from 'node:assert/strict';
 import { cpSync } from 'node:fs';
 import path from 'node:path';
@@ -12,7 +12,7 @@ const FILE = 'words.pb.gz';
 
 let vscode;
 let view;
-/** What `memlens flame --json` reports for each function. */
+/** The figures of `memlens flame --json` for each function. */
 let reported;
 
 before(async () => {
@@ -51,7 +51,7 @@ async function click(name, modifier) {
   if (modifier) await vscode.page.keyboard.up(modifier);
 }
 
-test('it opens with the flame graph of the value that it names, as wide as the view', async () => {
+test('it opens with the flame graph of the selected value, as wide as the view', async () => {
   const surface = await view.locator('.flame-surface').boundingBox();
   assert.ok(surface.width > 700 && surface.height > 300, JSON.stringify(surface));
   const all = await boxes();
@@ -96,7 +96,7 @@ test('another value is shown everywhere', async () => {
   await view.locator('.live-set-summary', { hasText: /iB in/ }).waitFor();
 });
 
-test('the table, the sizes and SQL say the same; what they filter is filtered in all', async () => {
+test('the table, the sizes and SQL agree; a filter set in one applies to all', async () => {
   assert.deepEqual(await view.panes(), ['Hot spots', 'Sizes', 'Compare', 'SQL']);
   await view.pane('Sizes');
   const rows = view.locator('.sizes tbody tr');
@@ -128,7 +128,7 @@ for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
   });
 }
 
-test('what is brushed over time is what all of the view is about', async () => {
+test('the whole view follows the selected stretch of time', async () => {
   await vscode.openFile('heaptrack.pprof');
   view = new SnapshotView(vscode, await vscode.webview());
   await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
@@ -150,13 +150,13 @@ test('what is brushed over time is what all of the view is about', async () => {
   await drawn();
   await vscode.screenshot('profile-times');
   await view.locator('.profile-times-head').getByRole('button', { name: 'Freed' }).click();
-  // no value is known of a stretch: none is said to be shown, and asking for one is about the whole run
+  // values aren't known for a stretch: none is selected, and choosing one shows the whole run
   const chosen = () =>
     view
       .locator('.toolbar select')
       .first()
       .evaluate((list) => list.selectedOptions[0].textContent);
-  await until(async () => /^Freed from .*, in bytes$/.test(await chosen()), 'the stretch is what is shown');
+  await until(async () => /^Freed from .*, in bytes$/.test(await chosen()), 'the stretch is shown');
   const ask = async (title) => {
     const options = await view.locator('.toolbar select option').allInnerTexts();
     await view
@@ -169,10 +169,10 @@ test('what is brushed over time is what all of the view is about', async () => {
   await vscode.screenshot('profile-temporary');
   await ask(/peak/i);
   await view.locator('.profile-times-canvas').press('ArrowRight');
-  await until(async () => /^Live at/.test(await chosen()), 'a moment is what is shown');
+  await until(async () => /^Live at/.test(await chosen()), 'a moment is shown');
   await view.locator('.profile-times-canvas').press('Escape');
-  await until(async () => !/^Live at \d/.test(await chosen()), 'the whole run again');
-  // it would leave a flat line of what is live, so it is hidden at first
+  await until(async () => !/^Live at \d/.test(await chosen()), 'the whole run is shown again');
+  // it would flatten the line of what is live, so it is hidden at first
   const hidden = view.locator('.profile-times-key.off', { hasText: 'RSS' });
   await hidden.waitFor();
   await view.locator('.profile-times-legend').click();
@@ -208,13 +208,13 @@ test('hot spots and functions are charged by one rule, my code or any code', asy
   await first('.live-set', mine).waitFor();
   await view.flame('Any code');
   await first('.live-set', any).waitFor();
-  // the rule by which a box has something of its own is shown with it, and kept when the view is made anew
+  // the rule that decides a box's own value is shown with it, and kept when the view is restored
   await view.flameForm('icicle');
   await drawn();
   await view.groupBy('line');
 });
 
-test('the server dying keeps the value, the stretch, the zoom and what was chosen', async () => {
+test('the value, the stretch, the zoom and the selection survive the death of the server', async () => {
   await view.locator('.profile-times-canvas').focus();
   for (let times = 0; times < 3; times++) await view.press('Shift+ArrowRight');
   const stretch = view.locator('.profile-times-head [role=status]', { hasText: /live$/ });
@@ -238,7 +238,7 @@ test('the server dying keeps the value, the stretch, the zoom and what was chose
     value: await view.locator('.toolbar select').first().inputValue(),
   });
   const stood = await reported();
-  await view.settled(); // so it is kept
+  await view.settled(); // so that it is stored
 
   const [server] = vscode.processes('-m memlens lsp');
   await view.frame.evaluate(() => {
@@ -252,7 +252,7 @@ test('the server dying keeps the value, the stretch, the zoom and what was chose
   assert.deepEqual(await reported(), stood);
 });
 
-test('nothing failed on the console', () => {
+test('the console has no errors', () => {
   assert.deepEqual(vscode.foreignRequests, []);
   assert.deepEqual(vscode.consoleErrors, []);
 });

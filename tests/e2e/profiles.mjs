@@ -1,4 +1,4 @@
-// Profiles made of the sample's.
+// Profiles derived from the sample's.
 import { execFileSync } from 'node:child_process';
 import { ROOT, venvProgram } from '../../scripts/lib/paths.mjs';
 
@@ -29,8 +29,8 @@ target.write_bytes(gzip.compress(encode(message)))
 `;
 
 /**
- * Writes the sample profile as if its code lay elsewhere, had grown by `shift` lines at its top, kept twice as much in
- * one function, and lacked one.
+ * Writes the sample profile as if its code were in another folder, had `shift` lines added at its top, kept twice as
+ * much in one function, and lacked another one.
  */
 export function writeLater(source, target, shift) {
   execFileSync(venvProgram('python'), ['-c', LATER, source, target, String(shift)], { cwd: ROOT });

@@ -1,5 +1,5 @@
-// The server dies: what is asked while it starts is answered late, and five deaths in three minutes end the trying, with
-// one message and a button.
+// The server dies: requests sent while it starts are answered late, and after five deaths in three minutes it isn't
+// restarted any more; one message with a button is shown.
 import assert from 'node:assert/strict';
 import { copyFileSync, readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -25,7 +25,7 @@ after(() => vscode?.close());
 const servers = () => vscode.processes(SERVER);
 const readers = () => vscode.processes('memlens ingest');
 
-/** Ends the server; the number of the one that follows. */
+/** Kills the server and returns the process id of the next one. */
 const kill = async () => {
   const [server] = await until(() => servers().length === 1 && servers(), 'there is one server');
   process.kill(server, 'SIGKILL');
@@ -45,18 +45,18 @@ const standing = async () => {
   };
 };
 
-test('what is asked while the server starts is answered late, and nothing is read again', async () => {
+test('requests sent while the server starts are answered late, and nothing is read again', async () => {
   await view.moved(() => view.press('+'));
   const allocation = await view.tallestAtTheMiddle();
   await view.click(allocation);
   await view.selected(allocation);
   stood = await standing();
-  await view.settled(); // so it is kept
+  await view.settled(); // so that it is stored
   const archives = made();
 
   const server = await kill();
   process.kill(server, 'SIGSTOP');
-  // Held before it could say a word: a view that comes back, a file that is opened.
+  // Stopped before it could answer: a view is restored, and a file is opened.
   await vscode.tab('train.pickle').click();
   await vscode.openFile('other.pickle');
   await vscode.page.waitForTimeout(1500);
@@ -72,14 +72,14 @@ test('what is asked while the server starts is answered late, and nothing is rea
   await view.locator('.panel .frames').waitFor();
   assert.deepEqual(await standing(), stood);
   assert.deepEqual(servers(), [server]);
-  // The archive of the view that came back is the one that was there.
+  // The restored view uses the same archive as before.
   const now = new Map(made());
   for (const [name, inode] of archives) assert.equal(now.get(name), inode);
 });
 
 const CRASHED = /crashed 5 times within 3 minutes/;
 
-/** VS Code writes messages for people to its console as well. */
+/** VS Code also logs the messages that it shows. */
 const messages = () => vscode.consoleErrors.filter((text) => CRASHED.test(text));
 
 test('after five crashes it is not restarted automatically, and one message is shown', async () => {
@@ -90,7 +90,7 @@ test('after five crashes it is not restarted automatically, and one message is s
       window.memlensTest.ofTheOldServer = true;
     });
     const server = await kill();
-    if (deaths === 2) continue; // and the next one dies while it starts
+    if (deaths === 2) continue; // the next one dies while it starts
     await view.frame.waitForFunction(() => window.memlensTest?.ofTheOldServer === undefined);
     await view.drawn();
     assert.deepEqual(servers(), [server]);
@@ -102,11 +102,11 @@ test('after five crashes it is not restarted automatically, and one message is s
   await vscode.page.waitForTimeout(3000);
   assert.deepEqual(servers(), []);
   assert.equal(messages().length, 1);
-  // What was drawn is still there.
+  // The picture is still shown.
   assert.equal(await view.locator('#memlens').getAttribute('data-state'), 'ready');
 });
 
-test('its button starts the server, and the view comes back where it stood', async () => {
+test('its button starts the server, and the view is restored as it was', async () => {
   // with the driver of tests VS Code keeps messages in its centre
   await vscode.runCommand('Notifications: Show Notifications');
   const notice = vscode.page.locator('.notification-list-item', { hasText: CRASHED });
@@ -118,7 +118,7 @@ test('its button starts the server, and the view comes back where it stood', asy
   await until(async () => {
     const answers = await view.locator('.panel .frames').count();
     return answers > 0;
-  }, 'the selection is back');
+  }, 'the selection is restored');
   view = await SnapshotView.visible(vscode);
   assert.deepEqual(await standing(), stood);
   const allocation = await view.tallestAtTheMiddle();
@@ -126,9 +126,9 @@ test('its button starts the server, and the view comes back where it stood', asy
   await view.selected(allocation);
 });
 
-test('nothing failed on the console', () => {
+test('the console has no errors', () => {
   assert.deepEqual(vscode.foreignRequests, []);
-  // The language client says of each server that died while it started that it did.
+  // The language client logs each server that died while it started.
   const ofDeaths = /Pending response rejected since connection got disposed/;
   assert.deepEqual(
     vscode.consoleErrors.filter((text) => !ofDeaths.test(text) && !CRASHED.test(text)),

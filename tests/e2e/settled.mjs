@@ -1,11 +1,11 @@
-// Waiting until nothing is on its way any more in a view: what it shows, where everything lies and what it has VS Code
-// keep is final then, until something new is done.
+// Waits until nothing is pending in a view: what it shows, the layout and the state that VS Code stores are final
+// then, until the next action.
 
-/** Questions in SQL may take as long as they like; the view goes on meanwhile. */
+/** SQL queries may take any time; the view keeps working meanwhile. */
 const MAY_LAST = 'memlens/sql';
 
 /**
- * Waits until a view has the answers to all that it asked, has done what it put off for a moment, and shows all of it.
+ * Waits until a view has the answers to all its requests, has done deferred work, and shows all of it.
  * @param {import('playwright-core').Frame} frame the inside of the webview
  */
 export async function settledIn(frame) {
@@ -26,7 +26,7 @@ export async function settledIn(frame) {
         const settling = { begun, shown: false };
         window.settling = settling;
         const frameOf = window.requestAnimationFrame;
-        // What components do after a frame is done in a task after the next.
+        // Components run their effects in a task after the next frame.
         frameOf(() => frameOf(() => setTimeout(() => (settling.shown = true))));
         return false;
       }
@@ -48,7 +48,7 @@ export const isOpen = (frame) =>
       window.memlensUnderWay !== undefined && document.getElementById('memlens')?.dataset.state === 'ready',
   );
 
-/** The commands of the palette that arrived in each view of a window. */
+/** The palette's commands that each view of a window has received. */
 export async function commandsIn(page) {
   const counted = page.frames().map(async (frame) => {
     const commands = await frame.evaluate(() => window.memlensUnderWay?.commands).catch(() => undefined);

@@ -1,5 +1,5 @@
-// The story that the extension is for: open a snapshot, click an allocation, stand on the line that made it, hover
-// that line and read its totals, and come back from there to the picture. All figures are those of the command line.
+// The extension's main use: open a snapshot, click an allocation, get to the line that made it, hover that line and
+// read its totals, and return from there to the picture. All figures are those of the command line.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { Store, hasFleet } from './store.mjs';
 import { SnapshotView, distance, exactBytes, violationsIn } from './view.mjs';
 
 const FILE = 'train.pickle';
-/** More than are read before the test cancels. */
+/** More than are read before the test cancels the reading. */
 const RANKS = 800;
 
 let vscode;
@@ -48,7 +48,7 @@ after(() => vscode?.close());
 
 const stack = (allocation) => vscode.memlens('stack', FILE, allocation);
 
-test('the picture has bands where allocations are, and nothing above them', async () => {
+test('the picture has bands for allocations, and nothing above them', async () => {
   const [{ devices }, lines] = await Promise.all([vscode.memlens('info', FILE), vscode.lines(FILE)]);
   const [device] = devices;
   view = await SnapshotView.opened(vscode, FILE);
@@ -79,7 +79,7 @@ test('the picture has bands where allocations are, and nothing above them', asyn
   assert.ok(rect.x + rect.width <= (endsAt - camera.x0) * perUs + 2, 'not after its end');
 
   const background = await view.background();
-  // Away from its name, which stands at its left.
+  // Away from its name, which is at its left.
   const inside = [Math.floor(rect.x + rect.width - 6), Math.floor(rect.y + rect.height / 2)];
   const band = await view.pixel(...inside);
   assert.ok(distance(band, background) > 60, `${band} is a band's colour`);
@@ -91,7 +91,7 @@ test('the picture has bands where allocations are, and nothing above them', asyn
     Math.floor(peakX + 10),
     Math.floor(surface.height - device.peak_bytes * 1.04 * perByte),
   ];
-  // The peak's label is over the picture there; the run begins a few pixels in, at a line of the grid, and low.
+  // The peak's label covers the picture there; the run begins a few pixels in, at a grid line, with little memory.
   const besideTheLabel = [aboveThePeak[0] - 90, aboveThePeak[1]];
   const early = [8, Math.floor(surface.height / 2)];
   for (const nothing of [aboveThePeak, besideTheLabel, early]) {
@@ -102,13 +102,13 @@ test('the picture has bands where allocations are, and nothing above them', asyn
     assert.ok(distance(await view.screenPixel(...nothing), background) <= 2);
 });
 
-test('a click on a band shows its stack, and what its stack allocated elsewhere', async () => {
+test('a click on a band shows its stack, and the stack’s other allocations', async () => {
   const { allocation, frames, same_stack: same } = chosen;
   const rect = await view.rectOf(allocation.allocation);
   const before = await view.pixel(rect.x + rect.width - 6, rect.y + rect.height / 2);
   await view.click(allocation.allocation);
   await view.selected(allocation.allocation);
-  // the details take some of the picture's width
+  // the details make the picture narrower
   await view.settled();
 
   assert.match((await view.fact('Requested')).text, new RegExp(exactBytes(allocation.size_bytes)));
@@ -122,7 +122,7 @@ test('a click on a band shows its stack, and what its stack allocated elsewhere'
     user.map((frame) => [frame.function, `${path.posix.basename(frame.file)}:${frame.line}`]),
   );
 
-  // It keeps its colour, which stands in the panel too; what has another stack is dimmed.
+  // It keeps its colour, which the panel shows too; bands of other stacks are dimmed.
   assert.deepEqual(await view.swatch(), before);
   const after = await view.rectOf(allocation.allocation);
   assert.deepEqual(await view.pixel(after.x + after.width - 6, after.y + after.height / 2), before);
@@ -143,8 +143,8 @@ test('a click on a frame opens its file at its line, beside the picture', async 
   assert.ok(await view.locator('canvas').first().isVisible());
 });
 
-test('Ctrl+click on a band goes straight to its line of code; its hover has the same figures', async () => {
-  // With source beside it and the details below it, the picture gets the table's room for larger bands.
+test('Ctrl+click on a band opens its line of code; its hover has the same figures', async () => {
+  // With source beside it and the details below it, the picture takes the table's space, so that bands are larger.
   await view.locator('.dock').getByRole('button', { name: 'Close Panel' }).click();
   await view.still();
   const other = await bandOfAnotherFile();
@@ -184,13 +184,13 @@ test('Ctrl+click on a band goes straight to its line of code; its hover has the 
   assert.equal((await view.fact('Live at the peak')).title, exactBytes(row.live_at_peak_bytes));
   assert.equal((await view.fact('Allocations')).text, row.count.toLocaleString('en-US'));
   await view.still();
-  assert.deepEqual(await pixelOf(band), lit, 'a band of the line is lit');
+  assert.deepEqual(await pixelOf(band), lit, 'a band of the line is highlighted');
   const faded = await pixelOf(chosen.allocation.allocation);
   const full = await view.background();
   assert.ok(distance(faded, full) < 80, `a band of another line, ${faded}, is dimmed`);
 });
 
-test('nothing asked the network, nothing failed on the console, and no other script can run', async () => {
+test('there were no network requests and no console errors, and no other script can run', async () => {
   assert.deepEqual(vscode.foreignRequests, []);
   assert.deepEqual(vscode.consoleErrors, []);
   const refused = await view.frame.evaluate(async () => {
@@ -226,7 +226,7 @@ async function pixelOf(allocation) {
   return await view.pixel(rect.x + Math.max(rect.width - 6, rect.width / 2), rect.y + rect.height / 2);
 }
 
-/** A band that is large enough to be clicked and whose line is in another file than that of the first one. */
+/** A band that is large enough to be clicked and whose line is in another file than the first band's. */
 async function bandOfAnotherFile() {
   const large = await view.frame.evaluate(() => {
     const found = [];
@@ -245,7 +245,7 @@ async function bandOfAnotherFile() {
   throw new Error('Every large band is of the same file.');
 }
 
-test('a folder of ranks is a heat map, and the one that differs is opened from it', async () => {
+test('a folder of ranks is shown as a heat map, from which the rank that differs is opened', async () => {
   // the map has the whole width
   await vscode.runCommand('View: Close All Editors');
   await vscode.runCommand('Memlens: Open Folder as Fleet');
@@ -260,7 +260,7 @@ test('a folder of ranks is a heat map, and the one that differs is opened from i
     /^401 snapshots · median peak .* · 1 outlier · 1 out of memory · 1 not read$/,
   );
   const status = fleet.locator('.fleet [role=status]');
-  await map.press('ArrowDown'); // by peak: the outlier
+  await map.press('ArrowDown'); // sorted by peak: the outlier
   const words =
     /rank7\.pickle, peak 1\d(\.\d)? GiB, .* above the median: an outlier, .*1 out-of-memory event/;
   await status.filter({ hasText: words }).waitFor();
@@ -269,7 +269,7 @@ test('a folder of ranks is a heat map, and the one that differs is opened from i
   // only what is in view is drawn
   await map.press('End');
   await status.filter({ hasText: 'rank400.pickle, damaged: It breaks off at byte 17.' }).waitFor();
-  // it scrolls there, and is drawn in the frame after
+  // it scrolls there, and is drawn in the next frame
   await settledIn(fleet);
   const [from, to] = (await map.getAttribute('data-drawn')).split('-').map(Number);
   assert.ok(to === 401 && from > 300, `rows ${from} to ${to}`);
@@ -291,7 +291,7 @@ test('a folder of ranks is a heat map, and the one that differs is opened from i
     ['.fleet-head', '.fleet-controls'].map((part) => fleet.locator(part).boundingBox()),
   );
   assert.ok(head.width < 1100 && head.height < 75, `two lines at most: ${head.width} × ${head.height}`);
-  assert.ok(controls.height < 30, 'and the controls are one');
+  assert.ok(controls.height < 30, 'the controls have one line');
   for (const theme of ['light', 'hc', 'dark']) {
     await vscode.setTheme(theme);
     await vscode.screenshot(`fleet-${theme}`);
@@ -335,7 +335,7 @@ test(
     await notice.getByRole('button', { name: 'Cancel' }).click();
     const fleets = () => vscode.host.processes('-m memlens fleet');
     while (fleets().length > 0) await page.waitForTimeout(100);
-    // What was finished is kept, and the map ends with it.
+    // Finished summaries are kept, and the map shows those.
     const asked = async (...args) =>
       JSON.parse(await vscode.host.commandLine.run(['fleet', ...args, '--json'], vscode.folder));
     const { length: snapshots } = (await asked('peaks', 'ranks.fleet')).rows;

@@ -1,11 +1,11 @@
-// Small snapshots for the tests, as torch.cuda.memory._snapshot() gives them, written as JSON.
+// Small snapshots for the tests, as torch.cuda.memory._snapshot() returns them, written as JSON.
 
 const frames = (line) => [
   { name: 'forward', filename: 'model.py', line },
   { name: 'main', filename: 'train.py', line: 84 },
 ];
 
-/** A device's trace: so many steps of a large and a small allocation that lie over each other. */
+/** A device's trace with that many steps, each with a large and a small allocation stacked on each other. */
 function trace(steps, bytes) {
   const events = [];
   let time = 1_700_000_000_000_000;
@@ -26,11 +26,11 @@ function trace(steps, bytes) {
   return events;
 }
 
-/** Two devices; the second one has the taller stack. */
+/** Two devices; the second one has the higher peak. */
 export const twoDevices = () =>
   JSON.stringify({ segments: [], device_traces: [trace(60, 1 << 20), trace(90, 1 << 22)] });
 
-/** Allocations that all stay, one for each stack of [file, line, function] innermost first; each larger than the next. */
+/** Allocations that are never freed, each larger than the next: one per stack of [file, line, function], innermost first. */
 export function kept(stacks) {
   const events = stacks.map((stack, i) => ({
     action: 'alloc',
@@ -47,8 +47,8 @@ const MIB = 1 << 20;
 const PINNED_MIB = 3;
 
 /**
- * Two devices that run out of memory. Device 0 is asked for more than it has. On device 1 four segments of 40 MiB are
- * free but for 3 MiB each, so a request of 60 MiB finds no room; later there is room for it.
+ * Two devices that run out of memory. A request to device 0 is larger than its memory. On device 1 four segments of
+ * 40 MiB are free except for 3 MiB each, so a request of 60 MiB doesn't fit; later it does.
  */
 export function outOfMemory() {
   let time = 1_700_000_000_000_000;

@@ -1,9 +1,9 @@
-// What processes have open to a network (Linux, proc(5)).
+// Network sockets of processes (Linux, proc(5)).
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 
 const TABLES = ['tcp', 'tcp6', 'udp', 'udp6'];
 
-/** The ports at both ends of each network socket of a process; none of one that has ended. */
+/** The ports at both ends of each network socket of a process; none if it has ended. */
 export function networkSockets(pid) {
   try {
     const own = new Set(readdirSync(`/proc/${pid}/fd`).flatMap((fd) => inodeOf(`/proc/${pid}/fd/${fd}`)));

@@ -1,4 +1,4 @@
-// Paths in a snapshot are those of another machine: which file here each one means, and what is shown when none does.
+// Paths in a snapshot are those of another machine: which local file each one means, and what is shown without one.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -53,11 +53,11 @@ async function clickFrame(name, place) {
   await view.locator('.panel .frames button', { hasText: place }).first().click();
 }
 
-/** The file that is open lies in a folder. */
+/** Waits until the active file is in a folder. */
 const inFolder = (name) =>
   vscode.page.locator('.editor-group-container.active .breadcrumbs-below-tabs', { hasText: name }).waitFor();
 
-test('which of two files is asked once', async () => {
+test('the user is asked once which of two files is meant', async () => {
   await clickFrame('twice', 'net.py:3');
   const picks = vscode.page.locator('.quick-input-list .monaco-list-row');
   await picks.filter({ hasText: 'two' }).waitFor();
@@ -73,19 +73,19 @@ test('which of two files is asked once', async () => {
   await view.still();
 });
 
-test('paths of Windows and mapped ones are found', async () => {
+test('Windows paths and mapped paths are found', async () => {
   await clickFrame('windows', 'load.py:2');
   await vscode.atLine('load.py', 2);
   await clickFrame('mapped', 'renamed.py:4');
   await vscode.atLine('renamed.py', 4);
 });
 
-test('a path of Windows is found whatever its case', async () => {
+test('a Windows path is found regardless of case', async () => {
   await clickFrame('otherCase', 'Store.py:2');
   await vscode.atLine('store.py', 2);
 });
 
-test('the line that the cursor is on shows its allocations', async () => {
+test('the line at the cursor shows its allocations', async () => {
   await clickFrame('mapped', 'renamed.py:4');
   await vscode.atLine('renamed.py', 4);
   await vscode.runCommand('Memlens: Show Allocations of the Current Line');
@@ -95,7 +95,7 @@ test('the line that the cursor is on shows its allocations', async () => {
   assert.equal((await view.fact('Total allocated')).title, exactBytes(size('mapped')));
 });
 
-test('a file that is not here is named, and frames of libraries are folded', async () => {
+test('a file that is not on this machine is named, and frames of libraries are folded', async () => {
   await clickFrame('nowhere', 'gone.py:12');
   const note = view.locator('.panel .frame-note');
   await note.waitFor();
@@ -106,7 +106,7 @@ test('a file that is not here is named, and frames of libraries are folded', asy
   await view.locator('.panel .frame', { hasText: 'linear.py:134' }).waitFor();
 });
 
-test('the place of a file can be entered beside it, and is kept for all that lie beside it', async () => {
+test('the location of a file can be entered beside it, and is remembered for the other files of its folder', async () => {
   await clickFrame('nowhere', 'gone.py:12');
   await view.locator('.panel .frame-note button', { hasText: 'Map Folder…' }).waitFor();
   mkdirSync(path.join(vscode.folder, 'found'));
@@ -127,7 +127,7 @@ test('the place of a file can be entered beside it, and is kept for all that lie
   }, 'the folder is kept');
 });
 
-test('a lens above a function leads to the picture as well', async () => {
+test('a lens above a function opens the picture as well', async () => {
   vscode.writeSettings({ 'memlens.codeLens': true });
   await clickFrame('windows', 'load.py:2');
   await vscode.atLine('load.py', 2);
@@ -138,7 +138,7 @@ test('a lens above a function leads to the picture as well', async () => {
   await view.locator('.panel h2', { hasText: /^Line 2$/ }).waitFor();
 });
 
-test('nothing failed on the console', async () => {
+test('the console has no errors', async () => {
   await until(() => vscode.processes('memlens ingest').length === 0, 'nothing is being read');
   assert.deepEqual(vscode.foreignRequests, []);
   assert.deepEqual(vscode.consoleErrors, []);

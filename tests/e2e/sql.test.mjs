@@ -1,4 +1,4 @@
-// Questions in SQL: an example is run, a row lights up its allocation, a row opens its line, and names are only text.
+// SQL queries: an example is run, a row highlights its allocation, a row opens its line, and names are only text.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -49,7 +49,7 @@ async function column(name) {
   }, name);
 }
 
-test('an example fills a grid with what the command line says', async () => {
+test('an example shows the same rows as the command line', async () => {
   view = await SnapshotView.opened(vscode, FILE);
   await vscode.runCommand('Memlens: Query with SQL');
   await until(
@@ -74,7 +74,7 @@ test('an example fills a grid with what the command line says', async () => {
   assert.equal(await view.locator('.sql-grid').getAttribute('aria-rowcount'), '101');
 });
 
-test('a click on a row lights its allocation up, Enter opens its line', async () => {
+test('a click on a row highlights its allocation, Enter opens its line', async () => {
   const [allocation] = await column('allocation');
   await view.locator('.sql-body .sql-row').first().locator('[role=gridcell]').first().click();
   await view.selected(Number(allocation));
@@ -87,7 +87,7 @@ test('a click on a row lights its allocation up, Enter opens its line', async ()
   await vscode.atLine(path.basename(facts.label.file), facts.label.line);
 });
 
-test('rows are gone through by keyboard and sorted', async () => {
+test('rows can be navigated by keyboard and sorted', async () => {
   await vscode.runCommand('View: Close Editor');
   await view.still();
   assert.match(await query(), /FROM live_at_peak/, 'the query is still there');
@@ -98,11 +98,11 @@ test('rows are gone through by keyboard and sorted', async () => {
   await until(async () => (await column('moment')).includes('1000'), 'the last row');
   await view.locator('.sql-bar .button', { hasText: '1,000 more' }).click();
   await until(async () => /^The first 2,000 rows/.test(await status()), 'more rows');
-  // Not all rows are here, so the server sorts.
+  // Not all rows are loaded, so the server sorts.
   await view.locator('.sql-head [role=columnheader]', { hasText: 'moment' }).click();
   await until(async () => (await column('moment'))[0] === '13798', 'the last event first');
   assert.equal(await view.locator('.sql-head [aria-sort=descending]').innerText(), 'moment▼');
-  // All are: they are sorted here.
+  // All rows are loaded, so they are sorted here.
   await run('SELECT 3 AS n UNION ALL SELECT 10 UNION ALL SELECT NULL UNION ALL SELECT 2');
   await view.locator('.sql-grid').focus();
   await view.locator('.sql-grid').press('s');
@@ -113,7 +113,7 @@ test('rows are gone through by keyboard and sorted', async () => {
   await sorted('NULL', '2', '3', '10');
 });
 
-test('tables and columns are completed, mistakes are pointed at', async () => {
+test('tables and columns are completed, and errors are marked', async () => {
   await area().fill('');
   await area().pressSequentially('SELECT size_bytes FROM live_at_p');
   await view.locator('.cm-tooltip-autocomplete li[aria-selected]', { hasText: 'live_at_peak' }).waitFor();
@@ -134,7 +134,7 @@ test('tables and columns are completed, mistakes are pointed at', async () => {
   assert.match(await status(), /can only be read/);
 });
 
-test('a query that never ends is cancelled, and the view goes on meanwhile', async () => {
+test('an endless query can be cancelled, and the view keeps working meanwhile', async () => {
   await area().fill(ENDLESS);
   await area().press('Control+Enter');
   await view.locator('.sql-status', { hasText: /^Running…/ }).waitFor();
@@ -145,7 +145,7 @@ test('a query that never ends is cancelled, and the view goes on meanwhile', asy
   assert.deepEqual(await column('one'), ['1']);
 });
 
-test('rows are saved as they are', async () => {
+test('rows are saved unchanged', async () => {
   await run("SELECT '=1+1' AS formula, 'a,\"b\"' AS quoted, 5 AS number, NULL AS empty");
   await view.locator('.sql-bar .button', { hasText: 'CSV' }).click();
   await vscode.choosePath(/train-query\.csv$/);
@@ -160,7 +160,7 @@ test('rows are saved as they are', async () => {
   assert.equal(readFileSync(target, 'utf8'), 'formula,quoted,number,empty\r\n\'=1+1,"a,""b""",5,\r\n');
 });
 
-test('it looks right in every theme', async () => {
+test('it is legible in every theme', async () => {
   const [examples] = await view.locator('.sql select').all();
   await examples.selectOption({ label: LARGEST });
   await until(async () => /^100 rows in/.test(await status()), 'the rows');

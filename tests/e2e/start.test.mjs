@@ -1,4 +1,4 @@
-// `npm start` as a new user runs it: an address that answers to its token alone, with the sample's picture on it.
+// `npm start` as a new user runs it: an address that only answers with its token, and shows the sample's picture.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ before(async () => {
 });
 after(() => start?.kill('SIGKILL'));
 
-test('the address is on the loopback interface and answers to its token alone', async () => {
+test('the address is on the loopback interface and only answers with its token', async () => {
   const address = new URL(opened.url);
   assert.equal(address.hostname, '127.0.0.1');
   const token = address.searchParams.get('tkn');
@@ -52,7 +52,7 @@ test(
   },
 );
 
-test('it ends when it is stopped, and its server with it', { timeout: TIMEOUT_MS }, async () => {
+test('stopping it also ends its server', { timeout: TIMEOUT_MS }, async () => {
   start.kill('SIGINT');
   await once(start, 'exit');
   await assert.rejects(fetch(opened.url));

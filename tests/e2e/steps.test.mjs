@@ -1,5 +1,5 @@
-// Annotations and steps: a click on an annotation puts the cursors around it, a click on a step likewise, and a click on
-// the line that grows from step to step leads to that line.
+// Annotations and steps: a click on an annotation or a step places the cursors around it, and a click on a line that
+// grows from step to step opens that line.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -36,7 +36,7 @@ test('the leak of the sample is the first line that grows, and a click opens it'
   await view.settled();
   assert.match(await first.innerText(), /more after every step/);
   assert.match(await first.innerText(), new RegExp(`train\\.py:${leak.frame.line}`));
-  // figures stand below their heads, the rows fill the pane, and what does not fit is scrolled to
+  // figures are below their headers, the rows fill the pane, and the rest can be scrolled to
   const figures = first.locator('td.number');
   const edges = (cells) => cells.evaluateAll((all) => all.map((cell) => getComputedStyle(cell).textAlign));
   assert.deepEqual(new Set(await edges(figures)), new Set(['end']));
@@ -56,7 +56,7 @@ test('the leak of the sample is the first line that grows, and a click opens it'
   await view.settled();
   assert.equal(await steps.nth(2).getAttribute('aria-current'), 'true');
   const ground = (row) => row.evaluate((one) => getComputedStyle(one).backgroundColor);
-  assert.notEqual(await ground(steps.nth(2)), await ground(steps.nth(4)), 'the chosen step is seen');
+  assert.notEqual(await ground(steps.nth(2)), await ground(steps.nth(4)), 'the selected step is visible');
 
   await first.click();
   await vscode.atLine('train.py', leak.frame.line);
@@ -64,9 +64,9 @@ test('the leak of the sample is the first line that grows, and a click opens it'
   assert.match(source[leak.frame.line - 1], /self\.predictions\.append/);
 });
 
-test('a click on an annotation puts the cursors around it and shows it; noise is hidden until asked for', async () => {
+test('a click on an annotation places the cursors around it and shows it; noise is hidden by default', async () => {
   await vscode.openFile('annotated.pickle');
-  // the sample's view still stands beside it
+  // the sample's view is still open beside it
   view = await SnapshotView.visible(vscode, 1);
   const items = view.locator('.lanes .lane-item');
   await until(async () => (await items.count()) === 6, 'three steps and what is in them');
@@ -78,7 +78,7 @@ test('a click on an annotation puts the cursors around it and shows it; noise is
   }
   const whole = await view.camera();
   const camera = await view.moved(() => items.filter({ hasText: 'ProfilerStep#2' }).click());
-  assert.ok(camera.x1 - camera.x0 < (whole.x1 - whole.x0) / 2, 'the view is about the step');
+  assert.ok(camera.x1 - camera.x0 < (whole.x1 - whole.x0) / 2, 'the view shows the step');
   await view.locator('.lanes-noise').click();
   await until(async () => (await items.count()) >= 2, 'the noise is shown, too');
   await view.settled();

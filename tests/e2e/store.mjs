@@ -12,7 +12,7 @@ const HEADERS = {
   'content-type': 'application/octet-stream',
 };
 
-/** Whether the packages are there: without a network they can't be installed. */
+/** Whether the packages are installed, which needs a network. */
 export const hasFleet = existsSync(path.join(PACKAGES, 'distributed'));
 
 /** What VS Code's environment needs so that the Python of Memlens has them; `folder` gets the stores' configuration. */
@@ -56,7 +56,7 @@ export class Store {
     return store;
   }
 
-  /** Put a file into the bucket; without a key make the bucket. */
+  /** Puts a file into the bucket; without a key creates the bucket. */
   async put(key, body) {
     const answer = await fetch(`${this.#url}/snapshots${key && `/${key}`}`, {
       method: 'PUT',
@@ -66,7 +66,7 @@ export class Store {
     if (!answer.ok) throw new Error(`the store says ${answer.status}`);
   }
 
-  /** Answer nothing until the function that is returned is called. */
+  /** Stops answering until the returned function is called. */
   pause() {
     this.#process.kill('SIGSTOP');
     return () => this.#process.kill('SIGCONT');

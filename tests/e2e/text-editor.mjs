@@ -1,4 +1,4 @@
-// Text editors of a window: which file and line is active, and what hovers show.
+// The text editors of a window: which file and line is active, and what hovers show.
 import { TIMEOUT_MS } from './waiting.mjs';
 
 export class TextEditors {
@@ -34,8 +34,8 @@ export class TextEditors {
   /**
    * The text of the hover over some text of the visible text editor.
    * @param {string} word a word, or some words of one line
-   * @param {{line?: string, expecting?: RegExp}} [options] line: some other text of the same line, where the word
-   *   occurs more than once; expecting: waits for a hover that matches, since other extensions give hovers too
+   * @param {{line?: string, expecting?: RegExp}} [options] line: other text of the same line, if the word
+   *   occurs more than once; expecting: waits for a matching hover, since other extensions show hovers too
    */
   async hoverText(word, { line = word, expecting = /./ } = {}) {
     const row = this.page.locator('.editor-instance .view-line', { hasText: line }).first();
@@ -45,14 +45,14 @@ export class TextEditors {
       await this.page.mouse.move(5, 5);
       await this.#moveTo(row, word);
       try {
-        // pointing elsewhere gives a hover up: a machine that is slow to answer gets longer each time
+        // moving the pointer cancels a hover, so a slow machine gets more time with each attempt
         await hover
           .filter({ hasText: expecting })
           .first()
           .waitFor({ timeout: 2500 * (attempt + 1) });
         return await hover.filter({ hasText: expecting }).first().innerText();
       } catch {
-        // the line was scrolled or drawn again under the pointer: point at it again
+        // the line was scrolled or redrawn under the pointer: hover it again
       }
     }
     throw new Error(`No hover like ${expecting} came over "${word}".`);

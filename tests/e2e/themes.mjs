@@ -1,7 +1,7 @@
 // VS Code's own themes, and switching between them.
 import { came } from './waiting.mjs';
 
-/** By name; the file of each, which the workbench has as a class, and the class of webviews. */
+/** By name: the theme's file, which is a class of the workbench, and the class of webviews. */
 export const THEMES = {
   light: { name: 'Light Modern', file: 'light_modern', kind: 'vscode-light' },
   dark: { name: 'Dark Modern', file: 'dark_modern', kind: 'vscode-dark' },
@@ -13,7 +13,7 @@ export const THEMES = {
   },
 };
 
-/** Switches the colours of the workbench by its settings, and waits until it has them. */
+/** Switches the workbench's theme by its settings, and waits until it is applied. */
 export async function colourWorkbench(page, theme, writeSettings) {
   const { name, file } = THEMES[theme];
   const colours = page.locator(`.monaco-workbench.vscode-theme-defaults-themes-${file}-json`);
@@ -23,7 +23,7 @@ export async function colourWorkbench(page, theme, writeSettings) {
     writeSettings({ 'workbench.colorTheme': name });
     if (await shown(3000)) break;
     if (attempt === 10) throw new Error(`VS Code never took the theme "${name}".`);
-    // It missed that: only another change makes it look again.
+    // VS Code missed the change; only another change makes it read the settings again.
     writeSettings({ 'workbench.colorTheme': 'Red' });
     await page.waitForTimeout(500);
   }
@@ -33,7 +33,7 @@ export async function colourWorkbench(page, theme, writeSettings) {
 export async function hasTheme(frame, theme) {
   await frame.waitForFunction((kind) => {
     const { classList: names } = document.body;
-    // That of light high contrast has the class of the dark one, too.
+    // Light high contrast has the class of dark high contrast as well.
     return names.contains(kind) && names.contains(`${kind}-light`) === false;
   }, THEMES[theme].kind);
 }

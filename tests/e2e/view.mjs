@@ -1,4 +1,4 @@
-// A snapshot's view as the tests see it: what is drawn where, what the panel says, and waiting for either.
+// A snapshot's view for the tests: what is drawn where, what the panel says, and waiting for either.
 //
 //   const view = await SnapshotView.opened(vscode, 'train.pickle');
 //   await view.click(allocation);
@@ -26,20 +26,20 @@ export class SnapshotView {
     return await SnapshotView.visible(vscode);
   }
 
-  /** The view that is on the screen already, or is about to be. */
+  /** The view that is visible or about to appear. */
   static async visible(vscode, index = 0) {
     const view = new SnapshotView(vscode, await vscode.webview(index));
     await view.drawn();
     return view;
   }
 
-  /** Chooses something of the toolbar's menu by its words. */
+  /** Chooses an item of the toolbar's menu by its text. */
   async more(text) {
     await this.locator('.toolbar').getByRole('button', { name: 'More' }).click();
     await this.menuItem(text).click();
   }
 
-  /** An item of the menu that is open, by its words. */
+  /** An item of the open menu, by its text. */
   menuItem(text) {
     return this.locator('.menu [role^=menuitem]', {
       has: this.frame.locator('.menu-text').getByText(text, { exact: true }),
@@ -56,13 +56,13 @@ export class SnapshotView {
     return text.slice('Axis: '.length);
   }
 
-  /** Shows a pane by its tab, or by the menu beside the tabs, and waits until all of it is there. */
+  /** Shows a pane by its tab, or by the menu beside the tabs, and waits until it is complete. */
   async pane(title) {
     await this.choosePane(title);
     await this.settled();
   }
 
-  /** The same without waiting. */
+  /** Shows a pane without waiting for it. */
   async choosePane(title) {
     const tab = this.locator('.dock').getByRole('tab', { name: title, exact: true });
     if (await tab.count()) await tab.click();
@@ -73,7 +73,7 @@ export class SnapshotView {
     await this.locator('.dock [role=tab][aria-selected=true]', { hasText: title }).waitFor();
   }
 
-  /** Filters the view, and waits until all that it shows is filtered. */
+  /** Filters the view, and waits until everything in it is filtered. */
   async filter(text) {
     const input = this.locator('.filter-input');
     await input.fill(text);
@@ -91,7 +91,7 @@ export class SnapshotView {
     return [...new Set([...tabs, ...others])];
   }
 
-  /** Does something in the settings of a row of controls, and closes them. */
+  /** Opens the settings of a row of controls, does something there, and closes them. */
   async settings(row, act) {
     const sheet = this.locator(`${row} .settings`);
     await this.locator(`${row} .settings-button`).click();
@@ -102,7 +102,7 @@ export class SnapshotView {
     return made;
   }
 
-  /** Groups the table of the live set, or hot spots. */
+  /** Changes the grouping of the live set or of hot spots. */
   async groupBy(...kinds) {
     await this.settings('.live-set-controls', async (sheet) => {
       for (const [level, kind] of kinds.entries())
@@ -111,12 +111,12 @@ export class SnapshotView {
     await this.settled();
   }
 
-  /** Replaces the query that stands in SQL's editor, an example at first, and runs it. */
+  /** Replaces the query in SQL's editor, which begins with an example, and runs it. */
   async runQuery(query) {
     const content = this.locator('.sql .cm-content');
     await content.filter({ hasNot: this.frame.locator('.cm-placeholder') }).waitFor();
     await content.fill(query);
-    // closes what completes a word
+    // closes the completions
     await content.press('Escape');
     await content.press('Control+Enter');
   }
@@ -132,7 +132,7 @@ export class SnapshotView {
   }
 
   /**
-   * What can be pressed, chosen or written in, without what shows data: the links of sentences, rows of tables, names
+   * Everything that can be pressed, chosen or typed into, except for data: links in sentences, rows of tables, names
    * in a legend and annotations in their lanes.
    */
   controls() {
@@ -142,7 +142,7 @@ export class SnapshotView {
           const { width, height, top, bottom } = each.getBoundingClientRect();
           if (width === 0 || height === 0 || each.closest('.headline-text, .grid, .area-legend, .lane-item'))
             return false;
-          // what a list that scrolls has further down
+          // below the visible part of a list that scrolls
           const around = each.closest('.state-scroll')?.getBoundingClientRect();
           if (around && (bottom <= around.top || top >= around.bottom)) return false;
           for (let part = each; part; part = part.parentElement) {
@@ -155,18 +155,18 @@ export class SnapshotView {
     );
   }
 
-  /** What axe-core finds wrong in the view as it is now, in a line for each element. */
+  /** The problems that axe-core finds in the current view, a line for each element. */
   async violations() {
     return await violationsIn(this.frame);
   }
 
-  /** Presses a key in the view, once it has the focus: VS Code gives it back only some time after it closes a palette. */
+  /** Presses a key in the view once it has the focus, which VS Code returns some time after it closes a palette. */
   async press(key) {
     await this.frame.waitForFunction(() => document.hasFocus());
     await this.page.keyboard.press(key);
   }
 
-  /** Nothing is selected, so there are no details. */
+  /** Waits until nothing is selected, so that there are no details. */
   async cleared() {
     await this.locator('.panel').waitFor({ state: 'hidden' });
   }
@@ -175,23 +175,23 @@ export class SnapshotView {
     return this.frame.locator(selector, options);
   }
 
-  /** The text of an element, as a person reads it. */
+  /** The visible text of an element. */
   async text(selector) {
     return await this.locator(selector).first().innerText();
   }
 
-  /** Waits until a picture is on the screen and the camera stands still. */
+  /** Waits until a picture is visible and the camera doesn't move any more. */
   async drawn() {
     await this.locator('#memlens[data-state=ready]').waitFor();
     await this.still();
   }
 
-  /** Waits until the camera stands still, the picture is that of where it stands, and nothing else is on its way. */
+  /** Waits until the camera doesn't move any more, the picture is that of its position, and nothing else is pending. */
   async still() {
     await this.settled();
   }
 
-  /** Waits until the view has the answers to all that it asked, and shows them. */
+  /** Waits until the view has the answers to all its requests, and shows them. */
   async settled() {
     await settledIn(this.frame);
   }
@@ -200,7 +200,7 @@ export class SnapshotView {
     return this.frame.evaluate(() => window.memlensTest.camera());
   }
 
-  /** Does something that moves the camera; where it stands still again. */
+  /** Does something that moves the camera, and returns the camera's final position. */
   async moved(action) {
     const before = await this.camera();
     await action();
@@ -220,13 +220,13 @@ export class SnapshotView {
     return this.frame.evaluate((at) => window.memlensTest.bandAt(at.x, at.y), { x, y });
   }
 
-  /** The colour that the renderer has at a point of the picture, without labels and outlines. */
+  /** The colour that the renderer drew at a point of the picture, without labels and outlines. */
   async pixel(x, y) {
     const [colour] = await this.pixels([[x, y]]);
     return colour;
   }
 
-  /** The colours that the renderer has at points, all of one moment. */
+  /** The colours that the renderer drew at points, all in one frame. */
   async pixels(points) {
     return await this.frame.evaluate(
       (all) => all.map(([x, y]) => Array.from(window.memlensTest.pixel(x, y)).slice(0, 3)),
@@ -240,21 +240,21 @@ export class SnapshotView {
     return await this.vscode.screenPixel(surface.x + x, surface.y + y);
   }
 
-  /** Where the picture is in the window. */
+  /** The position of the picture in the window. */
   surface() {
-    // other pictures, hidden behind this one, have theirs
+    // other pictures, which are hidden, have canvases too
     return this.locator('.plot-surface').first().boundingBox();
   }
 
-  /** Which allocation's band is the tallest, and then the widest, of those that the camera's middle goes through. */
+  /** The allocation with the tallest, then the widest band of those at the middle of the view. */
   async tallestAtTheMiddle() {
     await this.settled();
     const allocation = await this.#tallestAtTheMiddle();
-    assert.ok(allocation !== null, 'an allocation at the middle is high enough for a band of its own');
+    assert.ok(allocation !== null, 'an allocation at the middle is high enough for its own band');
     return allocation;
   }
 
-  /** Zooms in on bytes until allocations at the camera's middle are high enough for bands of their own. */
+  /** Zooms in on bytes until allocations at the middle of the view are high enough for their own bands. */
   async unfolded() {
     const { x, y, width, height } = await this.surface();
     await this.page.mouse.move(x + width / 2, y + height * 0.9);
@@ -270,7 +270,7 @@ export class SnapshotView {
     return this.frame.evaluate(() => {
       const { clientWidth, clientHeight } = document.querySelector('.plot-surface');
       const { bandAt, rectOf } = window.memlensTest;
-      // a band may be in many parts, and the largest one elsewhere: areas go up and down with what is in others
+      // a band may have many parts, and the largest may be elsewhere: areas move up and down with those below
       const heights = new Map();
       for (let y = 0.5; y < clientHeight; y++) {
         const allocation = bandAt(clientWidth / 2, y)?.allocation ?? null;
@@ -297,7 +297,7 @@ export class SnapshotView {
     if (modifier) await this.page.keyboard.up(modifier);
   }
 
-  /** Moves the pointer onto an allocation's band, from wherever it is. */
+  /** Moves the pointer onto an allocation's band. */
   async pointAt(allocation) {
     const [x, y] = await this.#middleOf(allocation);
     await this.page.mouse.move(x - 2, y);
@@ -323,13 +323,13 @@ export class SnapshotView {
       .waitFor();
   }
 
-  /** A fact of the panel by its name. */
+  /** The value of a fact in the panel, by its name. */
   async fact(name) {
     const value = this.#fact(name);
     return { text: await value.innerText(), title: await value.getAttribute('title') };
   }
 
-  /** Colours that the theme gives: of the page and of the swatch at the head of the panel. */
+  /** The colours of the page and of the swatch at the top of the panel. */
   async background() {
     return await this.#colour('body');
   }
@@ -346,13 +346,13 @@ export class SnapshotView {
   }
 }
 
-/** "3,145,728 bytes", as the product writes exact sizes. */
+/** Formats an exact size as the view does: "3,145,728 bytes". */
 export const exactBytes = (count) => `${count.toLocaleString('en-US')} bytes`;
 
 /** Largest difference of two colours in any channel. */
 export const distance = (a, b) => Math.max(...a.map((value, i) => Math.abs(value - b[i])));
 
-/** Polls until a condition of this side holds. */
+/** Polls until a condition in the test's process holds. */
 export async function until(condition, what, timeoutMs = TIMEOUT_MS) {
   const end = Date.now() + timeoutMs;
   for (;;) {
@@ -363,7 +363,7 @@ export async function until(condition, what, timeoutMs = TIMEOUT_MS) {
   }
 }
 
-/** Waits until boxes of a flame graph are there and stand still. */
+/** Waits until a flame graph has boxes and they don't move any more. */
 export async function boxesStandStill(view, boxes) {
   await until(async () => {
     await view.settled();
@@ -371,13 +371,13 @@ export async function boxesStandStill(view, boxes) {
   }, 'there are boxes');
 }
 
-/** What axe-core finds wrong in a webview as it is now, in a line for each element. */
+/** The problems that axe-core finds in a webview in its current state, a line for each element. */
 export async function violationsIn(frame) {
   await frame.evaluate(AXE);
   return await frame.evaluate(async () => {
     const { violations } = await window.axe.run(document, {
       resultTypes: ['violations'],
-      // a webview is a part of VS Code's page, which has the landmarks and the heading
+      // a webview is a part of VS Code's page, which contains the landmarks and the heading
       rules: { region: { enabled: false }, 'page-has-heading-one': { enabled: false } },
     });
     return violations.flatMap(({ id, help, nodes }) =>

@@ -1,9 +1,9 @@
-// How long the tests wait, and whether what they waited for came.
+// How long the tests wait, and whether what they waited for happened.
 
-/** Generous: the machine may have two busy cores. */
+/** Long enough for a machine with two busy cores. */
 export const TIMEOUT_MS = 60_000;
 
-/** Whether something that is waited for came before its time was over. */
+/** Whether something happens before the time is over. */
 export const came = (waiting) =>
   waiting.then(
     () => true,

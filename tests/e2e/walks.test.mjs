@@ -1,5 +1,5 @@
-// Walks: ten questions that people ask of a file they have just opened, each answered within two clicks, with the
-// figures that `memlens sql` or the command line has of the same file; and what they note down on the way, as bookmarks.
+// Ten questions that people ask about a file they have just opened, each answered within two clicks, with the
+// figures of `memlens sql` or another command for the same file; and bookmarks.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ const MOST_CLICKS = 2;
 const MOST_CONTROLS = 12;
 const DUMP = 'app.heapsnapshot';
 const OOM = 'oom.pickle';
-/** Recordings by names that open by a double click; they are recognised by their content. */
+/** Recordings under names that a double click opens; they are recognised by their content. */
 const RECORDINGS = {
   'service.heaptrack.zst': 'heaptrack.service.71.zst',
   'massif.out.ledger': 'massif.out.72',
@@ -39,7 +39,7 @@ before(async () => {
 });
 after(() => vscode?.close());
 
-/** A test that opens a file and asks something of it; `ask` clicks by the function that it gets, which counts. */
+/** A test that opens a file and answers a question about it; `ask` gets a function that clicks and counts. */
 function walk(question, file, ask) {
   test(question, async (t) => {
     const began = performance.now();
@@ -47,7 +47,7 @@ function walk(question, file, ask) {
     const view = new SnapshotView(vscode, await vscode.webview());
     await view.locator('#memlens[data-state=ready], #memlens[data-model]').first().waitFor();
     await view.locator('.headline-first').first().waitFor();
-    await vscode.page.mouse.move(5, 5); // some are shown under the pointer
+    await vscode.page.mouse.move(5, 5); // some appear only under the pointer
     await view.settled();
     const controls = await view.controls();
     assert.ok(controls.length <= MOST_CONTROLS, `${controls.length}: ${controls}`);
@@ -61,10 +61,10 @@ function walk(question, file, ask) {
   });
 }
 
-/** The rows that a query answers, each as a list of its values. */
+/** The rows of a query, each as a list of values. */
 const sql = async (file, query) => (await vscode.memlens('sql', file, query)).map(Object.values);
 
-/** The line with the most at the peak, by the line that each stack is charged to. */
+/** The line with the most at the peak, by the line that each stack is attributed to. */
 const topLine = async (file, amount = 'live_at_peak_bytes') => {
   const [[name, line, bytes]] = await sql(
     file,
@@ -76,7 +76,7 @@ const topLine = async (file, amount = 'live_at_peak_bytes') => {
 
 const UNITS = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 
-/** Whether the first amount after some words is that many bytes, to the three digits that are shown. */
+/** Whether the first amount after some words is that many bytes, to the three digits that are displayed. */
 function assertBytes(text, words, bytes) {
   const at = text.indexOf(words);
   assert.ok(at >= 0, `"${words}" is in "${text}"`);
@@ -176,7 +176,7 @@ walk('who holds it?', DUMP, async (view) => {
   const [, id] = /@(\d+) retains/.exec(said);
   const [[retained]] = await sql(DUMP, `SELECT retained_bytes FROM objects WHERE id = ${id}`);
   assertBytes(said, 'retains ', retained);
-  // the store itself, or the closure's context that has it, whichever Node.js holds more firmly
+  // the store itself, or the closure's context that refers to it, depending on the version of Node.js
   assert.match(said, /4,000 Session.*Held by (?:SessionStore|system \/ Context\.store)\.sessions\.table/s);
 });
 
@@ -186,7 +186,7 @@ walk('what is alive because of it?', DUMP, async (view, click) => {
   await details.filter({ hasText: /retain/i }).waitFor();
 });
 
-test('a moment is kept with a note: listed, drawn, renamed, gone to, exported, deleted', async () => {
+test('a moment is bookmarked with a note: listed, drawn, renamed, visited, exported, deleted', async () => {
   const view = await SnapshotView.opened(vscode, 'train.pickle');
   const { page } = vscode;
   const input = page.locator('.quick-input-widget input');
@@ -209,11 +209,11 @@ test('a moment is kept with a note: listed, drawn, renamed, gone to, exported, d
   assert.deepEqual(await notes(), ['warm-up ends', 'where it <b>hurts</b>']);
   await vscode.screenshot('bookmarks');
 
-  // keys in the list, and between bookmarks
+  // keys in the list, and those that go from one bookmark to the next
   await view.locator('.bookmark-note').first().focus();
   await view.press('ArrowDown');
   await view.press('F2');
-  await until(async () => (await input.inputValue()) === 'where it <b>hurts</b>', 'its note is offered');
+  await until(async () => (await input.inputValue()) === 'where it <b>hurts</b>', 'its note can be edited');
   await note('the second peak');
   await until(async () => (await notes())[1] === 'the second peak', 'it is renamed');
   await vscode.runCommand('Memlens: Go to Previous Bookmark');
@@ -222,7 +222,7 @@ test('a moment is kept with a note: listed, drawn, renamed, gone to, exported, d
     .first()
     .waitFor({ state: 'attached' });
 
-  // they are kept beside the archive
+  // they are stored beside the archive
   const { bookmarks } = JSON.parse(
     await vscode.host.commandLine.run(
       ['bookmarks', 'train.pickle', '--json', '--cache-dir', vscode.cache],
@@ -249,7 +249,7 @@ test('a moment is kept with a note: listed, drawn, renamed, gone to, exported, d
   await again.pane('Bookmarks');
   await again.locator('.bookmark-note').first().focus();
   await again.press('Delete');
-  await until(async () => (await again.locator('.bookmark-note').count()) === 1, 'one is left');
+  await until(async () => (await again.locator('.bookmark-note').count()) === 1, 'one bookmark is left');
   assert.equal(await again.text('.bookmark-note'), 'the second peak');
 });
 
@@ -271,12 +271,12 @@ test('a profile has few controls, and axe-core finds nothing wrong with it', asy
   assert.deepEqual(wrong, { light: [], hc: [], 'hc-light': [], dark: [] });
 });
 
-test('the palette has what does something in the active view', async () => {
+test('the palette has only commands that apply to the active view', async () => {
   await SnapshotView.opened(vscode, 'train.pickle');
   const offered = (words) => vscode.offered(`Memlens: ${words}`);
   await until(
     async () => (await offered('Show Leaks')).includes('Memlens: Show Leaks'),
-    'the palette has what is in a trace',
+    'the palette has the commands for a trace',
   );
   assert.ok(!(await offered('Show Types')).includes('Memlens: Show Types of Objects'));
   await vscode.openFile(DUMP);
@@ -284,7 +284,7 @@ test('the palette has what does something in the active view', async () => {
   await view.locator('#memlens[data-model=graph]').waitFor();
   await until(
     async () => (await offered('Show Types')).includes('Memlens: Show Types of Objects'),
-    'the palette has what is in a heap dump',
+    'the palette has the commands for a heap dump',
   );
   assert.ok(!(await offered('Show Leaks')).includes('Memlens: Show Leaks'));
   assert.deepEqual(vscode.consoleErrors, []);

@@ -1,4 +1,4 @@
-"""What an archive holds, in the terms of the replays: stacks as numbers of a tree, figures by stack and by line."""
+"""The contents of an archive in the terms of the replays: stacks as numbers of a tree, figures by stack and line."""
 
 import json
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from memlens.store.totals import line_totals
 I64 = npt.NDArray[np.int64]
 
 Kinds = dict[Frame, int]
-"""Whose code a frame is; the rules for that have tests of their own."""
+"""Whose code a frame is; the rules for that are tested elsewhere."""
 
 
 def source_lines(snapshot: Snapshot) -> list[tuple[str, int, str, int, list[int]]]:
@@ -47,7 +47,7 @@ class Archived:
         parents = snapshot.tree.parent.tolist()
         frames = snapshot.tree.frame.tolist()
         numbers, depths = [0] * len(parents), [0] * len(parents)
-        # what marks a stack that was cut off isn't a frame of the file
+        # the mark of a truncated stack isn't a frame of the file
         marks = {number for number, frame in enumerate(self.frames) if is_mark(frame)}
         for node in range(1, len(parents)):
             frame, caller = frames[node], parents[node]
@@ -58,30 +58,30 @@ class Archived:
         self.stacks: I64 = np.asarray(numbers, np.int64)[nodes]
         """The tree's number of each of the archive's stacks."""
         self.stack_frames = int(np.asarray(depths)[nodes].sum())
-        """How many frames all stacks have together."""
+        """The total number of frames in all stacks."""
 
     def rank_mine(self, frame: Frame) -> int:
-        """In which order memlens charges the frames of a stack, where the user's own code comes first."""
+        """The order in which memlens attributes a stack to its frames when the user's code comes first."""
         return 3 if self._is_passed_over(frame) else self.kinds.get(frame, NATIVE)
 
     def rank_any(self, frame: Frame) -> int:
-        """The same for any code: the innermost, though in a trace not C++ where there is Python."""
+        """The order for any code: the innermost frame first, but in a trace Python before C++."""
         if self._is_passed_over(frame):
             return 3
         return int(self.snapshot.info.model == "timeline" and self.kinds.get(frame, NATIVE) == NATIVE)
 
     def _is_passed_over(self, frame: Frame) -> bool:
-        """Whether it is charged only where there is nothing else; which frames these are has tests of its own."""
+        """Whether a frame is used only if there is no other; which frames these are is tested elsewhere."""
         kind = self.kinds.get(frame, NATIVE)
         return bool(passed_over([(frame.file, frame.function, kind)], self.snapshot.info.model)[0])
 
     def is_python(self, frame: Frame) -> bool:
-        """Whether memlens takes a frame for one of Python code, or of a library's."""
+        """Whether memlens takes a frame for Python code, or for a library's."""
         return self.kinds.get(frame, NATIVE) != NATIVE
 
 
 def is_mark(frame: Frame) -> bool:
-    """Whether a frame only says what is missing, or what the stack may stand for."""
+    """Whether a frame is only a remark about missing frames, or about what the stack may represent."""
     return not frame.file and (
         frame.function in ("(stack cut off)", NO_TREE.function, POSSIBLE_ARENA.function)
         or frame.function.startswith("(cut off after ")
@@ -90,7 +90,7 @@ def is_mark(frame: Frame) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def shown(frame: Frame) -> Frame:
-    """A frame of a replay as memlens shows it: in its module where it has no file, called by it without a name."""
+    """A frame of a replay as memlens shows it: the module stands in for a missing file or name."""
     if frame.file not in NO_FILE:
         return Frame(frame.function, frame.file, known_line(frame.file, frame.line))
     module = frame.module.rpartition("/")[2]
@@ -100,13 +100,13 @@ def shown(frame: Frame) -> Frame:
 
 @lru_cache(maxsize=1 << 16)
 def heaptrack_shown(frame: Frame) -> Frame:
-    """The same of heaptrack, whose names may be mangled (which has tests of its own) or missing."""
+    """A frame of heaptrack, whose names may be missing, or mangled, which is tested elsewhere."""
     return shown(frame._replace(function=demangled(frame.function) or "?"))
 
 
 @lru_cache(maxsize=1 << 16)
 def tracemalloc_shown(frame: Frame) -> Frame:
-    """The same of tracemalloc, which knows no functions: a frame is called by its place."""
+    """A frame of tracemalloc, which records no functions: it is named by its place."""
     name = frame.file.replace("\\", "/").rpartition("/")[2]
     return shown(frame._replace(function=f"{name}:{frame.line}" if frame.line else name))
 
@@ -121,7 +121,7 @@ def shown_tree(tree: Tree, name: Callable[[Frame], Frame] = shown) -> tuple[Tree
 
 
 class Commands:
-    """memlens' command line about one file."""
+    """Runs memlens' commands on one file."""
 
     def __init__(self, path: Path, cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self._path, self._cache, self._capsys = path, cache, capsys
@@ -134,16 +134,16 @@ class Commands:
         return self._capsys.readouterr().out
 
     def json(self, command: str, *options: str) -> Any:
-        """The same of a command that prints JSON."""
+        """The output of a command that prints JSON."""
         return json.loads(self.printed(command, *options, "--json"))
 
     def sql(self, query: str) -> list[dict[str, Any]]:
-        """The rows that a query gives."""
+        """The rows of a query."""
         rows: list[dict[str, Any]] = self.json("sql", query)
         return rows
 
     def lines(self, *options: str) -> list[dict[str, Any]]:
-        """What lines come to. They add up, with what is charged to no line, to all there is."""
+        """The sums of lines. With what is attributed to no line they add up to the total."""
         answer = self.json("lines", *options)
         assert answer["attribution"] == ("any" if "--any-code" in options else "mine")
         check_charged(answer)

@@ -24,7 +24,7 @@ class Done(NamedTuple):
 
 def memlens(*arguments: object, status: int | None = 0) -> Done:
     """Run a command, which must exit with ``status`` unless that is None."""
-    # as a process has it: text over bytes, into which JSON is written directly
+    # as in a process: text over bytes, to which JSON is written directly
     out, errors = (
         io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", newline="")
         for _ in range(2)
@@ -45,7 +45,7 @@ def memlens(*arguments: object, status: int | None = 0) -> Done:
 
 
 def serve() -> None:
-    """Answer the commands on stdin until it ends."""
+    """Answer commands on stdin until its end."""
     for line in sys.stdin:
         request = json.loads(line)
         os.chdir(request["cwd"])

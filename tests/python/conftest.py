@@ -16,23 +16,23 @@ from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 
 ROOT = Path(__file__).parents[2]
-# real files that are not part of the project; tests that need them are skipped where they aren't there
+# real files that are not part of the project; tests that need them are skipped without them
 DATA = Path(os.environ.get("MEMLENS_TEST_DATA", ROOT.parent / "shared" / "data"))
 REAL = DATA / "torch"
 
 
 def real_files(*patterns: str) -> list[Path]:
-    """The real snapshots of PyTorch whose names fit; none where there are no real files at all."""
+    """The real PyTorch snapshots whose names match; none if there are no real files at all."""
     return _real(REAL, patterns)
 
 
 def real_profiles(*patterns: str) -> list[Path]:
-    """The same of the real profiles."""
+    """The real profiles whose names match."""
     return _real(DATA / "profiles", patterns)
 
 
 def real_heaps(*patterns: str) -> list[Path]:
-    """The same of the real heap dumps."""
+    """The real heap dumps whose names match."""
     return _real(DATA / "heap", patterns)
 
 
@@ -43,14 +43,14 @@ def _real(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
     for pattern in patterns:
         fitting = list(folder.glob(pattern))
         if not fitting:
-            # a list of parameters that became shorter would pass all the same
+            # tests would pass with a list of parameters that has become shorter
             raise FileNotFoundError(f"No file in {folder} fits {pattern}, which tests need")
         found += fitting
     return sorted(found)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say it where readers and views were held to samples and seeds alone."""
+    """Report that readers and views were tested only with samples and generated files."""
     if not REAL.is_dir():
         terminalreporter.write_line(
             f"There are no real files at {DATA}: what needs them was skipped, and nothing was held to them.",
@@ -70,7 +70,7 @@ def cache(tmp_path: Path) -> Cache:
 
 @pytest.fixture(scope="session")
 def real_archives(tmp_path_factory: pytest.TempPathFactory) -> Cache:
-    """Archives of real files, each of which is read once for all tests and processes that only look at it."""
+    """Archives of real files, each read once for all tests and processes that don't change it."""
     base = tmp_path_factory.getbasetemp()
     return Cache((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "real-archives")
 
@@ -84,7 +84,7 @@ def opened(cache: Cache) -> Iterator[Callable[[Path], Snapshot]]:
 
 @pytest.fixture
 def looked_at(cache: Cache, real_archives: Cache) -> Iterator[Callable[[Path], Snapshot]]:
-    """The same for tests that change neither the archive nor how files are read: those of real files are shared."""
+    """Like ``opened``, for tests that change neither the archive nor how files are read: real files' are shared."""
     with contextlib.ExitStack() as snapshots:
         yield lambda path: snapshots.enter_context(
             closing(_open(path, real_archives if path.is_relative_to(DATA) else cache))

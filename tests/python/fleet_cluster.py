@@ -39,7 +39,7 @@ if __name__ == "__main__":
 
 
 def environment(**more: str) -> dict[str, str]:
-    """A process's environment with the optional packages."""
+    """The environment of a process with the optional packages."""
     paths = [str(PACKAGES), str(ROOT / "pyserver"), os.environ.get("PYTHONPATH", "")]
     changed = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**changed, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **more}
@@ -66,7 +66,7 @@ def fleet(
     env: dict[str, str] | None = None,
     on_line: Callable[[dict[str, Any]], None] = lambda _line: None,
 ) -> list[dict[str, Any]]:
-    """Read a place and return the lines of its progress; ``on_line`` gets each as it comes."""  # fmt: skip
+    """Read a place and return its lines of progress; ``on_line`` gets each as it is printed."""  # fmt: skip
     with start_fleet(*arguments, "--progress", "json", env=env or {}) as process:
         lines = []
         for text in process.stdout or ():
@@ -126,7 +126,7 @@ class Store:
         self._put(f"/snapshots/{key}", data)
 
     def keys(self, prefix: str) -> list[str]:
-        """The names of what is there."""
+        """The names of the bucket's objects."""
         with urllib.request.urlopen(
             f"{self.url}/snapshots?list-type=2&prefix={prefix}", timeout=30
         ) as answer:
@@ -147,7 +147,7 @@ class Store:
 
 @contextmanager
 def cluster_and_store(folder: Path) -> Iterator[tuple[Cluster, Store]]:
-    """Both, the workers with the store's credentials in their environment."""
+    """The cluster and the store, whose credentials are in the workers' environment."""
     store = Store()
     try:
         cluster = Cluster(folder, store.env)

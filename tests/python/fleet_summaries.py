@@ -1,4 +1,4 @@
-"""Summaries of a job of 12 ranks that nobody has recorded, with which tests compute by hand."""
+"""Generated summaries of a job of 12 ranks, from which tests compute results by hand."""
 
 import numpy as np
 

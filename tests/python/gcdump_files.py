@@ -1,4 +1,4 @@
-"""Makes .gcdump files, for what no recording at hand has: types without names, samples, damage."""
+"""Writes .gcdump files with what the recordings lack: types without names, samples, damage."""
 
 import struct
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ def gcdump(
             out += struct.pack("<I", type_id) + begin("Graphs.Module") + text(module)
             out += struct.pack("<qiq", 0x1000, 77, 0) + text(None) + bytes(20) + b"\x06" + text(suffix)
         out += b"\x06"
-    # the dump's own nodes have no address
+    # the nodes that describe the dump itself have no address
     own = [
         (types[kind][0] or "").startswith("[") and types[kind][0] != "[]c__DisplayClass1_0"
         for kind, *_ in nodes
@@ -88,7 +88,7 @@ def gcdump(
 
 
 def small() -> bytes:
-    """A heap with a bit of everything."""
+    """A heap with some of everything."""
     return gcdump(
         [
             ("[.NET Roots]", 0, None), ("[static vars]", 0, None), ("[static var App.Program.cache]", 0, None),

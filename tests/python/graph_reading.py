@@ -41,7 +41,7 @@ def type_names(graph: Graph) -> list[str]:
 
 
 def edges(graph: Graph) -> list[list[Edge]]:
-    """The references of each object, in their order."""
+    """The references of each object, in order."""
     texts = [graph.texts[number] for number in range(len(graph.texts))]
     ids, kinds, starts = graph.objects.ids.tolist(), graph.reference_kinds, graph.references.start.tolist()
     targets, names = graph.references.target.tolist(), graph.references.name.tolist()
@@ -103,7 +103,7 @@ def roots(graph: Graph) -> list[tuple[str, int, str, str]]:
 
 
 def damaged(whole: bytes, draw: random.Random) -> bytes:
-    """The bytes cut off, or with bytes flipped, or both; those by which the format is recognised stay."""
+    """The bytes truncated, or with some flipped, or both; those that identify the format are unchanged."""
     data = bytearray(whole[: draw.randrange(_MAGIC_BYTES + 1, len(whole))] if draw.random() < 0.5 else whole)
     for _ in range(draw.choice((0, 1, 4, 40))):
         data[draw.randrange(_MAGIC_BYTES, len(data))] = draw.randrange(256)
@@ -111,7 +111,7 @@ def damaged(whole: bytes, draw: random.Random) -> bytes:
 
 
 def outcome(path: Path, data: bytes) -> str:
-    """What comes of reading these bytes: "" for a graph, else the error's sentence. Other exceptions pass."""
+    """The result of reading these bytes: "" for a graph, else the error's sentence. Other exceptions propagate."""
     path.write_bytes(data)
     try:
         load(path)

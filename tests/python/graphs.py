@@ -1,4 +1,4 @@
-"""Small random graphs, and answers about them by the plainest means there are: what tests of graphs compare with."""
+"""Small random graphs, and answers about them by the simplest algorithms, which tests compare with."""
 
 import random
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ class SmallGraph(NamedTuple):
         return starts, targets, np.array([kind for _, kind in flat], np.uint8)
 
     def strong(self, item: int) -> list[int]:
-        """What an object refers to in a way that retains."""
+        """What an object refers to by retaining references."""
         return [target for target, kind in self.edges[item] if kind == STRONG]
 
     def reached(self, sources: Iterable[int], without: frozenset[int] = frozenset()) -> set[int]:
@@ -54,7 +54,7 @@ class SmallGraph(NamedTuple):
 
 
 def turned(start: U64, target: U32, kind: U8) -> tuple[U64, U32, U8]:
-    """References turned around, as kernels take them."""
+    """Reversed references, in the form that kernels take."""
     back_start, back, back_kind = np.empty_like(start), np.empty_like(target), np.empty_like(kind)
     walk.referrers(start, target, kind, back_start, back, back_kind)
     return back_start, back, back_kind
@@ -94,7 +94,7 @@ def naive_dominators(graph: SmallGraph, roots: Iterable[int]) -> dict[int, int |
 
 
 def rooted(graph: SmallGraph) -> SmallGraph:
-    """The graph with an object before all others that refers to its roots, as V8's heaps have one."""
+    """The graph with an additional first object that refers to its roots, as in V8's heaps."""
     edges = [[(root + 1, STRONG) for root in graph.roots]]
     edges += [[(target + 1, kind) for target, kind in each] for each in graph.edges]
     return SmallGraph(edges, [0], [0, *graph.types], [0, *graph.shallow])

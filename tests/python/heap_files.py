@@ -1,4 +1,4 @@
-"""Writes small V8 heap snapshots, for tests that need to know what is in them."""
+"""Writes small V8 heap snapshots, for tests that need to know their contents."""
 
 import json
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ NODE_FIELDS = ["type", "name", "id", "self_size", "edge_count", "trace_node_id",
 
 @dataclass
 class HeapFile:
-    """A snapshot that is built up; ``order`` are its sections in the order in which they are written."""
+    """A builder of a snapshot; ``order`` are its sections in the order in which they are written."""
 
     node_fields: list[str] = field(default_factory=lambda: list(NODE_FIELDS))
     order: tuple[str, ...] = (
@@ -45,7 +45,7 @@ class HeapFile:
         self.edges[source].append((kind, name, target))
 
     def sections(self) -> dict[str, Any]:
-        """What the file has, as Python's own values."""
+        """The file's contents as Python values."""
         width = len(self.node_fields)
         for node, edges in zip(self.nodes, self.edges, strict=True):
             node["edge_count"] = len(edges)
@@ -84,7 +84,7 @@ class HeapFile:
         }
 
     def data(self, **changed: Any) -> bytes:
-        """The file's bytes, with some sections changed."""
+        """The file's bytes, with some sections replaced."""
         sections = {**self.sections(), **changed}
         return json.dumps({name: sections[name] for name in self.order}, separators=(",", ":")).encode()
 

@@ -1,4 +1,4 @@
-"""Profiles of every kind that can hold any text, with that text wherever it may stand."""
+"""Profiles in every format that can contain arbitrary text, with that text wherever it may occur."""
 
 import json
 import pickle

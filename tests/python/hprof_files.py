@@ -1,4 +1,4 @@
-"""Makes heap dumps of Java and Android, record by record, for what no recording at hand has."""
+"""Writes heap dumps of Java and Android record by record, with what the recordings lack."""
 
 import struct
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ class Dump:
         self.out += struct.pack(">BII", tag, 0, len(body) if length is None else length) + body
 
     def name(self, text: str) -> int:
-        """The id of a text, which is written when it is first used."""
+        """The id of a text, which is written at its first use."""
         if text not in self.names:
             self.names[text] = 0x7F00_0000 + 8 * len(self.names)
             self.record(0x01, self.pack("P", self.names[text]) + text.encode())
@@ -98,14 +98,14 @@ class Dump:
 
 
 def small(version: str = "1.0.2", id_bytes: int = 8, seed: int = 0) -> Dump:
-    """A heap with a bit of everything, whose ids begin after ``seed``."""
+    """A heap with some of everything, whose ids begin after ``seed``."""
     dump = Dump(version, id_bytes)
     fill(dump, seed)
     return dump
 
 
 def fill(dump: Dump, seed: int = 0) -> None:
-    """Add a heap with a bit of everything."""
+    """Add a heap with some of everything."""
     base = 0x10_0000 + seed
     object_class = dump.klass(base, "java/lang/Object")
     dump.klass(base + 0x20, "java/lang/Class", object_class)

@@ -28,7 +28,7 @@ class RpcError(Exception):
 
 
 class Pending:
-    """A request under way."""
+    """A request in progress."""
 
     def __init__(self, client: "LspClient", number: int) -> None:
         self.number = number
@@ -46,7 +46,7 @@ class Pending:
 
     def result(self, limit_s: float = LIMIT_S) -> Any:
         message = self._answer.get(timeout=limit_s)
-        self._answer.put(message)  # to be read again
+        self._answer.put(message)  # rewound, to be read again
         if "error" in message:
             raise RpcError(message["error"])
         return message["result"]
@@ -175,7 +175,7 @@ class LspClient:
         test: Callable[[Any], bool] = lambda _: True,
         limit_s: float = LIMIT_S,
     ) -> Any:
-        """The parameters of the first notification of that kind, past ones included."""
+        """The parameters of the first notification of that kind, including earlier ones."""
 
         def found() -> Any:
             return next(
@@ -208,7 +208,7 @@ class LspClient:
     def _write(self, message: dict[str, Any]) -> None:
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
         assert self.process.stdin is not None
-        # another lock than that of what is pending: a server that can't get rid of an answer reads no question
+        # a lock of its own, not that of pending requests: a server that can't write its answer doesn't read either
         with self._writing:
             self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
             self.process.stdin.flush()
@@ -232,7 +232,7 @@ class LspClient:
                 pending = self._pending.pop(message["id"])
             pending.answered(message)
         elif "id" in message:
-            # a thread each: one that takes its time keeps no answer back
+            # a thread each, so that a slow handler delays no answer
             threading.Thread(target=self._answer, args=(message,), daemon=True).start()
         else:
             with self._arrived:

@@ -98,7 +98,7 @@ class ModelAllocator:
             total = SMALL_SEGMENT
         else:
             total = LARGE_SEGMENT if size < LARGE_LEAST else -(-size // SMALL_SEGMENT) * SMALL_SEGMENT
-        # addresses that were given back are taken again, as the driver does
+        # released addresses are used again, as the driver does
         addr = self.next_addr
         taken = sorted((held.addr, held.addr + held.size) for held in self.ranges)
         at = 0x7F0000000000
@@ -181,10 +181,10 @@ class ModelAllocator:
             self.unmap(held)
 
     def unmap(self, held: Range) -> None:
-        """Give back the whole pages of every free block."""
+        """Release the whole pages of every free block."""
         page = SMALL_SEGMENT if held.small else LARGE_SEGMENT
         for block in [block for block in held.blocks if block.state == "inactive"]:
-            # `held` may have been cut in two by the block before
+            # `held` may have been split by the block before
             held = next(part for part in self.ranges if block in part.blocks)
             low = held.arena + -(-(block.addr - held.arena) // page) * page
             high = held.arena + (block.addr + block.size - held.arena) // page * page
@@ -204,7 +204,7 @@ class ModelAllocator:
             self.record("segment_unmap", low, high - low, held.stream, held.pool)
 
     def snapshot(self, lost: int) -> dict[str, Any]:
-        """What would be dumped now if the ring buffer had lost its first events."""
+        """The snapshot that would be dumped now if the ring buffer had lost its first events."""
         segments = []
         for addr, size, stream, pool, small, expandable, blocks in self.state():
             segments.append(

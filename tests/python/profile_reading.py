@@ -1,4 +1,4 @@
-"""Helpers for tests of profile readers: read a file into a Profile, and its samples as plain Python."""
+"""Helpers for tests of profile readers: read a file into a Profile, and its samples into plain Python values."""
 
 import random
 import tempfile

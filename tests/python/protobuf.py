@@ -17,7 +17,7 @@ def varints(data: bytes) -> list[int]:
 
 
 def fields(data: bytes) -> list[tuple[int, Any]]:
-    """A message's fields in order, each with its number: an int, or the bytes of what has a length."""
+    """A message's fields in order, each with its number: an int, or the bytes of a length-delimited field."""
     at = 0
     fields: list[tuple[int, Any]] = []
 

@@ -1,4 +1,4 @@
-"""Makes PyHeap's files, for tests that need to know what is in them."""
+"""Writes PyHeap's files, for tests that need to know their contents."""
 
 import struct
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ def thing(one: Thing, *, with_texts: bool) -> bytes:
 
 
 def pyheap(things: Sequence[Thing], *, with_texts: bool = True, count: int | None = None) -> bytes:
-    """A whole file; ``count`` is the number of objects that it says, 0 in one that was never finished."""
+    """A whole file; ``count`` is the number of objects that it declares, 0 in an unfinished one."""
     out = (
         struct.pack(">QI", MAGIC, 1) + text("2026-01-01T00:00:00+00:00") + struct.pack(">Q", int(with_texts))
     )
@@ -86,5 +86,5 @@ THINGS = (
 
 
 def small() -> bytes:
-    """A heap with a bit of everything."""
+    """A heap with some of everything."""
     return pyheap(THINGS)

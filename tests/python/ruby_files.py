@@ -1,4 +1,4 @@
-"""Makes heap dumps of Ruby, for what no recording at hand has, and reads them a second time, line by line."""
+"""Writes heap dumps of Ruby with what the recordings lack, and has an independent reader, line by line."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -43,7 +43,7 @@ CLASS, SINGLETON, STRING_CLASS, OBJECT, TEXT, INTERNAL, LOST = (0x7F00_0000_0000
 
 
 def small() -> bytes:
-    """A heap with a bit of everything."""
+    """A heap with some of everything."""
     return made(
         root("vm", CLASS, STRING_CLASS), root("machine_context", OBJECT, OBJECT, LOST + 40),
         line(CLASS, "CLASS", [STRING_CLASS], name="App::Cache", memsize=500),

@@ -1,4 +1,4 @@
-"""What Memlens says, as translators get it: templates of the bundle, with values that are no words of Memlens's own."""
+"""The texts of Memlens as translators get them: templates of the bundle, and values that aren't words of Memlens."""
 
 import json
 import re
@@ -67,7 +67,7 @@ def words_in(snapshot: Snapshot) -> set[str]:
 
 
 def assert_words_are_templates(snapshot: Snapshot) -> None:
-    """Hold every word of what is said to be in a template of the bundle, or in the file (there it may be longer)."""
+    """Check that every word of a text is in a template of the bundle, or in the file (there it may be longer)."""
     values = {value for text in said(snapshot) for value in leaves(text)}
     words = {word: value for value in values for word in _WORD.findall(_ADDRESS.sub("", value))}
     known = words_in(snapshot) | UNITS

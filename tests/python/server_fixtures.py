@@ -27,7 +27,7 @@ def cache_folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def own_server(workspace: Path, cache_folder: Path) -> Iterator[LspClient]:
-    """A server process of the test's own."""
+    """A server process for one test."""
     with LspClient() as client:
         client.start(workspace, {"cache_directory": str(cache_folder)})
         yield client
@@ -36,7 +36,7 @@ def own_server(workspace: Path, cache_folder: Path) -> Iterator[LspClient]:
 
 @pytest.fixture
 def server(shared_server: LspClient, workspace: Path, cache_folder: Path) -> Iterator[LspClient]:
-    """The server process of the file: each test finds it empty, with the test's workspace and archives."""
+    """The server process of the test file: it is empty for each test, with that test's workspace and archives."""
     shared_server.enter(workspace, {"cache_directory": str(cache_folder)})
     yield shared_server
     shared_server.leave(workspace)
@@ -44,7 +44,7 @@ def server(shared_server: LspClient, workspace: Path, cache_folder: Path) -> Ite
 
 @pytest.fixture(scope="module")
 def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LspClient]:
-    """A server process for all tests of a file; to start one takes a second."""
+    """A server process for all tests of a file, because starting one takes a second."""
     folder = tmp_path_factory.mktemp("shared-server")
     with LspClient() as client:
         client.start(folder, {"cache_directory": str(folder / "cache")})
@@ -54,8 +54,8 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LspClien
 
 @pytest.fixture(scope="session")
 def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of some 300 MB, which takes a while to read."""
-    # one for all processes that pytest-xdist runs the tests in: it takes ten seconds to make
+    """A file of about 300 MB, which takes a while to read."""
+    # one for all of pytest-xdist's processes, because making it takes ten seconds
     own = tmp_path_factory.getbasetemp()
     path = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "big.pickle"
     if not path.exists():

@@ -60,7 +60,7 @@ def open_view(server: LspClient, path: Path, view: str = "v1") -> Any:
 
 
 def niceness(task: int) -> int:
-    """Of a process or one of its threads: the more, the more it lets others go first."""
+    """The niceness of a process or one of its threads: the higher, the lower its priority."""
     return os.getpriority(os.PRIO_PROCESS, task)
 
 
@@ -71,7 +71,7 @@ def children(pid: int) -> list[int]:
 def wait_until(test: Callable[[], Any], limit_s: float = 30.0) -> Any:
     deadline = time.monotonic() + limit_s
     while not (found := test()):
-        assert time.monotonic() < deadline, "it did not come about in time"
+        assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.01)
     return found
 

@@ -65,7 +65,7 @@ class _Files(paramiko.SFTPServerInterface):  # type: ignore[misc]
             file = self._local(path).open("wb" if writes else "rb")
         except OSError as error:
             return paramiko.SFTPServer.convert_errno(error.errno)
-        # what paramiko's handle reads from and writes to
+        # the file that paramiko's handle reads and writes
         handle.readfile = handle.writefile = file
         handle.stat = lambda: paramiko.SFTPAttributes.from_stat(os.fstat(file.fileno()))
         return handle

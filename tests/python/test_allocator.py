@@ -97,7 +97,7 @@ def test_every_state_is_the_one_that_the_allocator_had(
 def replayed(
     snapshot: Any, device: int, moment: int, allocations: list[oracle.Alloc]
 ) -> tuple[dict[int, int], dict[int, tuple[int, str]]]:
-    """Segments (address to size) and active blocks (address to request and state), replayed from the end."""
+    """Segments (address to size) and active blocks (address to request and state), replayed backwards."""
     segments = snapshot if isinstance(snapshot, list) else snapshot["segments"]
     traces = [] if isinstance(snapshot, list) else snapshot["device_traces"]
     trace = traces[device] if device < len(traces) else []
@@ -118,9 +118,7 @@ def replayed(
 
 
 @pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem)
-def test_states_of_real_files_are_those_of_a_full_replay(
-    opened: Callable[[Path], Snapshot], path: Path
-) -> None:
+def test_states_of_real_files_equal_a_full_replay(opened: Callable[[Path], Snapshot], path: Path) -> None:
     snapshot, data = opened(path), oracle.load(path)
     chance = random.Random(7)
     for info in snapshot.timeline.devices:
@@ -131,7 +129,7 @@ def test_states_of_real_files_are_those_of_a_full_replay(
         ]
         allocations = oracle.allocations(data, info.device)
         if info.reserved_at_end_bytes is None:
-            # a profiler's record has no segments, only the range of all addresses
+            # a profiler's trace has no segments, only the range of all addresses
             assert path.name.startswith("cpu_profile")
             continue
         for moment in {0, info.events, *(chance.randint(0, info.events) for _ in range(50))}:
@@ -141,7 +139,7 @@ def test_states_of_real_files_are_those_of_a_full_replay(
             assert dict(sizes) == held
             active = state.blocks[state.blocks["state"] > 0]
             if info.events > 1 and moment < info.events:
-                # the states of what was pending before the trace, and of the end, are looked at elsewhere
+                # states that were pending before the trace, and those at its end, are tested elsewhere
                 found = zip(active["requested"].tolist(), [STATES[n] for n in active["state"]], strict=True)
                 assert dict(zip(active["address"].tolist(), found, strict=True)) == blocks
             assert not len(state.outside)
@@ -150,7 +148,7 @@ def test_states_of_real_files_are_those_of_a_full_replay(
 
 
 @pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem)
-def test_block_sizes_by_the_rules_are_those_of_real_files(
+def test_the_rules_for_block_sizes_agree_with_real_files(
     opened: Callable[[Path], Snapshot], path: Path
 ) -> None:
     """Of blocks allocated in the trace; 512-byte rounding alone is wrong for one in seven of them."""
@@ -162,7 +160,7 @@ def test_block_sizes_by_the_rules_are_those_of_real_files(
 
 
 def check_end(snapshot: Snapshot, device: int, segments: list[dict[str, Any]]) -> None:
-    """The last state is what the file's own segments say, block by block."""
+    """The last state equals the file's own segments, block by block."""
     state = state_at(snapshot, device, snapshot.device(device).info.events)
     assert state.reserved_bytes == sum(segment["total_size"] for segment in segments)
     wanted = []
@@ -172,13 +170,13 @@ def check_end(snapshot: Snapshot, device: int, segments: list[dict[str, Any]]) -
             wanted.append((at, block["size"], block["state"].replace("awaiting", "pending")))
             at += block["size"]
     found = [(int(block["address"]), int(block["size"]), STATES[block["state"]]) for block in state.blocks]
-    # a profile's made-up segment has holes that touch, which no allocator would leave
+    # a profile's artificial segment has adjacent holes, which no allocator would leave
     if not any("allocated_size" not in segment for segment in segments):
         assert found == wanted
 
 
-def test_ranges_whose_events_are_lost_are_reserved_as_long_as_the_file_shows(tmp_path: Path) -> None:
-    """Per range of addresses: reserved until the next give-back or the end, from the last event before on."""
+def test_ranges_whose_events_are_lost_are_reserved_while_the_file_shows_it(tmp_path: Path) -> None:
+    """Per range of addresses: reserved from the last event before until the next release or the end."""
     chance = random.Random(3)
     for case in range(40):
         trace, moments = [], chance.randint(1, 24)
@@ -230,7 +228,7 @@ def test_ranges_whose_events_are_lost_are_reserved_as_long_as_the_file_shows(tmp
         snapshot.close()
 
 
-def test_what_lies_in_no_segment_is_kept_apart(tmp_path: Path) -> None:
+def test_blocks_outside_of_segments_are_separate(tmp_path: Path) -> None:
     trace = [event("segment_alloc", 1 << 21, 1 << 21), event("alloc", 1 << 21, 700), event("alloc", 99, 5)]
     snapshot = open_data(tmp_path, {"segments": [], "device_traces": [trace]})
     state = state_at(snapshot, 0, 3)

@@ -1,4 +1,4 @@
-"""Archives and their cache: whole or not at all, current or made anew, shared without harm, small enough."""
+"""Archives and their cache: complete or absent, rebuilt when outdated, shared safely, limited in size."""
 
 import contextlib
 import os
@@ -46,7 +46,7 @@ def peak(archive: Path) -> int:
         snapshot.close()
 
 
-def test_found_again_until_the_file_changes(cache: Cache, tmp_path: Path) -> None:
+def test_an_archive_is_reused_until_the_file_changes(cache: Cache, tmp_path: Path) -> None:
     path = snapshot_file(tmp_path / "s.pickle", 10)
     assert cache.find(path) is None
     archive = ingest(path, cache, quiet)
@@ -77,7 +77,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_damage_is_noticed_and_mended(name: str, cache: Cache, tmp_path: Path) -> None:
+def test_damage_is_noticed_and_repaired(name: str, cache: Cache, tmp_path: Path) -> None:
     path = snapshot_file(tmp_path / "s.pickle", 10)
     archive = ingest(path, cache, quiet)
     DAMAGE[name](archive)
@@ -90,14 +90,14 @@ def test_damage_is_noticed_and_mended(name: str, cache: Cache, tmp_path: Path) -
     assert [entry.name for entry in cache.folder.iterdir()] == [archive.name]
 
 
-def test_private_and_whole(cache: Cache, tmp_path: Path) -> None:
+def test_archives_are_private_and_complete(cache: Cache, tmp_path: Path) -> None:
     archive = ingest(snapshot_file(tmp_path / "s.pickle", 10), cache, quiet)
     if os.name == "posix":
         assert stat.S_IMODE(archive.stat().st_mode) == 0o700
         assert stat.S_IMODE(cache.folder.stat().st_mode) == 0o700
     manifest = read_manifest(archive)
     assert set(manifest.columns) <= {entry.name for entry in archive.iterdir()}
-    # a chosen folder is filled as well, and only if nobody keeps something else there
+    # a folder that the user chose is used only if it contains nothing else
     out = tmp_path / "out"
     assert ingest(tmp_path / "s.pickle", cache, quiet, out) == out
     assert peak(out) == 30
@@ -111,13 +111,13 @@ def test_private_and_whole(cache: Cache, tmp_path: Path) -> None:
     assert (precious / "thesis.txt").read_text() == "do not lose"
 
 
-def test_least_recently_used_goes_first(cache: Cache, tmp_path: Path) -> None:
+def test_the_least_recently_used_archive_is_evicted_first(cache: Cache, tmp_path: Path) -> None:
     files = [snapshot_file(tmp_path / f"{i}.pickle", 10) for i in range(4)]
     archives = [ingest(path, cache, quiet) for path in files[:3]]
     for age, archive in enumerate(archives):
         then = time.time() - 1000 + age
         os.utime(archive / "manifest.json", (then, then))
-    assert cache.find(files[0]) == archives[0]  # used just now
+    assert cache.find(files[0]) == archives[0]  # was just used
     size = sum(file.stat().st_size for file in archives[0].iterdir())
     cache.limit_bytes = int(size * 3.5)
     newest = ingest(files[3], cache, quiet)
@@ -133,7 +133,7 @@ def test_least_recently_used_goes_first(cache: Cache, tmp_path: Path) -> None:
     assert [entry.name for entry in cache.folder.iterdir()] == [newest.name]
 
 
-def test_what_a_killed_run_left_goes(cache: Cache, tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_run_are_removed(cache: Cache, tmp_path: Path) -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
     archive = ingest(snapshot_file(tmp_path / "s.pickle", 10), cache, quiet)
@@ -145,8 +145,8 @@ def test_what_a_killed_run_left_goes(cache: Cache, tmp_path: Path) -> None:
     assert {entry.name for entry in cache.folder.iterdir()} == {archive.name, alive.name}
 
 
-def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
-    """The user chose the cache's folder, so other files in it are kept."""
+def test_other_files_in_the_cache_are_kept(tmp_path: Path) -> None:
+    """The user chose the cache's folder, so it may contain other files."""
     cache = Cache(tmp_path / "documents", limit_bytes=1, spared_s=0)
     others = ["thesis.old-2019", "notes.partial-draft", "x.partial-99999999999999999999", "webapp"]
     for name in others:
@@ -207,8 +207,8 @@ def test_damage_within_a_file(name: str, cache: Cache, sample: Path) -> None:
             snapshot.verify()
 
 
-def test_many_at_once(sample: Path, tmp_path: Path) -> None:
-    """Processes that ingest the same file at the same time all end well, and leave one archive."""
+def test_several_processes_ingest_the_same_file(sample: Path, tmp_path: Path) -> None:
+    """All processes that ingest the same file at the same time succeed, and leave one archive."""
     command = [sys.executable, "-m", "memlens", "ingest", str(sample), "--cache-dir", str(tmp_path / "cache")]
     children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     reported = {child.communicate()[0].strip() for child in children}
@@ -217,8 +217,8 @@ def test_many_at_once(sample: Path, tmp_path: Path) -> None:
     assert Cache(tmp_path / "cache").find(sample) is not None
 
 
-def test_replaced_while_open(cache: Cache, sample: Path) -> None:
-    """An archive that is evicted or made anew under an open snapshot goes on answering."""
+def test_an_archive_is_replaced_while_it_is_open(cache: Cache, sample: Path) -> None:
+    """An open snapshot keeps answering when its archive is evicted or rebuilt."""
     archive = ingest(sample, cache, quiet)
     snapshot = Snapshot.open(archive)
     extent = snapshot.timeline.devices[0].event_axis

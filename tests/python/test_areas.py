@@ -1,4 +1,4 @@
-"""The picture by group, against sums and layouts made by brute force."""
+"""The picture by group, against brute-force sums and layouts."""
 
 import contextlib
 import json
@@ -73,7 +73,7 @@ class Layout:
 def layout(
     geometry: Geometry, found: list[Alloc], groups: list[list[int]], lit: set[int], least: int
 ) -> Layout:
-    """Lay out a column by definition; ``groups`` are the allocations of each area that are alive, from below."""
+    """Lay out a column by definition; ``groups`` are the live allocations of each area, from the bottom."""
     limit = round((geometry.y[1] - geometry.y[0]) / geometry.quantum)
 
     def q(height: int) -> int:
@@ -114,7 +114,7 @@ def check(
     lit: set[int] | None = None,
     least_rows: float = area_layout.LEAST_ROWS,
 ) -> tuple[int, int]:
-    """Hold a picture to the layout of every column; how many bands and how many merged rects were compared."""
+    """Compare a picture with the layout of every column; returns the numbers of bands and merged rects compared."""
     least = math.ceil(geometry.quantum * 4 * least_rows)
     inside: list[list[tuple[int, ...]]] = [[] for _ in range(geometry.columns)]
     for at, (x0, x1, y0, y1, band) in enumerate(geometry.rects.tolist()):
@@ -159,7 +159,7 @@ def check_column(geometry: Geometry, inside: list[tuple[int, ...]], wanted: Layo
             assert flag == 1
     assert merged == wanted.merged
     assert slivers == wanted.slivers
-    # no overlap, and no hole up to the top, but for what is drawn over others
+    # no overlap and no hole up to the top, except for slivers that are drawn over others
     covered = 0
     for y0, y1 in sorted([*wanted.bands.values(), *merged.values()]):
         assert y0 == covered
@@ -212,7 +212,7 @@ def test_any_viewport(
 def check_order(
     snapshot: Snapshot, found: list[Alloc], area: dict[int, int], moment: int, by: GroupedBy
 ) -> None:
-    """Hits and neighbours are those that the picture shows."""
+    """Hits and neighbours agree with the picture."""
     alive = sorted(oracle.alive(found, moment), key=lambda n: (area[n], -found[n].size, n))
     below = 0
     for place, number in enumerate(alive):
@@ -230,18 +230,18 @@ def check_order(
 
 
 def changes(geometry: Geometry) -> int:
-    """How often a group comes to something else than in the column before."""
+    """How often a group's sum differs from that in the previous column."""
     before = [np.vstack((np.zeros_like(each[:1]), each[:-1])) for each in (geometry.sums, geometry.counts)]
     return int(np.count_nonzero((geometry.sums != before[0]) | (geometry.counts != before[1])))
 
 
 def _bytes(geometry: Geometry) -> int:
-    """What is limited of an answer."""
+    """The limited part of an answer."""
     return 17 * (len(geometry.rects) + len(geometry.size)) + 16 * changes(geometry)
 
 
-def test_too_much_for_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """First fewer allocations have bands of their own, then there are fewer columns; sums stay exact."""
+def test_pictures_too_large_for_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """First fewer allocations get bands, then there are fewer columns; sums stay exact."""
     trace = long_trace(20_000, 3)
     for number, each in enumerate(trace):
         each["frames"] = [frame("a.py", 1 + number % 40, "f")] if each["action"] == "alloc" else []
@@ -306,7 +306,7 @@ def test_areas_are_those_of_the_tree_table(opened: Any, tmp_path: Path) -> None:
             assert areas[-1].groups == 30 - (MOST_AREAS - 2)
 
 
-def test_what_grows_after_the_peak_has_an_area(opened: Any, tmp_path: Path) -> None:
+def test_groups_that_grow_after_the_peak_have_areas(opened: Any, tmp_path: Path) -> None:
     trace = [event("alloc", 1 + n, 1000 + n, frame("a.py", 1 + n, "f")) for n in range(40)]
     trace += [event("free_completed", 1 + n, 1000 + n) for n in range(40)]
     trace += [event("alloc", 100, 20_000, frame("late.py", 7, "g"))]
@@ -316,7 +316,7 @@ def test_what_grows_after_the_peak_has_an_area(opened: Any, tmp_path: Path) -> N
     assert late.peak_bytes == 0
 
 
-def test_colours_stay_with_a_filter(opened: Any, sample: Path) -> None:
+def test_a_filter_keeps_colours(opened: Any, sample: Path) -> None:
     snapshot = opened(sample)
     whole = {area.key: area for area in areas_of(snapshot, 0, "", BY_LINE).areas}
     third = list(whole.values())[2]
@@ -336,7 +336,7 @@ def test_colours_stay_with_a_filter(opened: Any, sample: Path) -> None:
 @pytest.mark.parametrize(
     "path", real_files("*512_training*.pickle", "nothanmin__memory_snapshot__*"), ids=lambda path: path.name
 )
-def test_real_pictures(path: Path, opened: Any) -> None:
+def test_pictures_of_real_files(path: Path, opened: Any) -> None:
     snapshot = opened(path)
     data = oracle.load(path)
     for info in snapshot.timeline.devices:
@@ -357,7 +357,7 @@ def test_real_pictures(path: Path, opened: Any) -> None:
 
 
 def test_sums_equal_sql(opened: Any, sample: Path, tmp_path: Path) -> None:
-    """The areas of a column are the sums of ``memlens sql`` over the lines of what is live at its moment."""
+    """The areas of a column equal the sums of ``memlens sql`` by line over what is live at its moment."""
     snapshot = opened(sample)
     extent = snapshot.timeline.devices[0].event_axis
     picture = viewport(snapshot, 0, Box("event", extent.x0, extent.x1, 0, 1e9, 4, 100), areas=BY_LINE)
@@ -382,7 +382,7 @@ def test_sums_equal_sql(opened: Any, sample: Path, tmp_path: Path) -> None:
 
 
 def test_picture_made_ahead(opened: Any, sample: Path) -> None:
-    """The whole device comes from the archive's ready picture, and is the picture that would be drawn."""
+    """The picture of the whole device is read from the archive, and equals the one that would be drawn."""
     snapshot = opened(sample)
     info = snapshot.timeline.devices[0]
     extent = info.time_axis
@@ -392,7 +392,7 @@ def test_picture_made_ahead(opened: Any, sample: Path) -> None:
     assert unpack(ready).x == (extent.x0, extent.x1)
     (picture,) = viewport_view.pictures_of(snapshot.info)
     assert content(picture.path(snapshot.archive)).endswith(ready.geometry)
-    # nothing that is asked otherwise comes from it
+    # other requests don't use it
     assert unpack(viewport(snapshot, 0, box)).x == (extent.x0 - 1, extent.x1 + 1)
     assert unpack(viewport(snapshot, 0, box, areas=GroupedBy("line", "any"))).x == (
         extent.x0 - 1,

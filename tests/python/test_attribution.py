@@ -1,4 +1,4 @@
-"""What is charged to a line or a function itself: the same in every view, and what plain looks at stacks say."""
+"""What is attributed to a line or a function itself: the same in every view, and as computed from stacks."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -47,7 +47,7 @@ FILES = [
 
 @pytest.fixture(params=FILES, ids=lambda path: path.name)
 def profile(request: pytest.FixtureRequest, looked_at: Callable[[Path], Snapshot]) -> Snapshot:
-    """Every profile that is small enough to look at its stacks one by one."""
+    """Every profile that is small enough to examine its stacks one by one."""
     return looked_at(request.param)
 
 
@@ -67,7 +67,7 @@ class Plain:
             self.stacks.append((snapshot.stack_frame_ids(stack), amount))
 
     def charged(self, ids: list[int], attribution: Attribution) -> int | None:
-        """The place in the stack of the frame that it is charged to."""
+        """The position in the stack of the frame that it is attributed to."""
 
         def rank(number: int) -> int:
             file, _, function, kind = self.frames[number]
@@ -88,7 +88,7 @@ class Plain:
 
 
 @pytest.mark.parametrize("attribution", BOTH)
-def test_lines_have_the_same_of_their_own_everywhere(profile: Snapshot, attribution: Attribution) -> None:
+def test_lines_have_the_same_self_values_everywhere(profile: Snapshot, attribution: Attribution) -> None:
     plain = Plain(profile)
     of = AllocationSet(0, value=plain.value)
     expected = plain.of_lines(attribution)
@@ -104,7 +104,7 @@ def test_lines_have_the_same_of_their_own_everywhere(profile: Snapshot, attribut
         assert found == expected
         assert sum(row.bytes for row in hot.rows) == hot.bytes == sum(amount for _, amount in plain.stacks)
     assert found.items() <= expected.items()
-    # what a hover, the heat of lines and the command line say
+    # the figures of hovers, the heat of lines and the command line
     hovered = {
         (file, line): value.itself
         for file in {file for file, _ in expected}
@@ -115,7 +115,7 @@ def test_lines_have_the_same_of_their_own_everywhere(profile: Snapshot, attribut
     assert hovered == expected
     listed = top_profile_lines(profile, plain.value, None, attribution)
     assert {(row.file, row.line): row.itself for row in listed if row.itself} == expected
-    # what a comparison with nothing says
+    # the figures of a comparison with nothing
     after = side_of(profile, of, attribution)
     before = side_of(profile, AllocationSet(0, value=plain.value, filter="stack:999999999"))
     compared: Counter[tuple[str, int]] = Counter()
@@ -124,7 +124,7 @@ def test_lines_have_the_same_of_their_own_everywhere(profile: Snapshot, attribut
             compared[each.after.file, each.after.line] += each.difference_bytes
     if len(compared) < 900:
         assert {key: amount for key, amount in compared.items() if amount} == expected
-    # and the filter of a hot spot finds it
+    # and those of a hot spot's filter
     for row in hot.rows[:5]:
         if row.filter and row.place is not None:
             of_row = Branch(of, ["line"], [], row.filter, attribution)
@@ -150,7 +150,7 @@ def paths_of(tree: CallTree, values: Any) -> dict[tuple[Any, ...], int]:
 
 
 @pytest.mark.parametrize("attribution", BOTH)
-def test_boxes_and_functions_have_of_their_own_what_is_charged_to_them(
+def test_self_values_of_boxes_and_functions_are_what_is_attributed_to_them(
     profile: Snapshot, attribution: Attribution
 ) -> None:
     plain = Plain(profile)
@@ -201,7 +201,7 @@ def test_boxes_and_functions_have_of_their_own_what_is_charged_to_them(
 @pytest.mark.parametrize(
     "path", real_profiles("pprof/go-heap*.pb.gz", "pprof/go-allocs.pb.gz"), ids=lambda p: p.name
 )
-def test_any_code_of_go_is_what_pprof_calls_flat(path: Path, looked_at: Callable[[Path], Snapshot]) -> None:
+def test_any_code_of_go_equals_flat_in_pprof(path: Path, looked_at: Callable[[Path], Snapshot]) -> None:
     message = pprof.message_of(path)
     types = [message["string_table"][each["type"]] for each in message["sample_type"]]
     snapshot = looked_at(path)
@@ -228,8 +228,8 @@ def test_any_code_of_go_is_what_pprof_calls_flat(path: Path, looked_at: Callable
         assert +found == by_function
 
 
-def test_a_trace_is_charged_by_lines_of_python(opened: Callable[[Path], Snapshot], sample: Path) -> None:
-    """By any code C++ is passed over where there is Python: every stack would end in the device's allocator."""
+def test_a_trace_is_attributed_to_lines_of_python(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+    """C++ is skipped if there is Python, since every stack ends in the device's allocator."""
     snapshot = opened(sample)
     rows = list(snapshot.frames.each())
     device = snapshot.device(0)
@@ -267,7 +267,7 @@ def test_a_trace_is_charged_by_lines_of_python(opened: Callable[[Path], Snapshot
                 assert groups(snapshot, of_row, "bytes", 0, 9, descending=True).bytes == row.bytes
 
 
-def test_largest_is_a_block_where_sizes_are_known_else_a_stack(profile: Snapshot) -> None:
+def test_largest_is_a_block_if_sizes_are_known_else_a_stack(profile: Snapshot) -> None:
     info = profile.profile
     stacks = profile.samples.stack.tolist()
     for number, value in enumerate(info.values):
@@ -325,7 +325,7 @@ def test_no_negative_value_is_missing_from_a_flame_graph(
         assert paths_of(tree, tree.inclusive[2:]) == dict(+less)
         assert paths_of(tree, tree.inclusive[4:]) == dict(+more)
         assert paths_of(tree, tree.inclusive) == dict(+(less + more))
-        # net, it is what the totals say
+        # the net value equals the totals
         whole = flame_tables.whole(tree)
         assert whole is not None
         assert whole.after_bytes - whole.before_bytes == value.total == sum(amounts)
@@ -366,7 +366,7 @@ STARTS = [
 
 @pytest.mark.parametrize(("inner", "outer"), STARTS)
 @pytest.mark.parametrize("attribution", ["mine", "any"])
-def test_what_starts_programs_is_charged_only_where_there_is_nothing_else(
+def test_startup_code_is_used_only_without_other_frames(
     opened: Callable[[Path], Snapshot], tmp_path: Path, inner: str, outer: str, attribution: Attribution
 ) -> None:
     path = tmp_path / "massif.out.1"

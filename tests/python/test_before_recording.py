@@ -1,4 +1,4 @@
-"""Memory allocated before recording: lines are only charged for it if the file has its stack."""
+"""Memory allocated before recording is attributed to lines only if the file has its stack."""
 
 import pickle
 from collections import Counter, defaultdict
@@ -37,7 +37,7 @@ def written(path: Path, *traces: list[dict[str, Any]], blocks: list[dict[str, An
 
 
 def stacks_of(snapshot: Snapshot, device: int) -> list[tuple[tuple[str, int, str], ...]]:
-    """Each allocation's frames, with those of the CPU profiler as in the file."""
+    """Each allocation's frames, those of the CPU profiler as in the file."""
     own = snapshot.device(device)
     known: dict[int, tuple[tuple[str, int, str], ...]] = {}
     for number in set(own.stack.tolist()):
@@ -57,14 +57,14 @@ def as_read(frames: tuple[tuple[str, int, str], ...]) -> tuple[tuple[str, int, s
 
 REAL_FILES = [
     ROOT / "samples" / "train.pickle",
-    # the profiler's frames have their places in their names, which other tests cover
+    # the profiler's frames have their places in their names, which is tested elsewhere
     *(path for path in real_files("*.pickle", "*.html") if not path.name.startswith("cpu_profile")),
 ]
 
 
 @pytest.mark.parametrize("path", REAL_FILES, ids=lambda path: path.stem[:40])
-def test_lines_are_charged_for_what_they_allocated(opened: Opened, path: Path) -> None:
-    """Every allocation's stack in every real file, and every line's sums, by the oracle's rule."""
+def test_memory_is_attributed_to_the_lines_that_allocated_it(opened: Opened, path: Path) -> None:
+    """Every allocation's stack in every real file, and every line's sums, by an independent rule."""
     raw = oracle.load(path)
     snapshot = opened(path)
     peaks: dict[Place, int] = defaultdict(int)
@@ -83,8 +83,8 @@ def test_lines_are_charged_for_what_they_allocated(opened: Opened, path: Path) -
 
 
 @pytest.mark.parametrize("path", real_files("nothanmin__memory_snapshot__*"), ids=lambda path: path.name)
-def test_zero_grad_is_not_charged(opened: Opened, path: Path) -> None:
-    """3.6 GiB of gradients from before recording were freed there, 17% of the peak."""
+def test_nothing_is_attributed_to_zero_grad(opened: Opened, path: Path) -> None:
+    """It freed 3.6 GiB of gradients from before recording, 17% of the peak."""
     snapshot = opened(path)
     for file, line, _, _, figures in source_lines(snapshot):
         assert not (file.endswith("benchmarking_script.py") and line == 105) or figures[2] == 0
@@ -149,7 +149,7 @@ def test_a_recording_without_its_first_half(opened: Opened, tmp_path: Path, path
                 (frame.file, frame.line, frame.function) for frame in stack(snapshot, row).freed_frames
             )
     if oracle.frees_repeat_their_stacks(whole):
-        # frees that repeat stacks provide all of them
+        # frees that repeat stacks provide all the missing ones
         assert known == sum(bool(own.frames) for own in truth.values()) > 0
 
 
@@ -186,7 +186,7 @@ def test_block_with_a_pending_free_has_the_stack_of_its_allocation(opened: Opene
     assert [frame.line for frame in answer.freed_frames] == [30]
 
 
-def test_same_term_in_all_commands(
+def test_all_commands_use_the_same_term(
     opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = [

@@ -1,4 +1,4 @@
-"""Bookmarks: kept beside the archive through whatever becomes of it, and in all that is made of a snapshot."""
+"""Bookmarks: they survive changes of the archive, and are part of everything that is made from a snapshot."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from memlens.views.trace.bookmarks import add_bookmark, bookmarks, delete_bookma
 NASTY = "<b>|`note` *&\u202e"
 
 
-def test_a_bookmark_is_the_moment_that_it_was_set_at(opened: Opened, sample: Path) -> None:
+def test_a_bookmark_marks_the_moment_at_which_it_was_set(opened: Opened, sample: Path) -> None:
     snapshot = opened(sample)
     device = snapshot.device(0)
     peak = device.info.peak_moment
@@ -41,7 +41,7 @@ def test_a_bookmark_is_the_moment_that_it_was_set_at(opened: Opened, sample: Pat
     renamed = rename_bookmark(snapshot, at_peak.bookmark, "where it hurts")
     assert [each.note for each in renamed.bookmarks] == ["early", "where it hurts"]
     assert [each.note for each in delete_bookmark(snapshot, early.bookmark).bookmarks] == ["where it hurts"]
-    # numbers are not given twice, so that another view can't change another one
+    # numbers are not reused, so that another view can't change the wrong bookmark
     again = add_bookmark(snapshot, 0, 4, None, "")
     assert {each.bookmark for each in again.bookmarks} == {at_peak.bookmark, early.bookmark + 1}
     with pytest.raises(BadRequestError, match="deleted elsewhere"):
@@ -50,7 +50,7 @@ def test_a_bookmark_is_the_moment_that_it_was_set_at(opened: Opened, sample: Pat
         rename_bookmark(snapshot, early.bookmark, "")
 
 
-def test_they_survive_a_rebuilt_archive_and_the_cache_s_limit(
+def test_bookmarks_survive_a_rebuilt_archive_and_eviction(
     opened: Opened, sample: Path, cache: Cache, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy.pickle"
@@ -67,13 +67,13 @@ def test_they_survive_a_rebuilt_archive_and_the_cache_s_limit(
     assert bookmarks(opened(sample)).bookmarks == []
 
 
-def test_what_the_trace_lacks_is_refused_or_left_out(opened: Opened, sample: Path) -> None:
+def test_moments_outside_of_the_trace_are_refused_or_left_out(opened: Opened, sample: Path) -> None:
     snapshot = opened(sample)
     events = snapshot.device(0).info.events
     for device, moment, allocation in ((0, events + 1, None), (7, 0, None), (0, 0, 1 << 40)):
         with pytest.raises(BadRequestError):
             add_bookmark(snapshot, device, moment, allocation, "")
-    # a file that was written by hand, or by something else
+    # a file that was written by hand or by another program
     kept.add_bookmark(snapshot, 0, 1 << 60, 1 << 60, "far")
     kept.add_bookmark(snapshot, 9, 0, None, "nowhere")
     (only,) = bookmarks(snapshot).bookmarks
@@ -83,10 +83,12 @@ def test_what_the_trace_lacks_is_refused_or_left_out(opened: Opened, sample: Pat
         bookmarks(snapshot)
     with pytest.raises(BookmarksError, match="can't be read"):
         add_bookmark(snapshot, 0, 0, None, "")
-    assert "none" in bookmarks_file(snapshot).read_text(), "what can't be read is not overwritten"
+    assert "none" in bookmarks_file(snapshot).read_text(), "a file that can't be read is not overwritten"
 
 
-def test_there_is_a_limit(opened: Opened, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_bookmarks_is_limited(
+    opened: Opened, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(kept, "MOST_BOOKMARKS", 2)
     assert MOST_BOOKMARKS > 2
     snapshot = opened(sample)
@@ -96,12 +98,12 @@ def test_there_is_a_limit(opened: Opened, sample: Path, monkeypatch: pytest.Monk
         add_bookmark(snapshot, 0, 3, None, "")
 
 
-def test_a_profile_has_none(opened: Opened, sample: Path) -> None:
+def test_a_profile_has_no_bookmarks(opened: Opened, sample: Path) -> None:
     with pytest.raises(LackingError):
         bookmarks(opened(sample.with_name("words.pb.gz")))
 
 
-def test_reports_and_the_command_line_have_them(opened: Opened, sample: Path, cache: Cache) -> None:
+def test_reports_and_the_command_line_have_bookmarks(opened: Opened, sample: Path, cache: Cache) -> None:
     snapshot = opened(sample)
     assert "Bookmarks" not in "\n".join(markdown(summary(snapshot)))
     add_bookmark(snapshot, 0, 3, 2, NASTY)

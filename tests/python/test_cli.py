@@ -102,8 +102,8 @@ def lines_of(path: Path, *options: object) -> list[dict[str, Any]]:
     return rows
 
 
-def test_what_is_charged_to_no_line(tmp_path: Path) -> None:
-    """Figures, sentences, and the line of a library that is shown in place of a user's."""
+def test_memory_attributed_to_no_line(tmp_path: Path) -> None:
+    """Figures, sentences, and the library's line that is shown if there is none of the user's."""
     allocator = frame("CUDACachingAllocator.cpp", 0, "malloc")
     library = frame("/v/site-packages/torch/nn/linear.py", 5, "forward")
     mine = frame("/home/me/model.py", 7, "step")
@@ -281,7 +281,7 @@ def test_error_as_json(tmp_path: Path) -> None:
     assert (error["problem"]["code"], error["problem"]["offset"]) == ("unsafe-pickle", 2)
 
 
-def test_damaged_archive_is_remade(sample: Path, own_cache: Path) -> None:
+def test_damaged_archive_is_rebuilt(sample: Path, own_cache: Path) -> None:
     before = memlens("lines", sample, "--json").stdout
     (strings,) = own_cache.rglob("string_utf8")
     data = strings.read_bytes()

@@ -1,4 +1,4 @@
-"""Typed columns: writers and readers agree on what there is, and what isn't as declared is refused when it is used."""
+"""Typed columns: writers and readers agree, and a column that isn't as declared is rejected when it is used."""
 
 import contextlib
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ def test_every_file_is_a_column_and_has_its_type(path: Path, cache: Cache) -> No
 
 
 def rewritten(archive: Path, name: str, column: np.ndarray[Any, Any]) -> None:
-    """Put another column into an archive, with a manifest that knows it."""
+    """Replace a column of an archive, and update the manifest."""
     manifest = read_manifest(archive)
     files = ColumnFiles(archive)
     files._write_together({name: column})
@@ -85,7 +85,7 @@ def rewritten(archive: Path, name: str, column: np.ndarray[Any, Any]) -> None:
         (PROFILE, "time.series.live_bytes", lambda snapshot: snapshot.times.series["live_bytes"]),
     ],
 )
-def test_another_length_or_type_is_refused(path: Path, name: str, use: Any, cache: Cache) -> None:
+def test_a_wrong_length_or_type_is_rejected(path: Path, name: str, use: Any, cache: Cache) -> None:
     archive = archive_of(path, cache)
     with contextlib.closing(Snapshot.open(archive)) as snapshot:
         whole = np.array(use(snapshot)).reshape(-1)
@@ -107,7 +107,7 @@ def test_another_length_or_type_is_refused(path: Path, name: str, use: Any, cach
         (TRACE, "node_frame", lambda snapshot: snapshot.tree.frame, "frame_source"),
     ],
 )
-def test_numbers_that_name_nothing_are_refused(
+def test_indices_out_of_range_are_rejected(
     path: Path, name: str, use: Any, largest: str, cache: Cache
 ) -> None:
     archive = archive_of(path, cache)
@@ -126,7 +126,7 @@ def test_numbers_that_name_nothing_are_refused(
             use(snapshot)
 
 
-def test_some_items_are_checked_alone(cache: Cache) -> None:
+def test_only_the_items_that_are_read_are_checked(cache: Cache) -> None:
     archive = archive_of(PROFILE, cache)
     with contextlib.closing(Snapshot.open(archive)) as snapshot:
         whole = np.array(snapshot.samples.stack)
@@ -143,7 +143,7 @@ def test_some_items_are_checked_alone(cache: Cache) -> None:
                 items(Samples.stack, chosen)
 
 
-def test_zeros_are_holes(tmp_path: Path) -> None:
+def test_stretches_of_zeros_are_written_unchanged(tmp_path: Path) -> None:
     columns = ColumnFiles(tmp_path)
     for name, items in (("all", ()), ("first", (0,)), ("middle", (40_000,)), ("last", (99_999,))):
         column = np.zeros(100_000, np.uint32)
@@ -153,7 +153,7 @@ def test_zeros_are_holes(tmp_path: Path) -> None:
         assert columns.entries[name].checksum == file_checksum(tmp_path / name)
 
 
-def test_a_node_stands_after_its_parent(cache: Cache) -> None:
+def test_a_node_comes_after_its_parent(cache: Cache) -> None:
     archive = archive_of(TRACE, cache)
     with contextlib.closing(Snapshot.open(archive)) as snapshot:
         whole = np.array(snapshot.tree.parent)
@@ -165,7 +165,7 @@ def test_a_node_stands_after_its_parent(cache: Cache) -> None:
             snapshot.stack_frame_ids(0)
 
 
-def test_a_writer_keeps_to_what_is_declared(tmp_path: Path) -> None:
+def test_a_writer_rejects_what_is_not_declared(tmp_path: Path) -> None:
     files = ColumnFiles(tmp_path)
     files.write(Stacks, {"node": np.zeros(3, np.uint32)})
     for kind, columns in (

@@ -1,4 +1,4 @@
-"""Two snapshots compared: sums against a look at every allocation, pairs against what was done to the code."""
+"""Two snapshots compared: sums against every allocation, pairs against the known changes to the code."""
 
 import base64
 import pickle
@@ -58,7 +58,7 @@ def everything(before: Side, after: Side, by: CompareBy, measure: Measure = "own
 
 
 def check_sums(answer: CompareAnswer, before_bytes: int, after_bytes: int) -> None:
-    """Rows add up to each side's total and differences to the totals'; the five kinds of row split it up."""
+    """Rows add up to each side's total, and differences to the totals' difference; so do the five kinds of row."""
     total = answer.total
     assert (total.before_bytes, total.after_bytes) == (before_bytes, after_bytes)
     assert sum(row.before_bytes for row in answer.rows) == before_bytes
@@ -105,7 +105,7 @@ PAIRS = [
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="needs the real files")
 @pytest.mark.parametrize("patterns", PAIRS, ids=[pair[0].split("__")[0] for pair in PAIRS])
-def test_real_pairs_add_up_to_what_a_look_at_each_allocation_finds(
+def test_rows_of_real_pairs_are_sums_over_allocations(
     opened: Callable[[Path], Snapshot], patterns: tuple[str, str]
 ) -> None:
     paths = [real_files(pattern)[0] for pattern in patterns]
@@ -141,7 +141,7 @@ def test_real_pairs_add_up_to_what_a_look_at_each_allocation_finds(
             for side, (reported, size) in enumerate(
                 ((row.before, row.before_bytes), (row.after, row.after_bytes))
             ):
-                # what has C++ frames only may go by an inferred line, in a row of its own
+                # allocations with only C++ frames may have an inferred line, in a separate row
                 if (
                     reported is not None
                     and reported.kind != "native"
@@ -154,7 +154,7 @@ def test_real_pairs_add_up_to_what_a_look_at_each_allocation_finds(
 
 
 @pytest.mark.parametrize("by", BYS)
-def test_compared_with_itself_nothing_differs(
+def test_a_snapshot_does_not_differ_from_itself(
     opened: Callable[[Path], Snapshot], sample: Path, by: CompareBy
 ) -> None:
     side = whole_side(opened(sample))
@@ -166,8 +166,8 @@ def test_compared_with_itself_nothing_differs(
     assert answer.total == answer.same
 
 
-def test_sets_of_one_snapshot_compare(opened: Callable[[Path], Snapshot], sample: Path) -> None:
-    """What was allocated between two moments, against what was freed there: the difference is what live grew by."""
+def test_sets_of_one_snapshot_can_be_compared(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+    """The difference of what was allocated and freed between two moments is the growth of what is live."""
     snapshot = opened(sample)
     info = snapshot.timeline.devices[0]
     device = snapshot.device(info.device)
@@ -187,7 +187,7 @@ def test_sets_of_one_snapshot_compare(opened: Callable[[Path], Snapshot], sample
 
 
 def test_rows_lead_to_their_stacks(opened: Callable[[Path], Snapshot], sample: Path) -> None:
-    """The stacks of a row are those that pass through it, and what they come to is what the row says."""
+    """The stacks of a row are those that contain it, and their sum is the row's."""
     snapshot = opened(sample)
     info = snapshot.timeline.devices[0]
     peak, end = (
@@ -215,8 +215,8 @@ def test_rows_lead_to_their_stacks(opened: Callable[[Path], Snapshot], sample: P
         comparison.stacks(10**6, "own", "before")
 
 
-def test_inferred_lines_are_paired_and_called_so(opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
-    """What backward allocates goes by forward lines, apart from what these allocated; lines that moved still pair."""
+def test_inferred_lines_are_paired_and_marked(opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
+    """What backward allocated is listed by forward line, separate from what that line allocated; moved lines pair."""
     snapshots, expected = [], []
     for shift, times in ((0, 1), (7, 3)):
         operators = [("mm", 20), ("exp", 30), ("sum_dim_IntList", 40), ("exp", 50)]
@@ -316,7 +316,7 @@ def rows_of_code(code: Code, root: str = "/home/ann/project/", shift: int = 0) -
 
 @given(codes, st.integers(-5, 400).filter(bool), st.randoms())
 @settings(max_examples=100, deadline=None)
-def test_lines_that_all_moved_by_as_much_all_pair(code: Code, shift: int, chance: random.Random) -> None:
+def test_lines_that_all_moved_by_the_same_number_pair(code: Code, shift: int, chance: random.Random) -> None:
     shift = max(
         shift, 1 - min(line for functions in code.values() for lines in functions.values() for line in lines)
     )
@@ -381,8 +381,8 @@ lines = st.sets(st.integers(1, 30), max_size=5).map(sorted)
 
 @given(lines, lines)
 @settings(max_examples=150, deadline=None)
-def test_lines_are_aligned_as_well_as_can_be(before: list[int], after: list[int]) -> None:
-    """No other alignment in order is worth more, by the worth that the docstring defines."""
+def test_the_alignment_of_lines_is_optimal(before: list[int], after: list[int]) -> None:
+    """No other order-preserving alignment has a higher score, as the docstring defines it."""
 
     def worth(pairs: list[tuple[int, int]]) -> float:
         sum_, offset = 0.0, 0
@@ -408,12 +408,12 @@ def test_lines_are_aligned_as_well_as_can_be(before: list[int], after: list[int]
     assert worth(pairs) == pytest.approx(best, abs=2e-4)
 
 
-def test_a_line_that_stayed_beats_one_that_moved_for_another() -> None:
+def test_a_line_that_stayed_is_preferred_to_one_that_moved() -> None:
     assert align_lines([10], [10, 12]) == [(10, 10), (None, 12)]
     assert align_lines([10, 20, 30], [12, 22, 32]) == [(10, 12), (20, 22), (30, 32)]
-    # the middle one is new, and the rest was pushed down by it
+    # the middle line is new and moved the rest down
     assert align_lines([10, 20, 30], [10, 15, 21, 31]) == [(10, 10), (20, 21), (30, 31), (None, 15)]
-    # 12 stood there before, but all of the function was pushed down
+    # 12 existed before, but the whole function moved down
     assert align_lines([10, 12], [12, 14]) == [(10, 12), (12, 14)]
     huge = list(range(1, 2000))
     assert [pair for pair in align_lines(huge, [*huge[:-500], 5000]) if pair[0] and pair[1]] == [
@@ -421,17 +421,17 @@ def test_a_line_that_stayed_beats_one_that_moved_for_another() -> None:
     ]
 
 
-def test_files_go_with_those_that_share_the_most_of_their_path_and_functions() -> None:
+def test_files_pair_by_the_longest_common_path_and_functions() -> None:
     before = [("/a/x/net.py", 1, "f", USER), ("/a/y/net.py", 1, "g", USER), ("/a/gone.py", 1, "f", USER)]
     after = [("/b/y/net.py", 1, "f", USER), ("/b/x/net.py", 1, "g", USER), ("/b/new.py", 1, "f", USER)]
     files_of = {pair.before.file: pair.after.file for pair in Pairing(before, after).groups["file"].pairs if pair.before and pair.after}  # fmt: skip  # noqa: E501
     assert files_of == {"/a/x/net.py": "/b/x/net.py", "/a/y/net.py": "/b/y/net.py"}
-    # of the same length, the functions decide, for all together: f could go to either, g only to one
+    # for equal lengths functions decide, for all files together: f could pair with either, g only with one
     before = [("/u/net.py", 1, "f", USER), ("/v/net.py", 1, "f", USER), ("/v/net.py", 2, "g", USER)]
     after = [("/w/net.py", 1, "f", USER), ("/w/net.py", 2, "g", USER), ("/z/net.py", 1, "f", USER)]
     files_of = {pair.before.file: pair.after.file for pair in Pairing(before, after).groups["file"].pairs if pair.before and pair.after}  # fmt: skip  # noqa: E501
     assert files_of == {"/u/net.py": "/z/net.py", "/v/net.py": "/w/net.py"}
-    # a name that every package has says nothing
+    # a name that every package has is no evidence
     lonely = Pairing([("/a/p/__init__.py", 1, "f", USER)], [("/b/q/__init__.py", 1, "g", USER)])
     assert len(lonely.groups["file"].pairs) == 2
 
@@ -447,7 +447,7 @@ def test_a_renamed_function_is_found_by_its_lines() -> None:
 
 @given(st.integers(1, 5), st.integers(1, 5), st.randoms())
 @settings(max_examples=100, deadline=None)
-def test_the_best_assignment_is_the_best(rows: int, columns: int, chance: random.Random) -> None:
+def test_the_assignment_is_optimal(rows: int, columns: int, chance: random.Random) -> None:
     weights = np.array([[chance.randint(0, 6) for _ in range(columns)] for _ in range(rows)], np.int64)
     found = best_assignment(weights)
     assert len(found) == min(rows, columns) == len(dict(found)) == len({column for _, column in found})
@@ -460,7 +460,7 @@ def test_the_best_assignment_is_the_best(rows: int, columns: int, chance: random
 
 
 def moved_code(path: Path, root: str, shift: int) -> Any:
-    """The sample's snapshot as if its code lay elsewhere and ``model.py`` had grown at the top."""
+    """The sample's snapshot as if its code were in another folder, with lines added at the top of ``model.py``."""
     data = oracle.load(path)
     seen: set[int] = set()
     for entry in (entry for trace in data["device_traces"] for entry in trace):
@@ -474,9 +474,7 @@ def moved_code(path: Path, root: str, shift: int) -> Any:
     return data
 
 
-def test_code_that_moved_still_pairs(
-    opened: Callable[[Path], Snapshot], sample: Path, tmp_path: Path
-) -> None:
+def test_code_that_moved_is_paired(opened: Callable[[Path], Snapshot], sample: Path, tmp_path: Path) -> None:
     data = moved_code(sample, "/srv/run/", 7)
     other = tmp_path / "moved.pickle"
     other.write_bytes(pickle.dumps(data))
@@ -493,7 +491,7 @@ def test_code_that_moved_still_pairs(
             assert row.after.file == f"/srv/run/{row.before.file}"
 
 
-def test_stacks_of_cpp_alone_are_named_by_their_operator(
+def test_stacks_with_only_cpp_are_named_by_their_operator(
     opened: Callable[[Path], Snapshot], tmp_path: Path
 ) -> None:
     native = [
@@ -553,14 +551,14 @@ def test_two_runs_on_one_axis(opened: Callable[[Path], Snapshot], tmp_path: Path
         for x, height in zip(edges[:-1].tolist(), highest, strict=True):
             moment = int(x - offset)
             assert np.isnan(height) if not 0 <= moment <= 80 else height == moment * 1024
-    assert first.known is None, "nobody asked for its steps"
+    assert first.known is None, "its steps were not requested"
     by_step = Alignment("event", by_step=True)
     first, second = side_of(one, 0, "event", by_step=True), side_of(two, 0, "event", by_step=True)
     assert first.known is not None
     assert (first.known.inferred, "ProfilerStep#" in first.known.how.text) == (False, True)
     places, steps = align(first, second, by_step)
     assert [(step.name.text, step.x) for step in steps] == [(f"ProfilerStep#{n}", 10.0 * n) for n in range(4)]
-    # twice the events a step: any place of the one is at the same part of the same step of the other
+    # twice the events per step: each position corresponds to the same fraction of the same step
     xs = np.array([0.0, 5.0, 10.0, 35.0])
     assert moments_at(two, 0, "event", places.to_second(xs)) == [0, 10, 20, 70]
     assert np.allclose(places.to_first(places.to_second(xs)), xs)
@@ -577,7 +575,7 @@ def test_two_runs_on_one_axis(opened: Callable[[Path], Snapshot], tmp_path: Path
             align(first, second, wrong)
 
 
-def test_steps_go_together_by_name(opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
+def test_steps_pair_by_name(opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
     one = opened(stepped(tmp_path / "one.pickle", 4, 10, first=3))
     two = opened(stepped(tmp_path / "two.pickle", 4, 10, first=5))
     places, steps = align(
@@ -592,7 +590,7 @@ def test_steps_go_together_by_name(opened: Callable[[Path], Snapshot], tmp_path:
 def test_inferred_steps_repeat_and_are_marked_as_inferred(
     opened: Callable[[Path], Snapshot], sample: Path
 ) -> None:
-    """The sample has no annotations: its steps are those that the table of steps shows, on both axes."""
+    """The sample has no annotations: its steps are those of the table of steps, on both axes."""
     snapshot = opened(sample)
     number = snapshot.timeline.default_device
     shown = steps_of(snapshot, number, 0, 100).rows
@@ -638,7 +636,7 @@ BARE = {
     ],
     "device_traces": [[]],
 }
-"""One block without a history."""
+"""A snapshot of one block without a history."""
 
 
 def test_command_line(sample: Path, tmp_path: Path) -> None:

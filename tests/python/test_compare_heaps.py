@@ -1,4 +1,4 @@
-"""Heap dumps compared: made ones object by object and by type, against plain Python; a real leak; a series."""
+"""Heap dumps compared: generated ones by object and by type, against plain Python; a real leak; a series."""
 
 import json
 import random
@@ -28,7 +28,7 @@ pytest_plugins = ("tests.python.heap_fixtures",)
 
 
 def nearest_kept(snapshot: Snapshot, new: set[int]) -> dict[int, list[int]]:
-    """New objects by their nearest dominator that isn't one."""
+    """New objects by their nearest dominator that isn't new."""
     dominator = snapshot.objects.dominator.tolist()
     found: dict[int, list[int]] = {}
     for item in new:
@@ -66,7 +66,7 @@ def test_object_by_object(open_dump: Opened, seed: int) -> None:
     for holder in answer.holders:
         own = held.pop(holder.object.object)
         assert (holder.new_objects, holder.new_bytes) == (len(own), sum(shallow[item] for item in own))
-    # what is held by no object, or comes to no bytes, isn't listed
+    # objects held by no object, or of 0 bytes, aren't listed
     assert all(sum(shallow[item] for item in own) == 0 for own in held.values() if own)
 
 

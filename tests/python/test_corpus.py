@@ -1,4 +1,4 @@
-"""Every member of the fuzzer's corpus, and the damage that a copy or a disk does to a file."""
+"""Every member of the fuzzer's corpus, and files damaged as by a copy or a disk."""
 
 import os
 import pickle
@@ -33,12 +33,12 @@ def test_a_member_of_the_corpus_is_answered_or_refused(member: Path) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_members_whose_parts_move_are_answered_or_refused(target: str) -> None:
+def test_members_with_permuted_parts_are_answered_or_refused(target: str) -> None:
     properties.check(target, 40)
 
 
-def test_seeds_are_those_that_are_made_now() -> None:
-    # compressed ones depend on the version of the library
+def test_seeds_are_current() -> None:
+    # compressed ones depend on the version of the compression library
     seeds = {name: data for name, data in make_seeds().items() if not name.endswith((".gz", ".zst"))}
     stale = [name for name, data in seeds.items() if (CORPUS / name).read_bytes() != data]
     assert not stale, "write them again: python -m tests.fuzz.seeds"
@@ -54,7 +54,7 @@ def test_the_corpus_holds_files_that_open_and_files_that_do_not() -> None:
 
 def test_every_question_has_its_parameters_in_the_contract() -> None:
     assert not set(QUESTIONS) - set(VIEW_REQUESTS)
-    # what needs another snapshot, a source file or another thread is answered, and tested, elsewhere
+    # requests that need another snapshot, a source file or another thread are tested elsewhere
     tested_elsewhere = ("memlens/sql", "memlens/compare", "memlens/heapSeries", "memlens/heapAt")
     assert all(method.startswith(tested_elsewhere) for method in set(VIEW_REQUESTS) - set(QUESTIONS))
 
@@ -76,7 +76,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="files are read in fo
 @LINUX
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*OPENING, "checked.pickle.zst"])
-def test_a_file_that_is_cut_off_or_has_a_bit_turned_over_is_reported_or_answers(name: str) -> None:
+def test_a_file_that_is_truncated_or_has_a_flipped_bit_is_reported_or_answers(name: str) -> None:
     data = damaged(name)
     if read(data) != "opened":
         pytest.skip("it is refused whole")
@@ -85,7 +85,7 @@ def test_a_file_that_is_cut_off_or_has_a_bit_turned_over_is_reported_or_answers(
     tally = damage(name, data, cuts, flips)
     assert not tally.faults, tally.faults
     assert tally.flips.total() == flips
-    # of a file that is cut off something is always missing
+    # a truncated file always lacks something
     assert tally.cuts.total() == min(cuts, len(data))
     assert not tally.cuts["same"] + tally.cuts["opened"] or name.endswith(".html"), tally.cuts
     if is_checked(data):
@@ -96,7 +96,7 @@ DUMPS = [f"small.{kind}" for kind in ("heapsnapshot", "hprof", "gcdump", "ruby.j
 
 
 @pytest.mark.parametrize("name", [name for name in DUMPS if name != "small.heapsnapshot"])
-def test_a_heap_dump_cut_off_at_200_places_or_with_any_of_2000_bits_turned_over(
+def test_a_heap_dump_truncated_at_200_places_or_with_any_of_2000_bits_flipped(
     name: str, tmp_path: Path
 ) -> None:
     """By its reader alone: a graph whose numbers are all within bounds, or a sentence."""
@@ -112,9 +112,7 @@ def test_a_heap_dump_cut_off_at_200_places_or_with_any_of_2000_bits_turned_over(
             continue
         # the last bytes of a .gcdump say where its parts begin, which nothing needs
         if name != "small.gcdump" or place < len(data) - 14:
-            assert {notice.code for notice in graph.notices} - known, (
-                f"nothing is said of a cut at byte {place}"
-            )
+            assert {notice.code for notice in graph.notices} - known, f"a cut is not reported at byte {place}"
         assert len(graph.objects) > 0
     opened = 0
     for _ in range(2_000):
@@ -125,7 +123,7 @@ def test_a_heap_dump_cut_off_at_200_places_or_with_any_of_2000_bits_turned_over(
 
 
 def test_two_heap_dumps_spliced(tmp_path: Path) -> None:
-    """The beginning of one and the end of another, of the same format and of others."""
+    """The beginning of one and the end of another, of the same and of different formats."""
     path, chance = tmp_path / "spliced", random.Random(16)
     whole = [(CORPUS / "file" / name).read_bytes() for name in DUMPS]
     refused = 0
@@ -140,7 +138,7 @@ def test_two_heap_dumps_spliced(tmp_path: Path) -> None:
 
 
 @LINUX
-def test_what_dies_or_hangs_is_a_fault_of_that_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_or_a_hang_is_a_failure_of_that_file_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(data: bytes, *_: object) -> str:
         if data == b"dies":
             os.kill(os.getpid(), signal.SIGSEGV)

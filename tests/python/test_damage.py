@@ -1,4 +1,4 @@
-"""Damage on disk is found by checksums, and read again from the file; a bug is a bug, and costs one answer."""
+"""Damage on disk is found by checksums, and the file is read again; a bug only fails one request."""
 
 import argparse
 import ast
@@ -57,7 +57,7 @@ MODELS = {
 
 @pytest.fixture(params=MODELS)
 def made(request: pytest.FixtureRequest, cache: Cache) -> Path:
-    """A fresh archive of each model, with all that appears in one later."""
+    """A fresh archive of each model, with everything that is added later."""
     archive = ingest(MODELS[request.param], cache, quiet)
     with contextlib.closing(Snapshot.open(archive)) as snapshot:
         if request.param != "graph":
@@ -72,18 +72,18 @@ def made(request: pytest.FixtureRequest, cache: Cache) -> Path:
 
 
 def flip(path: Path, chance: random.Random) -> None:
-    """Turn one bit over, anywhere in a file."""
+    """Flip one bit, anywhere in a file."""
     data = bytearray(path.read_bytes())
     data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
     path.write_bytes(data)
 
 
 def checked_files(archive: Path) -> list[Path]:
-    """The files that the manifest has checksums of, and that hold anything."""
+    """The non-empty files that have a checksum in the manifest."""
     return [archive / name for name in read_manifest(archive).columns if (archive / name).stat().st_size]
 
 
-def test_the_checksum_is_xxh64_however_the_bytes_come() -> None:
+def test_the_checksum_is_xxh64_however_the_bytes_are_divided() -> None:
     # the values that "xxhsum -H1" of the xxHash project prints
     known = {
         b"": "ef46db3751d8e999",
@@ -121,7 +121,7 @@ def test_a_flipped_bit_in_any_file_of_an_archive_is_found(made: Path) -> None:
         snapshot.verify()
         assert snapshot.verified
         origin = snapshot.origin
-    # what was computed of it has its own checksum, and is made again by itself
+    # what is computed from it has its own checksum, and is rebuilt separately
     artefacts = artefacts_of(snapshot.info)
     assert len(artefacts) >= 4
     if isinstance(snapshot.info, GraphInfo):
@@ -165,12 +165,12 @@ def test_a_bug_stays_a_bug_unless_the_checksums_say_otherwise(made: Path) -> Non
         snapshot.ask(bug)
 
 
-def test_verifying_ends_when_it_is_asked_to_and_leaves_a_replaced_archive_alone(made: Path) -> None:
+def test_verification_can_be_stopped_and_ignores_a_replaced_archive(made: Path) -> None:
     with contextlib.closing(Snapshot.open(made)) as snapshot:
         with pytest.raises(StoppedError):
             snapshot.verify(lambda: True)
         assert not snapshot.verified
-        # another archive in its place, or none: what is mapped is still what was opened
+        # another archive in its place, or none: the opened files are still mapped
         made.rename(made.with_name("away"))
         with pytest.raises(StoppedError):
             snapshot.verify()
@@ -214,7 +214,7 @@ def test_a_command_reads_again_what_its_answer_came_from(model: str, tmp_path: P
 
 
 class Views:
-    """A registry in this process, whose archives are made in it as well, and what its views were sent."""
+    """A registry in this process, which makes archives in it too, and the notifications to its views."""
 
     def __init__(self, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
         configuration = Configuration()
@@ -234,7 +234,7 @@ class Views:
         return await self.registry.open(str(path), view, lambda *_: None)
 
     async def verified(self, opened: OpenSnapshot) -> None:
-        """Wait for the check of an open snapshot to end well."""
+        """Wait for the check of an open snapshot to succeed."""
         while not opened._snapshot.verified:
             assert self.reported.empty()
             await asyncio.sleep(0.005)
@@ -267,7 +267,7 @@ def test_the_file_is_read_again_when_its_archive_is_damaged(model: str, cache: C
         for number, name in enumerate(sorted(damaged), 1):
             flip(archive / name, chance)
             again = opened = await views.open(MODELS[model])
-            # whose code frames are is looked at before a snapshot is open
+            # kinds of frames are computed before a snapshot is open
             if name.startswith(("frame_", "string_")) and views.made == number:
                 noticed.append(name)
             else:
@@ -275,20 +275,20 @@ def test_the_file_is_read_again_when_its_archive_is_damaged(model: str, cache: C
                 assert (damage.snapshot, damage.again) == (opened.name, True)
                 assert MODELS[model].name in damage.message.text
                 assert not views.registry.snapshots()
-                # what a view does then
+                # as a view does then
                 again = await views.open(MODELS[model])
             await views.verified(again)
             assert (again.info, again.archive, views.made) == (opened.info, archive, number)
             assert contents(archive).keys() == whole.keys()
             assert {each: contents(archive)[each] for each in names} == {each: whole[each] for each in names}
             await views.registry.close(again.name, "v")
-        # a heap dump has few frames, of which a flipped bit may name another string that there is
+        # a heap dump has few frames, and a flipped bit may refer to another existing string
         assert "frame_file" in noticed or model == "graph"
 
     run(use)
 
 
-def test_what_can_not_be_read_again_stays_open(cache: Cache, tmp_path: Path, run: Run) -> None:
+def test_a_snapshot_that_can_not_be_read_again_stays_open(cache: Cache, tmp_path: Path, run: Run) -> None:
     async def use(views: Views) -> None:
         path = write_snapshot(tmp_path / "a.pickle")
         archive = await asyncio.to_thread(ingest, path, cache, quiet)
@@ -304,7 +304,7 @@ def test_what_can_not_be_read_again_stays_open(cache: Cache, tmp_path: Path, run
         def bug(_: Snapshot) -> None:
             raise IndexError
 
-        # it may be the damage, so nobody is asked to report it
+        # the damage may be the cause, so the user isn't asked to report it
         with pytest.raises(DamagedError, match="no longer exists"):
             await opened.ask(bug)
         assert views.registry.snapshots() == [opened]
@@ -319,7 +319,7 @@ def test_a_query_finds_the_archive_damaged(monkeypatch: pytest.MonkeyPatch, cach
     async def use(views: Views) -> None:
         monkeypatch.setattr(opened_module, "VERIFY_AFTER_S", 1_000.0)
         archive = ingest(MODELS["timeline"], cache, quiet)
-        # one is found when the query's names are looked up, one when the tables are filled
+        # one is found when the query's names are resolved, one when the tables are filled
         for number, name in enumerate((FILE_NAME, "0.event_action"), 1):
             tables.remove(archive)
             opened = await views.open(MODELS["timeline"])
@@ -359,7 +359,7 @@ def test_damaged_tables_are_removed_beside_those_that_are_whole(cache: Cache, ru
     run(use)
 
 
-def test_a_view_that_closes_does_not_wait_for_the_check(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_closing_a_view_does_not_wait_for_the_check(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     async def use(views: Views) -> None:
         going = asyncio.Event()
         loop = asyncio.get_running_loop()
@@ -373,7 +373,7 @@ def test_a_view_that_closes_does_not_wait_for_the_check(monkeypatch: pytest.Monk
         monkeypatch.setattr(Snapshot, "verify", endless)
         opened = await views.open(MODELS["timeline"])
         await going.wait()
-        # who asks is answered meanwhile, and closing ends it
+        # requests are answered meanwhile, and closing stops the check
         assert await opened.ask(lambda snapshot: snapshot.info) == opened.info
         await views.registry.close(opened.name, "v")
         assert not views.registry.snapshots()
@@ -381,9 +381,7 @@ def test_a_view_that_closes_does_not_wait_for_the_check(monkeypatch: pytest.Monk
     run(use)
 
 
-def test_a_bug_in_a_view_costs_one_answer_and_nothing_else(
-    caplog: pytest.LogCaptureFixture, run: Run
-) -> None:
+def test_a_bug_in_a_view_fails_only_its_request(caplog: pytest.LogCaptureFixture, run: Run) -> None:
     async def use(views: Views) -> None:
         opened = await views.open(MODELS["timeline"], "first")
         assert await views.open(MODELS["timeline"], "second") is opened
@@ -408,7 +406,7 @@ def test_a_bug_in_a_view_costs_one_answer_and_nothing_else(
         assert "KeyError" in problem["message"]
         assert "Nothing is lost" in problem["advice"]
         assert "Memlens: Show Log" in problem["advice"]
-        # the log has what a report needs
+        # the log has what a bug report needs
         assert "memlens/stack" in caplog.text
         assert "Python 3" in caplog.text
         assert "in broken_view" in caplog.text
@@ -423,7 +421,7 @@ def test_a_bug_in_a_view_costs_one_answer_and_nothing_else(
     run(use)
 
 
-def test_the_server_finds_damage_by_itself_and_says_so(
+def test_the_server_finds_damage_in_the_background_and_reports_it(
     server: LspClient, tmp_path: Path, cache_folder: Path
 ) -> None:
     path = write_snapshot(tmp_path / "a.pickle")

@@ -1,4 +1,4 @@
-"""Declarations of types in source: found by the names that heap dumps have for them."""
+"""Declarations of types in source, found by the types' names in heap dumps."""
 
 import asyncio
 from pathlib import Path
@@ -124,7 +124,7 @@ def test_the_innermost_declared_type_is_the_line() -> None:
 
 
 def test_types_are_found_among_files(tmp_path: Path) -> None:
-    """By the file's name in the package's folder, by content where the name differs, and all that are equally good."""
+    """By the file's name in the package's folder, by content if the name differs, and all of equal rank."""
     for path, text in {
         "one/src/com/acme/cache/Cache.java": JAVA, "other/Cache.java": JAVA.replace("com.acme.cache", "com.other"),
         "one/src/com/acme/kt/shapes.kt": KOTLIN, "net/Data.cs": CSHARP, "copy/Data.cs": CSHARP,

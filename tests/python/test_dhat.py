@@ -1,4 +1,4 @@
-"""DHAT's profiles against an independent reading of the same JSON, and against changed and damaged files."""
+"""DHAT's profiles against an independent reader of the same JSON, and changed and damaged files."""
 
 import json
 from collections import Counter
@@ -48,8 +48,8 @@ def test_block_sizes(path: Path) -> None:
     assert known == sum(point["tb"] > 0 and (point["tbk"] == 1 or "acc" in point) for point in data["pps"])
 
 
-def test_the_ledger() -> None:
-    """The recording in the repository, with its program beside it, whose leaks are known exactly."""
+def test_the_recording_of_a_program_with_known_leaks() -> None:
+    """The recording in the repository, whose program is beside it."""
     profile = load(FIXTURE)
     source = (FIXTURES / "src" / "ledger.cpp").read_text("utf-8").splitlines()
     leaked: Counter[str] = Counter()

@@ -54,7 +54,7 @@ class Pair:
         return found
 
     def stacks(self, side: int) -> dict[int, list[int]]:
-        """What each stack has on a side, from each sample for itself."""
+        """The values of each stack on a side, summed up sample by sample."""
         snapshot = self.snapshots[side]
         value = value_of(snapshot, self.of)
         amounts = snapshot.samples.value[snapshot.profile.values.index(value)].tolist()
@@ -107,7 +107,7 @@ class Pair:
 
 
 def moved(seed: int) -> Profile:
-    """A profile whose code is in another folder, two lines further down, and behaves differently."""
+    """A profile of a program that behaves differently, with its code in another folder and two lines further down."""
     profile, _ = random_profile(seed, as_tree=False)
     frames = profile.frames.frames
     for number, frame in enumerate(frames):
@@ -119,7 +119,7 @@ def moved(seed: int) -> Profile:
 
 
 def revalued(profile: Profile, seed: int) -> Profile:
-    """The profile with other values, of which the last is as often less than nothing as more."""
+    """The profile with other values, of which the last is negative as often as positive."""
     chance = random.Random(seed)
     profile.values = [
         np.array([chance.randrange(-450 if kind == 2 else 0, 450) for _ in column], np.int64)
@@ -139,7 +139,7 @@ def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 
 def check(pair: Pair, options: FlameOptions) -> None:
-    """Every node has what the stacks of both sides say, whatever boxes are as wide as."""
+    """Every node has the sums of both sides' stacks, whatever the width of boxes means."""
     expected = {path: values for path, values in pair.sums(options).items() if any(values)}
     sizes = [{path: values[0] for path, values in pair.sums(options, [side]).items()} for side in (0, 1)]
     totals = [max(sizes[side].get((), 0), 1) for side in (0, 1)]
@@ -158,7 +158,7 @@ def check(pair: Pair, options: FlameOptions) -> None:
 
 
 def check_boxes(tree: CallTree, x0: float, x1: float, width: int) -> None:
-    """The picture is that of any flame graph, and each box has the values of both sides."""
+    """The picture is like that of any flame graph, and each box has the values of both sides."""
     found: Boxes = check_picture(tree, x0, x1, width, 0, 50)
     assert found.compared
     places = laid_out(tree)
@@ -175,8 +175,8 @@ def check_boxes(tree: CallTree, x0: float, x1: float, width: int) -> None:
 
 @pytest.mark.parametrize("direction", ["top_down", "bottom_up"])
 @pytest.mark.parametrize("merge", ["function", "line"])
-def test_every_node_has_what_both_sides_stacks_say(pair: Any, direction: Any, merge: Any) -> None:
-    """The last value is a difference itself, of which some is less than nothing."""
+def test_every_node_has_the_sums_of_both_sides_stacks(pair: Any, direction: Any, merge: Any) -> None:
+    """The last value is itself a difference, and sometimes negative."""
     for value, own in ((0, "before"), (1, "after"), (2, "before")):
         check(Pair(pair[0], pair[1], AllocationSet(0, value=value), own), FlameOptions(direction, merge))
 
@@ -211,7 +211,7 @@ def of_functions(tree: CallTree) -> dict[tuple[str, str], tuple[int, ...]]:
     return found
 
 
-def test_functions_have_what_a_comparison_says_of_them(pair: Any) -> None:
+def test_functions_agree_with_the_comparison(pair: Any) -> None:
     made = Pair(pair[0], pair[1], AllocationSet(0, value=1))
     comparison = Comparison(made.sides[0], made.sides[1], made.pairing, "function")
     answer = comparison.answer("inclusive", "", "difference", 0, 1000)
@@ -223,12 +223,12 @@ def test_functions_have_what_a_comparison_says_of_them(pair: Any) -> None:
                 *(row.before_bytes, row.after_bytes, row.before_count, row.after_count),
             )
     assert of_functions(tree_of(made.joined, FlameOptions())) == reported
-    # seen from the other side it is the same, under the names that are used there
+    # with sides swapped it is the same, with the other side's names
     other = Pair(pair[0], pair[1], AllocationSet(0, value=1), "after")
     assert sorted(of_functions(tree_of(other.joined, FlameOptions())).values()) == sorted(reported.values())
 
 
-def test_details_lead_to_the_views_own_lines_and_stacks(pair: Any) -> None:
+def test_details_have_lines_and_stacks_of_the_view_s_snapshot(pair: Any) -> None:
     before, after = pair
     of = AllocationSet(0, value=1)
     for own in ("before", "after"):
@@ -334,7 +334,7 @@ def test_the_command_line_prints_both(tmp_path: Path, capsys: pytest.CaptureFixt
     assert re.search(r"<text[^>]*>= (?!the same)\w", picture)
 
 
-def test_what_is_too_much_or_thin_is_reported() -> None:
+def test_sums_that_are_too_large_and_empty_trees() -> None:
     made = joined([(0, 0, 2**61)], [(0, 0, 2**61)])
     with pytest.raises(MemlensError, match="too large"):
         tree_of(made, FlameOptions())
@@ -343,8 +343,8 @@ def test_what_is_too_much_or_thin_is_reported() -> None:
     assert flame_tables.whole(empty) == flame_tables.FlameSides(0, 0, 0, 0)
 
 
-def test_the_oracle_has_something_to_say(pair: Any) -> None:
-    """There is what is only on one side, what moved, what has no stack, and what is less than nothing."""
+def test_the_oracle_covers_every_case(pair: Any) -> None:
+    """Some code is only on one side, some moved, some memory has no stack, and some values are negative."""
     made = Pair(pair[0], pair[1], AllocationSet(0, value=0))
     sums = made.sums(FlameOptions())
     assert any(before and not after for *_, before, _, after, _ in sums.values())

@@ -19,7 +19,7 @@ PROGRAM = ROOT / "tests" / "fixtures" / "heap" / "src" / "sessions.py"
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_commands_print_what_stands_there(
+def test_commands_print_what_the_docs_show(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, data in (

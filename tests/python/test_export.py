@@ -1,4 +1,4 @@
-"""Stacks written for speedscope and pprof, read back by decoders of the test's own and held to every allocation."""
+"""Stacks written for speedscope and pprof, read by the tests' own decoders and compared with every allocation."""
 
 import gzip
 import json
@@ -144,7 +144,7 @@ def expected_sums(found: list[oracle.Alloc], rows: list[int]) -> Sums:
     return {stack: (sizes[stack], counts[stack]) for stack in counts}
 
 
-def test_what_is_written_is_what_every_allocation_says(with_oracle: WithOracle) -> None:
+def test_exports_are_sums_over_allocations(with_oracle: WithOracle) -> None:
     snapshot, info, found = with_oracle
     for of, rows in (
         (AllocationSet(info.device), oracle.alive(found, info.peak_moment)),
@@ -163,7 +163,7 @@ def test_what_is_written_is_what_every_allocation_says(with_oracle: WithOracle) 
 @pytest.mark.parametrize(
     "path", real_profiles("pprof/go-heap.pb.gz", "pprof/go-cpu-labels.pb.gz"), ids=lambda p: p.name
 )
-def test_profiles_come_out_as_they_went_in(path: Path, tmp_path: Path) -> None:
+def test_profiles_are_exported_unchanged(path: Path, tmp_path: Path) -> None:
     """Every value of every stack."""
     whole = fields(gzip.decompress(path.read_bytes()))
     strings = [value.decode() for field, value in whole if field == 6]
@@ -192,7 +192,7 @@ def test_profiles_come_out_as_they_went_in(path: Path, tmp_path: Path) -> None:
         assert [name for name, _ in named] == [strings[reported[1]] for reported in types]
         assert title == path.name
         want = {stack: tuple(values[n] for n in range(len(types))) for stack, values in expected.items()}
-        # Memlens says where Go's runtime stopped writing a stack down
+        # Memlens marks where Go's runtime truncated a stack
         bare = {
             tuple(frame for frame in stack if not frame[2].startswith("(cut off ")): values
             for stack, values in sums.items()
@@ -259,7 +259,7 @@ def test_every_sample_is_written_with_its_values_and_labels(
     assert again.default_value == profile.default_value
     for name in ("time_unix_ns", "duration_ns", "period", "period_type", "period_unit", "doc_url"):
         assert again.settings.get(name) == profile.settings.get(name)
-    # what became less is in no speedscope: it says how much
+    # speedscope has no negative values: the export says how much it lacks
     done = run("export", path, "--speedscope", tmp_path / "out.json", "--cache-dir", tmp_path)
     sums: Counter[tuple[Frame, ...]] = Counter()
     first = profile.values[0].tolist()
@@ -297,7 +297,7 @@ frames = st.tuples(texts, st.integers(-1, 2**31 - 1), texts, st.sampled_from([0,
 def test_any_names_and_any_values(
     rows: list[tuple[str, int, str, int]], tree: list[tuple[int, int, int]], title: str
 ) -> None:
-    """Names from a file are any text; values reach what 64 bits hold."""
+    """Names can be any text, and values anything that fits into 64 bits."""
     parents = [0] + [min(parent, place) for place, (parent, _, _) in enumerate(tree)]
     numbers = [0] + [frame % len(rows) for _, frame, _ in tree]
     values = [value // max(len(tree), 1) for _, _, value in tree]

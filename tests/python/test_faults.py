@@ -1,4 +1,4 @@
-"""Faults around a snapshot that is read or shown: files that change, children killed, memory and disk that end."""
+"""Faults while a snapshot is read or shown: changed files, killed children, too little memory or disk space."""
 
 import contextlib
 import os
@@ -33,7 +33,7 @@ def archive_of(cache_folder: Path) -> Path:
 
 
 def outcome(pending: Pending) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a request came to: its answer, or its problem."""
+    """The outcome of a request: its answer or its problem."""
     try:
         return pending.result(), {}
     except RpcError as error:
@@ -56,7 +56,7 @@ def viewport(snapshot: str, device: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.skipif(not POSIX, reason="a mapped file can't be made shorter there")
-def test_an_archive_that_is_cut_off_while_it_is_shown_costs_one_answer(
+def test_an_archive_that_is_truncated_while_it_is_shown_fails_one_request(
     server: LspClient, tmp_path: Path, cache_folder: Path
 ) -> None:
     file = write_snapshot(tmp_path / "a.pickle", 40_000)
@@ -76,7 +76,7 @@ def test_an_archive_that_is_cut_off_while_it_is_shown_costs_one_answer(
     problem = problem_of(server, "memlens/live", params)
     assert problem["code"] == "damaged", problem
     assert server.wait_for("memlens/damaged", lambda p: p["snapshot"] == opened["snapshot"])["again"]
-    # opened again it is made again, and answers
+    # when it is opened again, it is rebuilt and answers
     again = open_view(server, file, "v2")
     assert again["info"] == opened["info"]
     assert server.request("memlens/viewport", viewport(again["snapshot"], device))
@@ -105,7 +105,7 @@ def test_a_file_that_changes_while_it_is_read(
             file.unlink()
     answer, problem = outcome(opening)
     if change == "remove":
-        # what was there when it was opened is read to its end
+        # the file that was opened is read to its end
         assert answer["info"]["devices"][0]["allocations"] > 100_000
     else:
         assert (problem["code"], problem["retry"]) == ("changed", True), problem
@@ -116,7 +116,7 @@ def test_a_file_that_changes_while_it_is_read(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="looks for processes in /proc")
-def test_a_child_killed_at_any_moment_leaves_nothing_and_disturbs_nobody(
+def test_a_child_killed_at_any_moment_leaves_nothing_and_disturbs_nothing(
     server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path, big: Path
 ) -> None:
     open_view(server, write_snapshot(tmp_path / "other.pickle"), "other")
@@ -144,7 +144,7 @@ def test_a_file_that_needs_more_memory_than_it_may_take_is_reported_so(tmp_path:
 
 @contextlib.contextmanager
 def not_writable(folder: Path, how: str) -> Iterator[None]:
-    """A folder that nobody can write to, root included, except by its rights alone."""
+    """A folder that can't be written to: not even by root, unless only its permissions say so."""
     if how == "a file":
         folder.write_text("in its place")
         yield
@@ -182,7 +182,7 @@ def test_a_cache_that_can_not_be_written_is_reported(
         assert "permissions" in problem["advice"]
     if how == "a file":
         cache_folder.unlink()
-    assert server.request("memlens/open", opening)["snapshot"], "mended, and tried again"
+    assert server.request("memlens/open", opening)["snapshot"], "repaired, and tried again"
 
 
 @pytest.mark.skipif(

@@ -13,7 +13,7 @@ PATHS = st.builds(lambda parts, separator: separator.join(parts), PARTS, st.samp
 
 
 def expected(path: str, paths: set[str]) -> str:
-    """The shortest end whose parts no other path ends with, or all of it."""
+    """The shortest suffix of whole components that no other path ends with, or the whole path."""
     parts = re.split(r"[/\\]", path)
     for some in range(1, len(parts)):
         end = parts[-some:]
@@ -23,7 +23,7 @@ def expected(path: str, paths: set[str]) -> str:
 
 
 @given(st.sets(PATHS, max_size=8))
-def test_names_are_the_shortest_ends_that_no_other_file_has(paths: set[str]) -> None:
+def test_names_are_the_shortest_unique_suffixes(paths: set[str]) -> None:
     names = shortest_ends(paths)
     last = [re.split(r"[/\\]", path)[-1] for path in paths]
     assert set(names) == {path for path in paths if last.count(re.split(r"[/\\]", path)[-1]) > 1}

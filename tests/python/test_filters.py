@@ -1,4 +1,4 @@
-"""Filters: their texts, what they find, and that every view is narrowed by them, against brute force."""
+"""Filters against brute force: their syntax, what they match, and every view under a filter."""
 
 import base64
 import contextlib
@@ -66,8 +66,8 @@ def test_any_text_is_a_filter_or_gets_an_error_message(text: str) -> None:
     try:
         terms = parse(text)
     except BadRequestError:
-        return  # what it says is tested below
-    # a filter that was understood is understood again as it is written
+        return  # messages are tested below
+    # a parsed filter can be written and parsed again
     assert parse(" ".join(map(str, terms))) == terms
 
 
@@ -117,7 +117,7 @@ PRIVATE = {"pool_id": (3, 1)}
 
 
 def made(path: Path) -> Any:
-    """A trace with everything that a filter can ask for."""
+    """A trace with everything that a filter can match."""
     rng = random.Random(4)
     places = [
         [frame("/w/model.py", 88, "forward"), frame("/w/train.py", 9, "main")],
@@ -167,7 +167,7 @@ def life_us(alloc: Alloc, trace: list[Any]) -> int:
     return int(last["time_us"]) - int(trace[max(alloc.start, 1) - 1]["time_us"])
 
 
-def test_terms_find_what_a_look_at_each_allocation_finds(
+def test_terms_match_the_same_allocations_as_brute_force(
     tmp_path: Path, opened: Callable[[Path], Snapshot]
 ) -> None:
     raw = made(tmp_path / "s.pickle")
@@ -247,13 +247,11 @@ def test_terms_find_what_a_look_at_each_allocation_finds(
             assert (row is None) == (number not in numbers)
             assert row is None or numbers[row] == number
     assert snapshot.device(0) is device_of(snapshot, 0, "  ")
-    # kept for a while
+    # cached for a while
     assert device_of(snapshot, 0, "size>1MiB") is device_of(snapshot, 0, "  size>1MiB ")
 
 
-def test_times_are_requested_only_where_they_exist(
-    tmp_path: Path, opened: Callable[[Path], Snapshot]
-) -> None:
+def test_filters_by_time_need_a_file_with_times(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
     raw = {"segments": [], "device_traces": [[event("alloc", 1, 5), event("free_completed", 1, 5)]]}
     (tmp_path / "s.pickle").write_bytes(pickle.dumps(raw))
     snapshot = opened(tmp_path / "s.pickle")
@@ -266,7 +264,7 @@ def test_times_are_requested_only_where_they_exist(
 
 
 def check_views(snapshot: Snapshot, raw: Any, text: str, chance: random.Random) -> None:
-    """Every view of a device under a filter is that of a device that has only what fits."""
+    """Every view of a device under a filter equals that of a device with only the matching allocations."""
     info = snapshot.timeline.devices[0]
     number = info.device
     first = snapshot.device(number).first_allocation
@@ -341,7 +339,7 @@ def check_views(snapshot: Snapshot, raw: Any, text: str, chance: random.Random) 
 def check_totals(
     snapshot: Snapshot, number: int, every: list[oracle.Alloc], numbers: list[int], text: str
 ) -> None:
-    """What the panel shows of a stack and of a line is of what matches the filter."""
+    """The panel's figures of a stack and of a line are those of what matches the filter."""
     first = snapshot.device(number).first_allocation
     info = device_of(snapshot, number, text).info
     for reported in (every[numbers[0]], every[numbers[-1]]):
@@ -371,7 +369,7 @@ def check_sums(
 @pytest.mark.parametrize(
     "text", ["size>1KiB", "model.py", "life<2ms", "-size<100KiB", "function:nowhere", "is:live"]
 )
-def test_every_view_is_narrowed(text: str, opened: Callable[[Path], Snapshot], sample: Path) -> None:
+def test_every_view_is_filtered(text: str, opened: Callable[[Path], Snapshot], sample: Path) -> None:
     check_views(opened(sample), oracle.load(sample), text, random.Random(2))
 
 

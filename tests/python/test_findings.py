@@ -43,7 +43,7 @@ MADE = [
     *(FIXTURES / name for name in ("service.heaptrack.zst", "tracemalloc.pickle")),
     *(CORPUS / name for name in ("everything.pickle", "everything.json", "segments.pickle", "java.heap")),
 ]
-# all that can be read; two recordings take a minute and ten seconds, and one isn't interpreted yet
+# all that can be read, except two recordings that take long and one that isn't supported yet
 LEFT_OUT = {
     *("heaptrack.cpp-tree-deep.zst", "heaptrack.rust-svc-1M.zst"),
     "heaptrack.cpp-tree-small.raw.zst",
@@ -61,7 +61,7 @@ Opened = Callable[[Path], Snapshot]
 
 
 def parts_of(snapshot: Snapshot) -> Iterator[tuple[str, TextPart]]:
-    """Each part of each sentence, and the rule that it is of."""
+    """Each part of each sentence, with its rule."""
     for sentence in headline(snapshot, None).sentences:
         yield from (("headline", part) for part in pieces(sentence))
     for finding in findings(snapshot, None, 100).findings:
@@ -92,7 +92,7 @@ def check_figures(snapshot: Snapshot) -> int:
             assert len(names) == 1
             assert part.text == str(part.figure)
             shown = part.evidence
-            # what a pane shows of the allocator, of steps or of a time isn't a sum over a set
+            # figures of the allocator, of steps or of times aren't sums over a set
             if shown is None or shown.pane != "liveSet" or rule in ("growth", "no_symbols", "headline"):
                 continue
             if part.figure.kind in ("live", "survived", "leaked", "allocated", "temporary"):
@@ -104,7 +104,7 @@ def check_figures(snapshot: Snapshot) -> int:
 
 
 @pytest.mark.parametrize("path", MADE + REAL, ids=lambda path: f"{path.parent.name}-{path.name[:40]}")
-def test_figures_are_those_of_sql(opened: Opened, path: Path) -> None:
+def test_figures_agree_with_sql(opened: Opened, path: Path) -> None:
     snapshot = opened(path)
     first = headline(snapshot, None)
     assert first.text == " ".join(sentence.text for sentence in first.sentences)
@@ -120,7 +120,9 @@ def test_figures_are_those_of_sql(opened: Opened, path: Path) -> None:
     assert check_figures(snapshot) >= (0 if first.rule == "empty" else 1)
 
 
-def test_they_are_kept_with_the_archive(sample: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_findings_are_stored_with_the_archive(
+    sample: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
     archive = ingest(sample, cache, lambda *_: None)
     with closing(Snapshot.open(archive)) as snapshot:
         assert FINDINGS.find(snapshot.origin) is None, "the picture comes first"
@@ -128,9 +130,9 @@ def test_they_are_kept_with_the_archive(sample: Path, cache: Cache, monkeypatch:
         assert len(first) == len(table.TRACE_RULES)
         found = [part(snapshot) for part in first]
         again = [part(snapshot) for part in parts(snapshot, 0)]
-        assert all(map(operator.is_, again, found)), "each is kept"
+        assert all(map(operator.is_, again, found)), "each is stored"
         made = headline(snapshot, None), findings(snapshot, None, 100)
-        # what was answered is written, not found again
+        # findings that were answered are stored, not computed again
         monkeypatch.setattr(table, "TRACE_RULES", ())
         snapshot.work_in_background()
         assert not snapshot.background
@@ -179,7 +181,7 @@ def test_the_command_line(sample: Path, tmp_path: Path, capsys: pytest.CaptureFi
         ("net.py:20 holds 1 MiB", "**Largest line** (inferred)"),
     ],
 )
-def test_inferred_is_said_once(sentence: str, title: str) -> None:
+def test_a_sentence_says_inferred_once(sentence: str, title: str) -> None:
     figure = Figure(MIB, "bytes", "live")
     found = made("line", phrase("Largest line"), Text(sentence), figure, None, inferred=True)
     assert list(finding_markdown(found)) == [f"{title}: {sentence}"]
@@ -285,7 +287,7 @@ def test_growth_by_step(opened: Opened, tmp_path: Path, leaks: bool) -> None:
 
 @pytest.mark.parametrize("case", ["cache", "freed", "setup"])
 def test_never_freed(opened: Opened, tmp_path: Path, case: str) -> None:
-    """A cache that fills in the first steps; the same freed again; and what is only made before the steps."""
+    """A cache that is filled in the first steps; the same, freed again; and memory allocated only before the steps."""
     run = Run()
     made = [run.alloc(7, 2 * MIB) for _ in range(2)] if case == "setup" else []
 
@@ -451,7 +453,7 @@ def test_short_lived(opened: Opened, tmp_path: Path, life: int) -> None:
     assert [finding.figure.amount for finding in found] == ([64 * MIB] if life == 2 else [])
 
 
-def test_nothing_at_all(opened: Opened, tmp_path: Path) -> None:
+def test_traces_without_findings(opened: Opened, tmp_path: Path) -> None:
     snapshot = Run().snapshot(opened, tmp_path)
     assert headline(snapshot, None).rule == "empty"
     assert rules(snapshot) == []
@@ -476,6 +478,6 @@ def test_functions_are_short(name: str, short: str) -> None:
     assert short_function(name) == short
 
 
-def test_answers_are_the_same_on_the_wire(opened: Opened, sample: Path) -> None:
+def test_answers_survive_the_wire(opened: Opened, sample: Path) -> None:
     answer = findings(opened(sample), None, 100)
     assert msgspec.json.decode(msgspec.json.encode(answer), type=type(answer)) == answer

@@ -32,7 +32,7 @@ from memlens.views.graph.reach import HELD_DISTANCES, followed, held_distances, 
 from memlens.views.graph.together import TOGETHER
 from memlens.views.sql.query import SqlSession
 
-# all but the largest two, which take half a minute
+# all except the largest two, which take half a minute
 LEFT_OUT = {"javac_300files_withgarbage.hprof.zst", "ts20check_node26.heapsnapshot.zst"}
 REAL = [path for path in real_heaps("v8/*", "gcdump/*", "hprof/*") if path.name not in LEFT_OUT]
 SMALL = 200
@@ -67,7 +67,7 @@ def check_figures(snapshot: Snapshot) -> int:
 
 
 def freed_without(snapshot: Snapshot, chosen: set[int], begin: list[int]) -> int:
-    """What some objects don't reach any more without passing through others, found by walking."""
+    """The objects that some objects no longer reach without passing through others, by traversal."""
     stored = snapshot.references
     start, target = stored.start.tolist(), stored.target.tolist()
     follows = followed(snapshot)[stored.kind].tolist()
@@ -104,7 +104,7 @@ reaches."""
 
 
 def check_filters(snapshot: Snapshot) -> int:
-    """Filter by each finding: its objects are those that its figure is of."""
+    """Filter by each finding: the figure is that of its objects."""
     add_finding_term()
     found = table.ranked(snapshot, None)
     checked = 0
@@ -127,7 +127,7 @@ def check_filters(snapshot: Snapshot) -> int:
             elif kind == "shallow":
                 assert 0 < amount <= shallow
             elif rule not in _OF_PARTS:
-                # V8's named roots hold nothing, neither for an object nor for a set
+                # V8's named roots retain nothing, neither an object nor a set
                 begin = holders(snapshot).tolist()
                 assert freed_without(snapshot, members, begin) == amount, each.finding.text
             else:
@@ -139,20 +139,20 @@ def check_filters(snapshot: Snapshot) -> int:
 @pytest.mark.parametrize(
     "path", real_heaps("v8/leak_after*", "hprof/javac_60files*"), ids=lambda path: path.name[:20]
 )
-def test_findings_filter_their_objects(tmp_path: Path, path: Path) -> None:
+def test_a_filter_by_a_finding_matches_its_objects(tmp_path: Path, path: Path) -> None:
     with closing(archived(path, tmp_path)) as snapshot:
         assert check_filters(snapshot)
         with pytest.raises(BadRequestError, match="the heap dump has no such finding") as raised:
             filters.chosen(snapshot, "finding:xyz")
         assert "arge " in raised.value.advice.text
-        # a rule that says nothing about this dump has no objects
+        # a rule that doesn't apply to this dump has no objects
         none = filters.chosen(snapshot, "finding:thread_locals,hash_collisions")
         assert none is not None
         assert not none.mask(snapshot).any()
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name[:40])
-def test_figures_are_those_of_sql(tmp_path: Path, path: Path) -> None:
+def test_figures_agree_with_sql(tmp_path: Path, path: Path) -> None:
     with closing(archived(path, tmp_path)) as snapshot:
         assert check_figures(snapshot)
         first = headline(snapshot, None)
@@ -193,12 +193,12 @@ def texts(snapshot: Snapshot) -> dict[str, str]:
 
 
 def v8_heap(*, has: bool) -> bytes:
-    """A page with everything that the rules for V8 look for, or with none of it."""
+    """A page with everything that the rules for V8 detect, or with nothing of it."""
     heap = HeapFile()
     root = heap.node("synthetic", "")
     window = heap.node("object", "Window", 1000)
     heap.edge(root, "property", "window", window)
-    # what is there in any case, so that shares are what they would be
+    # present in both cases, so that shares are realistic
     for number in range(SMALL):
         other = heap.node("object", f"Part{number}", 5_000)
         heap.edge(window, "property", f"part{number}", other)
@@ -247,7 +247,7 @@ def test_rules_for_v8(open_dump: Opened, has: bool) -> None:
         "1 detached DOM node kept with 87.9 KiB (5% of what roots reach); the largest tree is below HTMLDivElement, "
         "held by Window.kept."
     )
-    # an array of listeners, these, and the variables that they keep are one thing to mend
+    # an array of listeners, the listeners and the variables that they keep are one problem
     assert found.keys().isdisjoint(("listeners", "contexts"))
     (bus,) = [each for each in findings(snapshot, None, 100).findings if each.evidence_from]
     assert bus.line is not None
@@ -282,12 +282,12 @@ def closures_heap(part: int) -> bytes:
     heap.edge(context, "context", "sessions", table)
     for number in range(SMALL):
         heap.edge(table, "element", number, heap.node("object", "Session", 2_000))
-    # what the variables hold besides
+    # the other contents of the variables
     heap.edge(context, "context", "log", heap.node("object", "Log", part * SMALL // 4))
     return heap.data()
 
 
-def test_findings_of_the_same_bytes_are_one(open_dump: Opened) -> None:
+def test_findings_about_the_same_bytes_are_merged(open_dump: Opened) -> None:
     snapshot = open_dump(closures_heap(part=500), "page.heapsnapshot")
     assert check_figures(snapshot)
     assert check_filters(snapshot)
@@ -302,11 +302,11 @@ def test_findings_of_the_same_bytes_are_one(open_dump: Opened) -> None:
     assert one.line is not None
     assert (one.line.file, one.line.line) == ("/app/store.js", 1)
     assert headline(snapshot, None).text.count("retain") == 1
-    # it is also found by the name of the other
+    # it is also found under the other's name
     assert filters.chosen(snapshot, 'finding:"Kept by closures"') is not None
 
 
-def test_what_is_much_less_stays_a_finding(open_dump: Opened) -> None:
+def test_a_finding_about_far_fewer_bytes_stays_separate(open_dump: Opened) -> None:
     snapshot = open_dump(closures_heap(part=4_000), "page.heapsnapshot")
     found = findings(snapshot, None, 100).findings
     assert [each.rule for each in found] == ["contexts", "retains_most", "retains_most"]
@@ -364,10 +364,10 @@ class Program:
 
 
 def java_heap(*, has: bool) -> bytes:
-    """A program with everything that the rules for Java look for, or with none of it."""
+    """A program with everything that the rules for Java detect, or with nothing of it."""
     program = Program()
     many = 400 if has else 1
-    # what is there in any case
+    # present in both cases
     program.keep("BASE", program.list_of(*(program.blob(9_000) for _ in range(100))))
     session = program.klass("com/example/Session", ("name", OBJECT), ("body", OBJECT))
     sessions = [
@@ -405,7 +405,7 @@ def java_heap(*, has: bool) -> bytes:
 def test_rules_for_java(open_dump: Opened, has: bool) -> None:
     found = texts(open_dump(java_heap(has=has), "main.hprof"))
     if not has:
-        # what is there in any case
+        # present in both cases
         assert list(found) == ["retains_most"]
         return
     for rule, text in JAVA_TEXTS.items():
@@ -624,7 +624,7 @@ def test_a_chain_is_named_by_its_first_object(open_dump: Opened) -> None:
     )
 
 
-def test_those_of_a_large_dump_are_made_with_the_archive(
+def test_findings_of_a_large_dump_are_made_with_the_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "page.heapsnapshot"
@@ -646,7 +646,7 @@ def test_those_of_a_large_dump_are_made_with_the_archive(
         assert TOGETHER.is_current(snapshot.origin)
         assert (findings(snapshot, None, 100), headline(snapshot, None)) == expected
         assert held_distances(snapshot).tolist() == distances
-    # columns of another length, whatever their checksum says, are made again
+    # columns of a wrong length are made again, even with a valid checksum
     with closing(Snapshot.open(archive)) as snapshot:
         HELD_DISTANCES.drop(archive)
         short = HELD_DISTANCES._replace(

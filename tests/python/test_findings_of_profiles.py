@@ -1,4 +1,4 @@
-"""On which profiles each rule says something, and what: profiles made for it, their figures held to SQL."""
+"""Which rules apply to which profiles, and their sentences: generated profiles, with figures checked by SQL."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -111,7 +111,7 @@ def flow(changes: list[list[tuple[int, int, int]]]) -> ProfileTimes:
 
 @pytest.mark.parametrize("grows", [True, False])
 def test_growth(made: Make, grows: bool) -> None:
-    # the one line gets more in every bin, the other one goes up and down
+    # one line grows in every bin, the other one goes up and down
     changes = [
         [(0, 5 * MIB if grows or not number else 0, 0), (1, 40 * MIB, 0) if number % 2 else (1, 0, 40 * MIB)]
         for number in range(1, 11)

@@ -1,4 +1,4 @@
-"""The flame graph that a snapshot opens with: read from the archive it says what it says when it is made."""
+"""The flame graph that a snapshot opens with: read from the archive, it equals the computed one."""
 
 import contextlib
 import logging
@@ -52,7 +52,7 @@ def first_of(snapshot: Snapshot) -> CallTree:
 
 
 READ: list[CallTree] = []
-"""The trees that were read in the test that runs."""
+"""The trees that were read in the current test."""
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +77,7 @@ def again(snapshot: Snapshot) -> Snapshot:
 
 
 def everything(snapshot: Snapshot) -> list[Any]:
-    """Answers of each kind about the tree, at places that are spread over it."""
+    """Answers of each kind about the tree, at places spread over it."""
     tree = first_of(snapshot)
     found: list[Any] = [
         flame.picture(tree, x0, x1, depth, rows, 900, search)
@@ -103,7 +103,7 @@ def everything(snapshot: Snapshot) -> list[Any]:
 
 
 def remarks(tree: CallTree) -> set[str]:
-    """What readers remark in place of frames, which is in no package."""
+    """Remarks of readers in place of frames, which belong to no package."""
     names = tree.names.names(np.unique(tree.name[1:]).tolist())
     return {name.function for name in names if not name.file and is_remark(name.function)}
 
@@ -125,7 +125,7 @@ def with_nothing(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", [*FILES, None], ids=lambda path: "nothing" if path is None else path.name)
-def test_what_is_read_is_what_is_made(
+def test_the_stored_tree_equals_the_computed_one(
     path: Path | None, opened: Callable[[Path], Snapshot], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = opened(with_nothing(tmp_path / "nothing.pickle") if path is None else path)
@@ -143,7 +143,7 @@ def test_what_is_read_is_what_is_made(
     ]
     with contextlib.closing(again(snapshot)) as other:
         with monkeypatch.context() as without:
-            # pictures that show much of it need nothing of what it was made from
+            # pictures of large parts don't need the data that it was made from
             without.setattr(flame, "drawn_stacks", None)
             without.setattr(kernel, "merge", None)
             read = first_of(other)
@@ -165,7 +165,7 @@ def test_what_is_read_is_what_is_made(
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_numbers_and_places_follow_from_the_stacks(path: Path, opened: Callable[[Path], Snapshot]) -> None:
-    """A node's number is the same in each set and order; its children stand together, in order."""
+    """A node's number is the same in each set and order; its children are consecutive, in order."""
     snapshot = opened(path)
     of = first_flame.opening_set(snapshot.info)
     first = first_flame.opening_options(snapshot.info)
@@ -187,7 +187,7 @@ def test_numbers_and_places_follow_from_the_stacks(path: Path, opened: Callable[
             assert options.order == "time" or all(one < two for one, two in pairwise(keys))
 
 
-def test_however_it_is_asked_for_it_is_one_tree(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+def test_all_requests_use_the_same_tree(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     snapshot = opened(sample)
     info = snapshot.timeline.devices[0]
     tree = first_of(snapshot)
@@ -258,7 +258,7 @@ HOSTILE: dict[str, Callable[[Columns], Columns]] = {
 
 
 def put(snapshot: Snapshot, columns: Columns, packages: list[str]) -> None:
-    """Let the archive have another tree, with a seal that is right."""
+    """Replace the archive's tree by another one with a valid seal."""
     flame.FIRST_FLAME.drop(snapshot.archive)
 
     def make(_snapshot: Snapshot, path: Path, _report: Report) -> None:
@@ -268,7 +268,7 @@ def put(snapshot: Snapshot, columns: Columns, packages: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_one_is_made_anew(name: str, opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
+def test_a_hostile_tree_is_rebuilt(name: str, opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
     snapshot = opened(with_nothing(tmp_path / "a.pickle"))
     expected = everything(snapshot)
     snapshot.work_in_background()
@@ -283,9 +283,7 @@ def test_a_hostile_one_is_made_anew(name: str, opened: Callable[[Path], Snapshot
         assert everything(mended) == expected
 
 
-def test_other_frames_and_packages_are_no_reason_to_mix_them(
-    opened: Callable[[Path], Snapshot], tmp_path: Path
-) -> None:
+def test_trees_with_other_packages_are_not_used(opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
     snapshot = opened(with_nothing(tmp_path / "a.pickle"))
     first_of(snapshot)
     snapshot.work_in_background()
@@ -297,7 +295,7 @@ def test_other_frames_and_packages_are_no_reason_to_mix_them(
             assert not is_read(first_of(other))
 
 
-def test_flipped_bits_and_cut_ends_end_in_answers(
+def test_trees_with_flipped_bits_or_truncated_still_answer(
     opened: Callable[[Path], Snapshot], sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = opened(sample)
@@ -318,10 +316,10 @@ def test_flipped_bits_and_cut_ends_end_in_answers(
         with contextlib.closing(again(snapshot)) as other:
             other.ask(everything)
             made += not is_read(other.ask(first_of))
-    assert made == 120, "its checksum is of the whole file"
+    assert made == 120, "its checksum covers the whole file"
 
 
-def test_another_version_is_made_anew(
+def test_another_version_is_rebuilt(
     opened: Callable[[Path], Snapshot], sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = opened(sample)
@@ -337,7 +335,7 @@ def test_another_version_is_made_anew(
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks for maps in /proc")
-def test_it_is_not_held_open(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+def test_the_file_is_not_kept_open(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     snapshot = opened(sample)
     first_of(snapshot)
     snapshot.work_in_background()
@@ -347,7 +345,9 @@ def test_it_is_not_held_open(opened: Callable[[Path], Snapshot], sample: Path) -
         assert flame.FIRST_FLAME.name not in Path("/proc/self/maps").read_text("utf-8")
 
 
-def test_it_appears_whole_and_is_counted(cache: Cache, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_appears_complete_and_counts_for_the_cache(
+    cache: Cache, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     archive = ingest(sample, cache, lambda *_: None)
     kept, left = archive / flame.FIRST_FLAME.name, archive / f"{flame.FIRST_FLAME.name}.partial-999999999"
     before = sum(file.stat().st_size for file in archive.iterdir())
@@ -363,7 +363,7 @@ def test_it_appears_whole_and_is_counted(cache: Cache, sample: Path, monkeypatch
             snapshot.work_in_background()
         # a full disk leaves the archive as it was
         assert sum(file.stat().st_size for file in archive.iterdir()) == before
-        # and what a process left that was killed goes when the next one writes, or the cache is looked at
+        # leftovers of a killed process are removed at the next writing, or when the cache is examined
         left.write_bytes(b"x")
         cache.evict()
         assert not left.exists()
@@ -380,7 +380,7 @@ def test_it_appears_whole_and_is_counted(cache: Cache, sample: Path, monkeypatch
     assert not archive.exists()
 
 
-def test_a_server_keeps_it_and_the_next_one_says_the_same(
+def test_a_server_stores_it_and_the_next_one_answers_the_same(
     workspace: Path, cache_folder: Path, tmp_path: Path
 ) -> None:
     path = write_snapshot(tmp_path / "a.pickle")
@@ -403,7 +403,7 @@ def test_a_server_keeps_it_and_the_next_one_says_the_same(
     assert not list(cache_folder.rglob("*.partial-*"))
 
 
-def test_a_picture_of_few_nodes_is_that_of_all(
+def test_a_picture_from_the_largest_nodes_equals_that_of_all(
     opened: Callable[[Path], Snapshot], sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = opened(sample)
@@ -426,7 +426,7 @@ def test_a_picture_of_few_nodes_is_that_of_all(
             assert pictures[0] == pictures[1]
 
 
-def test_few_allocations_are_grouped_as_their_stacks(
+def test_few_allocations_are_grouped_like_their_stacks(
     opened: Callable[[Path], Snapshot], sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = opened(sample)

@@ -1,4 +1,4 @@
-"""Call trees and flame graphs, against sums over every allocation's own stack and against plain arithmetic."""
+"""Call trees and flame graphs, against sums over every allocation's stack and against plain arithmetic."""
 
 import functools
 import json
@@ -38,7 +38,7 @@ Sums = dict[Path_, list[int]]
 
 
 def stack_of(alloc: oracle.Alloc, options: FlameOptions) -> list[Any]:
-    """An allocation's names, outermost first (from the bottom up innermost first), by the options' plain meaning."""
+    """An allocation's names, outermost first (innermost first if bottom-up), by the definition of the options."""
     return names_of(alloc.frames, alloc.early, options)
 
 
@@ -55,7 +55,7 @@ def names_of(stack: tuple[tuple[str, int, str], ...], early: bool, options: Flam
         else:
             names.append((each.file, each.function, *([each.line] if options.merge == "line" else [])))
     if "*" in options.collapse:
-        # beside a library native code has no box, unless the stack ends in it
+        # next to a library native code has no box, unless the stack ends in it
         runs = [list(run) for _, run in groupby(names, key=lambda name: isinstance(name, str))]
         last = len(names) - 1
         while last >= 0 and names[last] == "native code":
@@ -94,13 +94,13 @@ def key_of(tree: CallTree, node: int) -> Any:
 
 
 def nodes_of(tree: CallTree) -> list[int]:
-    """The nodes that have anything, the root first."""
+    """The nodes with values, root first."""
     found: list[int] = np.flatnonzero(tree.inclusive.any(axis=0)).tolist()
     return found or [0]
 
 
 def laid_out(tree: CallTree) -> dict[int, tuple[int, int]]:
-    """The start and depth of each node that is in the picture: after its previous siblings."""
+    """The start and depth of each node in the picture: it follows its previous siblings."""
     found = {0: (0, 0)}
     todo = [0]
     while todo:
@@ -117,7 +117,7 @@ def sums_in(tree: CallTree) -> tuple[Sums, Sums]:
     paths: list[Path_] = [()]
     for node in range(1, len(tree.parents)):
         paths.append((*paths[tree.parents[node]], key_of(tree, node)))
-    assert len(set(paths)) == len(paths), "a node stands twice"
+    assert len(set(paths)) == len(paths), "a node occurs twice"
     inclusive = {path: tree.inclusive[:, node].tolist() for node, path in enumerate(paths)}
     own = {path: tree.ends[:, node].tolist() for node, path in enumerate(paths)}
     return (
@@ -135,7 +135,7 @@ OPTIONS = [
 ]
 
 
-def test_trees_sum_what_every_allocation_says(with_oracle: WithOracle) -> None:
+def test_trees_are_sums_over_allocations(with_oracle: WithOracle) -> None:
     snapshot, info, found = with_oracle
     everything = AllocationSet(info.device, "live", 0, info.events)
     for of, rows, every in (
@@ -150,9 +150,7 @@ def test_trees_sum_what_every_allocation_says(with_oracle: WithOracle) -> None:
             assert got_own == {path: sums for path, sums in own.items() if any(sums)}
 
 
-def test_children_stand_in_order_and_by_the_value_that_was_asked_for(
-    opened: Callable[[Path], Snapshot], sample: Path
-) -> None:
+def test_children_are_sorted_by_the_requested_value(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     snapshot = opened(sample)
     found = oracle.allocations(oracle.load(sample), 0)
     for by, value in ((0, "bytes"), (1, "count")):
@@ -231,7 +229,7 @@ def test_functions_searches_and_details_count_each_allocation_once(
                 for name in set(names):
                     expected[name][0] += each.size
                     expected[name][1] += 1
-                # what is charged is the innermost of the user's own code
+                # a stack is attributed to the innermost frame of the user's code
                 inward = names if options.direction == "bottom_up" else names[::-1]
                 kinds = (
                     {}
@@ -281,13 +279,13 @@ def test_functions_searches_and_details_count_each_allocation_once(
                 lines: dict[tuple[str, int], int] = defaultdict(int)
                 for each in inside:
                     if each.frames:
-                        # the innermost of the frames that the node merges, which only recursion makes several of
+                        # the innermost of the frames that the node merges; there are several only with recursion
                         order = each.frames if options.direction == "bottom_up" else each.frames[::-1]
                         lines[order[len(way) - 1][:2]] += each.size
                 assert {(row.file, row.line): row.bytes for row in reported.lines} == lines
 
 
-def test_a_node_has_its_lines_where_the_focus_itself_is_hidden(opened: Any, sample: Path) -> None:
+def test_a_node_has_its_lines_if_the_focus_itself_is_hidden(opened: Any, sample: Path) -> None:
     snapshot = opened(sample)
     of, looked = AllocationSet(0), 0
     whole = tree_of(snapshot, of, "bytes", FlameOptions())
@@ -326,7 +324,7 @@ def run(*arguments: object) -> str:
         ("--value", "leaked"),
     ],
 )
-def test_folded_stacks_are_those_of_the_allocations(
+def test_folded_stacks_equal_those_of_the_allocations(
     sample: Path, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     found = oracle.allocations(oracle.load(sample), 0)
@@ -396,7 +394,7 @@ def made_tree(shape: list[tuple[int, int, int]], order: Any = "value", by: int =
 
 
 def check_picture(tree: CallTree, x0: float, x1: float, width: int, first_depth: int, rows: int) -> Boxes:
-    """Every box by plain arithmetic: edges, who is drawn, who is merged, and that a row has no hole."""
+    """Every box by plain arithmetic: its edges, whether it is drawn or merged, and that a row has no hole."""
     found = Boxes(picture(tree, x0, x1, first_depth, rows, width).geometry)
     inclusive, places = tree.inclusive[tree.by].tolist(), laid_out(tree)
     left, depths = ({node: place[which] for node, place in places.items()} for which in (0, 1))
@@ -430,7 +428,7 @@ def check_picture(tree: CallTree, x0: float, x1: float, width: int, first_depth:
         tiles += [(low, high) for *_, low, high, _ in merged[parent]]
         edges = [pixel(left[parent]), pixel(left[parent] + sum(inclusive[child] for child in children))]
         tiles.sort()
-        # no gap, no overlap, and nothing is missing at either end
+        # no gap, no overlap, and nothing missing at either end
         assert all(one[1] == two[0] for one, two in pairwise(tiles))
         assert sum(high - low for low, high in tiles) == edges[1] - edges[0]
         assert not tiles or [tiles[0][0], tiles[-1][1]] == edges
@@ -497,11 +495,11 @@ def test_a_real_tree_at_zooms_into_every_box(opened: Callable[[Path], Snapshot],
             check_picture(tree, begin / tree.total, min(end / tree.total, 1), 777, 0, 50)
 
 
-def test_thousands_of_thin_boxes_are_one() -> None:
+def test_thousands_of_thin_boxes_are_merged() -> None:
     shape = [(0, 10**8, 1)] + [(1, 1, 1)] * 30_000
     tree = made_tree(shape)
     found = Boxes(picture(tree, 0, 1, 0, 10, 1000).geometry)
-    # all of them together are thinner than half a pixel, and of the last row nothing is to be seen
+    # together they are thinner than half a pixel, and the last row is invisible
     assert [box[6] for box in found.boxes] == [0, 1]
     begin = laid_out(tree)[1][0] / tree.total
     near = check_picture(tree, begin, begin + 60_000 / tree.total, 1000, 0, 10)
@@ -511,13 +509,13 @@ def test_thousands_of_thin_boxes_are_one() -> None:
     assert sum(box[6] == 2 for box in close.boxes) == 900
 
 
-def test_search_marks_what_matches_and_what_holds_it() -> None:
+def test_search_marks_matches_and_the_boxes_merged_with_them() -> None:
     tree = made_tree([(0, 5, 1), (1, 10, 1), (2, 100, 1), (1, 40, 1)])
     found = Boxes(picture(tree, 0, 1, 0, 10, 1000, "F2").geometry)
     flags = {box[3]: box[7] for box in found.boxes}
     assert flags == {2**32 - 1: 4, 0: 4, 1: 4, 2: 2, 3: 0}
     assert (found.matched, found.matching, found.deepest) == (100, 1, 3)
-    # what is too thin for a box of its own marks the box that it was merged into, and counts where it has no pixel
+    # a match that is too thin for a box marks the box that it was merged into, and counts even without a pixel
     tree = made_tree([(0, 10**9, 1), (0, 1, 1), (0, 1, 1)])
     for x0, thin in ((1 - 2e-6, []), (1 - 2e-7, [(2, 2, 5)]), (1 - 2e-8, [(1, 1, 0), (2, 1, 2)])):
         found = Boxes(picture(tree, x0, 1, 0, 10, 100, "f2").geometry)
@@ -525,7 +523,7 @@ def test_search_marks_what_matches_and_what_holds_it() -> None:
         assert [(box[3], box[1], box[7]) for box in found.boxes if box[6] == 1][1:] == thin
 
 
-def test_questions_that_cannot_be_answered(opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
+def test_invalid_requests(opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
     snapshot = opened(write_snapshot(tmp_path / "a.pickle"))
     of = AllocationSet(0)
     tree = tree_of(snapshot, of, "bytes", FlameOptions())
@@ -556,7 +554,7 @@ def test_an_empty_set_has_an_empty_picture(opened: Callable[[Path], Snapshot], t
     st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=20),
     st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=20),
 )
-def test_stacks_that_contradict_themselves_are_refused(parents: list[int], frames: list[int]) -> None:
+def test_contradictory_stacks_are_rejected(parents: list[int], frames: list[int]) -> None:
     count = min(len(parents), len(frames))
     names = FrameNames(listed(("a.py", i, "f", 0) for i in range(3)))
     stacks = stacks_of_nodes(parents[:count], frames[:count], [[1, 1]] * (count - 1))
@@ -579,7 +577,7 @@ def test_the_order_of_boxes_is_the_order_of_their_rows() -> None:
 def test_nodes_with_few_and_with_many_children_are_merged_alike(names: int) -> None:
     draw = np.random.default_rng(names)
     count = 20_000
-    # every second node is below one of the first, which so get many children
+    # every second node is below one of the first nodes, which thus have many children
     parents = np.array(
         [0, *(draw.integers(0, min(i, 5) if i % 2 else i) for i in range(1, count))], np.uint32
     )

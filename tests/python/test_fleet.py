@@ -1,4 +1,4 @@
-"""Fleets with the real engine and a real store: what comes out, and what happens when something goes wrong on the way.
+"""Fleets with the real engine and a real store: their results, and what happens when something goes wrong.
 
 The engine and the store are those of ``.cache/fleet``, which ``npm test`` installs; without it these tests are skipped.
 """
@@ -77,7 +77,7 @@ def job(tmp_path: Path, sample: Path) -> Path:
     folder = tmp_path / "job"
     folder.mkdir()
     for rank in (0, 1, 2, 10):
-        # of another size each, so that none has the content of another
+        # all of different sizes, so that their contents differ
         write_snapshot(folder / f"rank{rank}.pickle", 400 + 4 * rank)
     shutil.copy(sample, folder / "rank3.pickle")
     (folder / "rank4.pickle").write_bytes(sample.read_bytes()[:200_000])
@@ -96,7 +96,7 @@ def by_name(lines: list[dict[str, Any]], kind: str = "file") -> dict[str, dict[s
 
 def test_a_folder(job: Path, cluster: Cluster, tmp_path: Path, sample: Path) -> None:
     out, archives = tmp_path / "out", tmp_path / "archives"
-    # no worker can be given these
+    # these can't be assigned to a worker
     (job / "rank20.pickle").symlink_to("nowhere")
     Path(os.fsdecode(os.fsencode(job) + b"/rank30.\xff")).touch()
     lines = fleet(job, "--out", out, "--scheduler", cluster.address, "--archives", archives)
@@ -110,7 +110,7 @@ def test_a_folder(job: Path, cluster: Cluster, tmp_path: Path, sample: Path) -> 
     sizes = [file.stat().st_size for file in job.iterdir() if file.exists()]
     assert lines[0] == {"type": "listed", "files": 9, "known": 0, "bytes": sum(sizes)}
     assert (lines[-1]["ok"], lines[-1]["damaged"], lines[-1]["other"], lines[-1]["workers"]) == (5, 1, 1, 2)
-    assert len({line["worker"] for line in done.values()} - {None}) == 2, "one worker did all"
+    assert len({line["worker"] for line in done.values()} - {None}) == 2, "one worker did everything"
     # the workers keep nothing
     assert not list(cluster.folder.rglob("memlens-*"))
 
@@ -128,7 +128,7 @@ def test_a_folder(job: Path, cluster: Cluster, tmp_path: Path, sample: Path) -> 
         "problem"
     ].startswith("The pickle is truncated after 200,000 bytes (at byte")
 
-    # what the file's own answers are
+    # the answers for the file alone
     def of_sample(table: str) -> list[dict[str, Any]]:
         return [row for row in tables[table]["rows"] if row["snapshot"] == snapshot["snapshot"]]
 
@@ -158,22 +158,22 @@ def test_a_folder(job: Path, cluster: Cluster, tmp_path: Path, sample: Path) -> 
     assert [row["peak_bytes"] for row in of_sample("steps")] == [row["peak_bytes"] for row in answer]
     findings = json.loads(memlens("findings", sample, "--json").stdout)["findings"]
     assert [row["text"] for row in of_sample("findings")] == [row["text"] for row in findings]
-    # archives are at the place that was named, by their content
+    # archives are at the given place, named by content
     assert {path.name.partition("-")[0] for path in archives.iterdir()} == {
         row["content"] for row in tables[SNAPSHOTS]["rows"] if row["status"] == "ok"
     }
 
-    # what has a summary isn't read again: not what is the same, and not what has the content of another
+    # files with a summary aren't read again: neither unchanged ones nor those with the content of another
     shutil.copy(job / "rank0.pickle", job / "rank5.pickle")
     os.utime(job / "rank1.pickle")
     write_snapshot(job / "rank2.pickle", 600)
     began = json.dumps(rows(out, "SELECT * FROM lines_rows ORDER BY 1, 2, 3"))
     lines = fleet(job, "--out", out, "--scheduler", cluster.address)
     assert lines[0]["known"] == 5
-    # these failed, which may be mended
+    # these had failed, which may have been fixed
     failed = {"rank20.pickle", "rank30.\\xff"}
     assert set(by_name(lines)) - failed == {"rank1.pickle", "rank2.pickle", "rank5.pickle"}
-    # the content of two of them is known, so no process read these
+    # the content of two of them is known, so these weren't read
     assert {line["name"] for line in lines if line["type"] == "progress" and line["stage"] != "started"} <= {
         "rank2.pickle"
     }
@@ -187,7 +187,7 @@ def test_a_folder(job: Path, cluster: Cluster, tmp_path: Path, sample: Path) -> 
 
 
 def test_a_dying_worker(job: Path, cluster: Cluster, tmp_path: Path) -> None:
-    """One dies half-way, and what it read is read elsewhere; a file at which all die is a row that names them."""
+    """A worker dies half-way, and another reads its file; a file that kills all workers gets a row that names them."""
     killed: dict[str, list[str]] = {"rank0.pickle": [], "rank2.pickle": []}
     whole = tmp_path / "whole"
     (job / "rank2.pickle").rename(whole)
@@ -206,7 +206,7 @@ def test_a_dying_worker(job: Path, cluster: Cluster, tmp_path: Path) -> None:
         with suppress(ProcessLookupError):
             os.kill(int(process[1]), signal.SIGKILL)
 
-    # so long that no worker is done with it before it is killed
+    # so long that no worker finishes it before it is killed
     for name in killed:
         with (job / name).open("wb") as file:
             file.truncate(1 << 40)
@@ -214,7 +214,7 @@ def test_a_dying_worker(job: Path, cluster: Cluster, tmp_path: Path) -> None:
     done = by_name(lines)
     assert done["rank2.pickle"]["status"] == "ok"
     assert done["rank2.pickle"]["worker"] not in killed["rank2.pickle"]
-    # its next worker may have been one of those that the other file killed
+    # its next worker may have been killed by the other file
     assert done["rank2.pickle"]["attempts"] >= 2
     assert done["rank0.pickle"]["status"] == "failed"
     assert done["rank0.pickle"]["problem"]["code"] == "worker-died"
@@ -231,7 +231,7 @@ def test_a_dying_worker(job: Path, cluster: Cluster, tmp_path: Path) -> None:
 
 @contextmanager
 def rewriting(write: Callable[[], object]) -> Iterator[None]:
-    """Write again and again until the block ends."""
+    """Write repeatedly until the block ends."""
     stop = threading.Event()
 
     def work() -> None:
@@ -248,7 +248,7 @@ def rewriting(write: Callable[[], object]) -> Iterator[None]:
 
 
 def test_a_store(cluster: Cluster, store: Store, tmp_path: Path, sample: Path) -> None:
-    """A file cut off, one rewritten while it is read, and no word of credentials anywhere."""
+    """One file is truncated, one is rewritten while it is read, and credentials appear nowhere."""
     whole = sample.read_bytes()
     store.put("job/rank0.pickle", whole)
     store.put("job/rank1.pickle", whole[:100_000])
@@ -268,7 +268,7 @@ def test_a_store(cluster: Cluster, store: Store, tmp_path: Path, sample: Path) -
     assert {name: (line["status"], (line["problem"] or {}).get("code")) for name, line in done.items()} == {
         "rank0.pickle": ("ok", None), "rank1.pickle": ("damaged", "damaged"), "rank2.pickle": ("failed", "changed"),
     }  # fmt: skip
-    # once it is whole it is read, and nothing else
+    # once it is complete it is read, and nothing else
     store.put("job/rank2.pickle", whole)
     lines = fleet(*arguments, env=store.env)
     assert {name: line["status"] for name, line in by_name(lines).items()} == {"rank2.pickle": "ok"}
@@ -280,7 +280,7 @@ def test_a_store(cluster: Cluster, store: Store, tmp_path: Path, sample: Path) -
     }
     assert {key for key in store.keys("archives/") if key.endswith("manifest.json")} == kept
     assert len({key.split("/")[2] for key in store.keys("archives/")}) > 10
-    # one that is overwritten is read again, whole as it was and of the same size
+    # one that is overwritten is read again, even if it was complete and has the same size
     write_snapshot(tmp_path / "other", 600)
     other = (tmp_path / "other").read_bytes()
     store.put("job/rank0.pickle", other + bytes(len(whole) - len(other)))
@@ -298,7 +298,7 @@ def test_a_store(cluster: Cluster, store: Store, tmp_path: Path, sample: Path) -
     assert SECRET not in json.dumps(lines)
     assert not list(cluster.folder.rglob("memlens-*"))
 
-    # one file by a glob, and what can't be read says so in a sentence
+    # one file by a glob, and a sentence for each file that can't be read
     lines = fleet(
         "s3://snapshots/job/*0.pickle",
         "--out",
@@ -316,7 +316,7 @@ def test_a_store(cluster: Cluster, store: Store, tmp_path: Path, sample: Path) -
 
 
 def test_fetching_a_rank_of_a_store(store: Store, tmp_path: Path) -> None:
-    """For the editor: progress, a copy that is kept, and nothing if it is cancelled."""
+    """For the editor: progress, a copy that is kept, and nothing after a cancellation."""
     body = os.urandom(40 << 20)
 
     def row(rank: int, identity: str) -> SnapshotRow:
@@ -339,7 +339,7 @@ def test_fetching_a_rank_of_a_store(store: Store, tmp_path: Path) -> None:
         assert done == sorted(done)
         assert done[-1] == 1
         assert server.request("memlens/fleetFetch", {**asked, "snapshot": 0, "view": "a"})["known"]
-        # overwritten and summarised again: the copy is of what it was
+        # overwritten and summarised again: the copy has the old content
         store.put("large/rank0", b"another content")
         with closing(Database(tmp_path / "out", "s3://snapshots/large")) as database:
             database.put(row(0, identity="2"), None)
@@ -358,7 +358,7 @@ def test_fetching_a_rank_of_a_store(store: Store, tmp_path: Path) -> None:
 
 
 def test_a_terminal(job: Path, cluster: Cluster, tmp_path: Path) -> None:
-    """A line that changes while files are read, a line for each problem, and nothing else is left of it."""
+    """While files are read one line is updated; only a line for each problem remains."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "memlens", "fleet", str(job), "--out", str(tmp_path / "out")]
     with subprocess.Popen(
@@ -366,7 +366,7 @@ def test_a_terminal(job: Path, cluster: Cluster, tmp_path: Path) -> None:
     ) as process:
         os.close(theirs)
         shown = b""
-        # Linux says EIO when the other end is closed
+        # Linux reports EIO when the other end is closed
         with suppress(OSError):
             while piece := os.read(ours, 4096):
                 shown += piece
@@ -435,7 +435,7 @@ def two_hosts() -> Iterator[tuple[str, str]]:
 
 
 def test_two_hosts(job: Path, tmp_path: Path) -> None:
-    """The scheduler and a worker on one host, a worker on another, started as people start them, until it is killed."""
+    """The scheduler and a worker on one host, a worker on another, started as users start them; then one is killed."""
     with two_hosts() as (here, there):
         tools = [sys.executable, "-m"]
         started: list[subprocess.Popen[bytes]] = []
@@ -464,13 +464,13 @@ def test_two_hosts(job: Path, tmp_path: Path) -> None:
                 "ip", "netns", "exec", here, *tools, "memlens", "fleet", str(job), "--out", str(tmp_path / "out"),
                 "--scheduler", "tcp://10.77.0.1:8786", "--progress", "json",
             ]  # fmt: skip
-            # workers come later than the job
+            # workers start later than the job
             answer = subprocess.run(
                 command, env=environment(), capture_output=True, text=True, timeout=120, check=False
             )
             assert answer.returncode == 0, answer.stderr
 
-            # the scheduler goes away while a file is read that nobody is ever done with
+            # the scheduler ends while an endless file is read
             with (job / "rank0.pickle").open("wb") as file:
                 file.truncate(1 << 40)
             with subprocess.Popen(
@@ -495,7 +495,7 @@ def test_two_hosts(job: Path, tmp_path: Path) -> None:
     assert workers == {"10.77.0.1", "10.77.0.2"}
 
 
-def test_what_is_refused(tmp_path: Path) -> None:
+def test_invalid_places_and_options_are_refused(tmp_path: Path) -> None:
     def refused(*arguments: object) -> str:
         process = start_fleet(*arguments)
         _, errors = process.communicate(timeout=60)

@@ -1,4 +1,4 @@
-"""The folder of a fleet's summaries: who may write there, what is durable when, and what is left at the end."""
+"""The folder of a fleet's summaries: who may write to it, when rows are durable, and what is left at the end."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def put(database: Database, rank: int) -> None:
     database.put(row_of(rank, f"rank{rank}.pickle", made(rank)), made(rank))
 
 
-def test_what_is_no_folder_of_summaries(tmp_path: Path) -> None:
+def test_folders_without_summaries(tmp_path: Path) -> None:
     assert "There are no summaries" in memlens("fleet", "peaks", tmp_path, status=1).stderr
     (tmp_path / FILE_NAME).write_bytes(b"nothing of a database" * 100)
     with pytest.raises(FleetError):
@@ -44,7 +44,7 @@ def test_what_is_no_folder_of_summaries(tmp_path: Path) -> None:
 
 
 def test_a_database_that_is_damaged_inside(tmp_path: Path) -> None:
-    """For those that read it and those that write it a sentence, which no traceback comes before."""
+    """Readers and writers get a sentence, without a traceback."""
     with closing(Database(tmp_path, "/job")) as database:
         for rank in range(30):
             put(database, rank)
@@ -53,7 +53,7 @@ def test_a_database_that_is_damaged_inside(tmp_path: Path) -> None:
             "SELECT rootpage FROM sqlite_master WHERE tbl_name <> 'fleet'"
         ).fetchall()
         page_bytes = connection.pragma("page_size")
-    # the pages of the schema are as they were
+    # the schema's pages are intact
     with (tmp_path / FILE_NAME).open("r+b") as file:
         for (page,) in roots:
             if page:
@@ -89,7 +89,7 @@ def test_one_place_and_one_process_at_a_time(tmp_path: Path) -> None:
 
 
 def test_summaries_of_a_newer_version(tmp_path: Path) -> None:
-    """They are neither read nor written, and stay as they are."""
+    """They are neither read nor written, and remain unchanged."""
     with closing(Database(tmp_path, "/job")) as database:
         put(database, 0)
         database._connection.pragma("user_version", SCHEMA_VERSION + 1)
@@ -104,20 +104,20 @@ def test_summaries_of_a_newer_version(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
 
 
-def test_nothing_is_left_where_nothing_came(tmp_path: Path) -> None:
+def test_nothing_is_left_without_summaries(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     for folder in (tmp_path / "there", tmp_path / "new"):
         Database(folder, "/job").close()
     assert [path.name for path in tmp_path.rglob("*")] == ["there"]
-    # what was there stays
+    # existing files stay
     with closing(Database(tmp_path / "there", "/job")) as database:
         put(database, 0)
     Database(tmp_path / "there", "/job").close()
     assert names(tmp_path / "there") == ["rank0.pickle"]
 
 
-def test_a_summary_stands_soon_though_no_other_follows(tmp_path: Path) -> None:
-    """A next file may take minutes: maps show what is finished, and no crash takes it away."""
+def test_a_summary_is_soon_durable_even_if_no_other_follows(tmp_path: Path) -> None:
+    """The next file may take minutes: maps show what is finished, and a crash doesn't lose it."""
     with closing(Database(tmp_path, "/job")) as database:
         put(database, 0)
         while not names(tmp_path):
@@ -128,7 +128,7 @@ def test_a_summary_stands_soon_though_no_other_follows(tmp_path: Path) -> None:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk that has no room for much."""
+    """A small disk."""
     if not LINUX or os.geteuid() != 0:
         pytest.skip("mounts a small disk")
     folder = tmp_path / "disk"
@@ -145,7 +145,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see test_fleet.py")
 @pytest.mark.parametrize("at_once", [False, True])
 def test_a_full_disk(disk: Path, monkeypatch: pytest.MonkeyPatch, *, at_once: bool) -> None:
-    """One sentence; earlier summaries are kept intact, and the next run continues when there is room again."""
+    """The error is one sentence; earlier summaries are intact, and the next run continues once there is space."""
     monkeypatch.setattr(sys, "path", [*sys.path, str(PACKAGES)])
     out = disk / "out"
     filling = disk / "filling"
@@ -159,7 +159,7 @@ def test_a_full_disk(disk: Path, monkeypatch: pytest.MonkeyPatch, *, at_once: bo
     def fill() -> None:
         with written(out, "/job") as database:
             if at_once:
-                # pages are written when they come, and not when they are committed
+                # pages are written at once, not when they are committed
                 database._connection.pragma("cache_size", 1)
                 database._connection.pragma("cache_spill", 1)
             for rank in range(1, 1000):
@@ -169,7 +169,7 @@ def test_a_full_disk(disk: Path, monkeypatch: pytest.MonkeyPatch, *, at_once: bo
         fill()
     kept = names(out)
     assert kept[0] == "rank0.pickle"
-    # tables are there whole or not at all
+    # tables are complete or absent
     assert {path.suffix for path in out.iterdir()} <= {".db", ".parquet"}
     filling.unlink()
     with written(out, "/job") as database:

@@ -25,7 +25,7 @@ RANKS = 8
 
 @pytest.fixture
 def _from_a_terminal() -> Iterator[None]:
-    """Processes ignore Ctrl+C if these tests do, as under nohup."""
+    """Child processes ignore Ctrl+C if this process does, for example under nohup."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -33,7 +33,7 @@ def _from_a_terminal() -> Iterator[None]:
 
 @pytest.fixture
 def handled() -> Iterator[list[int]]:
-    """The signals that reached their former handlers."""
+    """The signals that reached their previous handlers."""
     came: list[int] = []
     before = {number: signal.signal(number, lambda number, _frame: came.append(number))
               for number in (signal.SIGINT, signal.SIGTERM)}  # fmt: skip
@@ -42,8 +42,8 @@ def handled() -> Iterator[list[int]]:
         signal.signal(number, handler)
 
 
-def test_signals_that_are_held_back(handled: list[int]) -> None:
-    """They come when they may, in their order, and none is lost."""
+def test_deferred_signals(handled: list[int]) -> None:
+    """They are delivered afterwards, in order, and none is lost."""
     with Hold() as hold:
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGTERM)
@@ -65,7 +65,7 @@ def test_signals_that_are_held_back(handled: list[int]) -> None:
 
 @pytest.mark.usefixtures("_from_a_terminal")
 def test_interrupted_while_a_file_is_submitted() -> None:
-    """Ctrl+C while Dask makes a future: of one that is half made it prints a traceback when it is dropped."""
+    """Ctrl+C while Dask makes a future: Dask prints a traceback when an incomplete future is dropped."""
     futures = []
 
     class Client:
@@ -93,14 +93,14 @@ def job(tmp_path: Path) -> Path:
     folder.mkdir()
     for rank in range(RANKS):
         write_snapshot(folder / f"rank{rank}.pickle", 400 + 4 * rank)
-    # takes a worker longer than any test
+    # takes longer than any test
     with (folder / "rank9.pickle").open("wb") as file:
         file.truncate(1 << 40)
     return folder
 
 
 def interrupted(tmp_path: Path, *arguments: object, after: int) -> tuple[list[str], str]:
-    """Interrupt a run after so many files. The names of those that were finished, and what was said."""
+    """Interrupt a run after that many files. Returns the names of the finished ones, and the output."""
     temporary = tmp_path / "tmp"
     temporary.mkdir(exist_ok=True)
     process = start_fleet(*arguments, "--progress", "json", env={"TMPDIR": str(temporary)})
@@ -110,7 +110,7 @@ def interrupted(tmp_path: Path, *arguments: object, after: int) -> tuple[list[st
     for line in lines:
         finished += [line["name"]] if line["type"] == "file" else []
         if len(finished) == after:
-            # as a terminal does: the whole group, with all that was started
+            # as a terminal does: the whole process group
             os.killpg(process.pid, signal.SIGINT)
             break
     rest, errors = process.communicate(timeout=120)
@@ -118,7 +118,7 @@ def interrupted(tmp_path: Path, *arguments: object, after: int) -> tuple[list[st
     lines_read: list[dict[str, Any]] = [json.loads(line) for line in rest.splitlines()]
     assert lines_read[-1]["problem"]["code"] == "interrupted"
     assert not list(temporary.iterdir())
-    # the last to go is what multiprocessing started to clean up after it
+    # multiprocessing's clean-up process is the last to end
     wait_until(lambda: not group_lives(process.pid), 120)
     return finished + [line["name"] for line in lines_read if line["type"] == "file"], errors
 
@@ -126,7 +126,7 @@ def interrupted(tmp_path: Path, *arguments: object, after: int) -> tuple[list[st
 @pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see test_fleet.py")
 @pytest.mark.usefixtures("_from_a_terminal")
 def test_interrupted(job: Path, tmp_path: Path) -> None:
-    """With the cluster that is started without a scheduler: while it starts, and while it reads."""
+    """With the local cluster: while it starts, and while it reads."""
     out = tmp_path / "out"
     command = (job, "--out", out, "--workers", "2")
     finished, errors = interrupted(tmp_path, *command, after=0)
@@ -137,7 +137,7 @@ def test_interrupted(job: Path, tmp_path: Path) -> None:
     assert errors == (
         f"memlens: Interrupted. Finished summaries are in {out}; the same command goes on from there.\n"
     )
-    # a file may be done whose line didn't come out any more
+    # a file may be finished whose line wasn't printed any more
     with closing(open_fleet(out)) as connection:
         kept: dict[Any, Any] = dict(connection.execute("SELECT name, status FROM snapshots"))
     assert kept.keys() >= set(finished)

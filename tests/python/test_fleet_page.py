@@ -75,7 +75,7 @@ sys.exit(any(rank.returncode for rank in ranks))
 
 
 def blocks(language: str) -> list[str]:
-    """The page's blocks of code of a language, from the heading about job scripts to the next."""
+    """The page's code blocks in a language, from the heading about job scripts to the next one."""
     section = PAGE.split("## From a job script to the line")[1].split("\n## ")[0]
     found = re.findall(r"^```(\w*)\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     return [text for words, text in found if words == language]
@@ -83,7 +83,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder with what the scripts find on a machine of theirs, and what each rank has recorded."""
+    """A folder with the programs that the scripts need, and each rank's recording."""
     programs, recorded = tmp_path / "bin", tmp_path / "recorded"
     programs.mkdir()
     recorded.mkdir()
@@ -134,12 +134,12 @@ def test_a_job_leaves_a_snapshot_of_each_rank(place: Path) -> None:
             begun.unlink()
 
 
-def test_the_job_that_reads_leads_to_the_line(place: Path) -> None:
+def test_the_reading_job_leads_to_the_line(place: Path) -> None:
     (place / "recorded").rename(place / "job17")
     for rank in range(RANKS):
         (place / "job17" / str(rank)).rename(place / "job17" / f"rank{rank}.pickle")
     _, script = blocks("bash")
-    # two workers show as much as four
+    # two workers are as good as four here
     assert bash(script.replace("--nworkers 4", "--nworkers 2"), place, 1) == 0
     (session,) = (block for block in blocks("") if block.startswith("$ memlens"))
     commands = re.findall(r"^\$ memlens (.*)$", session, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What a place has and what it may be called: odd names, links, what can't be listed, URLs with credentials."""
+"""The files of a place, and its name: odd names, links, folders that can't be listed, URLs with credentials."""
 
 import os
 import sys
@@ -32,7 +32,7 @@ def packages(monkeypatch: pytest.MonkeyPatch) -> None:
         f"https://me:{SECRET}@host/job",
     ],
 )  # fmt: skip
-def test_a_url_with_credentials_is_refused_without_a_word_of_them(url: str) -> None:
+def test_a_url_with_credentials_is_refused_without_showing_them(url: str) -> None:
     with pytest.raises(BadRequestError) as raised:
         place_of(url)
     assert SECRET not in str(raised.value)
@@ -50,7 +50,7 @@ def test_a_url_without_credentials_is_a_place(url: str) -> None:
     assert place_of(url).named == url
 
 
-def test_what_other_programs_say_is_shown_without_credentials() -> None:
+def test_messages_of_other_programs_are_shown_without_credentials() -> None:
     said = (
         f"AccountKey={SECRET};x, https://u:{SECRET}@host/ ?X-Amz-Signature={SECRET}&y sessionToken={SECRET}"
     )
@@ -60,7 +60,7 @@ def test_what_other_programs_say_is_shown_without_credentials() -> None:
 
 @pytest.mark.usefixtures("packages")
 def test_a_folder_with_odd_names(tmp_path: Path) -> None:
-    """A glob's characters in the folder's own name, links, hidden files, and what can't be named or followed."""
+    """A folder's name with characters of globs, links, hidden files, and names that can't be shown or followed."""
     job = tmp_path / "job[1]*"
     (job / "node0" / ".hidden").mkdir(parents=True)
     (tmp_path / "elsewhere").write_bytes(b"abc")
@@ -81,19 +81,19 @@ def test_a_folder_with_odd_names(tmp_path: Path) -> None:
     }
     for name in files.keys() - {"nowhere", "rank\\xff"}:
         assert Path(url_of(place_of(str(job)), name)).is_file()
-    # and by a glob, of which the folder's name is a part that has to be escaped
+    # and by a glob, in which the folder's name has to be escaped
     named = str(tmp_path / "job[[]1][*]" / "*")
     assert [file.name for file in files_of(place_of(named)) if file.problem is None] == [
         f"job[1]*/{name}" for name in ("-rank0", "link", "rank\n1 'quoted\"")
     ]
-    # what is copied there by the run itself is no part of it
+    # files that the run itself copies there aren't part of it
     assert {file.name for file in files_of(place_of(str(job)), [str(job / "node0")])} == files.keys() - {
         "node0/rank2"
     }
 
 
 @pytest.mark.usefixtures("packages")
-def test_a_folder_that_cannot_be_listed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_listed_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from fsspec.implementations.local import LocalFileSystem
 
     (tmp_path / "lost+found").mkdir()
@@ -117,13 +117,13 @@ def test_a_folder_that_cannot_be_listed_is_said(tmp_path: Path, monkeypatch: pyt
         files_of(place_of(str(tmp_path)))
 
 
-def test_a_name_that_is_not_utf8_is_a_sentence(tmp_path: Path) -> None:
+def test_a_name_that_is_not_utf8_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadRequestError, match=r"The name of .*/job\\xff is not UTF-8"):
         place_of(os.fsdecode(os.fsencode(tmp_path) + b"/job\xff"))
 
 
 def test_summaries_are_not_written_to_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor to a folder that is called like one."""
+    """Nor to a folder named like one."""
     monkeypatch.chdir(tmp_path)
     for url in ("s3://bucket/summaries", f"file://{tmp_path}/summaries"):
         assert "not to a URL" in memlens("fleet", tmp_path, "--out", url, status=1).stderr
@@ -131,7 +131,7 @@ def test_summaries_are_not_written_to_a_url(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_an_archive_is_kept_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a process that was killed has copied of one is removed, and nothing else."""
+    """A partial copy by a killed process is removed, and nothing else."""
 
     def archive(text: str) -> Path:
         folder = tmp_path / "archive"

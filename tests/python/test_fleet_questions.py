@@ -1,4 +1,4 @@
-"""Questions over a fleet's summaries against sums made by hand here; no engine is needed for any of them."""
+"""Questions about a fleet's summaries against sums made by hand; none of them needs the engine."""
 
 import json
 import re
@@ -41,7 +41,7 @@ from memlens.store.snapshot import Snapshot
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fleet")
     with closing(Database(folder, "/job")) as database:
-        # the numbers of files are not in the order of their names
+        # files aren't numbered in the order of their names
         for number, rank in enumerate(reversed(range(RANKS))):
             database.put(row_of(number, f"rank{rank}.pickle", made(rank)), made(rank))
         database.put(row_of(99, "rank99.pickle", None, "It breaks off."), None)
@@ -109,7 +109,7 @@ def test_lines(folder: Path) -> None:
         assert [(each.rank, each.peak_bytes) for each in one] == [
             (rank, of_lines["job/model.py", 12][rank].peak_bytes) for rank in range(RANKS)
         ]
-        # the end of a path is one of whole names
+        # a path's suffix consists of whole components
         for wrong in ("odel.py:12", "model.py:99", "model.py", ":12"):
             with pytest.raises(BadRequestError):
                 line(fleet, wrong)
@@ -185,7 +185,7 @@ def test_sql(folder: Path) -> None:
     assert all(f"\n    {column.name} " in schema for table in TABLES for column in columns_of(table))
 
 
-def test_tables_for_people(folder: Path) -> None:
+def test_questions_print_tables(folder: Path) -> None:
     """Each question prints a table, and its JSON is the answer."""
     for question in ("peaks", "lines", "ooms", "growth", "curves"):
         printed = memlens("fleet", question, folder).stdout
@@ -214,8 +214,8 @@ def test_names() -> None:
             place_of(refused)
 
 
-def test_nothing_of_data(opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
-    """No text that a program held is in the summary of its dump, though findings quote such texts."""
+def test_summaries_contain_no_data(opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
+    """The summary of a dump contains no text of the program's memory, although findings quote such texts."""
     secret = "what-only-the-program-knows"
     texts = [0x1000 + 64 * number for number in range(200)]
     path = tmp_path / "heap.json"
@@ -228,14 +228,14 @@ def test_nothing_of_data(opened: Callable[[Path], Snapshot], tmp_path: Path) -> 
     snapshot = opened(path)
     from memlens.views.findings.ahead import findings
 
-    assert any(secret in each.text for each in findings(snapshot, None, 100).findings), "nothing quotes it"
+    assert any(secret in each.text for each in findings(snapshot, None, 100).findings), "no finding quotes it"
     summary = snapshot.ask(summary_of)
     assert summary.findings
     assert secret not in msgspec.json.encode(summary).decode()
 
 
 def test_documented_schema() -> None:
-    """docs/fleet.md has every column of every table with its type and its words."""
+    """docs/fleet.md has every column of every table with its type and description."""
     text = (ROOT / "docs" / "fleet.md").read_text()
     for table in (SNAPSHOTS, *TABLES):
         section = re.search(rf"^### `{table}`\n(.*?)(?=^#|\Z)", text, re.DOTALL | re.MULTILINE)
@@ -248,7 +248,7 @@ def test_documented_schema() -> None:
     assert list(TABLES) == re.findall(r"^### `(\w+)`", text, re.MULTILINE)[1:]
 
 
-def test_the_heat_map_has_the_curves_by_name_and_says_what_was_not_read(folder: Path) -> None:
+def test_the_heat_map_has_curves_by_name_and_the_files_that_were_not_read(folder: Path) -> None:
     with closing(open_fleet(folder)) as fleet:
         found, plain = heat_map(fleet, "step", 40), curves(fleet, "step", 40)
     assert [row.name for row in found.rows] == [

@@ -1,4 +1,4 @@
-"""The process beside a worker that reads its files: what one file does to it is nothing to the next."""
+"""The process beside a worker that reads its files: no file affects the next one."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ def read(reader: Reader, file: Path, archive: Path, **more: int) -> Summary:
     )
 
 
-def test_a_file_costs_the_next_one_nothing(reader: Reader, tmp_path: Path, sample: Path) -> None:
+def test_a_file_does_not_affect_the_next_one(reader: Reader, tmp_path: Path, sample: Path) -> None:
     (tmp_path / "damaged.pickle").write_bytes(sample.read_bytes()[:200_000])
     whole = read(reader, sample, tmp_path / "0")
     (process,) = children(os.getpid())
@@ -47,17 +47,17 @@ def test_a_file_costs_the_next_one_nothing(reader: Reader, tmp_path: Path, sampl
         assert not (tmp_path / f"{attempt}").exists()
     again = read(reader, sample, tmp_path / "3")
     assert (again.peak_bytes, again.lines) == (whole.peak_bytes, whole.lines)
-    # all of that was one process, whose children are gone, and which has not what they had
+    # all in one process, whose children have ended, and whose memory hasn't grown by theirs
     assert children(os.getpid()) == [process]
     assert not children(process)
-    # no pictures: nobody opens the archive
+    # no pictures, because the archive isn't opened
     assert not [path for path in (tmp_path / "3").rglob("*") if "fit" in path.name]
 
 
-def test_what_a_worker_sets_for_its_own_memory(
+def test_a_worker_s_memory_settings_do_not_apply_to_its_reader(
     reader: Reader, tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Dask makes its workers give freed memory back at once. A reader that did so would take a third longer."""
+    """Dask makes its workers release freed memory at once, which would make a reader a third slower."""
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
     read(reader, sample, tmp_path / "0")
     (process,) = children(os.getpid())
@@ -66,7 +66,7 @@ def test_what_a_worker_sets_for_its_own_memory(
 
 @pytest.mark.parametrize("of_reader", [False, True])
 def test_a_death_half_way(reader: Reader, tmp_path: Path, sample: Path, *, of_reader: bool) -> None:
-    """The child's, and that of the reader with its child: both become a sentence, and the next file is read."""
+    """The child dies, or the reader with its child: both become a sentence, and the next file is read."""
     read(reader, sample, tmp_path / "0")
     (process,) = children(os.getpid())
     write_snapshot(tmp_path / "long.pickle", 100_000)

@@ -1,4 +1,4 @@
-"""Places over SSH: the server's process is the test's, and what reads from it is `memlens fleet` with a worker."""
+"""Places over SSH: the server runs in the test's process, and `memlens fleet` reads from it with a worker."""
 
 import sys
 from pathlib import Path
@@ -18,7 +18,7 @@ def packages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_folder_of_a_host(tmp_path: Path) -> None:
-    """Files come from there, and archives go there; only to a host whose key is known."""
+    """Files are read from it and archives written to it, only if the host's key is known."""
     from tests.python.ssh_server import ssh_server
 
     served, home = tmp_path / "served", tmp_path / "home"

@@ -1,4 +1,4 @@
-"""Heap dumps of .NET: PerfView's own account of one, the totals of the others, and what is made for the odd cases."""
+"""Heap dumps of .NET: one against PerfView's report, the totals of others, and generated files for odd cases."""
 
 import json
 import random
@@ -43,7 +43,7 @@ def children(graph: Graph) -> list[list[int]]:
 
 
 @needs_real
-def test_perfviews_account_of_a_dump() -> None:
+def test_a_dump_agrees_with_perfviews_report() -> None:
     graph = load(REAL / "perfview_test1.gcdump")
     # PerfView writes control characters that XML doesn't have
     text = re.sub(r"&#x[0-9A-F]+;|[\x00-\x08\x0b-\x1f]", "", BASELINE.read_text("utf-8"))
@@ -72,14 +72,14 @@ def test_totals_of_real_dumps(name: str) -> None:
 
 
 @needs_real
-def test_what_real_dumps_say_of_their_process() -> None:
+def test_facts_about_the_process_of_real_dumps() -> None:
     settings = load(REAL / "perfview_test2.gcdump").settings
     assert (settings["machine"], settings["process"]) == ("PAL-DEV01", "WpfApplication2")
     assert "Dumping GC heap" in settings["log"]
     assert load(REAL / "jp_test1.gcdump").settings["tool"] == "dotnet-gcdump"
 
 
-def test_what_a_made_dump_means(tmp_path: Path) -> None:
+def test_the_contents_of_a_generated_dump(tmp_path: Path) -> None:
     graph = load(made(tmp_path, small()))
     assert type_names(graph)[3:7] == ["App.Cache", "System.String[]", "System.String", "System.String"]
     assert graph.objects.shallow.tolist() == [0, 0, 0, 24, 5_000, 64, 200, 32, 2**31 - 1]
@@ -100,7 +100,7 @@ def test_what_a_made_dump_means(tmp_path: Path) -> None:
 
 
 def test_estimates_of_a_sampled_dump(tmp_path: Path) -> None:
-    """By the multiplier of each type, as PerfView counts: none for a dump that has all objects."""
+    """By each type's multiplier, as PerfView counts; none for a dump with all objects."""
 
     def rows(name: str, data: bytes) -> dict[str, tuple[int | None, int | None]]:
         path = tmp_path / name
@@ -143,7 +143,7 @@ def test_types_without_names(tmp_path: Path) -> None:
     assert graph.settings["tool"] == "dotnet-gcdump"
 
 
-def test_a_total_that_the_objects_do_not_have(tmp_path: Path) -> None:
+def test_a_total_that_differs_from_the_objects(tmp_path: Path) -> None:
     graph = load(made(tmp_path, gcdump([("A", 8, None)], [(0, None, [])], total=1 << 20)))
     assert [notice.message for notice in graph.notices] == [
         "The objects' sizes add up to 8 B, but the file says 1 MiB."
@@ -203,7 +203,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_numbers_of_seven_bits_a_byte() -> None:
-    """Against a writer of the same numbers, at both ends of each length."""
+    """Against a writer of such numbers, at both ends of each length."""
     values = [
         sign * (1 << bits) + more
         for bits in range(31)

@@ -1,4 +1,4 @@
-"""The kernels over graphs, held to the plainest algorithms on thousands of small random graphs, and to deep ones."""
+"""The kernels for graphs against the simplest algorithms, on thousands of small random graphs and on deep ones."""
 
 import itertools
 import mmap
@@ -70,7 +70,7 @@ class Computed:
         return {item: above for item, above in found.items() if item is not None}
 
 
-def test_vertices_are_all_objects_once() -> None:
+def test_each_object_is_a_vertex_once() -> None:
     for seed in SEEDS:
         graph = random_graph(seed)
         computed = Computed(graph)
@@ -80,9 +80,9 @@ def test_vertices_are_all_objects_once() -> None:
         assert reached == graph.reached(graph.roots)
 
 
-def test_dominators_are_those_of_the_definition() -> None:
+def test_dominators_follow_the_definition() -> None:
     compared = 0
-    # the last ones are large enough for what is fetched ahead
+    # the last ones are large enough for prefetching
     for seed in SEEDS:
         graph = random_graph(seed, 24 if seed < len(SEEDS) - 40 else 200)
         found, expected = Computed(graph).dominator_of(), naive_dominators(graph, graph.roots)
@@ -102,7 +102,7 @@ def test_a_graph_with_a_root_of_its_own() -> None:
         assert {item: found[item] for item in expected} == expected, seed
 
 
-def test_what_is_unreachable_has_dominators_without_changing_those_of_the_rest() -> None:
+def test_unreachable_objects_have_dominators_without_changing_the_others() -> None:
     looked_at = 0
     for seed in SEEDS:
         graph = random_graph(seed)
@@ -110,7 +110,7 @@ def test_what_is_unreachable_has_dominators_without_changing_those_of_the_rest()
         apart = set(graph.objects) - reached
         if not apart:
             continue
-        # the graph of what is unreachable alone, held by those that the kernel hung below the root
+        # the graph of unreachable objects only, held by those that the kernel attached to the root
         held = [item for item in apart if found[item] is None]
         edges = [
             [(target, kind) for target, kind in graph.edges[item] if target in apart] if item in apart else []
@@ -120,14 +120,14 @@ def test_what_is_unreachable_has_dominators_without_changing_those_of_the_rest()
         expected = naive_dominators(alone, held)
         assert set(expected) == apart
         assert {item: found[item] for item in apart} == expected, seed
-        # nothing that something else refers to is hung up while there is something that nothing refers to
+        # an object with referrers is attached only when no object without referrers is left
         referred = {target for item in apart for target in alone.strong(item) if target != item}
         assert apart - referred <= set(held)
         looked_at += 1
     assert looked_at > 500
 
 
-def test_attached_parts_count_as_held_by_the_root() -> None:
+def test_attached_parts_are_held_by_the_root() -> None:
     moved = 0
     for seed in SEEDS:
         graph = random_graph(seed)
@@ -145,7 +145,7 @@ def test_attached_parts_count_as_held_by_the_root() -> None:
     assert moved > 100
 
 
-def test_retained_sizes_are_what_would_be_freed() -> None:
+def test_retained_sizes_are_the_bytes_that_would_be_freed() -> None:
     for seed in SEEDS:
         graph = random_graph(seed)
         computed = Computed(graph)
@@ -266,7 +266,7 @@ def test_what_is_reached() -> None:
 
 
 def _dominated(above: dict[int, int | None], objects: int, every: int) -> tuple[Rows, Rows]:
-    """What each object immediately dominates, of every so manieth object."""
+    """The objects that each object immediately dominates, only those divisible by ``every``; 0 for none."""
     below: list[list[int]] = [[] for _ in range(objects + 1)]
     for item, dominator in above.items():
         if dominator is not None and every and not item % every:
@@ -275,7 +275,7 @@ def _dominated(above: dict[int, int | None], objects: int, every: int) -> tuple[
     return begin, np.array([item for each in below for item in each], np.uint32)
 
 
-def test_what_a_set_retains_is_what_roots_reach_less_what_they_reach_without_it() -> None:
+def test_a_set_retains_what_roots_do_not_reach_without_it() -> None:
     more = set()
     for seed in SEEDS:
         graph = random_graph(seed, 24 if seed < len(SEEDS) - 100 else 200)
@@ -286,7 +286,7 @@ def test_what_a_set_retains_is_what_roots_reach_less_what_they_reach_without_it(
         for every in (1, 2, 3, 7):
             chosen = [item for item in graph.objects if item % every == seed % every]
             reached = np.array(chosen, np.uint32)[distance[chosen] != kernel.NONE]
-            # where unreachable objects count as holders, less is dominated
+            # if unreachable objects count as holders, less is dominated
             begin, member = _dominated(above, len(graph.edges), seed % 3)
             count, total = walk.retained_by(
                 start, target, kind, *turned(start, target, kind), RETAINS, distance, begin, member,
@@ -299,13 +299,13 @@ def test_what_a_set_retains_is_what_roots_reach_less_what_they_reach_without_it(
     assert len(more) > 5
 
 
-def test_what_groups_retain_together_is_what_each_one_retains() -> None:
+def test_retained_sizes_of_groups_computed_together_equal_those_computed_alone() -> None:
     more = set()
     for seed in SEEDS:
         graph = random_graph(seed, 24 if seed < len(SEEDS) - 100 else 200)
         groups = 1 + seed % 70
         types = np.array([item * 7 % (groups + 1) for item in graph.objects], np.uint32)
-        # the last type is of no group, and so are all after those that there is room for
+        # the last type is in no group, nor are those beyond the capacity
         within = min(groups, together.MOST_GROUPS)
         group_of = np.zeros(groups + 1, np.uint64)
         group_of[:within] = np.uint64(1) << np.arange(within, dtype=np.uint64)
@@ -346,7 +346,7 @@ def test_paths_lead_from_roots_and_the_first_is_the_shortest() -> None:
         paths, is_complete = _paths(graph, item)
         assert is_complete
         distance = _distances(graph).get(item)
-        # a path ends at a root, whatever is before it
+        # a path ends at a root, whatever precedes it
         expected = {root for root in graph.roots if item in graph.reached([root])}
         assert {path[0] for path in paths} == expected
         assert len(paths) == len(expected)
@@ -362,7 +362,7 @@ def test_paths_lead_from_roots_and_the_first_is_the_shortest() -> None:
     assert several > 20
 
 
-def test_a_search_for_paths_can_be_bounded() -> None:
+def test_a_search_for_paths_can_be_limited() -> None:
     chain = SmallGraph([[(item + 1, 0)] for item in range(99)] + [[]], [0], [0] * 100, [1] * 100)
     is_root = np.zeros(100, np.uint8)
     is_root[0] = 1
@@ -374,7 +374,7 @@ def test_a_search_for_paths_can_be_bounded() -> None:
     assert np.asarray(path).tolist() == list(range(100))
 
 
-def test_what_is_followed_is_checked() -> None:
+def test_followed_references_are_checked() -> None:
     chain = SmallGraph([[(item + 1, 0)] for item in range(99)] + [[]], [0], [0] * 100, [1] * 100)
     start, target, kind = chain.columns()
     is_root = np.zeros(100, np.uint8)
@@ -384,7 +384,7 @@ def test_what_is_followed_is_checked() -> None:
         columns[damaged][place] = value
         with pytest.raises(IndexError):
             walk.PathSearch(*columns, RETAINS, is_root, 99).next_path(1_000)
-        # what nothing leads to does no harm
+        # objects that nothing leads to do no harm
         assert walk.PathSearch(*columns, RETAINS, is_root, 40).next_path(1_000) is not None
     none, distance = np.empty(0, np.uint32), np.arange(100, dtype=np.uint32)
     above = np.append(np.uint32(kernel.NONE), np.arange(99, dtype=np.uint32))
@@ -403,7 +403,7 @@ def test_what_is_followed_is_checked() -> None:
         for _ in range(2):
             with pytest.raises(IndexError):
                 others.hold(99, np.array([60], np.uint32), none, 2**40)
-        # it goes on without what that one passed
+        # the search continues without the objects of that path
         assert others.hold(30, np.array([29], np.uint32), none, 2**40) is True
 
 
@@ -444,7 +444,7 @@ def test_children_are_sorted_by_what_they_retain() -> None:
             assert child[begin[group] : begin[group + 1]].tolist() == expected
 
 
-def test_types_retain_what_those_objects_do_that_none_of_the_type_dominates() -> None:
+def test_a_type_retains_what_its_outermost_objects_retain() -> None:
     for seed in SEEDS[:500]:
         graph = random_graph(seed)
         computed = Computed(graph)
@@ -531,7 +531,7 @@ def test_the_compact_tree_groups_by_the_types_of_all_dominators(tmp_path: Path) 
 
 
 def test_a_compact_tree_below_an_object(tmp_path: Path) -> None:
-    """As V8 has it: the object that is the root is node 0, and everything else is below it."""
+    """As in V8's dumps: the root object is node 0, and everything else is below it."""
     for seed in SEEDS[:300]:
         graph = random_graph(seed)
         computed = Computed(graph, root=0, attach=True)
@@ -553,7 +553,7 @@ def test_a_compact_tree_below_an_object(tmp_path: Path) -> None:
 
 
 def test_a_chain_of_ten_million_objects(tmp_path: Path) -> None:
-    """In mapped files, as where there is no memory left for it."""
+    """In mapped files, as when memory is insufficient."""
     count = 10_000_000
     room = Room(tmp_path, 1 << 20)
     start = np.minimum(np.arange(count + 1, dtype=np.uint64), np.uint64(count - 1))
@@ -616,7 +616,7 @@ def test_a_million_roots(tmp_path: Path) -> None:
     assert rows["objects"].tolist() == [0, count + 1, count]
 
 
-def test_stretches_of_equal_bytes_have_one_number() -> None:
+def test_equal_stretches_of_bytes_get_the_same_number() -> None:
     rng = np.random.default_rng(7)
     for count in (0, 1, 700, 5_000):
         data = rng.integers(0, 3, 20_000).astype(np.uint8)

@@ -52,7 +52,7 @@ def all_groups(
 
 
 def name_of(alloc: Alloc, kind: str) -> str | None:
-    """What an allocation's group is called, from the rules alone; None for what this does not know."""
+    """The name of an allocation's group by the rules alone; None for names that this function doesn't compute."""
     frames = [source_frame(*place) for place in alloc.frames]
     if kind in ("line", "function", "file"):
         if not frames:
@@ -94,7 +94,7 @@ def check_tree(snapshot: Snapshot, raw: Any, of: AllocationSet, chance: random.R
                 lit = lit_rows(snapshot, Branch(of, [kind], [group.key]), device.whole)
                 assert np.flatnonzero(lit).tolist() == sorted(numbers)
             if group.filter:
-                # the term that is offered finds the group, and nothing else of the set
+                # the offered filter term matches the group and nothing else of the set
                 narrow = groups(
                     snapshot, Branch(of, [kind], [], group.filter), "bytes", 0, 10, descending=True
                 )
@@ -132,7 +132,7 @@ def sets_of(snapshot: Snapshot, chance: random.Random, filter_text: str = "") ->
     ]
 
 
-def test_a_made_trace(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+def test_a_generated_trace(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
     raw = made(tmp_path / "s.pickle")
     snapshot = opened(tmp_path / "s.pickle")
     chance = random.Random(1)
@@ -158,7 +158,7 @@ def test_real_files(path: Path, opened: Callable[[Path], Snapshot]) -> None:
     snapshot, raw = opened(path), oracle.load(path)
     for of in sets_of(snapshot, chance)[:2]:
         check_tree(snapshot, raw, of, chance)
-    # every stack's operator at once is that of each stack
+    # the operators of all stacks equal those computed one by one
     operators, names = operators_of_stacks(snapshot)
     for stack, number in enumerate(operators.tolist()):
         reported = names[number] if number < len(names) else None
@@ -202,7 +202,7 @@ def check_members(snapshot: Snapshot, raw: Any, of: AllocationSet, *, descending
         assert tail.rows == page.rows[3:5]
 
 
-def test_a_filter_that_leaves_nothing(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+def test_a_filter_that_matches_nothing(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
     made(tmp_path / "s.pickle")
     snapshot = opened(tmp_path / "s.pickle")
     for of in (AllocationSet(0, filter="nowhere.py"), AllocationSet(0, "allocated", 3, 90, "nowhere.py")):
@@ -212,7 +212,7 @@ def test_a_filter_that_leaves_nothing(tmp_path: Path, opened: Callable[[Path], S
         assert members(snapshot, Branch(of, []), "size", 0, 10, descending=True).rows == []
 
 
-def test_names_are_sorted_as_people_count() -> None:
+def test_names_are_sorted_naturally() -> None:
     names = ["b.py:9", "B.py:10", "b.py", "a9b10", "a9b9", "a"]
     assert sorted(names, key=natural) == ["a", "a9b9", "a9b10", "b.py", "b.py:9", "B.py:10"]
 
@@ -239,7 +239,7 @@ def test_a_tree_has_its_limits(opened: Callable[[Path], Snapshot], sample: Path)
     assert (nowhere.groups, nowhere.bytes, nowhere.rows) == (0, 0, [])
 
 
-def test_memory_goes_with_the_snapshot(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+def test_closing_the_snapshot_releases_memory(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     snapshot = opened(sample)
     narrowed = weakref.ref(device_of(snapshot, 0, "size>1"))
     with contextlib.closing(snapshot):

@@ -56,7 +56,7 @@ def test_lines_are_those_of_definitions(path: Path, capfd: pytest.CaptureFixture
     assert text[1].split() == ["2.93", "KiB", "1.95", "KiB", "20", "/home/me/shop.js:3", "Order"]
 
 
-def test_a_dump_without_lines_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_dump_without_lines_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     heap = shop()
     heap.locations.clear()
     bare = tmp_path / "bare.heapsnapshot"
@@ -76,7 +76,7 @@ def test_flame_is_the_dominator_tree(path: Path, capfd: pytest.CaptureFixture[st
         (3, "(compiled code)", 1, 38, 38),
     ]  # fmt: skip
     text = printed(capfd, "flame", path, *cache).splitlines()
-    # the script, an internal part of the closure's code, counts with it
+    # the script, an internal part of the closure's code, belongs to it
     for line, row in zip(text[1:], groups, strict=True):
         assert line.endswith(f"% {' ' * int(row['depth'])}{row['type']}")
     stacks = printed(capfd, "flame", path, "--folded", *cache).splitlines()
@@ -87,7 +87,7 @@ def test_flame_is_the_dominator_tree(path: Path, capfd: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("option", [("--value", "live"), ("--bottom-up",), ("--filter", "x")])
-def test_what_only_allocations_have_is_refused(
+def test_options_for_allocations_are_refused(
     option: tuple[str, ...], path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["flame", str(path), *option, "--cache-dir", str(path.parent / "cache")]) == 1

@@ -1,4 +1,4 @@
-"""Heap profiles in text against google/pprof's conversion, against Go's other form of the same profile, and by hand."""
+"""Heap profiles in text against google/pprof's conversion, Go's other format of the same profile, and by hand."""
 
 import math
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_gperftools_as_pprof_converts_it() -> None:
     assert [kind.name for kind in text.value_types] == [kind.name for kind in proto.value_types]
     for (stack, values), (expected, expected_values) in zip(samples_of(text), samples_of(proto), strict=True):
         assert values == expected_values
-        # two places of the conversion have a line without a function
+        # two locations of the conversion have a line without a function
         assert all(
             frame.function == same.function or same.function == "?"
             for frame, same in zip(stack, expected, strict=True)
@@ -53,8 +53,8 @@ def test_gperftools_truncates_its_files() -> None:
     assert value(profile, "alloc_space") < 10**6
 
 
-def test_go_text_is_go_proto() -> None:
-    """The same heap in both of Go's forms: totals agree, and the stacks where functions aren't hidden."""
+def test_go_text_equals_go_proto() -> None:
+    """The same heap in both of Go's formats: totals agree, and so do the stacks without hidden functions."""
     text, proto = load(one("pprof/go-heap-mid.debug1.txt.zst")), load(one("pprof/go-heap-mid.pb.gz"))
     for name in ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space"):
         assert math.isclose(value(text, name), value(proto, name), rel_tol=0.02), name
@@ -160,7 +160,7 @@ def test_any_rows(tmp_path_factory: pytest.TempPathFactory, rows: list[Any], kin
             return count, size
         if not count or not size:
             return 0, 0
-        # expm1: blocks of less than a byte, which no program has, would be lost in the rounding of 1 - exp
+        # expm1: 1 - exp would lose precision for blocks of less than a byte, which don't occur in programs
         scale = -1 / math.expm1(-size / count / rate)
         return int(count * scale), int(size * scale)
 

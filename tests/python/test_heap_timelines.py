@@ -18,10 +18,10 @@ from memlens.views.graph.filters import chosen
 
 REAL = DATA / "heap" / "v8" / "alloctrack_node24.heapsnapshot.zst"
 SAMPLES = [0, 5, 1_000_000, 9, 2_500_000, 20, 3_000_000, 12]
-"""Objects have the ids 1, 3, 5 …; the last moment has seen a lower id than the one before."""
+"""Objects have the ids 1, 3, 5 …; the last moment has a lower id than the one before."""
 
 
-def test_each_object_is_of_the_interval_that_its_id_is_in(
+def test_each_object_belongs_to_the_interval_of_its_id(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "small.heaptimeline"
@@ -56,7 +56,7 @@ def _rows(capsys: pytest.CaptureFixture[str]) -> list[dict[str, int]]:
     return found
 
 
-def test_a_dump_that_does_not_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dump_without_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "small.heapsnapshot"
     path.write_bytes(small_heap().data())
     assert main(["types", str(path), "--since", "1", "--cache-dir", str(tmp_path / "cache")]) == 1

@@ -1,4 +1,4 @@
-"""What the views of a heap dump ask: filters, dominators as boxes, cuts, merged paths; all of it on the wire."""
+"""The views of a heap dump: filters, dominators as boxes, cuts, merged paths; and all requests to the server."""
 
 import itertools
 import random
@@ -60,7 +60,7 @@ def _named(snapshot: Snapshot, name: str) -> int:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_cut_frees_what_only_that_reference_kept(seed: int, opened: Opened, tmp_path: Path) -> None:
+def test_a_cut_frees_what_only_that_reference_kept_alive(seed: int, opened: Opened, tmp_path: Path) -> None:
     below_root = random_graph(seed, 16)
     graph = rooted(below_root)
     path = tmp_path / "random.heapsnapshot"
@@ -117,7 +117,7 @@ def test_each_link_of_a_path_says_what_cutting_it_frees(small: Snapshot) -> None
         ("held-by:Session", lambda s, i: "Session" in _above(s, i)),
     ],
 )
-def test_a_filter_finds_what_its_words_say(
+def test_filters_match_objects_by_their_terms(
     small: Snapshot, text: str, fits: Callable[[Snapshot, int], bool]
 ) -> None:
     expected = [number for number in range(graph_of(small.info).objects) if fits(small, number)]
@@ -137,11 +137,11 @@ def test_a_filter_finds_what_its_words_say(
 
 @pytest.mark.parametrize("most", [0, 50_000_000])
 @pytest.mark.parametrize("seed", range(6))
-def test_what_a_filter_leaves_is_summed_up_by_type_and_package(
+def test_filtered_objects_are_summed_up_by_type_and_package(
     seed: int, most: int, opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "_MOST_WALKED", most)
-    # of large dumps each half is looked through by a thread of its own
+    # large dumps are filtered by two threads
     monkeypatch.setattr(halves, "_MOST_ALONE", 1_000 if seed % 2 else 1)
     path = tmp_path / "random.heapsnapshot"
     path.write_bytes(heap_of(random_graph(seed, 40)).data())
@@ -189,7 +189,7 @@ def test_what_all_instances_of_a_type_retain(seed: int, opened: Opened, tmp_path
     assert [retained_by_type(again, kind) for kind in kinds] == of_each
 
 
-def test_what_types_retain_is_worked_out_of_the_largest_ones_alone(
+def test_retained_sizes_are_precomputed_for_the_largest_types_only(
     opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "random.heapsnapshot"
@@ -249,7 +249,7 @@ def _above(snapshot: Snapshot, number: int) -> str:
         ("retained>1,2", "more than one value"),
     ],
 )
-def test_what_a_filter_cant_mean_is_refused(small: Snapshot, text: str, message: str) -> None:
+def test_invalid_filters_are_refused(small: Snapshot, text: str, message: str) -> None:
     with pytest.raises(BadRequestError, match=message):
         filters.chosen(small, text)
 
@@ -297,7 +297,7 @@ def test_rings_in_a_file_have_their_names_along_them(opened: Opened, tmp_path: P
     lines = {each.get("id"): each.get("d", "") for each in picture.iter(f"{SVG}path") if each.get("id")}
     named = {each.text: lines[each.get("href", "")[1:]] for each in picture.iter(f"{SVG}textPath")}
     assert {"Map<a & b>", "Value"} <= set(named)
-    assert "onTick" not in named, "its arc is shorter than its name"
+    assert "onTick" not in named, "the arc is shorter than its name"
     for line in named.values():
         numbers = [float(number) for number in re.findall(r"[\d.]+", line)]
         start, is_large, end = numbers[0], numbers[5], numbers[7]
@@ -342,9 +342,9 @@ def _freed_without(snapshot: Snapshot, begin: Iterable[int], without: Collection
     return sum(int(snapshot.objects.shallow[item]) for item in reached_but(()) - reached_but(without))
 
 
-def test_sets_are_held_by_the_same_as_cuts(opened: Opened, tmp_path: Path) -> None:
+def test_sets_and_cuts_have_the_same_holders(opened: Opened, tmp_path: Path) -> None:
     heap = small_heap()
-    # a handle of the engine's: the file calls the closure a root, but nothing that retains comes of that
+    # a handle of the engine: the file calls the closure a root, but that retains nothing
     heap.edge(2, "weak", "handle", 4)
     path = tmp_path / "handle.heapsnapshot"
     path.write_bytes(heap.data())
@@ -357,7 +357,7 @@ def test_sets_are_held_by_the_same_as_cuts(opened: Opened, tmp_path: Path) -> No
             expected = _freed_without(snapshot, held, chosen)
             assert retained_by(snapshot, chosen).retained_bytes == expected
             differ += expected != _freed_without(snapshot, named, chosen)
-    assert differ, "named roots made no difference"
+    assert differ, "named roots make no difference"
 
 
 def _all_nodes(
@@ -384,7 +384,7 @@ def _levels(graph: SmallGraph, roots: Iterable[int]) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_merged_paths_through_weak_references_say_what_cuts_free(
+def test_merged_paths_through_weak_references_have_what_cuts_free(
     seed: int, opened: Opened, tmp_path: Path
 ) -> None:
     below_root = random_graph(seed, 40)
@@ -495,7 +495,7 @@ def test_the_overview_adds_up(small: Snapshot) -> None:
         ("Object (a.b)", "v8", "", "Object (a.b)"),
     ],
 )
-def test_packages_are_parts_of_names(name: str, kind: str, package: str, short: str) -> None:
+def test_packages_are_prefixes_of_names(name: str, kind: str, package: str, short: str) -> None:
     assert (package_of(name, kind), short_name(name, kind)) == (package, short)
 
 

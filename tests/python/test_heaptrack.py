@@ -1,4 +1,4 @@
-"""heaptrack's recordings: against heaptrack_print, a second reader in Python, and damage of every sort."""
+"""heaptrack's recordings against heaptrack_print and an independent reader in Python, and damaged in every way."""
 
 import gzip
 import json
@@ -75,7 +75,7 @@ def unrolled(profile: Profile) -> list[tuple[SourceFrame, ...]]:
 
 @cache
 def shown_frame(frame: Frame) -> SourceFrame:
-    """A frame of the second reader in the model's form."""
+    """A frame of the independent reader, in the model's form."""
     place = heaptrack_shown(frame)
     kind = profiled_frame(frame.file, frame.line, place.function, frame.module).kind
     return SourceFrame(place.file, place.line, place.function, kind)
@@ -85,11 +85,11 @@ def shown_frame(frame: Frame) -> SourceFrame:
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_totals_are_those_of_heaptrack_print(name: str) -> None:
+def test_totals_agree_with_heaptrack_print(name: str) -> None:
     printed, profile = PRINTED[name], load(PROFILES / name)
 
     def bytes_of(words: str) -> tuple[float, float]:
-        """A printed figure, and its rounding error."""
+        """A printed figure and its rounding error."""
         number, unit = float(words[:-1]), UNITS[words[-1]]
         return number * unit, unit * (0.00501 if unit > 1 else 0)
 
@@ -125,7 +125,7 @@ PUBLIC = {
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_totals_are_those_that_heaptrack_tests_for(name: str) -> None:
+def test_totals_agree_with_heaptracks_own_tests(name: str) -> None:
     path = PROFILES / "public" / "heaptrack" / name
     if not path.exists():
         pytest.skip("a real file that is not here")
@@ -175,7 +175,7 @@ def test_the_recording_of_the_service() -> None:
 @pytest.mark.parametrize(
     "name", ["fixture", "heaptrack.git-log.zst", "heaptrack.rust-svc-20k.zst", "heaptrack.node.zst"]
 )
-def test_the_top_ten_are_those_of_heaptrack_print(name: str) -> None:
+def test_the_top_ten_agree_with_heaptrack_print(name: str) -> None:
     path = FIXTURE if name == "fixture" else PROFILES / "heaptrack" / name
     if not path.exists():
         pytest.skip("a real file that is not here")
@@ -208,7 +208,7 @@ def test_the_top_ten_are_those_of_heaptrack_print(name: str) -> None:
             found = re.match(pattern, head)
             if found is None:
                 continue
-            # distinguished only by the innermost frame, whatever it was inlined into
+            # grouped only by the innermost frame, whatever it was inlined into
             function, file, line, module = lines[0], "", 0, ""
             place = re.fullmatch(r"  at (.*):(\d+)", lines[1])
             if place is not None:
@@ -234,7 +234,7 @@ def test_the_top_ten_are_those_of_heaptrack_print(name: str) -> None:
     assert checked >= 5
 
 
-# against the second reader
+# against the independent reader
 
 SMALL = [
     "heaptrack.rustc.zst",
@@ -252,7 +252,7 @@ def recordings() -> list[Path]:
 
 @pytest.mark.parametrize("path", recordings(), ids=lambda path: path.name)
 def test_live_over_time(path: Path) -> None:
-    """Each stack at the edges of time; the totals are in ``test_replays.py``."""
+    """Each stack at the edges of bins; the totals are in ``test_replays.py``."""
     second = Recording(text_of(path))
     profile = load(path)
     assert profile.sizes is not None

@@ -1,4 +1,4 @@
-"""Names that a snapshot holds, on a terminal: whatever is in them, only text comes out, in lines of bounded length."""
+"""Names from a snapshot on a terminal: whatever they contain, only text is printed, in lines of limited length."""
 
 import contextlib
 import io
@@ -28,7 +28,7 @@ NASTY = {
     "long": "y" * 1_000_000,
 }
 LONGEST_LINE = 200_000
-"""Folded stacks are one line each, of names that the reader has cut to some ten thousand characters."""
+"""Each folded stack is one line, of names that the reader has truncated to about ten thousand characters."""
 
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
@@ -97,7 +97,7 @@ def renamed(value: Any, name: str) -> Any:
 
 
 class Terminal(io.TextIOWrapper):
-    """A stdout that looks like a terminal."""
+    """A stdout that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -161,7 +161,7 @@ def test_the_name_of_the_file_is_only_text_on_a_terminal(kind: str, tmp_path: Pa
     # an undecodable byte instead of a lone surrogate, which no file name can contain
     name = NASTY[kind].replace("/", "").replace("\0", "").replace("\ud800", "\udcff")
     file = tmp_path / f"{name}.pickle"
-    check(file, [["info"], ["sql", "nonsense"]])  # no such file yet
+    check(file, [["info"], ["sql", "nonsense"]])  # before the file exists
     file.write_bytes(pickle.dumps(small(), 4))
     target = str(tmp_path / f"{name}.out")
     exports = [["export", f"--{form}", target] for form in ("snapviewer", "speedscope", "pprof")]

@@ -1,4 +1,4 @@
-"""Heap dumps of Java and Android against a second reading of the same files, and what is made for the odd cases."""
+"""Heap dumps of Java and Android against an independent reader, and generated files for odd cases."""
 
 import gzip
 import random
@@ -42,7 +42,7 @@ def made(tmp_path: Path, data: bytes, name: str = "made.hprof") -> Path:
 
 
 def check(graph: Graph, heap: replay.Heap) -> None:
-    """Compare every object of a graph with the second reading."""
+    """Compare every object of a graph with the independent reader's."""
     objects = heap.dump.objects
     assert graph.objects.ids.tolist() == [each.id for each in objects]
     assert type_names(graph) == [heap.type_of(each) for each in objects]
@@ -64,7 +64,7 @@ def check(graph: Graph, heap: replay.Heap) -> None:
 
 @needs_real
 @pytest.mark.parametrize("name", FILES)
-def test_real_dumps_equal_a_second_reading(name: str) -> None:
+def test_real_dumps_agree_with_the_independent_reader(name: str) -> None:
     file = replay.File(REAL / name)
     for number in range(len(file.dumps)):
         check(load(REAL / name, number), replay.Heap(file, number))
@@ -73,7 +73,7 @@ def test_real_dumps_equal_a_second_reading(name: str) -> None:
 
 @needs_real
 def test_roots_of_a_real_dump(tmp_path: Path) -> None:
-    """As MAT has them: a thread holds what is on its stack, and the frame says which line."""
+    """As in MAT: a thread holds what is on its stack, and the frame has the line."""
     graph = load(REAL / "mat_openjdk_jdk11_04_x64.hprof.gz")
     found = roots(graph)
     assert {kind for kind, *_ in found} == {
@@ -97,7 +97,7 @@ def test_roots_of_a_real_dump(tmp_path: Path) -> None:
 
 @needs_real
 def test_stacks_that_allocated_objects() -> None:
-    """The old agent of HPROF knows them, and gives two dumps in one file."""
+    """The old HPROF agent records them, and writes two dumps into one file."""
     path = REAL / "mat_oracle_jdk7_21_hprofagent.hprof.zst"
     graph = load(path)
     assert graph.objects.stack is not None
@@ -111,7 +111,9 @@ def test_stacks_that_allocated_objects() -> None:
 
 @pytest.mark.parametrize("id_bytes", [4, 8])
 @pytest.mark.parametrize("version", ["1.0.1", "1.0.2", "1.0.3"])
-def test_made_dumps_equal_a_second_reading(tmp_path: Path, version: str, id_bytes: int) -> None:
+def test_generated_dumps_agree_with_the_independent_reader(
+    tmp_path: Path, version: str, id_bytes: int
+) -> None:
     path = made(tmp_path, small(version, id_bytes).end())
     graph = load(path)
     check(graph, replay.Heap(replay.File(path)))
@@ -120,7 +122,7 @@ def test_made_dumps_equal_a_second_reading(tmp_path: Path, version: str, id_byte
     assert not graph.facts.truncated
 
 
-def test_what_a_made_dump_means(tmp_path: Path) -> None:
+def test_the_contents_of_a_generated_dump(tmp_path: Path) -> None:
     graph = load(made(tmp_path, small().end()))
     texts = [graph.texts[number] for number in graph.objects.name.tolist()]
     ids = graph.objects.ids.tolist()
@@ -182,7 +184,7 @@ def test_a_thread_retains_what_its_stack_holds(tmp_path: Path, opened: Callable[
     assert (int(objects.dominator[other]), int(objects.distance[other])) == (NONE, 0)
     both = int(objects.shallow[thread] + objects.shallow[held])
     assert retained_by(snapshot, [thread]).retained_bytes == int(objects.retained[thread]) == both
-    # the weak reference holds its target no more than the static field of a class that nothing else holds
+    # neither the weak reference nor the static field of a class that nothing else holds retains its target
     assert int(objects.distance[numbers[0x10_10B8]]) == 0
 
 
@@ -221,7 +223,7 @@ def test_elements_of_arrays_of_numbers(
     assert shown[6:] == [[], [], [], []]
 
 
-def test_the_dump_that_is_chosen_stays(tmp_path: Path, cache: Cache) -> None:
+def test_the_chosen_dump_of_a_file_is_remembered(tmp_path: Path, cache: Cache) -> None:
     """Until another one is chosen: the archive of a file is replaced by that of its other dump."""
     dump = small()
     dump.record(0x2C, b"")
@@ -259,7 +261,7 @@ def test_heaps_of_android(tmp_path: Path) -> None:
     assert [graph.spaces[number] for number in graph.objects.space.tolist()] == [
         "other", "other", "app", "zygote", "image", "app", "app",
     ]  # fmt: skip
-    # 0x90 is what no root reaches
+    # 0x90 marks what no root reaches
     assert [kind for kind, *_ in roots(graph)] == [
         "interned string", "finalizing", "debugger", "reference cleanup", "virtual machine", "JNI monitor",
         "class of the boot loader", "class of the boot loader",
@@ -267,8 +269,8 @@ def test_heaps_of_android(tmp_path: Path) -> None:
     assert int(graph.objects.shallow[-1]) == 1016
 
 
-def test_strings_of_android_and_its_heaps_in_words(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """ART writes a string's characters as an array of their own behind it: of bytes, if all of them are ASCII."""
+def test_strings_and_heaps_of_android(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """ART writes a string's characters as an array after it: of bytes if all are ASCII."""
     dump = Dump("1.0.3", 4)
     dump.add(0xFE, "IP", 73, dump.name("image"))
     dump.klass(0x10, "java.lang.Object", instance_bytes=8)
@@ -317,7 +319,7 @@ def test_an_interrupted_dump_of_an_old_virtual_machine(tmp_path: Path) -> None:
     assert graph.notices[0].code == "cut-file"
 
 
-def test_dumps_cut_off_anywhere_have_what_comes_before(tmp_path: Path) -> None:
+def test_truncated_dumps_have_everything_before_the_end(tmp_path: Path) -> None:
     data = small().end()
     whole = load(made(tmp_path, data))
     counts: set[int] = set()
@@ -352,7 +354,7 @@ def test_damaged_dumps_end_in_sentences(tmp_path: Path) -> None:
 
 
 def test_impossible_classes(tmp_path: Path) -> None:
-    """Classes that extend themselves or each other, twice the same class, fields beyond an instance's end."""
+    """Classes that extend themselves or each other, duplicate classes, fields beyond an instance's end."""
     dump = Dump()
     dump.klass(0x100, "A", 0x200, [("a", OBJECT), ("b", INT)])
     dump.klass(0x200, "B", 0x100, [("c", OBJECT)])
@@ -386,7 +388,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_numbers_of_addresses() -> None:
-    """Against a dictionary: close together, far apart, with equal ones, of any alignment."""
+    """Against a dictionary: close together, far apart, duplicate, of any alignment."""
     draw = np.random.default_rng(1)
     for shift in (0, 3, 4):
         near = 0x7F00_0000_0000 + (draw.integers(0, 1 << 14, 5_000) << shift)

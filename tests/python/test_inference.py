@@ -39,7 +39,7 @@ def forward(operator: str, line: int, *outer: dict[str, Any]) -> list[dict[str, 
 
 
 def backward(operator: str) -> list[dict[str, Any]]:
-    # a node calls operators itself, which are not forward ones
+    # a node itself calls operators, which aren't forward operators
     inner = frame(
         "??", 0, "torch::autograd::VariableType::(anonymous namespace)::mul_Tensor(c10::DispatchKeySet)"
     )
@@ -150,7 +150,7 @@ def test_longest_falling(values: list[int]) -> None:
 
 @pytest.mark.parametrize("path", real_files("silmont__mem_snapshot*"), ids=lambda path: path.name)
 def test_a_real_backward(opened: Opened, path: Path) -> None:
-    """An attention written out: einsum, divide, max, subtract and exp, sum, divide, einsum; read in its source."""
+    """A hand-written attention: einsum, divide, max, subtract and exp, sum, divide, einsum, as in its source."""
     snapshot = opened(path)
     nodes = {"BmmBackward0": (12, 20), "DivBackward0": (9, 13), "MaxBackward0": (6,), "ExpBackward0": (7,)}
     seen = []

@@ -64,7 +64,7 @@ def by_pprof(path: Path, value_name: str) -> tuple[Counter[str], Counter[str]]:
 
 @needs_go
 @pytest.mark.parametrize("column", [0, 1])
-def test_figures_are_those_of_pprof(tmp_path: Path, column: int) -> None:
+def test_figures_agree_with_pprof(tmp_path: Path, column: int) -> None:
     for path in (recorded(tmp_path), *real_profiles("public/google-pprof/java.heap")):
         profile = load(path)
         flat: Counter[str] = Counter()
@@ -86,7 +86,7 @@ def test_figures_are_those_of_pprof(tmp_path: Path, column: int) -> None:
 
 @needs_go
 @pytest.mark.parametrize("path", real_profiles("public/google-pprof/java.heap"), ids=lambda path: path.name)
-def test_places_are_those_of_pprof(path: Path) -> None:
+def test_places_agree_with_pprof(path: Path) -> None:
     text = subprocess.run(
         [str(GO), "tool", "pprof", "-raw", path], capture_output=True, text=True, check=True, timeout=120
     )

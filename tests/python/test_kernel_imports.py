@@ -1,4 +1,4 @@
-"""What the kernels import. import-linter reads only .py files, so the rule for .pyx and .pxd is checked here."""
+"""Imports of kernels. import-linter reads only .py files, so the rule for .pyx and .pxd is checked here."""
 
 import re
 from pathlib import Path

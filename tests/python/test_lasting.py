@@ -1,4 +1,4 @@
-"""A server that lives long holds no more after many rounds than after some; the full length is the bench's."""
+"""A long-lived server holds no more after many rounds than after some; the benchmark runs more of them."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ NO_COLLECTOR = "import gc; gc.disable()"
 
 
 @pytest.mark.slow
-def test_rounds_of_open_look_and_close_give_everything_back(
+def test_rounds_of_opening_and_closing_release_everything(
     own_server: LspClient, tmp_path: Path, cache_folder: Path, sample: Path
 ) -> None:
     files = [write_snapshot(tmp_path / "a.pickle", 4_000), sample]
@@ -29,16 +29,18 @@ def test_rounds_of_open_look_and_close_give_everything_back(
 
 
 @pytest.mark.slow
-def test_thousands_of_viewports_are_flat(own_server: LspClient, cache_folder: Path, sample: Path) -> None:
+def test_thousands_of_viewports_do_not_accumulate_resources(
+    own_server: LspClient, cache_folder: Path, sample: Path
+) -> None:
     held = viewports(own_server, sample, cache_folder, 3_000, 500)
     assert held[-1].resident_bytes < held[1].resident_bytes * 1.05, [
         each.resident_bytes >> 20 for each in held
     ]
-    # one more is that of the file which is held to its checksum, whenever nothing is asked
+    # one more for the file that is verified while the server is idle
     assert max(each.descriptors for each in held) - min(each.descriptors for each in held) <= 1
 
 
-def test_closing_gives_back_maps_and_descriptors_without_the_collector(
+def test_closing_releases_maps_and_descriptors_without_the_garbage_collector(
     workspace: Path, tmp_path: Path, cache_folder: Path, sample: Path
 ) -> None:
     folder = tmp_path / "no-collector"
@@ -50,9 +52,7 @@ def test_closing_gives_back_maps_and_descriptors_without_the_collector(
         opened = client.request("memlens/open", {"path": str(sample), "view": "v1"})
         opened_maps = Held.by(client.pid, cache_folder).maps
         client.request("memlens/stack", {"snapshot": opened["snapshot"], "allocation": 0})
-        assert Held.by(client.pid, cache_folder).maps > opened_maps, (
-            "columns are mapped when they are asked for"
-        )
+        assert Held.by(client.pid, cache_folder).maps > opened_maps, "columns are mapped when they are used"
         client.request("memlens/close", {"snapshot": opened["snapshot"], "view": "v1"})
         held = rounds(client, [sample], cache_folder, 12)
     assert [each.maps for each in held] == [0] * 12

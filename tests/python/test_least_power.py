@@ -1,4 +1,4 @@
-"""What the server may do: no network, nothing run but its own children, archives for their owner's eyes alone."""
+"""The server's privileges: no network, no processes but its own children, archives readable by their owner only."""
 
 import os
 import socket
@@ -19,7 +19,7 @@ FUNCTIONS = {
     "limit": 9,
 }  # fmt: skip
 
-# Put on the path of every Python that the server starts, so its children are watched as well.
+# On the path of every Python that the server starts, so that its children are watched as well.
 WATCHER = """
 import os, socket, sys
 
@@ -110,7 +110,7 @@ def test_the_server_and_its_children_use_no_network_and_run_nothing_else(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the rights there are those of the user's folder")
-def test_archives_are_for_their_owner_alone(tmp_path: Path) -> None:
+def test_archives_are_readable_by_their_owner_only(tmp_path: Path) -> None:
     file = write_snapshot(tmp_path / "a.pickle")
     old = os.umask(0)
     try:
@@ -124,7 +124,7 @@ def test_archives_are_for_their_owner_alone(tmp_path: Path) -> None:
             str(file),
         ]
         archive = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
-        # what appears in it later, too
+        # including files that are added later
         for later in (["tables", str(archive)], ["flame", *command[4:]]):
             run = [sys.executable, "-m", "memlens", *later]
             subprocess.run(run, capture_output=True, check=True)

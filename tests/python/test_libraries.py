@@ -19,7 +19,7 @@ HASH = "c3uxhj5q2ablsqp5lrlrkd2ig2tub4do54ysdazmtvawnjje2knd"
 
 
 class At(NamedTuple):
-    """A frame whose file is not sufficient."""
+    """A frame whose kind its file alone doesn't decide."""
 
     file: str
     function: str = ""
@@ -536,10 +536,10 @@ UNKNOWABLE = ("ui_mainwindow.h", "/breeze/kstyle/")
 
 
 @pytest.mark.parametrize("path", recordings(), ids=lambda path: path.name[:40])
-def test_top_lines_of_real_files_are_the_users(
+def test_the_largest_lines_of_real_files_are_the_users(
     path: Path, real_archives: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The ten largest lines are the user's by the manual judgements, and none of theirs is missed."""
+    """The ten largest lines are the user's according to the manual judgements, and none is missed."""
     monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(MEMRAY))
     try:
         archive = ingest(path, real_archives, lambda *_: None)

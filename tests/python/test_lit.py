@@ -1,4 +1,4 @@
-"""What is lit up in the pictures is exactly a group's allocations, by brute force."""
+"""The highlighted parts of pictures are exactly a group's allocations, by brute force."""
 
 import random
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def branches(snapshot: Snapshot, of: AllocationSet, chance: random.Random) -> li
 def check_merged(
     geometry: Geometry, alive: Callable[[int], list[tuple[int, int]]], mine: set[int], chance: random.Random
 ) -> int:
-    """Merged rects are shown as what most of their bytes are; returns how many were looked at."""
+    """Merged rects are highlighted if most of their bytes are; returns how many were examined."""
     looked = 0
     for at, (x0, x1, y0, y1, band) in enumerate(geometry.rects.tolist()):
         if not band >> 31 or y1 - y0 <= 8:
@@ -102,14 +102,16 @@ def test_the_sample(sample: Path, opened: Callable[[Path], Snapshot], filter_tex
 )
 def test_real_files(path: Path, opened: Callable[[Path], Snapshot]) -> None:
     looked = check_pictures(opened(path), oracle.load(path), "", random.Random(6))
-    # the small model has few large tensors, and nothing is thin enough to be merged
+    # the small model has few, large tensors, none thin enough to be merged
     assert looked > 0 or path.name.startswith("cpu_profile")
 
 
-def test_a_branch_of_another_device_lights_nothing(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+def test_a_branch_of_another_device_highlights_nothing(
+    opened: Callable[[Path], Snapshot], sample: Path
+) -> None:
     snapshot = opened(sample)
     whole = device_of(snapshot, 0)
-    # a set narrowed by another filter than the picture is lit where both have it
+    # a set with another filter than the picture is highlighted where both match
     lit = lit_rows(snapshot, Branch(AllocationSet(0, filter="size>2KiB"), []), whole)
     assert lit.any()
     assert (whole.size[lit] > 2048).all()

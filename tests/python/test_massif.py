@@ -1,4 +1,4 @@
-"""massif's profiles against an independent reading of the same text, against ms_print, and against damaged files."""
+"""massif's profiles against an independent reader of the same text, ms_print, and damaged files."""
 
 import re
 import shutil
@@ -93,7 +93,7 @@ def printed(path: Path) -> tuple[list[list[int]], list[Held]]:
 
 @pytest.mark.skipif(shutil.which("ms_print") is None, reason="valgrind's ms_print isn't installed")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_same_figures_as_ms_print(path: Path) -> None:
+def test_figures_agree_with_ms_print(path: Path) -> None:
     profile = load(path)
     times = profile.times
     assert times is not None
@@ -112,15 +112,15 @@ def test_same_figures_as_ms_print(path: Path) -> None:
         assert found == innermost
 
 
-def test_the_ledger() -> None:
-    """The recording in the repository: the program's entries at the peak, on their lines, and the threshold."""
+def test_the_recording_in_the_repository() -> None:
+    """The program's entries at the peak, on their lines, and the threshold."""
     profile = load(FIXTURE)
     source = (FIXTURES / "src" / "ledger.cpp").read_text("utf-8").splitlines()
     held: Counter[str] = Counter()
     for stack, values in samples_of(profile):
         line = next((frame for frame in stack if frame.kind == USER), None)
         held[source[line.line - 1].split("//")[0].strip() if line else ""] += values[0]
-    # massif records a peak only if it is a hundredth higher than the last
+    # massif records a peak only if it is 1% higher than the last
     assert held["char *note = new char[64];"] in [count * 64 for count in range(145, 151)]
     assert {"below-threshold", "detailed-only"} <= {notice.code for notice in profile.notices}
     assert profile.times is not None
@@ -230,7 +230,7 @@ def snapshots(*rows: tuple[int, int, int, str]) -> str:
 
 
 PEAKS: dict[str, tuple[str, int, int, set[str]]] = {
-    # the largest is above 4 GiB, and all its figures differ, so that none can be confused
+    # the largest is above 4 GiB, and all its figures differ, so that they can't be confused
     "no tree at all": (snapshots((5_021_305_210, 5_021_305_211, 5_021_305_212, "empty")), 5_021_305_210, 5_021_305_210,
                        {"no-samples"}),
     "the highest has none": (snapshots((9, 1, 0, "detailed"), (100, 1, 0, "peak"), (130, 0, 0, "empty")), 130, 30,

@@ -1,4 +1,4 @@
-"""The memory map against a look at every allocation in every column, and the allocator's state as an answer."""
+"""The memory map against every allocation in every column, and the answers about the allocator's state."""
 
 import base64
 import random
@@ -34,7 +34,7 @@ FILES = ("decomfl*", "silmont__mem_snapshot*", "cpu_profile_mlp*", "verl*", "mag
 
 
 def height_of(lanes: MapLanesAnswer, address: int) -> list[float]:
-    """The heights at which an address may lie: one for each lane that holds it."""
+    """The heights of an address: one for each lane that contains it."""
     return [
         lane.y + address - int(lane.address, 16)
         for lane in lanes.lanes
@@ -84,7 +84,7 @@ def check(  # noqa: C901 - one rule after the other
             if row not in own_heights:
                 own_heights[row] = own_height(snapshot, device, row)
             y = own_heights[row]
-            assert y in heights, "an allocation lies in a lane of its address"
+            assert y in heights, "an allocation is in a lane of its address"
             if size >= row_bytes:
                 if q(y) < q(y + size):
                     wanted.add((row + own.first_allocation, q(y), q(y + size)))
@@ -92,11 +92,11 @@ def check(  # noqa: C901 - one rule after the other
                 place = int(np.floor((y + size / 2 - g.y[0]) / row_bytes))
                 if 0 <= place < limit // 4:
                     inside = [n for n in merged[column] if rects[n][2] == place * 4]
-                    assert len(inside) == 1, "what is thin is in exactly one band"
+                    assert len(inside) == 1, "a thin allocation is in exactly one band"
                     held.setdefault(inside[0], set()).add(row)
         assert singles[column] == wanted
     for number, rows in held.items():
-        assert len(rows) == rects[number][4] & 0x7FFFFFFF, "a band says how many it holds"
+        assert len(rows) == rects[number][4] & 0x7FFFFFFF, "a band has the number of its allocations"
         assert int(g.rect_stack[number]) in {int(own.stack[row]) for row in rows}
     assert len(held) == len({number for numbers in merged for number in numbers})
     check_reserved(snapshot, device, g, q)
@@ -106,7 +106,7 @@ def check(  # noqa: C901 - one rule after the other
 def check_areas(
     snapshot: Snapshot, device: int, box: Box, plain: Geometry, held: dict[int, set[int]]
 ) -> None:
-    """By group the same rects are where they were, each of its area, with the figures of the timeline's."""
+    """By group the rects are unchanged, each with its area, and areas have the timeline's figures."""
     own = snapshot.device(device)
     areas = areas_of(snapshot, device, "", GroupedBy("line"))
     g = unpack(memory_map(snapshot, device, box, areas=areas))
@@ -135,7 +135,7 @@ def own_height(snapshot: Snapshot, device: int, row: int) -> float:
 
 
 def check_reserved(snapshot: Snapshot, device: int, g: Geometry, q: Callable[[float], int]) -> None:
-    """What is drawn as reserved in a column is what the segments at its moment cover."""
+    """The reserved ranges of a column are the segments at its moment."""
     if not len(state_at(snapshot, device, snapshot.device(device).info.events).segments):
         return
     lanes = map_lanes(snapshot, device)
@@ -175,7 +175,7 @@ def boxes(snapshot: Snapshot, device: int, count: int) -> list[tuple[float, floa
 @pytest.mark.parametrize(
     "path", real_files(*(f"{name}.pickle" for name in FILES)), ids=lambda path: path.stem
 )
-def test_maps_of_real_files_show_each_allocation_where_it_lies(
+def test_maps_of_real_files_show_each_allocation_at_its_address(
     opened: Callable[[Path], Snapshot], path: Path
 ) -> None:
     snapshot = opened(path)
@@ -186,7 +186,9 @@ def test_maps_of_real_files_show_each_allocation_where_it_lies(
 
 @pytest.mark.parametrize("expandable", [False, True])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_maps_of_made_runs_keep_streams_and_pools_apart(tmp_path: Path, seed: int, expandable: bool) -> None:
+def test_maps_of_generated_runs_separate_streams_and_pools(
+    tmp_path: Path, seed: int, expandable: bool
+) -> None:
     allocator = ModelAllocator(expandable)
     run(allocator, random.Random(seed), 150)
     snapshot = open_data(tmp_path, allocator.snapshot(0))
@@ -213,7 +215,7 @@ def test_the_sample_without_segments_is_drawn_by_address(
     assert not any(group.known for group in map_lanes(snapshot, 0).groups)
 
 
-def test_hits_find_what_is_drawn_and_near_misses_what_is_next(
+def test_hits_find_drawn_allocations_and_near_misses_the_nearest(
     opened: Callable[[Path], Snapshot], sample: Path
 ) -> None:
     snapshot = opened(sample)
@@ -338,7 +340,7 @@ def test_live_blocks_in_no_segment_are_reported_as_such(
 @pytest.mark.parametrize(
     "table", [lanes.RANGE, lanes.LANE, segments.SPAN, allocator.SEGMENT, allocator.BLOCK]
 )
-def test_fields_stand_where_kernels_may_read_them(table: np.dtype[np.void]) -> None:
+def test_fields_are_aligned_for_kernels(table: np.dtype[np.void]) -> None:
     assert table.names
     for name in table.names:
         kind, offset = table.fields[name][:2]  # type: ignore[index]

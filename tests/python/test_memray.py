@@ -104,7 +104,7 @@ def recorded(folder: Path, *, kind: str = "ALL_ALLOCATIONS", killed: bool = Fals
 
 
 @pytest.mark.parametrize("version", memray.VERSIONS)
-def test_who_has_no_memray_learns_what_to_install(tmp_path: Path, version: int) -> None:
+def test_without_memray_the_error_says_what_to_install(tmp_path: Path, version: int) -> None:
     path = tmp_path / "x.bin"
     path.write_bytes(header(version))
     with pytest.raises(MemrayNeededError) as caught:
@@ -135,7 +135,7 @@ def test_a_file_that_is_not_an_interpreter(tmp_path: Path) -> None:
 
 
 def stand_in(folder: Path, text: str) -> Path:
-    """An interpreter that does this instead."""
+    """A substitute for the interpreter that runs this code."""
     program = folder / "python"
     program.write_text(f"#!{sys.executable}\nimport json, os, sys, time\n{text}\n", "utf-8")
     program.chmod(0o755)
@@ -143,8 +143,8 @@ def stand_in(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="scripts aren't programs there")
-def test_what_the_interpreter_is_started_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No question to debuginfod, nothing to import from elsewhere, no shell, nothing to read from stdin."""
+def test_how_the_interpreter_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No requests to debuginfod, no imports from other folders, no shell, nothing on stdin."""
     unwanted = {"DEBUGINFOD_URLS", "PYTHONPATH", "PYTHONSTARTUP"}
     for name in unwanted:
         monkeypatch.setenv(name, "http://127.0.0.1:1 /nowhere")
@@ -204,7 +204,7 @@ def test_the_reading_process_ends_with_the_one_that_started_it(tmp_path: Path) -
 
 
 def test_a_reader_that_dies_is_reported(tmp_path: Path) -> None:
-    """The interpreter is anything: here one that prints nothing, or what isn't a line of ours."""
+    """The interpreter may be any program: here one that prints nothing, or something unexpected."""
     path = tmp_path / "x.bin"
     path.write_bytes(header())
     lines: tuple[str, ...] = (
@@ -246,13 +246,13 @@ def test_headers_in_lz4_frames(path: Path) -> None:
 
 
 def lz4_by_literals(data: bytes) -> bytes:
-    """An LZ4 frame that says everything literally."""
+    """An LZ4 frame with only literals."""
     rest = len(data) - 15
     block = b"\xf0" + b"\xff" * (rest // 255) + bytes([rest % 255]) + data
     return b"\x04\x22\x4d\x18\x40\x40\xc0" + struct.pack("<I", len(block)) + block + bytes(4)
 
 
-def test_lz4_as_its_document_has_it() -> None:
+def test_lz4_as_specified() -> None:
     """Literals, a match that overlaps itself, and a block that isn't compressed."""
     data = bytes(range(256)) * 3
     assert lz4_head(lz4_by_literals(data), 10_000) == data
@@ -274,7 +274,7 @@ def test_damaged_headers_are_reported(tmp_path: Path) -> None:
 
 
 @needs_memray
-def test_the_index_is_on_its_lines(tmp_path: Path) -> None:
+def test_the_recording_leads_to_the_lines_of_the_program(tmp_path: Path) -> None:
     profile = read_with(recorded(tmp_path), PYTHON, tmp_path)
     source = (FIXTURES / "src" / "index.py").read_text("utf-8").splitlines()
     peak: Counter[str] = Counter()
@@ -443,10 +443,10 @@ def replayed(path: Path, python: Path, *options: str) -> dict[str, Any]:
 @needs_memray
 @pytest.mark.parametrize("most_whole", [20_000_000, 10])
 @pytest.mark.parametrize("version", [13, 12, 11, 10, 9])
-def test_an_address_that_is_used_again_ends_what_lay_there(
+def test_reusing_an_address_ends_the_previous_allocation(
     version: int, most_whole: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Allocations and mappings, at the peak and at the end, in small captures and in large ones."""
+    """Allocations and mappings, at the peak and at the end, in small and large captures."""
     monkeypatch.setattr(memray, "_MOST_WHOLE", most_whole)
     python = python_of(version)
     path = tmp_path / "reused.bin"
@@ -472,7 +472,7 @@ def test_an_address_that_is_used_again_ends_what_lay_there(
     assert ("large" in {notice.code for notice in profile.notices}) == (most_whole == 10)
     assert profile.settings["command"] == f"-c {path}"
     if version == 9:
-        return  # memray before 1.8 has neither what lived when nor a curve to compare with
+        return  # memray before 1.8 records neither lifetimes nor a curve to compare with
     assert profile.times is not None
     assert profile.times.series["live_bytes"][-1] == value(profile, "leaked_bytes")
     assert profile.times.series["live_count"][-1] == value(profile, "leaked_allocations")
@@ -482,7 +482,7 @@ def test_an_address_that_is_used_again_ends_what_lay_there(
 
 
 class Mapped(NamedTuple):
-    """As much of memray's record as mappings need."""
+    """The fields of memray's record that mappings need."""
 
     address: int
     size: int
@@ -493,8 +493,8 @@ class Mapped(NamedTuple):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_ranges_that_are_mapped_over_others(seed: int) -> None:
-    """Against the owners of every single byte, and against all that were ever mapped there and not unmapped."""
+def test_mappings_that_replace_others(seed: int) -> None:
+    """Against the owner of every single byte, and against all mappings that were never unmapped."""
     chance = random.Random(seed)
     mappings = memray_reading._Mappings()
     own: dict[int, int] = {}
@@ -549,8 +549,8 @@ def labels_of(profile: Profile, sample: int) -> set[str]:
     ],
     ids=lambda path: path.name,
 )
-def test_temporary_is_what_its_name_says(path: Path, tmp_path: Path) -> None:
-    """Freed before the thread allocated anything else, by a replay of every record; and nothing is counted twice."""
+def test_temporary_allocations(path: Path, tmp_path: Path) -> None:
+    """Freed before the thread allocates anything else, by a replay of every record; nothing is counted twice."""
     python = python_for(path)
     profile = read_with(path, python, tmp_path)
     replay = replayed(path, python)
@@ -565,7 +565,7 @@ def test_temporary_is_what_its_name_says(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="scripts aren't programs there")
-def test_ranked_lines_say_what_may_be_pools(
+def test_ranked_lines_mark_possible_pools(
     tmp_path: Path,
     opened: Callable[[Path], Snapshot],
     monkeypatch: pytest.MonkeyPatch,
@@ -611,7 +611,7 @@ def test_ranked_lines_say_what_may_be_pools(
         ("mimalloc", 0, "malloc", True, False),
         ("pymalloc", 1, "malloc", False, False),
         ("malloc", 0, "malloc", False, False),
-        # memray before 1.11 doesn't say whether objects were recorded; its records do
+        # memray before 1.11 doesn't record whether objects were traced, but its records show it
         ("pymalloc", -1, "malloc", True, True),
         ("pymalloc", -1, "pymalloc_malloc", False, False),
     ],
@@ -619,7 +619,7 @@ def test_ranked_lines_say_what_may_be_pools(
 def test_pools_are_marked(
     tmp_path: Path, allocator: str, traced: int, other: str, *, warned: bool, marked: bool
 ) -> None:
-    """Whatever the version of memray: by what its reader prints."""
+    """For every version of memray, by the output of its reader."""
     arena = 1 << 20
     rows: list[list[object]] = [
         ["version", "1.20.0"], ["allocator", allocator, traced], ["whole", 1], ["frame", "dumps", "/app.py", 12],
@@ -627,7 +627,7 @@ def test_pools_are_marked(
         ["stack", [2]],
         ["record", "high_watermark", 0, "main", "mmap", 3 * arena, 3],
         ["record", "leaked", 0, "main", "mmap", arena, 1],
-        # of the same line, but no arena
+        # on the same line, but not an arena
         ["record", "leaked", 0, "main", other, arena, 1],
         # mapped, but of another size, if only once
         ["record", "leaked", 1, "main", "mmap", arena, 1], ["record", "high_watermark", 1, "main", "mmap", 4096, 1],
@@ -657,7 +657,7 @@ def test_pools_are_marked(
 @needs_memray
 @pytest.mark.parametrize("path", real_profiles("memray/*.bin"), ids=lambda path: path.name)
 def test_captures_whose_objects_were_not_recorded_are_reported(path: Path, tmp_path: Path) -> None:
-    """As memray's own report does, by its own metadata; and only mapped memory is marked."""
+    """As in memray's own report, by its metadata; only mapped memory is marked."""
     if path.stat().st_size > 400_000 and "native" in path.name:
         pytest.skip("memray takes minutes over its symbols")
     python = python_for(path)
@@ -687,7 +687,7 @@ FILES = [
 
 
 def unmarked(stack: tuple[SourceFrame, ...]) -> tuple[SourceFrame, ...]:
-    """A stack as memray has it, without what marks pools."""
+    """A stack as in memray, without the marks of pools."""
     return stack[1:] if stack[:1] == (POSSIBLE_ARENA,) else stack
 
 
@@ -713,7 +713,7 @@ def table(path: Path, folder: Path, *options: str) -> Counter[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("options", "column"), [((), 0), (("--leaks",), 2), (("--temporary-allocation-threshold=0",), 4)]
 )
-def test_figures_are_those_of_memray_table(
+def test_figures_agree_with_memray_table(
     path: Path, tmp_path: Path, options: tuple[str, ...], column: int
 ) -> None:
     profile = read_with(path, PYTHON, tmp_path)
@@ -728,7 +728,7 @@ def test_figures_are_those_of_memray_table(
 
 @needs_memray
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_figures_are_those_of_memray_stats(path: Path, tmp_path: Path) -> None:
+def test_figures_agree_with_memray_stats(path: Path, tmp_path: Path) -> None:
     out = tmp_path / "stats.json"
     subprocess.run(
         [PYTHON, "-m", "memray", "stats", "--json", "-f", "-o", out, path], check=True, capture_output=True
@@ -826,7 +826,7 @@ def changes_of(profile: Profile, first: int, last: int) -> tuple[Places, Places]
 def test_what_stacks_allocated_and_freed_over_time(
     path: Path, most_edges: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Against memray's records of what lived from when to when, added up one by one."""
+    """Against memray's records of lifetimes, added up one by one."""
     python = python_for(path)
     reported = temporal(path, python)
     monkeypatch.setattr(memray_times, "_MOST_EDGES", most_edges)
@@ -840,7 +840,7 @@ def test_what_stacks_allocated_and_freed_over_time(
     step = -(-(lines + 1) // most_edges)
     ends = [*range(step - 1, lines, step), lines]
     assert len(times.time_us) == len(ends) <= most_edges
-    # what is live at each edge is what memray counted when it wrote the line
+    # what is live at each edge agrees with memray's own count at that time
     for edge, line in enumerate(ends[:-1]):
         assert times.time_us[edge] == (memory[line][0] - memory[0][0]) * 1000
         assert times.series["rss_bytes"][edge] == memory[line][1]
@@ -868,7 +868,7 @@ def test_what_stacks_allocated_and_freed_over_time(
 def test_a_large_capture_has_the_same_peak_and_end(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With few lines of memory, and none of what was temporary or allocated in all."""
+    """With few points of the curve, and without temporary and total allocations."""
     python = python_for(path)
     whole = read_with(path, python, tmp_path)
     monkeypatch.setattr(memray, "_MOST_WHOLE", 10)
@@ -891,8 +891,8 @@ def test_a_large_capture_has_the_same_peak_and_end(
 
 
 @needs_memray
-def test_a_killed_process_is_read_by_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its header has no figures, so how large it is shows only when it is read."""
+def test_a_killed_process_is_read_by_its_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its header has no figures, so its size is known only after reading."""
     path = recorded(tmp_path, killed=True)
     monkeypatch.setattr(memray, "_MOST_WHOLE", 10)
     profile = read_with(path, PYTHON, tmp_path)

@@ -1,4 +1,4 @@
-"""What differs by model: type checkers find a ``match`` without a case, and this a table without a row."""
+"""Differences by model: type checkers find a ``match`` without a case, and this test a table without a row."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which function a line is in, where lines go while a file is edited, and which cell a frame's name means."""
+"""Which function a line is in, where lines move while a file is edited, and which cell a frame's name means."""
 
 import ast
 import json
@@ -77,8 +77,8 @@ def test_decorators_belong_to_their_function() -> None:
     assert functions.definition("forward", 5) == 6
 
 
-def test_every_line_of_this_project_is_where_python_compiles_it() -> None:
-    """Code objects know their lines better than any reading of the text."""
+def test_scopes_of_this_project_agree_with_pythons_compiler() -> None:
+    """Code objects have the exact lines of functions."""
     folder = Path(__file__).parents[2] / "pyserver" / "memlens"
     checked = 0
     for path in folder.rglob("*.py"):
@@ -109,7 +109,7 @@ def test_invalid_python_is_read_by_its_indentation() -> None:
 @given(
     edits=st.lists(st.builds(LineEdit, st.integers(1, 30), st.integers(0, 5), st.integers(0, 5)), max_size=12)
 )
-def test_lines_go_where_they_would_in_a_list(edits: list[LineEdit]) -> None:
+def test_lines_move_as_in_a_list(edits: list[LineEdit]) -> None:
     lines: list[int] = list(range(1, 200))
     moved = LineMap()
     for line, removed, added in edits:
@@ -172,7 +172,7 @@ def test_cells_are_named_as_ipython_names_them(text: str, name: str, skipped: in
     assert meant.key not in dict(names_of(f"{text}#"))
 
 
-def test_other_files_are_no_cells() -> None:
+def test_other_files_are_not_cells() -> None:
     for file in (
         "/tmp/ipykernel_114/x.py",
         "/tmp/ipykernel_114/3105878423.pyc",

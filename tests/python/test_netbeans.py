@@ -50,7 +50,7 @@ def _retained(graph: Graph, sizes: Rows) -> Rows:
         (DATA / "heap" / "hprof" / "javac_60files.hprof.zst", 4),
     ],
 )
-def test_by_its_rules_every_object_retains_what_netbeans_says(
+def test_retained_sizes_by_its_rules_agree_with_netbeans(
     path: Path, most_others: int, tmp_path: Path
 ) -> None:
     if not path.exists():

@@ -1,4 +1,4 @@
-"""From objects and types of heap dumps to lines here, as the editor asks the server."""
+"""From objects and types of heap dumps to local lines, by the editor's requests."""
 
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,11 @@ def test_the_line_that_allocated_an_object(server: LspClient, tmp_path: Path, wo
     found = source(server, snapshot, object=3)
     assert (found["relation"], found["path"], found["line"]) == ("allocation", str(program), 12)
     assert (found["file"], found["type"]) == ("app/cache.rb", "App::Cache")
-    # a class of which nothing is known but its name
+    # a class of which only the name is known
     found = source(server, snapshot, object=0)
     assert (found["relation"], found["path"], found["candidates"], found["how"]) == ("type", None, [], "none")
     assert found["looked_for"] == ""
-    # the same where the folder of the program isn't there any more: what is looked for, and where
+    # the same when the program's folder is gone: what is searched for, and where
     program.unlink()
     found = source(server, snapshot, object=3)
     assert found["path"] is None
@@ -56,7 +56,7 @@ def test_a_class_of_java_by_its_name(server: LspClient, tmp_path: Path, workspac
     file.write_text(f"package {package};\n\n// the class\npublic class {outer} {{\n}}\n")
     found = source(server, opened, object=item)
     assert (found["relation"], found["path"], found["line"], found["type"]) == ("type", str(file), 4, name)
-    # another type, whose file isn't here
+    # another type, without a local file
     item, name = next(
         (item, name)
         for item, name in enumerate(names)
@@ -73,7 +73,7 @@ def test_a_class_of_java_by_its_name(server: LspClient, tmp_path: Path, workspac
 
 
 LOOKED_FOR = (
-    # the file, its content, what is asked about, and what is looked for: the script of a closure and of a class
+    # the file, its content, the object, and the file that is searched for: the script of a closure and of a class
     ("node.heapsnapshot", heap_files.small_heap().data(), {"object": 4}, "/home/me/app/leak.js", "leak.js"),
     ("node.heapsnapshot", heap_files.small_heap().data(), {"type": 5}, "/home/me/app/leak.js", "leak.js"),
     # the line of Python that allocated a list, and that of a function's local
@@ -84,7 +84,7 @@ LOOKED_FOR = (
 )  # fmt: skip
 
 
-def test_what_was_looked_for_is_said_of_every_language(
+def test_the_file_that_was_searched_for_is_named_in_every_language(
     server: LspClient, tmp_path: Path, workspace: Path
 ) -> None:
     for name, data, what, looked_for, file in LOOKED_FOR:
@@ -117,10 +117,10 @@ def test_what_was_looked_for_is_said_of_every_language(
         ("python", "dict", ""),
     ],
 )
-def test_what_is_looked_for_is_said(kind: str, name: str, expected: str) -> None:
+def test_the_file_that_is_searched_for_is_named(kind: str, name: str, expected: str) -> None:
     assert searched_for([Path("/a"), Path("/b")], kind, name) == expected
 
 
-def test_where_is_looked_is_said() -> None:
+def test_the_searched_folders_are_named() -> None:
     assert below([]) == "but no folder is open"
     assert below([Path(f"/{each}") for each in "abcd"]) == "below /a, /b, /c or others"

@@ -1,4 +1,4 @@
-"""Out-of-memory events, against an allocator on a device of limited memory that keeps its true state."""
+"""Out-of-memory events, against an allocator on a device of limited memory that records its true state."""
 
 import json
 import pickle
@@ -34,7 +34,7 @@ SHARED_POOL = (0, 0)
 
 
 def run(allocator: LimitedAllocator, chance: random.Random, steps: int) -> None:
-    """A program that goes on after it ran out of memory."""
+    """A program that continues after it ran out of memory."""
     for _ in range(steps):
         what = chance.random()
         if what < 0.6 or not (allocator.live or allocator.pending):
@@ -130,7 +130,7 @@ def allocations(allocator: LimitedAllocator) -> list[dict[str, int]]:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.booleans(), st.integers(60, 400))
-def test_an_event_is_explained_by_what_the_allocator_held(
+def test_an_event_is_explained_by_the_allocator_s_state(
     tmp_path_factory: pytest.TempPathFactory, seed: int, expandable: bool, capacity_mib: int
 ) -> None:
     allocator = LimitedAllocator(expandable, capacity_mib * MIB)
@@ -173,7 +173,7 @@ def test_an_event_is_explained_by_what_the_allocator_held(
 
 
 def check_words(answer: OomAnswer, expandable: bool) -> None:
-    """What is said follows from the figures of the same answer, and never contradicts them."""
+    """The sentences follow from the figures of the same answer, and never contradict them."""
     free, size = answer.device_free_bytes, answer.requested_bytes
     assert free is not None
     in_segments = sum(place.bytes for place in answer.places)
@@ -204,7 +204,7 @@ def find(answer: OomAnswer, code: str) -> Finding:
 
 
 def two_devices() -> dict[str, Any]:
-    """Device 0 is asked for more than it has; device 1 has enough, but in pieces. Both go on."""
+    """A request to device 0 exceeds its memory; device 1 has enough, but in pieces. Both continue."""
     zero = LimitedAllocator(False, 64 * MIB)
     zero.take(10, 30 * MIB)
     zero.take(11, 20 * MIB)
@@ -212,7 +212,7 @@ def two_devices() -> dict[str, Any]:
         zero.take(12, 400 * MIB)
     one = LimitedAllocator(False, 170 * MIB)
     for line in (21, 21, 22, 23):
-        # what is dropped leaves a hole of 36 MiB after a block of 3 MiB
+        # the freed block leaves a hole of 36 MiB after a block of 3 MiB
         large = one.take(20, 39 * MIB)
         one.drop(large)
         one.take(line, 3 * MIB)
@@ -303,7 +303,7 @@ def test_a_large_segment_that_a_small_block_splits(tmp_path: Path) -> None:
     snapshot.close()
 
 
-def test_memory_of_other_streams_pools_and_sizes_can_not_serve(tmp_path: Path) -> None:
+def test_memory_of_other_streams_pools_and_sizes_is_not_usable(tmp_path: Path) -> None:
     allocator = LimitedAllocator(False, 150 * MIB)
     for line, (stream, pool) in enumerate(((7, SHARED_POOL), (0, (0, 1)), (0, SHARED_POOL)), 1):
         held = allocator.take(line, 40 * MIB, stream, pool)
@@ -326,7 +326,7 @@ def test_memory_of_other_streams_pools_and_sizes_can_not_serve(tmp_path: Path) -
     snapshot.close()
 
 
-def test_what_the_file_does_not_say_is_not_guessed(tmp_path: Path) -> None:
+def test_missing_information_is_not_guessed(tmp_path: Path) -> None:
     trace: list[dict[str, Any]] = [
         {"action": "alloc", "addr": 4096, "size": 100, "stream": 0},
         {"action": "oom", "size": 5 * MIB, "stream": 0},
@@ -379,7 +379,7 @@ def test_the_command_line_explains(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "out of memory, device 0, event 5: 400 MiB were asked for" in capsys.readouterr().out
 
 
-def test_a_file_without_an_event_says_so(
+def test_a_file_without_an_event_is_reported(
     tmp_path: Path, sample: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["oom", str(sample), "--cache-dir", str(tmp_path)]) == 0
@@ -404,7 +404,7 @@ def test_a_real_snapshot_taken_at_an_oom_marks_its_moment(
 
 
 def asked(opened: Callable[[Path], Snapshot], tmp_path: Path, stacks: list[Any], name: str) -> list[str]:
-    """Where requests of these stacks came from, as the answers have it; and the report must say the same."""
+    """Where requests with these stacks came from, in the answers and in the report."""
     ooms = [
         {"action": "oom", "size": MIB, "stream": 0, "device_free": 9, "frames": frames} for frames in stacks
     ]
@@ -435,7 +435,7 @@ def asked(opened: Callable[[Path], Snapshot], tmp_path: Path, stacks: list[Any],
 def test_where_real_requests_came_from(
     path: Path, opened: Callable[[Path], Snapshot], tmp_path: Path
 ) -> None:
-    """The user's innermost line, else that of a library, else a sentence that there is none."""
+    """The user's innermost line, else a library's, else a sentence that there is none."""
     data = oracle.load(path)
     traces = [] if isinstance(data, list) else data["device_traces"]
     stacks = {
@@ -449,12 +449,12 @@ def test_where_real_requests_came_from(
         python = [
             f for f in frames if f["line"] and re.search(r"\.py$|<ipython-input|ipykernel", f["filename"])
         ]
-        # whose code a frame is has tests of its own
+        # whose code a frame is, is tested elsewhere
         user = [f for f in python if source_frame(f["filename"], f["line"], f["name"]).kind == USER]
         if python:
             best = (user or python)[0]
             assert reported == f"asked for at {best['filename']}:{best['line']} {best['name']}"
-        elif not any("): " in f["name"] for f in frames):  # where the profiler keeps places in names
+        elif not any("): " in f["name"] for f in frames):  # the profiler stores places in names
             assert reported.startswith("no Python frame was recorded for the request")
         assert "unwind" not in reported
 
@@ -485,7 +485,7 @@ def test_a_request_without_python_names_operators(opened: Callable[[Path], Snaps
 
 
 @pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem[:40])
-def test_the_recorder_names_nothing(path: Path, opened: Callable[[Path], Snapshot]) -> None:
+def test_the_recorder_itself_is_never_named(path: Path, opened: Callable[[Path], Snapshot]) -> None:
     snapshot = opened(path)
     labels = set(snapshot.stacks.label.tolist())
     named = {row[2] for number, row in snapshot.frames.rows(labels - {0xFFFFFFFF}).items()}

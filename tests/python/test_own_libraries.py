@@ -95,7 +95,7 @@ FILES = [
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name[:30])
 def test_an_archive_opened_with_patterns(path: Path, cache: Cache) -> None:
-    """Kinds and labels against ones computed frame by frame; the archive is unchanged."""
+    """Kinds and labels against those computed frame by frame; the archive is unchanged."""
     archive = ingest(path, cache, lambda *_: None)
     before = digests(archive)
     with closing(Snapshot.open(archive)) as plain:
@@ -152,7 +152,7 @@ def test_patterns_without_effect_share_cached_results(sample: Path, cache: Cache
 
 
 def test_inferred_lines_follow(cache: Cache) -> None:
-    """A line inferred for backward is the label of forward stacks, and changes with them."""
+    """A line inferred for backward is the label of a forward stack, and changes with it."""
     seen = 0
     for path in real_files("*training_memory_snapshot*", "*backward_memory_snapshot_100*"):
         archive = ingest(path, cache, lambda *_: None)
@@ -237,19 +237,19 @@ def test_the_server_follows_its_setting(server: LspClient, tmp_path: Path) -> No
     second = relabelled(server, first)
     assert second != first
     assert open_view(server, path, "another")["snapshot"] == second
-    # a request that was on its way is answered, too
+    # a pending request is answered as well
     assert kinds(second) == kinds(first) == [["library"]]
     server.request("memlens/close", {"snapshot": second, "view": "another"})
     server.notify("workspace/didChangeConfiguration", {"settings": {**settings, "libraries": []}})
     third = relabelled(server, second)
     assert kinds(third) == [["user"]]
-    # by whichever name
+    # by either name
     server.request("memlens/close", {"snapshot": first, "view": "v1"})
     assert problem_of(server, "memlens/sql", {"snapshot": third, "query": query})["code"] == "closed"
 
 
 def relabelled(server: LspClient, snapshot: str) -> str:
-    """What a snapshot is called once its frames follow the setting."""
+    """The name of a snapshot whose frames follow the setting."""
     now: str = server.wait_for("memlens/relabelled", lambda params: params["snapshot"] == snapshot)["now"]
     return now
 
@@ -257,7 +257,7 @@ def relabelled(server: LspClient, snapshot: str) -> str:
 def test_every_answer_about_open_snapshots_follows_the_setting(
     server: LspClient, workspace: Path, tmp_path: Path
 ) -> None:
-    """Also where a file is gone, where the setting changes again and again, and of what was kept for later."""
+    """Also if a file is gone, if the setting changes repeatedly, and for cached results."""
     path = write_snapshot(tmp_path / "a.pickle", 400)
     opened = [
         open_view(server, each, each.name)["snapshot"]
@@ -266,7 +266,7 @@ def test_every_answer_about_open_snapshots_follows_the_setting(
     program = workspace / "code" / "train.py"
 
     def kinds() -> list[set[str]]:
-        """Whose the program's lines are, by a table, a comparison, the heat of lines and a hover."""
+        """Whose code the program's lines are, according to a table, a comparison, the heat of lines and a hover."""
         first, second = opened
         of = {"device": 0}
         branch = {"of": of, "by": ["line"], "path": [], "narrow": "", "attribution": "mine"}

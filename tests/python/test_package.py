@@ -1,4 +1,4 @@
-"""What packages are made of, as far as that needs no compiler and no network; `package:check` does the rest."""
+"""The contents of packages, without a compiler and a network; `package:check` checks the rest."""
 
 import ctypes
 import json
@@ -28,7 +28,7 @@ def test_every_file_of_memlens_is_shipped_and_nothing_else() -> None:
     assert not [name for name in shipped if UNWANTED.search(f"/{name}")]
 
 
-def test_whatever_the_manifest_names_is_shipped() -> None:
+def test_every_file_that_the_manifest_names_is_shipped() -> None:
     manifest = json.loads((ROOT / "package.json").read_text("utf-8"))
     named = {manifest["icon"]}
     named |= {entry["path"].removeprefix("./") for entry in manifest["contributes"]["snippets"]}
@@ -56,7 +56,7 @@ def test_snippets_are_offered_by_their_prefix_and_those_of_python_are_python() -
                 compile(body, path, "exec")
 
 
-def test_readme_has_pictures_and_badges_where_they_can_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readme_has_pictures_and_badges_only_where_they_can_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     assert readme.count("![") > 10
     shown = extension.without_pictures(readme)
@@ -73,7 +73,7 @@ def test_readme_has_pictures_and_badges_where_they_can_be_shown(monkeypatch: pyt
     assert badge["url"] == "https://github.com/some/one/actions/workflows/release.yml/badge.svg"
 
 
-def test_the_lock_has_hashes_for_whatever_is_imported() -> None:
+def test_the_lock_has_hashes_for_every_imported_package() -> None:
     locked = libraries.locked()
     names = re.findall(r"^([a-z-]+)==", locked, re.MULTILINE)
     needed = {"apsw", "cachetools", "lsprotocol", "msgspec", "numpy", "platformdirs", "pygls", "zstandard"}
@@ -91,7 +91,7 @@ def test_platforms_are_named_as_the_marketplace_names_them() -> None:
         chosen("linux-x64,amiga")
 
 
-def test_a_binary_without_its_debug_sections_is_loaded_and_says_the_same(tmp_path: Path) -> None:
+def test_a_binary_without_debug_sections_can_be_loaded_and_behaves_the_same(tmp_path: Path) -> None:
     (kernel,) = KERNELS.rglob("lines.abi3.so")
     data = kernel.read_bytes()
     # a section that isn't loaded, after all others
@@ -110,7 +110,7 @@ def test_a_binary_without_its_debug_sections_is_loaded_and_says_the_same(tmp_pat
     assert without_debug(b"MZ" + bytes(100)) == b"MZ" + bytes(100)
 
 
-def test_packed_relocations_are_seen(tmp_path: Path) -> None:
+def test_packed_relocations_are_detected(tmp_path: Path) -> None:
     """Older C libraries load such a file without an error and crash in it."""
     (kernel,) = KERNELS.rglob("lines.abi3.so")
     data = bytearray(kernel.read_bytes())

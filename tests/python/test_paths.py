@@ -1,4 +1,4 @@
-"""Foreign paths against files here: which is meant, and when that can't be known."""
+"""Foreign paths and local files: which file is meant, and when that can't be known."""
 
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -18,7 +18,7 @@ FOLDERS = st.lists(NAMES, max_size=6)
     "text",
     ["", "<string>", "<frozen importlib._bootstrap>", "??", "/", "C:\\", "a/", "\0x"],
 )
-def test_texts_that_are_not_paths_of_files(text: str) -> None:
+def test_texts_that_are_not_paths(text: str) -> None:
     assert parse(text) is None
 
 
@@ -36,7 +36,7 @@ def test_texts_that_are_not_paths_of_files(text: str) -> None:
         ("/odd\\name/train.py", False, "/", ("odd\\name", "train.py")),
     ],
 )
-def test_paths_are_taken_apart(text: str, windows: bool, anchor: str, parts: tuple[str, ...]) -> None:
+def test_paths_are_parsed(text: str, windows: bool, anchor: str, parts: tuple[str, ...]) -> None:
     foreign = parse(text)
     assert foreign is not None
     assert (foreign.windows, foreign.anchor, foreign.parts) == (windows, anchor, parts)
@@ -74,14 +74,14 @@ def test_the_longest_common_end_wins() -> None:
     ) == ["/work/project/models/net.py"]
 
 
-def test_a_tie_gives_all_of_them() -> None:
+def test_a_tie_returns_all_candidates() -> None:
     assert matches("/job/code/train.py", "/w/b/train.py", "/w/a/train.py") == [
         "/w/a/train.py",
         "/w/b/train.py",
     ]
 
 
-def test_case_counts_except_for_windows() -> None:
+def test_case_matters_except_on_windows() -> None:
     assert matches("/x/Train.py", "/w/train.py") == []
     assert matches("C:\\x\\Train.py", "/w/train.py") == ["/w/train.py"]
 
@@ -102,14 +102,14 @@ def test_a_library_that_is_developed_here_is_found() -> None:
     assert matches(foreign, "/work/mylib/core.py", "/work/other/core.py") == ["/work/mylib/core.py"]
 
 
-def test_names_that_every_project_has_need_a_folder_too() -> None:
+def test_common_file_names_need_a_matching_folder() -> None:
     assert matches("/a/pkg/__init__.py", "/work/other/__init__.py") == []
     assert matches("/a/pkg/__init__.py", "/work/pkg/__init__.py") == ["/work/pkg/__init__.py"]
 
 
 @given(folders=FOLDERS, name=NAMES, own=FOLDERS)
 def test_a_moved_project_is_found_again(folders: list[str], name: str, own: list[str]) -> None:
-    """Whatever the common part, moving it elsewhere keeps every component of it."""
+    """For any common part, moving it elsewhere keeps all of its components."""
     foreign = parse(str(PurePosixPath("/foreign", *folders, name)))
     assert foreign is not None
     assert common_components(foreign, str(PurePosixPath("/here", *own, *folders, name))) >= len(folders) + 1
@@ -121,13 +121,13 @@ def test_windows_and_posix_spellings_agree(folders: list[str], name: str) -> Non
     assert windows is not None
     local = str(PurePosixPath("/work", *folders, name))
     shared = common_components(windows, local)
-    # Lower and upper case are not each other's inverse everywhere, so only ASCII is promised.
+    # Lower and upper case aren't inverse for all characters, so only ASCII is guaranteed.
     if name.isascii() and all(folder.isascii() for folder in folders):
         assert shared >= len(folders) + 1
 
 
 @given(foreign=FOLDERS, name=NAMES, candidates=st.lists(FOLDERS, max_size=8))
-def test_the_best_are_the_best(foreign: list[str], name: str, candidates: list[list[str]]) -> None:
+def test_the_best_matches_are_found(foreign: list[str], name: str, candidates: list[list[str]]) -> None:
     parsed = parse(str(PurePosixPath("/", *foreign, name)))
     assert parsed is not None
     paths = [str(PurePosixPath("/w", *folders, name)) for folders in candidates]
@@ -142,7 +142,7 @@ def test_the_best_are_the_best(foreign: list[str], name: str, candidates: list[l
 
 
 @given(text=st.text(max_size=60))
-def test_no_text_upsets_it(text: str) -> None:
+def test_any_text_is_accepted(text: str) -> None:
     foreign = parse(text)
     if foreign is not None:
         assert ".." not in foreign.parts
@@ -150,7 +150,7 @@ def test_no_text_upsets_it(text: str) -> None:
         mapped(foreign, {text: Path("/work"), "/": Path("/work")})
 
 
-def test_the_longest_mapping_comes_first() -> None:
+def test_the_longest_mapping_applies() -> None:
     foreign = parse("/opt/app/src/models/net.py")
     assert foreign is not None
     found = mapped(

@@ -1,4 +1,4 @@
-"""The pprof reader against an independent decoding, and with damaged files."""
+"""The pprof reader against an independent decoder, and with damaged files."""
 
 import gzip
 import random
@@ -71,7 +71,7 @@ def stacks_of(profile: Profile) -> list[list[tuple[str, str, int]]]:
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
-def test_real_profiles_equal_their_decoding(path: Path, tmp_path: Path) -> None:
+def test_real_profiles_agree_with_the_independent_decoder(path: Path, tmp_path: Path) -> None:
     """Samples in their order, labels and sizes; stacks and lines are in ``test_replays.py``."""
     message = message_of(path)
     strings = message["string_table"]
@@ -147,7 +147,7 @@ def test_rare_but_valid_profiles(tmp_path: Path) -> None:
         assert profile.sizes is not None
         assert profile.sizes.tolist() == [32, 0, 0]
         assert [notice.code for notice in profile.notices] == ["no-symbols"]
-    # fields of a later version are skipped, and numbers may come in another order
+    # fields of a later version are skipped, and fields may be in any order
     whole = build().bytes()
     later = whole[6:12] + b"\xfa\x01\x03abc" + whole[12:] + b"\xf0\x01\x07" + whole[:6]
     assert (whole[:2], whole[6:8]) == (b"\x0a\x04", b"\x0a\x04")
@@ -181,7 +181,7 @@ def test_stacks_that_were_cut_off_are_marked(tmp_path: Path) -> None:
     inlined = [*deep[:30], builder.location(("g1", "a.go", 1), ("g2", "a.go", 2), ("g3", "a.go", 3))]
     # the allocator's own frame was the first of 32
     hidden = [*deep[:30], builder.location(("f98", "a.go", 98))]
-    # its outermost function is also that of a shorter one
+    # its outermost function is also that of a shorter stack
     begun = [*deep[:30], builder.location(("worker", "a.go", 7))]
     for stack in (whole, cut, cut, inlined, hidden, begun, begun[-9:], deep[:20]):
         builder.sample(stack, 10)
@@ -208,8 +208,8 @@ def test_a_cpu_profile_keeps_its_runtime_frames(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", real_profiles("pprof/go-heap-mid.debug1.txt.zst"), ids=lambda path: path.name
 )
-def test_both_forms_of_a_heap_have_the_same_stacks_cut_off(text: Path, tmp_path: Path) -> None:
-    """The text has the addresses as Go recorded them, so their number is what Go limits."""
+def test_both_formats_of_a_heap_have_the_same_truncated_stacks(text: Path, tmp_path: Path) -> None:
+    """The text has the addresses as Go recorded them, whose number Go limits."""
     found: list[Counter[tuple[str, ...]]] = []
     for path in (text, text.with_name("go-heap-mid.pb.gz")):
         profile = profile_of(path, tmp_path)
@@ -227,7 +227,7 @@ def test_both_forms_of_a_heap_have_the_same_stacks_cut_off(text: Path, tmp_path:
 
 
 def test_frames_are_dropped_as_pprof_drops_them(tmp_path: Path) -> None:
-    """``Prune`` of profile/prune.go: from the outermost match on, but nothing above the first frame that is kept."""
+    """``Prune`` of profile/prune.go: drops frames from the outermost match on, but none above the first kept frame."""
     builder = Builder(("inuse_space", "bytes"))
     malloc = builder.location(("malloc", "m.c", 1))
     hook = builder.location(("tcmalloc::hook(int)", "t.cc", 2))

@@ -100,7 +100,7 @@ def test_lines_are_sums_of_their_samples(tmp_path: Path, seed: int, as_tree: boo
         if amounts[number]
     }
     assert itself == {key: n for key, n in own.items() if n}
-    # the figures that lines have in every model: in use serves as the peak, which such a profile does not have
+    # the figures of lines in every model: "in use" serves as the peak, which such a profile lacks
     for file, number, _, _, figures in of_lines:
         place = (file, number)
         assert tuple(figures[:3]) == (total[(*place, 1)], total[(*place, 0)], total[(*place, 2)])
@@ -181,13 +181,13 @@ def test_inconsistent_columns_are_rejected() -> None:
         ("<ipython-input-1-abc>", USER, ""),
     ],
 )  # fmt: skip
-def test_whose_code_a_file_is(file: str, kind: int, package: str) -> None:
+def test_whose_code_a_file_contains(file: str, kind: int, package: str) -> None:
     frame = profiled_frame(file, 7, "f")
     assert (frame.kind, frame.line) == (kind, 7)
     assert package_of(frame.file, frame.function, frame.kind) == package
 
 
-def test_stacks_are_mixed_where_native_code_stands_beside_the_users() -> None:
+def test_stacks_are_mixed_if_native_code_is_next_to_the_users() -> None:
     user, library = SourceFrame("/app/a.py", 1, "f", USER), SourceFrame("/usr/lib/x.py", 1, "g", LIBRARY)
     native, remark = (
         SourceFrame("libc.so", 0, "malloc", NATIVE),

@@ -1,4 +1,4 @@
-"""Views of profiles against looks at every sample: sets, filters, trees, groups, sizes, times, SQL, lines, compare."""
+"""Views of profiles against every sample: sets, filters, trees, groups, sizes, times, SQL, lines, comparisons."""
 
 import base64
 import random
@@ -126,7 +126,7 @@ SETS = [AllocationSet(0, value=value) for value in (None, 0, 1, 2)] + [
 ]  # fmt: skip
 
 
-def test_sets_have_what_their_samples_have(made: tuple[Profile, Any, Snapshot]) -> None:
+def test_sets_are_sums_of_their_samples(made: tuple[Profile, Any, Snapshot]) -> None:
     profile, _, snapshot = made
     for of in SETS:
         amounts, counts = expected(profile, of)
@@ -139,7 +139,7 @@ def test_sets_have_what_their_samples_have(made: tuple[Profile, Any, Snapshot]) 
         assert not amounts[~inside].any()
 
 
-def test_filters_find_the_samples_that_fit(made: tuple[Profile, list[list[int]], Snapshot]) -> None:
+def test_filters_match_samples(made: tuple[Profile, list[list[int]], Snapshot]) -> None:
     profile, stacks_of, snapshot = made
     frames = profile.frames.frames
     labels: dict[int, list[str]] = {}
@@ -166,7 +166,7 @@ def test_filters_find_the_samples_that_fit(made: tuple[Profile, list[list[int]],
             items_of(snapshot, AllocationSet(0, filter=text))
 
 
-def test_trees_add_up_to_the_samples(made: tuple[Profile, list[list[int]], Snapshot]) -> None:
+def test_trees_are_sums_of_the_samples(made: tuple[Profile, list[list[int]], Snapshot]) -> None:
     profile, stacks_of, snapshot = made
     frames = profile.frames.frames
     for of in (AllocationSet(0, value=1), AllocationSet(0, "allocated", 1, 4), AllocationSet(0, value=2)):
@@ -191,7 +191,7 @@ def test_trees_add_up_to_the_samples(made: tuple[Profile, list[list[int]], Snaps
         assert node.node.bytes == int(tree.inclusive[0, first])
 
 
-def test_groups_add_up_and_their_filters_find_them(made: tuple[Profile, list[list[int]], Snapshot]) -> None:
+def test_groups_add_up_and_their_filters_match_them(made: tuple[Profile, list[list[int]], Snapshot]) -> None:
     profile, stacks_of, snapshot = made
     frames = profile.frames.frames
     of = AllocationSet(0, value=1)
@@ -266,7 +266,7 @@ def test_sizes_of_a_trace_are_those_of_its_allocations(
     assert all(each.bytes < max(each.below_bytes * each.count, 1) for each in answer.bins)
 
 
-def test_times_and_what_lies_between_them(made: tuple[Profile, Any, Snapshot]) -> None:
+def test_times_and_the_ranges_between_them(made: tuple[Profile, Any, Snapshot]) -> None:
     profile, _, snapshot = made
     assert profile.times is not None
     answer = profile_times.times(snapshot)
@@ -286,7 +286,7 @@ def test_times_and_what_lies_between_them(made: tuple[Profile, Any, Snapshot]) -
         profile_times.between(snapshot, 0, BINS + 1, "")
 
 
-def test_lines_and_tables_say_the_same(made: tuple[Profile, Any, Snapshot]) -> None:
+def test_lines_and_tables_agree(made: tuple[Profile, Any, Snapshot]) -> None:
     profile, _, snapshot = made
     fill(snapshot, lambda *_: None)
     session = SqlSession(Snapshot.open(snapshot.archive))
@@ -328,7 +328,7 @@ def test_profiles_are_compared(tmp_path: Path) -> None:
     )
 
 
-def test_what_counts_negative_values_and_what_leaves_them_out_is_as_the_notice_says(
+def test_negative_values_are_counted_or_left_out_as_the_notice_says(
     tmp_path: Path, opened: Callable[[Path], Snapshot]
 ) -> None:
     builder = pprof_files.Builder(("inuse_space", "bytes"))
@@ -362,7 +362,7 @@ def test_what_counts_negative_values_and_what_leaves_them_out_is_as_the_notice_s
         assert word in notice
 
 
-def test_no_allocation_is_booked_to_what_was_called_for_it(
+def test_allocations_are_not_attributed_to_allocation_functions(
     tmp_path: Path, opened: Callable[[Path], Snapshot]
 ) -> None:
     builder = pprof_files.Builder(("inuse_space", "bytes"))
@@ -376,7 +376,7 @@ def test_no_allocation_is_booked_to_what_was_called_for_it(
     path.write_bytes(builder.bytes())
     rows = groups(opened(path), Branch(AllocationSet(0), ["function"]), "name", 0, 9, descending=False).rows
     found = sorted((row.name.text, row.place.file if row.place else "", row.bytes) for row in rows)
-    # where there is nothing else, the innermost is shown all the same
+    # without other frames the innermost one is used nevertheless
     assert found == [
         ("__strdup", "./string/strdup.c", 10), ("malloc", "./malloc/malloc.c", 10), ("malloc", "/home/me/own.c", 10),
         ("reads_all", "", 10),
@@ -388,7 +388,7 @@ def test_no_allocation_is_booked_to_what_was_called_for_it(
     [FIXTURES / "ledger.dhat.json", *real_profiles("dhat/dhat.out.git-log.json")],
     ids=lambda path: path.name,
 )
-def test_dhats_own_functions_are_no_hot_spots(path: Path, opened: Callable[[Path], Snapshot]) -> None:
+def test_dhats_own_functions_are_not_hot_spots(path: Path, opened: Callable[[Path], Snapshot]) -> None:
     rows = groups(opened(path), Branch(AllocationSet(0), ["function"]), "bytes", 0, 500, descending=True).rows
     assert rows
     assert not [row for row in rows if "vgpreload" in row.detail.text]
@@ -430,7 +430,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("name", WORDS)
-def test_values_are_known_by_words_too(
+def test_values_can_be_named_by_words(
     name: str, opened: Callable[[Path], Snapshot], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = FIXTURES / name
@@ -455,7 +455,7 @@ def test_values_are_known_by_words_too(
         assert sum(int(row.rpartition(" ")[2]) for row in rows) == total
 
 
-def test_any_question_is_answered_or_refused_in_a_sentence(made: tuple[Profile, Any, Snapshot]) -> None:
+def test_every_request_is_answered_or_refused_with_a_sentence(made: tuple[Profile, Any, Snapshot]) -> None:
     _, _, snapshot = made
     assert ask_everything(snapshot, random.Random(1), rounds=6) > 20
 
@@ -479,15 +479,15 @@ def test_the_command_line_prints_profiles(
     )
 
 
-def test_what_happens_in_a_bin_is_given_by_the_second() -> None:
-    """Bins without length go with the next one that has some, and the last ones with the one before them."""
+def test_rates_in_a_bin_are_per_second() -> None:
+    """Bins of length 0 are merged with the next longer one, and the last ones with the one before them."""
     edges = np.array([0, 0, 500_000, 500_000, 2_500_000, 2_500_000])
     rates = profile_times.per_second(edges, np.array([0, 3, 4, 5, 1, 2]))
     assert rates.tolist() == [0, 0, 14, 0, 4, 0]
     assert profile_times.per_second(edges[:2], np.array([0, 3])).tolist() == [0, 0]
 
 
-def test_a_line_is_called_by_the_function_around_its_comprehension(tmp_path: Path) -> None:
+def test_a_line_in_a_comprehension_has_the_name_of_the_function_around_it(tmp_path: Path) -> None:
     frames = [
         SourceFrame("/p/app.py", 8, "<listcomp>", USER), SourceFrame("/p/app.py", 8, "collect", USER),
         SourceFrame("/p/app.py", 9, "<lambda>", USER),
@@ -500,7 +500,7 @@ def test_a_line_is_called_by_the_function_around_its_comprehension(tmp_path: Pat
     snapshot.close()
 
 
-def test_the_largest_block_is_known_only_where_all_sizes_are(tmp_path: Path) -> None:
+def test_the_largest_block_is_known_only_if_all_sizes_are(tmp_path: Path) -> None:
     frames = [SourceFrame("/p/app.c", line, "work", USER) for line in (1, 1, 2)]
     snapshot = _profile(tmp_path, frames, amounts=[64, 4096, 300], sizes=[64, 0, 100])
     found = groups(snapshot, Branch(AllocationSet(0), ["line"]), "bytes", 0, 10, descending=True)

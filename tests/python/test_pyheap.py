@@ -1,4 +1,4 @@
-"""Heap dumps of Python by PyHeap: what is made of each record, and damage."""
+"""Heap dumps of Python by PyHeap: how each record is read, and damaged files."""
 
 import random
 from pathlib import Path
@@ -18,12 +18,12 @@ def made(tmp_path: Path, data: bytes) -> Path:
     return path
 
 
-def test_what_a_made_dump_means(tmp_path: Path) -> None:
+def test_the_contents_of_a_generated_dump(tmp_path: Path) -> None:
     graph = load(made(tmp_path, small()))
     assert graph.objects.ids.tolist() == [thing.address for thing in THINGS]
     assert graph.objects.shallow.tolist() == [thing.size for thing in THINGS]
     assert type_names(graph) == ["dict", "str", "Session", "list", "set", "tuple", "object"]
-    # of attributes those are named that the object itself refers to
+    # only attributes that the object itself refers to are named
     assert edges(graph) == [
         [("key", "", 0x2000), ("value", "user é", 0x3000)],
         [],
@@ -46,8 +46,8 @@ def test_without_texts(tmp_path: Path) -> None:
     assert len(graph.objects) == len(THINGS)
 
 
-def test_a_dump_that_was_never_finished(tmp_path: Path) -> None:
-    """Its number of objects is 0: they are read until something can't be one."""
+def test_an_unfinished_dump(tmp_path: Path) -> None:
+    """Its number of objects is 0: objects are read until the bytes can't be one."""
     data = pyheap(THINGS, count=0)
     end = data.index(b"<class Session>") + len("<class Session>")
     graph = load(made(tmp_path, data[:end]))

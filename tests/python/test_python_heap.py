@@ -1,4 +1,4 @@
-"""Heap dumps of Python by Memlens: against the interpreter's own counts, and what no dump may do to a program."""
+"""Heap dumps of Python by Memlens against the interpreter's own counts, and their safety for the program."""
 
 import json
 import os
@@ -75,7 +75,7 @@ print(json.dumps({"before": list(before.items()), "own": id(before), "ids": ids,
 
 
 class Ran:
-    """A run of PROGRAM: its dump, and what it said of itself."""
+    """A run of PROGRAM: its dump and its output."""
 
     def __init__(self, folder: Path, python: str, *options: str) -> None:
         self.python = python
@@ -103,7 +103,7 @@ class Ran:
         return {name or kind: target for kind, name, target in self.edges[self.number[own_id]]}
 
     def name(self, own_id: int) -> str:
-        """What an object is called."""
+        """The name of an object."""
         return self.graph.texts[int(self.graph.objects.name[self.number[own_id]])]
 
 
@@ -125,10 +125,10 @@ def test_every_object_that_the_collector_knows(ran: Ran) -> None:
             assert (name, sizes[number] > size) == ("dict", True)
             grown += 1
         targets = Counter(target for _, _, target in ran.edges[number])
-        # the collector passes over the keys of a dictionary that are all strings
+        # the collector doesn't visit a dictionary's keys if all are strings
         missing = Counter(referents) - targets
         differing += bool(missing or (name != "dict" and targets - Counter(referents)))
-    # the program went on meanwhile, and the writer leaves itself out
+    # the program has continued since, and the writer leaves itself out
     assert differing <= 5
     assert grown <= 3
     assert ran.said["cost"]["objects"] == len(ran.graph.objects)
@@ -206,7 +206,7 @@ def test_stacks_of_tracemalloc(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert made["total"] >= 300
 
 
-def test_a_dump_that_can_not_be_written_leaves_nothing(tmp_path: Path) -> None:
+def test_a_dump_that_can_not_be_written_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         dump.heap(tmp_path / "nowhere" / "x.heap")
     assert list(tmp_path.iterdir()) == []
@@ -214,7 +214,7 @@ def test_a_dump_that_can_not_be_written_leaves_nothing(tmp_path: Path) -> None:
 
 def test_another_process_needs_a_newer_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if hasattr(sys, "remote_exec"):
-        pytest.skip("this Python reaches into others")
+        pytest.skip("this Python can run code in other processes")
     assert main(["dump", "1", str(tmp_path / "x.heap")]) == 1
     assert "Python 3.14" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""What the README and the pages in docs/ say is so."""
+"""The README and the pages in docs/ are true."""
 
 import json
 import re
@@ -25,7 +25,7 @@ SETTINGS = PAGES[ROOT / "docs" / "settings.md"]
 MANIFEST = json.loads((ROOT / "package.json").read_text("utf-8"))
 TEXTS = json.loads((ROOT / "package.nls.json").read_text("utf-8"))
 LINES = dict.fromkeys(re.findall(r"^memlens .*$", TEXT, re.MULTILINE))
-"""Each once, though the README has some of those that a page has; the worked cases have a test of their own."""
+"""Each once, although the README and pages share some; the worked cases are tested elsewhere."""
 COMMANDS = [shlex.split(line)[1:] for line in LINES]
 
 
@@ -35,7 +35,7 @@ def test_commands_run(arguments: list[str], tmp_path: Path, monkeypatch: pytest.
     arguments = [str(tmp_path / "archive") if word == "archive" else word for word in arguments]
     monkeypatch.chdir(ROOT)
     if arguments == ["lsp"]:
-        # a server whose client is gone ends; test_server.py talks to one that lives
+        # a server ends without a client; test_server.py talks to a running one
         subprocess.run(
             [sys.executable, "-m", "memlens", "lsp"], stdin=subprocess.DEVNULL, timeout=60, check=False
         )
@@ -45,7 +45,7 @@ def test_commands_run(arguments: list[str], tmp_path: Path, monkeypatch: pytest.
 
 def test_an_untrusted_workspace_sets_nothing_that_names_a_program_or_a_place() -> None:
     properties = MANIFEST["contributes"]["configuration"]["properties"]
-    # numbers, switches and choices of ours do no harm; free text may be a path
+    # numbers, switches and enumerations are harmless; free text may be a path
     free = {
         name
         for name, described in properties.items()
@@ -57,7 +57,7 @@ def test_an_untrusted_workspace_sets_nothing_that_names_a_program_or_a_place() -
     assert set(limits["restrictedConfigurations"]) == free
 
 
-def test_settings_and_commands_are_there() -> None:
+def test_mentioned_settings_and_commands_exist() -> None:
     known = set(MANIFEST["contributes"]["configuration"]["properties"])
     named = set(re.findall(r"`(memlens\.[a-z]\w*(?:\.\w+)?)`", TEXT)) - {"memlens.dump", "memlens.dump.heap"}
     assert named
@@ -91,7 +91,7 @@ def test_files_that_open_by_themselves() -> None:
     assert patterns["option"] == {"*"}
     formats = PAGES[ROOT / "docs" / "formats.md"]
     assert all(f"`{pattern}`" in formats for pattern in patterns["default"])
-    # and the explorer's menu has them all, and those that "Open With..." is for
+    # and the explorer's menu has all of them, including those that need "Open With..."
     others = {"*.json", "*.html", "*.out", "*.pb", "*.zip"}
     others |= {f"*.{name}.{packed}" for name in ("pickle", "pkl", "json", "html") for packed in ("gz", "zst")}
     assert all(f"`{pattern}`" in formats for pattern in ("*.json", "*.html", "*.out", "*.pb"))
@@ -103,7 +103,7 @@ def test_files_that_open_by_themselves() -> None:
             assert re.search(endings[1], Path(pattern.replace("*", "1")).suffix), (command, pattern)
 
 
-def test_scripts_and_files_are_there() -> None:
+def test_mentioned_scripts_and_files_exist() -> None:
     for script in re.findall(r"`?npm (?:run )?(\w+)", README):
         assert script in MANIFEST["scripts"]
     for page, text in PAGES.items():
@@ -128,7 +128,7 @@ def test_terms_are_distinguished() -> None:
     assert len(terms) == len(set(terms))
 
 
-def test_every_format_has_a_row_that_says_what_it_attributes_to_whom() -> None:
+def test_every_format_has_a_row_about_attribution() -> None:
     table = ATTRIBUTION.split("## What each format attributes")[1].split("\n## ")[0]
     rows = [
         [cell.strip() for cell in line.split("|")[1:-1]]
@@ -144,7 +144,7 @@ def test_every_format_has_a_row_that_says_what_it_attributes_to_whom() -> None:
         assert re.search("recorded|inferred|estimated|unknown", row[3]), row
 
 
-def test_every_figure_has_its_kind() -> None:
+def test_every_figure_has_a_kind() -> None:
     table = ATTRIBUTION.split("## What each figure on the screen is")[1]
     rows = [
         [cell.strip() for cell in line.split("|")[1:-1]]
@@ -157,7 +157,7 @@ def test_every_figure_has_its_kind() -> None:
         assert re.search("recorded|computed|inferred|estimated|unknown|named as", row[3]), row
 
 
-def test_the_manifest_says_nothing_twice() -> None:
+def test_the_manifest_has_no_duplicate_keys() -> None:
     """A duplicate key would silently replace the first one."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Each small recording of ``tests/fixtures/profiles`` from its file to lines of its program, by the command line."""
+"""Each small recording of ``tests/fixtures/profiles``, from its file to its program's lines, by the command line."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.python.test_memray import needs_memray
 from memlens.cli import main
 
 RECORDINGS = [path for path in sorted(FIXTURES.iterdir()) if path.is_file() and path.suffix != ".py"]
-# the program of each, and a line of it that keeps memory
+# the program of each recording, and a line of it that holds memory
 PROGRAMS = {
     "index.memray.bin": ("index.py", "line = "),
     "go-heap.debug1.txt": ("words.go", 'line := strings.Join(words, " ")'),

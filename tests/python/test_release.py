@@ -63,7 +63,7 @@ def test_this_repository_has_one_version() -> None:
     assert release(ROOT, "--check").endswith(" is consistent\n")
 
 
-def test_a_release_that_is_ready_gets_its_tag(repository: Path) -> None:
+def test_a_ready_release_is_tagged(repository: Path) -> None:
     assert "v1.10.0 is consistent" in release(repository, "--tag", "v1.10.0")
     assert "made the tag v1.10.0" in release(repository)
     assert git(repository, "cat-file", "-t", "v1.10.0") == "tag\n"
@@ -80,7 +80,7 @@ def test_a_release_that_is_ready_gets_its_tag(repository: Path) -> None:
         ("CHANGELOG.md", "- News.\n", "", 'CHANGELOG.md has nothing under "## 1.10.0, 2026-11-23".'),
     ],
 )  # fmt: skip
-def test_texts_that_disagree_are_refused(
+def test_files_with_different_versions_are_refused(
     repository: Path, file: str, old: str, new: str, refused: str
 ) -> None:
     path = repository / file
@@ -90,7 +90,7 @@ def test_texts_that_disagree_are_refused(
     assert refused in release(repository, "--check", code=1)
 
 
-def test_a_release_says_when_it_was_and_is_committed_and_newer_than_the_others(repository: Path) -> None:
+def test_a_release_is_dated_committed_and_newer_than_the_others(repository: Path) -> None:
     assert "The tag is v1.11.0; that of version 1.10.0 is v1.10.0." in release(
         repository, "--tag", "v1.11.0", code=1
     )

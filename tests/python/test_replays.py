@@ -1,4 +1,4 @@
-"""memlens' archives, command line and SQL against second readings of the same files, figure by figure."""
+"""memlens' archives, command line and SQL against independent readers of the same files, figure by figure."""
 
 import re
 from collections import Counter
@@ -52,7 +52,7 @@ TORCH = [ROOT / "samples" / "train.pickle", *real_files("*.pickle", "*.html")]
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the real files aren't here")
 def test_all_real_files_are_replayed() -> None:
-    """A list of parameters that a wrong pattern made empty would pass."""
+    """The other tests would pass if a wrong pattern made their lists of parameters empty."""
     assert {path for path in REAL.iterdir() if path.suffix not in (".md", ".json")} == set(TORCH[1:])
 
 
@@ -74,7 +74,7 @@ def test_snapshots_of_pytorch(path: Path, looked_at: Opened, commands: Callable[
         figures = {place: values[number] for place, values in expected.items()}
         for rows in asked:
             mine = {place: row.get(figure) for place, row in rows.items()}
-            # of the two the command counts no allocations at the peak, and charges lines as "my code"
+            # unlike SQL, the command has no number of allocations at the peak, and attributes lines by "my code"
             assert mine == figures or (rows is asked[0] and figure in NOT_OF_LINES), figure
     for rank, options in ((archived.rank_mine, ()), (archived.rank_any, ("--any-code",))):
         charged = replay.sums.charged(rank)
@@ -90,7 +90,7 @@ def test_snapshots_of_pytorch(path: Path, looked_at: Opened, commands: Callable[
 
 
 def check_charged_to_no_line(replay: torch.Replay, ask: Commands) -> None:
-    """What ``memlens lines`` says of allocations without a stack, and of all."""
+    """The figures of ``memlens lines`` for allocations without a stack, and for all."""
     bare: Counter[tuple[str, str]] = Counter()
     every: Counter[str] = Counter()
     for device in replay.devices.values():
@@ -113,7 +113,7 @@ def check_charged_to_no_line(replay: torch.Replay, ask: Commands) -> None:
 
 
 NOT_OF_LINES = ("live_at_peak_count", "self_total_bytes", "self_count")
-"""Figures that ``memlens lines`` doesn't have, or by another rule than SQL's table."""
+"""Figures that ``memlens lines`` lacks, or has by another rule than SQL's table."""
 
 
 def check_devices(replay: torch.Replay, snapshot: Snapshot) -> None:
@@ -149,7 +149,7 @@ def check_allocations(
         assert column.tolist() == expected
     streams = snapshot.manifest.streams
     assert [streams[row] for row in mine.stream.tolist()] == [alloc.stream for alloc in found]
-    # inferred ones have tests of their own
+    # inferred ones are tested elsewhere
     recorded = not any(name.endswith("(inferred)") for name in snapshot.timeline.categories)
     categories = dict(enumerate(snapshot.timeline.categories)) if recorded else {}
     assert [categories.get(row) for row in mine.category.tolist()] == [alloc.category for alloc in found]
@@ -171,7 +171,7 @@ FIGURES = (
 
 
 def lines_of(replay: torch.Replay, archived: Archived) -> dict[Line, tuple[int, ...]]:
-    """What lines come to, in the order of :data:`FIGURES`."""
+    """The figures of lines, in the order of :data:`FIGURES`."""
     through, own = replay.sums.by_line(archived.is_python)
     largest = replay.largest_of_lines()
     found: dict[Line, tuple[int, ...]] = {}
@@ -182,7 +182,7 @@ def lines_of(replay: torch.Replay, archived: Archived) -> dict[Line, tuple[int, 
 
 
 def check_sql(replay: torch.Replay, archived: Archived, ask: Commands) -> None:
-    """The tables that people ask: allocations, devices, stacks and frames."""
+    """The most used tables: allocations, devices, stacks and frames."""
     rows = ask.sql(
         "SELECT device, size_bytes, rounded_bytes, start_moment, end_moment, live_at_peak, before_trace, address, "
         "pending_free, state, CASE WHEN category NOT LIKE '% (inferred)' THEN category END, stream "
@@ -222,7 +222,7 @@ def check_sql(replay: torch.Replay, archived: Archived, ask: Commands) -> None:
         # the one to show first: the innermost of the user's code, else of a library's, else the innermost
         assert first is None if not stack else frames[first] == min(stack, key=archived.rank_mine)
         place = replay.tree.number(stack)
-        # the archive keeps stacks apart whose frames differ in what no view shows
+        # the archive distinguishes stacks whose frames differ in properties that no view shows
         kept = mine.setdefault(place, [0] * len(values) + [0])
         kept[:] = [*(one + two for one, two in zip(kept, values, strict=False)), max(kept[-1], largest)]
     expected_sums = replay.sums.by_stack()
@@ -259,7 +259,7 @@ def folded_frame(frame: Frame) -> str:
     place = frame.file.replace("\\", "/").rpartition("/")[2]
     place += f":{frame.line}" if frame.line else ""
     text = f"{frame.function} ({place})" if frame.file else frame.function
-    # semicolons part frames, and no control characters go to a terminal
+    # semicolons separate frames, and no control characters are printed
     return re.sub(r"[\x00-\x1f]", "\ufffd", text.replace(";", ","))
 
 
@@ -301,9 +301,9 @@ OTHERS = {
     "cppbench.contention", "cppbench.cpu", "cppbench.small.contention", "go.crc32.cpu", "gobench.cpu",
     "java.contention", "java.cpu", "java.heap",
 }  # fmt: skip
-"""What Memlens refuses, and copies of other files."""
+"""Files that Memlens rejects, and copies of other files."""
 SHOWN = {"heaptrack": heaptrack_shown, "tracemalloc": tracemalloc_shown}
-"""How frames of some formats are called."""
+"""The names of frames in some formats."""
 PROFILES = [
     pytest.param(kind, path, id=path.name, marks=needs_memray if kind == "memray" else ())
     for kind, (_, paths) in READ.items()
@@ -311,7 +311,7 @@ PROFILES = [
     if path.name not in LARGE | OTHERS
 ]
 MOST_STACK_FRAMES = 300_000
-"""Frames in the stacks of a profile that is asked by SQL and for folded stacks, too: more of them take long."""
+"""The most frames in a profile's stacks that are also compared by SQL and folded stacks, which takes long."""
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the real files aren't here")
@@ -344,7 +344,7 @@ def test_profiles(
     names = [value.name for value in profile.values]
     known = [name for name in names if name in replay.names]
     assert all("unsuppressed" in name for name in set(names) - set(known))
-    # of memray's captures memlens adds up all allocations only where they are few
+    # memlens adds up all allocations of memray's captures only if there are few
     left_out = set(replay.names) - set(known)
     assert not left_out or (kind == "memray" and left_out == {"total_bytes", "total_allocations"})
     order = [replay.names.index(name) for name in known]
@@ -376,7 +376,7 @@ def test_profiles(
 
 
 def check_profile_sql(ask: Commands, archived: Archived, sums: Sums, known: list[str]) -> None:
-    """The samples' values by stack, and the lines' figures: those of the values that stand for them."""
+    """The samples' values by stack, and the lines' figures from the corresponding values."""
     query = "SELECT s.stack, t.name, sum(amount) AS amount FROM sample_values AS v JOIN value_types AS t USING (value) "
     found: dict[int, list[int]] = {}
     for row in ask.sql(query + "JOIN samples AS s USING (sample) GROUP BY s.stack, t.name"):
@@ -419,7 +419,7 @@ def check_profile_folded(ask: Commands, sums: Sums, name: str, column: int) -> N
     printed = Counter[str]()
     for line in ask.printed("flame", "--value", name, "--folded", "--by-line").splitlines():
         text, _, value = line.rpartition(" ")
-        # a cut stack's mark is the outermost frame, that of a possible pool the innermost
+        # the mark of a truncated stack is the outermost frame, that of a possible pool the innermost
         frames = [frame for frame in text.split(";") if not is_mark(Frame(frame, "", 0))]
         printed[";".join(frames) or "no stack recorded"] += int(value)
     assert printed == {text: value for text, value in expected.items() if value}

@@ -1,4 +1,4 @@
-"""Reports and pictures for files: they load and run nothing, whatever the names, and are as exact as the view."""
+"""Reports and pictures as files: they load and run nothing, whatever the names, and are as exact as the view."""
 
 import base64
 import hashlib
@@ -56,7 +56,7 @@ ATTRIBUTES = {
 
 
 class Page(HTMLParser):
-    """What a page is made of."""
+    """The elements of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class Page(HTMLParser):
 
 
 def checked(text: str) -> Page:
-    """A page that loads and runs nothing, and whose style sheet is the only one that its policy allows."""
+    """Check that a page loads and runs nothing, and that its policy allows only its own style sheet."""
     page = Page(text)
     digest = base64.b64encode(hashlib.sha256(page.sheet.encode()).digest()).decode()
     assert (
@@ -140,7 +140,7 @@ def test_names_are_only_text_in_reports(kind: str, opened: Opened, tmp_path: Pat
         }
 
 
-def test_an_area_is_exact_in_every_column() -> None:
+def test_areas_are_exact_in_every_column() -> None:
     chance = random.Random(1)
     for _ in range(200):
         count = chance.randrange(1, 30)
@@ -155,7 +155,7 @@ def test_an_area_is_exact_in_every_column() -> None:
 
 
 def columns_of(path: str) -> dict[int, tuple[int, int]]:
-    """Between which rows a closed path of horizontal and vertical lines is, by column."""
+    """The rows between which a closed path of horizontal and vertical lines is, by column."""
     edges: dict[int, list[int]] = {}
     x, y = 0, 0
     for command, numbers in re.findall(r"([MVHZ])([\d ]*)", path):
@@ -172,7 +172,7 @@ def columns_of(path: str) -> dict[int, tuple[int, int]]:
     return {column: (min(rows), max(rows)) for column, rows in edges.items()}
 
 
-def test_a_picture_says_what_its_areas_have_at_the_peak(opened: Opened, sample: Path) -> None:
+def test_a_picture_has_the_figures_of_its_areas_at_the_peak(opened: Opened, sample: Path) -> None:
     snapshot = opened(sample)
     root = ET.fromstring(snapshot.ask(lambda each: timeline(each, Part(0)).inline()))
     words = [each.text or "" for each in root.iter(f"{SVG}text")]
@@ -197,7 +197,7 @@ def test_boxes_of_a_flame_graph_fill_their_parents(opened: Opened, sample: Path)
         above = rows[y]
 
 
-def test_text_is_cut_where_it_has_no_room() -> None:
+def test_text_that_does_not_fit_is_truncated() -> None:
     assert fitting("forward", 100) == "forward"
     assert fitting("forward", 30) == "for…"
     assert fitting("forward", 10) == ""
@@ -237,7 +237,7 @@ def test_the_command_line_writes_them(tmp_path: Path, sample: Path) -> None:
     assert "there is no folder" in refused.stderr
 
 
-def test_the_memory_map_is_as_high_as_what_lies_in_it(opened: Opened, sample: Path) -> None:
+def test_the_memory_map_is_as_high_as_its_contents(opened: Opened, sample: Path) -> None:
     snapshot = opened(sample)
     info = snapshot.device(0).info
     across = (0.0, float(info.events))
@@ -280,7 +280,7 @@ def asked(ask: Callable[[Snapshot, Any], Any], params: Any, snapshot: Snapshot) 
     return ask(snapshot, params)
 
 
-def test_one_finding_is_copied_as_the_list_has_it(opened: Opened, sample: Path) -> None:
+def test_a_copied_finding_equals_that_of_the_list(opened: Opened, sample: Path) -> None:
     snapshot = opened(sample)
     ask = QUESTIONS["memlens/findingMarkdown"]
     whole = "\n".join(markdown(summary(snapshot)))

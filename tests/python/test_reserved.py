@@ -1,4 +1,4 @@
-"""Reserved memory and what the gap is made of, against an allocator that keeps its true state."""
+"""Reserved memory and the parts of the gap, against an allocator that records its true state."""
 
 import base64
 import random
@@ -32,7 +32,7 @@ def parts(found: Gap) -> int:
 
 
 def known_sizes(final: list[tuple[Any, ...]]) -> dict[int, int]:
-    """The block sizes that a file has: those of what is live at its end."""
+    """The block sizes that a file has: those of allocations live at its end."""
     return {number: size for held in final for _, size, _, state, number in held[6] if state != "inactive"}
 
 
@@ -64,9 +64,9 @@ def true_gap(state: list[tuple[Any, ...]], reported: dict[int, int], lost: int =
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.booleans(), st.integers(1, 140))
-# a block waits for its free at the end, and no free was completed before
+# a block's free is pending at the end, and no free was completed before
 @example(1, False, 5)
-def test_the_gap_is_what_the_allocator_knows_at_every_moment(
+def test_the_gap_agrees_with_the_allocator_at_every_moment(
     tmp_path_factory: pytest.TempPathFactory, seed: int, expandable: bool, steps: int
 ) -> None:
     allocator = ModelAllocator(expandable)
@@ -116,7 +116,7 @@ def floats(text: str, kinds: int) -> list[list[float]]:
 
 
 def check_columns(snapshot: Snapshot, device: int, chance: random.Random) -> None:
-    """Every column's extremes are those of the moments in it, and no moment in view is left out."""
+    """Every column's extremes are those of its moments, and no visible moment is left out."""
     found = snapshot.device(device)
     usage = usage_of(snapshot, device)
     large = f"size>={int(np.median(found.size))}"
@@ -169,7 +169,7 @@ def test_real_files_add_up_at_every_moment(opened: Callable[[Path], Snapshot], p
         assert (active <= reserved).all()
         assert (usage.wholly_free >= 0).all()
         if info.reserved_at_end_bytes is None:
-            # a profiler's record knows of no segments
+            # a profiler's trace has no segments
             assert path.stem.startswith("cpu_profile")
             assert not usage.known
             continue
@@ -194,7 +194,7 @@ def test_real_files_add_up_at_every_moment(opened: Callable[[Path], Snapshot], p
         check_columns(snapshot, info.device, chance)
 
 
-def test_what_lies_outside_of_segments_was_reserved_all_the_same(tmp_path: Path) -> None:
+def test_blocks_outside_of_segments_count_as_reserved(tmp_path: Path) -> None:
     trace = [event("segment_alloc", 1 << 21, 1 << 21), event("alloc", 1 << 21, 700), event("alloc", 99, 5)]
     snapshot = open_data(tmp_path, {"segments": [], "device_traces": [trace]})
     found = gap(snapshot, 0, 3).gap

@@ -1,4 +1,4 @@
-"""A held key, and questions that take long: what is given up is given up, and the last one is answered."""
+"""A held key and slow requests: cancelled ones end, and the last one is answered."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ SLOW_SQL = (
 )
 
 
-def test_of_a_burst_of_viewports_each_is_given_up_or_answered_and_the_last_one_is_right(
+def test_viewports_of_a_burst_are_cancelled_or_answered_and_the_last_one_is_right(
     server: LspClient, sample: Path
 ) -> None:
     opened = open_view(server, sample)
@@ -30,7 +30,7 @@ def test_of_a_burst_of_viewports_each_is_given_up_or_answered_and_the_last_one_i
     alone = server.request("memlens/viewport", asked(999))
     burst: list[Pending] = []
     for number in range(1_000):
-        # as the extension does it: of viewports only the latest is of any use
+        # as the extension does: only the latest viewport is useful
         if burst:
             burst[-1].cancel()
         burst.append(server.send("memlens/viewport", asked(number)))
@@ -43,24 +43,24 @@ def test_of_a_burst_of_viewports_each_is_given_up_or_answered_and_the_last_one_i
             given_up += error.code == CANCELLED
         else:
             assert answer == server.request("memlens/viewport", asked(number)), (
-                "an answer is that of its own question"
+                "an answer belongs to its own request"
             )
-    assert given_up > 100, "all of them were worked through"
+    assert given_up > 100, "all of them were computed"
 
 
-def test_a_slow_query_lets_others_go_on_and_ends_when_it_is_cancelled(
+def test_a_slow_query_does_not_block_others_and_ends_when_it_is_cancelled(
     server: LspClient, sample: Path, workspace: Path
 ) -> None:
     opened = open_view(server, sample)
     snapshot = opened["snapshot"]
     server.request("memlens/sqlFill", {"snapshot": snapshot})
     slow = [server.send("memlens/sql", {"snapshot": snapshot, "query": SLOW_SQL}) for _ in range(4)]
-    # in its snapshot's own thread, and in the loop
+    # in its snapshot's thread, and in the event loop
     assert server.request("memlens/stack", {"snapshot": snapshot, "allocation": 0})["frames"]
     server.hover(workspace / "code" / "train.py", 10)
     if Path("/proc/self/task").is_dir():
         threads = [niceness(int(task.name)) for task in Path(f"/proc/{server.pid}/task").iterdir()]
-        assert max(threads) > niceness(server.pid), "the queries' threads give way to questions"
+        assert max(threads) > niceness(server.pid), "the queries' threads have a lower priority"
     for pending in slow:
         assert not pending.took_s, "the query was too quick for this test to mean anything"
         pending.cancel()

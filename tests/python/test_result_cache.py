@@ -1,4 +1,4 @@
-"""What is kept in memory stays within its budget, and is measured as the interpreter measures it."""
+"""Cached results stay within their budget, and are measured as the interpreter measures them."""
 
 import asyncio
 import contextlib
@@ -96,7 +96,7 @@ def test_a_size_is_what_the_interpreter_frees(name: str) -> None:
     assert 0.85 * freed_bytes < size_bytes < 1.15 * freed_bytes + 2_000
 
 
-def test_what_is_mapped_or_uncounted_or_code_does_not_count(tmp_path: Path) -> None:
+def test_mapped_files_code_and_uncounted_objects_do_not_count(tmp_path: Path) -> None:
     class Owner(Uncounted):
         def __init__(self) -> None:
             self.column = np.zeros(100_000)
@@ -119,7 +119,7 @@ def test_what_is_mapped_or_uncounted_or_code_does_not_count(tmp_path: Path) -> N
         assert size_of(value).bytes < 2_000
 
 
-def test_two_values_with_one_array_hold_it_once() -> None:
+def test_an_array_in_two_values_counts_once() -> None:
     budget = Budget(10_000_000)
     one, two = ResultCache(budget), ResultCache(budget)
     column = np.zeros(100_000)
@@ -134,7 +134,7 @@ def test_two_values_with_one_array_hold_it_once() -> None:
     assert budget.size_bytes == 0
 
 
-def test_a_result_that_others_refer_to_counts_once_and_as_long_as_they_do() -> None:
+def test_a_result_shared_by_others_counts_once_while_they_exist() -> None:
     budget = Budget(10_000_000)
     some = ResultCache(budget)
     words = {number: f"word {number}" for number in range(40)}
@@ -149,7 +149,7 @@ def test_a_result_that_others_refer_to_counts_once_and_as_long_as_they_do() -> N
     assert alone < budget.size_bytes < alone + 100
 
 
-def test_what_grows_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_growing_result_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     budget = Budget(1_000_000)
     some = ResultCache(budget)
     grown: list[Any] = []
@@ -158,7 +158,7 @@ def test_what_grows_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert budget.size_bytes < 100_000
     some.find("growing").append(np.zeros(120_000))
     some.put("another", 1)
-    # not for each new one, for it takes a while
+    # not for each new result, because measuring takes time
     assert budget.size_bytes < 100_000
     monkeypatch.setattr(result_cache, "_AGAIN_S", 0)
     some.find("growing")
@@ -166,7 +166,7 @@ def test_what_grows_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert budget.size_bytes < 1_000_000
     assert some.find("old") is None
     assert some.find("growing") is grown
-    # one that is larger than all there is stays until the next one comes
+    # a result that exceeds the whole budget stays until the next one is added
     some.find("growing").append(np.zeros(120_000))
     some.measure()
     assert some.find("growing") is grown
@@ -175,8 +175,8 @@ def test_what_grows_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert some.find("growing") is None
 
 
-def test_the_budget_holds_and_what_was_used_longest_ago_goes() -> None:
-    """Against a list of all uses, in which each result has its place."""
+def test_the_least_recently_used_results_are_dropped_beyond_the_budget() -> None:
+    """Against a list of all uses in order."""
     chance = random.Random(4)
     budget = Budget(100_000)
     members = [ResultCache(budget) for _ in range(4)]
@@ -247,7 +247,7 @@ def asked(ask: Callable[[Snapshot, Any], Any], params: Any, snapshot: Snapshot) 
 
 
 @pytest.mark.parametrize("name", ["train.pickle", "words.pb.gz"])
-def test_a_snapshot_answers_the_same_with_hardly_any_memory(
+def test_a_snapshot_gives_the_same_answers_with_hardly_any_cache(
     name: str, opened: Callable[[Path], Snapshot], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = opened(ROOT / "samples" / name)
@@ -270,7 +270,7 @@ def test_a_snapshot_answers_the_same_with_hardly_any_memory(
         assert answers(poor, 7, check=check) == expected
 
 
-def test_what_a_snapshot_keeps_is_measured_as_it_is(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+def test_a_snapshot_s_cache_is_measured_exactly(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     snapshot = opened(sample)
     ask_everything(snapshot, random.Random(1))
     snapshot.close()
@@ -295,7 +295,7 @@ def test_what_a_snapshot_keeps_is_measured_as_it_is(opened: Callable[[Path], Sna
     assert 0.9 * freed_bytes < size_bytes < 1.3 * freed_bytes
 
 
-def test_a_function_remembers_short_texts_only() -> None:
+def test_a_function_caches_only_short_texts() -> None:
     asked_for: list[str] = []
 
     @remembered(2)
@@ -318,7 +318,7 @@ def test_a_function_remembers_short_texts_only() -> None:
     assert asked_for[4:] == ["b", "c", "a"]
 
 
-def test_files_that_were_found_take_so_much_memory_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_found_files_take_a_limited_amount_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     async def paths(names: list[str], _ending: str) -> list[str]:
         return [f"/{'x' * 4_000}{number}/{name}" for name in names for number in range(10)]
 

@@ -20,7 +20,7 @@ INTERVALS = [1 << power for power in range(16)]
 
 
 def block_of(size: int, by_interval: dict[int, int]) -> int:
-    """The size of a request's block, in steps that a person can follow.
+    """The size of a request's block, in simple steps.
 
     The interval of a request is named by the power of two in MiB at or below it. Between a power of two and the next
     lie so many divisions at even distances, and the request goes up to the nearest at or above it.

@@ -1,4 +1,4 @@
-"""Heap dumps of Ruby: against its own counts, a second reading of each line, and what is made for the odd cases."""
+"""Heap dumps of Ruby against its own counts and an independent reader, and generated files for odd cases."""
 
 import json
 import random
@@ -62,7 +62,7 @@ def places(graph: Graph) -> list[tuple[str, int] | None]:
 
 
 def check(graph: Graph, data: bytes) -> None:
-    """Everything of a dump that has no two objects at one address against the second reading."""
+    """Compare everything in a dump without duplicate addresses with the independent reader."""
     rows, own_roots = read_again(data)
     assert graph.objects.ids.tolist() == list(rows)
     assert graph.objects.shallow.tolist() == [row.memsize for row in rows.values()]
@@ -104,7 +104,7 @@ def test_rubys_own_counts_of_the_recording() -> None:
     assert 0 <= bytes_of["String"] - int(own["string_bytes"]) <= 4_000
 
 
-def test_lines_that_allocated_answer_as_those_of_every_model(
+def test_lines_that_allocated_work_as_in_other_models(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def ask(*arguments: str) -> Any:
@@ -128,7 +128,7 @@ def test_lines_that_allocated_answer_as_those_of_every_model(
     assert {(row["file"], row["line"]): row["total"] for row in answered} == dict(sums)
 
 
-def test_what_a_made_dump_means(tmp_path: Path) -> None:
+def test_the_contents_of_a_generated_dump(tmp_path: Path) -> None:
     graph = load(written(tmp_path, small()))
     check(graph, small())
     assert type_names(graph) == [
@@ -151,7 +151,7 @@ def test_what_a_made_dump_means(tmp_path: Path) -> None:
     assert [notice.code for notice in graph.notices] == ["dangling"]
 
 
-def test_a_dump_without_tracing_says_so(tmp_path: Path) -> None:
+def test_a_dump_without_tracing_is_reported(tmp_path: Path) -> None:
     graph = load(written(tmp_path, made(root("vm", TEXT), line(TEXT, "STRING", [], value="x"))))
     assert [notice.code for notice in graph.notices] == ["no-allocations"]
 
@@ -166,7 +166,7 @@ def test_two_objects_at_one_address(tmp_path: Path) -> None:
 
 
 def test_a_class_that_is_its_own_superclass(tmp_path: Path) -> None:
-    """Singleton classes are passed over, and those that never end have no type."""
+    """Singleton classes are skipped, and objects whose classes form a cycle have no type."""
     circle = [
         line(CLASS, "CLASS", superclass=STRING_CLASS, singleton=True),
         line(STRING_CLASS, "CLASS", superclass=CLASS, singleton=True),

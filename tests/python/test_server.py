@@ -19,7 +19,9 @@ from memlens.server.requirements import PACKAGES
 pytest_plugins = ("tests.python.server_fixtures",)
 
 
-def test_says_what_it_can_do_and_wants_no_documents(workspace: Path, cache_folder: Path) -> None:
+def test_it_announces_its_capabilities_and_does_not_sync_documents(
+    workspace: Path, cache_folder: Path
+) -> None:
     with LspClient() as client:
         capabilities = client.start(workspace, {"cache_directory": str(cache_folder)})["capabilities"]
         assert capabilities["hoverProvider"]
@@ -29,7 +31,7 @@ def test_says_what_it_can_do_and_wants_no_documents(workspace: Path, cache_folde
         assert client.end() == 0
 
 
-def test_the_extension_finds_out_what_the_package_needs() -> None:
+def test_the_extension_can_check_the_package_s_requirements() -> None:
     needed = tomllib.loads((ROOT / "pyserver/pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
     assert sorted(PACKAGES) == sorted(name.split(">")[0] for name in needed)
     code = f"import sys; sys.path.append({str(ROOT / 'pyserver')!r}); import memlens.server.requirements"
@@ -45,7 +47,7 @@ def test_the_extension_finds_out_what_the_package_needs() -> None:
         assert (found.returncode == 0) == (not missing)
 
 
-def test_open_shows_progress_and_answers_every_question(server: LspClient, tmp_path: Path) -> None:
+def test_open_reports_progress_and_every_request_is_answered(server: LspClient, tmp_path: Path) -> None:
     path = write_snapshot(tmp_path / "a.pickle", 4_000)
     opened = open_view(server, path)
     info = opened["info"]
@@ -109,7 +111,7 @@ def test_an_archived_snapshot_opens_without_a_child(
 
 
 @pytest.mark.parametrize("damage", ["column", "string_utf8", "manifest.json", "garbage"])
-def test_a_damaged_archive_is_made_again(
+def test_a_damaged_archive_is_rebuilt(
     server: LspClient, tmp_path: Path, cache_folder: Path, damage: str
 ) -> None:
     path = write_snapshot(tmp_path / "a.pickle")
@@ -166,7 +168,7 @@ def test_wrong_parameters_are_refused(server: LspClient, method: str, params: An
     assert complaint in caught.value.message
 
 
-def test_what_can_not_be_opened_is_a_problem(server: LspClient, tmp_path: Path) -> None:
+def test_opening_fails_with_a_problem(server: LspClient, tmp_path: Path) -> None:
     missing = problem_of(server, "memlens/open", {"path": str(tmp_path / "none.pickle"), "view": "v"})
     assert missing["code"] == "file"
     folder = problem_of(server, "memlens/open", {"path": str(tmp_path), "view": "v"})
@@ -183,7 +185,7 @@ def test_what_can_not_be_opened_is_a_problem(server: LspClient, tmp_path: Path) 
     assert open_view(server, good)
 
 
-def test_questions_about_what_is_not_there_are_problems(server: LspClient, tmp_path: Path) -> None:
+def test_requests_about_missing_things_fail_with_a_problem(server: LspClient, tmp_path: Path) -> None:
     opened = open_view(server, write_snapshot(tmp_path / "a.pickle"))
     name = opened["snapshot"]
     for method, params, what in (
@@ -194,7 +196,7 @@ def test_questions_about_what_is_not_there_are_problems(server: LspClient, tmp_p
         problem = problem_of(server, method, {"snapshot": name, **params})
         assert problem["code"] == "bad-request"
         assert what in problem["message"]
-    # none of that has closed anything
+    # nothing was closed by that
     assert server.request("memlens/stack", {"snapshot": name, "allocation": 0})["frames"]
     assert problem_of(server, "memlens/stack", {"snapshot": "gone", "allocation": 0})["code"] == "closed"
     server.request("memlens/close", {"snapshot": name, "view": "v1"})
@@ -239,11 +241,11 @@ def test_a_model_that_lacks_an_answer_refuses_by_name(
     assert (problem["code"], problem["message"], problem["retry"]) == ("bad-request", sentence, False)
 
 
-def test_every_named_question_is_one_of_a_view() -> None:
+def test_every_named_request_is_one_of_a_view() -> None:
     assert protocol.QUESTION_NAMES.keys() <= protocol.VIEW_REQUESTS.keys()
 
 
-def test_settings_that_make_no_sense_leave_the_defaults(workspace: Path) -> None:
+def test_invalid_settings_are_ignored(workspace: Path) -> None:
     with LspClient() as client:
         client.start(workspace, {"hover": "perhaps", "path_mappings": [1]})
         assert find_source(client, "/x/y/train.py")["how"] == "suffix"

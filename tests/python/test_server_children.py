@@ -1,4 +1,4 @@
-"""The server and its child processes: responsive, cancelled, killed, orphaned; and that nothing is kept."""
+"""The server and its child processes: responsive, cancelled, killed, orphaned; and without leftovers."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ def test_hover_answers_while_a_big_file_is_read(
         if opening.took_s:
             break
     assert len(times) > 5, "the file was read too quickly for this test to mean anything"
-    # a server that waited for the reading would take seconds; how quick it is, the bench says
+    # a server that waited for the reading would take seconds; the benchmark measures the time
     assert statistics.quantiles(times, n=20)[-1] < 0.5, times
     assert opening.result()["info"]["devices"][0]["allocations"] > 100_000
     stages = [p for name, p in server.notifications if name == "memlens/progress" and p["view"] == "big"]
@@ -82,7 +82,7 @@ def test_two_views_share_one_reading(server: LspClient, cache_folder: Path, big:
     first.cancel()
     with pytest.raises(RpcError):
         first.result()
-    assert len(children(server.pid)) == 1, "the other view still waits"
+    assert len(children(server.pid)) == 1, "the other view is still waiting"
     name = second.result()["snapshot"]
     third = open_view(server, big, "v3")
     assert third["snapshot"] == name
@@ -122,7 +122,7 @@ def test_no_child_outlives_the_server(workspace: Path, cache_folder: Path, big: 
     elif end == "SIGTERM":
         client.process.terminate()
     else:
-        os.kill(child, signal.SIGSTOP)  # it says nothing any more, so no broken pipe ends it
+        os.kill(child, signal.SIGSTOP)  # it prints nothing any more, so it doesn't end by a broken pipe
         client.process.kill()
     client.process.wait(10)
     client.end()
@@ -132,7 +132,7 @@ def test_no_child_outlives_the_server(workspace: Path, cache_folder: Path, big: 
     assert leftovers(cache_folder) == []
 
 
-def test_where_the_system_does_not_end_a_child_the_end_of_stdin_does() -> None:
+def test_the_end_of_stdin_ends_a_child_if_the_system_does_not() -> None:
     code = (
         "import os, sys, time; sys.platform = 'elsewhere'; from memlens import limits; "
         "limits.end_with(os.getppid()); print('ready', flush=True); time.sleep(60)"
@@ -149,7 +149,7 @@ def test_where_the_system_does_not_end_a_child_the_end_of_stdin_does() -> None:
 
 
 @pytest.mark.skipif(not LINUX, reason="the system ends it there")
-def test_a_child_whose_parent_is_gone_already_ends() -> None:
+def test_a_child_whose_parent_has_already_ended_ends() -> None:
     code = "import os; from memlens import limits; limits.end_with(os.getppid() + 1); print('alive')"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=60)
     assert (ended.returncode, ended.stdout) == (1, b"")

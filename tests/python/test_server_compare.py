@@ -1,4 +1,4 @@
-"""Two snapshots compared by the real server: answers, closing and cancelling meanwhile, and what stays open."""
+"""Two snapshots compared by the real server: answers, closing and cancelling in between, and what stays open."""
 
 import base64
 import sys
@@ -22,7 +22,7 @@ PEAK = {"device": 0}
 
 @pytest.fixture
 def pair(server: LspClient, tmp_path: Path) -> dict[str, Any]:
-    """A run and one twice as long whose code is elsewhere, opened under two names of one view."""
+    """A run and one twice as long whose code is in another folder, opened under two names of one view."""
     one = open_view(server, write_snapshot(tmp_path / "one.pickle", 400), "v1")
     two = open_view(server, write_snapshot(tmp_path / "two.pickle", 800, MOVED), "v1.other")
     return {"snapshot": one["snapshot"], "other": two["snapshot"]}
@@ -78,7 +78,7 @@ def test_a_flame_graph_of_both(server: LspClient, pair: dict[str, Any]) -> None:
         found = server.request("memlens/compareFlameSearch", {**asked, "text": "step"})
         own = found["matches"][0]
         details = server.request("memlens/compareFlameNode", {**asked, "node": own["node"]})
-        # opened here, wherever the other's code is
+        # opened at the local path, wherever the other's code is
         assert {line["file"] for line in details["lines"]} == {FILE}
         assert details["function_sides"] == own["sides"] == found["sides"]
         for shape in ({"scale": "normalised"}, {"width": "after"}, {"width": "before"}):
@@ -121,7 +121,7 @@ def test_curves_and_moments_on_one_axis(server: LspClient, pair: dict[str, Any])
     assert moments == {
         "moments": [0, 100, 300],
         "live_bytes": [int(mine[moment]) for moment in (0, 200, 400)],
-        # it has not begun beside the first
+        # the other run has not begun yet
         "other_live_bytes": [None, int(other[100]), int(other[300])],
         "inferred_steps": False,
     }
@@ -143,7 +143,7 @@ def test_a_snapshot_is_compared_with_itself(server: LspClient, pair: dict[str, A
 
 
 def test_closing_one_while_comparing(server: LspClient, pair: dict[str, Any]) -> None:
-    """Questions under way are answered, or say that it is closed; the one that stays goes on answering."""
+    """Pending requests are answered or say that it is closed; the other snapshot keeps answering."""
     moments = [{"device": 0, "from_moment": number} for number in range(30)]
     pending = [
         server.send("memlens/compare", {**pair, **table(of=of, by=by)})
@@ -164,7 +164,7 @@ def test_closing_one_while_comparing(server: LspClient, pair: dict[str, Any]) ->
     server.wait_for("memlens/snapshotsChanged", lambda p: p == {"open": 1})
 
 
-def test_cancelled_and_wrong_questions(server: LspClient, pair: dict[str, Any]) -> None:
+def test_cancelled_and_invalid_requests(server: LspClient, pair: dict[str, Any]) -> None:
     pending = [
         server.send("memlens/compare", {**pair, **table(by=by)})
         for by in ("line", "function", "file", "stack")
@@ -183,7 +183,7 @@ def test_cancelled_and_wrong_questions(server: LspClient, pair: dict[str, Any]) 
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for maps in /proc")
-def test_nothing_is_kept_of_what_was_compared(
+def test_nothing_is_kept_after_a_comparison(
     server: LspClient, pair: dict[str, Any], cache_folder: Path
 ) -> None:
     for by in ("line", "stack"):
@@ -196,7 +196,7 @@ def test_nothing_is_kept_of_what_was_compared(
     assert str(cache_folder) not in maps
 
 
-def test_heap_dumps_beside_each_other_and_over_time(server: LspClient, tmp_path: Path) -> None:
+def test_two_heap_dumps_and_a_series(server: LspClient, tmp_path: Path) -> None:
     names = []
     for number, count in enumerate((5, 9, 30)):
         heap = HeapFile()
@@ -219,7 +219,7 @@ def test_heap_dumps_beside_each_other_and_over_time(server: LspClient, tmp_path:
     asked = {**sides, "type": "Session", "offset": 20, "limit": 10}
     new = server.request("memlens/compareHeapObjects", asked)
     assert (new["total"], len(new["rows"])) == (25, 5)
-    # beside itself
+    # compared with itself
     itself = server.request("memlens/compareHeaps", {**sides, "other": names[2]})
     assert itself["after"]["only_objects"] == 0
     series = {"snapshot": names[2], "dumps": names, "filter": "", "search": "", "limit": 10}

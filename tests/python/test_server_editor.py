@@ -41,7 +41,7 @@ def moved(server: LspClient, path: Path, what: str, *edits: tuple[int, int, int]
 
 
 def kept_snapshot(path: Path, stacks: dict[tuple[tuple[str, int, str], ...], int]) -> Path:
-    """One allocation a stack (file, line, function; innermost first), all alive at the end."""
+    """One allocation per stack (file, line, function; innermost first), all live at the end."""
     trace = [
         {
             "action": "alloc",
@@ -57,7 +57,7 @@ def kept_snapshot(path: Path, stacks: dict[tuple[tuple[str, int, str], ...], int
     return path
 
 
-def test_heat_is_what_a_plain_sum_says(server: LspClient, tmp_path: Path, workspace: Path) -> None:
+def test_heat_equals_a_plain_sum(server: LspClient, tmp_path: Path, workspace: Path) -> None:
     source = workspace / "code" / "train.py"
     native = ("??", 0, "at::_ops::mm::call(at::Tensor)")
     own, other = (FOREIGN, 10, "step"), ("/opt/conda/lib/python3.12/threading.py", 3, "run")
@@ -101,7 +101,7 @@ def test_heat_is_what_a_plain_sum_says(server: LspClient, tmp_path: Path, worksp
         assert what in problem["message"]
 
 
-def test_heat_of_several_snapshots_stays_apart(server: LspClient, tmp_path: Path, workspace: Path) -> None:
+def test_heat_of_several_snapshots_is_separate(server: LspClient, tmp_path: Path, workspace: Path) -> None:
     source = workspace / "code" / "train.py"
     open_view(server, write_snapshot(tmp_path / "a.pickle", 400))
     second = open_view(server, write_snapshot(tmp_path / "b.pickle", 800), "v2")
@@ -134,7 +134,7 @@ def test_lines_are_followed_while_a_file_is_edited(
     gone = server.request("memlens/source", {**place, "line": 11})
     assert "deleted" in gone["changed"]["message"]
 
-    # a later run is of the text as it is now
+    # a later run used the current text
     open_view(server, write_snapshot(tmp_path / "b.pickle"), "v2")
     assert [[line["line"] for line in file["lines"]] for file in heat_of(server, source)] == [
         [13, 32],
@@ -152,7 +152,7 @@ def test_lines_are_followed_while_a_file_is_edited(
     assert lines_of(server, source) == [10, 11, 30] * 2
 
 
-def test_a_file_that_changed_since_the_run_says_so(
+def test_a_file_that_changed_since_the_run_is_marked(
     server: LspClient, tmp_path: Path, workspace: Path
 ) -> None:
     source = workspace / "code" / "train.py"
@@ -226,7 +226,7 @@ def test_a_frame_of_a_notebook_leads_to_its_cell(server: LspClient, tmp_path: Pa
         {"snapshot": opened["snapshot"], "path": opened["info"]["path"], "file": file, "line": 4}
     ]
 
-    # the same code in two places is asked about, and what was edited is never guessed
+    # the user is asked about the same code in two places, and edited code is never guessed
     copy = workspace / "copy.ipynb"
     copy.write_text(notebook((CELL, 7)))
     shown = {
@@ -288,7 +288,7 @@ def test_the_template_for_jetbrains_has_what_lsp4ij_and_the_server_read() -> Non
         assert mapping["languageId"]
     options = (folder / "initializationOptions.json").read_bytes()
     read = msgspec.json.decode(options, type=InitializationOptions)
-    # nothing in it is misspelt, which the server would ignore
+    # nothing is misspelt, which the server would ignore
     assert set(json.loads(options)["settings"]) <= set(Settings.__struct_fields__)
     assert read.settings.snapshots
     assert read.settings.code_lens

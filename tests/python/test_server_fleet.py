@@ -1,4 +1,4 @@
-"""What the server answers about the summaries of a fleet."""
+"""The server's answers about the summaries of a fleet."""
 
 import base64
 import importlib.util
@@ -68,7 +68,7 @@ def main():
 
 @pytest.fixture
 def job(tmp_path: Path, workspace: Path) -> tuple[Path, Path]:
-    """A source file of the workspace, and the summaries of five ranks that call it by two foreign paths."""
+    """A source file of the workspace, and the summaries of five ranks that name it by two foreign paths."""
     source = workspace / "loader.py"
     source.write_text(SOURCE)
     gib = 1 << 30
@@ -81,7 +81,7 @@ def job(tmp_path: Path, workspace: Path) -> tuple[Path, Path]:
                 LineRow(file, 6, "collate", "user", own - own // 2, 0, 2 * own, 4),
                 LineRow("", 0, "", "", 5 * gib, 5, gib, 1),
             ]
-            # not all of them have each line
+            # not all ranks have each line
             if rank != 4:
                 lines.append(LineRow(file, 10, "main", "user", 1 << 20, 0, gib, 1))
             summary = Summary(
@@ -110,7 +110,7 @@ def lenses(server: LspClient, source: Path) -> list[tuple[int, str]]:
     return [(lens["range"]["start"]["line"] + 1, lens["command"]["title"]) for lens in answer]
 
 
-def test_hovers_and_lenses_show_the_most_over_ranks(server: LspClient, job: tuple[Path, Path]) -> None:
+def test_hovers_and_lenses_show_the_maximum_over_ranks(server: LspClient, job: tuple[Path, Path]) -> None:
     source, database = job
     assert hover(server, source, 5) == ""
     server.request("memlens/fleetsShown", {"paths": [str(database)]})
@@ -125,7 +125,7 @@ def test_hovers_and_lenses_show_the_most_over_ranks(server: LspClient, job: tupl
     assert "of the 4 ranks that have the line" in hover(server, source, 10)
     assert hover(server, source, 4) == ""
 
-    # functions over ranks: the sum of their own lines, where that is 1% of a rank's peak
+    # functions over ranks: the sum of their own lines, if that is at least 1% of a rank's peak
     assert lenses(server, source) == []
     configure(server, code_lens=True)
     expected = "at most 20 GiB live at peak by itself in rank3.pickle, median 3 GiB of 5 ranks · job.fleet"
@@ -140,7 +140,7 @@ def test_hovers_and_lenses_show_the_most_over_ranks(server: LspClient, job: tupl
     assert hover(server, source, 7) == text
     server.request("memlens/linesMoved", {"path": str(source), "what": "discarded", "edits": []})
 
-    # more ranks come
+    # more ranks are added
     with closing(Database(database.parent, "/job")) as written:
         written.put(
             SnapshotRow(
@@ -156,7 +156,7 @@ def test_hovers_and_lenses_show_the_most_over_ranks(server: LspClient, job: tupl
         )  # fmt: skip
     assert "**90 GiB (96,636,764,160 bytes)** in [rank9.pickle]" in hover(server, source, 5)
 
-    # chosen by settings, and gone with the editor of the fleet unless a setting names it
+    # named by a setting; otherwise closed with the fleet's editor
     configure(server, fleet_figures=False, code_lens=True)
     assert (hover(server, source, 5), lenses(server, source)) == ("", [])
     configure(server)
@@ -172,7 +172,7 @@ def configure(server: LspClient, **settings: object) -> None:
     server.notify("workspace/didChangeConfiguration", {"settings": settings})
 
 
-def test_what_is_no_fleet_is_a_sentence(server: LspClient, tmp_path: Path) -> None:
+def test_a_path_that_is_no_fleet_is_reported(server: LspClient, tmp_path: Path) -> None:
     (tmp_path / "memlens-fleet.db").write_bytes(b"no database" * 100)
     problem = problem_of(server, "memlens/fleetHeat", {"path": str(tmp_path / "memlens-fleet.db")})
     assert problem["code"] == "fleet"

@@ -1,4 +1,4 @@
-"""What a hover shows of a snapshot's own text, and how lenses distinguish functions."""
+"""How hovers show a snapshot's texts, and how lenses distinguish functions."""
 
 import json
 import re
@@ -24,7 +24,7 @@ PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 @given(name=st.text(max_size=80))
 def test_an_escaped_name_has_no_markup_left(name: str) -> None:
     text = escaped(name)
-    # What remains without a backslash is the entities, and characters that mean nothing.
+    # Only entities and characters without a meaning in Markdown remain without a backslash.
     bare = re.sub(r"\\[!-/:-@\[-`{-~]|&(?:amp|lt|gt);", "", text)
     assert not set(bare) & set(PUNCTUATION)
     assert "\n" not in text
@@ -81,7 +81,7 @@ def run():
 
 
 def lines(*rows: tuple[int, str, int]) -> list[PlacedLine]:
-    # functions() asks a line's own figures only
+    # functions() uses only a line's own figures
     bound = cast("BoundFile", None)
     return [
         PlacedLine(
@@ -102,13 +102,13 @@ def test_methods_of_one_name_are_two_functions() -> None:
     assert reported == [(3, 11), (9, 7), (12, 8)]
 
 
-def test_a_function_that_moved_has_its_lens_where_it_stands_now() -> None:
+def test_a_function_that_moved_has_its_lens_at_its_current_line() -> None:
     state = FileState(LineMap().edited(LineEdit(1, 0, 4)), Functions.of(CODE))
     found = functions(lines((2, "run", 8)), state)
     assert [function.line for function in found] == [16]
 
 
-def test_functions_without_a_definition_stand_above_their_first_line() -> None:
+def test_functions_without_a_definition_have_a_lens_above_their_first_line() -> None:
     rows = lines((8, "other", 1), (7, "other", 2), (3, "<lambda>", 9))
     found = functions(rows, FileState(LineMap(), None))
     assert [(function.line, function.most_bytes("total")) for function in found] == [(7, 3)]

@@ -1,4 +1,4 @@
-"""From source lines to snapshots and back: hovers, code lenses, and where a foreign path is here."""
+"""From source lines to snapshots and back: hovers, code lenses, and the local files of foreign paths."""
 
 import json
 import pickle
@@ -59,7 +59,7 @@ def test_hover_shows_what_a_line_allocated(server: LspClient, tmp_path: Path, wo
     assert "pickle**" in text.replace("b\\.pickle", "")
 
 
-def test_hover_says_the_same_as_the_command_line(own_server: LspClient, tmp_path: Path) -> None:
+def test_hover_agrees_with_the_command_line(own_server: LspClient, tmp_path: Path) -> None:
     sample = Path(shutil.copy(SAMPLES / "train.pickle", tmp_path))
     for source in SAMPLES.glob("*.py"):
         shutil.copy(source, tmp_path)
@@ -85,7 +85,7 @@ def test_hover_says_the_same_as_the_command_line(own_server: LspClient, tmp_path
         assert row["self_total_bytes"] in figures
 
 
-def test_names_in_a_snapshot_stay_text(server: LspClient, tmp_path: Path, workspace: Path) -> None:
+def test_names_in_a_snapshot_are_text(server: LspClient, tmp_path: Path, workspace: Path) -> None:
     evil = "](command:workbench.action.quit) <img src=x onerror=f(1)> $(bug) https://x.example **b** `c`\n# h"
     content = snapshot_of(40)
     for event in content["device_traces"][0]:
@@ -118,7 +118,7 @@ def test_hover_can_be_switched_off(
     assert server.hover(source, 10) is None
 
 
-def test_code_lenses_stand_above_functions(
+def test_code_lenses_are_above_functions(
     server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path
 ) -> None:
     open_view(server, write_snapshot(tmp_path / "a.pickle", 4_000))
@@ -174,7 +174,7 @@ def test_lines_of_forward_stacks_are_marked(
     assert lens["command"]["title"].endswith(" allocations (forward)")
 
 
-def test_a_line_leads_to_what_to_show(server: LspClient, tmp_path: Path, workspace: Path) -> None:
+def test_a_line_has_targets_to_show(server: LspClient, tmp_path: Path, workspace: Path) -> None:
     path = write_snapshot(tmp_path / "a.pickle")
     opened = open_view(server, path)
     document = {"path": str(workspace / "code" / "train.py"), "cell": None}
@@ -202,7 +202,7 @@ def test_a_line_leads_to_what_to_show(server: LspClient, tmp_path: Path, workspa
         assert "internal" not in str(caught.value.data)
 
 
-def test_source_is_found_in_the_order_that_is_promised(
+def test_source_is_found_in_the_documented_order(
     own_server: LspClient, workspace: Path, cache_folder: Path
 ) -> None:
     foreign = "/elsewhere/project/code/train.py"
@@ -232,7 +232,7 @@ def test_source_is_found_in_the_order_that_is_promised(
     assert find_source(own_server, "<string>")["how"] == "none"
 
 
-def test_a_tie_is_asked_once(server: LspClient, tmp_path: Path, workspace: Path) -> None:
+def test_the_user_is_asked_once_about_a_tie(server: LspClient, tmp_path: Path, workspace: Path) -> None:
     for name in ("a", "b"):
         (workspace / name).mkdir()
         (workspace / name / "net.py").write_text("x\n" * 20)
@@ -262,7 +262,7 @@ def test_a_tie_is_asked_once(server: LspClient, tmp_path: Path, workspace: Path)
         server.request("memlens/remember", {"file": foreign, "path": str(workspace / "none.py")})
 
 
-def test_the_client_is_asked_for_files_when_it_can(workspace: Path, cache_folder: Path) -> None:
+def test_the_client_is_asked_for_files_if_it_supports_that(workspace: Path, cache_folder: Path) -> None:
     asked: list[list[str]] = []
 
     def find_files(params: Any) -> Any:
@@ -277,7 +277,7 @@ def test_the_client_is_asked_for_files_when_it_can(workspace: Path, cache_folder
         assert asked == [["train.py"]]
 
 
-def test_a_snapshot_of_many_files_keeps_no_other_waiting(
+def test_a_snapshot_of_many_files_does_not_delay_others(
     workspace: Path, cache_folder: Path, tmp_path: Path
 ) -> None:
     many = 20_000
@@ -323,18 +323,18 @@ def test_a_snapshot_of_many_files_keeps_no_other_waiting(
             answered.set()
         wait_until(lambda: client.hover(largest, 3) is not None)
         searched = [name for names in asked for name in names if name.startswith("file")]
-        assert largest.name in searched[:200], "what holds the most comes first"
+        assert largest.name in searched[:200], "the files that hold the most come first"
         assert len(searched) <= 2_000
 
 
-def test_shares_of_other_machines_are_never_looked_at(
+def test_network_shares_are_never_accessed(
     server: LspClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Windows would send the user's credentials to the machine that a path names."""
+    """Windows would send the user's credentials to the machine named in a path."""
     beside = tmp_path / "beside.py"
     beside.write_text("x\n")
     assert find_source(server, str(beside))["how"] == "exact"
-    # two slashes are a share by the letter of POSIX, and on Linux the same file
+    # POSIX permits two slashes to mean a share; on Linux it is the same file
     assert find_source(server, f"/{beside}")["how"] == "none"
     looked_at: list[Path] = []
     monkeypatch.setattr(binding, "_is_file", looked_at.append)
@@ -354,7 +354,7 @@ def test_only_files_are_ever_found(server: LspClient, workspace: Path) -> None:
     assert find_source(server, "/dev/zero")["how"] == "none"
 
 
-def test_classes_and_functions_say_what_their_objects_come_to(
+def test_classes_and_functions_have_the_sums_of_their_objects(
     server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path
 ) -> None:
     settings = {"cache_directory": str(cache_folder), "code_lens": True}
@@ -405,15 +405,15 @@ def test_classes_and_functions_say_what_their_objects_come_to(
     listed = server.request(
         "memlens/heapTypes", {"snapshot": opened["snapshot"], **of, "offset": 0, "limit": 9}
     )
-    assert listed["objects"] == 3, "not what else is called step"
-    # V8 knows where the constructor is; the class is a line of its own
+    assert listed["objects"] == 3, "not another function called step"
+    # V8 records the constructor's line; the class has a separate line
     text = source.read_text("utf-8")
     lines = text.splitlines()
     source.write_text("\n".join([*lines[:20], "class Session {", *lines[21:]]), "utf-8")
     for line, answers in ((21, True), (20, False), (22, False)):
         assert ("instances of the type Session" in (server.hover(source, line) or "")) is answers
     source.write_text(text, "utf-8")
-    # of Java's classes a dump has the names alone
+    # a dump has only the names of Java's classes
     declared = workspace / "Sessions.java"
     lines = declared.read_text("utf-8").splitlines()
     at = next(number for number, line in enumerate(lines, 1) if "class Session " in line)

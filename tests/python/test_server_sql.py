@@ -1,4 +1,4 @@
-"""Questions in SQL to the real server: the tables made after the picture, cancelled queries, a hover meanwhile."""
+"""SQL queries to the real server: the tables made after the picture, cancelled queries, hovers meanwhile."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ def asked(snapshot: str, query: str, **more: Any) -> dict[str, Any]:
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """The files of tables, whole or not."""
+    """The files of tables, complete or not."""
     return sorted(folder.rglob("sql*"))
 
 
@@ -40,7 +40,7 @@ def test_the_first_query_makes_the_tables(server: LspClient, tmp_path: Path, cac
     snapshot = open_view(server, write_snapshot(tmp_path / "a.pickle", 4000))["snapshot"]
     state = server.request("memlens/sqlState", {"snapshot": snapshot})
     assert (state, leftovers(cache_folder)) == ({"filled": False, "fraction": None}, [])
-    # names are looked up before anything is made, and only the tables are made that the query reads
+    # names are resolved first, and then only the tables that the query reads are made
     problem = problem_of(server, "memlens/sql", asked(snapshot, "SELECT size_byte FROM events"))
     assert (problem["offset"], problem["message"]) == (7, "no such column: size_byte")
     assert problem["advice"].startswith("Did you mean size_bytes")
@@ -54,7 +54,7 @@ def test_the_first_query_makes_the_tables(server: LspClient, tmp_path: Path, cac
     assert answer["rows"] == [[1001, "/elsewhere/project/code/train.py"]]
     assert [(c["name"], c["type"]) for c in answer["columns"]] == [("n", "integer"), ("max(file)", "text")]
     assert names(leftovers(cache_folder)) == ALL_FILES[:2]
-    # an older session can't read what was made after it
+    # an older session can't read tables that were made after it
     page = asked(snapshot, "SELECT event FROM events ORDER BY event", limit=1)
     assert server.request("memlens/sql", page)["rows"] == [[0]]
     assert names(leftovers(cache_folder)) == ALL_FILES
@@ -78,7 +78,7 @@ def test_cancel_ends_a_query_at_once_and_hovers_answer_meanwhile(
     source = workspace / "code" / "train.py"
     assert server.hover(source, 10)
     server.request("memlens/sqlFill", {"snapshot": snapshot})
-    # as many as may run at once, and one that waits
+    # as many as may run at once, and a waiting one
     running = [server.send("memlens/sql", asked(snapshot, f"{ENDLESS} -- {number}")) for number in range(5)]
     time.sleep(0.3)
     assert not any(query.took_s for query in running)
@@ -87,7 +87,7 @@ def test_cancel_ends_a_query_at_once_and_hovers_answer_meanwhile(
         start = time.perf_counter()
         assert server.hover(source, 10)
         slowest = max(slowest, time.perf_counter() - start)
-    # an endless query that hovers waited for would never let them through
+    # hovers that waited for an endless query would never be answered
     assert slowest < 2
     for query in reversed(running):
         start = time.perf_counter()
@@ -113,22 +113,22 @@ def test_closing_the_view_ends_its_queries(server: LspClient, tmp_path: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="looks for processes in /proc")
-def test_filling_is_a_child_that_is_shared_cancelled_and_survived(
+def test_tables_are_filled_by_children_that_are_shared_and_cancelled(
     server: LspClient, cache_folder: Path, big: Path
 ) -> None:
     snapshot = open_view(server, big)["snapshot"]
     running: set[int] = set()
 
     def stopped(count: int) -> None:
-        """Wait for so many children, which stand still from here on."""
+        """Wait for that many children, and stop them."""
         while len(running) < count:
             for child in set(children(server.pid)) - running:
-                # before that the server waits for the child to become what it is
+                # before that the server waits until the child's program has started
                 if b"\0tables\0" in Path(f"/proc/{child}/cmdline").read_bytes():
                     os.kill(child, signal.SIGSTOP)
                     running.add(child)
 
-    # a child for each part of the tables: the query reads two of them
+    # a child for each part of the tables, of which the query reads two
     two = server.send("memlens/sql", asked(snapshot, "SELECT count(*) FROM events"))
     stopped(2)
     one = server.send("memlens/sqlFill", {"snapshot": snapshot})
@@ -136,7 +136,7 @@ def test_filling_is_a_child_that_is_shared_cancelled_and_survived(
     one.cancel()
     with pytest.raises(RpcError):
         one.result()
-    # the query still waits for its parts, and nobody for the third
+    # the query still waits for its parts, and nothing for the third
     wait_until(lambda: len(children(server.pid)) == 2)
     state = server.request("memlens/sqlState", {"snapshot": snapshot})
     assert not state["filled"]
@@ -148,7 +148,7 @@ def test_filling_is_a_child_that_is_shared_cancelled_and_survived(
     assert time.perf_counter() - start < 10
     assert children(server.pid) == []
     assert leftovers(cache_folder) == []
-    # killed from outside, it is explained, and the next one starts over what it left
+    # a killed child is reported, and the next one starts over what it left
     three = server.send("memlens/sqlFill", {"snapshot": snapshot})
     wait_until(lambda: leftovers(cache_folder))
     for child in children(server.pid):
@@ -162,7 +162,7 @@ def test_filling_is_a_child_that_is_shared_cancelled_and_survived(
     assert {"sql.db", "sql_events.db"} <= set(names(leftovers(cache_folder))) <= set(ALL_FILES)
 
 
-def test_damaged_tables_are_made_again(server: LspClient, tmp_path: Path, cache_folder: Path) -> None:
+def test_damaged_tables_are_rebuilt(server: LspClient, tmp_path: Path, cache_folder: Path) -> None:
     snapshot = open_view(server, write_snapshot(tmp_path / "a.pickle"))["snapshot"]
     server.request("memlens/sqlFill", {"snapshot": snapshot})
     for database in leftovers(cache_folder):

@@ -1,4 +1,4 @@
-"""Sets of allocations, against a look at every allocation."""
+"""Sets of allocations, against brute force over every allocation."""
 
 import random
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def expected(snapshot: Snapshot, device: int, kind: SetKind, first: int, last: i
 
 
 @pytest.mark.parametrize("kind", ["live", "allocated", "freed", "survived"])
-def test_sets_between_moments_hold_what_a_look_at_each_allocation_finds(
+def test_sets_between_moments_agree_with_brute_force(
     opened: Callable[[Path], Snapshot], sample: Path, kind: SetKind
 ) -> None:
     snapshot = opened(sample)
@@ -44,9 +44,7 @@ def test_sets_between_moments_hold_what_a_look_at_each_allocation_finds(
         assert rows.tolist() == expected(snapshot, info.device, kind, low, high)
 
 
-def test_the_peak_is_the_set_of_a_moment_that_is_not_named(
-    opened: Callable[[Path], Snapshot], sample: Path
-) -> None:
+def test_a_set_without_a_moment_is_that_of_the_peak(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     snapshot = opened(sample)
     info = snapshot.timeline.devices[0]
     device, rows = rows_of(snapshot, AllocationSet(info.device))

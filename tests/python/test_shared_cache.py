@@ -34,7 +34,7 @@ LINUX = sys.platform.startswith("linux")
 
 
 def answers(server: LspClient, opened: dict[str, Any]) -> list[Any]:
-    """What a view asks first, and a page of the list of what is live."""
+    """A view's first requests, and a page of the list of what is live."""
     device = opened["info"]["devices"][0]
     about = {"snapshot": opened["snapshot"], "device": device["device"]}
     axis = device["event_axis"]
@@ -52,7 +52,7 @@ def archives(folder: Path) -> list[Path]:
 
 
 def aging(folder: Path, windows: list[Future[int]], went: list[Path]) -> None:
-    """Let what nobody found for a second have been found long ago; ``went`` gets the archives that went."""
+    """Make archives that weren't used for a second look old; ``went`` gets the archives that were evicted."""
     last = set[Path]()
     while not all(window.done() for window in windows):
         now = set(archives(folder))
@@ -90,11 +90,11 @@ def test_two_servers_with_four_windows_each_share_a_cache_that_is_too_small(
         latest = time.monotonic() + 60
 
         def window(number: int) -> int:
-            """Open, look at and close files in an order of its own."""
+            """Open, examine and close files in a random order."""
             server, chance, looked = servers[number % 2], random.Random(number), 0
-            # a quick machine is through before an archive is old enough to go
+            # a fast machine is finished before an archive is old enough for eviction
             while looked < 10 or (not went and time.monotonic() < latest):
-                # for two seconds nobody opens the other two, which grow old
+                # the other two aren't opened for two seconds, so they become old
                 which = (int(time.monotonic() / 2) + chance.randrange(2)) % len(files)
                 view = f"{number}.{looked}"
                 opened = open_view(server, files[which], view)
@@ -110,13 +110,13 @@ def test_two_servers_with_four_windows_each_share_a_cache_that_is_too_small(
             evictions.result()
             assert went, "the cache was never too small"
         assert not leftovers(cache_folder)
-        # what is in use stays whatever the limit: with nothing in use, the next eviction keeps to it
+        # archives in use stay even beyond the limit, which the next eviction without any in use enforces
         assert not [archive for archive in archives(cache_folder) if in_use(archive)]
         Cache(cache_folder, room // 3, spared_s=0).evict()
         kept = sum(path.stat().st_size for path in cache_folder.rglob("*") if path.is_file())
         assert kept <= room // 3
 
-        # one of them is killed, with everything open and a file half read
+        # one of them is killed, with everything open and a file partly read
         for server in servers:
             for file in files:
                 open_view(server, file, f"last {file.name}")
@@ -128,13 +128,13 @@ def test_two_servers_with_four_windows_each_share_a_cache_that_is_too_small(
         servers[0].process.kill()
         servers[0].process.wait()
         wait_until(lambda: not Path(f"/proc/{child}").exists())
-        # the other one goes on, and what only the dead one held is free
+        # the other one keeps working, and what only the dead one used can be evicted
         for file, known in zip(files, right, strict=True):
             opened = open_view(servers[1], file, f"last {file.name}")
             assert answers(servers[1], opened) == known
             servers[1].request("memlens/close", {"snapshot": opened["snapshot"], "view": f"last {file.name}"})
         assert not [archive for archive in archives(cache_folder) if in_use(archive)]
-        # and the next reading clears up what it left
+        # and the next reading removes its leftovers
         opened = open_view(servers[1], slow, "slow")
         assert opened["info"]["devices"][0]["events"] == 400_000
         assert not leftovers(cache_folder)
@@ -144,7 +144,7 @@ def test_two_servers_with_four_windows_each_share_a_cache_that_is_too_small(
 
 
 @pytest.mark.skipif(not LINUX, reason="a folder that is in use can't be removed everywhere")
-def test_an_archive_that_is_removed_while_it_is_shown_gives_right_answers_or_none(
+def test_an_archive_that_is_removed_while_it_is_shown_gives_correct_answers_or_errors(
     server: LspClient, tmp_path: Path, cache_folder: Path
 ) -> None:
     file = write_snapshot(tmp_path / "a.pickle", 4_000)
@@ -153,7 +153,7 @@ def test_an_archive_that_is_removed_while_it_is_shown_gives_right_answers_or_non
     for archive in archives(cache_folder):
         shutil.rmtree(archive)
     assert answers(server, opened) == right
-    # what was never asked for before needs columns and tables that are gone
+    # requests that weren't made before need columns and tables that are gone
     device = opened["info"]["devices"][0]["device"]
     about = {"snapshot": opened["snapshot"]}
     refused: list[str] = []
@@ -172,7 +172,7 @@ def test_an_archive_that_is_removed_while_it_is_shown_gives_right_answers_or_non
     assert answers(server, again) == right
 
 
-def test_what_became_of_a_file_is_reported(server: LspClient, tmp_path: Path) -> None:
+def test_changes_of_a_file_are_reported(server: LspClient, tmp_path: Path) -> None:
     file = write_snapshot(tmp_path / "a.pickle")
     link = tmp_path / "latest.pickle"
     link.symlink_to(file)

@@ -1,4 +1,4 @@
-"""SnapViewer's archives: exports of Memlens read by SnapViewer's rules, and archives of SnapViewer."""
+"""SnapViewer's archives: Memlens' exports read by SnapViewer's rules, and SnapViewer's own."""
 
 import io
 import json
@@ -74,7 +74,7 @@ def steps_of(found: list[Alloc]) -> list[tuple[int, list[int], list[int]]]:
 
 
 def read_as_snapviewer(path: Path, folder: Path) -> tuple[list[dict[str, Any]], list[tuple[Any, ...]]]:
-    """What its renderer expects: non-negative integers, as many rows as polygons, no empty polygon."""
+    """Check the requirements of its renderer: non-negative integers, as many rows as polygons, no empty polygon."""
     with zipfile.ZipFile(path) as archive:
         assert sorted(archive.namelist()) == ["allocations.json", "elements.db"]
         archive.extractall(folder)
@@ -144,7 +144,7 @@ def check_round_trip(path: Path, folder: Path, opened: Opened, snapshot_data: An
                 [(f.file, f.line, f.function) for f in stack_frames(one, int(of.stack[sampled]))]
                 for one, of in ((snapshot, device), (again, other))
             )
-            # a frame without a file has the name alone
+            # a frame without a file has only a name
             assert [one_line(each[2]) for each in mine] == [each[2] for each in theirs]
             assert [each[:2] for each in mine if each[0]] == [each[:2] for each in theirs if each[0]]
         assert "snapviewer" in {notice.code for notice in again.info.warnings}
@@ -199,8 +199,8 @@ def polygon(size: int, *steps: int) -> dict[str, Any]:
 
 
 def test_archives_of_snapviewer_itself(tmp_path: Path, opened: Opened) -> None:
-    """As the converter writes them: without what was live before, and with stacks paired by position."""
-    # live before: 10 and 20; free 10 (all above comes down: 4 steps), alloc 30, alloc 40, free 20
+    """As the converter writes them: without allocations from before, and with stacks paired by position."""
+    # live before: 10 and 20; free 10 (everything above moves down: 4 steps), alloc 30, alloc 40, free 20
     polygons = [
         polygon(10, 0, 0),
         polygon(20, 0, 0, 3, 6),
@@ -222,7 +222,7 @@ def test_archives_of_snapviewer_itself(tmp_path: Path, opened: Opened) -> None:
     assert [(f.file, f.line, f.function, f.kind) for f in frames] == [
         ("C:\\m.py", 3, "f2", "user"), ("", 0, "at::g", "native")
     ]  # fmt: skip
-    # the first event is an allocation: what begins with it was not live before
+    # the first event is an allocation: what it starts was not live before
     snapshot = opened(write_zip(tmp_path / "b.zip", [polygon(5, 0, 2), polygon(6, 1, 2)], [
         (0, 5, 0, 2, ""), (1, 6, 1, 2, "(0) a.py:1:f")]))  # fmt: skip
     assert snapshot.device(0).start.tolist() == [1, 2]
@@ -345,7 +345,7 @@ def test_allocations_are_limited_while_they_are_unpacked(monkeypatch: pytest.Mon
         yield b"["
         while True:
             given += 1000
-            assert given < 100_000, "more was unpacked than may be shown"
+            assert given < 100_000, "more was unpacked than is allowed"
             yield b'{"timesteps":[0],"size":0},' * 1000
 
     with pytest.raises(reader.DamagedArchiveError, match="more than 10,000"):

@@ -1,4 +1,4 @@
-"""Source maps of bundled scripts: a real bundle of esbuild's, and maps that are wrong in every way."""
+"""Source maps of bundled scripts: a real bundle made by esbuild, and maps that are invalid in every way."""
 
 import base64
 import json
@@ -46,7 +46,7 @@ writeHeapSnapshot(process.argv[2]);
 
 
 def vlq(*numbers: int) -> str:
-    """Numbers as the standard writes them."""
+    """Numbers in the standard's encoding."""
     out = ""
     for number in numbers:
         rest = -number << 1 | 1 if number < 0 else number << 1
@@ -111,7 +111,7 @@ def test_a_bundle_of_esbuild_leads_to_typescript(tmp_path: Path, inline: bool) -
     assert frame == str(tmp_path / "there" / "src" / "app.ts")
     if inline:
         return
-    # the program ran elsewhere, and the workspace has its script
+    # the program ran on another machine, and the workspace has its script
     shutil.move(tmp_path / "there" / "dist", tmp_path / "workspace" / "dist")
     assert places(graph_of(dump), "report") == {("app.js", 1)}
     assert places(graph_of(dump, tmp_path / "workspace"), "report") == {
@@ -119,7 +119,7 @@ def test_a_bundle_of_esbuild_leads_to_typescript(tmp_path: Path, inline: bool) -
     }
 
 
-def test_segments_of_made_mappings() -> None:
+def test_segments_of_generated_mappings() -> None:
     """Against a plain decoder, with negative differences, long numbers and segments without an original."""
     draw = random.Random(4)
     for _ in range(200):
@@ -143,7 +143,7 @@ def test_segments_of_made_mappings() -> None:
     "mappings",
     ["!", "A", "AA", "AAA", "AAAAAA", "AAAAAAA", "ADAA", "AACA", "AAAD", "gggggggggggggA", "g", "AEAA", "é"],
 )
-def test_wrong_mappings_are_no_map(mappings: str, tmp_path: Path) -> None:
+def test_invalid_mappings_are_ignored(mappings: str, tmp_path: Path) -> None:
     script = tmp_path / "a.js"
     script.write_text("code")
     Path(f"{script}.map").write_text(map_file(mappings, "a.ts"))
@@ -152,7 +152,7 @@ def test_wrong_mappings_are_no_map(mappings: str, tmp_path: Path) -> None:
     assert found is None or found.original(0, 9) == {"A": None, "AACA": (str(tmp_path / "a.ts"), 2)}[mappings]
 
 
-def test_where_a_map_is_looked_for(tmp_path: Path) -> None:
+def test_where_a_map_is_searched_for(tmp_path: Path) -> None:
     text = map_file("AAAA", "../src/a.ts")
     script = tmp_path / "dist" / "a.js"
     script.parent.mkdir()
@@ -228,7 +228,7 @@ def test_maps_in_sections(tmp_path: Path) -> None:
     lib_two = str(tmp_path / "lib" / "two.ts")
     for place, expected in {
         (0, 0): (one, 7), (0, 900): (one, 7), (1, 0): None, (2, 3): None, (2, 4): (two, 9), (2, 9): (two, 9),
-        # the section has begun, and nothing of it yet
+        # the section has begun, but has no mapping yet
         (2, 14): None, (2, 15): (lib_two, 2), (3, 2): None, (3, 3): (lib_two, 3),
     }.items():  # fmt: skip
         assert mapped.original(*place) == expected, place

@@ -1,4 +1,4 @@
-"""The tables for SQL against what the columns say, and what a query may not do."""
+"""The tables for SQL against the columns, and the restrictions of queries."""
 
 import csv
 import io
@@ -89,7 +89,7 @@ def hostile_file(folder: Path) -> Path:
 
 
 def check_against_columns(snapshot: Snapshot, session: SqlSession) -> None:
-    """Every row of events and allocations, made again from the columns."""
+    """Every row of events and allocations, computed from the columns."""
     manifest = snapshot.manifest
     number = 0
     for info in snapshot.timeline.devices:
@@ -142,7 +142,7 @@ def check_against_columns(snapshot: Snapshot, session: SqlSession) -> None:
 
 
 @pytest.mark.parametrize("which", ["sample", "hostile"])
-def test_the_tables_say_what_the_columns_say(
+def test_the_tables_agree_with_the_columns(
     which: str,
     sample: Path,
     tmp_path: Path,
@@ -184,7 +184,7 @@ def test_real_files_have_the_same_peaks_in_sql(path: Path, session: Callable[[Pa
     for device, peak in expected.items():
         assert answered[device] == peak
         assert live.get(device, 0) == peak
-    # blocks tile their segments, on whatever device
+    # blocks tile their segments, on every device
     assert all_rows(made, "SELECT segment, total_bytes, sum(b.size_bytes) AS tiled FROM segments JOIN blocks AS b "
                     "USING (segment) GROUP BY segment HAVING tiled <> total_bytes") == []  # fmt: skip
     assert all_rows(made, "SELECT count(*) FROM blocks WHERE segment IS NULL") == [(0,)]
@@ -214,7 +214,7 @@ def test_devices_segments_annotations_and_a_set_per_row(
     assert per_event == all_rows(
         made, "SELECT moment, live_bytes FROM events WHERE device = 1 AND live_bytes > 0"
     )
-    # a filter narrows what is listed, and leaves the peak where it is
+    # a filter narrows the rows, and doesn't move the peak
     every = "SELECT allocation, size_bytes FROM live_at(1, NULL{})"
     sizes = all_rows(made, every.format(""))
     largest = max(size for _, size in sizes)
@@ -246,7 +246,7 @@ def test_every_example_runs_and_every_column_is_described(
     opened: Callable[[Path], Snapshot],
     session: Callable[[Path], SqlSession],
 ) -> None:
-    """Each model has its own tables, and each file of queries that say something about it."""
+    """Each model has its own tables, and a file with queries about these."""
     info = opened(path or sample).info
     made = session(path or sample)
     reported = schema(info)
@@ -345,7 +345,7 @@ def test_a_query_can_only_read(query: str, sample: Path, session: Callable[[Path
     assert made.ask("SELECT count(*) FROM events").rows == [[13_798]]
 
 
-def test_every_function_that_is_allowed_is_known_to_sqlite() -> None:
+def test_every_allowed_function_exists_in_sqlite() -> None:
     known = {row[0] for row in apsw.Connection(":memory:").execute("SELECT name FROM pragma_function_list")}
     assert not FUNCTIONS - known - {*AGGREGATES}
     assert not {
@@ -353,7 +353,7 @@ def test_every_function_that_is_allowed_is_known_to_sqlite() -> None:
     }
 
 
-def test_errors_are_reported_with_their_place(sample: Path, session: Callable[[Path], SqlSession]) -> None:
+def test_errors_are_reported_with_their_position(sample: Path, session: Callable[[Path], SqlSession]) -> None:
     made = session(sample)
     for query, offset in (("SELECT 'ö', nix FROM events", 12), ("SELEC 1", 0), ("SELECT 1;\nSELECT 2", 10)):
         with pytest.raises(SqlError) as caught:
@@ -371,7 +371,7 @@ def test_errors_are_reported_with_their_place(sample: Path, session: Callable[[P
         for asked in (made.ask, made.needs):
             with pytest.raises(SqlError) as caught:
                 asked(query)
-            # the nearest comes first
+            # the most similar name comes first
             assert (
                 caught.value.advice.text.startswith(f"Did you mean {near}")
                 if near
@@ -389,7 +389,9 @@ def test_errors_are_reported_with_their_place(sample: Path, session: Callable[[P
     assert made.ask("SELECT 1 -- that's all; really\n;; /* yes */").rows == [[1]]
 
 
-def test_pages_join_to_the_whole_in_any_order(sample: Path, session: Callable[[Path], SqlSession]) -> None:
+def test_pages_requested_in_any_order_make_the_whole_result(
+    sample: Path, session: Callable[[Path], SqlSession]
+) -> None:
     made = session(sample)
     query = "SELECT allocation, size_bytes, size_bytes FROM allocations ORDER BY lifetime_us, allocation -- the end"
     whole = made.ask(query, limit=10_000)
@@ -403,7 +405,7 @@ def test_pages_join_to_the_whole_in_any_order(sample: Path, session: Callable[[P
         if not part.more:
             break
     assert parts == whole.rows
-    # another question between two pages, and a page out of the middle
+    # another query between two pages, and a page from the middle
     made.ask(query, 0, 10)
     made.ask("SELECT 1")
     assert made.ask(query, 10, 20).rows == whole.rows[10:30]
@@ -416,7 +418,7 @@ def test_pages_join_to_the_whole_in_any_order(sample: Path, session: Callable[[P
             made.ask(query, sort=sort)
 
 
-def test_values_cross_as_what_javascript_can_hold(
+def test_values_are_sent_as_javascript_can_represent_them(
     sample: Path, session: Callable[[Path], SqlSession]
 ) -> None:
     answer = session(sample).ask("SELECT 9007199254740993, 9007199254740992, 1e999, x'00ff', NULL, 1.5, "
@@ -443,7 +445,7 @@ def test_a_query_that_takes_too_much_memory_ends(
     assert made.ask("SELECT 1").rows == [[1]]
 
 
-def test_tables_appear_whole_and_are_counted(
+def test_tables_appear_complete_and_count_for_the_cache(
     sample: Path, cache: Cache, opened: Callable[[Path], Snapshot], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = opened(sample)
@@ -459,14 +461,14 @@ def test_tables_appear_whole_and_are_counted(
     with pytest.raises(KeyboardInterrupt):
         tables.fill(snapshot, interrupted, ["events"])
     assert not [file for file in archive.iterdir() if file.name.startswith("sql")]
-    # what a process left that was killed goes when the cache is looked at, or when the tables are made
+    # leftovers of a killed process are removed when the cache is examined or the tables are made
     for name in FILE_NAMES.values():
         (archive / f"{name}.partial-999999999").write_bytes(b"x" * 100)
     cache.evict()
     assert not [file for file in archive.iterdir() if file.name.startswith("sql")]
     tables.fill(snapshot, lambda *_: None)
     assert tables.are_filled(snapshot.origin)
-    # another version's tables are made again, and those of another archive
+    # tables of another version or another archive are rebuilt
     assert not tables.are_filled(snapshot.origin._replace(checksum="0" * 16))
     newer = {part: table._replace(version=table.version + 1) for part, table in tables.TABLES.items()}
     monkeypatch.setattr(tables, "TABLES", newer)
@@ -527,7 +529,7 @@ def test_the_command_prints_tables_json_and_csv(
     assert "name = 'peak_bytes'" in out
 
 
-def test_damaged_tables_are_reported_and_made_again(
+def test_damaged_tables_are_reported_and_rebuilt(
     sample: Path, tmp_path: Path, opened: Callable[[Path], Snapshot]
 ) -> None:
     snapshot = opened(sample)
@@ -546,7 +548,7 @@ def test_damaged_tables_are_reported_and_made_again(
             database.write_bytes(damaged + seal)
             with pytest.raises(ArchiveError):
                 SqlSession(Snapshot.open(snapshot.archive))
-        # without its seal it counts as none, and is made anew
+        # a file without its seal counts as missing, and is rebuilt
         database.write_bytes(whole[: -len(seal)])
         tables.fill(snapshot, lambda *_: None)
         assert database.read_bytes()[-len(seal) : -8] == seal[:-8]

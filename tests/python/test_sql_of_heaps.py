@@ -1,4 +1,4 @@
-"""The functions that SQL has for heap dumps, against the dump's own graph in plain Python."""
+"""SQL's functions for heap dumps, against the dump's graph in plain Python."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ def test_what_a_set_retains(dump: tuple[SmallGraph, Asked]) -> None:
         assert asked(query) == [(sum(graph.shallow[item] for item in freed),)]
 
 
-def test_referrers_and_what_is_dominated(dump: tuple[SmallGraph, Asked]) -> None:
+def test_referrers_and_dominated_objects(dump: tuple[SmallGraph, Asked]) -> None:
     graph, asked = dump
     whole = attached(graph)
     for item in graph.objects:
@@ -70,7 +70,7 @@ def test_paths(dump: tuple[SmallGraph, Asked]) -> None:
     assert len(joined) >= looked_at
 
 
-def test_examples_and_what_is_wrong(tmp_path: Path) -> None:
+def test_examples_and_errors(tmp_path: Path) -> None:
     path = tmp_path / "dump.heapsnapshot"
     path.write_bytes(heap_of(random_graph(3)).data())
     with closing(archived(path, tmp_path)) as snapshot:

@@ -1,4 +1,4 @@
-"""The pages written for SQL, as SQLite reads them: against rows that statements put in, and its own check."""
+"""The pages written for SQL, read by SQLite: against rows inserted by statements, and SQLite's integrity check."""
 
 import pickle
 from collections.abc import Callable, Iterator
@@ -68,7 +68,7 @@ FILES = [
 
 
 @pytest.mark.parametrize("which", FILES, ids=lambda path: path if isinstance(path, str) else path.name[:40])
-def test_pages_hold_what_statements_would_put_in(
+def test_pages_equal_inserted_rows(
     which: str | Path,
     sample: Path,
     tmp_path: Path,
@@ -87,7 +87,7 @@ def test_pages_hold_what_statements_would_put_in(
     monkeypatch.setattr(tables, "_LONGEST_TEXT_BYTES", -1)
     tables.fill(snapshot, lambda *_: None)
     inserted = contents(snapshot.archive)
-    # statistics are of samples, and the sample depends on where pages end
+    # statistics are from samples, which depend on where pages end
     for found in (written, inserted):
         for name in ("sqlite_stat1", "sqlite_stat4"):
             found.pop(name, None)
@@ -112,9 +112,9 @@ def test_names_too_long_for_a_page_are_whole(tmp_path: Path, opened: Callable[[P
 
 
 def table(seed: int, count: int, longest: int) -> tuple[dict[str, Column], Texts]:
-    """Columns of values of every length, NULLs and texts, the empty one too."""
+    """Columns with values of every length, NULLs and texts, including the empty one."""
     random = np.random.default_rng(seed)
-    # every number of bits, and their neighbours
+    # values of every number of bits, and their neighbours
     shifts = random.integers(0, 64, count)
     numbers = (np.uint64(1) << shifts.astype(np.uint64)).view(np.int64) * random.choice([-1, 1], count)
     numbers = numbers + random.integers(-1, 2, count)
@@ -147,8 +147,8 @@ def stretches(count: int, columns: dict[str, Column], rows: int = 1_000) -> Iter
     ("count", "longest"),
     [(0, 10), (1, 10), (2, 800), (5, 800), (6, 800), (60, 10), (1_000, 800), (20_000, 800), (100_000, 4)],
 )
-def test_trees_of_every_size_are_sound(tmp_path: Path, count: int, longest: int) -> None:
-    """Rows in the order of each key, which SQLite itself works out from rows that statements put in."""
+def test_trees_of_every_size_are_valid(tmp_path: Path, count: int, longest: int) -> None:
+    """Rows in the order of each key, which SQLite itself computes from rows inserted by statements."""
     columns, _ = table(count, count, longest)
     one, two = tmp_path / "written.db", tmp_path / "inserted.db"
     for path in (one, two):
@@ -195,18 +195,18 @@ def test_trees_of_every_size_are_sound(tmp_path: Path, count: int, longest: int)
             rows = database.execute(f"SELECT * FROM main.{name}").fetchall()
             assert len(rows) == count
             assert rows == database.execute(f"SELECT * FROM inserted.{name}").fetchall()
-        # and it is a database to write in, whose trees balance
+        # and the database is writable, with trees that can be rebalanced
         database.execute("DELETE FROM numbered WHERE number % 3 = 0; DELETE FROM keyed WHERE b = 1")
         database.execute("INSERT INTO numbered SELECT number + 1000000, b, a, text FROM numbered")
         checked(database)
 
 
-def test_no_tree_uses_the_page_of_the_locks(tmp_path: Path) -> None:
+def test_no_tree_uses_the_lock_page(tmp_path: Path) -> None:
     path = tmp_path / "large.db"
     with closing(connect(path)) as database:
         database.execute(SCHEMA)
     with path.open("r+b") as file:
-        # a gibibyte of nothing, which takes no room where files have holes
+        # an empty gibibyte, which takes no space in a sparse file
         file.truncate((kernel.LOCK_PAGE - 40) * kernel.PAGE_BYTES)
     columns, _ = table(1, 20_000, 4)
     with Trees(path) as filler:
@@ -222,7 +222,7 @@ def test_no_tree_uses_the_page_of_the_locks(tmp_path: Path) -> None:
         assert database.execute("PRAGMA page_count").get == path.stat().st_size // kernel.PAGE_BYTES
 
 
-def test_what_no_page_can_hold_is_refused() -> None:
+def test_rows_too_large_for_a_page_are_refused() -> None:
     texts = Texts(["x" * 1_000, None])
     assert (len(texts), texts.longest_bytes, texts.texts) == (2, 1_000, ["x" * 1_000, None])
     number = np.zeros(1, np.int64)
@@ -237,7 +237,7 @@ def test_what_no_page_can_hold_is_refused() -> None:
         kernel.Tree(2, has_rowids=True).add([(number, np.zeros(2, np.uint8), None)], 1)
 
 
-def test_rows_are_sorted_by_all_bits_and_stay_in_their_order() -> None:
+def test_rows_are_sorted_by_all_bits_and_stably() -> None:
     random = np.random.default_rng(1)
     for bits in (0, 1, 11, 12, 40, 64):
         keys = random.integers(0, 2**64, 5_000, np.uint64)
@@ -251,7 +251,7 @@ def test_rows_are_sorted_by_all_bits_and_stay_in_their_order() -> None:
         kernel.sort_rows(keys, np.array([5_000], np.uint32), np.empty(1, np.uint32))
 
 
-def test_stacks_that_are_no_tree_are_refused() -> None:
+def test_stacks_that_are_not_a_tree_are_refused() -> None:
     nodes, frames = np.array([2, 0, 1], np.uint32), np.array([0, 7, 5], np.uint32)
     good = np.array([0, 0, 1], np.uint32)
     for parents, fits in ((good, True), (np.array([0, 2, 1], np.uint32), False), (good[:2], False)):

@@ -1,4 +1,4 @@
-"""The stacked picture and the views beside it, against layouts made by brute force."""
+"""The stacked picture and the views beside it, against brute-force layouts."""
 
 import base64
 import contextlib
@@ -35,7 +35,7 @@ from memlens.views.trace.picture.viewport import Picture, viewport
 
 @dataclass
 class Geometry:
-    """The packed buffer, unpacked as its description says."""
+    """The packed buffer, unpacked according to its description."""
 
     columns: int
     x: tuple[float, float]
@@ -56,7 +56,7 @@ class Geometry:
     lit: Any = None
     rect_lit: Any = None
     group: Any = None
-    """By band; then what groups come to, [columns, groups], in bytes and in allocations."""
+    """By band; then the sums of groups, [columns, groups], in bytes and in allocations."""
     sums: Any = None
     counts: Any = None
 
@@ -105,7 +105,7 @@ def unpack(picture: Picture | bytes) -> Geometry:
 
 
 def dense(values: Any, columns: Any, groups: Any, width: int, count: int) -> Any:
-    """What changes of groups come to in every column."""
+    """The sums of the groups' changes in every column."""
     assert list(zip(columns.tolist(), groups.tolist(), strict=True)) == sorted(
         set(zip(columns.tolist(), groups.tolist(), strict=True))
     )
@@ -133,7 +133,7 @@ def check(geometry: Geometry, found: list[oracle.Alloc], heights: list[int], mom
             assert not inside[column]
             assert (geometry.total[column], geometry.live[column], geometry.passed[column]) == (0, 0, 0)
             continue
-        # the column shows a real moment of its own, the first of its highest
+        # the column shows one of its own moments, the first with its maximum
         best = max(span, key=lambda moment: (heights[moment], -moment))
         assert geometry.moment[column] == best
         assert geometry.total[column] == heights[best]
@@ -157,16 +157,16 @@ def check(geometry: Geometry, found: list[oracle.Alloc], heights: list[int], mom
             if not band >> 31
         }
         assert drawn == wanted
-        # no overlap, and no hole but what is too thin to be seen
+        # no overlap, and no hole except for what is too thin to be visible
         edges = sorted((y0, y1) for _, _, y0, y1, _ in inside[column])
         covered = 0
         for y0, y1 in edges:
             assert y0 == covered
             covered = y1
-        assert covered - q(below) in (0, 1), "at most a sliver on top of what is live"
+        assert covered - q(below) in (0, 1), "at most a sliver above what is live"
         if geometry.y[0] <= 0 and geometry.y[1] > below + row_bytes:
             merged = sum(band & 0x7FFFFFFF for *_, band in inside[column] if band >> 31)
-            assert len(drawn) + merged == len(alive), "nothing vanishes"
+            assert len(drawn) + merged == len(alive), "nothing is left out"
     for band, number in enumerate(geometry.allocation.tolist()):
         assert geometry.size[band] == found[number].size
     return check_leaders(geometry, found, inside)
@@ -176,7 +176,7 @@ def check_leaders(geometry: Geometry, found: list[oracle.Alloc], inside: list[li
     """A merged rect is of the stack that holds most of it, wherever one clearly does; in how many columns one does."""
     numbers = {tuple(rect): at for at, rect in enumerate(geometry.rects.tolist())}
     stacks = dict(zip(geometry.allocation.tolist(), geometry.stack.tolist(), strict=True))
-    # numbers of stacks as the picture has them, by frames: one each
+    # the picture's numbers of stacks, one for each sequence of frames
     led: dict[Any, int] = {found[number].frames: stack for number, stack in stacks.items()}
     looked = 0
     for column in range(0, geometry.columns, 7):
@@ -208,7 +208,7 @@ def check_leaders(geometry: Geometry, found: list[oracle.Alloc], inside: list[li
 
 
 def spans(edges: Any, starts: list[float], end: float, timed: bool) -> list[range]:
-    """The moments of each column by definition: those that begin in it, and the one going on when it begins."""
+    """The moments of each column by definition: those that begin in it, and the current one when it begins."""
     result = []
     for x0, x1 in pairwise(edges):
         if x1 <= starts[0] or x0 >= end:
@@ -236,7 +236,7 @@ def highest(
         if x1 <= starts[0] or x0 >= end:
             result.append(range(0))
             continue
-        # without times moment m begins at m
+        # without times, moment m begins at m
         first = max(int(np.searchsorted(at, x0, "left" if timed else "right")) - 1, 0)
         last = max(int(np.searchsorted(at, x1, "left")) - 1, first)
         best = first + int(np.argmax(tops[first : last + 1]))
@@ -281,7 +281,7 @@ def look_anywhere(snapshot: Snapshot, raw: Any, trace: list[Any], data: st.DataO
     for axis in ("event", "time"):
         extent = info.event_axis if axis == "event" else info.time_axis
         if extent is None:
-            # events of one moment have no axis of times
+            # events at a single time have no time axis
             assert axis == "time"
             assert len({event["time_us"] for event in trace}) == 1
             continue
@@ -313,7 +313,7 @@ def look_anywhere(snapshot: Snapshot, raw: Any, trace: list[Any], data: st.DataO
 
 
 def test_no_peak_falls_between_columns(tmp_path: Path) -> None:
-    """What was made and freed within one microsecond shows in the column that the microsecond opens."""
+    """Memory allocated and freed within one microsecond is visible in the column that begins with it."""
     trace = [event("alloc", 1, 100, time_us=5), event("alloc", 2, 10**6, time_us=15)]
     trace += [event("free_completed", 2, 10**6, time_us=15), event("snapshot", 0, 0, time_us=25)]
     write(tmp_path / "s.pickle", trace)
@@ -324,7 +324,7 @@ def test_no_peak_falls_between_columns(tmp_path: Path) -> None:
 
 
 def long_trace(events: int, seed: int) -> list[Any]:
-    """Steps that rise and fall, with what stays and what leaks; enough for compaction and every block level."""
+    """Steps that rise and fall, with permanent memory and leaks; enough for compaction and every block level."""
     rng = random.Random(seed)
     trace: list[Any] = []
     live_now: list[tuple[int, int]] = []
@@ -347,7 +347,7 @@ def long_trace(events: int, seed: int) -> list[Any]:
 
 
 def test_long_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of 64 and 4,096, slots that die by the thousand, and pictures that must be made coarser."""
+    """Blocks of 64 and 4,096, thousands of slots that die, and pictures that must be coarsened."""
     trace = long_trace(60_000, 3)
     raw = write(tmp_path / "s.pickle", trace)
     snapshot = Snapshot.open(ingest(tmp_path / "s.pickle", Cache(tmp_path / "c"), lambda *_: None))
@@ -358,7 +358,7 @@ def test_long_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         edges = np.linspace(x0, x1, columns + 1)
         data = viewport(snapshot, 0, Box("event", x0, x1, 0.0, top * 1.1, columns, 400))
         parts = [range(int(np.floor(a)), int(np.ceil(b))) for a, b in pairwise(edges)]
-        # the oracle looks at every moment of a column; thin out the wide ones to those that can be the highest
+        # the oracle examines every moment of a column; reduce wide ones to those that can be the maximum
         for column, span in enumerate(parts):
             if len(span) > 200:
                 best = max(span, key=lambda moment: (heights[moment], -moment))
@@ -378,8 +378,8 @@ def test_long_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot.close()
 
 
-def test_sweep_forgets_the_dead() -> None:
-    """A column is the same whether many columns with thousands of dead allocations came before it or none."""
+def test_the_sweep_drops_dead_allocations() -> None:
+    """A column is the same after many columns with thousands of dead allocations as after none."""
     rng = np.random.default_rng(2)
     count, moments_per_column, columns = 300_000, 500, 600
     starts = np.sort(rng.integers(0, moments_per_column * columns, count)).astype(np.uint32)
@@ -411,7 +411,7 @@ def test_sweep_forgets_the_dead() -> None:
 @pytest.mark.parametrize(
     "path", real_files("*training*.pickle", "nothanmin*", "cpu*"), ids=lambda path: path.name
 )
-def test_real_pictures(path: Path, opened: Any) -> None:
+def test_pictures_of_real_files(path: Path, opened: Any) -> None:
     snapshot = opened(path)
     data = oracle.load(path)
     for info in snapshot.timeline.devices:
@@ -502,7 +502,7 @@ def test_hit_live_locate_step(opened: Any, sample: Path) -> None:
         lambda s: overview(s, 0, "time", 0),
     ],
 )
-def test_questions_that_have_no_answer(call: Any, opened: Any, sample: Path) -> None:
+def test_invalid_requests(call: Any, opened: Any, sample: Path) -> None:
     with pytest.raises(MemlensError) as caught:
         call(opened(sample))
     assert caught.value.code == "bad-request"

@@ -1,4 +1,4 @@
-"""Stacks with values against sums by hand, and what is made of them whatever they are of."""
+"""Stacks with values against sums by hand, and their views, for every kind of node."""
 
 import random
 from collections import Counter, defaultdict
@@ -71,7 +71,7 @@ def made(nodes: Sequence[int], items: Sequence[Item], *, lazily: bool) -> Valued
     st.booleans(),
     st.randoms(use_true_random=False),
 )
-def test_sums_are_those_of_the_items(
+def test_sums_agree_with_the_items(
     nodes: list[int], items: list[Item], lazily: bool, chance: random.Random
 ) -> None:
     stacks = made(nodes, items, lazily=lazily)
@@ -90,12 +90,12 @@ def test_sums_are_those_of_the_items(
         assert summed.values[:, place].tolist() == [sum(items[n][row] for n in numbers) for row in (2, 3)]
         assert int(summed.rows[place]) == min(numbers, key=lambda n: (-sizes[n], n))
         assert int(summed.times()[place]) == len(items) - max(numbers)
-    # without the lines an item is a stack
+    # without lines an item is a stack
     alone = ValuedStacks(
         stacks.tree, stacks.stacks, stacks.values, stacks.meaning, stacks.rows, stacks.first
     ).summed()
     assert alone.stacks.tolist() == sorted({stack for stack, _ in expected})
-    # some of them, and a tree that holds no others
+    # a subset, and a tree with only these
     mask = np.array([chance.random() < 0.5 for _ in items], bool)
     some = stacks.where(mask)
     assert some.rows.tolist() == np.flatnonzero(mask).tolist()
@@ -107,7 +107,7 @@ def test_sums_are_those_of_the_items(
     assert len(small.tree.parents) == 1 + len(
         {n for node in some.nodes.tolist() for n in way(some.tree, node)}
     )
-    # two trees in one
+    # two merged trees
     both = some.tree.joined(small.tree)
     for ends, tree in (
         (both.ends[: len(some.tree.ends)], some.tree),
@@ -126,7 +126,7 @@ def way(tree: PrefixTree, node: int) -> list[int]:
 
 
 @given(st.lists(st.tuples(st.integers(-(2**50), 2**50), st.integers(-9, 9)), max_size=20))
-def test_sides_are_what_became_less_and_what_became_more(values: list[tuple[int, int]]) -> None:
+def test_sides_are_decreases_and_increases(values: list[tuple[int, int]]) -> None:
     items = made([], [(0, NEVER, amount, count) for amount, count in values], lazily=False)
     sided = by_sign(items, items.values[1])
     before, after = sided.meaning.before, sided.meaning.after
@@ -151,7 +151,7 @@ def test_classes_of_sizes_are_powers_of_two() -> None:
 def test_a_trace_is_compared_with_a_profile(
     opened: Callable[[Path], Snapshot], sample: Path, tmp_path: Path
 ) -> None:
-    """The profile is what the trace had at its peak, written by our exporter: line by line there is no difference."""
+    """The profile is the trace's peak written by our exporter: no line differs."""
     path = tmp_path / "peak.pb.gz"
     run("export", sample, "--pprof", path)
     trace, profile = opened(sample), opened(path)
@@ -182,7 +182,7 @@ def test_a_trace_is_compared_with_a_profile(
             peak, totals.before_count, peak, totals.after_count
         )
         check_boxes(tree, 0, 1, 900)
-        # each stack of the view's own snapshot is found again
+        # each stack of the view's snapshot is found again
         lit = flame_tables.details_of(tree, joined.stacks, 0).stacks
         snapshot = trace if own == "before" else profile
         stacks = stacks_of(snapshot, AllocationSet(0))
@@ -253,14 +253,14 @@ class ObjectNames:
         return np.array([text.casefold() in name.casefold() for name in self.classes], np.uint8)
 
     def ranks(self, _attribution: Attribution) -> Any:
-        raise AssertionError("nothing is charged to another object")
+        raise AssertionError("nothing is attributed to another object")
 
 
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 4), st.integers(0, 2**30)), min_size=1, max_size=40)
 )
 def test_a_tree_of_dominators_is_drawn_by_the_same_code(objects: list[tuple[int, int, int]]) -> None:
-    """Each object below the one that dominates it: what a box retains is as wide as what is below it and itself."""
+    """Each object is below its dominator: a box is as wide as its own bytes and the boxes below it."""
     classes = [
         ["java.util.HashMap", "java.lang.String", "app.Cache", "app.Row", "byte[]"][kind]
         for _, kind, _ in objects
@@ -298,7 +298,7 @@ def test_a_tree_of_dominators_is_drawn_by_the_same_code(objects: list[tuple[int,
     assert details.lines == []
 
 
-def test_a_tree_says_what_its_values_are(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+def test_a_tree_has_the_meaning_of_its_values(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     snapshot = opened(sample)
     events = snapshot.timeline.devices[0].events
     for of, kind in ((AllocationSet(0), "inuse"), (AllocationSet(0, "live", 0, events), "alloc")):

@@ -1,4 +1,4 @@
-"""Annotation lanes, steps and growth, against slow readings of the same files."""
+"""Annotation lanes, steps and growth, against slow computations from the same files."""
 
 import itertools
 import json
@@ -69,7 +69,7 @@ def items(answer: AnnotationsAnswer) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_lanes_of_a_made_run(opened: Opened, tmp_path: Path) -> None:
+def test_lanes_of_a_generated_run(opened: Opened, tmp_path: Path) -> None:
     trace = ticking(20)
     for n in (4, 5, 6):
         trace[n]["user_metadata"] = "warm-up"
@@ -116,14 +116,14 @@ def test_lanes_of_a_made_run(opened: Opened, tmp_path: Path) -> None:
             annotations(snapshot, 0, "event", *wrong)
 
 
-def test_what_is_often_and_short_is_noise(opened: Opened, tmp_path: Path) -> None:
+def test_frequent_and_short_annotations_are_noise(opened: Opened, tmp_path: Path) -> None:
     notes = []
     for n in range(600):
         notes += [note("START", "tiny", n), note("END", "tiny", n)]
         notes += [note("START", f"step#{n}", n * 100), note("END", f"step#{n}", n * 100 + 90)]
     reported = annotations(made(opened, tmp_path, ticking(6000), notes), 0, "time", 0, 60_000, 100)
     assert (reported.shown, reported.noise, reported.noise_names) == (600, 600, ["tiny"])
-    # what is narrower than a pixel is merged, and says how many it is
+    # annotations narrower than a pixel are merged, with their number
     assert sum(item.count for lane in reported.lanes for item in lane.items) == 600
     assert all(len(lane.items) <= 200 for lane in reported.lanes)
     assert "6 annotations" in {item.name for lane in reported.lanes for item in lane.items}
@@ -137,7 +137,7 @@ def test_annotations_of_real_files(opened: Opened, path: Path) -> None:
     assert info.time_axis is not None
     extent = info.time_axis
     assert info.time_origin_us is not None
-    # an annotation that ended before the trace begins, whose start the ring buffer lost, is out of sight
+    # an annotation that ended before the trace, and whose start the ring buffer lost, isn't visible
     begin = info.time_origin_us + extent.x0
     starts = Counter(
         entry["name"] for entry in reported if entry["stage"] == "END" and entry["time_us"] >= begin
@@ -158,7 +158,7 @@ def test_annotations_of_real_files(opened: Opened, path: Path) -> None:
 
 
 def check_table(snapshot: Snapshot, found: list[oracle.Alloc], live: list[int]) -> None:
-    """Every row of the table of steps, by a look at each allocation."""
+    """Every row of the table of steps, by brute force over allocations."""
     info = snapshot.timeline.devices[0]
     reported = steps(snapshot, info.device, 0, 10_000)
     assert reported.count == len(reported.rows) > 0
@@ -178,7 +178,7 @@ def check_table(snapshot: Snapshot, found: list[oracle.Alloc], live: list[int]) 
 
 
 def check_growth(snapshot: Snapshot, found: list[oracle.Alloc]) -> None:
-    """Bytes alive by line at each step's end, by a look at each allocation."""
+    """Live bytes by line at each step's end, by brute force over allocations."""
     info = snapshot.timeline.devices[0]
     ends = find_steps(snapshot, snapshot.device(info.device)).last.tolist()
     expected: dict[Any, list[int]] = {}
@@ -294,7 +294,7 @@ def loop(passes: int, layers: int, *, leak: bool = False) -> list[Any]:
     return trace
 
 
-def test_layers_are_no_steps(opened: Opened, tmp_path: Path) -> None:
+def test_layers_are_not_steps(opened: Opened, tmp_path: Path) -> None:
     snapshot = made(opened, tmp_path, loop(1, 24), [])
     reported = steps(snapshot, 0, 0, 10)
     assert (reported.source, reported.count) == ("none", 0)
@@ -303,14 +303,14 @@ def test_layers_are_no_steps(opened: Opened, tmp_path: Path) -> None:
     snapshot = made(opened, tmp_path, loop(5, 24, leak=True), [])
     reported = steps(snapshot, 0, 0, 10)
     assert (reported.source, reported.count) == ("period", 5)
-    # where one pass ends and the next begins is not in the file: a step may end in mid-pass, one leak short
+    # the file doesn't have the ends of passes: a step may end in the middle of one, and so lack a leak
     (leak,) = [row for row in growth(snapshot, 0, 10).rows if row.trend == "every_step"]
     assert leak.frame is not None
     assert (leak.frame.line, leak.slope_bytes, leak.steps_grown) == (8, 2048.0, 4)
 
 
-def test_layers_are_those_of_a_slow_reading(opened: Opened, tmp_path: Path) -> None:
-    """Of some stacks at a time: all below one line of a forward that does other things, on no line of theirs."""
+def test_layers_agree_with_a_slow_computation(opened: Opened, tmp_path: Path) -> None:
+    """For sets of stacks: all below one line of a forward that does other things, and on none of its lines."""
     rng = np.random.default_rng(3)
     calls = [("a.py", 1, "forward"), ("a.py", 2, "forward"), ("b.py", 1, "B.forward"), ("a.py", 3, "main")]
 
@@ -355,7 +355,7 @@ def test_layers_are_those_of_a_slow_reading(opened: Opened, tmp_path: Path) -> N
     real_files("wedson*_inference_*", "nothanmin*forward_*", "magma27*"),
     ids=lambda path: path.stem[:40],
 )
-def test_layers_of_real_models_are_no_steps(opened: Opened, path: Path) -> None:
+def test_layers_of_real_models_are_not_steps(opened: Opened, path: Path) -> None:
     assert steps(opened(path), 0, 0, 1).source == "none"
 
 

@@ -1,4 +1,4 @@
-"""The strings of an archive: what was numbered reads the same, whatever its bytes are and however many there are."""
+"""The strings of an archive: they are read as they were written, whatever their bytes and however many there are."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ U8, U64 = np.uint8, np.uint64
 
 
 class Arrays:
-    """Columns that were never files."""
+    """Columns in memory only."""
 
     def __init__(self, **arrays: np.ndarray[Any, Any]) -> None:
         self.arrays = arrays
@@ -34,7 +34,7 @@ def strings_of(end: np.ndarray[Any, Any], utf8: np.ndarray[Any, Any]) -> Strings
 
 
 def written(writer: StringWriter, folder: Path) -> Strings:
-    """What was numbered, from its files."""
+    """The written strings, read from their files."""
     files = ColumnFiles(folder)
     writer.write(files)
 
@@ -47,7 +47,7 @@ def written(writer: StringWriter, folder: Path) -> Strings:
     )
 
 
-# letters that case folding makes ASCII, or two of; bytes that aren't text; and what has no end within the bytes
+# letters that case folding turns into ASCII or into two; bytes that aren't text; sequences cut off at the end
 ODD = (
     "\N{LATIN SMALL LETTER LONG S}et",
     "\N{KELVIN SIGN}elvin",
@@ -72,7 +72,7 @@ PATTERNS = (
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_texts_that_fit_are_those_that_fit_one_by_one(pattern: str) -> None:
+def test_matching_texts_equal_those_matched_one_by_one(pattern: str) -> None:
     texts = [text.encode() for text in ODD] + [b"map\xff", b"\xc3"]
     end = np.cumsum([len(text) for text in texts]).astype(U64)
     strings = strings_of(end, np.frombuffer(b"".join(texts), U8))
@@ -83,7 +83,7 @@ def test_texts_that_fit_are_those_that_fit_one_by_one(pattern: str) -> None:
         assert fitting(strings, held_to).tolist() == expected
 
 
-def test_texts_that_end_nowhere_are_refused() -> None:
+def test_texts_with_invalid_ends_are_rejected() -> None:
     for ends in ([3, 2], [3, 9]):
         with pytest.raises(InconsistentError):
             fitting(strings_of(np.array(ends, U64), np.zeros(4, U8)), [Pattern("a")])
@@ -122,7 +122,7 @@ def test_the_numbers_of_a_reader_become_those_of_the_archive(tmp_path: Path) -> 
     assert strings.texts(new) == ["train.py", "twice", "twice", "", "", "", ""]
     assert new[0] == known
     assert new[1] == new[2]
-    # an empty text that was recorded is not "none", and a number that names nothing is
+    # a recorded empty text is not "none", but an index without a text is
     assert (new[3:] == 0).tolist() == [False, True, True, True]
 
 
@@ -137,7 +137,7 @@ def test_bytes_that_are_no_utf8_read_as_replacement_characters() -> None:
     ]
 
 
-def test_ends_out_of_order_are_refused_when_their_string_is_read() -> None:
+def test_ends_out_of_order_are_rejected_when_their_string_is_read() -> None:
     strings = strings_of(np.array([0, 4, 2, 3, 9], U64), np.frombuffer(b"abcd", U8))
     assert strings[1] == "abcd"
     assert strings[3] == "c"
@@ -151,7 +151,7 @@ def test_ends_out_of_order_are_refused_when_their_string_is_read() -> None:
 
 
 def test_texts_beyond_four_gibibytes_are_read_where_they_are(tmp_path: Path) -> None:
-    """The file is sparse: nothing but the pages of the strings that are read is ever touched."""
+    """The file is sparse: only the pages of the strings that are read are accessed."""
     offset, text = 5 << 30, "über alles".encode()
     with (tmp_path / "string_utf8").open("wb") as file:
         file.seek(offset)
@@ -160,5 +160,5 @@ def test_texts_beyond_four_gibibytes_are_read_where_they_are(tmp_path: Path) -> 
     strings = strings_of(np.array([0, offset, offset + len(text)], U64), utf8)
     assert strings[2] == "über alles"
     assert strings.head(2, 4) == "über"
-    # a string of 5 GiB, of which no more is read than is shown
+    # a string of 5 GiB, of which only the shown part is read
     assert strings.head(1, 3) == "\0\0\0"

@@ -1,4 +1,4 @@
-"""Events that a kernel takes many at a time are read as those that the pickle machine takes opcode by opcode.
+"""Events that a kernel reads in bulk equal those that the pickle machine reads opcode by opcode.
 
 Pickles of protocol 4 memoize by MEMOIZE, which the events' kernel knows; those of protocol 3 by BINPUT, so that the
 machine reads the same data.
@@ -50,7 +50,7 @@ def _assert_same(events: list[dict[str, Any]], folder: Path) -> None:
     assert together.pools == single.pools
     assert together.info.warnings == single.info.warnings
     assert isinstance(together.info, TimelineInfo)
-    # some of the odd ones are left out
+    # some of the odd events are left out
     assert len(events) * 0.9 < together.info.devices[0].events <= len(events)
 
 
@@ -83,7 +83,7 @@ def test_shared_lists_texts_and_pools(tmp_path: Path) -> None:
         events.append(
             _event(
                 chance, number, [],
-                # a text that is written anew each time, as PyTorch's are
+                # a text that is written each time, as by PyTorch
                 compile_context=str(b"N/A", "ascii") if number % 9 else "0/1",
                 user_metadata="" if number % 50 else f"note {number}",
                 pool_id=pool if number % 3 else (number % 4, 0), unknown_key=number % 2 == 0,

@@ -71,7 +71,7 @@ def test_forward_frames_lead_from_native_stacks_to_the_forward_line(
     assert [(f.line, f.source) for f in one.frames] == [(0, "recorded")] * 3
     assert [(f.line, f.source) for f in one.forward_frames] == [(12, "forward"), (20, "forward")]
     assert one.fx_traces == []
-    # a recorded line of Python goes first
+    # a recorded line of Python takes precedence
     main = stack(snapshot, 3).allocation.label
     assert main is not None
     assert (main.line, main.source) == (90, "recorded")
@@ -79,17 +79,17 @@ def test_forward_frames_lead_from_native_stacks_to_the_forward_line(
         found = stack(snapshot, native).allocation.label
         assert found is not None
         assert (found.kind, found.source) == ("native", "recorded")
-    # totals of the line hold what ran on its behalf
+    # totals of the line include what ran on its behalf
     (line,) = [row for row in source_lines(snapshot, "/p/model.py") if row.line == 12]
     assert (line.total_bytes, line.count, line.self_count) == (16, 2, 2)
     assert line.source == "forward"
-    # a line that a recorded stack has too isn't a forward line
+    # a line that is also in a recorded stack isn't a forward line
     of_train = source_lines(snapshot, "/p/train.py")
     assert {(row.line, row.source, row.count) for row in of_train} == {
         (20, "recorded", 4),
         (90, "recorded", 1),
     }
-    # the command line and SQL say the same
+    # the command line and SQL agree
     answers = {}
     for command, *more in (("lines", "--top", "9"), ("sql", "SELECT line, source FROM lines", "--json")):
         path = str(tmp_path / "s.pickle")
@@ -101,7 +101,7 @@ def test_forward_frames_lead_from_native_stacks_to_the_forward_line(
     assert rows == [(12, "forward"), (20, "recorded"), (90, "recorded")]
 
 
-def test_lines_held_at_an_oom_say_how_they_are_known(opened: Opened, tmp_path: Path) -> None:
+def test_lines_that_hold_memory_at_an_oom_have_their_source(opened: Opened, tmp_path: Path) -> None:
     trace = [
         event("alloc", 1, 8, NATIVE, NODE, ENGINE, forward_frames=FORWARD),
         {"action": "oom", "size": 1 << 30, "stream": 0, "device_free": 5},
@@ -130,7 +130,7 @@ def test_forward_frames_of_blocks(opened: Opened, tmp_path: Path) -> None:
     assert (label.line, label.source) == (12, "forward")
 
 
-def test_fx_traces_stand_inside_the_code_that_was_generated_from_them(
+def test_fx_traces_are_inside_the_code_generated_from_them(
     opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     generated = frame(
@@ -166,10 +166,10 @@ def test_fx_traces_stand_inside_the_code_that_was_generated_from_them(
     assert "/p/net.py:8 forward (FX trace)" in capsys.readouterr().out
 
 
-def test_what_called_nothing_is_marked_wherever_stacks_are_shown(
+def test_frames_that_called_nothing_are_marked_wherever_stacks_are_shown(
     opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of a backward operator whose forward line is also in a stack of its own: these are never one frame."""
+    """A backward operator whose forward line is also in a stack of its own: these are separate frames."""
     forward = frame("/p/model.py", 12, "forward")
     generated = frame(
         "/tmp/torchinductor_me/fx_generated.py", 7, "call",
@@ -231,7 +231,7 @@ def compiled(line: int, info: Any, **more: Any) -> dict[str, Any]:
 
 
 def fx_nodes(snapshot: Snapshot) -> list[tuple[str, ...]]:
-    """What frames say of their FX nodes: op, name, target and info."""
+    """The FX nodes of frames: op, name, target and info."""
     rows, strings = snapshot.trace.fx_nodes, snapshot.strings
     columns = [strings.texts(rows[field]) for field in ("op", "name", "target", "info")]
     return list(zip(*columns, strict=True))
@@ -243,8 +243,8 @@ def module_paths(snapshot: Snapshot) -> list[str]:
     return [modules[int(numbers[stack])][2] for stack in snapshot.device(0).stack]
 
 
-def test_modules_that_fx_nodes_record(opened: Opened, tmp_path: Path) -> None:
-    """Every form that ``nn_module_stack`` is written in, and values in no such form."""
+def test_modules_recorded_by_fx_nodes(opened: Opened, tmp_path: Path) -> None:
+    """Every form of ``nn_module_stack``, and invalid values."""
     caller = frame("/v/site-packages/torch/nn/modules/module.py", 1790, "_call_impl")
     outer = [frame("/p/net.py", 8, "forward"), caller, MAIN]
     dynamo = {
@@ -276,20 +276,20 @@ def test_modules_that_fx_nodes_record(opened: Opened, tmp_path: Path) -> None:
         event("alloc", n + 1, 8, NATIVE, *made, *outer)
         for n, made in enumerate([[f] for f in frames + quiet])
     ]
-    # where no node names its modules, its trace does; without either, what was called by ``__call__``
+    # if no node names its modules, its trace does; without either, what was called by ``__call__``
     bare = frame("/tmp/fx_generated_ab.py", 500, "inner", fx_node_info={"nn_module_stack": ""})
     snapshot = made(opened, tmp_path, [*events, event("alloc", 999, 8, bare, *outer)])
     found = module_paths(snapshot)
     assert found[: len(reported)] == [path for _, path in reported]
     assert set(found[len(reported) : -1]) == {"net.py:8 / net.py:30"}
     assert found[-1] == "net.py:8"
-    # the lines of the trace are in the stack all the same
+    # the trace's lines are in the stack nevertheless
     assert [f.line for f in stack(snapshot, 0).frames] == [0, 1, 8, 1790, 90]
     assert [[f.line for f in trace.frames] for trace in stack(snapshot, 0).fx_traces] == [[30]]
     assert "Net / fc (nn.Linear)" in [info for _, _, _, info in fx_nodes(snapshot)]
 
 
-def test_twenty_thousand_fx_nodes_leave_the_settings_their_room(opened: Opened, tmp_path: Path) -> None:
+def test_twenty_thousand_fx_nodes_leave_space_for_the_settings(opened: Opened, tmp_path: Path) -> None:
     infos = [
         {"name": f"n{n}", "op": "call_function", "extra": {"a": n, "b": {"c": n}},
          "nn_module_stack": {"r": ("", "Net"), f"k{n}": (f"layers.{n}", "my.Layer")}}

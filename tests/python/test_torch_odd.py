@@ -53,7 +53,7 @@ def fits(field: str, value: Any) -> bool:
     if field == "is_expandable":
         return value is True
     if field == "stream":
-        return value in (-1, 2**64 - 1)  # a handle may be any 64 bits
+        return value in (-1, 2**64 - 1)  # a handle may have any 64-bit value
     if field == "time_us":
         return bool(value == 3.5)
     return False
@@ -126,11 +126,11 @@ def put(record: Any, field: Any, value: Any) -> None:
 
 
 def nothing(_: Data) -> None:
-    """The value is known from other records, or asked for nothing that the oracle sees."""
+    """The value follows from other records, or doesn't affect anything that the oracle reads."""
 
 
 PLACES: dict[str, tuple[Callable[[Data], Any], Mapping[Any, Callable[[Data], Any]]]] = {
-    # name of a record: where it is, and what a person makes of the file when a field of it is unknown
+    # name of a record: where it is, and how a person would read the file if a field of it is unknown
     "alloc that is freed": (lambda d: d["device_traces"][0][1], {
         "action": lambda d: d["device_traces"][0][1].update(action="unknown"),
         "addr": lambda d: d["device_traces"][0].pop(1), "size": nothing, "stream": nothing, "time_us": nothing,
@@ -186,7 +186,7 @@ PLACES: dict[str, tuple[Callable[[Data], Any], Mapping[Any, Callable[[Data], Any
         "device": lambda d: d["external_annotations"][0].update(device=-1),
         "time_us": lambda d: d["external_annotations"].pop(0),
     }),
-    # whole records, and what holds them
+    # whole records, and their containers
     "events": (lambda d: d["device_traces"][0], {
         1: lambda d: d["device_traces"][0].pop(1), 8: lambda d: d["device_traces"][0].pop(8),
     }),
@@ -219,7 +219,7 @@ Alloc = tuple[int, int, int, int | None, tuple[tuple[str, int, str], ...]]
 
 
 def allocations_read(timeline: Timeline) -> dict[int, list[Alloc]]:
-    """What each device allocated, as the reader has it."""
+    """What each device allocated, according to the reader."""
     frames = timeline.frames
 
     def stack(number: int) -> tuple[tuple[str, int, str], ...]:
@@ -240,7 +240,7 @@ def allocations_read(timeline: Timeline) -> dict[int, list[Alloc]]:
 
 
 def allocations_meant(data: Data) -> dict[int, list[Alloc]]:
-    """What each device allocated, as the oracle has it."""
+    """What each device allocated, according to the oracle."""
     host = {"segments": data["host_segments"], "device_traces": [data["host_traces"]]}
     found = {
         HOST_DEVICE if of is host else device: oracle.allocations(of, device)
@@ -255,7 +255,7 @@ def allocations_meant(data: Data) -> dict[int, list[Alloc]]:
 
 
 def others_read(timeline: Timeline) -> dict[str, Any]:
-    """Segments, blocks, annotations and what else the oracle doesn't read."""
+    """Segments, blocks, annotations and other data that the oracle doesn't read."""
     tables, texts = timeline.tables, timeline.strings
     segments, blocks = tables["segments"], tables["blocks"]
     return {
@@ -286,7 +286,7 @@ def others_meant(data: Data) -> dict[str, Any]:
             for each in data["external_annotations"]
         ],
         "ooms": sum(each["action"] == "oom" for trace in data["device_traces"] for each in trace),
-        # the events have categories, which only a profiler's record has: without segments nothing is known of them
+        # the events have categories, as only in a profiler's trace: without segments nothing is known about them
         "reserved": [
             sum(sizes)
             if (sizes := [each["total_size"] for each, device in segments if device == number])
@@ -298,7 +298,9 @@ def others_meant(data: Data) -> dict[str, Any]:
 
 @pytest.mark.parametrize("container", ["pickle", "json"])
 @pytest.mark.parametrize(("record", "field"), FIELDS)
-def test_one_odd_value_costs_nothing_else(record: str, field: Any, container: str, tmp_path: Path) -> None:
+def test_an_odd_value_does_not_affect_other_records(
+    record: str, field: Any, container: str, tmp_path: Path
+) -> None:
     at, means = PLACES[record]
     for name, odd in ODD.items():
         data, meant = copy.deepcopy(whole()), copy.deepcopy(whole())
@@ -311,7 +313,7 @@ def test_one_odd_value_costs_nothing_else(record: str, field: Any, container: st
         put(at(data), field, copy.deepcopy(odd))
         means[field](meant)
         if odd is GONE and (record, field) == ("segment", "device"):
-            # before files named devices there was one
+            # files that don't name devices have a single one
             meant = whole()
         if odd is GONE and (record, field) == ("annotation", "device"):
             meant = whole()
@@ -385,7 +387,7 @@ def test_a_process_that_allocated_nothing(
     ]
 
 
-def test_one_moment_is_no_stretch_of_time(tmp_path: Path, cache: Cache) -> None:
+def test_a_single_time_is_not_a_range(tmp_path: Path, cache: Cache) -> None:
     path = tmp_path / "s.pickle"
     path.write_bytes(pickle.dumps({"device_traces": [[event("alloc", 1, 8, A, time_us=1700)]]}))
     snapshot = Snapshot.open(ingest(path, cache, lambda *_: None))
@@ -433,7 +435,7 @@ def test_a_time_years_from_all_others_is_unknown(
         snapshot.close()
 
 
-def test_times_a_long_run_apart_stay_as_they_are(tmp_path: Path, cache: Cache) -> None:
+def test_times_far_apart_in_a_long_run_are_kept(tmp_path: Path, cache: Cache) -> None:
     """Hundreds of days aren't an odd value."""
     times = [5, 100 * 86_400_000_000, 300 * 86_400_000_000]
     path = tmp_path / "s.pickle"
@@ -449,7 +451,7 @@ def test_times_a_long_run_apart_stay_as_they_are(tmp_path: Path, cache: Cache) -
         snapshot.close()
 
 
-def test_minus_one_without_a_sign_is_no_line(tmp_path: Path) -> None:
+def test_unsigned_minus_one_is_not_a_line(tmp_path: Path) -> None:
     """What PyTorch writes for a frame that ``torch.compile`` made on Python 3.13."""
     data = {"segments": [], "device_traces": [[event("alloc", 1, 8, frame("/p/a.py", 2**64 - 1, "f"), A)]]}
     timeline = read(tmp_path, data, "pickle")
@@ -514,7 +516,7 @@ def test_a_file_full_of_odd_values_is_shown(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", real_files("cpu_profile_*.pickle"), ids=lambda path: path.stem)
-def test_what_a_profiler_does_not_record_is_unknown(
+def test_values_that_a_profiler_does_not_record_are_unknown(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     where = ["--cache-dir", str(tmp_path / "cache")]
@@ -534,7 +536,7 @@ def test_what_a_profiler_does_not_record_is_unknown(
 
 
 @pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem[:40])
-def test_lines_of_the_interpreter_never_lead(path: Path, cache: Cache) -> None:
+def test_lines_of_the_interpreter_are_never_shown_first(path: Path, cache: Cache) -> None:
     snapshot = Snapshot.open(ingest(path, cache, lambda *_: None))
     try:
         files = [row.file for row in top_lines(snapshot)]

@@ -42,7 +42,7 @@ NATIVE = frame("??", 0, "at::_ops::mm::call(at::Tensor const&, at::Tensor const&
 
 
 def small() -> dict[str, Any]:
-    """One of everything that a current snapshot holds."""
+    """A snapshot with one of everything that the current format has."""
     high = 0xFFFF_8000_0000_0000  # needs nine bytes as a pickled integer
     trace = [
         event("segment_alloc", 0x7F0000, 2097152, USER, time_us=1000),
@@ -116,7 +116,7 @@ def small() -> dict[str, Any]:
 
 
 def facts(snapshot: Snapshot) -> Any:
-    """All that a snapshot says, for comparing one container with another."""
+    """The whole contents of a snapshot, for comparing containers."""
     rows = [live(snapshot, d.device, None, 0, 100).rows for d in snapshot.timeline.devices]
     stacks = [stack(snapshot, row.allocation) for page in rows for row in page]
     return (
@@ -159,7 +159,7 @@ def test_one_of_everything(opened: Opened, tmp_path: Path) -> None:
 
 
 def protocol_2(data: Any) -> bytes:
-    """As the C++ writer does it: BINPUT, LONG_BINPUT and BINUNICODE, from the pure Python pickler."""
+    """As PyTorch's C++ writer does: BINPUT, LONG_BINPUT and BINUNICODE, by the pure Python pickler."""
     import io
 
     file = io.BytesIO()
@@ -194,7 +194,7 @@ CONTAINERS: dict[str, Callable[[Any], bytes]] = {
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
-def test_containers_hold_the_same(name: str, opened: Opened, tmp_path: Path) -> None:
+def test_all_containers_have_the_same_contents(name: str, opened: Opened, tmp_path: Path) -> None:
     plain, wrapped = tmp_path / "plain", tmp_path / "wrapped"
     plain.write_bytes(pickle.dumps(small()))
     wrapped.write_bytes(CONTAINERS[name](small()))
@@ -225,7 +225,7 @@ def messages(snapshot: Snapshot) -> list[str]:
 
 @pytest.mark.parametrize("made", [0, 1, 3])
 @pytest.mark.parametrize("freed", [0, 1, 2])
-def test_one_notice_says_how_many_have_no_stack(
+def test_a_single_notice_has_the_number_without_a_stack(
     opened: Opened, tmp_path: Path, made: int, freed: int
 ) -> None:
     trace = [event("free_completed", 4096 * number, 64, time_us=1) for number in range(1, freed + 1)]
@@ -251,15 +251,15 @@ def test_one_notice_says_how_many_have_no_stack(
 
 
 @pytest.mark.parametrize("path", real_files("nothanmin__memory_snapshot__96f7f9*"))
-def test_no_number_has_two_notices(opened: Opened, path: Path) -> None:
+def test_no_number_is_in_two_notices(opened: Opened, path: Path) -> None:
     reported = messages(opened(path))
     assert sum("657" in message for message in reported) == 1
     assert sum("1,313" in message for message in reported) == 1
 
 
-def test_times_never_run_back_and_two_devices_may_share_a_trace(opened: Opened, tmp_path: Path) -> None:
+def test_times_never_decrease_and_two_devices_may_share_a_trace(opened: Opened, tmp_path: Path) -> None:
     chance = random.Random(5)
-    # 0 is an event without a time; more events than are put in order at a time
+    # 0 is an event without a time; more events than are sorted at a time
     times = [
         0,
         0,
@@ -289,7 +289,7 @@ def test_devices_may_share_some_events_while_others_are_in_no_list(
     events = [event("alloc", 64 * i, 64, time_us=10**15 + 10 * i) for i in range(10)]
     second = [events[i] for i in shared]
     path = tmp_path / "s.pickle"
-    # as many rows of no trace as there are shared ones
+    # as many rows outside of traces as there are shared ones
     spare = [event("alloc", 64 * i, 64, time_us=1) for i in range(30)]
     found = {"segments": [], "more": spare, "device_traces": [events, second]}
     path.write_bytes(pickle.dumps(found))
@@ -331,7 +331,7 @@ def test_bare_list_and_torch_2_0(opened: Opened, tmp_path: Path) -> None:
 
 
 def test_only_requested_frees(opened: Opened, tmp_path: Path) -> None:
-    """Without completions in the trace a request is the free; with them it is not yet."""
+    """Without completions in the trace a request is the free; with them it isn't."""
     trace = [event("alloc", 1, 10), event("free_requested", 1, 10), event("alloc", 2, 20)]
     path = tmp_path / "s.pickle"
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
@@ -376,7 +376,7 @@ def test_real_file(path: Path, opened: Opened) -> None:
         if "elements" not in expected:
             assert (
                 device.events == 0
-            )  # PyTorch's viewer shows nothing without a trace; here the live blocks are shown
+            )  # PyTorch's viewer shows nothing without a trace; we show the live blocks
             continue
         assert device.allocations == expected["elements"]
         if device.peak_bytes != expected["peak_bytes"]:
@@ -461,16 +461,14 @@ def test_code_is_never_run(opcode: str, tmp_path: Path) -> None:
     error = refuse(tmp_path, HEAD + FORBIDDEN[opcode] + b"u.")
     assert error.code == "unsafe-pickle"
     assert opcode in error.message.text.split()
-    skipped = {"STACK_GLOBAL": 12, "INST": 1}.get(
-        opcode, 0
-    )  # strings or a mark come before the opcode itself
+    skipped = {"STACK_GLOBAL": 12, "INST": 1}.get(opcode, 0)  # strings or a mark precede the opcode itself
     assert error.offset == len(HEAD) + skipped
 
 
 BARE = {
     "GLOBAL": (b"cposix\nsystem\n.", 0),
     "INST": (b"(S'ls'\niposix\nsystem\n.", 7),
-    "OBJ": (b"(cposix\nsystem\no.", 1),  # the name is what comes first
+    "OBJ": (b"(cposix\nsystem\no.", 1),  # the name comes first
     "PERSID": (b"Pwhatever\n.", 0),
     "REDUCE": (pickle.dumps([*range(10), Evil()], 0), None),
     "after much": (pickle.dumps([*range(3000), Evil()], 1), None),
@@ -479,7 +477,7 @@ BARE = {
 
 
 @pytest.mark.parametrize("what", BARE)
-def test_old_pickles_are_refused_with_what_they_would_run(what: str, tmp_path: Path) -> None:
+def test_old_pickles_are_refused_with_the_code_they_would_run(what: str, tmp_path: Path) -> None:
     data, offset = BARE[what]
     error = refuse(tmp_path, data)
     assert error.code == "unsafe-pickle"
@@ -578,7 +576,7 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
 
 
 def growing_stack() -> bytes:
-    """A list that grows by one frame a byte pair: kept at every length it would take the square of the file."""
+    """A list that grows by one frame per two bytes: storing it at every length would take quadratic memory."""
     frame_dict = b"}\x94(\x8c\x08filename\x8c\x01f\x8c\x04line" + b"K\x01u"
     return b"\x80\x04" + frame_dict + b"0]" + b"h\x00a" * 12_000 + b"."
 
@@ -656,7 +654,7 @@ def memory_bytes() -> int:
 
 
 def attempt(path: Path, cache: Cache) -> str:
-    """Read a file that may be damaged: the code of an error of ours, or "opened", and nothing else."""
+    """Read a file that may be damaged; returns the code of one of our errors, or "opened"."""
     try:
         snapshot = Snapshot.open(ingest(path, cache, lambda *_: None))
     except MemlensError as error:
@@ -702,7 +700,7 @@ def test_flipped_anywhere(tmp_path: Path, cache: Cache, sample: Path) -> None:
     st.binary(max_size=40),
 )
 def test_any_opcodes(tmp_path_factory: pytest.TempPathFactory, opcodes: list[str], tail: bytes) -> None:
-    """Programs that no pickler would write."""
+    """Pickle programs that no pickler would write."""
     tmp_path = tmp_path_factory.mktemp("opcodes", numbered=True)
     path = tmp_path / "any.pickle"
     path.write_bytes(b"\x80\x04" + "".join(opcodes).encode("latin-1") + tail + b".")
@@ -726,7 +724,7 @@ def test_nested_snapshots_share_nothing(opened: Opened, tmp_path: Path) -> None:
 
 
 def test_text_that_is_not_text(opened: Opened, tmp_path: Path) -> None:
-    """Lone surrogates, NUL, escapes and a long name come out as text that can be sent on."""
+    """Lone surrogates, NUL, escapes and a long name become text that can be sent."""
     names = ["\ud800lone", "nul\0name", "\x1b[31mred\u202e", "<img src=x onerror=alert(1)>", "x" * 100_000]
     trace = [event("alloc", i, 8, frame(f"/p/{i}.py", 1, name)) for i, name in enumerate(names)]
     path = tmp_path / "s.pickle"
@@ -754,7 +752,7 @@ def test_integers_of_any_width(opened: Opened, tmp_path: Path) -> None:
     assert opened(path).device(0).size.tolist() == sizes
 
 
-def test_rare_facts_stay_with_their_devices_events(opened: Opened, tmp_path: Path) -> None:
+def test_rare_facts_belong_to_their_devices_events(opened: Opened, tmp_path: Path) -> None:
     def oom(free: Any) -> dict[str, Any]:
         return {"action": "oom", "device_free": free, "size": 1 << 30, "stream": 0, "frames": [USER]}
 

@@ -55,7 +55,7 @@ def name_of(file: str, line: int) -> str:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 @pytest.mark.parametrize(("group", "depth"), [("lineno", 1), ("traceback", None)])
-def test_totals_are_those_of_tracemalloc(path: Path, group: str, depth: int | None) -> None:
+def test_totals_agree_with_tracemalloc(path: Path, group: str, depth: int | None) -> None:
     expected: Counter[Any] = Counter()
     for statistic in tracemalloc.Snapshot.load(str(path)).statistics(group):
         stack = tuple(name_of(frame.filename, frame.lineno) for frame in reversed(statistic.traceback))

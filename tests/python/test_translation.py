@@ -1,4 +1,4 @@
-"""What people read can be translated: package.json names its texts, and the bundle has every message."""
+"""All displayed text can be translated: package.json refers to its texts, and the bundle has every message."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def texts_of(name: str) -> dict[str, str]:
 
 
 def read_texts(value: Any) -> list[str]:
-    """Return every text of the manifest that people read."""
+    """Return every displayed text of the manifest."""
     if isinstance(value, list):
         return [text for each in value for text in read_texts(each)]
     if not isinstance(value, dict):
@@ -33,7 +33,7 @@ def read_texts(value: Any) -> list[str]:
     return own + [text for each in value.values() for text in read_texts(each)]
 
 
-def test_the_manifest_names_its_texts() -> None:
+def test_the_manifest_refers_to_its_texts() -> None:
     named = Counter(read_texts(json.loads((ROOT / "package.json").read_text("utf-8"))))
     # the name of the extension, and the title of its settings
     assert named.pop("Memlens") == 2
@@ -84,7 +84,7 @@ def test_a_template_is_a_literal_whose_names_are_those_of_its_values(
         assert problem in each
 
 
-def test_a_phrase_is_english_and_what_it_is_made_of() -> None:
+def test_a_phrase_has_its_english_text_and_its_parts() -> None:
     where = phrase("{line} (inferred)", line="{n}.py:3")
     text = phrase(plural(1200, "{n} line at {where}", "{n} lines at {where}"), n=1200, where=where)
     assert str(text) == "1,200 lines at {n}.py:3 (inferred)"
@@ -97,7 +97,7 @@ def test_a_phrase_is_english_and_what_it_is_made_of() -> None:
 
 
 @pytest.mark.parametrize("name", ["package.nls", "l10n/bundle.l10n"])
-def test_the_pseudo_language_keeps_what_is_no_word(name: str) -> None:
+def test_the_pseudo_language_keeps_everything_but_words(name: str) -> None:
     texts, pseudo = texts_of(f"{name}.json"), texts_of(f"{name}.qps-ploc.json")
     assert texts.keys() == pseudo.keys()
     for key, text in texts.items():

@@ -1,4 +1,4 @@
-"""Which nodes of the DOM a heap snapshot says are detached: those that DevTools calls so."""
+"""The detached DOM nodes of a heap snapshot: those that DevTools calls detached."""
 
 import random
 from pathlib import Path
@@ -18,7 +18,7 @@ def flagged(heap: HeapFile, folder: Path) -> list[int]:
     return [number for number, flag in enumerate(flags.tolist()) if flag]
 
 
-def test_what_a_detached_node_holds_is_detached(tmp_path: Path) -> None:
+def test_nodes_held_by_a_detached_node_are_detached(tmp_path: Path) -> None:
     heap = HeapFile()
     root = heap.node("synthetic", "")
     window = heap.node("object", "Window")
@@ -36,7 +36,7 @@ def test_what_a_detached_node_holds_is_detached(tmp_path: Path) -> None:
         (kept, "internal", shared), (shown, "internal", shared), (kept, "weak", weakly),
     ):  # fmt: skip
         heap.edge(source, kind, f"of {target}" if kind != "element" else 1, target)
-    # not through objects of JavaScript, nor what the document has as well
+    # not through JavaScript objects, nor nodes that are also in the document
     assert flagged(heap, tmp_path) == [kept, child, image]
 
 
@@ -60,7 +60,7 @@ def test_by_brute_force(tmp_path: Path) -> None:
 
 
 def _detached(heap: HeapFile) -> list[int]:
-    """The same by passing each state on until nothing changes, attached first."""
+    """The states by propagation until nothing changes, attached first."""
     natives = {number for number, node in enumerate(heap.nodes) if node["type"] == heap_type("native")}
     state = [node["detachedness"] for node in heap.nodes]
     for passed in (ATTACHED, DETACHED):
@@ -81,7 +81,7 @@ def heap_type(name: str) -> int:
     return int(heap.nodes[0]["type"])
 
 
-def test_old_files_say_it_by_names(tmp_path: Path) -> None:
+def test_old_files_mark_detached_nodes_by_name(tmp_path: Path) -> None:
     heap = HeapFile(node_fields=NODE_FIELDS[:-1])
     root = heap.node("synthetic", "")
     names = ("Detached HTMLDivElement", "HTMLDivElement", "Detached DOM tree")

@@ -1,4 +1,4 @@
-"""V8's heap snapshots: every column against what was written, DevTools' own figures, and damaged and hostile files."""
+"""V8's heap snapshots: every column against the written data, DevTools' own figures, damaged and hostile files."""
 
 import gzip
 import json
@@ -52,7 +52,7 @@ def loaded(data: bytes, folder: Path) -> Graph:
 
 
 def _dominators(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
-    """The number of each object's dominator, and what each retains."""
+    """The number of each object's dominator, and each object's retained size."""
     references, count = graph.references, len(graph.objects)
     retains = np.zeros(256, np.uint8)
     retains[: len(graph.reference_kinds)] = [kind.retains for kind in graph.reference_kinds]
@@ -71,7 +71,7 @@ def _dominators(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
 
 @has_real
 @pytest.mark.parametrize("name", ORACLES)
-def test_dominators_and_retained_sizes_are_devtools(name: str) -> None:
+def test_dominators_and_retained_sizes_agree_with_devtools(name: str) -> None:
     dominator, retained = _dominators(load(HEAP / "v8" / f"{name}.heapsnapshot.zst"))
     expected = np.fromfile(HEAP / "oracle" / f"{name}.dt", "<u4")
     assert (dominator == expected).all()
@@ -79,7 +79,7 @@ def test_dominators_and_retained_sizes_are_devtools(name: str) -> None:
     assert len(expected) > 40_000
 
 
-def test_every_column_is_what_was_written(tmp_path: Path) -> None:
+def test_every_column_equals_the_written_data(tmp_path: Path) -> None:
     heap = small_heap()
     graph = loaded(heap.data(), tmp_path)
     written, strings = heap.sections(), list(heap.strings)
@@ -125,7 +125,7 @@ def test_lines_of_closures_instances_and_allocations(tmp_path: Path) -> None:
     assert np.count_nonzero(graph.objects.stack) == 1
 
 
-def test_roots_are_what_synthetic_objects_hold(tmp_path: Path) -> None:
+def test_roots_are_the_objects_held_by_synthetic_ones(tmp_path: Path) -> None:
     graph = loaded(small_heap().data(), tmp_path)
     found = {
         (graph.root_kinds[row["kind"]], graph.texts[int(graph.objects.name[row["object"]])])
@@ -142,7 +142,7 @@ def test_roots_are_what_synthetic_objects_hold(tmp_path: Path) -> None:
         ["id", "type", "name", "edge_count", "self_size"],
     ],
 )
-def test_fields_and_sections_may_stand_in_any_order(fields: list[str], tmp_path: Path) -> None:
+def test_fields_and_sections_may_be_in_any_order(fields: list[str], tmp_path: Path) -> None:
     heap = small_heap()
     whole = loaded(heap.data(), tmp_path)
     heap.node_fields, heap.order = fields, tuple(reversed(heap.order))
@@ -299,14 +299,16 @@ def test_nested_deeply_a_million_times(tmp_path: Path) -> None:
                 loaded(data[:start] + deep + data[end:], tmp_path)
 
 
-def test_files_cut_at_200_places(tmp_path: Path) -> None:
+def test_files_truncated_at_200_places(tmp_path: Path) -> None:
     data = small_heap().data()
     for end in np.linspace(1, len(data) - 1, 200, dtype=int).tolist():
         with pytest.raises(MemlensError):
             loaded(data[:end], tmp_path)
 
 
-def test_files_flipped_at_2000_places(tmp_path: Path, cache_free_write: Callable[[Graph], None]) -> None:
+def test_files_with_bits_flipped_at_2000_places(
+    tmp_path: Path, cache_free_write: Callable[[Graph], None]
+) -> None:
     whole, draw = small_heap().data(), random.Random(7)
     errors = 0
     for _ in range(2_000):
@@ -324,7 +326,7 @@ def test_files_flipped_at_2000_places(tmp_path: Path, cache_free_write: Callable
 
 @pytest.fixture
 def cache_free_write(tmp_path: Path) -> Callable[[Graph], None]:
-    """Archive a graph that was read of a damaged file, and throw the archive away."""
+    """Archive a graph that was read from a damaged file, and discard the archive."""
     from memlens.store.manifest import SourceFile
     from memlens.store.writer import write_archive
 
@@ -357,7 +359,7 @@ def test_a_chain_of_a_million_objects(tmp_path: Path, opened: Callable[[Path], S
     assert compact_nodes(snapshot, np.array([0]))[0].retained_bytes == 8 * count
 
 
-def test_answers_are_those_of_brute_force(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+def test_answers_agree_with_brute_force(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
     compared = 0
     for seed in range(60):
         graph = random_graph(seed)
@@ -367,7 +369,7 @@ def test_answers_are_those_of_brute_force(tmp_path: Path, opened: Callable[[Path
         path.write_bytes(heap_of(graph).data())
         snapshot = opened(path)
         reached = graph.reached(graph.roots)
-        # V8's root is object 0, and holds what nothing else does
+        # V8's root is object 0, and holds what nothing else holds
         whole_file = attached(rooted(graph))
         dominator, sets = naive_dominators(whole_file, [0]), dominator_sets(whole_file, [0])
         for item in reached:

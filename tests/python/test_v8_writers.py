@@ -1,4 +1,4 @@
-"""Heap snapshots in V8's format that other programs than V8 write: Julia's, Bun's, and what isn't of that format."""
+"""Heap snapshots in V8's format by other programs, Julia and Bun, and files that only resemble it."""
 
 import json
 import random
@@ -190,7 +190,7 @@ WEBKIT: dict[str, Any] = {
          "assemble_snapshot"),
     ],
 )  # fmt: skip
-def test_what_is_almost_a_snapshot(
+def test_files_that_resemble_a_snapshot(
     content: dict[str, Any], message: str, advice: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "x.json"

@@ -1,4 +1,4 @@
-"""Files without a folder that are called like a library's: they are the user's where the workspace has them."""
+"""Files without a folder that are named like a library's: they are the user's if the workspace has them."""
 
 import threading
 from contextlib import closing
@@ -20,7 +20,7 @@ from memlens.store.snapshot import Snapshot
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
-# an allocator of the program's own, a header that it has in common with C++'s library, and a copy of one of C's files
+# an allocator of the program, a header named like one of C++'s library, and a copy of one of C's files
 MASSIF = """\
 desc: --time-unit=B
 cmd: ./app
@@ -65,11 +65,11 @@ def profile(tmp_path: Path) -> Path:
         ("/glibc-2.36/malloc/malloc.c", "arena_get_block", False),
     ],
 )
-def test_a_folder_a_namespace_or_a_prefix_leaves_no_doubt(file: str, function: str, doubtful: bool) -> None:
+def test_a_folder_a_namespace_or_a_prefix_decides(file: str, function: str, doubtful: bool) -> None:
     assert is_by_name_only(file, function) is doubtful
 
 
-def test_a_file_of_the_workspace_is_one_without_a_folder_and_the_setting_has_the_last_word() -> None:
+def test_the_workspace_decides_about_files_without_a_folder_unless_the_setting_does() -> None:
     own = Libraries().with_own_files(["malloc.c", "a[b].c"])
     assert own.kind_of("malloc.c", "f", LIBRARY) == USER
     assert own.kind_of("a[b].c", "f", LIBRARY) == USER
@@ -79,7 +79,7 @@ def test_a_file_of_the_workspace_is_one_without_a_folder_and_the_setting_has_the
 
 
 @pytest.mark.parametrize("path", real_profiles("massif/*", "dhat/*"), ids=lambda path: path.name)
-def test_real_files_leave_few_names_in_doubt(path: Path, cache: Cache) -> None:
+def test_few_names_in_real_files_are_ambiguous(path: Path, cache: Cache) -> None:
     archive = ingest(path, cache, lambda *_: None)
     with closing(Snapshot.open(archive)) as snapshot:
         names = files_in_doubt(snapshot)
@@ -92,12 +92,12 @@ def test_real_files_leave_few_names_in_doubt(path: Path, cache: Cache) -> None:
     for file, _, function, kind in changed:
         assert kind == LIBRARY
         assert "/" not in file
-        # a module of the user's own has a PyInit_ as well
+        # a module of the user has a PyInit_ as well
         assert not function.replace("PyInit_", "").startswith(("std::", "__gnu_cxx::", "Py", "_Py", "__"))
 
 
 def own_bytes(server: LspClient, path: Path, view: str = "v1") -> dict[str, int]:
-    """What the lines that stacks are charged to had live at the peak, by the tables for SQL."""
+    """The bytes live at the peak by the line that stacks are attributed to, from the tables for SQL."""
     snapshot = open_view(server, path, view)["snapshot"]
     query = "SELECT file, line, live_at_peak_bytes FROM stacks JOIN frames USING (frame)"
     rows = server.request("memlens/sql", {"snapshot": snapshot, "query": query})["rows"]
@@ -105,7 +105,7 @@ def own_bytes(server: LspClient, path: Path, view: str = "v1") -> dict[str, int]
     return {f"{file}:{line}": int(held) for file, line, held in rows if held}
 
 
-def test_the_workspace_says_whose_a_file_is(server: LspClient, workspace: Path, profile: Path) -> None:
+def test_the_workspace_decides_whose_a_file_is(server: LspClient, workspace: Path, profile: Path) -> None:
     assert own_bytes(server, profile) == {"main.c:5": 4000, "main.c:6": 2000, "main.c:7": 1000}
     own = workspace / "code" / "malloc.c"
     other = workspace / "third_party" / "libc" / "strdup.c"
@@ -113,17 +113,17 @@ def test_the_workspace_says_whose_a_file_is(server: LspClient, workspace: Path, 
     for file in (own, workspace / "allocator.h", other):
         file.write_text("\n" * 50)
     added = {"uri": (workspace / "code").as_uri(), "name": "code"}
-    # what is known of files is forgotten
+    # forget what is known about files
     server.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [added], "removed": []}})
     assert own_bytes(server, profile) == {"malloc.c:30": 4000, "main.c:6": 2000, "main.c:7": 1000}
     open_view(server, profile)
     text = server.hover(own, 30)
     assert text is not None
-    # a line that isn't charged with all of it says here how much it has itself
+    # a line to which only a part is attributed has its self value here
     assert "Live at the peak: **3.91 KiB (4,000 bytes)**\n" in text
 
 
-def test_a_workspace_that_never_answers_keeps_no_snapshot_from_opening(
+def test_a_workspace_that_never_answers_does_not_prevent_opening(
     workspace: Path, cache_folder: Path, profile: Path
 ) -> None:
     (workspace / "malloc.c").write_text("\n" * 50)

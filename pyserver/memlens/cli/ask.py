@@ -9,8 +9,7 @@ from typing import TypeVar
 
 from memlens.cli.cache import cache_of
 from memlens.cli.progress import reporter
-from memlens.errors import reason
-from memlens.formats.containers import FileError
+from memlens.errors import FileError, reason
 from memlens.ingest import ingest
 from memlens.model.own_libraries import Libraries
 from memlens.store.manifest import ArchiveError

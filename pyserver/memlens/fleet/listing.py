@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memlens.errors import Problem, reason
+from memlens.errors import FileError, Problem, reason
 from memlens.fleet.place import FleetFile, Place, identity_of, natural, opened, root_of, shown
-from memlens.formats.containers import FileError
 from memlens.texts import Text, phrase
 
 _TREES = frozenset(("file", "ssh"))

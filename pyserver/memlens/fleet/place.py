@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from memlens.errors import BadRequestError, MemlensError, Problem, reason
+from memlens.errors import BadRequestError, FileError, MemlensError, Problem, reason
 from memlens.fleet.missing import needed
-from memlens.formats.containers import ChangedFileError, FileError
+from memlens.formats.containers import ChangedFileError
 from memlens.kernels.base.checksum import Checksum
 from memlens.store.files.cache import partial_folder
 from memlens.store.files.disk import room_in

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from memlens.errors import MemlensError, reason
+from memlens.errors import FileError, MemlensError, reason
 from memlens.formats.packing import Packed, TruncatedError, unpacker_of
 from memlens.formats.tools import Tools
 from memlens.kernels.base import mapped_faults
@@ -18,13 +18,6 @@ from memlens.texts import phrase
 _CHUNK_BYTES = 1 << 20
 _MOST_STREAMED_EXPANSION = 20_000
 """The limit for data that is not stored: repeated allocations and frees compress very well."""
-
-
-class FileError(MemlensError):
-    """The file can't be read at all."""
-
-    code = "file"
-    advice = phrase("Check that the file exists and that you may read it.")
 
 
 class ChangedFileError(MemlensError):

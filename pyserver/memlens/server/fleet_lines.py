@@ -194,26 +194,14 @@ class FleetLines:
 
 
 def _functions(over: FileOverRanks, state: FileState, at: At, least_bytes: float) -> list[FunctionOverRanks]:
-    """Group rows by function: by the one of that name around them, else by name alone."""
-    grouped: dict[tuple[str, int], list[int]] = {}
-    for row, (line, function) in enumerate(over.lines):
-        if function.startswith("<"):
-            continue  # comprehensions, lambdas and modules have no definition to show a lens above
-        start = state.functions.definition(function, line) if state.functions is not None else 0
-        grouped.setdefault((function, start), []).append(row)
+    """The functions of a file with at least so many bytes in some rank."""
     found = []
-    for (function, start), rows in grouped.items():
+    for here, function, rows in state.by_function([(function, line) for line, function in over.lines]):
         most = over.over(rows, at)
-        if most is None or most.most_bytes < least_bytes:
-            continue
-        lines = [over.lines[row][0] for row in rows]
-        here = (
-            state.lines.here(start) if start else min(filter(None, map(state.lines.here, lines)), default=0)
-        )
-        if here:
-            changed = any(state.changed(function, line) for line in lines)
+        if most is not None and most.most_bytes >= least_bytes:
+            changed = any(state.changed(function, over.lines[row][0]) for row in rows)
             found.append(FunctionOverRanks(here, most, changed))
-    return sorted(found)
+    return found
 
 
 def _note(bound: list[Bound]) -> Text | None:

@@ -11,7 +11,7 @@ from memlens.server.protocol.sources import Document
 from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sessions.registry import Registry
 from memlens.server.sources import Sources
-from memlens.sources.declarations import SUFFIXES, TEXT_LIMIT, TypeName, declarations, type_name
+from memlens.sources.declarations import SUFFIXES, TypeName, declarations, text_of, type_name
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase, plural
@@ -124,23 +124,15 @@ def _lines_of_classes(path: str, rows: list[HeapLine], skipped: int) -> dict[int
     """For each row of a constructor the line of its class: the nearest one above that has its name."""
     wanted = {row.name: row.line for row in rows if row.type is not None}
     found = {}
-    for at, line in enumerate(_text(path).splitlines(), 1):
+    for at, line in enumerate(text_of(path).splitlines(), 1):
         for name in _CLASS.findall(line):
             if name in wanted and at <= wanted[name] + skipped:
                 found[wanted[name]] = at
     return found
 
 
-def _text(path: str) -> str:
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(TEXT_LIMIT).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return ""
-
-
 def _declarations(path: str) -> dict[TypeName, int]:
-    return {each.type: each.line for each in reversed(declarations(_text(path)))}
+    return {each.type: each.line for each in reversed(declarations(text_of(path)))}
 
 
 def _named(snapshot: Snapshot, kind: str) -> dict[TypeName, list[int]]:

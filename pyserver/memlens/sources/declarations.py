@@ -5,6 +5,7 @@ files.
 """
 
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 TEXT_LIMIT = 4 << 20
@@ -101,6 +102,15 @@ def file_names(kind: str, name: TypeName) -> list[str]:
     if kind == "hprof" and outermost.endswith("Kt"):
         stems.append(outermost.removesuffix("Kt"))
     return [f"{stem}{suffix}" for stem in stems for suffix in SUFFIXES.get(kind, ())]
+
+
+def text_of(path: str) -> str:
+    """A local file as far as it is searched for declarations; empty if it can't be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(TEXT_LIMIT).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
 
 
 def declarations(text: str) -> list[Declaration]:

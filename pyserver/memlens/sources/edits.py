@@ -6,7 +6,7 @@ lines move; for a snapshot that is opened later, counting starts then.
 
 import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +27,14 @@ class Change(NamedTuple):
 
     message: Text
     lines: list[int]
+
+
+class FunctionRows(NamedTuple):
+    """The rows of lines that are in one function, and the first line of its definition in the editor now."""
+
+    line: int
+    function: str
+    rows: list[int]
 
 
 class FileState(NamedTuple):
@@ -63,6 +71,24 @@ class FileState(NamedTuple):
                     lines=numbers,
                 )
         return Change(message, lines)
+
+    def by_function(self, lines: Sequence[tuple[str, int]]) -> list[FunctionRows]:
+        """Group a snapshot's lines, each with its function: by the one of that name around them, else by name alone.
+
+        Two methods of the same name in two classes are two functions.
+        """
+        grouped: dict[tuple[str, int], list[int]] = {}
+        for row, (function, line) in enumerate(lines):
+            if line < 1 or function.startswith("<"):
+                continue  # comprehensions, lambdas and modules have no definition
+            start = self.functions.definition(function, line) if self.functions is not None else 0
+            grouped.setdefault((function, start), []).append(row)
+        found = []
+        for (function, start), rows in grouped.items():
+            now = map(self.lines.here, [start] if start else [lines[row][1] for row in rows])
+            if here := min(filter(None, now), default=0):
+                found.append(FunctionRows(here, function, rows))
+        return sorted(found)
 
 
 UNCHANGED = FileState(LineMap(), None)

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from memlens.sources.declarations import SUFFIXES, TEXT_LIMIT, TypeName, file_names, line_of, type_name
+from memlens.sources.declarations import SUFFIXES, TypeName, file_names, line_of, text_of, type_name
 from memlens.sources.finder import Finder
 from memlens.sources.paths import common_components, parse
 
@@ -73,7 +73,7 @@ def _declaring(paths: list[str], wanted: TypeName) -> list[FoundType]:
     deadline = time.monotonic() + _MOST_S
     outermost = wanted.names[0]
     for path in paths:
-        text = _text(path)
+        text = text_of(path)
         # a search for the name is much faster than one for declarations
         is_likely = outermost in text or Path(path).stem.lower() == outermost.removesuffix("Kt").lower()
         line = line_of(text, wanted) if is_likely else 0
@@ -82,14 +82,6 @@ def _declaring(paths: list[str], wanted: TypeName) -> list[FoundType]:
         if len(found) >= _MOST_FOUND or time.monotonic() > deadline:
             break
     return found
-
-
-def _text(path: str) -> str:
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(TEXT_LIMIT).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return ""
 
 
 def _likeliest(found: list[FoundType], wanted: TypeName) -> list[FoundType]:

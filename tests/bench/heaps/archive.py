@@ -1,6 +1,6 @@
 """Makes the archive of a heap dump without its findings, which no peer makes: ``python archive.py FILE FOLDER``.
 
-Names, references, dominators, retained sizes and the compact tree are in it. All else is as in ``memlens ingest``.
+It has names, references, dominators, retained sizes and the compact tree, like that of ``memlens ingest``.
 """
 
 import functools

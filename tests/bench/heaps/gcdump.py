@@ -13,7 +13,7 @@ from memlens.formats.gcdump_file import read_file
 
 
 def main() -> None:
-    """Print how many nodes, references and bytes there are."""
+    """Print the number of nodes, references and bytes."""
     data = Path(sys.argv[1]).read_bytes()
     dump = read_file(data)
     offsets = struct.unpack_from(f"<{dump.node_count}I", data, dump.table)

@@ -1,4 +1,4 @@
-"""Second readings of every format: slow, plain, and written from the formats' descriptions alone.
+"""Independent readers of every format: slow, simple, and written only from the formats' descriptions.
 
 Nothing in this package imports memlens. Each module reads a file and says what was allocated, by which stack, what was
 live at the peak and at the end; :mod:`tests.python.replays.stacks` adds that up by stack and by line.

@@ -39,7 +39,7 @@ def names_of(data: Any) -> list[str]:
 
 
 def read(path: Path) -> Profile:
-    """A whole file. Stacks are leaf first, as numbers of the table of frames."""
+    """Read a file. Stacks are leaf first, as indices into the table of frames."""
     data = load(path)
     profile = Profile(names_of(data))
     frames = [frame_of(text) for text in data["ftbl"]]

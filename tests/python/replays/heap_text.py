@@ -106,7 +106,7 @@ class _Reader:
         head = _HEAD.match(self.lines[0])
         assert head is not None
         kind, rate = head[1], int(head[2] or 0)
-        # Go writes twice its rate, as the first such profiler did
+        # Go writes twice its rate, like the first such profiler
         rate = rate // 2 if kind == "heap" else rate if kind.endswith("_v2") else 0
         rows: list[tuple[list[Frame], Row]] = []
         named: list[Frame] = []
@@ -136,6 +136,6 @@ class _Reader:
 
 
 def read(path: Path) -> Profile:
-    """A whole file."""
+    """Read a file."""
     reader = _Reader(text_of(path))
     return reader.jemalloc() if reader.lines[0].startswith("heap_v2/") else reader.plain()

@@ -67,7 +67,7 @@ class Dump:
 
 
 class File:
-    """A whole file, of which ``dumps`` are the heaps."""
+    """Reads a file; ``dumps`` are its heaps."""
 
     def __init__(self, path: Path) -> None:
         data = path.read_bytes()
@@ -192,7 +192,7 @@ class File:
 
 
 def written(name: str) -> str:
-    """A class's name as people write it."""
+    """A class's name as in source."""
     dimensions = len(name) - len(name.lstrip("["))
     name = name[dimensions:]
     if dimensions:
@@ -201,7 +201,7 @@ def written(name: str) -> str:
 
 
 class Heap:
-    """What a dump means: classes' names, sizes, texts and references of objects."""
+    """The meaning of a dump: classes' names, sizes, texts and references of objects."""
 
     def __init__(self, file: File, number: int = -1) -> None:
         self.file, self.dump = file, file.dumps[number]
@@ -237,7 +237,7 @@ class Heap:
         return self.dump.classes[one.class_id].name
 
     def shallow(self, one: Object) -> int:
-        """The bytes of an object by the rules of Eclipse MAT; Android's dumps have those of instances."""
+        """The bytes of an object by the rules of Eclipse MAT; Android's dumps record those of instances."""
         size, oop = self.file.id_bytes, self.oop
         if one.tag == 0x20:
             of_class = self.class_named.get("java.lang.Class") if self.file.android else None

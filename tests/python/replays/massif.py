@@ -14,7 +14,7 @@ from tests.python.replays.stacks import Frame, Profile
 from tests.python.replays.valgrind import frame_of
 
 BELOW = Frame("(below massif's threshold)", "", 0)
-"""Callers that massif added up because each is below its threshold."""
+"""Callers that massif merged because each is below its threshold."""
 
 Held = Counter[tuple[Frame, ...]]
 _NODE = re.compile(r" *n(\d+): (\d+) ?(.*)")

@@ -59,7 +59,7 @@ for stack, number in numbers.items():
 
 
 def read(path: Path, python: Path) -> Profile:
-    """A whole capture, with the interpreter that has the memray of it."""
+    """Read a capture, with an interpreter that has the matching memray."""
     printed = subprocess.run(
         [str(python), "-c", PROGRAM, str(path)], capture_output=True, text=True, check=True, timeout=300
     ).stdout

@@ -56,7 +56,7 @@ def decode(data: bytes, kind: str = "PROFILE") -> Message:
 
 
 def message_of(path: Path) -> Message:
-    """A profile file, packed or not."""
+    """A profile's bytes, compressed or not."""
     data = path.read_bytes()
     return decode(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
 
@@ -69,7 +69,7 @@ def stacks_of(message: Message) -> list[list[Frame]]:
     drop = re.compile(strings[message.get("drop_frames", 0)] or "(?!)")
     names = (strings[each.get("name", 0)] for each in functions.values())
     assert not any(name and drop.fullmatch(name) for name in names), (
-        "test_pprof.py holds memlens to what is dropped"
+        "test_pprof.py checks which frames are dropped"
     )
     places: dict[int, list[Frame]] = {}
     for location in message.get("location", []):
@@ -89,7 +89,7 @@ def stacks_of(message: Message) -> list[list[Frame]]:
 
 
 def read(path: Path) -> Profile:
-    """A whole file. Values have the file's names."""
+    """Read a file. Values have the file's names."""
     message = message_of(path)
     profile = Profile([message["string_table"][each["type"]] for each in message["sample_type"]])
     for stack, sample in zip(stacks_of(message), message.get("sample", []), strict=True):

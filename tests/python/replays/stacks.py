@@ -1,4 +1,4 @@
-"""Stacks with values, and what source lines come to."""
+"""Stacks with values, and the sums of source lines."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -9,10 +9,10 @@ import numpy.typing as npt
 I64 = npt.NDArray[np.int64]
 
 NO_FILE = ("", "??", "none", "<unknown>")
-"""What recorders write where they know no file."""
+"""What recorders write for an unknown file."""
 
 MOST_LINE = 2**31 - 1
-"""Larger lines are a -1 that lost its sign, or damage; like those below 1 they are unknown."""
+"""Larger lines are an unsigned -1, or damage; like those below 1 they are unknown."""
 
 
 class Frame(NamedTuple):
@@ -35,7 +35,7 @@ Stack = Sequence[Frame]
 
 
 def known_line(file: str, line: int) -> int:
-    """The line where it is one, else 0."""
+    """The line if it is valid, else 0."""
     return line if file not in NO_FILE and 0 < line <= MOST_LINE else 0
 
 
@@ -78,7 +78,7 @@ class Tree:
 
 
 class Sums:
-    """What stacks of a tree come to: rows of values, added up by stack."""
+    """The sums of a tree's stacks: rows of values, added up by stack."""
 
     def __init__(self, tree: Tree, stacks: Iterable[int], values: npt.ArrayLike, columns: int) -> None:
         self.tree = tree
@@ -171,13 +171,13 @@ class Profile:
         self._values: list[Sequence[int]] = []
 
     def add(self, stack: Stack, values: Sequence[int]) -> None:
-        """Take a sample."""
+        """Add a sample."""
         assert len(values) == len(self.names)
         self._stacks.append(self.tree.number(stack))
         self._values.append(values)
 
     def add_all(self, stacks: Sequence[int], values: I64) -> None:
-        """Take many, their stacks by number."""
+        """Add many samples, their stacks by number."""
         self._stacks += stacks
         self._values += values.tolist()
 

@@ -26,7 +26,7 @@ from tests.python.replays.stacks import NO_FILE, Frame, Line, Sums, Tree, known_
 PENDING = ("active_pending_free", "active_awaiting_free")
 FREES = ("free_requested", "free_completed", "free")
 HOST = 65_536
-"""Stands for pinned host memory among devices, whose numbers are far lower."""
+"""Represents pinned host memory among devices, whose numbers are far lower."""
 
 RawFrame = tuple[str, int, str]
 
@@ -39,7 +39,7 @@ class PlainUnpickler(pickle.Unpickler):
 
 
 def load(path: Path) -> Any:
-    """A snapshot's data: of a pickle, of JSON, or of the page that ``torch.cuda._memory_viz`` makes."""
+    """A snapshot's data: from a pickle, JSON, or the page that ``torch.cuda._memory_viz`` makes."""
     data = path.read_bytes()
     first = data.lstrip()[:1]
     if first in (b"{", b"["):
@@ -67,7 +67,7 @@ class Alloc:
     category: str | None = None
     rounded: int | None = None
     waits: bool = False
-    """It was to be freed when the snapshot was taken, and was not yet."""
+    """Its free was pending when the snapshot was taken."""
     early: bool = False
     """It was allocated before recording: live at the start of a trace that has events."""
 
@@ -107,11 +107,11 @@ def placed(segment: Any) -> Iterator[tuple[int, Any]]:
 
 
 class _Matched:
-    """What a trace makes, and what it frees."""
+    """What a trace allocates, and what it frees."""
 
     def __init__(self, trace: Iterable[dict[str, Any]]) -> None:
         self.before: list[Alloc] = []
-        """Freed in the trace and not made there: with the stacks of those that freed them."""
+        """Freed but not allocated in the trace: with the stacks of their frees."""
         self.during: list[Alloc] = []
         self.live: dict[int, Alloc] = {}
         self.completions = 0
@@ -156,7 +156,7 @@ def _alloc_of(event: dict[str, Any], start: int) -> Alloc:
 
 
 def frees_repeat_their_stacks(snapshot: Any) -> bool:
-    """Whether the frees of a file repeat the stacks of what they free: all that can be checked, and at least one."""
+    """Whether frees repeat the stacks of their allocations: at least one can be checked, and all of these do."""
     found = [_Matched(trace) for trace in traces_of(snapshot).values()]
     checked = sum(each.checked_frees for each in found)
     return checked > 0 and checked == sum(each.repeating_frees for each in found)
@@ -167,7 +167,7 @@ def allocations(snapshot: Any, device: int) -> list[Alloc]:
     found = _Matched(traces_of(snapshot).get(device, ()))
     if frees_repeat_their_stacks(snapshot):
         for alloc in found.before + found.during:
-            alloc.freed = ()  # what is recorded is the allocation's stack once more
+            alloc.freed = ()  # the recorded stack is the allocation's, repeated
     else:
         for alloc in found.before:
             alloc.frames = ()
@@ -180,7 +180,7 @@ def allocations(snapshot: Any, device: int) -> list[Alloc]:
     ]
     waiting = {here for here, block in blocks if block["state"] in PENDING}
     if not found.completions:
-        # the trace was recorded without them: a request is the free
+        # the trace was recorded without completions: a request is the free
         for addr, alloc in list(found.live.items()):
             if alloc.pending and addr not in waiting:
                 alloc.end = alloc.pending
@@ -225,12 +225,12 @@ NEVER = 0xFFFFFFFF
 """The end of what was never freed, in archives."""
 _NEVER = 2**62
 _lives: list[Any] = []
-"""What :func:`alive` was asked about last, with the starts and ends of all of it."""
+"""The allocations of the last call of :func:`alive`, with all starts and ends."""
 
 
 def alive(found: list[Alloc], moment: int) -> list[int]:
     """The numbers of what is live at a moment, oldest first."""
-    # asked for thousands of moments of the same allocations
+    # called for thousands of moments of the same allocations
     if not _lives or _lives[0] is not found:
         ends = [_NEVER if a.end is None else a.end for a in found]
         _lives[:] = [found, np.array([a.start for a in found], np.int64), np.array(ends, np.int64)]
@@ -259,7 +259,7 @@ COLUMNS = ("total_bytes", "count", "live_at_peak_bytes", "live_at_peak_count", "
 
 @dataclass
 class Device:
-    """What one device's trace and segments say."""
+    """The contents of one device's trace and segments."""
 
     allocations: list[Alloc]
     events: int
@@ -288,13 +288,11 @@ class Replay:
         for device in sorted({*traces, *(of for of, _ in segments)}):
             found = allocations(snapshot, device)
             trace = traces.get(device, [])
-            assert not any("forward_frames" in event for event in trace), (
-                "test_torch_fields.py holds memlens to these"
-            )
+            assert not any("forward_frames" in event for event in trace), "test_torch_fields.py checks these"
             live = live_bytes(found, len(trace))
             peak = live.index(max(live))
             reserved = sum(segment["total_size"] for of, segment in segments if of == device)
-            # only what is made of a profiler's record has categories; its segment spans all addresses that were used
+            # only snapshots made from a profiler's trace have categories; their segment spans all used addresses
             profiled = any("category" in event for event in trace)
             ooms = sum(event["action"] == "oom" for event in trace)
             self.devices[device] = Device(found, len(trace), live, peak, None if profiled else reserved, ooms)

@@ -35,7 +35,7 @@ def traces(path: Path) -> list[Any]:
 
 
 def read(path: Path) -> Profile:
-    """Bytes and blocks that were live."""
+    """Live bytes and blocks."""
     profile = Profile(["size", "count"])
     for _, size, frames, *_ in traces(path):
         profile.add([Frame("", file, line) for file, line in frames], (size, 1))

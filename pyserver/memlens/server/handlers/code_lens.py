@@ -84,15 +84,9 @@ def _lenses_of_heaps(placed: list[PlacedDefinition]) -> list[types.CodeLens]:
         threshold = LEAST_RETAINED * graph_of(each.snapshot.info).shallow_bytes
         if each.row.retained_bytes < max(1.0, threshold):
             continue
-        name = f" · {_shown(each.snapshot.title)}" if several else ""
+        name = _of_snapshot(each.snapshot.title) if several else ""
         arguments = ShowLineArguments(each.snapshot.name, each.snapshot.path, each.row.file, each.row.line)
-        start = types.Position(each.line - 1, 0)
-        command = types.Command(
-            title=spoken(each.words) + name,
-            command=SHOW_LINE_COMMAND,
-            arguments=[msgspec.to_builtins(arguments)],
-        )
-        lenses.append(types.CodeLens(types.Range(start, start), command=command))
+        lenses.append(_lens(each.line, spoken(each.words) + name, SHOW_LINE_COMMAND, arguments))
     return lenses
 
 
@@ -109,18 +103,14 @@ def _lenses_of_fleets(found: list[FunctionsOverRanks], measure: Measure) -> list
                 ),
                 size=format_bytes(most.most_bytes),
                 figure=phrase("live at peak") if measure == "peak" else phrase("in all"),
-                rank=_shown(most.name),
+                rank=plain_name(most.name),
                 median=format_bytes(most.median_bytes),
                 n=most.ranks,
-                fleet=_shown(fleet.title),
+                fleet=plain_name(fleet.title),
             )
             title = spoken(_with_change(said) if changed else said)
-            start = types.Position(line - 1, 0)
             arguments = OpenRankArguments(fleet.path, most.snapshot)
-            command = types.Command(
-                title=title, command=OPEN_RANK_COMMAND, arguments=[msgspec.to_builtins(arguments)]
-            )
-            lenses.append(types.CodeLens(types.Range(start, start), command=command))
+            lenses.append(_lens(line, title, OPEN_RANK_COMMAND, arguments))
     return lenses
 
 
@@ -143,8 +133,9 @@ async def _lenses(sources: Sources, document: Document, measure: Measure) -> lis
                 if _bytes(sums, measure) >= max(1.0, threshold):
                     title = spoken(_title(function, sums, measure, figure, sources.attribution))
                     if several:
-                        title += f" · {_shown(bound.snapshot.title)}"
-                    lenses.append(_lens(bound, function, title, measure))
+                        title += _of_snapshot(bound.snapshot.title)
+                    arguments = show_line(bound, _heaviest(function, measure).row)
+                    lenses.append(_lens(function.line, title, SHOW_LINE_COMMAND, arguments))
         except MemlensError as error:
             logger.info("no totals of %s: %s", bound.file, error)
     return lenses
@@ -157,23 +148,9 @@ async def _sums(bound: BoundFile, function: Function) -> Totals:
 
 
 def functions(placed: list[PlacedLine], state: FileState) -> list[Function]:
-    """Group lines by function: by the one of that name around them, else by the only one, else by name alone.
-
-    Two methods of the same name in two classes are two functions.
-    """
-    grouped: dict[tuple[str, int], list[PlacedLine]] = {}
-    for each in placed:
-        row = each.row
-        if row.line < 1 or row.function.startswith("<"):
-            continue  # comprehensions, lambdas and modules have no definition to show a lens above
-        start = state.functions.definition(row.function, row.line) if state.functions is not None else 0
-        grouped.setdefault((row.function, start), []).append(each)
-    found = []
-    for (_, start), own in grouped.items():
-        here = state.lines.here(start) if start else min((each.line for each in own if each.line), default=0)
-        if here:
-            found.append(Function(here, own))
-    return sorted(found, key=lambda function: function.line)
+    """The functions of some lines, in the order of their definitions."""
+    lines = [(each.row.function, each.row.line) for each in placed]
+    return [Function(line, [placed[row] for row in rows]) for line, _, rows in state.by_function(lines)]
 
 
 def _bytes(figures: SourceLine | Totals, measure: Measure) -> int:
@@ -217,21 +194,23 @@ def _with_change(title: Text) -> Text:
     return phrase("{title} (the file has changed since the run)", title=title)
 
 
-def _shown(name: str) -> str:
-    # a lens's title may contain icons, written $(name)
-    return plain_name(name).replace("$(", "$ (")
-
-
 def _heaviest(function: Function, measure: Measure) -> PlacedLine:
     return max(function.lines, key=lambda each: _bytes(each.row, measure))
 
 
-def _lens(bound: BoundFile, function: Function, title: str, measure: Measure) -> types.CodeLens:
-    arguments = show_line(bound, _heaviest(function, measure).row)
-    start = types.Position(function.line - 1, 0)
+def _of_snapshot(title: str) -> str:
+    """What follows a lens's title when several snapshots have one for the line."""
+    return f" · {plain_name(title)}"
+
+
+def _lens(
+    line: int, title: str, command: str, arguments: ShowLineArguments | OpenRankArguments
+) -> types.CodeLens:
+    """A lens above a line. ``$(name)`` in its title isn't shown as an icon."""
+    start = types.Position(line - 1, 0)
     return types.CodeLens(
         types.Range(start, start),
         command=types.Command(
-            title=title, command=SHOW_LINE_COMMAND, arguments=[msgspec.to_builtins(arguments)]
+            title=title.replace("$(", "$ ("), command=command, arguments=[msgspec.to_builtins(arguments)]
         ),
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 from pygls.lsp.server import LanguageServer
 
+from memlens.errors import FileError
 from memlens.server.protocol.base import Done
 from memlens.server.protocol.sources import (
     LineTargetsParams,
@@ -15,7 +16,6 @@ from memlens.server.protocol.sources import (
     SourceResult,
     SourcesChangedParams,
 )
-from memlens.server.sessions.opened import FileError
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources, show_line
 from memlens.server.wire import answer

@@ -5,7 +5,7 @@ from pygls.lsp.server import LanguageServer
 from memlens.server.protocol.sql import SqlFillParams, SqlParams, SqlSchemaParams, SqlState, SqlStateParams
 from memlens.server.sessions.registry import Registry
 from memlens.server.wire import answer
-from memlens.views.sql.query import SqlAnswer
+from memlens.views.sql.pages import SqlAnswer
 from memlens.views.sql.schema import SqlSchema, schema
 
 

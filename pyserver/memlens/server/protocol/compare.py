@@ -123,6 +123,14 @@ class ComparedTree(Struct, frozen=True, kw_only=True):
     attribution: Attribution = "mine"
 
 
+class OfComparedTree(Struct, frozen=True, kw_only=True):
+    """The parameters of all requests about a difference flame graph."""
+
+    snapshot: str
+    other: str
+    tree: ComparedTree
+
+
 class CompareFlameParams(FlamePart, frozen=True, kw_only=True):
     """A part of a difference flame graph; see :class:`FlameParams`."""
 
@@ -131,12 +139,9 @@ class CompareFlameParams(FlamePart, frozen=True, kw_only=True):
     tree: ComparedTree
 
 
-class CompareFlameSvgParams(Struct, frozen=True, kw_only=True):
+class CompareFlameSvgParams(OfComparedTree, frozen=True, kw_only=True):
     """A part of a difference flame graph as a picture to save; see :class:`FlameSvgParams`."""
 
-    snapshot: str
-    other: str
-    tree: ComparedTree
     x0: float
     x1: float
     title: str
@@ -149,14 +154,6 @@ class CompareFlameResult(Struct, frozen=True):
     geometry: str
     names: list[FlameName]
     whole: FlameSides
-
-
-class OfComparedTree(Struct, frozen=True, kw_only=True):
-    """The parameters of all requests about a difference flame graph."""
-
-    snapshot: str
-    other: str
-    tree: ComparedTree
 
 
 class CompareFlameNodeParams(OfComparedTree, frozen=True, kw_only=True):

@@ -53,53 +53,43 @@ class FlameResult(Struct, frozen=True):
     names: list[FlameName]
 
 
-class FlameNodeParams(Struct, frozen=True):
-    """A box of a flame graph. By ``attribution`` boxes have something of their own."""
+class OfCallTree(Struct, frozen=True, kw_only=True):
+    """The parameters of all requests about a call tree. ``attribution`` decides the own values of nodes."""
 
     snapshot: str
     of: AllocationSet
     value: FlameValue
     options: FlameOptions
-    node: Count
     attribution: Attribution = "mine"
 
 
-class FlameChildrenParams(Struct, frozen=True):
+class FlameNodeParams(OfCallTree, frozen=True, kw_only=True):
+    """A node of a call tree."""
+
+    node: Count
+
+
+class FlameChildrenParams(OfCallTree, frozen=True, kw_only=True):
     """A page of a node's children; node 0 is the root."""
 
-    snapshot: str
-    of: AllocationSet
-    value: FlameValue
-    options: FlameOptions
     node: Count
     offset: Count
     limit: Annotated[int, Meta(ge=1, le=1000)]
-    attribution: Attribution = "mine"
 
 
-class FlameSearchParams(Struct, frozen=True):
+class FlameSearchParams(OfCallTree, frozen=True, kw_only=True):
     """What matches a text."""
 
-    snapshot: str
-    of: AllocationSet
-    value: FlameValue
-    options: FlameOptions
     text: Text
-    attribution: Attribution = "mine"
 
 
-class FlameFunctionsParams(Struct, frozen=True):
+class FlameFunctionsParams(OfCallTree, frozen=True, kw_only=True):
     """A page of the functions of a tree, the largest first, or by name; ``reverse`` the other way."""
 
-    snapshot: str
-    of: AllocationSet
-    value: FlameValue
-    options: FlameOptions
     order: FunctionOrder
     offset: Count
     limit: Annotated[int, Meta(ge=1, le=1000)]
     reverse: bool = False
-    attribution: Attribution = "mine"
 
 
 class FileNamesParams(Struct, frozen=True):

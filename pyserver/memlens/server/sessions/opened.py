@@ -12,7 +12,7 @@ from stat import S_ISREG
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from memlens import limits
-from memlens.errors import MemlensError
+from memlens.errors import FileError, MemlensError
 from memlens.model.attribution import Attribution
 from memlens.result_cache import ResultCache
 from memlens.server.sessions.aside import Aside
@@ -61,13 +61,6 @@ class DamagedError(MemlensError):
 
     code = "damaged"
     advice = phrase("Memlens reads the file again.")
-
-
-class FileError(MemlensError):
-    """The path is not that of a readable file."""
-
-    code = "file"
-    advice = phrase("Check that the file exists and that you may read it.")
 
 
 class Identity(NamedTuple):

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memlens import limits
 from memlens.child import IngestError
+from memlens.errors import FileError
 from memlens.model.frames import LIBRARY, USER
 from memlens.model.libraries import library_of
 from memlens.model.own_libraries import Libraries
 from memlens.server.sessions.children import ProgressListener, fill_tables, ingest
-from memlens.server.sessions.opened import FileError, Identity, NotOpenError, OpenSnapshot
+from memlens.server.sessions.opened import Identity, NotOpenError, OpenSnapshot
 from memlens.server.sessions.sql import SqlQueries
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder

@@ -17,7 +17,8 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import TABLES, are_filled, remove
 from memlens.store.tables.schema import Part
 from memlens.texts import phrase
-from memlens.views.sql.query import SqlAnswer, SqlError, SqlSession, SqlSort
+from memlens.views.sql.pages import SqlAnswer
+from memlens.views.sql.query import SqlError, SqlSession, SqlSort
 
 logger = logging.getLogger(__name__)
 

@@ -1,11 +1,10 @@
 """Where two heap dumps differ in the dominator tree grouped by type."""
 
-import numpy as np
 from msgspec import Struct
 
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.retained import UNREACHABLE_NODE
+from memlens.views.graph.retained import node_name
 from memlens.views.graph.rows import type_names
 
 LEAST_SHARE = 0.002
@@ -35,8 +34,8 @@ class _Tree:
     """A dump's dominator tree grouped by type, for traversal."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.names = (*type_names(snapshot), UNREACHABLE_NODE)
         self.stored = snapshot.compact
+        self._type_names = type_names(snapshot)
 
     def children(self, node: int | None, least: int) -> dict[str, int]:
         """A node's children that retain at least ``least`` bytes, by type."""
@@ -46,24 +45,21 @@ class _Tree:
         stored = self.stored
         for child in range(int(stored.first[node]), int(stored.last[node])):
             if int(stored.retained[child]) >= least:
-                found.setdefault(self.names[self._kind(child)], child)
+                found.setdefault(node_name(self._type_names, child, int(stored.type[child])), child)
             elif node != 0:
                 # children are sorted by retained size, except for the node of unreachable objects
                 break
         return found
 
-    def _kind(self, node: int) -> int:
-        """Which of the names a node has."""
-        return min(int(self.stored.type[node]), len(self.names) - 1)
-
     def named(self, node: int, name: str, known: dict[str, int]) -> int | None:
         """The child of a type, whatever it retains."""
         if name in known:
             return known[name]
-        stored, first, last = self.stored, int(self.stored.first[node]), int(self.stored.last[node])
-        kinds = [number for number, each in enumerate(self.names) if each == name]
-        at = np.flatnonzero(np.isin(np.minimum(stored.type[first:last], len(self.names) - 1), kinds))
-        return first + int(at[0]) if len(at) else None
+        first, last = int(self.stored.first[node]), int(self.stored.last[node])
+        children = enumerate(self.stored.type[first:last].tolist(), first)
+        return next(
+            (child for child, kind in children if node_name(self._type_names, child, kind) == name), None
+        )
 
     def figures(self, node: int | None) -> tuple[int, int]:
         """The number of a node's objects, and what they retain."""

@@ -14,12 +14,11 @@ query slows down nothing else. It is confined by:
 
 import contextlib
 import difflib
-import math
 import re
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import apsw
 from msgspec import Struct
@@ -33,18 +32,13 @@ from memlens.texts import Text, as_text, phrase
 from memlens.units import format_bytes
 from memlens.views.sql.heap import AGGREGATES, HEAP_FUNCTIONS, add_heap_functions
 from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
+from memlens.views.sql.pages import MOST_ROWS, Running, SqlAnswer, page
 
-MOST_ROWS = 10_000
-"""The most rows of one page."""
-MOST_PAGE_BYTES = 4_000_000
-MOST_CELL_CHARACTERS = 4_000
 MOST_QUERY_CHARACTERS = 100_000
 MOST_VALUE_BYTES = 1_000_000
 MOST_MEMORY_BYTES = 512 << 20
 
 _STEPS_BETWEEN_CHECKS = 5_000
-_LAST_EXACT_INTEGER = 2**53
-"""Larger integers are sent as text, because JavaScript numbers beyond it are not exact."""
 
 TABLES = (
     "value_types", "samples", "sample_values", "labels", "values",
@@ -90,32 +84,6 @@ _LIMITS = {
 # a comment isn't another statement
 _NOTHING = re.compile(r"(\s|;|--[^\n]*(\n|\Z)|/\*.*?(\*/|\Z))*", re.DOTALL)
 
-ColumnType = Literal["integer", "real", "text", "blob", "mixed", "none"]
-Cell = int | float | str | None
-
-
-class SqlColumn(Struct, frozen=True):
-    """A column of an answer. ``type`` is that of its values in this page, or the declared one when all are NULL."""
-
-    name: str
-    type: ColumnType
-
-
-class SqlAnswer(Struct, frozen=True):
-    """Rows ``offset … offset + len(rows)`` of a query's result.
-
-    Integers beyond 2**53 are text, blobs are ``x'…'``, infinities as ``Inf``; values longer than 4,000 characters
-    are cut, and end with ``…`` then. A column named ``allocation`` has the allocation to show for its row; columns
-    named ``file`` and ``line`` together have a place to open.
-    """
-
-    columns: list[SqlColumn]
-    rows: list[list[Cell]]
-    offset: int
-    more: bool
-    """Whether rows follow."""
-    took_ms: float
-
 
 class SqlSort(Struct, frozen=True):
     """Sort all of a query's rows by the column of that number, from 0."""
@@ -151,7 +119,7 @@ class SqlSession:
         self._named: set[str] = set()
         self._hungry = False
         self._stop = threading.Event()
-        self._kept: tuple[str, SqlSort | None, int, _Running] | None = None
+        self._kept: tuple[str, SqlSort | None, int, Running] | None = None
         try:
             self._connection = _named_only(snapshot) if names_only else _connect(snapshot, self.parts)
         except ArchiveError:
@@ -223,7 +191,7 @@ class SqlSession:
                 for _ in range(offset):
                     if running.cursor.fetchone() is None:
                         break
-            answer = _page(running, offset, min(limit, MOST_ROWS), began)
+            answer = page(running, offset, min(limit, MOST_ROWS), began)
         if answer.more:
             self._kept = (query, sort, offset + len(answer.rows), running)
         return answer
@@ -239,9 +207,9 @@ class SqlSession:
 
         return [name for name, _ in running.columns], rows()
 
-    def _run(self, query: str, sort: SqlSort | None) -> "_Running":
+    def _run(self, query: str, sort: SqlSort | None) -> "Running":
         statement, columns = self._compiled(query, sort)
-        return _Running(self._connection.cursor().execute(statement), columns, {})
+        return Running(self._connection.cursor().execute(statement), columns, {})
 
     def _compiled(self, query: str, sort: SqlSort | None) -> tuple[str, tuple[tuple[str, str | None], ...]]:
         """The one statement of a query, sorted if it should be, and its columns: names and declared types."""
@@ -399,76 +367,6 @@ _UNKNOWN_NAME = re.compile(r"no such (?P<kind>column|table|function): (?P<name>.
 _UNLISTED_MODULES = {"carray", "generate_series"}
 
 
-class _Running(NamedTuple):
-    """A query that has begun. ``ahead`` is the row that showed that there is another page."""
-
-    cursor: apsw.Cursor
-    columns: tuple[tuple[str, str | None], ...]
-    """Names and declared types."""
-    ahead: dict[str, tuple[Any, ...]]
-
-
-def _page(running: _Running, offset: int, limit: int, began: float) -> SqlAnswer:
-    rows: list[list[Cell]] = []
-    kinds: list[set[ColumnType]] = [set() for _ in running.columns]
-    size = 0
-    row = running.ahead.pop("row", None) or running.cursor.fetchone()
-    while row is not None:
-        if len(rows) == limit or size > MOST_PAGE_BYTES:
-            running.ahead["row"] = row
-            break
-        cells = [_cell(value) for value in row]
-        size += sum(len(cell) if isinstance(cell, str) else 8 for cell in cells)
-        for kind, value in zip(kinds, row, strict=True):
-            kind.add(_TYPES[type(value)])
-        rows.append(cells)
-        row = running.cursor.fetchone()
-    columns = [
-        SqlColumn(name, _type_of(kind, declared))
-        for (name, declared), kind in zip(running.columns, kinds, strict=True)
-    ]
-    took_ms = round((time.perf_counter() - began) * 1e3, 3)
-    return SqlAnswer(columns, rows, offset, row is not None, took_ms)
-
-
-_TYPES: dict[type, ColumnType] = {
-    int: "integer",
-    float: "real",
-    str: "text",
-    bytes: "blob",
-    type(None): "none",
-}
-
-
-_DECLARED: dict[str | None, ColumnType] = {"INTEGER": "integer", "TEXT": "text"}
-
-
-def _type_of(kinds: set[ColumnType], declared: str | None) -> ColumnType:
-    """A column's type by its values, or by its declaration if there are none."""
-    known = kinds - {"none"}
-    if not known:
-        return _DECLARED.get(declared, "none")
-    if len(known) > 1:
-        return "real" if known == {"integer", "real"} else "mixed"
-    return known.pop()
-
-
-def _cell(value: Any) -> Cell:
-    """A value for the wire: a number if JavaScript can represent it exactly, else text, and never long."""
-    match value:
-        case int() if abs(value) > _LAST_EXACT_INTEGER:
-            return str(value)
-        case float() if math.isinf(value):
-            return "Inf" if value > 0 else "-Inf"
-        case bytes():
-            cut = value[: MOST_CELL_CHARACTERS // 2 - 2]
-            return f"x'{cut.hex()}{'…' if len(value) > len(cut) else ''}'"
-        case str() if len(value) > MOST_CELL_CHARACTERS:
-            return f"{value[: MOST_CELL_CHARACTERS - 1]}…"
-    cell: Cell = value
-    return cell
-
-
 def _characters(query: str, position_bytes: int) -> int | None:
     """Convert a position in the query's UTF-8 to one in characters."""
     if position_bytes < 0:
@@ -504,7 +402,8 @@ def _connect(snapshot: Snapshot, parts: tuple[Part, ...]) -> apsw.Connection:
     if "base" not in parts:
         raise ArchiveError(phrase("The tables for SQL have not been made"))
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    connection = apsw.Connection(_uri(snapshot, "base"), flags=flags)
+    # cached statements would occupy the connection's fast memory (lookaside), which queries then allocate elsewhere
+    connection = apsw.Connection(_uri(snapshot, "base"), flags=flags, statementcachesize=0)
     try:
         for part in parts:
             schema = "main"

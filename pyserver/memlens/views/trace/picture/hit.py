@@ -3,6 +3,7 @@
 import numpy as np
 
 from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.answers import HitAnswer
 from memlens.views.selection.columns import check_moment, device_of, summaries, time_of_moment
 from memlens.views.trace.picture.areas import GroupedBy, picture_order
@@ -23,10 +24,17 @@ def hit(
     tops = np.cumsum(found.size[rows])
     place = int(np.searchsorted(tops, y_bytes, "right"))
     inside = y_bytes >= 0 and place < len(rows)
+    return hit_answer(snapshot, found, moment, len(rows), rows[place] if inside else None)
+
+
+def hit_answer(
+    snapshot: Snapshot, device: Device, moment: int, live_count: int, row: np.uint32 | None
+) -> HitAnswer:
+    """What was live at a moment, and the allocation in that row of the device."""
     return HitAnswer(
         moment=moment,
-        time_us=time_of_moment(found, moment),
-        live_bytes=int(found.live[moment]),
-        live_count=len(rows),
-        allocation=summaries(snapshot, found, rows[place : place + 1])[0] if inside else None,
+        time_us=time_of_moment(device, moment),
+        live_bytes=int(device.live[moment]),
+        live_count=live_count,
+        allocation=None if row is None else summaries(snapshot, device, np.array([row]))[0],
     )

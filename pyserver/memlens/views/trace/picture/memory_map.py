@@ -28,13 +28,12 @@ from memlens.views.selection.columns import (
     device_of,
     live_rows,
     rows_of,
-    summaries,
-    time_of_moment,
     x_of_moment,
 )
 from memlens.views.trace.picture.area_layout import area_columns
 from memlens.views.trace.picture.areas import Areas
 from memlens.views.trace.picture.boxes import Box, Coarsening, Drawing, draw
+from memlens.views.trace.picture.hit import hit_answer
 from memlens.views.trace.picture.lanes import Layout, layout_of
 from memlens.views.trace.picture.packing import CHANGE_BYTES, MOST_BYTES, RECT_BYTES, AreaColumns, Grid
 
@@ -90,13 +89,7 @@ def map_hit(
     away = np.maximum(np.maximum(bottom - y, y - (bottom + own.size[rows])), 0)
     nearest = int(np.argmin(away)) if len(rows) else -1
     inside = nearest >= 0 and float(away[nearest]) <= max(within, 0)
-    return HitAnswer(
-        moment=moment,
-        time_us=time_of_moment(own, moment),
-        live_bytes=int(own.live[moment]),
-        live_count=len(rows),
-        allocation=summaries(snapshot, own, rows[nearest : nearest + 1])[0] if inside else None,
-    )
+    return hit_answer(snapshot, own, moment, len(rows), rows[nearest] if inside else None)
 
 
 def map_locate(snapshot: Snapshot, allocation: int, axis: Axis) -> LocateAnswer:
