@@ -62,18 +62,17 @@ class Archived:
 
     def rank_mine(self, frame: Frame) -> int:
         """In which order memlens charges the frames of a stack, where the user's own code comes first."""
-        return 3 if self._is_passed_over(frame) else self.kinds.get(frame, NATIVE)
+        return self._passed_over(frame) or self.kinds.get(frame, NATIVE)
 
     def rank_any(self, frame: Frame) -> int:
         """The same for any code: the innermost, though in a trace not C++ where there is Python."""
-        if self._is_passed_over(frame):
-            return 3
-        return int(self.snapshot.info.model == "timeline" and self.kinds.get(frame, NATIVE) == NATIVE)
+        is_trace = self.snapshot.info.model == "timeline"
+        return self._passed_over(frame) or int(is_trace and self.kinds.get(frame, NATIVE) == NATIVE)
 
-    def _is_passed_over(self, frame: Frame) -> bool:
-        """Whether it is charged only where there is nothing else; which frames these are has tests of its own."""
+    def _passed_over(self, frame: Frame) -> int:
+        """Its rank if it is charged only where there is nothing else; which frames these are has tests of its own."""
         kind = self.kinds.get(frame, NATIVE)
-        return bool(passed_over([(frame.file, frame.function, kind)], self.snapshot.info.model)[0])
+        return int(passed_over([(frame.file, frame.function, kind)], self.snapshot.info.model)[0])
 
     def is_python(self, frame: Frame) -> bool:
         """Whether memlens takes a frame for one of Python code, or of a library's."""

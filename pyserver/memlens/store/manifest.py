@@ -19,7 +19,7 @@ from memlens.model.info import SnapshotInfo
 if sys.platform != "win32":
     import fcntl
 
-FORMAT_VERSION = 22
+FORMAT_VERSION = 23
 """Raised whenever an older archive could be misread; such archives are made again."""
 
 FILE_NAME = "manifest.json"
