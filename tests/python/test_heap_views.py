@@ -27,7 +27,6 @@ from memlens.views.graph import objects as rows_of_objects
 from memlens.views.graph.cuts import cut, freed_by_cut, freed_by_cuts
 from memlens.views.graph.dominators import dominator_tree, fitting_by_group, group
 from memlens.views.graph.listing import heap_packages, heap_types, objects
-from memlens.views.graph.merged_paths import PathNode, merged_paths, merged_tree
 from memlens.views.graph.objects import first_references, references_between
 from memlens.views.graph.overview import overview
 from memlens.views.graph.packages import package_of, short_name
@@ -36,7 +35,7 @@ from memlens.views.graph.reach import entries, followed, holders
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import type_names
 from memlens.views.graph.together import TOGETHER, is_known, retained_by_type
-from memlens.views.graph.types import figures_of, instances_of
+from memlens.views.graph.types import figures_of, instances_of, types
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -585,3 +584,19 @@ def test_unreachable_objects_are_a_group_of_the_printed_tree(opened: Opened) -> 
         ("(unreachable)", lost)
     ]
     assert min(row.retained_bytes for row in groups) >= root.retained_bytes / 100
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_what_groups_roots_comes_after_the_types_that_it_retains(small: Snapshot, reverse: bool) -> None:
+    rows = heap_types(small, "", "retained", None, "kind", 0, 1000, reverse=reverse).rows
+    made_up = [row.kind == "synthetic" for row in rows]
+    assert made_up == sorted(made_up)
+    assert made_up[-1]
+    assert rows[-1].retained_bytes == max(row.retained_bytes for row in rows)
+    found = [row.retained_bytes for row in rows if row.kind != "synthetic"]
+    assert found == sorted(found, reverse=not reverse)
+    largest = heap_packages(small, "", "retained", "kind", 0, 1000, reverse=reverse).rows
+    assert largest[-1].name == "synthetic"
+    if not reverse:
+        listed = types(small, "retained", limit=1000).types
+        assert [row.number for row in listed] == [row.number for row in rows]
