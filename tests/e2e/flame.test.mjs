@@ -131,6 +131,8 @@ test('the keyboard goes to callees, callers and neighbours, and zooms', async ()
 });
 
 test('a search says how much matches, and goes from match to match', async () => {
+  await view.locator('.flame-surface').focus();
+  await view.press('/');
   const search = view.locator('.flame-search');
   await search.fill('linear');
   await view.locator('.flame-found', { hasText: 'in' }).waitFor();

@@ -27,6 +27,7 @@ from memlens.views.graph import objects as rows_of_objects
 from memlens.views.graph.cuts import cut, freed_by_cut, freed_by_cuts
 from memlens.views.graph.dominators import dominator_tree, fitting_by_group, group
 from memlens.views.graph.listing import heap_packages, heap_types, objects
+from memlens.views.graph.merged_paths import PathNode, merged_paths, merged_tree
 from memlens.views.graph.objects import first_references, references_between
 from memlens.views.graph.overview import overview
 from memlens.views.graph.packages import package_of, short_name
@@ -35,7 +36,8 @@ from memlens.views.graph.reach import entries, followed, holders
 from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import type_names
 from memlens.views.graph.together import TOGETHER, is_known, retained_by_type
-from memlens.views.graph.types import figures_of, instances_of, types
+from memlens.views.graph.types import figures_of, instances_of
+from memlens.views.graph.types import types as types_listed
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -598,5 +600,5 @@ def test_what_groups_roots_comes_after_the_types_that_it_retains(small: Snapshot
     largest = heap_packages(small, "", "retained", "kind", 0, 1000, reverse=reverse).rows
     assert largest[-1].name == "synthetic"
     if not reverse:
-        listed = types(small, "retained", limit=1000).types
+        listed = types_listed(small, "retained", limit=1000).types
         assert [row.number for row in listed] == [row.number for row in rows]

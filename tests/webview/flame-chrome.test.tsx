@@ -63,19 +63,33 @@ test('the flame graph’s row has what its form needs, and takes back what was d
   assert.ok(labels(toolbar.root).includes('Colours') && !labels(toolbar.root).includes('Charged to'));
 
   // what is being typed stays when something else is drawn
-  const search = toolbar.root.querySelector<HTMLInputElement>('.flame-search');
-  assert.ok(search);
-  search.focus();
+  const box = (): HTMLInputElement | null => toolbar.root.querySelector('.flame-search');
+  assert.equal(box(), null);
+  toolbar.focusSearch();
+  await drawn();
+  const search = box();
+  assert.ok(search && search === document.activeElement);
   search.value = 'forw';
   toolbar.setFound('3 boxes');
   toolbar.update(settings, true);
   await drawn();
   assert.equal(search.value, 'forw');
   assert.ok(!labels(toolbar.root).includes('Colours'), 'colours say what became more');
+  search.blur();
+  await drawn();
+  assert.equal(box(), search, 'it stays as long as there is something in it');
+  search.value = '';
+  search.focus();
+  search.blur();
+  await drawn();
+  assert.equal(box(), null);
+  toolbar.update({ ...settings, search: 'forw' }, true);
+  await drawn();
+  assert.equal(box()?.value, 'forw');
 
   choose(toolbar.root.querySelector<HTMLSelectElement>('select'), 'functions');
   await drawn();
-  assert.equal(toolbar.root.querySelector('.flame-search'), null);
+  assert.equal(box(), null);
   assert.ok(labels(toolbar.root).includes('Charged to') && !labels(toolbar.root).includes('Direction'));
 });
 

@@ -1,6 +1,6 @@
 // The flame graph's row of controls: its form and the search; the rest is in the settings.
 
-import { signal } from '@preact/signals';
+import { signal, type Signal } from '@preact/signals';
 import { render, type VNode, type ComponentType } from 'preact';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { t } from '../base/l10n';
@@ -38,6 +38,8 @@ interface Props {
   readonly without: ReadonlySet<Bound>;
   /** What the search found. */
   readonly found: string;
+  /** Whether the search box was asked for; a search that is on has it as well. */
+  readonly searching: Signal<boolean>;
 }
 
 export class FlameToolbar {
@@ -46,6 +48,7 @@ export class FlameToolbar {
   });
   private readonly state = signal<Pick<Props, 'settings' | 'sided'> | null>(null);
   private readonly found = signal('');
+  private readonly searching = signal(false);
   private readonly bound = new Set<Bound>();
 
   constructor(
@@ -54,14 +57,14 @@ export class FlameToolbar {
     attribution: KeptAttribution,
     First?: ComponentType,
   ) {
-    const { state, found, bound: without } = this;
+    const { state, found, searching, bound: without } = this;
     const All = (): VNode =>
       state.value ? (
         <>
           {First && <First />}
           <Toolbar
             {...{ ...state.value, found: found.value }}
-            {...{ events, compared, attribution, without }}
+            {...{ events, compared, attribution, without, searching }}
           />
         </>
       ) : (
@@ -83,6 +86,7 @@ export class FlameToolbar {
   }
 
   focusSearch(): void {
+    this.searching.value = true;
     const search = this.root.querySelector<HTMLInputElement>('.flame-search');
     search?.focus();
     search?.select();
@@ -119,9 +123,14 @@ function Toolbar(props: Props): VNode {
   );
 }
 
-function Search({ events, settings, found }: Props): VNode {
+/** A button that becomes the box, as long as there is something in it or it has the focus. */
+function Search({ events, settings, found, searching }: Props): VNode {
   const input = useRef<HTMLInputElement>(null);
   const { search } = settings;
+  const shown = searching.value || search !== '';
+  useLayoutEffect(() => {
+    if (searching.value) input.current?.focus();
+  }, [shown, searching]);
   const soon = useMemo(
     () =>
       debounce(SEARCH_AFTER_MS, () => {
@@ -132,6 +141,17 @@ function Search({ events, settings, found }: Props): VNode {
   useLayoutEffect(() => {
     if (input.current && input.current !== document.activeElement) input.current.value = search;
   }, [search]);
+  if (!shown)
+    return (
+      <IconButton
+        icon="search"
+        label={t('Search the flame graph')}
+        keys="/"
+        press={() => {
+          searching.value = true;
+        }}
+      />
+    );
   return (
     <span class="flame-searching">
       <input
@@ -142,6 +162,9 @@ function Search({ events, settings, found }: Props): VNode {
         aria-label={t('Search the flame graph')}
         maxLength={200}
         onInput={soon}
+        onBlur={({ currentTarget }) => {
+          if (currentTarget.value === '') searching.value = false;
+        }}
         onKeyDown={(event) => {
           event.stopPropagation();
           if (event.key === 'Enter') events.goToMatch(event.shiftKey ? -1 : 1);

@@ -67,6 +67,13 @@ export function makeParts(owner: PartsOwner, given: Given): ProfileParts {
   );
   const { Head, ...around } = makeAround(api, info, owner, {
     ...{ label: t('Profile'), terms: allocationTerms([]), keys: profileKeys() },
+    next: {
+      text:
+        info.bins > 0
+          ? t('Drag over the curve to see what was allocated, freed or kept in that time, or {0}.')
+          : t('Click a box to see its callers and lines, or {0}.'),
+      link: t('compare with another profile'),
+    },
   });
   const times = info.bins === 0 ? null : makeTimes(owner, given);
   const frame = new ViewFrame(

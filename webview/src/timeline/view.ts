@@ -37,7 +37,7 @@ import { makeParts, type Parts, type PartsOwner } from './parts';
 import type { Plot } from './plot';
 import type { Camera } from '../canvas/camera';
 import { legendMoment } from './legend-moment';
-import { hasTimes } from '../base/devices';
+import { hasHistory, hasTimes } from '../base/devices';
 import { deviceExtent, peakAt, restoreLayout, restoreState, type Axis } from '../shell/state';
 import type { Selection } from './selection';
 import type { MenuEntry } from '../widgets/menu';
@@ -54,7 +54,8 @@ import { theme } from '../canvas/theme';
 
 /** Which picture is exported; a comparison's is drawn over the own timeline. */
 const PICTURE_OF = { stacked: 'stacked', map: 'map', reserved: 'reserved', compare: 'stacked' } as const;
-const STACKED = { value: 'stacked', text: t('Timeline') } as const;
+/** The picture of areas is called a timeline where there is more than one moment. */
+const stackedName = (device: DeviceInfo): string => (hasHistory(device) ? t('Timeline') : t('Memory in use'));
 
 export class SnapshotView implements Commanded, PartsOwner {
   device: DeviceInfo;
@@ -566,7 +567,7 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   private get pictureName(): string {
     const { shown } = this.arrangement;
-    return shown === null || shown.id === 'compare' ? STACKED.text : shown.title;
+    return shown === null || shown.id === 'compare' ? stackedName(this.device) : shown.title;
   }
 
   private pickers(): readonly Picker[] {
@@ -574,7 +575,10 @@ export class SnapshotView implements Commanded, PartsOwner {
     const all: Picker[] = [
       {
         ...{ label: t('View'), key: '', value: this.arrangement.picture },
-        options: [STACKED, ...pictures.map(({ id, title }) => ({ value: id, text: title }))],
+        options: [
+          { value: 'stacked', text: stackedName(this.device) },
+          ...pictures.map(({ id, title }) => ({ value: id, text: title })),
+        ],
         pick: (value) => {
           const id = PICTURE_IDS.find((each) => each === value);
           if (id) this.arrangement.showPicture(id);
@@ -652,7 +656,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       this.parts.summary.turnTo(device.device);
     } else if (selected !== null) this.selection.select(selected, null, true);
     // Without a history the run has no extent to find one's way in.
-    minimap.hidden.value = device.events < 2;
+    minimap.hidden.value = !hasHistory(device);
     if (device.events > 0) data.fetchOverview(this.axis, minimap.columns);
     this.updateFigures();
     this.showFlags();
