@@ -55,11 +55,11 @@ test('the flame graph’s row has what its form needs, and takes back what was d
   toolbar.update(settings, false);
   await drawn();
   const chips = (): string[] => [...toolbar.root.querySelectorAll('.chip')].map((each) => each.textContent);
-  assert.deepEqual(chips(), ['Only f1 ×', 'Without f2 ×', 'Without f3 ×', 'torch collapsed ×']);
+  assert.deepEqual(chips(), ['Only f1 ×', 'Hidden: f2 ×', 'Hidden: f3 ×', 'torch collapsed ×']);
   toolbar.root.querySelectorAll<HTMLElement>('.chip')[1]?.click();
   await drawn();
   assert.deepEqual(changes, [{ hidden: [named(3)] }]);
-  assert.deepEqual(chips(), ['Only f1 ×', 'Without f3 ×', 'torch collapsed ×']);
+  assert.deepEqual(chips(), ['Only f1 ×', 'Hidden: f3 ×', 'torch collapsed ×']);
   assert.ok(labels(toolbar.root).includes('Colours') && !labels(toolbar.root).includes('Charged to'));
 
   // what is being typed stays when something else is drawn

@@ -24,6 +24,7 @@ export interface FlameDetailsEvents {
   go(node: FlameNode): void;
   sandwich(name: FlameName): void;
   focus(name: FlameName): void;
+  ignore(name: FlameName): void;
   hide(name: FlameName): void;
   collapse(name: FlameName): void;
 }
@@ -235,6 +236,14 @@ function Actions({ answer, drawn, ways }: Props): VNode {
       'F',
       () => {
         events.focus(name);
+      },
+    ],
+    [
+      real && !name.is_package,
+      t('Ignore'),
+      'I',
+      () => {
+        events.ignore(name);
       },
     ],
     [

@@ -206,7 +206,7 @@ function Chips({ settings, events }: Pick<Props, 'settings' | 'events'>): VNode 
     ...(focus ? [[t('Only {0}', nameText(focus)), { focus: null }] as const] : []),
     ...hidden.map(
       (name) =>
-        [t('Without {0}', nameText(name)), { hidden: hidden.filter((other) => other !== name) }] as const,
+        [t('Hidden: {0}', nameText(name)), { hidden: hidden.filter((other) => other !== name) }] as const,
     ),
     ...packages.map(
       (name) => [t('{0} collapsed', name), { packages: packages.filter((other) => other !== name) }] as const,

@@ -50,6 +50,9 @@ export function detailsEvents(of: FlameParts): FlameDetailsEvents {
     focus: (name) => {
       of.commands.focus(name);
     },
+    ignore: (name) => {
+      of.commands.ignore(name);
+    },
     hide: (name) => {
       of.commands.hide(name);
     },
@@ -124,6 +127,10 @@ export function commandEvents(of: FlameParts): FlameCommandEvents {
     },
     change: (part) => {
       of.change(part);
+    },
+    exclude: (term) => {
+      const { filter } = of.context;
+      if (!filter.includes(term)) of.context.setFilter(`${filter} ${term}`.trim());
     },
     sandwich: of.source.compared ? null : sandwich,
     search: () => {

@@ -108,7 +108,7 @@ function placeFlame(flame: FlamePane, { bins }: ProfileInfo): void {
   });
 }
 
-function makeTimes(owner: PartsOwner, { api, info, state }: Given): ProfileTimes {
+function makeTimes(owner: PartsOwner, { api, info, context, state }: Given): ProfileTimes {
   return new ProfileTimes(
     api,
     info,
@@ -123,6 +123,7 @@ function makeTimes(owner: PartsOwner, { api, info, state }: Given): ProfileTimes
         owner.say(text);
       },
       filter: () => owner.filter,
+      usualKind: () => (context.value.meaning === 'end' ? 'survived' : 'allocated'),
     },
     stretchOf(state),
   );

@@ -133,8 +133,8 @@ class Drawing {
       if (line.unit === 'bytes') this.line(line, colour);
       else this.counts(line, colour);
     });
-    if (!hidden.has('live_bytes')) this.peak(width);
     this.marks(marks);
+    if (!hidden.has('live_bytes')) this.peak(width);
   }
 
   private xOf(edge: number): number {

@@ -2,9 +2,9 @@
 
 import { signal } from '@preact/signals';
 import type { CompareState, PaneId, ViewCommand, ViewState } from '../../../extension/shared/messages';
-import type { Evidence, Frame, ProfileInfo } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Api, type HostMessage } from '../api';
-import { setFigures } from '../base/figure';
+import type { Evidence, Frame, GroupsAnswer, ProfileInfo } from '../../../extension/shared/protocol.gen';
+import { RequestError, type Api, type HostMessage, type Pending } from '../api';
+import { figure, setFigures } from '../base/figure';
 import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import { visible } from '../base/text';
@@ -42,6 +42,8 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   private times: ProfileTimes | null = null;
   /** Whether the latest filter is one. */
   private readonly asking = new Latest();
+  /** How much fits it. */
+  private readonly counting = new Latest();
   readonly comparedWith = signal<string | null>(null);
   private readonly stop = new AbortController();
   private lastPane: PaneId = 'liveSet';
@@ -123,6 +125,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     this.stop.abort();
     this.parts.dock.dispose();
     this.parts.summary.drop();
+    this.counting.cancel();
     this.flamePane.dispose();
     this.times?.dispose();
     this.parts.frame.dispose();
@@ -178,12 +181,8 @@ export class ProfileView implements ProfileOwner, PartsOwner {
       return;
     }
     // asked first, so that what is wrong with it is said beside it and nothing else goes
-    const of = { ...this.context.set, filter: text };
     this.asking.ask(
-      this.api.request('memlens/groups', {
-        branch: { of, by: ['file'], path: [], narrow: '', attribution: 'mine' },
-        ...{ order: 'bytes', descending: true, offset: 0, limit: 1 },
-      }),
+      this.sumOf(text),
       () => {
         this.narrowTo(text);
       },
@@ -258,7 +257,39 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     setFigures({ unit: ofStretch && unit !== 'count' ? 'bytes' : unit, counts });
   }
 
+  /** Says in the filter's box how much of the value fits. */
+  private showRest(): void {
+    this.counting.cancel();
+    const { filter } = this;
+    if (filter === '') return;
+    const failed = (error: unknown): void => {
+      this.failed(error);
+    };
+    this.counting.ask(
+      this.sumOf(filter),
+      ({ set_bytes: some }) => {
+        this.counting.ask(
+          this.sumOf(''),
+          ({ set_bytes: every }) => {
+            this.parts.filterBox.leaves(figure(some), figure(every));
+          },
+          failed,
+        );
+      },
+      failed,
+    );
+  }
+
+  private sumOf(filter: string): Pending<GroupsAnswer> {
+    const of = { ...this.context.set, filter };
+    return this.api.request('memlens/groups', {
+      branch: { of, by: ['file'], path: [], narrow: '', attribution: 'mine' },
+      ...{ order: 'bytes', descending: true, offset: 0, limit: 1 },
+    });
+  }
+
   private changed(...changes: readonly Change[]): void {
+    if (changes.some((each) => each === 'filter' || each === 'device' || each === 'cursors')) this.showRest();
     if (!this.parts.frame.current.dockTall || this.parts.dock.shown === null)
       this.flamePane.update(new Set(changes));
     this.parts.dock.update(changes);
