@@ -241,33 +241,35 @@ function Finding({
           />
         </>
       )}{' '}
-      {evidence && (
-        <Link
-          text={t('Show')}
-          title={t('Show the evidence')}
-          press={() => {
-            actions.show(evidence);
-          }}
-        />
-      )}
-      {objects && actions.showObjects && (
-        <Link
-          text={t('Show')}
-          title={t('Show the objects')}
-          press={() => {
-            actions.showObjects?.(objects);
-          }}
-        />
-      )}{' '}
-      <button
-        type="button"
-        class="icon-button finding-copy"
-        title={t('Copy as Markdown')}
-        aria-label={visible(t('Copy “{0}” as Markdown', title))}
-        onClick={copy}
-      >
-        <Icon name="copy" />
-      </button>
+      <span class="finding-end">
+        {evidence && (
+          <Link
+            text={t('Show')}
+            title={t('Show the evidence')}
+            press={() => {
+              actions.show(evidence);
+            }}
+          />
+        )}
+        {objects && actions.showObjects && (
+          <Link
+            text={t('Show')}
+            title={t('Show the objects')}
+            press={() => {
+              actions.showObjects?.(objects);
+            }}
+          />
+        )}{' '}
+        <button
+          type="button"
+          class="icon-button finding-copy"
+          title={t('Copy as Markdown')}
+          aria-label={visible(t('Copy “{0}” as Markdown', title))}
+          onClick={copy}
+        >
+          <Icon name="copy" />
+        </button>
+      </span>
     </>
   );
 }

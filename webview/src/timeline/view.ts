@@ -55,7 +55,7 @@ import { theme } from '../canvas/theme';
 /** Which picture is exported; a comparison's is drawn over the own timeline. */
 const PICTURE_OF = { stacked: 'stacked', map: 'map', reserved: 'reserved', compare: 'stacked' } as const;
 /** The picture of areas is called a timeline where there is more than one moment. */
-const stackedName = (device: DeviceInfo): string => (hasHistory(device) ? t('Timeline') : t('Memory in use'));
+const stackedName = (device: DeviceInfo): string => (hasHistory(device) ? t('Timeline') : t('In use'));
 
 export class SnapshotView implements Commanded, PartsOwner {
   device: DeviceInfo;
