@@ -54,7 +54,7 @@ export function activate(context: vscode.ExtensionContext): void {
     log,
     server,
     edits,
-    new LineHeat(server, memory, edits, log),
+    new LineHeat(server, memory, editors, edits, log),
     registerNavigation(server),
     registerCellHover(server),
     new ServerStatus(server),

@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple, assert_never
 
-from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, ProfileValue, SnapshotInfo, TimelineInfo
 from memlens.model.profile import value_for
 from memlens.store.models import profile_of
 from memlens.units import format_value, plain_name
@@ -31,8 +31,12 @@ def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
         case ProfileInfo() | GraphInfo():
             profile = profile_of(info)
             number = value_for(profile.values, measure, "bytes")
-            value = profile.values[profile.default_value if number is None else number]
-            title = plain_name(value.title)
-            return Figure(title[:1].lower() + title[1:], value.unit, abs(value.total))
+            return figure_of_value(profile.values[profile.default_value if number is None else number])
         case _:
             assert_never(info)
+
+
+def figure_of_value(value: ProfileValue) -> Figure:
+    """The figure of one of a profile's values."""
+    title = plain_name(value.title)
+    return Figure(title[:1].lower() + title[1:], value.unit, abs(value.total))
