@@ -1105,7 +1105,7 @@ export interface GoToArguments {
   line: number;
 }
 
-/** Objects and references of a heap at one moment, as a heap dump has them. Bytes are shallow sizes. */
+/** The objects and references of a heap at one moment. Bytes are shallow sizes. */
 export interface GraphInfo {
   model: 'graph';
   kind: string;
@@ -1833,7 +1833,7 @@ export interface MomentParams {
   filter?: string;
 }
 
-/** A message for people about something that the file does not have or does not say. `code` is stable. */
+/** A message for people about something that the file lacks. `code` is stable. */
 export interface Notice {
   code: string;
   message: Text;
@@ -2695,9 +2695,9 @@ export interface SvgResult {
 }
 
 /**
- * `text` is the English; of Memlens's own words `template` and `values` are what it was made of.
+ * A text in English (`text`), with the `template` and the `values` that it was made from.
  *
- * A `text` without a template is the same in every language.
+ * A text without a template is the same in every language.
  */
 export interface Text {
   text: string;

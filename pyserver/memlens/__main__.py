@@ -5,7 +5,7 @@ import sys
 
 
 def main() -> int:
-    """Run the command and return its exit status. Ctrl+C is a sentence from the first moment to the last."""
+    """Run the command and return its exit status. At any moment, Ctrl+C ends it with a message, not a traceback."""
     try:
         from memlens.cli import main as command
 
@@ -13,7 +13,7 @@ def main() -> int:
     except KeyboardInterrupt:
         sys.stderr.write("memlens: Interrupted.\n")
         status = 1
-    # what is left is the end of this process
+    # only the end of this process is left
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return status
 

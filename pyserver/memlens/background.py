@@ -1,4 +1,4 @@
-"""Work in a thread of its own, for kernels and file writes, which need no interpreter lock."""
+"""Runs work in another thread, for kernels and file writes, which release the interpreter's lock."""
 
 import threading
 from collections.abc import Callable
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Background(Generic[T]):
-    """Work that starts at once in another thread. Leave the ``with`` block, or ask for the result, to wait for it."""
+    """Work that starts at once in another thread. Leaving the ``with`` block, or :meth:`result`, waits for its end."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
@@ -19,14 +19,14 @@ class Background(Generic[T]):
         try:
             self._thread.start()
         except RuntimeError:
-            # the system gives no further thread
+            # the system can't start another thread
             self._thread = None
             self._run()
 
     def _run(self) -> None:
         try:
             self._results.append(self._work())
-        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+        except BaseException as error:  # noqa: BLE001 - raised again by result() or the end of the block
             self._error = error
 
     def result(self) -> T:

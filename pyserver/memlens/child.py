@@ -1,4 +1,4 @@
-"""What a child process says line by line, and what it means that it ended without a last word."""
+"""The lines in which a child process reports, and the problem to show if it ended without a last one."""
 
 import os
 import signal
@@ -16,26 +16,26 @@ _OOM_COUNTERS = Path("/proc/vmstat")
 
 
 class ProgressLine(msgspec.Struct, tag_field="type", tag="progress"):
-    """How far the child is."""
+    """How far the child has come."""
 
     stage: str
     fraction: float | None = None
 
 
 class DoneLine(msgspec.Struct, tag_field="type", tag="done"):
-    """The child's last line when all went well."""
+    """The child's last line after success."""
 
     archive: str
 
 
 class ErrorLine(msgspec.Struct, tag_field="type", tag="error"):
-    """The child's last line when the file is to blame."""
+    """The child's last line after an error that it could report."""
 
     problem: Problem
 
 
 class IngestError(MemlensError):
-    """A problem that another process reported, or what its death means."""
+    """A problem that another process reported, or that its unexpected end amounts to."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message, offset=problem.offset, advice=problem.advice)
@@ -44,17 +44,21 @@ class IngestError(MemlensError):
 
 
 def environment() -> dict[str, str]:
-    """A child's environment."""
+    """Return the environment of a child process."""
     changed = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"}
-    # meant for a process that lives long: a child ends, and Python's own allocator is the faster one
+    # the server's setting: it saves memory in a long-lived process, but Python's own allocator is faster
     changed.pop("PYTHONMALLOC", None)
-    # likewise what Dask sets for its workers: with it memory goes back to the system and is faulted in again and again
+    # the same holds for Dask's setting for its workers, which returns memory to the system only to fault it in again
     changed.pop("MALLOC_TRIM_THRESHOLD_", None)
     return changed
 
 
 def explain(work: str, status: int, errors: str, *, oom_killed: bool) -> Problem:
-    """What it means that the child ended without a last word; ``errors`` is the end of its stderr."""
+    """Return the problem to show for a child that ended without a last line.
+
+    ``work`` names what the child did, ``status`` is its exit status (negative for a signal), ``errors`` the end of its
+    stderr, and ``oom_killed`` whether Linux ended a process for lack of memory meanwhile.
+    """
     if "MemoryError" in errors or (status == -signal.SIGABRT and "bad_alloc" in errors):
         return _out_of_memory(f"The {work} took more memory than this machine could give")
     if sys.platform != "win32" and status == -signal.SIGKILL:
@@ -70,13 +74,13 @@ def explain(work: str, status: int, errors: str, *, oom_killed: bool) -> Problem
 
 
 def died(message: str) -> Problem:
-    """The problem of a child that ended, or could not be started."""
+    """Return the problem of a child that ended unexpectedly or couldn't be started."""
     advice = "Try again; if it happens again, the log of the Memlens server has the details."
     return Problem(code="ingest-died", message=message, advice=advice)
 
 
 def oom_kills() -> int:
-    """How many processes Linux has ended for want of memory since it booted; 0 elsewhere."""
+    """Return how many processes Linux has ended for lack of memory since it booted; 0 on other systems."""
     try:
         for line in _OOM_COUNTERS.read_text(encoding="ascii").splitlines():
             name, _, value = line.partition(" ")

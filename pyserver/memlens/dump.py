@@ -1,11 +1,12 @@
 """Writes the heap of the running Python program into a file: ``import memlens.dump; memlens.dump.heap(path)``.
 
-Every object that the garbage collector and its referents reach, with its type, size and references, and the frames,
-modules and threads that hold them. This file needs nothing but the standard library of CPython 3.11 and later and
-imports nothing of memlens: ``memlens dump PID`` runs its text in the other process. No code of the program runs: no
-properties, no ``__repr__`` and no ``__sizeof__`` of its classes. docs/python-heap.md describes the file.
+The file has every object that the garbage collector tracks, and all that these refer to, with types, sizes and
+references, and the frames, modules and threads that hold them. This module needs only the standard library of CPython
+3.11 and later, and imports nothing of memlens, since ``memlens dump PID`` runs its source in the other process. No code
+of the program runs: no properties, and no ``__repr__`` or ``__sizeof__`` of its classes. docs/python-heap.md describes
+the format.
 """
-# Modules that this one imports become part of the dumped heap: neither pathlib nor contextlib.
+# Modules that this one imports become part of the dumped heap, hence neither pathlib nor contextlib.
 # ruff: noqa: PTH105, PTH108, PTH123, SIM105
 
 import gc
@@ -25,13 +26,13 @@ VERSION = 1
 _NONE = 0xFFFFFFFF
 _FLUSH_BYTES = 1 << 20
 _MOST_TEXT = 100
-"""Characters of a string's text; what is longer is shortened."""
+"""The most characters of a string's text; longer ones are shortened."""
 
 _MOST_BITS = 256
-"""Of a whole number that is written in digits."""
+"""The most bits of an integer that is written in digits."""
 
 _MOST_LEARNT = 8
-"""Instances of one class whose dictionary is asked for the names of attributes; asking makes a dictionary."""
+"""The most instances of a class whose ``__dict__`` is read for the names of attributes; reading it may create it."""
 
 _MOST_FRAMES = 100_000
 _MOST_NAMES = 1_000_000
@@ -74,7 +75,7 @@ _KNOWN: dict[type, tuple[str, ...]] = {
     slice: ("start", "stop", "step"),
     type: ("__bases__", "__mro__", "__base__"),
 }  # fmt: skip
-"""What objects of some types refer to by which attribute; reading these runs no code of the program."""
+"""The attributes by which objects of some types refer to others; reading these runs no code of the program."""
 
 _NUMBERS = (float, complex)
 
@@ -87,15 +88,15 @@ class Cost(NamedTuple):
     file_bytes: int
     seconds: float
     peak_bytes: int | None
-    """How much larger the process became meanwhile, at its largest; None where the system doesn't say."""
+    """By how much the process grew meanwhile, at its largest; None if the system doesn't report it."""
 
 
 def heap(path: str | os.PathLike[str], *, texts: bool = True, collect: bool = True) -> Cost:
     """Write the heap into the file ``path``, and return what that took.
 
-    ``texts`` False leaves out the text of strings and numbers, and with them the keys of dictionaries. ``collect``
-    collects garbage first, so that all that is written is in use. The program stands still meanwhile, but for threads
-    that run without the interpreter's lock. Raises OSError; then there is no file.
+    Without ``texts`` the text of strings and numbers is left out, and with it the keys of dictionaries. ``collect``
+    collects garbage first, so that everything that is written is in use. The program is paused meanwhile, except for
+    threads that run without the interpreter's lock. Raises OSError, and leaves no file then.
     """
     began, before = time.perf_counter(), _resident_bytes()
     partial = f"{os.fspath(path)}.partial"
@@ -103,7 +104,7 @@ def heap(path: str | os.PathLike[str], *, texts: bool = True, collect: bool = Tr
         gc.collect()
     was_on, interval = gc.isenabled(), sys.getswitchinterval()
     gc.disable()
-    # other threads get their turn only where the file is written
+    # other threads run only while the file is written
     sys.setswitchinterval(1000.0)
     try:
         with open(partial, "wb", buffering=0) as file:
@@ -130,7 +131,7 @@ def heap(path: str | os.PathLike[str], *, texts: bool = True, collect: bool = Tr
 
 
 def _resident_bytes() -> int | None:
-    """The resident memory of this process; None where the system doesn't say."""
+    """Return the resident memory of this process; None if the system doesn't report it."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -139,16 +140,16 @@ def _resident_bytes() -> int | None:
 
 
 class _Class(NamedTuple):
-    """What is known of a class."""
+    """What is known about a class."""
 
     is_sizeof_safe: bool
     has_dict: bool
     slots: dict[str, Any]
-    """Descriptors of attributes by name: written in C, so reading them runs no code of the program."""
+    """Descriptors of attributes by name. They are written in C, so that reading them runs no code of the program."""
 
 
 class _Writer:
-    """Walks the heap and writes records as it goes."""
+    """Walks the heap, and writes the records of what it finds."""
 
     def __init__(self, file: BinaryIO, texts: bool) -> None:  # noqa: FBT001
         self._file = file
@@ -173,17 +174,17 @@ class _Writer:
     # ---- the walk ----------------------------------------------------------------------------------------------
 
     def write(self, own: types.FrameType) -> None:
-        """Write everything but the end. ``own`` is the frame of this module, which is left out."""
+        """Write everything but the end. ``own`` is this module's own frame, which is left out."""
         self._note("python", sys.version)
         self._note("process_id", str(os.getpid()))
         self._note("program", " ".join(sys.argv[:1]) if getattr(sys, "argv", None) else "")
         self._note("allocations_traced", "1" if self._traced else "0")
         everything = gc.get_objects()
-        # what this writer itself consists of
+        # the objects of this writer itself
         mine = {id(each) for each in (self, own, self.__dict__, everything)}
         mine |= {id(each) for each in self.__dict__.values() if gc.is_tracked(each)}
         self._write_roots(own.f_code.co_filename)
-        # gc.freeze hides objects that the collector tracks all the same
+        # gc.freeze hides objects that the collector still tracks
         listed = {id(each) for each in everything} if gc.get_freeze_count() else None
         for item in everything:
             if id(item) not in mine:
@@ -193,7 +194,7 @@ class _Writer:
         self._drain(mine, listed)
 
     def _drain(self, mine: set[int], listed: set[int] | None) -> None:
-        """Write what was referred to and isn't in the collector's list, each once."""
+        """Write each object that was referred to and isn't in the collector's list, once."""
         seen, waiting = self._seen, self._waiting
         while waiting:
             below = waiting.pop()
@@ -205,7 +206,7 @@ class _Writer:
             self._write_object(below)
 
     def end(self, cost: Cost) -> None:
-        """Write what it took, and the end."""
+        """Write what the dump took, and the end record."""
         self._note("seconds", f"{cost.seconds:.3f}")
         if cost.peak_bytes is not None:
             self._note("peak_bytes", str(cost.peak_bytes))
@@ -226,7 +227,7 @@ class _Writer:
     # ---- texts, frames, stacks ---------------------------------------------------------------------------------
 
     def _text(self, text: str) -> int:
-        """The number of a text of the program's code, written once."""
+        """Return the number of a text that belongs to the program's code; it is written once."""
         number = self._strings.get(text)
         if number is None:
             number = self._new_text(text)
@@ -276,7 +277,7 @@ class _Writer:
             self._root(module, "builtins" if name in ("builtins", "sys") else "module", name)
             if type(module) is types.ModuleType:
                 self._named_dicts.add(id(_MODULE_DICT(module)))
-        # not by threading.enumerate, which takes a lock that the program may hold
+        # not threading.enumerate, which takes a lock that the program may hold
         names: dict[int, str] = {}
         for ident, thread in list(getattr(threading, "_active", {}).items()):
             try:
@@ -309,7 +310,7 @@ class _Writer:
             size = sys.getsizeof(item)
         else:
             size = object.__sizeof__(item) + (16 if gc.is_tracked(item) else 0)
-        text, place = self._words(item, kind)
+        text, place = self._describe(item, kind)
         stack = self._stack(item) if self._traced else 0
         self._buffer += _OBJECT.pack(b"O", id(item), id(kind), size, text, stack, place)
         self.objects += 1
@@ -325,7 +326,7 @@ class _Writer:
             self._flush()
 
     def _class(self, kind: type) -> _Class:
-        """Find out about a class, and write its name."""
+        """Examine a class, and write its name."""
         slots: dict[str, Any] = {}
         sizeof = None
         for base in _MRO(kind):
@@ -347,8 +348,8 @@ class _Writer:
         self._buffer += _TYPE.pack(b"T", id(kind), *names)
         return known
 
-    def _words(self, item: Any, kind: type) -> tuple[int, int]:
-        """What an object is called or its text, and the frame of its definition."""
+    def _describe(self, item: Any, kind: type) -> tuple[int, int]:
+        """Return the number of an object's name or text, and that of the frame of its definition."""
         if kind is str:
             return (self._new_text(_shortened(item)) if self._with_texts and item else 0), _NONE
         if kind is types.FunctionType or kind is types.CodeType:
@@ -384,7 +385,7 @@ class _Writer:
         return self._new_text(text), _NONE
 
     def _class_line(self, item: type) -> int:
-        """The frame of a class: its first line from Python 3.13 on, before that its first method's."""
+        """Return the frame of a class: its first line from Python 3.13 on, before that its first method's."""
         own = _CLASS_DICT(item)
         line, file, first = own.get("__firstlineno__"), "", 0
         for value in own.values():
@@ -415,7 +416,7 @@ class _Writer:
     def _write_dict(self, item: dict[Any, Any]) -> None:
         keys, values = list(dict.keys(item)), list(dict.values(item))
         if id(item) in self._named_dicts:
-            # names of a module's globals are code, not the program's data
+            # names of a module's globals belong to the code, not to the data
             self._group(b"n", values, [self._text(key) if type(key) is str else 0 for key in keys])
             self._group(b"r", keys)
             return
@@ -423,7 +424,7 @@ class _Writer:
 
     def _write_others(self, item: Any, kind: type, known: _Class) -> None:
         referents = gc.get_referents(item)
-        # isinstance would ask the object what it says that its class is
+        # isinstance would read the object's __class__, which the program may define
         if issubclass(kind, list | tuple | dict):
             if issubclass(kind, dict):
                 self._write_dict(item)
@@ -454,7 +455,7 @@ class _Writer:
             self._group(b"r", referents)
 
     def _names(self, item: Any, kind: type, known: _Class, referents: list[Any]) -> list[int]:
-        """The number of the name by which an object refers to each of its referents, 0 where that isn't known."""
+        """Return the number of the name by which an object refers to each of its referents, 0 if it isn't known."""
         by_id: dict[int, str] = {}
         for name, descriptor in known.slots.items():
             try:
@@ -480,9 +481,9 @@ class _Writer:
         return names
 
     def _attributes(self, item: Any, kind: type, referents: list[Any], by_id: dict[int, str]) -> None:
-        """Name the attributes of an instance whose values stand in the object itself.
+        """Name the attributes of an instance whose values are stored in the object itself.
 
-        Its dictionary isn't made, but for a few instances of the class, from which the others' names are learnt.
+        Only for the first few instances of a class is a dictionary created, to learn the names for the others.
         """
         learnt = self._learnt.setdefault(kind, [])
         for name in learnt:
@@ -513,7 +514,7 @@ def _own_dict(item: Any) -> dict[Any, Any] | None:
 
 
 def _is_descriptor(kind: type, name: str) -> bool:
-    """Whether reading the attribute could run code: a property or its like stands before the instance's own."""
+    """Return whether reading the attribute could run code: a property, or another descriptor, precedes the value."""
     for base in _MRO(kind):
         own = _CLASS_DICT(base)
         if name in own:

@@ -1,4 +1,4 @@
-"""The errors that Memlens shows to users: what happened, where in the file, what to do about it."""
+"""The errors that Memlens shows to users: what happened, where in the file, and what to do about it."""
 
 from msgspec import Struct
 
@@ -43,7 +43,7 @@ class MemlensError(Exception):
 
 
 class BadRequestError(MemlensError):
-    """A request for something that the snapshot does not have, or that makes no sense."""
+    """A request for something that the snapshot doesn't have, or that makes no sense."""
 
     code = "bad-request"
     retry = False

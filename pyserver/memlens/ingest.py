@@ -1,7 +1,7 @@
 """Turns a snapshot file into an archive: the work of the ``memlens ingest`` child process.
 
-It reads the file, writes the archive, and then makes what views ask for first and would wait for: each device's first
-picture, and the findings of a large heap dump. All else that is computed ahead is made after the first answers.
+It reads the file, writes the archive, and then computes what views request first and would have to wait for: the first
+picture of each device, and the findings of a large heap dump. Everything else is computed after the first answers.
 """
 
 import logging
@@ -25,9 +25,10 @@ logger = logging.getLogger(__name__)
 _STAGES = {"unpacking": (0.0, 0.1), "reading": (0.1, 0.8), "matching": (0.8, 0.9), "writing": (0.9, 1.0)}
 
 EXAMINED_FROM = 200_000
-"""Objects of a heap dump; the findings of a smaller one are there in a tenth of a second."""
+"""The number of objects from which on a heap dump's findings are computed here; smaller ones take a tenth of a second.
+"""
 _WRITTEN = 0.93
-"""The fraction of the whole work at which such a dump is written."""
+"""The fraction of the whole work at which such a dump has been written."""
 
 
 def ingest(
@@ -42,10 +43,10 @@ def ingest(
 ) -> Path:
     """Make the archive of ``path`` in the cache, or at ``out``, and return its folder.
 
-    ``report`` gets ``(stage, fraction of the whole)``. Without ``tools`` they come from the environment. ``dump``
-    chooses one of a file with several, from 0; the last one by default. With ``ahead`` what views ask for first is
-    made, too. Raises :class:`memlens.errors.MemlensError`, MemoryError, and OSError if the archive can't be written;
-    all partial files are removed then.
+    ``report`` is called with a stage and the fraction of the whole work that is done. ``tools`` default to those of the
+    environment. ``dump`` is the number of the heap dump to read in a file with several, from 0; the last by default.
+    With ``ahead``, what views request first is computed as well. Raises :class:`memlens.errors.MemlensError`,
+    MemoryError, and OSError if the archive can't be written; all partial files are removed then.
     """
     written = 1.0
 
@@ -89,27 +90,27 @@ def ingest(
 
 
 def _draw_first(archive: Path) -> None:
-    """Make the first pictures; one that can't be written is left out. Raises ``ArchiveError``."""
-    # other models need none of it, and small files of theirs are read sooner than it is imported
+    """Draw the first picture of each device, except for those that can't be written. Raises ``ArchiveError``."""
+    # imported only for traces: small files of other models take less time to read than these imports
     from memlens.store.snapshot import Snapshot
     from memlens.views.trace.picture.viewport import pictures_of
 
     with closing(Snapshot.open(archive)) as snapshot:
         pictures = pictures_of(snapshot.info)
     for picture in pictures:
-        # one after the other, so that the columns that one needs are let go before the next
+        # opened for each picture anew, which frees the columns that the last one needed
         with closing(Snapshot.open(archive)) as snapshot:
             try:
                 picture.try_to_write(snapshot)
             except MemlensError:
                 raise
             except Exception:
-                # a bug, reported to whoever asks for it; the archive is complete without it
+                # a bug, which is reported when the picture is requested; the archive is complete without it
                 logger.exception("%s of %s is not computed ahead", picture.name, archive.name)
 
 
 def _examine(archive: Path, report: Report) -> None:
-    """Make the findings of a heap dump, what they work out on the way, and what types of a large one retain.
+    """Compute a heap dump's findings with what these depend on, and for a large one what types retain.
 
     Raises ``ArchiveError``.
     """
@@ -133,12 +134,12 @@ def _examine(archive: Path, report: Report) -> None:
         except MemlensError:
             raise
         except Exception:
-            # a bug, reported to whoever asks for it; the archive is complete without it
+            # a bug, which is reported when the findings are requested; the archive is complete without them
             logger.exception("the findings of %s are not made ahead", archive.name)
 
 
 def _changed(path: Path, source: SourceFile) -> bool:
-    """Whether the file has changed. A file that was deleted meanwhile counts as unchanged: it was read whole."""
+    """Return whether the file has changed. A file deleted meanwhile counts as unchanged, since it was read whole."""
     try:
         return SourceFile.of(path) != source
     except OSError:

@@ -1,4 +1,4 @@
-"""Limits on memory and CPU, so that a huge file ends in an error and long work does not delay short answers."""
+"""Limits on memory and CPU, so that a huge file ends in an error, and long work doesn't delay short answers."""
 
 import contextlib
 import ctypes
@@ -12,14 +12,14 @@ from pathlib import Path
 SHARE = 0.8
 """The share of the machine's memory to use if no limit is set."""
 
-_KEPT_SHARE = 0.2
-_KEPT_MOST = 1 << 30
+_CACHE_SHARE = 0.2
+_CACHE_MOST = 1 << 30
 
 FOUND_FILES_BYTES = 32 << 20
-"""What the workspace's answers about its files may take in memory."""
+"""The memory that the editor's answers about files of the workspace may take."""
 
 _UNKNOWN_BYTES = 4 << 30
-"""What a process may use of a machine that doesn't say what it has."""
+"""The memory that a process may use if that of the machine is unknown."""
 
 _M_ARENA_MAX = -8
 _PR_SET_PDEATHSIG = 1
@@ -45,7 +45,7 @@ def default_bytes() -> int:
 
 
 def allowed_bytes() -> int:
-    """What this process may use: its limit, if it has one that the system enforces, else :func:`default_bytes`."""
+    """Return how much memory this process may use: the limit that the system enforces, else :func:`default_bytes`."""
     if sys.platform == "linux":
         import resource
 
@@ -55,15 +55,15 @@ def allowed_bytes() -> int:
     return default_bytes() or _UNKNOWN_BYTES
 
 
-def kept_bytes() -> int:
-    """What a process may keep in memory to answer the next question sooner: a share of the machine's, a GiB at most."""
-    return min(int((default_bytes() or _KEPT_MOST) * _KEPT_SHARE), _KEPT_MOST)
+def cache_bytes() -> int:
+    """Return how much memory cached results may take: a share of the machine's memory, at most 1 GiB."""
+    return min(int((default_bytes() or _CACHE_MOST) * _CACHE_SHARE), _CACHE_MOST)
 
 
 def lower_priority() -> None:
     """Lower the priority of this thread and of the threads that it starts later.
 
-    Linux has a niceness per thread (sched(7)); elsewhere nothing changes.
+    Linux has a nice value for each thread (sched(7)); on other systems nothing changes.
     """
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
@@ -71,10 +71,10 @@ def lower_priority() -> None:
 
 
 def end_with(parent: int) -> None:
-    """End this process when the process ``parent``, which started it, ends.
+    """Make this process end when ``parent``, the process that started it, ends.
 
-    Linux kills it when the thread that started it ends (PR_SET_PDEATHSIG, prctl(2)). Elsewhere it ends when stdin
-    does, which the parent must keep open.
+    Linux kills it when the thread that started it ends (PR_SET_PDEATHSIG, prctl(2)). On other systems it ends at the
+    end of stdin, which the parent must keep open.
     """
     if sys.platform == "linux":
         _glibc("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -92,15 +92,15 @@ def _end_with_stdin() -> None:
 
 
 def share_one_heap() -> None:
-    """Let this process's threads share one heap. By default glibc has one per thread, each with holes (mallopt(3))."""
+    """Make all threads share one heap. By default glibc gives each thread its own, with its own holes (mallopt(3))."""
     _glibc("mallopt", _M_ARENA_MAX, 1)
 
 
 def freeze_objects_later() -> None:
-    """Exclude the objects of the start from garbage collection, which makes :func:`release_memory` faster.
+    """Exclude the objects made at startup from garbage collection, which makes :func:`release_memory` faster.
 
-    That takes a sixth of the time of the server's imports, so it is delayed until after the first answers, and garbage
-    collection is off until then.
+    This takes a sixth as long as the server's imports, so it is delayed until after the first answers, and garbage
+    collection is disabled until then.
     """
 
     def freeze() -> None:
@@ -117,7 +117,7 @@ def freeze_objects_later() -> None:
 def release_memory() -> None:
     """Collect garbage, and return free memory to the system.
 
-    glibc does the latter only in malloc_trim(3); other C libraries do it by themselves.
+    glibc needs malloc_trim(3) for that; other C libraries return memory of their own accord.
     """
     gc.collect()
     _glibc("malloc_trim", 0)

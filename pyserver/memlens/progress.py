@@ -1,4 +1,4 @@
-"""How long work reports its progress."""
+"""The function by which long-running work reports its progress."""
 
 from collections.abc import Callable
 

@@ -1,8 +1,8 @@
-"""Writes the heap of another Python process into a file: CPython 3.14 and later, from the same version.
+"""Writes the heap of another Python process into a file, for CPython 3.14 and later. Both must have the same version.
 
-``sys.remote_exec`` makes the other process run a script, which is the text of ``memlens/dump.py``: that process needs
+``sys.remote_exec`` makes the other process run a script with the source of ``memlens/dump.py``, so that it needs
 nothing of Memlens. Only the standard library is used here, so that ``python3.14 -m memlens.remote_dump PID OUT`` works
-where Memlens itself runs on another Python.
+even if Memlens itself runs on another Python.
 """
 
 import argparse
@@ -32,11 +32,11 @@ os.replace(status + ".partial", status)
 
 _SCRIPT = "exec(compile({run!r}, {name!r}, 'exec'), {given!r})\n"
 _NAME = "<memlens dump>"
-"""The file of all code that runs in the other process; its frames are left out."""
+"""The file name of all code that runs in the other process; frames with it are left out."""
 
 
 class RemoteDumpError(Exception):
-    """The other process's heap couldn't be written. ``advice`` says what to do."""
+    """The heap of the other process couldn't be written. ``advice`` says what to do."""
 
     def __init__(self, message: str, advice: str) -> None:
         super().__init__(message)
@@ -46,8 +46,8 @@ class RemoteDumpError(Exception):
 def remote_heap(process_id: int, path: Path, *, texts: bool = True, timeout_s: float = 60.0) -> dump.Cost:
     """Write the heap of a process into the file ``path``, and return what that took.
 
-    The process does it when it next runs Python code: a call that waits in C, as ``time.sleep``, delays it until then.
-    Raises :class:`RemoteDumpError`.
+    The process writes it when it next runs Python code; a call that waits in C, such as ``time.sleep``, delays that.
+    Raises :class:`RemoteDumpError`, also if it takes more than ``timeout_s`` seconds.
     """
     remote_exec = getattr(sys, "remote_exec", None)
     if remote_exec is None:
@@ -60,7 +60,7 @@ def remote_heap(process_id: int, path: Path, *, texts: bool = True, timeout_s: f
     if not out.parent.is_dir():
         raise RemoteDumpError(f"There is no folder {out.parent}", "Choose another file.")
     with tempfile.TemporaryDirectory(prefix="memlens-") as folder:
-        # the process may be another user's
+        # the process may belong to another user
         Path(folder).chmod(0o755)
         script, status = Path(folder, "script.py"), out.with_name(f"{out.name}.{os.getpid()}.status")
         source = Path(dump.__file__).read_text("utf-8")
@@ -100,8 +100,8 @@ def _answer(process_id: int, status: Path, timeout_s: float) -> dump.Cost:
     return dump.Cost(*answer["cost"])
 
 
-def words(path: Path, cost: dump.Cost) -> str:
-    """What a dump took, for people."""
+def summary(path: Path, cost: dump.Cost) -> str:
+    """Return a line about a dump: what is in it, and what writing it took."""
     grown = "" if cost.peak_bytes is None else f", {cost.peak_bytes / 2**20:.1f} MiB more memory meanwhile"
     return (
         f"{path}: {cost.objects:,} objects, {cost.references:,} references, {cost.file_bytes / 2**20:.1f} MiB; "
@@ -110,7 +110,7 @@ def words(path: Path, cost: dump.Cost) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line of this file alone, and return its exit status."""
+    """Run this file's own command line, and return its exit status."""
     parser = argparse.ArgumentParser(prog="memlens.remote_dump", description="Write a Python process's heap.")
     parser.add_argument("pid", type=int)
     parser.add_argument("out", type=Path)
@@ -122,7 +122,7 @@ def main(arguments: list[str] | None = None) -> int:
     except RemoteDumpError as error:
         sys.stderr.write(f"{error}. {error.advice}\n")
         return 1
-    sys.stdout.write(f"{words(options.out, cost)}\n")
+    sys.stdout.write(f"{summary(options.out, cost)}\n")
     return 0
 
 

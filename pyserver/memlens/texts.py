@@ -1,8 +1,8 @@
-"""Memlens's own words: in English, and as what they are made of, so that a view can show them in another language.
+"""Memlens's own texts, in English and as a template with values, so that a view can show them in another language.
 
-A template is a text with names in braces and its own key in ``l10n/``, where ``npm run l10n`` collects all that
-:func:`phrase` and :func:`plural` are called with. What stands for a name is a value, which is the same in every
-language (a name, a path, an amount), or again a phrase.
+A template is a text with names in braces, and is its own key in ``l10n/``, where ``npm run l10n`` collects the
+arguments of :func:`phrase` and :func:`plural`. A name is replaced by a value that is the same in every language (a
+name, a path, an amount), or by another phrase.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,9 @@ from msgspec import Struct
 
 
 class Text(Struct, frozen=True):
-    """``text`` is the English; of Memlens's own words ``template`` and ``values`` are what it was made of.
+    """A text in English (``text``), with the ``template`` and the ``values`` that it was made from.
 
-    A ``text`` without a template is the same in every language.
+    A text without a template is the same in every language.
     """
 
     text: str
@@ -24,33 +24,33 @@ class Text(Struct, frozen=True):
         return self.text
 
     def as_data(self) -> object:
-        """What a script gets of it: the English."""
+        """Return the English text, for scripts."""
         return self.text
 
 
 Value = Text | str | int
-"""What stands for a name in a template; numbers get their commas."""
+"""What replaces a name in a template; numbers get thousands separators."""
 
 
 def phrase(template: str, /, **values: Value) -> Text:
-    """Words of Memlens's own: ``phrase("{count} lines of {file}", count=4000, file=name)``."""
+    """Return one of Memlens's own texts: ``phrase("{count} lines of {file}", count=4000, file=name)``."""
     return _filled(template, {name: as_text(value) for name, value in values.items()})
 
 
 def plural(count: int, one: str, many: str) -> str:
-    """The template for a number of things: ``phrase(plural(n, "{n} line", "{n} lines"), n=n)``."""
+    """Return the template for a count: ``phrase(plural(n, "{n} line", "{n} lines"), n=n)``."""
     return one if count == 1 else many
 
 
 def as_text(value: Value) -> Text:
-    """A value as a text."""
+    """Return a value as a text."""
     if isinstance(value, Text):
         return value
     return Text(value if isinstance(value, str) else f"{value:,}")
 
 
 def in_a_row(values: Sequence[Value], between: str) -> Text:
-    """Texts one after the other, with the same between them in every language: "; " or a blank."""
+    """Join texts by a separator that is the same in every language, such as "; " or a space."""
     parts = {f"part{number}": as_text(value) for number, value in enumerate(values)}
     return _filled(between.join(f"{{{name}}}" for name in parts), parts)
 

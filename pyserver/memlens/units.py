@@ -6,13 +6,13 @@ from unicodedata import category
 MIB = 1 << 20
 
 _ALL_DIGITS = Context(prec=400)
-"""Enough for every number that a file may have: the largest has 309 digits before its point."""
+"""Enough for every number in a file: the largest has 309 digits before the decimal point."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 KIND_WORDS = {"user": "", "library": " (library)", "native": " (native)"}
-"""Whose code a line is, shown after it where it isn't the user's."""
+"""Whose code a line is, as a suffix of lines that aren't the user's."""
 
 SOURCE_WORDS = {"recorded": "", "forward": " (forward)", "fx": " (FX trace)", "inferred": " (inferred)"}
 """How a line is known, as a suffix of the line."""
@@ -23,11 +23,11 @@ SOURCE_MEANINGS = {
     "fx": "No stack was recorded on this line: it is known from the FX traces of generated code",
     "inferred": "This line is inferred, and may be another",
 }
-"""The same in a sentence, without its full stop."""
+"""The same as a sentence without its full stop."""
 
 
 def format_bytes(count: int) -> str:
-    """Format a size with three digits as the views do (``ui/format.ts``), ``1.25 GiB``; whole numbers as ``1 KiB``."""
+    """Format a size with three digits as the views do (``base/format.ts``), ``1.25 GiB``; whole ones as ``1 KiB``."""
     value = float(count)
     for unit in _UNITS:
         # 1023.5 KiB would be printed as 1024 KiB instead of 1 MiB
@@ -41,7 +41,7 @@ def format_bytes(count: int) -> str:
 
 
 def format_time(microseconds: float) -> str:
-    """Format a span or a point of time as the views do (``base/format.ts``): ``17 µs``, ``35.21 ms``, ``1.204 s``."""
+    """Format a duration or a time as the views do (``base/format.ts``): ``17 µs``, ``35.21 ms``, ``1.204 s``."""
     size = abs(microseconds)
     if size < 1e3:
         return f"{_trimmed(microseconds, 1)} µs"
@@ -58,7 +58,7 @@ def format_time(microseconds: float) -> str:
 
 
 def _trimmed(value: float, places: int) -> str:
-    """Round half up, as ``toFixed`` of the views does, and leave zeros at the end out."""
+    """Round half up, as ``toFixed`` in the views does, and drop trailing zeros."""
     rounded = Decimal(float(value)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, _ALL_DIGITS)
     return f"{rounded.normalize(_ALL_DIGITS) + 0:f}"
 
@@ -76,7 +76,7 @@ def format_value(value: int, unit: str) -> str:
 
 
 def format_share(part: float, whole: float) -> str:
-    """Format a share of a whole as a percentage, which is 0 only where nothing is."""
+    """Format a share of a whole as a percentage, which is 0.0% only if the share is zero."""
     share = part / whole if whole else 0.0
     return "<0.1%" if 0 < share < 0.001 else f"{share:.1%}"
 
@@ -96,7 +96,7 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-# controls, and format characters that hide text or change its direction
+# control characters, and format characters that hide text or change its direction
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _LONGEST_NAME = 200
 
@@ -109,5 +109,5 @@ def plain(text: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return a name from a file as :func:`plain` does, cut to 200 characters."""
+    """Return a name from a file as :func:`plain` does, shortened to 200 characters."""
     return shortened(plain(name[: _LONGEST_NAME + 1]), _LONGEST_NAME)

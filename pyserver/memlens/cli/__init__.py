@@ -1,4 +1,4 @@
-"""The ``memlens`` command: exit status 0, or 1 with a message of one line on stderr. Each command is a module here."""
+"""The ``memlens`` command: exit status 0, or 1 with a one-line message on stderr. Each command is a module here."""
 
 import argparse
 import atexit
@@ -20,7 +20,7 @@ from memlens.errors import MemlensError, Problem
 # no command multiplies matrices, and starting OpenBLAS's threads takes longer than some commands
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# the process is about to end: skip the collection of its reference cycles
+# at exit, don't collect reference cycles: the process is about to end
 atexit.register(gc.freeze)
 
 _DISK_ERRORS = {"BusyError", "CantOpenError", "FullError", "IOError", "LockedError", "ReadOnlyError"}
@@ -28,7 +28,7 @@ _DISK_ERRORS = {"BusyError", "CantOpenError", "FullError", "IOError", "LockedErr
 
 
 def _terminate(_signal: int, _frame: object) -> NoReturn:
-    """Clean up as after Ctrl+C."""
+    """Clean up in the same way as after Ctrl+C."""
     raise KeyboardInterrupt
 
 
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return _fail(options, Problem("interrupted", "Interrupted", "All partial files were removed."))
-    except Exception as error:  # noqa: BLE001 - every error becomes a message of one line
+    except Exception as error:  # noqa: BLE001 - every error becomes a one-line message
         problem = problem_of(error)
         if problem.code == "internal":
             # a bug report needs the traceback; the server logs the stderr of its child processes
@@ -66,7 +66,7 @@ def _command(name: str) -> ModuleType:
 
 
 def problem_of(error: Exception) -> Problem:
-    """Return an exception as data: Memlens's own errors unchanged, the system's with a message and advice."""
+    """Return an exception as data: Memlens's own errors unchanged, those of the system with a message and advice."""
     match error:
         case MemlensError():
             return error.problem()
@@ -88,7 +88,7 @@ def problem_of(error: Exception) -> Problem:
 
 
 def _drop_output() -> None:
-    """The reader of the output (head, a pager) has closed the pipe."""
+    """Discard further output: its reader (head, a pager) has closed the pipe."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -98,7 +98,7 @@ def _fail(options: argparse.Namespace, problem: Problem) -> int:
         try:
             json_line({"type": "error", "problem": problem})
         except BrokenPipeError:
-            # Ctrl+C ended the rest of a pipeline, too
+            # Ctrl+C has also ended the rest of the pipeline
             _drop_output()
     where = ""
     if problem.offset is not None:

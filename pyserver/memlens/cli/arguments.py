@@ -10,19 +10,19 @@ from memlens.cli.parsers import LeftOut, Parser, Version
 from memlens.store.tables.schema import PARTS
 
 AddCommand = Callable[[str, str], argparse.ArgumentParser]
-"""Adds a command, given its name, which is that of its module here, and its description."""
+"""Adds a command, given its name, which is also the name of its module here, and its description."""
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
-    """Return the options that a command line has; ``command`` is the name of the command."""
+    """Return the options of a command line; ``command`` is the name of the command."""
     options: argparse.Namespace = _parser(words[0] if words else "").parse_args(words)
     return options
 
 
 def _parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
-    """Return the parser of the command that is ``first``; of all commands if it is none, or not ``alone``.
+    """Return a parser for the command ``first`` alone; for all commands if there is no such command, or not ``alone``.
 
-    Those of all take as long as importing most of what a command needs.
+    Building the parsers of all commands takes as long as most of a command's imports.
     """
     root = Parser(prog="memlens", description="Reads memory snapshots.")
     root.add_argument("--version", action=Version, nargs=0, help="print the version and exit")

@@ -21,9 +21,9 @@ T = TypeVar("T")
 
 
 def ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Path | None = None) -> T:
-    """Answer a question from the file's archive, which is made if it is missing and remade once if it is damaged.
+    """Answer a question from the file's archive, which is made if it is missing and made again once if it is damaged.
 
-    ``path`` is the file if a command has more than one. Raises :class:`memlens.errors.MemlensError`.
+    ``path`` is the file, for commands with more than one. Raises :class:`memlens.errors.MemlensError`.
     """
     try:
         return _ask(options, question, path)
@@ -58,7 +58,7 @@ def libraries_of(options: argparse.Namespace) -> Libraries:
 def _answer(archive: Path, libraries: Libraries, question: Callable[[Snapshot], T]) -> T:
     with contextlib.closing(open_with(archive, libraries)) as snapshot:
         answer = snapshot.ask(question)
-        # the process ends before a verification in the background could
+        # verified now, since the process ends before a verification in the background would
         snapshot.verify_used()
         snapshot.ask(Snapshot.work_in_background)
         return answer

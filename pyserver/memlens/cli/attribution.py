@@ -20,7 +20,7 @@ def self_words(options: argparse.Namespace) -> str:
 
 
 def with_attribution(options: argparse.Namespace, answer: Any) -> dict[str, Any]:
-    """An answer for JSON, which names the rule by which it is charged."""
+    """Return an answer for JSON, with the rule by which its figures are charged."""
     return {"attribution": attribution_of(options), **msgspec.to_builtins(answer)}
 
 

@@ -41,7 +41,7 @@ def _ask_all(
     opened: list[Snapshot],
     question: Callable[[list[Snapshot]], T],
 ) -> T:
-    """Open all files, and answer the question while they are open together."""
+    """Open all files, and answer the question while all of them are open."""
     if len(opened) == len(paths):
         return question(opened)
     return ask(

@@ -1,4 +1,4 @@
-"""A heap dump's dominator tree grouped by type: what ``memlens flame`` prints of one without allocation stacks."""
+"""A heap dump's dominator tree grouped by type, which ``memlens flame`` prints for dumps without allocation stacks."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ LEAST_SHARE = 0.01
 
 
 class DominatorGroup(Struct, frozen=True):
-    """Objects of one type that objects of the same group dominate. ``depth`` 0 is what holds all others."""
+    """Objects of one type that objects of the same group dominate. ``depth`` 0 is the group that holds all others."""
 
     type: str
     depth: int
@@ -25,18 +25,18 @@ class DominatorGroup(Struct, frozen=True):
 
 
 class DominatorTree(Struct, frozen=True):
-    """The groups that retain at least a hundredth, each before those that it dominates."""
+    """The groups that retain at least a hundredth of the total, each before those that it dominates."""
 
     groups: list[DominatorGroup]
 
 
 def is_without_stacks(info: SnapshotInfo) -> bool:
-    """Whether it is a heap dump that doesn't say where objects were allocated."""
+    """Return whether the snapshot is a heap dump that doesn't say where objects were allocated."""
     return isinstance(info, GraphInfo) and info.allocations is None
 
 
 def dominator_tree(snapshot: Snapshot) -> DominatorTree:
-    """The groups worth a line."""
+    """Return the groups that are large enough for a line."""
     stored, names = snapshot.compact, type_names(snapshot)
     least = LEAST_SHARE * int(stored.retained[0])
     found, todo = [], [(0, 0)]
@@ -55,7 +55,7 @@ def dominator_tree(snapshot: Snapshot) -> DominatorTree:
 
 
 def text(tree: DominatorTree) -> Iterator[str]:
-    """Yield a line per group, indented."""
+    """Yield an indented line for each group."""
     whole = tree.groups[0].retained_bytes
     yield f"{'retained':>11} {'shallow':>11} {'objects':>11} {'share':>6}"
     for row in tree.groups:
@@ -67,7 +67,7 @@ def text(tree: DominatorTree) -> Iterator[str]:
 
 
 def folded(snapshot: Snapshot) -> Iterator[str]:
-    """Yield a line per group with bytes of its own: the types down to it, joined by semicolons, and these bytes."""
+    """Yield a line for each group with bytes of its own: the types down to it, joined by semicolons, and the bytes."""
     stored, names = snapshot.compact, type_names(snapshot)
     paths: dict[int, str] = {}
     rows = zip(stored.type.tolist(), stored.parent.tolist(), stored.shallow.tolist(), strict=True)

@@ -1,14 +1,14 @@
-"""``memlens dump``: the heap of a running Python process into a file."""
+"""``memlens dump``: writes the heap of a running Python process into a file."""
 
 import argparse
 
 from memlens.cli.output import json_line, say
 from memlens.errors import MemlensError
-from memlens.remote_dump import RemoteDumpError, remote_heap, words
+from memlens.remote_dump import RemoteDumpError, remote_heap, summary
 
 
 class DumpError(MemlensError):
-    """The process can't be reached, or can't write."""
+    """The process can't be reached, or can't write its heap."""
 
     code = "dump"
 
@@ -22,5 +22,5 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         json_line(cost._asdict())
     else:
-        say(words(options.out, cost))
+        say(summary(options.out, cost))
     return 0

@@ -1,4 +1,4 @@
-"""``memlens findings``: what a snapshot says in a few sentences, and what is worth a look in it."""
+"""``memlens findings``: a snapshot's headline, and what is worth a look in it."""
 
 import argparse
 from collections.abc import Iterator

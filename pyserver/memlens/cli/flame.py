@@ -1,6 +1,6 @@
 """``memlens flame``: a call tree of one file or of two, as text, JSON or folded stacks.
 
-Of a heap dump without stacks, its dominator tree.
+For a heap dump without stacks, its dominator tree.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _of_dominators(snapshot: Snapshot, options: argparse.Namespace) -> bool:
-    """Whether there is nothing else to draw, and nothing is asked for that only allocations have."""
+    """Return whether only dominators can be drawn, and no option selects allocations."""
     asked = options.value is not None or options.filter or options.bottom_up or options.by_line
     return not asked and dominators.is_without_stacks(snapshot.info)
 
@@ -92,7 +92,7 @@ def _run_difference(options: argparse.Namespace) -> int:
 
 
 def difference_tree(options: argparse.Namespace) -> CallTree:
-    """Return the tree of both ``options.file`` and ``options.diff``, which is "after"."""
+    """Return the tree of ``options.file`` and ``options.diff``, which is the "after" side."""
 
     def side(path: Path) -> Side:
         def made(snapshot: Snapshot) -> Side:
@@ -162,7 +162,7 @@ def largest_functions(tree: CallTree, attribution: Attribution) -> FlameFunction
 
 
 def folded(tree: CallTree) -> Iterator[str]:
-    """Yield a line per stack: the names joined by semicolons, a space, and the stack's own value.
+    """Yield a line for each stack: the names joined by semicolons, a space, and the stack's own value.
 
     The format is that of Brendan Gregg's ``stackcollapse`` scripts, with frames as py-spy writes them. For two files a
     line has both values, as in ``difffolded.pl``; for a profile with negative values, the decrease and the increase.
@@ -191,7 +191,7 @@ def _folded_name(name: FlameName) -> str:
 
 
 def text_tree(tree: CallTree, options: argparse.Namespace) -> Iterator[str]:
-    """Yield a line per node with at least a hundredth of the total, indented, each with its self value."""
+    """Yield an indented line, with the self value, for each node with at least a hundredth of the total."""
     sides = sides_of(tree.meaning)
     selves, ends = tree.own(attribution_of(options))[tree.by], tree.ends[tree.by]
     if sides is not None:

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _more(snapshot: Snapshot) -> Iterator[str]:
-    """What needs more than the summary: out-of-memory events, and the heaps of Android."""
+    """Yield the figures that need more than the summary: out-of-memory events, and the heaps of Android."""
     if any(device.ooms for device in devices_of(snapshot.info)):
         from memlens.views.trace.oom.report import explained, summary
 

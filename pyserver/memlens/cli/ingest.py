@@ -1,4 +1,4 @@
-"""``memlens ingest``: a snapshot into an archive."""
+"""``memlens ingest``: turns a snapshot into an archive."""
 
 import argparse
 import gc

@@ -1,6 +1,6 @@
 """``memlens lines``: the source lines that allocated the most, and what is charged to no line.
 
-Of a heap dump without stacks the lines at which what retains most is defined: classes and functions.
+For a heap dump without stacks, the lines that define what retains most: classes and functions.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""``memlens object``: one object of a heap dump, what it refers to and what refers to it."""
+"""``memlens object``: an object of a heap dump, what it refers to, and what refers to it."""
 
 import argparse
 
@@ -13,7 +13,7 @@ _WIDEST_NAME = 80
 
 
 def chosen_number(snapshot: Snapshot, options: argparse.Namespace) -> int:
-    """The number of the object that the arguments choose. Raises :class:`BadRequestError`."""
+    """Return the number of the object that the arguments select. Raises :class:`BadRequestError`."""
     if options.by_number:
         return int(options.object)
     return number_of(snapshot, options.object)
@@ -31,13 +31,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def words(row: ObjectRow) -> str:
-    """An object in a few words: ``Session @5143``."""
+    """Describe an object in a few words: ``Session @5143``."""
     name = shortened(row.name, _WIDEST_NAME)
     return f"{row.type} @{row.id}" + (f" {name!r}" if name and name != row.type else "")
 
 
 def place(row: ObjectRow) -> str:
-    """Where an object or its class is defined, after words."""
+    """Return where an object or its class is defined, as a suffix of its description."""
     return f", defined at {row.file}:{row.line}" if row.file else ""
 
 
@@ -79,6 +79,6 @@ def _print_references(title: str, rows: list[ReferenceRow], total: int) -> None:
 
 
 def reference_words(row: ReferenceRow) -> str:
-    """A reference and its other end in words."""
+    """Describe a reference and its other end."""
     weakness = "" if row.strength == "strong" else f", {row.strength}"
     return f"{row.name} ({row.kind}{weakness}): {words(row.object)}, {format_bytes(row.object.retained_bytes)} retained"

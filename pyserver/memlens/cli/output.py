@@ -48,7 +48,7 @@ def json_line(value: Any) -> None:
 
 
 def in_english(value: Any) -> Any:
-    """An answer as data for scripts, which get texts without what translations are made from."""
+    """Return an answer as data for scripts, with texts in English alone."""
     match value:
         case Text():
             return value.as_data()

@@ -1,4 +1,4 @@
-"""Parsers of arguments: one that reports errors as all commands do, and one that is none."""
+"""Parsers of arguments: one that reports errors as all commands do, and one that does nothing."""
 
 import argparse
 from typing import Any, NoReturn
@@ -13,7 +13,7 @@ class Parser(argparse.ArgumentParser):
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the arguments; a query may follow options."""
         options, rest = self.parse_known_args(args, namespace)
-        # Python 3.11 takes an argument that may be missing for missing where an option stands before it
+        # Python 3.11 treats an optional argument as missing if an option precedes it
         if (
             getattr(options, "query", "") is None
             and len(rest) == 1
@@ -25,37 +25,37 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def error(self, message: str) -> NoReturn:
-        """Print the error, and end."""
+        """Print the error, and exit."""
         self.exit(1, f"memlens: {plain(message)}. Try {self.prog} --help.\n")
 
 
 class LeftOut(argparse.ArgumentParser):
-    """What commands that aren't asked for add their arguments to: it costs nothing, and has none."""
+    """A parser that ignores all arguments, for the commands that aren't run: it costs nothing."""
 
     def __init__(self) -> None:
-        """Skip what makes a parser."""
+        """Skip the initialisation of a parser."""
 
     def add_argument(self, *_: Any, **__: Any) -> Any:
         """Add nothing."""
 
     def add_mutually_exclusive_group(self, **_: Any) -> Any:
-        """Return this, which adds nothing."""
+        """Return this parser, which adds nothing."""
         return self
 
     def add_subparsers(self, **_: Any) -> Any:
-        """Return this, which adds nothing."""
+        """Return this parser, which adds nothing."""
         return self
 
     def add_parser(self, *_: Any, **__: Any) -> argparse.ArgumentParser:
-        """Return this, which adds nothing."""
+        """Return this parser, which adds nothing."""
         return self
 
 
 class Version(argparse.Action):
-    """Print the version, which is looked up only for this option because that takes as long as building the parser."""
+    """Prints the version, which is looked up only for this option: that takes as long as building the parser."""
 
     def __call__(self, *_: object) -> NoReturn:
-        """Print it, and end."""
+        """Print the version, and exit."""
         from importlib.metadata import PackageNotFoundError, version
 
         try:

@@ -55,21 +55,21 @@ def _picture(snapshot: Snapshot, options: argparse.Namespace) -> Svg:
 
 
 def _default(info: SnapshotInfo, options: argparse.Namespace) -> str:
-    """The picture of a model that is drawn by default: the one that its view opens with."""
+    """Return the default picture of a model: the one with which its view opens."""
     match info:
         case TimelineInfo():
             return "timeline"
         case ProfileInfo():
             return "flame"
         case GraphInfo():
-            # only stacks of allocations have values
+            # a value can be chosen only for stacks of allocations
             return "dominators" if options.value is None else "flame"
         case _:
             assert_never(info)
 
 
 def _dominators(snapshot: Snapshot, options: argparse.Namespace, of: str) -> Svg:
-    """The dominator tree grouped by type. Raises :class:`BadRequestError` and ``LackingError``."""
+    """Draw the dominator tree grouped by type. Raises :class:`BadRequestError` and ``LackingError``."""
     graph_of(snapshot.info)
     if options.filter or options.value is not None or options.bottom_up or options.by_line:
         raise BadRequestError(

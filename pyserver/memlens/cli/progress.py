@@ -1,4 +1,4 @@
-"""How a command reports its progress."""
+"""The ways in which a command reports its progress."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""``memlens report``: the headline, the findings, pictures and tables of a snapshot as one page, or as Markdown."""
+"""``memlens report``: the headline, findings, pictures and tables of a snapshot as one HTML page, or as Markdown."""
 
 import argparse
 

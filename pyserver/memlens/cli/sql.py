@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         print_answer(archive, query, form, options.limit, libraries_of(options))
     except ArchiveError:
-        # damage to a table is detected when it is read; the next run makes the tables again
+        # a damaged table is detected when it is read; the next run makes the tables again
         remove(archive)
         raise
     return 0

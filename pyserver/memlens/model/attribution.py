@@ -1,4 +1,4 @@
-"""Which frame of a stack its bytes are charged to: the one rule for every figure that is called "self" or "own".
+"""Which frame the bytes of a stack are charged to: the one rule for every figure that is called "self" or "own".
 
 "My code" charges the innermost frame of the user's own code, so that a line is responsible for what the libraries that
 it calls allocate. "Any code" charges the innermost frame, no matter whose code it is, as other tools do. A stack
@@ -25,6 +25,6 @@ MEANINGS: dict[Attribution, str] = {
 
 
 def rule_of(attribution: Attribution, kind: FrameKind) -> str:
-    """The rule by which a line's own figure is charged to it; lines of others are marked: ``my code, library``."""
+    """Return the rule by which a line is charged, with its kind if it isn't the user's: ``my code, library``."""
     name = NAMES[attribution]
     return f"{name}, {kind}" if attribution == "mine" and kind != "user" else name

@@ -1,7 +1,7 @@
 """Infer the category of memory that was allocated before recording.
 
-Such memory has no stack, but its size is known, and where it was freed, if it was. In files without categories of
-their own the following is inferred, only for what was allocated before recording:
+Such memory has no stack, but its size is known, and so is the place where it was freed, if it was. In files without
+categories of their own the following is inferred, only for what was allocated before recording:
 
 * *gradient*: freed directly by a function ``zero_grad`` (its innermost Python frame), as with ``set_to_none``.
 * *parameter*: never freed, and of a size with as many gradients as such allocations. The gradients are those above or,
@@ -53,7 +53,7 @@ class Callers(NamedTuple):
 
 
 def has_early(device: DeviceTimeline) -> bool:
-    """Whether a device has a trace and allocations from before it."""
+    """Return whether a device has a trace and allocations from before it."""
     early = (device.allocations["flags"] & kernel.BEFORE_TRACE) != 0
     return bool(early.any()) and len(device.events.action) > 0
 

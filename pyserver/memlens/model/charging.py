@@ -1,4 +1,4 @@
-"""The rule of :mod:`memlens.model.attribution` as ranks of frames; its names are separate, as they need no NumPy."""
+"""The rule of :mod:`memlens.model.attribution` as ranks of frames. Its names are in that module, without NumPy."""
 
 from collections.abc import Iterable
 from typing import assert_never
@@ -23,11 +23,11 @@ PASSED_OVER = NAMELESS + 1
 
 
 def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> npt.NDArray[np.uint8]:
-    """The rank of the frames (file, function, kind) that are charged only if their stack has no other; 0 of all others.
+    """Return the rank of frames (file, function, kind) that are charged only if their stack has no other; 0 for others.
 
-    In a profile and a heap dump :data:`PASSED_OVER` are allocation functions, those that start programs and threads,
-    and the mark of a possible pool of Python's allocator, and :data:`NAMELESS` functions known by address only; in a
-    trace the frames of PyTorch's recorder are passed over.
+    In profiles and heap dumps :data:`PASSED_OVER` are allocation functions, those that start programs and threads, and
+    the marker of a possible pool of Python's allocator, and :data:`NAMELESS` functions without a name; in traces the
+    frames of PyTorch's recorder are passed over.
     """
     match model:
         case "timeline":
@@ -63,7 +63,7 @@ def ranks(
     attribution: Attribution,
     model: Model,
 ) -> npt.NDArray[np.uint8]:
-    """Return the rank of each frame: of a stack, the frame with the lowest rank is charged, the innermost of equals.
+    """Return the rank of each frame. A stack is charged to its frame of the lowest rank, of equal ones the innermost.
 
     In a trace C++ is passed over if there is Python, because every stack ends in the device's allocator.
     """

@@ -15,7 +15,7 @@ USER, LIBRARY, NATIVE = 0, 1, 2
 """Kinds of frames, the most informative first."""
 
 MOST_PATH, MOST_NAME = 4096, 16384
-"""The most characters of a file's and a function's name; C++ templates do come near."""
+"""The most characters of a file's and of a function's name; those of C++ templates come close to that."""
 
 MOST_LINE = 2**31 - 1
 """The largest line number: editors count lines with 32 bits."""
@@ -51,8 +51,8 @@ class SourceFrame(NamedTuple):
 
 
 POSSIBLE_ARENA = SourceFrame("", 0, "(perhaps a pool of pymalloc's)", NATIVE)
-"""The innermost frame of memory that was mapped in the size of pymalloc's arenas: the line that mapped it is charged,
-but any line may have allocated what is in an arena."""
+"""The innermost frame of memory that was mapped in the size of a pymalloc arena: the line that mapped it is charged,
+but other lines may have allocated what is in the arena."""
 
 
 def source_frame(filename: str, line: int, name: str) -> SourceFrame:
@@ -74,7 +74,7 @@ def source_frame(filename: str, line: int, name: str) -> SourceFrame:
     # Python frames always have a line
     if line <= 0 or filename.lower().endswith(_NATIVE_SUFFIXES):
         return SourceFrame(filename, line, name, NATIVE)
-    # the profiler cuts the interpreter's prefixes off
+    # the profiler cuts off the interpreter's prefixes
     library = library_of(filename, name, cut=relative)
     # C++ has headers without a suffix
     kind = NATIVE if library in _COMPILED else LIBRARY if library else USER
@@ -99,14 +99,14 @@ def profiled_frame(file: str, line: int, function: str, module: str = "") -> Sou
 
 
 def kind_by_file(file: str) -> int | None:
-    """The kind that :func:`profiled_frame` finds for all frames with a line in a file; None where it may differ."""
+    """Return the kind that :func:`profiled_frame` gives all frames with a line in a file; None if kinds may differ."""
     if file in _NO_FILE or len(file) > MOST_PATH or is_bare(file):
         return None
     return LIBRARY if library_of(file) else USER
 
 
 def _shortened(text: str, most: int) -> str:
-    """Bound a text that would be stored with each of its lines."""
+    """Shorten a text that is stored with each of its lines."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -125,23 +125,23 @@ def is_nameless(function: str) -> bool:
 
 
 def is_remark(function: str) -> bool:
-    """Whether the function of a frame without a file is a reader's remark, as ``(stack cut off)``, and no code."""
+    """Return whether the function of a frame without a file is a reader's remark, such as ``(stack cut off)``."""
     return function.startswith("(") and function.endswith(")") and function.count("(") == 1
 
 
 def are_mixed(frames: Iterable[SourceFrame]) -> bool:
-    """Whether native code is among the frames beside the user's own."""
+    """Return whether the frames have both native code and the user's own code."""
     kinds = {frame.kind for frame in frames if frame.file or not is_remark(frame.function)}
     return USER in kinds and NATIVE in kinds
 
 
 def is_python(frame: SourceFrame) -> bool:
-    """Whether the frame is on a line of Python, the user's or a library's."""
+    """Return whether the frame is on a line of Python, the user's or a library's."""
     return frame.kind != NATIVE and frame.line > 0
 
 
 def lacks_its_line(file: str, line: int) -> bool:
-    """Whether a frame of a trace is Python's without a known line (of :data:`NATIVE` kind, as it can't be opened)."""
+    """Return whether a frame of a trace is Python's but lacks its line (its kind is NATIVE, as it can't be opened)."""
     return line <= 0 and file.lower().endswith((".py", ".pyw", ">"))
 
 
@@ -166,7 +166,7 @@ def package_of(file: str, function: str, kind: int) -> str:
         return library
     if path.lower().endswith((*_NATIVE_SUFFIXES, ".go")):
         return NATIVE_CODE
-    # library code only by the setting
+    # library code because of the setting alone
     folder, _, name = path.rpartition("/")
     return folder.rpartition("/")[2] or name
 
@@ -181,12 +181,12 @@ _RECORDER = re.compile(
 
 
 def is_recorder(function: str) -> bool:
-    """Whether a native function belongs to PyTorch's recorder or allocator, which are in every stack."""
+    """Return whether a native function belongs to PyTorch's recorder or allocator, which are in every stack."""
     return _RECORDER.search(function) is not None
 
 
 def is_operator_entry(function: str) -> bool:
-    """Whether a native function is the entry of an operator, not one of its kernels."""
+    """Return whether a native function is the entry of an operator, not one of its kernels."""
     return _DISPATCHED.search(function) is not None
 
 
@@ -220,9 +220,9 @@ class Frames:
     """The distinct frames of a snapshot and the stacks made of them.
 
     The frames of stack ``s``, innermost first, are ``sequence[starts[s]:starts[s + 1]]``; stack 0 is empty.
-    ``sources`` is how each frame is known (RECORDED, FORWARD or FX). ``modules`` has the ``torch.nn`` modules of frames
-    of generated code according to their FX nodes, outermost first; for lines of such a node's original trace it is
-    empty.
+    ``sources`` has how each frame is known (RECORDED, FORWARD or FX). ``modules`` has the ``torch.nn`` modules of
+    frames of generated code according to their FX nodes, outermost first; it is empty for lines of a node's original
+    trace.
     """
 
     frames: list[SourceFrame]
@@ -239,7 +239,7 @@ class Frames:
             self.sources = np.zeros(len(self.frames), np.uint8)
 
     def stacks_with(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Which stacks contain a frame of ``mask``, which has an item per frame."""
+        """Return a mask of the stacks with a frame of ``mask``, which has an item for each frame."""
         before: npt.NDArray[np.uint32] = np.zeros(len(self.sequence) + 1, np.uint32)
         np.cumsum(mask[self.sequence], out=before[1:])
         return before[self.starts[1:]] > before[self.starts[:-1]]

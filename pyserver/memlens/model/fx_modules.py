@@ -24,7 +24,7 @@ _CALL_NUMBER = re.compile(r"@\d+$")
 def module_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return names such as ``("Net", "fc1 (nn.Linear)")``, outermost first.
 
-    ``names`` is path and type of each module in turn, or one text with all of them.
+    ``names`` has the path and the type of each module in turn, or one text with all of them.
     """
     pairs = _pairs_of_text(names[0]) if len(names) == 1 else list(zip(names[::2], names[1::2], strict=False))
     shown: list[str] = []

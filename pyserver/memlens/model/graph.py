@@ -1,34 +1,34 @@
-"""The Graph model: objects and the references between them, as heap dumps have them.
+"""The Graph model: the objects of a heap dump and the references between them.
 
 A reader in ``formats/`` returns a :class:`Graph`; everything derived from it (dominators, retained sizes, distances,
-referrers, totals by type) is computed and stored by ``store/objects``, so a reader only hands over what is in the file:
+referrers, totals by type) is computed and stored by ``store/objects``, so a reader only returns what is in the file:
 
-1. **Objects** are numbered 0, 1, 2 … in the order of the file (any order will do; ``ids`` has the file's own id or
-   address). All columns of :class:`Objects` have an item per object, optional ones are None if the file doesn't have
-   that at all.
-2. **Types** are numbered as well. A type is what people group by: a class with its package or module. Two classes of
-   one name that different loaders loaded are two types. Class objects are ordinary objects.
-3. **References** stand in the order of their sources, and for one source in the order of the file (fields in the order
-   of declaration, elements by index): those of object ``o`` are ``start[o]`` to ``start[o + 1]``. Drop references to
-   null. References to objects that the file doesn't contain are dropped too, and counted in a notice. Several
-   references between the same two objects, and from an object to itself, are fine.
-4. **Reference kinds** say how the references of a kind are named and whether they keep their target alive. The
-   kinds are the format's own words ("property", "element", "field", "static field", "referent"). A reference that is
-   shown but doesn't retain (``java.lang.ref.Reference.referent``, V8's weak edges) has a kind with ``retains=False``;
-   ``strength`` says which kind of weakness it is, so that questions can leave it out or follow it.
-5. **Roots** are rows of ROOT_DTYPE, several for one object if the file says so. If the file's graph has a root object
-   of its own from which everything hangs (V8's node 0, PerfView's root node), ``root`` is that object, and ``roots``
-   serves to name what people call roots; otherwise ``root`` is None, and reachability begins at the objects of
-   ``roots``, except for those of ``held_kinds``.
-6. **Texts** are all names, in one arena of bytes; columns refer to them by number, and number 0 is "none". A reader
-   with many names fills the arena in a kernel; one with a few uses ``Texts.of``. Equal texts may occur more than once
-   for objects' names; names of types and of reference kinds' fields should be distinct (intern them), since numbers
-   are compared.
+1. **Objects** are numbered from 0, usually in the order of the file; ``ids`` has the file's own ids or addresses. All
+   columns of :class:`Objects` have an item for each object; an optional column is None if the file has nothing for it.
+2. **Types** are numbered as well. A type is what objects are grouped by: a class with its package or module. Two
+   classes of one name that different loaders loaded are two types. Class objects are ordinary objects.
+3. **References** are sorted by source, and those of a source are in the order of the file (fields in the order of
+   declaration, elements by index): object ``o`` has ``start[o]`` to ``start[o + 1]``. Drop references to null; also
+   drop references to objects that the file doesn't contain, and count these in a notice. Several references between
+   the same two objects, and from an object to itself, are allowed.
+4. **Reference kinds** say how the references of a kind are named and whether they keep their target alive. Kinds have
+   the format's own names ("property", "element", "field", "static field", "referent"). A reference that is shown but
+   doesn't retain (``java.lang.ref.Reference.referent``, V8's weak edges) has a kind with ``retains=False``;
+   ``strength`` says how weak it is, so that questions can leave it out or follow it.
+5. **Roots** are rows of ROOT_DTYPE, several for an object if the file has several. If the file's graph has a root
+   object that refers to everything else (V8's node 0, PerfView's root node), ``root`` is that object, and ``roots``
+   only names the roots for people; otherwise ``root`` is None, and reachability begins at the objects of ``roots``,
+   except for those of ``held_kinds``.
+6. **Texts** are all names, in one buffer of bytes; columns refer to them by number, and number 0 is "none". A reader
+   with many names fills the buffer in a kernel; one with a few uses ``Texts.of``. The names of objects may contain
+   equal texts; the names of types and of fields in references must be interned, since their numbers are compared.
 7. **Stacks** are those of the other models: ``frames`` and, for formats that have one, the prefix ``tree``. Stack 0 is
-   empty: "not known".
-8. What the file can't say, or what is a guess, is a ``Notice``, and where figures need it a field of :class:`Facts`.
+   empty, and means "unknown".
+8. Whatever the file lacks, or is only estimated, has a ``Notice``, and if figures depend on it a field of
+   :class:`Facts`.
 
-Columns may be memory-mapped temporary files. They must be little-endian and contiguous, of exactly the types below.
+Columns may be memory-mapped temporary files. They must be little-endian and contiguous, and have exactly the types
+below.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ U64 = npt.NDArray[np.uint64]
 Column = npt.NDArray[Any]
 
 NONE = 0xFFFFFFFF
-"""No object, no frame: the number that none of them has."""
+"""In place of the number of an object or a frame: none."""
 
 MOST_OBJECTS = NONE - 2
 """Objects are numbered in 32 bits, with a number for "none" and one for the virtual root."""
@@ -60,16 +60,16 @@ MOST_BYTES = 2**62
 _STRETCH_ROWS = 1 << 16
 
 Strength = Literal["strong", "weak", "soft", "phantom", "finalizer", "ephemeron"]
-"""What a reference does to its target: "weak" to "finalizer" as Java's classes of references; "ephemeron" is held only
-while another object (the key of a weak map) is alive."""
+"""How strongly a reference holds its target. "weak" to "finalizer" are Java's; an "ephemeron" holds it only while
+another object, the key of a weak map, is alive."""
 
 Naming = Literal["text", "index", "none"]
-"""What ``References.name`` is for a kind: the number of a text, an index in an array (NONE where it
-isn't known), or nothing (0)."""
+"""What ``References.name`` is for a kind: the number of a text, an index into an array (NONE if unknown), or
+nothing (0)."""
 
 
 class ReferenceKind(NamedTuple):
-    """A kind of references. ``retains`` is whether such a reference counts for dominators and reachability."""
+    """A kind of reference. ``retains``: whether such references count for dominators and reachability."""
 
     name: str
     naming: Naming
@@ -78,15 +78,15 @@ class ReferenceKind(NamedTuple):
 
 
 ROOT_DTYPE = np.dtype([("object", "<u4"), ("kind", "<u4"), ("detail", "<u4"), ("frame", "<u4")])
-"""A root: ``kind`` is an index of ``Graph.root_kinds``, ``detail`` a text (a thread's name, a module; 0 for none),
-``frame`` the number in ``frames.frames`` of the frame whose local it is, NONE if there is none."""
+"""A root: ``kind`` is an index into ``Graph.root_kinds``; ``detail`` is a text (a thread's name, a module), 0 for none;
+``frame`` is the number in ``frames.frames`` of the frame of which it is a local variable, NONE for no frame."""
 
 PLACE_DTYPE = np.dtype([("object", "<u4"), ("frame", "<u4")])
 """Where an object or its class is defined: ``frame`` is a number in ``frames.frames``. At most one row per object,
 sorted by object. Where an object was *allocated* is ``Objects.stack`` instead."""
 
 SAMPLE_DTYPE = np.dtype([("time_us", "<u8"), ("last_id", "<u8")])
-"""A moment of a recording, since its beginning, and the highest id of an object until then; both ascend."""
+"""A time since the beginning of a recording, and the highest id of an object until then; both ascend."""
 
 VALUE_KINDS = ("boolean", "byte", "char", "short", "int", "long", "float", "double", "text")
 """Kinds of values of fields that aren't references. A "char" is a UTF-16 unit, a "text" the number of a text."""
@@ -94,7 +94,7 @@ VALUE_KINDS = ("boolean", "byte", "char", "short", "int", "long", "float", "doub
 
 @dataclass(slots=True)
 class Objects:
-    """An item per object."""
+    """Columns with an item for each object."""
 
     type: U32
     """A number of :class:`Types`."""
@@ -103,14 +103,14 @@ class Objects:
     ids: U64
     """The file's id or the address."""
     name: U32
-    """A text: what the object itself is called (a function's name, a module's, a thread's), for strings their text,
-    for classes the class's name; 0 for none."""
+    """A text: the name of the object itself (a function, a class, a module, a thread), or the text of a string; 0 for
+    none."""
     stack: U32 | None = None
-    """Where the object was allocated: a number of ``frames``, or a node of ``tree``; 0 if not known."""
+    """Where the object was allocated: a stack of ``frames``, or a node of ``tree``; 0 if unknown."""
     flags: U8 | None = None
     """Bits, see ``Graph.flags``."""
     space: U8 | None = None
-    """An index of ``Graph.spaces``: the heap, generation or segment where the object is."""
+    """An index into ``Graph.spaces``: the heap, generation or segment where the object is."""
 
     def __len__(self) -> int:
         return len(self.type)
@@ -118,18 +118,18 @@ class Objects:
 
 @dataclass(slots=True)
 class Types:
-    """An item per type."""
+    """Columns with an item for each type."""
 
     name: U32
-    """A text: the type's name as people write it, with its package (``java.util.HashMap$Node``, ``byte[]``)."""
+    """A text: the type's name as in source code, with its package (``java.util.HashMap$Node``, ``byte[]``)."""
     kind: U8
-    """An index of ``Graph.type_kinds``."""
+    """An index into ``Graph.type_kinds``."""
     module: U32 | None = None
-    """A text: the assembly, module, package or class loader, where it isn't part of the name; 0 for none."""
+    """A text: the assembly, module, package or class loader, if that isn't part of the name; 0 for none."""
     object: U32 | None = None
     """The class object of the type, NONE if there is none."""
     multiplier: npt.NDArray[np.float32] | None = None
-    """How many objects of the program one object of the file stands for, in sampled dumps."""
+    """How many objects of the program each object in the file represents, in sampled dumps."""
 
     def __len__(self) -> int:
         return len(self.name)
@@ -137,14 +137,14 @@ class Types:
 
 @dataclass(slots=True)
 class References:
-    """References in the order of their sources; ``start`` has an item more than there are objects."""
+    """References sorted by source; ``start`` has one more item than there are objects."""
 
     start: U64
     target: U32
     kind: U8
-    """An index of ``Graph.reference_kinds``."""
+    """An index into ``Graph.reference_kinds``."""
     name: U32
-    """What ``ReferenceKind.naming`` says."""
+    """As ``ReferenceKind.naming`` says."""
 
     def __len__(self) -> int:
         return len(self.target)
@@ -152,28 +152,28 @@ class References:
 
 @dataclass(slots=True)
 class Values:
-    """Fields that aren't references, in the order of their objects; ``start`` has an item more than there are objects.
+    """Fields that aren't references, sorted by object; ``start`` has one more item than there are objects.
 
-    The elements of arrays of numbers don't belong here.
+    The elements of arrays of numbers aren't included.
     """
 
     start: U64
     name: U32
     """A text."""
     kind: U8
-    """An index of VALUE_KINDS."""
+    """An index into VALUE_KINDS."""
     bits: U64
     """Two's complement, IEEE 754 (a float's in the lower half), or the number of a text."""
 
 
 @dataclass(slots=True)
 class Facts:
-    """What is true of the whole file, where it changes how figures are to be read."""
+    """Properties of the whole file that affect what figures mean."""
 
     id_bytes: int = 8
     """The size of an id or a pointer."""
     count_multiplier: float = 1.0
-    """How many objects of the program one of the file stands for on average, in sampled dumps."""
+    """How many objects of the program each object in the file represents on average, in sampled dumps."""
     size_multiplier: float = 1.0
     """The same for bytes."""
     capped: bool = False
@@ -181,14 +181,14 @@ class Facts:
     sizes_inferred: bool = False
     """Whether shallow sizes are computed by a rule and not in the file."""
     truncated: bool = False
-    """Whether the file breaks off, and this is what stands before."""
+    """Whether the file is truncated, so that only its beginning is here."""
     unreachable_attached: bool = False
-    """Whether objects that no root reaches count as held by the root, as DevTools has it for V8. Otherwise they are
-    apart: they retain nothing that is reachable, and their references don't change its dominators."""
+    """Whether objects that no root reaches count as held by the root, as in DevTools for V8. Otherwise they are
+    separate: they retain nothing that is reachable, and their references don't affect its dominators."""
 
 
 def no_frames() -> Frames:
-    """Frames of a dump without any: stack 0 alone."""
+    """Return the frames of a dump that has none: only stack 0, which is empty."""
     return Frames([], np.zeros(2, np.uint64), np.empty(0, np.uint32))
 
 
@@ -197,7 +197,7 @@ class Graph:
     """A whole heap dump in memory, ready to be archived."""
 
     kind: str
-    """The format, as ``v8``, ``hprof`` or ``gcdump``."""
+    """The format, such as ``v8``, ``hprof`` or ``gcdump``."""
     objects: Objects
     types: Types
     references: References
@@ -208,8 +208,8 @@ class Graph:
     type_kinds: Sequence[str] = ("class",)
     root_kinds: Sequence[str] = ("root",)
     held_kinds: Sequence[int] = ()
-    """Kinds of roots that another root holds, as a thread the objects of its stack: the references say so. Their rows
-    say what these objects are, but reachability doesn't begin at them, so that the thread retains them."""
+    """Kinds of roots that references from another root hold, such as the objects on a thread's stack. Their rows are
+    shown, but reachability doesn't begin at them, so that the thread retains these objects."""
     root: int | None = None
     flags: Sequence[str] = ()
     """Names of the bits of ``Objects.flags``, the lowest first: "detached", "pinned", "frozen"."""
@@ -219,26 +219,26 @@ class Graph:
     """The stacks as a prefix tree; those of ``frames`` are empty then."""
     places: Column = field(default_factory=lambda: np.empty(0, PLACE_DTYPE))
     samples: Column = field(default_factory=lambda: np.empty(0, SAMPLE_DTYPE))
-    """Rows of SAMPLE_DTYPE, where ids say when objects were allocated."""
+    """Rows of SAMPLE_DTYPE, for dumps in which ids show when objects were allocated."""
     values: Values | None = None
     facts: Facts = field(default_factory=Facts)
     settings: dict[str, Any] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Raises ValueError if the columns are inconsistent: a bug in the reader, and not damage to the file."""
+        """Raises ValueError if the columns are inconsistent: a bug in the reader, not damage to the file."""
         wrong = _inconsistent(self)
         if wrong:
             raise ValueError(f"the graph's columns are inconsistent: {', '.join(wrong)}")
 
 
 def _inconsistent(graph: Graph) -> list[str]:
-    """The names of columns that are not as described, so that nothing after this has to check an index."""
+    """Return the names of columns that aren't as described. If there are none, no index need be checked again."""
     objects, types, texts = graph.objects, graph.types, len(graph.texts)
     count, frames = len(objects), len(graph.frames.frames)
     stacks = len(graph.frames.starts) - 1 if graph.tree is None else len(graph.tree.parents)
     columns: list[tuple[str, Column | None, Any, int, int | None]] = [
-        # name, column, type, items, what its numbers are below
+        # name, column, type, number of items, exclusive upper bound of the numbers
         ("objects.type", objects.type, np.uint32, count, len(types)),
         ("objects.shallow", objects.shallow, np.uint64, count, None),
         ("objects.ids", objects.ids, np.uint64, count, None),
@@ -306,7 +306,7 @@ def _fits(column: Column | None, kind: Any, items: int, below: int | None) -> bo
 
 
 def _are_named(references: References, kinds: Sequence[ReferenceKind], texts: int) -> bool:
-    """Whether references whose kind is named by a text have the number of one; a stretch of them at a time."""
+    """Return whether all references of kinds that are named by texts have valid numbers; checked in chunks."""
     by_text = np.array([kind.naming == "text" for kind in kinds])
     for start in range(0, len(references), _STRETCH_ROWS):
         part = slice(start, start + _STRETCH_ROWS)

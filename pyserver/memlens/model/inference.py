@@ -16,7 +16,7 @@ the reverse order of their creation (``Engine::evaluate_function`` takes the hig
 * Within a pair, backward allocations are assigned to lines in reverse. That is trivial if the run is on one line; else
   the number of backward allocations must be a multiple of the forward ones, or nothing is inferred.
 
-The result may be wrong, and is called inferred wherever it is shown.
+The result may be wrong, and is marked as inferred wherever it is shown.
 """
 
 import re

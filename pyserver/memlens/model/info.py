@@ -22,12 +22,12 @@ def device_name(device: int) -> str:
 
 
 def device_phrase(device: int) -> Text:
-    """A device within a sentence."""
+    """Return the name of a device for use within a sentence."""
     return phrase("pinned host memory") if device == HOST_DEVICE else phrase("device {n}", n=str(device))
 
 
 class Notice(Struct, frozen=True, rename={"said": "message"}):
-    """A message for people about something that the file does not have or does not say. ``code`` is stable."""
+    """A message for people about something that the file lacks. ``code`` is stable."""
 
     code: str
     said: Text
@@ -65,7 +65,7 @@ class DeviceInfo(Struct, frozen=True):
     live_at_end_bytes: int
     live_at_end_count: int
     reserved_at_end_bytes: int | None
-    """The size of its segments; None if unknown."""
+    """The size of its segments in bytes; None if unknown."""
     ooms: int
     event_axis: AxisRange
     time_axis: AxisRange | None
@@ -127,7 +127,7 @@ class TimelineInfo(CommonInfo, frozen=True, tag_field="model", tag="timeline"):
     categories: list[str]
     """Names of the category numbers in geometry; empty if there are no categories."""
     mixed_stacks: bool
-    """Whether native code stands in stacks beside the user's own, so that flame graphs collapse libraries at first."""
+    """Whether stacks have both native code and the user's own, so that flame graphs collapse libraries at first."""
 
 
 class ProfileInfo(CommonInfo, frozen=True, tag_field="model", tag="profile"):
@@ -139,7 +139,7 @@ class ProfileInfo(CommonInfo, frozen=True, tag_field="model", tag="profile"):
     samples: int
     stacks: int
     mixed_stacks: bool
-    """Whether native code stands in stacks beside the user's own, so that flame graphs collapse libraries at first."""
+    """Whether stacks have both native code and the user's own, so that flame graphs collapse libraries at first."""
     has_sizes: bool
     """Whether the sizes of blocks are known, so that a histogram can be shown."""
     labels: list[str]
@@ -159,7 +159,7 @@ class ProfileInfo(CommonInfo, frozen=True, tag_field="model", tag="profile"):
 
 
 class GraphInfo(CommonInfo, frozen=True, tag_field="model", tag="graph"):
-    """Objects and references of a heap at one moment, as a heap dump has them. Bytes are shallow sizes."""
+    """The objects and references of a heap at one moment. Bytes are shallow sizes."""
 
     model: ClassVar[Literal["graph"]] = "graph"
     objects: int
@@ -167,16 +167,16 @@ class GraphInfo(CommonInfo, frozen=True, tag_field="model", tag="graph"):
     types: int
     roots: int
     shallow_bytes: int
-    """Of all objects."""
+    """The sum over all objects."""
     reachable_objects: int
-    """Those that roots reach through references that keep their targets alive."""
+    """Objects that roots reach through references that keep their targets alive."""
     reachable_bytes: int
     compact_nodes: int
-    """How many groups the dominator tree has when it is grouped by type at each level."""
+    """The number of groups in the dominator tree when it is grouped by type at each level."""
     id_bytes: int
     """The size of an id or a pointer in the file."""
     count_multiplier: float
-    """How many objects of the program one of the file stands for on average: 1 unless the dump is sampled."""
+    """How many objects of the program each object in the file represents on average: 1 unless the dump is sampled."""
     size_multiplier: float
     """The same for bytes."""
     capped: bool
@@ -184,9 +184,9 @@ class GraphInfo(CommonInfo, frozen=True, tag_field="model", tag="graph"):
     sizes_inferred: bool
     """Whether shallow sizes are computed by a rule, because the file has none."""
     truncated: bool
-    """Whether the file breaks off."""
+    """Whether the file is truncated."""
     allocations: ProfileInfo | None
-    """What the objects come to by the stack that allocated them, as a profile; None where that isn't known."""
+    """The objects by the stack that allocated them, as a profile; None if these stacks aren't known."""
 
 
 SnapshotInfo = TimelineInfo | ProfileInfo | GraphInfo

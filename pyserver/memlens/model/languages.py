@@ -21,9 +21,9 @@ _RECORDS = re.compile(r"(?:^|/)(?:vgpreload_|libheaptrack_)[^/]*$")
 
 
 def is_allocation_function(function: str, file: str) -> bool:
-    """Whether a function is called to allocate: one of the C library, of C++, or a recorder's replacement.
+    """Return whether a function is called to allocate: one of the C library, of C++, or a recorder's replacement.
 
-    ``file`` may be the function's binary, as valgrind's ``vgpreload_dhat-amd64-linux.so``.
+    ``file`` may be the function's binary, such as valgrind's ``vgpreload_dhat-amd64-linux.so``.
     """
     return _ALLOCATES.fullmatch(function) is not None or _RECORDS.search(file.replace("\\", "/")) is not None
 
@@ -40,9 +40,9 @@ _STARTS = frozenset((
 
 
 def is_start_up(function: str) -> bool:
-    """Whether a function of the C library or the system starts programs, threads, or initialisers of libraries.
+    """Return whether a function of the C library or the system starts programs, threads, or initialisers of libraries.
 
-    Such a frame is the outermost of nearly every stack, and often the only one with a line where all that it calls was
+    Such a frame is the outermost of nearly every stack, and often the only one with a line, if everything it calls was
     compiled without debug information.
     """
     return function.partition("@")[0] in _STARTS

@@ -4,7 +4,7 @@ A frame belongs to the library of the first rule that it matches, and is the use
 looks at one of these:
 
 * ``path``: the file's path, with forward slashes and without ``..``. Paths as compilers write them may be relative.
-* ``cut``: a path whose beginning PyTorch's CPU profiler has cut off.
+* ``cut``: a path whose beginning was cut off by PyTorch's CPU profiler.
 * ``name``: the file's name, if the file has no folder (valgrind's massif and DHAT record names only); with ``inside``,
   only in functions that match it, because a program may have an ``import.c`` itself.
 * ``function``: the function's name without its parameters and template arguments, if the file has no folder.
@@ -22,7 +22,7 @@ import sys
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from memlens.kept import remembered
+from memlens.result_cache import remembered
 
 PYTHON, CPYTHON, TORCH, GENERATED, NODE, JAVA, QT = (
     "Python's library", "CPython", "PyTorch's C++", "generated code", "Node's library", "Java's library", "Qt",
@@ -37,9 +37,9 @@ Where = Literal["path", "cut", "name", "function", "module"]
 
 @dataclass(frozen=True)
 class Rule:
-    """What matches ``pattern`` belongs to ``library``, in which ``{package}`` is replaced by the pattern's group.
+    """A frame that matches ``pattern`` belongs to ``library``, in which the pattern's group replaces ``{package}``.
 
-    Expressions are compiled on first use, since a file needs few of them.
+    Patterns are compiled on first use, since a file needs few of them.
     """
 
     name: str
@@ -132,13 +132,13 @@ _CPP_NAMES = (
 _RUST_STD = (
     "alloc|core|std|hashbrown|proc_macro|panic_unwind|compiler_builtins|rustc_demangle|addr2line|gimli"
 )
-# common crates; these names are taken, so a user's own crate has another
+# common crates; their names are taken, so a user's own crate has another
 _RUST_CRATES = (
     r"serde|serde_json|serde_\w+|tokio|tokio_\w+|hyper|hyper_\w+|futures_\w+|rayon|rayon_core|regex|regex_\w+|memchr|"
     r"aho_corasick|clap|clap_\w+|anyhow|tracing|tracing_\w+|parking_lot|parking_lot_core|crossbeam_\w+|smallvec|"
     r"indexmap|once_cell|dhat|itertools|reqwest|axum|tower|h2|rustls|ahash|dashmap|syn|proc_macro2|rand|rand_\w+"
 )
-# beginnings of the profiler's paths: packages of the standard library are folders, its modules are files
+# beginnings of the CPU profiler's paths: packages of the standard library are folders, its modules are files
 _PYTHON_FOLDERS = (
     "asyncio|collections|concurrent|ctypes|curses|dbm|distutils|email|encodings|ensurepip|html|http|importlib|json|"
     "logging|multiprocessing|pathlib|pydoc_data|re|sqlite3|sysconfig|tkinter|tomllib|unittest|urllib|venv|wsgiref|xml|"
@@ -391,7 +391,7 @@ def match_of(file: str, function: str = "", module: str = "", *, cut: bool = Fal
 
 
 def is_by_name_only(file: str, function: str) -> bool:
-    """Whether a frame is a library's only by the file's name, not by a folder or the function's prefix.
+    """Return whether only the name of its file makes a frame a library's, not a folder or the function's prefix.
 
     The user's program may have a file of that name.
     """
@@ -419,7 +419,7 @@ def _by_path(file: str) -> Match | None:
 
 @remembered(1 << 15)
 def is_bare(file: str) -> bool:
-    """Whether a file of a compiled language is recorded without its folder."""
+    """Return whether a file of a compiled language is recorded without its folder."""
     return not ("/" in file or "\\" in file or file.startswith("<") or file.endswith(_NOT_COMPILED))
 
 

@@ -1,9 +1,9 @@
 """Infer the ``torch.nn`` module of parameters, gradients and optimizer state from before recording.
 
 Such memory has no stack, but gradients that are allocated while recording lead to a module: the backward operator that
-allocated one is paired with its forward operator, as :mod:`memlens.model.inference` does for lines, and the stack of
-that one has the module. A copy by ``AccumulateGrad`` has the module of its source, the last block of that size before
-it. A gradient has its parameter's size, so the blocks of that size belong to that module if
+allocated a gradient is paired with its forward operator, as :mod:`memlens.model.inference` does for lines, and the
+forward operator's stack has the module. A copy by ``AccumulateGrad`` has the module of its source, the last block of
+that size before it. A gradient has its parameter's size, so the blocks of that size belong to that module if
 
 * every gradient of the size leads to the same module. Those of the first backward don't count if there are later ones,
   since the recording may have begun after their forward;
@@ -94,7 +94,7 @@ def _follow_copies(
 def _gradients(
     device: DeviceTimeline, early: npt.NDArray[np.bool_], callers: Callers
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return masks of the gradients that are live when the first step begins, or at the end; and of the later ones."""
+    """Return masks of the gradients live at the beginning of the first step, or at the end; and of the later ones."""
     rows, events = device.allocations, device.events
     by_step = ~early & callers.stepping[rows["stack"]]
     begins = int(rows["start"][by_step].min()) if by_step.any() else len(events.action)
@@ -106,7 +106,7 @@ def _gradients(
 
 
 def _explained(held: npt.NDArray[np.int64], gradients: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Whether the blocks of each size, by category, match as many parameters as it has gradients."""
+    """Return whether the blocks of each size, by category, match as many parameters as there are gradients."""
     fits: npt.NDArray[np.bool_] = held.sum(1) == held[:, [GRADIENT, STATE, PARAMETER, EITHER]].sum(1)
     for category, most in ((GRADIENT, 1), (PARAMETER, 1), (STATE, MOST_COPIES - 1), (EITHER, MOST_COPIES)):
         fits &= (held[:, category] % gradients == 0) & (held[:, category] <= most * gradients)

@@ -29,7 +29,7 @@ _CALLER_FILE = "torch/nn/modules/module.py"
 _PROFILED = re.compile(r"^nn\.Module: (\w+)$")
 _OWN = re.compile(r"(?:^|/)torch/nn/modules/(\w+)\.py$")
 _MOST_MODULES, _MOST_MODULE_PATH = 100_000, 1000
-_CALLER, _CALLED, _SURELY = 1, 2, 3
+_CALLER, _CALLED, _ALWAYS = 1, 2, 3
 # files of torch/nn/modules that define one commonly used module
 _COMMON = {"linear": "Linear", "container": "Sequential", "flatten": "Flatten", "transformer": "Transformer"}
 
@@ -56,7 +56,7 @@ def modules_of(
     nearest = np.empty(len(parents), np.uint32)
     kernel.module_calls(parents, node_frames, roles, nearest)
     entries = np.flatnonzero((nearest == np.arange(len(nearest))) & (nearest > 0)).tolist()
-    # modules of one file differ in where their parent calls them; a parent's number is less than its child's
+    # modules of one file are distinguished by the line of the call; a parent's number is less than its child's
     lines: dict[tuple[int, int, str], int] = {}
     groups: list[int] = []
     group_of: dict[int, int] = {0: -1}
@@ -97,7 +97,7 @@ def modules_of(
 
 
 def _add_chain(chain: tuple[str, ...], keys: dict[tuple[int, int, str], int]) -> int:
-    """Return the group of the innermost module of an FX node's modules; of an outer one at the limit of modules."""
+    """Return the group of the innermost of an FX node's modules, or of an outer one if there are too many modules."""
     group = -1
     for name in chain:
         key = (group, 0, name)
@@ -108,7 +108,7 @@ def _add_chain(chain: tuple[str, ...], keys: dict[tuple[int, int, str], int]) ->
 
 
 def _within(path: str, name: str) -> str:
-    """Return the path of a module within another, bounded because it is stored with every module."""
+    """Return the path of a module within another; it is shortened, since it is stored with every module."""
     whole = f"{path} / {name}" if path else name
     return whole if len(whole) <= _MOST_MODULE_PATH else f"…{whole[1 - _MOST_MODULE_PATH :]}"
 
@@ -118,13 +118,13 @@ def _roles(frames: Frames) -> tuple[npt.NDArray[np.uint8], list[str]]:
     roles = np.zeros(len(frames.frames), np.uint8)
     profiled = [match[1] if (match := _PROFILED.match(frame.function)) else "" for frame in frames.frames]
     if any(profiled):
-        roles[[bool(name) for name in profiled]] = _SURELY
+        roles[[bool(name) for name in profiled]] = _ALWAYS
         return roles, profiled
     names = [""] * len(frames.frames)
     for number, (frame, source) in enumerate(zip(frames.frames, frames.sources.tolist(), strict=True)):
         chain = frames.modules.get(number)
         if chain is not None:
-            roles[number] = _SURELY if chain else 0
+            roles[number] = _ALWAYS if chain else 0
             continue
         if not frame.line:
             continue
@@ -133,7 +133,7 @@ def _roles(frames: Frames) -> tuple[npt.NDArray[np.uint8], list[str]]:
         if path.endswith(_CALLER_FILE):
             roles[number] = _CALLER if function in _CALLERS else 0
         elif function == "forward":
-            roles[number] = _SURELY if source == FX else _CALLED
+            roles[number] = _ALWAYS if source == FX else _CALLED
             names[number] = _module_name(path, of_class.rpartition(".")[2])
     return roles, names
 

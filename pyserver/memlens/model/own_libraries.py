@@ -1,4 +1,4 @@
-"""The setting ``memlens.libraries``: what the user calls library code or their own, whatever the table says."""
+"""The setting ``memlens.libraries``: code that the user declares as a library's or their own, overriding the table."""
 
 import re
 import zlib
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from fnmatch import translate
 from glob import escape
 
-from memlens.kept import remembered
 from memlens.model.frames import LIBRARY, NATIVE, USER
 from memlens.model.libraries import canonical, qualified
+from memlens.result_cache import remembered
 
 _MOST_PATTERNS, _MOST_PATTERN = 1_000, 1_000
 
 Segment = re.Pattern[str] | None
-"""The pattern of one name of a path; None for any number of names."""
+"""The pattern of a single name in a path; None for any number of names."""
 
 
 class Libraries:
@@ -52,7 +52,7 @@ class Libraries:
         return (zlib.crc32(text) & 0x7FFFFFFF) or 1 if self.patterns else 0
 
     def with_own_files(self, names: Iterable[str]) -> "Libraries":
-        """Return patterns by which files of these names without a folder are the user's, unless one here matches."""
+        """Return patterns by which bare files of these names are the user's, unless one of these patterns matches."""
         return Libraries([*(f"!/{escape(name)}" for name in names), *self.patterns])
 
     def kind_of(self, file: str, function: str, kind: int) -> int:
@@ -86,7 +86,7 @@ def _segments(text: str) -> list[Segment]:
 
 
 def _matches(names: list[str], segments: list[Segment]) -> bool:
-    """Whether a path matches. After a mismatch, the segments after the last ``**`` are tried one name further on."""
+    """Return whether a path matches. After a mismatch, segments after the last ``**`` are tried at the next name."""
     at = number = 0
     retry_at, retry_number = -1, 0
     while at < len(names):

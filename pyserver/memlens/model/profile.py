@@ -1,7 +1,7 @@
 """The Profile model: stacks with values and, for some formats, their changes over time.
 
 A *sample* is a stack with a value of each type; a file may have several samples of one stack (of different block
-sizes, labels or threads). All columns of samples have a row per sample.
+sizes, labels or threads). All columns of samples have a row for each sample.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ CHANGE_DTYPE = np.dtype(
         ("freed_count", "<u4"),
     ]
 )
-"""What one sample's stack allocated and freed within one bin of time."""
+"""What the stack of a sample allocated and freed within a bin of time."""
 
 BLOCK_CHANGE_DTYPE = np.dtype([("sample", "<u4"), ("allocated_count", "<u4"), ("freed_count", "<u4")])
 """The same for a profile with ``sizes``: bytes are counts times the size of the sample's blocks."""
@@ -58,7 +58,7 @@ LIVE_BYTES, LIVE_COUNT, RSS_BYTES, EXTRA_BYTES, TEMPORARY = (
 
 
 class StackTree(NamedTuple):
-    """Stacks as a prefix tree, for formats that have one and would not fit into memory otherwise.
+    """Stacks as a prefix tree, for formats that have one, and whose stacks wouldn't fit into memory otherwise.
 
     Node 0 is the root, which has no frame. A parent's number is less than its child's, and each inlined frame is a
     node. A stack's number is that of its innermost node.
@@ -184,7 +184,7 @@ def _shortened(value: Any) -> Any:
 
 
 def sums_fit(values: Sequence[I64]) -> bool:
-    """Whether the values of each type add up to less than :data:`MOST_VALUE`."""
+    """Return whether the values of each type add up to less than :data:`MOST_VALUE`."""
     return all(float(np.abs(column.astype(np.float64)).sum()) < MOST_VALUE for column in values)
 
 

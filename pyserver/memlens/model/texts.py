@@ -1,4 +1,4 @@
-"""Many texts as bytes one after the other, for models with millions of them: never a Python object for each."""
+"""Texts stored as bytes one after the other, for models with millions of them: never a Python object for each."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Texts:
     end: npt.NDArray[np.uint64]
 
     def __post_init__(self) -> None:
-        """Raises ValueError if ends don't ascend or text 0 isn't empty, which is a bug in the reader."""
+        """Raises ValueError if ends don't ascend or text 0 isn't empty: a bug in the reader."""
         ends = self.end
         whole = len(ends) > 0 and int(ends[0]) == 0 and int(ends[-1]) == len(self.utf8)
         if not whole or bool((ends[1:] < ends[:-1]).any()):
@@ -27,7 +27,7 @@ class Texts:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Self:
-        """Texts from Python's, in their order; the first must be empty. For a few thousand at most."""
+        """Return the texts of a few thousand strings at most, in their order; the first must be empty."""
         encoded = [text.encode("utf-8", "replace") for text in texts]
         ends = np.cumsum(np.fromiter(map(len, encoded), np.uint64, len(encoded)), dtype=np.uint64)
         return cls(np.frombuffer(b"".join(encoded), np.uint8), ends)
@@ -39,17 +39,17 @@ class Texts:
         return self.bytes_of(number).decode("utf-8", "replace")
 
     def bytes_of(self, number: int) -> bytes:
-        """One text's bytes. Raises IndexError."""
+        """Return the bytes of a text. Raises IndexError."""
         if not 0 <= number < len(self.end):
             raise IndexError(number)
-        # a memoryview reads single items much sooner than an array does
+        # single items are read much faster from a memoryview than from an array
         ends = self.end.data
         start = ends[number - 1] if number else 0
         return bytes(self.utf8.data[start : ends[number]])
 
     def some(self, numbers: Iterable[int]) -> dict[int, str]:
-        """Some texts by number, which must be those of texts; sooner than one by one."""
-        # memoryviews read single items much sooner than arrays do
+        """Return some texts by number, faster than one by one. The numbers must be valid."""
+        # single items are read much faster from memoryviews than from arrays
         ends, utf8 = self.end.data, self.utf8.data
         return {
             number: str(utf8[ends[number - 1] if number else 0 : ends[number]], "utf-8", "replace")
@@ -57,21 +57,21 @@ class Texts:
         }
 
     def find(self, text: str) -> npt.NDArray[np.intp]:
-        """The numbers of a text, which may occur more than once. Only texts of its length are read."""
+        """Return the numbers of a text, which may occur more than once. Only texts of its length are read."""
         wanted = text.encode()
         lengths = np.diff(self.end, prepend=np.uint64(0))
         alike = np.flatnonzero(lengths == len(wanted))
         return np.array([number for number in alike.tolist() if self.bytes_of(number) == wanted], np.intp)
 
     def mask(self, *texts: str) -> npt.NDArray[np.uint8]:
-        """An item per text: 1 for those that are one of ``texts``."""
+        """Return a mask with an item for each text: 1 for those that are among ``texts``."""
         found = np.zeros(len(self), np.uint8)
         for text in texts:
             found[self.find(text)] = 1
         return found
 
     def with_more(self, texts: Iterable[str]) -> "Texts":
-        """These texts and further ones, which get the numbers after the last. Copies all bytes: call it once."""
+        """Return these texts and further ones, which are numbered after the last. Copies all bytes: call it once."""
         more = Texts.of(["", *texts])
         return Texts(
             np.concatenate((self.utf8, more.utf8)),

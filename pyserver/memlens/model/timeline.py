@@ -23,10 +23,10 @@ ACTIONS = (
 
 OOM = ACTIONS.index("oom")
 NOTE_KINDS = ("device_free", "user_metadata", "compile_context")
-"""Rare fields of events: the device's free memory in bytes (of ``oom``), and texts (ids of strings)."""
+"""Fields that few events have: the device's free memory in bytes (of ``oom``), and texts (ids of strings)."""
 
 NOTE_DTYPE = np.dtype([("event", "<u4"), ("kind", "<u4"), ("value", "<u8")])
-"""A row of a device's notes: ``event`` is the number of an event of the device, ``kind`` an index of NOTE_KINDS."""
+"""A row of a device's notes: ``event`` is the number of an event of the device, ``kind`` an index into NOTE_KINDS."""
 
 SEGMENT_DTYPE = np.dtype(
     [
@@ -55,14 +55,14 @@ NO_CATEGORY = 255
 _STRETCH_ROWS = 1 << 14
 _SAMPLED_ROWS = 1 << 12
 _FAR_AWAY_US = 366 * 86_400_000_000
-"""No run records for a year."""
+"""No recording takes a year."""
 
 Column = npt.NDArray[Any]
 
 
 @dataclass(slots=True)
 class Events:
-    """One device's trace, an item per event. ``time_us`` is None if the file has no times."""
+    """A device's trace, in columns with an item for each event. ``time_us`` is None if the file has no times."""
 
     action: npt.NDArray[np.uint8]
     address: npt.NDArray[np.uint64]
@@ -76,7 +76,7 @@ class Events:
 
 @dataclass(slots=True)
 class Blocks:
-    """The live blocks of one device's final segments, in the file's order."""
+    """The live blocks of a device's final segments, in the order of the file."""
 
     address: npt.NDArray[np.uint64]
     size: npt.NDArray[np.int64]
@@ -88,7 +88,7 @@ class Blocks:
 
 @dataclass(slots=True)
 class DeviceTimeline:
-    """One device: its events, and its allocations in the order of the stacked picture."""
+    """The events of a device, and its allocations in the order of the stacked picture."""
 
     device: int
     events: Events
@@ -103,18 +103,18 @@ class DeviceTimeline:
     """The size of the final segments in bytes; None if unknown."""
     implicit_frees: int
     repeating_frees: int = 0
-    """The number of frees of allocations in the trace that repeat the allocation's stack."""
+    """The number of frees with the same stack as their allocation, if both are in the trace."""
     differing_frees: int = 0
-    """The number of frees of allocations in the trace that have another stack."""
+    """The number of frees with another stack than their allocation, if both are in the trace."""
     far_times: int = 0
-    """The number of events whose time is so far from most others that it is taken as unknown."""
+    """The number of events with a time so far from most others that it is treated as unknown."""
     notes: Column = field(default_factory=lambda: np.empty(0, NOTE_DTYPE))
-    """Rare fields of events, by event."""
+    """Rows of NOTE_DTYPE, sorted by event."""
     rounded: npt.NDArray[np.int64] | None = None
-    """The bytes of each allocation's block, 0 where the file doesn't say; None where it says it of none."""
+    """The bytes of each allocation's block, 0 if unknown; None if the file has none of them."""
 
     def drop_events(self) -> None:
-        """Let the events go, as most of the memory is theirs."""
+        """Drop the events, which take most of the memory."""
         none = np.empty(0, np.uint8)
         self.events = Events(none, none, none, none, none, none, none, None)  # type: ignore[arg-type]
         self.owners, self.time_us = np.empty(0, np.uint32), None
@@ -123,7 +123,7 @@ class DeviceTimeline:
 def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: int | None) -> DeviceTimeline:
     """Match a device's events into allocations. ``events.time_us`` is changed in place.
 
-    Without events it isn't known whether it was recorded before: then nothing is marked as from before recording.
+    Without events it isn't known when recording began; then nothing is marked as allocated before recording.
     """
     count = len(events.action)
     owners = np.empty(count, np.uint32)
@@ -158,10 +158,10 @@ def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: i
 def _align_times(times: npt.NDArray[np.int64]) -> tuple[int, int]:
     """Make times relative to the first known one and never decreasing, in place to save memory.
 
-    Events without a time have 0, and get that of the event before, or the first known time. So do those whose time is
-    years away from most others: they would stretch the axis until the rest is a point. Threads may stamp events
-    slightly out of order, but the axis must not run backwards. Returns the first known time, and how many events were
-    years away.
+    Events without a time have 0, and get the time of the event before, or the first known time. So do events with a
+    time that is years away from most others: they would stretch the axis until the rest is a point. Threads may
+    timestamp events slightly out of order, but the axis must not run backwards. Returns the first known time, and how
+    many events were years away.
     """
     usual = _usual_time(times)
     earliest, last = usual - _FAR_AWAY_US, usual + _FAR_AWAY_US
@@ -184,7 +184,7 @@ def _align_times(times: npt.NDArray[np.int64]) -> tuple[int, int]:
 
 
 def _usual_time(times: npt.NDArray[np.int64]) -> int:
-    """The median of some thousand known times."""
+    """Return the median of some thousands of known times."""
     known = times[:: max(len(times) // _SAMPLED_ROWS, 1)]
     known = known[known != 0]
     if not len(known):
@@ -193,15 +193,15 @@ def _usual_time(times: npt.NDArray[np.int64]) -> int:
 
 
 def drop_stacks_of_frees(devices: Sequence[DeviceTimeline]) -> tuple[bool, int]:
-    """Remove stacks that are those of frees from allocations, unless frees repeat allocations' stacks.
+    """Remove the stacks that allocations have from their frees, unless frees repeat the stacks of allocations.
 
-    Returns whether they do, and how many allocations have a stack because of that, which is inferred.
+    Returns whether they do, and how many allocations have an inferred stack because of that.
 
     What was allocated before recording and freed in the trace has the stack of its free. That is a different place,
     unless the recorder repeats an allocation's stack with its free: PyTorch does if it records no stacks of frees
     (``context ? context : block->context_when_allocated`` in CUDACachingAllocator.cpp), as with ``context="alloc"``.
-    That is a setting of the process, so it is derived from all devices: every free whose allocation is in the trace
-    repeats its stack, and there is at least one.
+    That is a setting of the process, so it is derived from all devices: there are frees with an allocation in the
+    trace, and all of these repeat its stack.
     """
     repeat = any(device.repeating_frees for device in devices) and not any(
         device.differing_frees for device in devices
@@ -251,7 +251,7 @@ class Timeline:
     settings: dict[str, Any]
     notices: list[Notice]
     frees_repeat: bool = False
-    """Whether frees only repeat their allocations' stacks, see :func:`drop_stacks_of_frees`."""
+    """Whether frees only repeat the stacks of their allocations, see :func:`drop_stacks_of_frees`."""
     tables: dict[str, Column] = field(default_factory=dict)
     """Further tables: "segments", "blocks" and "annotations", of the types above."""
     strings: dict[int, str] = field(default_factory=dict)

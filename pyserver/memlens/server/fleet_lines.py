@@ -19,7 +19,7 @@ from memlens.fleet.questions.ranks import (
     files,
     whole,
 )
-from memlens.kept import Kept
+from memlens.result_cache import ResultCache
 from memlens.server.protocol.sources import Document
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources
@@ -70,7 +70,7 @@ class OpenFleet:
         self.path = path
         self.name = f"fleet:{path}"
         """A name that no open snapshot has."""
-        self._kept = Kept()
+        self._kept = ResultCache()
 
     @property
     def title(self) -> str:

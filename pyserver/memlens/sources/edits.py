@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from memlens.kept import Kept
+from memlens.result_cache import ResultCache
 from memlens.sources.functions import TEXT_LIMIT, Functions
 from memlens.sources.line_map import LineEdit, LineMap
 from memlens.units import plain_name
@@ -72,7 +72,7 @@ class Edits:
 
     def __init__(self) -> None:
         self._tracked: dict[str, dict[str, _Tracked]] = {}
-        self._scanned = Kept()
+        self._scanned = ResultCache()
 
     async def state(self, path: str, snapshot: str) -> FileState:
         """A local file from the point of view of a snapshot."""

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from memlens.kept import Kept
+from memlens.result_cache import ResultCache
 from memlens.sources.cells import Cell, CellName, defines, names_of, read_cells
 from memlens.sources.finder import Finder
 
@@ -58,7 +58,7 @@ class Notebooks:
 
     def __init__(self, finder: Finder) -> None:
         self._finder = finder
-        self._files = Kept()
+        self._files = ResultCache()
         self._one_at_a_time = asyncio.Lock()
 
     async def find(

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError, MemlensError
-from memlens.kept import Apart, Kept
 from memlens.kernels.base import mapped_faults
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo, device_name
+from memlens.result_cache import ResultCache, Uncounted
 from memlens.store.columns import Columns, Count, Declared
 from memlens.store.files.column_files import MappedFiles
 from memlens.store.files.verify import StoppedError, verify
@@ -52,7 +52,7 @@ _MOST_NARROWED = 4
 """How many narrowed versions of a device are kept: those of the filters in use, and the last few."""
 
 
-class Snapshot(Apart):
+class Snapshot(Uncounted):
     """An open archive; columns are mapped when they are first used. Not thread-safe."""
 
     def __init__(self, archive: Path, manifest: Manifest, held: BinaryIO) -> None:
@@ -71,7 +71,7 @@ class Snapshot(Apart):
         """Whether all files were verified since the archive was opened."""
         self.background: list[Callable[[], object]] = []
         """Work to run after an answer, so that the next one is faster; see :meth:`work_in_background`."""
-        self._kept = Kept(later=self.background.append)
+        self._kept = ResultCache(defer=self.background.append)
 
     @classmethod
     def open(cls, archive: Path) -> "Snapshot":

@@ -17,7 +17,7 @@ Positive = Callable[[str], int]
 
 
 def with_run(arguments: Sequence[str]) -> list[str]:
-    """``memlens fleet PLACE`` is short for ``memlens fleet run PLACE``."""
+    """Insert ``run`` where it was left out: ``memlens fleet PLACE`` is short for ``memlens fleet run PLACE``."""
     words = list(arguments)
     if words[:1] == ["fleet"] and len(words) > 1 and words[1] not in (*COMMANDS, "-h", "--help"):
         words.insert(1, "run")
@@ -25,7 +25,7 @@ def with_run(arguments: Sequence[str]) -> list[str]:
 
 
 def add_fleet(command: Callable[[str, str], argparse.ArgumentParser], positive: Positive) -> None:
-    """Add the command with commands of its own."""
+    """Add the command with its subcommands."""
     fleet = command(
         "fleet", "Summarise many snapshots with many workers, and ask about all of them: memlens fleet PLACE."
     )
@@ -117,7 +117,7 @@ def _reader(reader: argparse.ArgumentParser, positive: Positive) -> None:
 
 
 def positive_or_zero(text: str) -> int:
-    """A number of bytes, 0 for no limit."""
+    """Parse a number of bytes, in which 0 means no limit."""
     value = int(text)
     if not 0 <= value < 2**62:
         raise argparse.ArgumentTypeError("must be 0 or more and less than 2^62")

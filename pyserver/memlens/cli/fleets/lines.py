@@ -1,4 +1,4 @@
-"""``memlens fleet lines``: lines of source across all snapshots."""
+"""``memlens fleet lines``: source lines across all snapshots."""
 
 import argparse
 

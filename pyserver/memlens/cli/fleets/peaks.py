@@ -47,5 +47,5 @@ def _print(answer: PeaksAnswer, top: int) -> None:
 
 
 def signed(amount: int) -> str:
-    """A difference in bytes, with its sign."""
+    """Format a difference in bytes with its sign."""
     return f"{'-' if amount < 0 else '+'}{format_bytes(abs(amount))}"

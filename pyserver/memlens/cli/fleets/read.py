@@ -76,7 +76,7 @@ def _words(result: Result) -> str:
 
 
 class _Terminal:
-    """A line that changes where there is a terminal; lines about problems everywhere, on stderr."""
+    """Shows progress in a changing line if stderr is a terminal, and problems in lines of their own in any case."""
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()

@@ -1,6 +1,6 @@
 """``memlens fleet reader``: reads one file after the other for a worker, which starts it and writes requests to stdin.
 
-Everything is imported once. Each file is read by a child that is forked from this process, where that is safe.
+Modules are imported once. Each file is read by a child that is forked from this process, if forking is safe.
 """
 
 import argparse

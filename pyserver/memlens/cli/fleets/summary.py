@@ -1,4 +1,4 @@
-"""``memlens fleet summary``: what a fleet keeps of one file."""
+"""``memlens fleet summary``: the summary of one file, as a fleet stores it."""
 
 import argparse
 import gc

@@ -1,6 +1,6 @@
-# Numbers of objects by their addresses: a sparse set of bits, and for each bit how many stand before it.
+# Numbers of objects by their addresses: a sparse set of bits, and for each bit how many precede it.
 #
-# A heap's addresses are multiples of 8 that lie close together, so a page of 512 bits has dozens of objects: a look-up
+# A heap's addresses are multiples of 8 that are close together, so a page of 512 bits has dozens of objects: a lookup
 # touches one slot of a small hash table, one page, and the number itself. Addresses that are far apart cost a page
 # each.
 
@@ -15,9 +15,9 @@ cdef enum:
     WORDS = 8           # of 64 bits, in a page
 
 cdef struct AddressPage:
-    uint64_t number             # the address's bits above those that choose one of the page's
+    uint64_t number             # the bits of the address above those that select a bit of the page
     uint64_t bits[8]
-    uint16_t before[8]          # bits in the page's words before each
+    uint16_t before[8]          # for each word, the bits in the page's words before it
     uint32_t rank               # bits in the pages before it
     uint32_t unused
 
@@ -27,8 +27,8 @@ cdef struct AddressMap:
     size_t slot_count           # a power of two
     uint32_t *ordinals          # by rank
     uint64_t count              # distinct addresses
-    uint64_t seed               # random per map, so that no file can cause collisions
-    int shift                   # the low bits that all addresses have clear
+    uint64_t seed               # random for each map, so that no file can cause collisions
+    int shift                   # how many low bits are 0 in all addresses
     uint64_t odd                # a mask of these bits
 
 
@@ -54,14 +54,14 @@ cdef inline uint64_t address_hash(uint64_t number, uint64_t seed) noexcept nogil
 
 
 cdef inline uint32_t bits_in(uint64_t word) noexcept nogil:
-    """Count the bits that are set. Compilers have no builtin for it that all of them share."""
+    """Count the bits that are set. There is no builtin for it that all compilers share."""
     word = word - ((word >> 1) & 0x5555555555555555ULL)
     word = (word & 0x3333333333333333ULL) + ((word >> 2) & 0x3333333333333333ULL)
     return <uint32_t> ((((word + (word >> 4)) & 0x0F0F0F0F0F0F0F0FULL) * 0x0101010101010101ULL) >> 56)
 
 
 cdef inline AddressPage *address_page(AddressMap *map, uint64_t number) noexcept nogil:
-    """Return the page of this number; NULL if there is none."""
+    """Return the page with this number; NULL if there is none."""
     cdef size_t mask = map.slot_count - 1
     cdef size_t place = <size_t> address_hash(number, map.seed) & mask
     cdef AddressPage *pages = <AddressPage *> map.pages.data
@@ -75,7 +75,7 @@ cdef inline AddressPage *address_page(AddressMap *map, uint64_t number) noexcept
 
 
 cdef inline int64_t address_rank(AddressMap *map, uint64_t address) noexcept nogil:
-    """Return how many addresses stand before this one in the map's own order; -1 if it isn't in the map."""
+    """Return how many addresses precede this one in the map's own order; -1 if it isn't in the map."""
     cdef AddressPage *page
     cdef uint64_t place, word, bit
     if map.count == 0 or address & map.odd:

@@ -31,7 +31,7 @@ cdef int grow(AddressMap *map) noexcept nogil:
 
 
 cdef AddressPage *page_for(AddressMap *map, uint64_t number) noexcept nogil:
-    """Return the page of this number, which is added if it is new; NULL without memory."""
+    """Return the page with this number, which is added if it is new; NULL if out of memory."""
     cdef AddressPage *page = address_page(map, number)
     cdef AddressPage fresh
     cdef size_t place
@@ -53,7 +53,7 @@ cdef AddressPage *page_for(AddressMap *map, uint64_t number) noexcept nogil:
 
 
 cdef int address_map_build(AddressMap *map, const uint64_t *addresses, size_t count, uint64_t seed) noexcept nogil:
-    """Number ``addresses`` in their order; of equal ones the first counts. -1 without memory."""
+    """Number ``addresses`` in their order; of equal ones the first counts. -1 if out of memory."""
     cdef uint64_t used = 0, number, address
     cdef size_t each, place, total = 0
     cdef AddressPage *page = NULL
@@ -96,7 +96,7 @@ cdef int address_map_build(AddressMap *map, const uint64_t *addresses, size_t co
 
 
 cdef class Addresses:
-    """The numbers of objects by address: those of the array's order, of equal addresses the first."""
+    """The numbers of objects by address, in the order of the array; of equal addresses the first counts."""
 
     cdef AddressMap map
 
@@ -124,7 +124,7 @@ cdef class Addresses:
         return self.map.count
 
     def numbers(self, const uint64_t[::1] addresses, uint32_t[::1] out) -> int:
-        """Fill ``out`` with the numbers of ``addresses``, 2**32 - 1 where there is none; return how many have none."""
+        """Fill ``out`` with the numbers of ``addresses``, 2**32 - 1 for unknown ones; return how many are unknown."""
         cdef Py_ssize_t each
         cdef int64_t number
         cdef uint64_t unknown = 0

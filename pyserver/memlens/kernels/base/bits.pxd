@@ -1,4 +1,4 @@
-# The places of the highest and the lowest bit of a word that isn't 0, by the compiler's own instructions.
+# The positions of the highest and the lowest set bit of a word other than 0, by compiler builtins.
 
 from libc.stdint cimport uint64_t
 

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""XXH64, the checksum of an archive's files: 64 bits at the speed of memory, equal on all processors.
+"""XXH64, the checksum of an archive's files: 64 bits at the speed of memory, the same on all processors.
 
-Source: "xxHash fast digest algorithm", doc/xxhash_spec.md of the xxHash project, which has the constants and the
-steps. It detects accidental damage by a disk or a copy, not deliberate changes.
+It detects accidental damage by a disk or a copy, not deliberate changes. Source of the constants and the steps: "xxHash
+fast digest algorithm", doc/xxhash_spec.md of the xxHash project.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t

@@ -18,7 +18,7 @@ cdef extern from *:
 
 
 cdef struct InternerSlot:
-    # what a search needs before it compares units is together, since its time is that of its cache misses
+    # all that a search needs before it compares units is in one place, since cache misses take most of its time
     uint64_t start      # the index of the item's first unit
     uint64_t count      # the number of its units
     uint32_t code       # the low half of its hash
@@ -30,7 +30,7 @@ cdef struct Interner:
     Vector starts       # uint64: where each item starts, and where the last one ends
     InternerSlot *slots     # open addressing
     size_t slot_count   # a power of two
-    uint64_t seed       # random per table, so that no file can cause collisions
+    uint64_t seed       # random for each table, so that no file can cause collisions
 
 
 cdef inline int interner_init(Interner *interner, size_t unit_bytes, uint64_t seed) noexcept nogil:
@@ -53,7 +53,7 @@ cdef inline void interner_free(Interner *interner) noexcept nogil:
 
 
 cdef inline uint64_t hash_bytes(const uint8_t *data, size_t length, uint64_t seed) noexcept nogil:
-    """A multiply-and-fold hash of two lanes of eight bytes; of four, independent ones, while it is long."""
+    """Hash bytes by multiplying and folding two lanes of eight bytes, or four independent ones while many are left."""
     cdef uint64_t one = seed ^ length
     cdef uint64_t two = seed * 0xFF51AFD7ED558CCDULL
     cdef uint64_t three, four
@@ -116,22 +116,22 @@ cdef inline int interner_grow(Interner *interner) noexcept nogil:
 
 
 cdef inline int64_t intern_units(Interner *interner, const void *units, size_t count) noexcept nogil:
-    """Return the id of the item of ``count`` units, which is added if it is new; -1 without memory."""
+    """Return the id of the item of ``count`` units, which is added if it is new; -1 if out of memory."""
     return intern_hashed(interner, units, count, units_code(interner, units, count))
 
 
 cdef inline uint32_t units_code(Interner *interner, const void *units, size_t count) noexcept nogil:
-    """The hash of ``count`` units, for :c:func:`intern_hashed`."""
+    """Return the hash of ``count`` units, for :c:func:`intern_hashed`."""
     return <uint32_t> hash_bytes(<const uint8_t *> units, count * interner.units.item_bytes, interner.seed)
 
 
 cdef inline void prefetch_slot(Interner *interner, uint32_t code) noexcept nogil:
-    """Have the processor load where the search for a hash begins."""
+    """Prefetch the slot at which the search for a hash begins."""
     prefetch(&interner.slots[code & (interner.slot_count - 1)])
 
 
 cdef inline void prefetch_item(Interner *interner, uint32_t code) noexcept nogil:
-    """Have the processor load the units that are probably those of a hash, up to four of its cache lines."""
+    """Prefetch the units that a hash probably belongs to, up to four cache lines of them."""
     cdef InternerSlot *slot = &interner.slots[code & (interner.slot_count - 1)]
     cdef size_t line
     cdef size_t size = slot.count * interner.units.item_bytes
@@ -143,7 +143,7 @@ cdef inline void prefetch_item(Interner *interner, uint32_t code) noexcept nogil
 cdef inline int64_t intern_hashed(
     Interner *interner, const void *units, size_t count, uint32_t code
 ) noexcept nogil:
-    """The same as :c:func:`intern_units` for units whose hash is known."""
+    """Do the same as :c:func:`intern_units`, for units with a known hash."""
     cdef size_t unit_bytes = interner.units.item_bytes
     cdef size_t place = code & (interner.slot_count - 1)
     cdef InternerSlot *slot
@@ -153,7 +153,7 @@ cdef inline int64_t intern_hashed(
         if slot.item == 0:
             break
         if slot.code == code and slot.count == count:
-            # memcmp() takes no null pointers, which nothing at all may be
+            # memcmp() must not get null pointers, which zero units may have
             if count == 0 or memcmp(interner.units.data + slot.start * unit_bytes, units, count * unit_bytes) == 0:
                 return slot.item - 1
         place = (place + 1) & (interner.slot_count - 1)

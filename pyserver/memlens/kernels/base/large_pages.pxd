@@ -1,6 +1,6 @@
-# Large pages for large memory, of 2 MiB on Linux: one fault in the place of 512.
+# Large pages for large arrays, of 2 MiB on Linux: one page fault instead of 512.
 #
-# A system that is set to give them to all or to none goes by that. Source: madvise(2).
+# A system that is configured to use them always or never ignores this. Source: madvise(2).
 
 from memlens.kernels.base.vectors cimport Vector, vector_reserve
 
@@ -24,12 +24,12 @@ cdef extern from *:
     static inline void memlens_in_large_pages(void *memory, size_t bytes) { (void) memory; (void) bytes; }
     #endif
     """
-    # ask for large pages for fresh memory of several MiB; less is left as it is
+    # request large pages for newly allocated memory of several MiB; less isn't changed
     void in_large_pages "memlens_in_large_pages"(void *memory, size_t bytes) noexcept nogil
 
 
 cdef inline int reserve_large(Vector *vector, size_t count) noexcept nogil:
-    """Reserve memory for ``count`` items of a vector that may become large; -1 without memory."""
+    """Reserve memory for ``count`` items of a vector that may become large; -1 if out of memory."""
     if count <= vector.room:
         return 0
     if vector_reserve(vector, count) < 0:

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""What kernels with many growable arrays have in common."""
+"""The base class of kernels with many growable arrays (see the .pyx)."""
 
 from libc.stdint cimport uint64_t
 

@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What kernels with many growable arrays have in common: they are freed with the object, and taken by name."""
+"""The base class of kernels with many growable arrays, which are freed with the object and taken by name."""
 
 from memlens.kernels.base.interning cimport interner_free, interner_init
 from memlens.kernels.base.vectors cimport column_of, vector_free, vector_init
 
 
 cdef class Owner:
-    """Frees the vectors and interners that are fields of an object of a subclass, and moves tables out of it."""
+    """Frees the vectors and interners among a subclass's fields, and moves its tables out."""
 
     def __dealloc__(self):
         cdef size_t index
@@ -16,7 +16,7 @@ cdef class Owner:
             interner_free(self.interners_owned[index])
 
     cdef int own(self, Vector *vector, size_t item_bytes) except -1:
-        """Initialise a field, which is freed with the object. Raises MemoryError for too many."""
+        """Initialise a field that is freed with the object. Raises MemoryError for too many."""
         if self.vectors_count == MOST_OWNED:
             raise MemoryError
         vector_init(vector, item_bytes)
@@ -25,10 +25,10 @@ cdef class Owner:
         return 0
 
     cdef int own_interner(self, Interner *interner, size_t unit_bytes, uint64_t seed) except -1:
-        """Initialise a field, which is freed with the object. Raises MemoryError."""
+        """Initialise a field that is freed with the object. Raises MemoryError."""
         if self.interners_count == MOST_OWNED:
             raise MemoryError
-        # it can be freed even where there was no memory for it
+        # it can be freed even if there was no memory for it
         self.interners_owned[self.interners_count] = interner
         self.interners_count += 1
         if interner_init(interner, unit_bytes, seed) < 0:
@@ -36,12 +36,12 @@ cdef class Owner:
         return 0
 
     cdef int own_table(self, str name, Vector *vector, size_t item_bytes, bytes format) except -1:
-        """Initialise a field that :meth:`take` knows by ``name``, whose items have a ``format`` of PEP 3118."""
+        """Initialise a field that :meth:`take` returns by ``name``, with items of a PEP 3118 ``format``."""
         self.own(vector, item_bytes)
         return self.name_table(name, vector, format)
 
     cdef int name_table(self, str name, Vector *vector, bytes format) except -1:
-        """Let :meth:`take` know a vector of the object by ``name``."""
+        """Register a vector of the object, for :meth:`take`, by ``name``."""
         if self.tables_named is None:
             self.tables_named = {}
         self.tables_named[name] = (<size_t> vector, format)

@@ -1,4 +1,4 @@
-# Lets the processor fetch what is needed soon, where the compiler knows how; any address may be passed.
+# Prefetches memory that is needed soon, if the compiler supports it; any address may be passed.
 
 cdef extern from *:
     """

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Writes the b-trees of an SQLite database page by page, from columns of numbers with rows in the tree's order.
+"""Writes the b-trees of an SQLite database page by page, from columns of numbers whose rows are in the tree's order.
 
 Source: "Database File Format", sqlite.org/fileformat2.html, sections 1.6 (b-tree pages) and 2.1 (records). There are no
 overflow pages: records that are too long for a page are rejected.
@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 
 PAGE_BYTES = 4096
 LOCK_PAGE = 0x40000000 // 4096 + 1
-"""The page of SQLite's file locks, which is in no tree."""
+"""The page that SQLite uses for file locks, and that is in no tree."""
 MOST_RECORD_BYTES = 900
 """Records up to this length fit into a page of either kind of tree without overflow: 1,002 bytes in an index."""
 MOST_COLUMNS = 32
@@ -19,7 +19,7 @@ MOST_COLUMNS = 32
 cdef enum:
     PAGE = 4096
     MOST_RECORD = 900
-    # a length or a row's number before the record, and a child before both
+    # before the record its length and the row's id, and before both a child
     MOST_CELL = 900 + 9 + 9 + 4
     COLUMNS = 32
     LEAF_HEADER = 8
@@ -73,7 +73,7 @@ cdef class Texts:
 
     @property
     def texts(self):
-        """The texts, decoded."""
+        """The texts as ``str``."""
         return [None if text is None else text.decode() for text in self.kept]
 
 
@@ -222,7 +222,7 @@ cdef class Tree:
         put_be(&self.page[5], <uint64_t> self.content, 2)
 
     cdef int _split(self) noexcept nogil:
-        """End the full page, and store the key that separates it from the next one. -1 without memory."""
+        """End the full page, and store the key that separates it from the next one. -1 if out of memory."""
         cdef uint8_t key[9]
         cdef uint8_t *source = key
         cdef int size

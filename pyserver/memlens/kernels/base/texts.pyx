@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Which of many texts have a part in them, for texts that stand one after the other in UTF-8."""
+"""Searches many texts, which are stored one after the other in UTF-8, for a substring."""
 
 from libc.stdint cimport uint8_t, uint64_t
 
 cdef enum:
-    FITS = 1
+    CONTAINS = 1
     OTHER = 2           # a text that isn't ASCII
 
 
@@ -13,10 +13,10 @@ cdef inline uint8_t lower(uint8_t byte) noexcept nogil:
 
 
 def texts_with(const uint8_t[::1] utf8, const uint64_t[::1] ends, const uint8_t[::1] part, uint8_t[::1] marks):
-    """Mark in ``marks`` the ASCII texts that have ``part`` in them, whatever the case, with 1, and others with 2.
+    """Mark the ASCII texts that contain ``part``, ignoring case, with 1, and all texts that aren't ASCII with 2.
 
-    Text ``i`` is ``utf8[ends[i - 1]:ends[i]]``, and ``part`` is ASCII in lower case and not empty. False where a text
-    ends before it begins, or after the last one.
+    Text ``i`` is ``utf8[ends[i - 1]:ends[i]]``; ``part`` is lower-case ASCII and not empty. Return False if a text ends
+    before it begins, or beyond ``utf8``.
     """
     cdef size_t count = ends.shape[0], size = utf8.shape[0], length = part.shape[0], text, at, last, place
     cdef uint64_t begin = 0, end
@@ -50,7 +50,7 @@ def texts_with(const uint8_t[::1] utf8, const uint64_t[::1] ends, const uint8_t[
                         while place < length and lowered[data[at + place]] == part[place]:
                             place += 1
                         if place == length:
-                            marks[text] = FITS
+                            marks[text] = CONTAINS
                             break
                     at += 1
             begin = end

@@ -1,4 +1,4 @@
-# UTF-8, for kernels whose files hold text in another encoding, and the escapes of JSON.
+# UTF-8, for kernels that read text in other encodings, and the escapes of JSON.
 
 from libc.stdint cimport uint8_t, uint32_t
 
@@ -25,7 +25,7 @@ cdef inline size_t write_utf8(uint8_t *out, uint32_t character) noexcept nogil:
 
 
 cdef inline int hexadecimal_digit(uint8_t one) noexcept nogil:
-    """A hexadecimal digit's value, -1 for another byte."""
+    """Return the value of a hexadecimal digit, or -1 for another byte."""
     if 0x30 <= one <= 0x39:
         return one - 0x30
     if 0x61 <= one <= 0x66:
@@ -36,7 +36,7 @@ cdef inline int hexadecimal_digit(uint8_t one) noexcept nogil:
 
 
 cdef inline bint read_unit(const uint8_t *data, uint32_t *unit) noexcept nogil:
-    """Read four hexadecimal digits; False if they aren't that."""
+    """Read four hexadecimal digits. Return False if they are something else."""
     cdef int each, value
     unit[0] = 0
     for each in range(4):
@@ -50,7 +50,7 @@ cdef inline bint read_unit(const uint8_t *data, uint32_t *unit) noexcept nogil:
 cdef inline size_t read_escape(const uint8_t *data, size_t at, size_t end, uint32_t *character) noexcept nogil:
     """Read the escape of a JSON string whose backslash is at ``at``, before ``end``; return the offset after it.
 
-    Half of a surrogate pair becomes U+FFFD. Returns 0 for anything that JSON doesn't define.
+    Lone surrogates become U+FFFD. Returns 0 for anything that JSON doesn't define.
     """
     cdef uint32_t low
     cdef uint8_t one

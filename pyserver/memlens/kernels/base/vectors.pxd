@@ -1,4 +1,4 @@
-# Growable C arrays, for kernels that do not know the number of rows in advance.
+# Growable C arrays, for kernels that don't know the number of rows in advance.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int64_t, int32_t
 from libc.stdlib cimport malloc, realloc, free
@@ -20,7 +20,7 @@ cdef inline void vector_init(Vector *vector, size_t item_bytes) noexcept nogil:
 
 
 cdef inline int vector_reserve(Vector *vector, size_t count) noexcept nogil:
-    """Reserve memory for ``count`` items; -1 without memory. Grows by half, which realloc does by remapping."""
+    """Reserve memory for ``count`` items; -1 if out of memory. Grows by half; realloc remaps large arrays."""
     cdef size_t room
     cdef uint8_t *data
     if count <= vector.room:
@@ -68,7 +68,7 @@ cdef inline void vector_free(Vector *vector) noexcept nogil:
 
 
 cdef class Column:
-    # Owns one vector's memory and exposes it by the buffer protocol, so that NumPy uses it without a copy.
+    # Owns the memory of a vector and exposes it by the buffer protocol, so that NumPy can use it without a copy.
     cdef Vector vector
     cdef bytes format
     cdef Py_ssize_t shape[1]

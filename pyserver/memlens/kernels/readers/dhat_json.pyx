@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Scans the program points in DHAT's JSON, nearly all of the file, directly into columns.
+"""Scans the program points in DHAT's JSON, which are nearly all of the file, directly into columns.
 
-Other values at the top level are only located (``span``), for a full JSON decoder; except for the table of frames they
-are small. A point's object has numbers and lists of numbers; unknown fields are skipped.
+Other values at the top level, all small but for the table of frames, are only located (``span``), for a full JSON
+decoder. A point's object has numbers and lists of numbers; unknown fields are skipped.
 
-Methods that take an offset return the offset after what they read, 0 on error.
+Methods that take an offset return the offset after what they have read, or 0 on error.
 
 Source: ``dhat/dh_main.c`` and ``docs`` of valgrind ("File format"), and the Rust crate dhat, which writes the same.
 """
@@ -15,7 +15,7 @@ from libc.string cimport memcmp, memset
 from memlens.kernels.base.vectors cimport Vector, vector_push
 from memlens.kernels.readers.scan cimport Scan
 
-# statuses of a run; the formats turn them into messages
+# statuses of a run; formats/ has the messages
 OK, MORE, TRUNCATED, SYNTAX, BAD_FIELD, TOO_DEEP, NO_MEMORY = range(7)
 
 cdef enum:
@@ -55,7 +55,7 @@ cdef struct Span:
 
 
 cdef class Scanner(Scan):
-    """Scan a whole file in steps, then ``take`` the tables."""
+    """Scans a whole file in steps; ``take`` then moves the tables out."""
 
     cdef Vector points, starts, sequence, spans
     cdef bint in_points, had_points
@@ -67,7 +67,7 @@ cdef class Scanner(Scan):
         self.own_table("stack_starts", &self.starts, 8, b"Q")
         self.own_table("stack_frames", &self.sequence, 4, b"I")
         self.own(&self.spans, sizeof(Span))
-        # stack 0 is empty, that of point p is p + 1
+        # stack 0 is empty, the stack of point p is p + 1
         if vector_push(&self.starts, &zero) < 0 or vector_push(&self.starts, &zero) < 0:
             raise MemoryError
 
@@ -259,7 +259,7 @@ cdef class Scanner(Scan):
     # ---- the whole ----
 
     cdef size_t top(self, size_t at) noexcept nogil:
-        """Skip the next item of the top level, or enter its points; 0 at its end or on error."""
+        """Skip the next item of the top level, or enter the list of points; 0 at the end or on error."""
         cdef Span span
         at = self.blank(at)
         if at == 0:
@@ -330,7 +330,7 @@ cdef class Scanner(Scan):
         return self.had_points
 
     def span(self):
-        """Return ``{key: (start, end)}`` of the other values at the top level, the last one of each key."""
+        """Return ``{key: (start, end)}`` for the other values at the top level; the last of duplicate keys counts."""
         cdef Span *spans = <Span *> self.spans.data
         cdef size_t index
         result = {}

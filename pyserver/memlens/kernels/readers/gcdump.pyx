@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Reads the nodes of a .gcdump: each one's type, size and children.
+"""Reads the nodes of a .gcdump: the type, size and children of each.
 
-A node's record is a number of its type, whose lowest bit says whether a size follows, the size, the number of children,
-and the children as differences from the node's own number. Numbers are signed, of 7 bits a byte, the highest first; all
-bytes but the last have their top bit set.
+A node's record has the number of its type, whose lowest bit says whether a size follows; the size; the number of
+children; and each child's number as a difference from the node's own. Numbers are signed and have 7 bits a byte, the
+highest first; all bytes but the last have their top bit set.
 
 Source: ``src/MemoryGraph/graph.cs`` of PerfView (``Node.ReadCompressedInt``, ``Graph.SetNode``).
 """
@@ -22,12 +22,12 @@ cdef enum:
     E_NO_MEMORY
 
 cdef enum:
-    MOST_BYTES = 5      # of a number
+    MOST_BYTES = 5      # in a number
     UNDEFINED = 0       # the type of nodes that have no record
 
 
 cdef inline bint read_number(const uint8_t **at, const uint8_t *end, int32_t *number) noexcept nogil:
-    """Read the number at ``at``; False if the bytes end before it does."""
+    """Read the number at ``at``, and move ``at`` past it. Return False if the bytes end before the number does."""
     cdef const uint8_t *here = at[0]
     cdef uint32_t value
     cdef int _each
@@ -50,11 +50,11 @@ cdef inline bint read_number(const uint8_t **at, const uint8_t *end, int32_t *nu
 
 
 cdef class Nodes:
-    """Reads the nodes whose records are at the ``count`` offsets at ``table``, in the ``blob_bytes`` at ``blob``.
+    """Reads the ``count`` nodes whose offsets are at ``table``, relative to the ``blob_bytes`` bytes at ``blob``.
 
-    ``sizes`` has the size of a node of each type that has none of its own. What is damaged or cut off becomes a node of
-    type 0 without children, and is counted as ``broken``; references to no node are left out and counted as
-    ``dangling``.
+    ``sizes`` has, for each type, the size of those of its nodes that don't record their own. A damaged or truncated
+    record becomes a node of type 0 without children, and is counted as ``broken``; references to nodes that don't
+    exist are left out and counted as ``dangling``. Raises ValueError if the table or the blob isn't within ``data``.
     """
 
     cdef const uint8_t[::1] data
@@ -90,11 +90,11 @@ cdef class Nodes:
 
     @property
     def offset(self) -> int:
-        """The offset of the next node's place in the table."""
+        """The offset in the file of the next node's entry in the table."""
         return self.table + 4 * self.done
 
     def run(self, uint64_t limit) -> int:
-        """Read the nodes whose places in the table are before the byte ``limit``."""
+        """Read the nodes whose entries in the table are before the byte ``limit``, and return a status."""
         with nogil:
             while self.code == E_OK and self.done < self.count and self.table + 4 * self.done < limit:
                 self.code = self._node()
@@ -145,7 +145,7 @@ cdef class Nodes:
         return E_OK
 
     def take(self) -> tuple:
-        """Move out types and sizes of nodes, where their children start, and the children."""
+        """Move out the types and sizes of nodes, the offset of each node's first child, and the children."""
         self.types.count = self.shallow.count = self.done
         self.starts.count = self.done + 1
         return (column_of(&self.types, b"I"), column_of(&self.shallow, b"Q"), column_of(&self.starts, b"Q"),

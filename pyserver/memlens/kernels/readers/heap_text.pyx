@@ -2,7 +2,7 @@
 """Scans heap profiles in text directly into columns: those of gperftools, tcmalloc and Go, of jemalloc, and of Java.
 
 There are three layouts. gperftools: a line has four numbers and the stack, ``N: BYTES [N: BYTES] @ 0x1 0x2``; Go adds
-comments below it that name each frame, ``#\\t0x1\\tFUNCTION+0xOFFSET\\tFILE:LINE``. jemalloc: a line has the stack,
+comments below it that name the frames, ``#\\t0x1\\tFUNCTION+0xOFFSET\\tFILE:LINE``. jemalloc: a line has the stack,
 ``@ 0x1 0x2``, and the lines below it the four numbers of all threads (``t*:``) and of each (``t1:``). Java: a line has
 two numbers and the stack, ``BYTES COUNT @ 0x1 0x2``, and the names of the addresses follow the last of these lines,
 ``0x1 FUNCTION (FILE:LINE)``.
@@ -20,7 +20,7 @@ from memlens.kernels.readers.line_scan cimport LineScan, read_decimal, read_hexa
 
 import os
 
-# statuses of a run; the formats turn them into messages
+# statuses of a run; formats/ has the messages
 OK, MORE, SYNTAX, BAD_NUMBER, TOO_DEEP, NO_MEMORY = range(6)
 PLAIN, THREADS, JAVA = range(3)
 ALL_THREADS, NO_THREAD = 0xFFFFFFFF, 0xFFFFFFFE
@@ -53,20 +53,21 @@ cdef struct Row:
     int64_t total_count
     int64_t total_bytes
     uint32_t stack          # of addresses
-    uint32_t names          # of named frames, 0 if comments name none
+    uint32_t names          # the stack of named frames, 0 if comments name none
     uint32_t thread         # ALL, NO_NUMBER, or its number
     uint32_t unused
 
 
 cdef class Scanner(LineScan):
-    """Scans the rows from ``start`` on, in steps; then ``take`` the tables. ``layout`` is PLAIN, THREADS or JAVA."""
+    """Scans the rows from ``start`` on, in steps; ``take`` then moves the tables out. ``layout``: PLAIN, THREADS, JAVA.
+    """
 
     cdef int layout
     cdef Vector rows
     cdef Interner addresses, stacks, names, named
     cdef uint32_t sequence[MAX_DEPTH]
     cdef size_t depth                   # of the comments read for the last row
-    cdef uint32_t stack                 # jemalloc: that of the rows below
+    cdef uint32_t stack                 # jemalloc: the stack of the rows below
     cdef bint has_stack
     cdef readonly size_t maps           # where the memory map, or Java's names, begin; 0 if there are none
     cdef readonly bint cut              # the file ends within a line
@@ -116,7 +117,7 @@ cdef class Scanner(LineScan):
         return at + 1 if at < end and self.data[at] == character else 0
 
     cdef int four(self, size_t at, size_t end, Row *row, size_t *after) noexcept nogil:
-        """Read ``N: BYTES [N: BYTES]``; 1 if it is there, 0 if not, -1 on error."""
+        """Read ``N: BYTES [N: BYTES]``. Return 1, 0 if it is something else, or -1 on error."""
         at = self.number(at, end, &row.count)
         at = self.sign(at, end, 0x3A) if at else 0
         at = self.number(at, end, &row.bytes) if at else 0
@@ -207,7 +208,7 @@ cdef class Scanner(LineScan):
         if status == 0 or self.blank(after, end) != end:
             return self.fail(E_SYNTAX, at)
         if not self.has_stack:
-            return 0        # the head's sums, which the format reads
+            return 0        # the sums in the header, which formats/ reads
         row.stack = self.stack
         row.names = 0
         row.unused = 0
@@ -287,7 +288,7 @@ cdef class Scanner(LineScan):
         else:
             self.plain_row(at, end)
         if not is_whole and self.rows.count:
-            # the file ends within a line: keep what could be read of it
+            # the file ends within a line: what could be read of it is kept
             self.cut = True
             if self.error in (E_SYNTAX, E_BAD_NUMBER):
                 self.error = E_OK

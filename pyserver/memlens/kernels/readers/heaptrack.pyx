@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Reads heaptrack's text in chunks while it is decompressed: kinds of allocations, their stacks and changes over time.
 
-Records are lines of a letter and lower-case hexadecimal numbers (``src/analyze/accumulatedtracedata.cpp`` and
-``src/interpret`` of heaptrack 1.0 to 1.5). Single events are not stored: memory grows with the number of kinds, of
+A record is a line of a letter and lower-case hexadecimal numbers. Source: ``src/analyze/accumulatedtracedata.cpp`` and
+``src/interpret`` of heaptrack 1.0 to 1.5. Single events are not stored: memory grows with the number of kinds, of
 stacks, and of changes per bin of time; bins are merged pairwise when there are too many.
 
 Numbers from the file are checked before they index tables; invalid lines are skipped and counted.
@@ -33,8 +33,8 @@ cdef enum:
 
 cdef enum:
     BINS = 4096
-    LEAST_BINS = 256            # bins are not merged below this number to save rows
-    FREE_ROWS = 4_000_000       # the number of rows of changes that is always allowed
+    LEAST_BINS = 256            # to save rows, only more bins than this are merged
+    FREE_ROWS = 4_000_000       # this many rows of changes are always allowed
     LINE_BYTES = 1 << 24
     INLINED_FRAMES = 256        # of one instruction
     STACK_FRAMES = 4096         # of one stack; heaptrack itself records 64 addresses
@@ -54,8 +54,8 @@ cdef const char **OPERATOR_NEW = ["operator new(unsigned long)", "operator new[]
                                   "operator new(unsigned int)", "operator new[](unsigned int)"]
 
 
-# A kind of allocation, by size and stack. ``peak`` is its live count at the peak of number ``peak_number``; if that is
-# not the last peak, the kind has not changed since then and ``live`` is the count. So a new peak costs nothing.
+# A kind of allocation, by size and stack. ``peak`` is its live count at the peak with the number ``peak_number``; if
+# that isn't the last peak, the kind hasn't changed since then, and ``live`` is the count. So a new peak costs nothing.
 cdef struct Kind:
     int64_t size
     uint32_t node
@@ -142,7 +142,7 @@ cdef inline void _store_address(uint32_t *key, uint64_t address) noexcept nogil:
 
 
 cdef class Reader(Owner):
-    """Reads chunks of text by :meth:`feed`; then the columns can be taken.
+    """Reads chunks of text in :meth:`feed`; after :meth:`finish` the columns can be taken.
 
     Nodes form the prefix tree of all stacks: node 0 is the root, a parent comes before its children, each inlined frame
     is a node, and equal frames of one parent are one node. Frames are rows of four: the ids of function and file, the
@@ -267,7 +267,7 @@ cdef class Reader(Owner):
 
     @property
     def live_at_end_bytes(self) -> int:
-        """The bytes that were never freed."""
+        """The bytes that were live at the end."""
         return self.live_bytes
 
     @property
@@ -287,7 +287,7 @@ cdef class Reader(Owner):
 
     @property
     def string_count(self) -> int:
-        """The number of strings, which is the number of the last one."""
+        """The number of strings, which are numbered from 1."""
         return self.string_starts.count - 1
 
     def string_at(self, size_t number) -> bytes:
@@ -589,7 +589,7 @@ cdef class Reader(Owner):
         return False
 
     cdef inline uint32_t _string_number(self, uint64_t number) noexcept nogil:
-        """Check a reference to a string; 0 if there is no such string (yet)."""
+        """Return the number of a string, or 0 if the file has no such string up to here."""
         if number >= self.string_starts.count:
             self.bad_records += 1
             return 0
@@ -718,7 +718,7 @@ cdef class Reader(Owner):
             place = (place + 1) & mask
 
     cdef int64_t _child(self, uint32_t parent, uint32_t frame) noexcept nogil:
-        """Return the node of ``frame`` below ``parent``, which is made if it is missing; -1 without memory.
+        """Return the node of ``frame`` below ``parent``, a new one if it is missing; -1 if out of memory.
 
         Most nodes have one child, which is stored with its parent; only further ones are looked up by their hash.
         """
@@ -773,7 +773,7 @@ cdef class Reader(Owner):
         return 0
 
     cdef int64_t _new_kind(self, uint64_t size, uint64_t trace) noexcept nogil:
-        """Add a kind and return its number; -1 without memory."""
+        """Add a kind and return its number; -1 if out of memory."""
         cdef Kind kind
         memset(&kind, 0, sizeof(kind))
         if size > MOST_SIZE:
@@ -803,7 +803,7 @@ cdef class Reader(Owner):
         self._new_kind(size, trace)
 
     cdef void _event(self, uint8_t letter, const uint8_t *at, const uint8_t *end) noexcept nogil:
-        """Read an event that :meth:`_events` does not, or one of version 0, which has size, trace and address."""
+        """Read an event that :meth:`_events` doesn't, or one of version 0, which has size, trace and address."""
         cdef uint64_t number, size, trace, address = 0
         cdef int64_t kind
         cdef bint old = self.file_version == 0
@@ -992,7 +992,7 @@ cdef class Reader(Owner):
             self.status_code = _NO_MEMORY
 
     cdef void _time_stamp(self, int64_t time_ms) noexcept nogil:
-        """Advance the time, and close the bin unless bins span several time stamps by now."""
+        """Advance the time, and close the bin after as many time stamps as bins have by now."""
         if time_ms <= self.time_ms:
             return
         self.stamps += 1

@@ -1,4 +1,4 @@
-# What the three passes over a heap dump of Java share: numbers in big-endian order, and one record of a heap.
+# Shared by the three passes over a Java heap dump: numbers in big-endian order, and the records of a heap.
 #
 # Source: "Binary format specification" of OpenJDK's heap dumper (src/hotspot/share/services/heapDumper.cpp) and, for
 # Android's additions, art/runtime/hprof/hprof.cc.
@@ -20,11 +20,11 @@ cdef enum:
     RUN_TOO_MANY
 
 cdef enum:
-    # what ended a pass
+    # why a pass ended
     WHOLE
     CUT             # the file ends within a record
     UNKNOWN_TAG     # no record begins with this byte
-    BAD_TYPE        # a field's or an array's type is none of those of the format
+    BAD_TYPE        # the format has no such type of a field or an array
 
 cdef enum:
     # tags of the records within a heap
@@ -65,7 +65,7 @@ cdef enum:
     TYPE_LONG = 11
 
 cdef enum:
-    CLASS_FIXED_IDS = 7         # of a class: itself, its super class, loader, signers, domain, two reserved ones
+    CLASS_FIXED_IDS = 7         # ids in a class's record: itself, super class, loader, signers, domain, two reserved
 
 
 cdef struct TextPlace:
@@ -92,23 +92,23 @@ cdef struct Trace:
     uint32_t unused
 
 cdef struct Segment:
-    # a stretch of records of one heap
+    # a range of bytes with records of one heap
     uint64_t start, end
-    uint64_t micros         # since the file's time
+    uint64_t micros         # since the time in the file's header
     uint32_t dump
     uint32_t unused
 
 
 cdef struct Record:
-    # one record of a heap; what a kind of records lacks is 0
+    # a record of a heap; what a kind of record doesn't have is 0
     uint64_t id
     uint64_t other          # the class of an instance or of an array, the name of a heap, a JNI global's reference
     uint64_t bytes          # of the whole record
     uint64_t body_bytes
-    const uint8_t *body     # an instance's fields, an array's elements, what follows a class's ids
+    const uint8_t *body     # an instance's fields, an array's elements, or the bytes after a class's ids
     uint32_t stack          # serial number of a trace
     uint32_t number         # elements of an array; a root's thread
-    uint32_t frame          # a root's number of frame in its thread's stack
+    uint32_t frame          # the number of a root's frame in its thread's stack
     uint8_t tag
     uint8_t element         # type of an array's elements
 
@@ -130,7 +130,7 @@ cdef inline uint64_t id_at(const uint8_t *at, int id_bytes) noexcept nogil:
 
 
 cdef inline int type_bytes(uint8_t type, int id_bytes) noexcept nogil:
-    """The bytes of a field or an element in the file; 0 for types that don't exist."""
+    """Return the bytes of a field or an element in the file, or 0 if there is no such type."""
     if type == TYPE_OBJECT or type == TYPE_ARRAY:
         return id_bytes
     if type == TYPE_BOOLEAN or type == TYPE_BYTE:
@@ -145,7 +145,7 @@ cdef inline int type_bytes(uint8_t type, int id_bytes) noexcept nogil:
 
 
 cdef inline int skip_typed(const uint8_t **at, const uint8_t *end, int before, int id_bytes) noexcept nogil:
-    """Pass a count and that many values, each after ``before`` bytes and a byte with its type."""
+    """Skip a count and as many values, each of which follows ``before`` bytes and a byte with its type."""
     cdef uint32_t count, _each
     cdef int bytes
     if end - at[0] < 2:
@@ -165,7 +165,7 @@ cdef inline int skip_typed(const uint8_t **at, const uint8_t *end, int before, i
 
 
 cdef inline int class_bytes(const uint8_t *body, const uint8_t *end, int id_bytes, uint64_t *bytes) noexcept nogil:
-    """How long a class's constants, static fields and fields are, which is only known by walking over them."""
+    """Compute the bytes of a class's constants, static fields and fields, by skipping over them; return a status."""
     cdef const uint8_t *at = body
     cdef uint64_t fields
     cdef int status = skip_typed(&at, end, 2, id_bytes)
@@ -184,13 +184,13 @@ cdef inline int class_bytes(const uint8_t *body, const uint8_t *end, int id_byte
 
 
 cdef inline int read_record(const uint8_t *at, const uint8_t *end, int id_bytes, Record *record) noexcept nogil:
-    """Read the record at ``at``, which is before ``end``. A status other than WHOLE says what is wrong with it."""
+    """Read the record at ``at``, which is before ``end``. Returns WHOLE, or what is wrong with the record."""
     cdef uint64_t left = <uint64_t> (end - at), head = 1 + <uint64_t> id_bytes
     cdef uint8_t tag = at[0]
     cdef int status
     memset(record, 0, sizeof(Record))
     record.tag = tag
-    # the bytes that all records with this tag have
+    # the bytes that every record with this tag has
     if tag == INSTANCE_DUMP:
         head += 8 + <uint64_t> id_bytes
     elif tag == OBJECT_ARRAY_DUMP:

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The first pass over a heap dump of Java: its texts, classes, frames and stacks, and where its heaps are.
+"""The first pass over a Java heap dump: reads texts, classes, frames and stacks, and locates the heaps.
 
-Heaps are passed over: their records are read by ``hprof_objects`` and ``hprof_references``. A file may have several
-dumps, one after the other; texts, classes and frames are common to all.
+Heaps are skipped: ``hprof_objects`` and ``hprof_references`` read their records. A file may have several dumps, one
+after the other, which share texts, classes and frames.
 """
 
 import os
@@ -38,17 +38,17 @@ cdef enum:
 
 cdef enum:
     HEAD = 9                # tag, time, length
-    NAME_BYTES = 4096       # of a name; what is longer is shortened
+    NAME_BYTES = 4096       # the most bytes of a name; longer ones are shortened
     MOST_RECORDS = 0x7FFFFFF0
 
 cdef uint64_t FOUR_GIB = <uint64_t> 1 << 32
 
 
 cdef class Records(Owner):
-    """Reads the records of a mapped dump from the byte ``start``, which follows the file's header.
+    """Reads the records of a mapped dump from the byte ``start`` on, which follows the file's header.
 
-    After a run ``ended`` is why reading ended: whole, or at the byte ``offset`` for a reason that is one of the
-    ``ENDED_`` numbers.
+    ``time_ms`` is the time in the header. After the last run ``ended`` is ENDED_WHOLE, or the reason why reading ended
+    at the byte ``offset``.
     """
 
     def __cinit__(self, const uint8_t[::1] data, uint64_t start, int id_bytes, uint64_t time_ms):
@@ -79,7 +79,7 @@ cdef class Records(Owner):
         address_map_free(&self.texts_by_id)
 
     def run(self, uint64_t limit) -> int:
-        """Continue to about the byte ``limit``. At the end the texts can be looked up."""
+        """Continue to about the byte ``limit``, and return a status. After OK texts can be looked up."""
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
         cdef uint64_t end = min(limit, self.length)
         with nogil:
@@ -120,7 +120,7 @@ cdef class Records(Owner):
                 self.dumps += 1
                 self.first_segment = <uint32_t> self.segments.count
         elif tag == 0 or tag > HEAP_DUMP_END:
-            # zeros are what a file has where nothing was written
+            # a file has zeros where nothing was written
             self.ended = UNKNOWN_TAG
             return RUN_OK
         self.offset = start + bytes
@@ -183,10 +183,10 @@ cdef class Records(Owner):
         return RUN_OK if vector_push(&self.traces, &trace) == 0 else RUN_NO_MEMORY
 
     cdef int _segment(self, uint8_t tag, uint64_t start, uint64_t bytes, uint32_t micros) noexcept nogil:
-        """Note a stretch of a heap and pass over it.
+        """Add a segment of a heap, and skip it.
 
-        HotSpot up to version 8 writes a segment's length when it is complete, so that the last one of an interrupted
-        dump has length 0. A heap in one record of more than 4 GiB has a length without its upper bits.
+        HotSpot up to version 8 writes the length of a segment once it is complete, so that the last one of an
+        interrupted dump has a length of 0. In a record of more than 4 GiB the upper bits of the length are missing.
         """
         cdef Segment segment
         cdef uint64_t end = start + bytes
@@ -211,7 +211,7 @@ cdef class Records(Owner):
         return RUN_OK if vector_push(&self.segments, &segment) == 0 else RUN_NO_MEMORY
 
     cdef bint _may_begin_at(self, uint64_t at) noexcept nogil:
-        """Whether the bytes at ``at`` may be those of a record, or of none because the file ends there."""
+        """Return whether a record may begin at ``at``, which may be cut off by the end of the file."""
         cdef uint8_t tag = self.bytes[at]
         cdef uint64_t left = self.length - at, bytes
         if not (TEXT <= tag <= HEAP_SUMMARY or START_THREAD <= tag <= CONTROL_SETTINGS
@@ -227,7 +227,7 @@ cdef class Records(Owner):
     # texts
 
     cdef int64_t intern(self, const uint8_t *text, size_t count) noexcept nogil:
-        """Return the number of a text, from 1; 0 for an empty one, -1 without memory."""
+        """Return the number of a text, from 1; 0 for an empty one, -1 if out of memory."""
         cdef int64_t number
         cdef uint8_t shortened[NAME_BYTES]
         if count <= NAME_BYTES:
@@ -235,7 +235,7 @@ cdef class Records(Owner):
         else:
             memcpy(shortened, text, NAME_BYTES - 3)
             count = NAME_BYTES - 3
-            # not within a character
+            # cut between characters
             while count and (text[count] & 0xC0) == 0x80:
                 count -= 1
             memcpy(shortened + count, "\xe2\x80\xa6", 3)
@@ -243,7 +243,7 @@ cdef class Records(Owner):
         return number if number < MOST_RECORDS else -1
 
     cdef int64_t name(self, uint64_t text) noexcept nogil:
-        """Return the number of the text with this id, 0 if the file has none, -1 without memory."""
+        """Return the number of the text with this id, 0 if the file has none, -1 if out of memory."""
         cdef int64_t number = address_ordinal(&self.texts_by_id, text)
         cdef TextPlace *place
         if number < 0:
@@ -252,20 +252,20 @@ cdef class Records(Owner):
         return self.intern(self.bytes + place.offset, place.count)
 
     def text(self, uint64_t text) -> str:
-        """The text with this id; empty if the file has none."""
+        """Return the text with this id, or "" if the file has none. Raises MemoryError."""
         cdef int64_t number = self.name(text)
         if number < 0:
             raise MemoryError
         return interner_text(&self.names, <size_t> number)
 
     def text_at(self, size_t number) -> str:
-        """The text of a number that :meth:`named` or a column has."""
+        """Return the text of a number from :meth:`named` or from a column. Raises IndexError."""
         if number + 1 >= self.names.starts.count:
             raise IndexError(number)
         return interner_text(&self.names, number)
 
     def named(self, str text) -> int:
-        """Return the number of a text of ours, which is added if it is new."""
+        """Return the number of a text that needn't be in the file; a new one is added. Raises MemoryError."""
         cdef bytes encoded = text.encode("utf-8", "replace")
         cdef int64_t number = self.intern(<const uint8_t *> <char *> encoded, len(encoded))
         if number < 0:
@@ -273,33 +273,39 @@ cdef class Records(Owner):
         return number
 
     def take_texts(self) -> tuple:
-        """Move out all texts: their bytes, and where each starts, with the end of the last."""
+        """Move out all texts: their bytes, and the offset at which each starts, followed by the end of the last."""
         return column_of(&self.names.units, b"B"), column_of(&self.names.starts, b"Q")
 
     # tables
 
     def take_loads(self) -> object:
-        """Move out the classes that were loaded: id, id of the name, serial number; three numbers each."""
+        """Move out the loaded classes, three ``uint64`` each: id, id of the name, serial number."""
         self.loads.item_bytes, self.loads.count = 8, self.loads.count * 3
         return column_of(&self.loads, b"Q")
 
     def take_frames(self) -> tuple:
-        """Move out frames: their ids; and method, signature, file (ids of texts), class and line in 4 numbers each."""
+        """Move out the ids of frames, and four ``uint64`` for each: method, signature and file (ids of texts), and one
+        that holds the serial number of the class and the line.
+        """
         self.frame_rows.item_bytes, self.frame_rows.count = 8, self.frame_rows.count * 4
         return column_of(&self.frame_ids, b"Q"), column_of(&self.frame_rows, b"Q")
 
     def take_traces(self) -> tuple:
-        """Move out stacks: serial number, thread, first frame (of 8 bytes), frames, unused; and the frames' ids."""
+        """Move out the stacks and the ids of their frames (``uint64``).
+
+        A stack is six ``uint32``: serial number, thread, index of the first frame (two of them), number of frames, and
+        an unused one.
+        """
         self.traces.item_bytes, self.traces.count = 4, self.traces.count * 6
         return column_of(&self.traces, b"I"), column_of(&self.trace_frames, b"Q")
 
     @property
     def dump_count(self) -> int:
-        """How many dumps the file has."""
+        """The number of dumps in the file."""
         return self.dumps + (self.segments.count > self.first_segment)
 
     def dump_micros(self, uint32_t dump) -> int:
-        """When a dump was written, in microseconds after the file's time."""
+        """Return when a dump was written, in microseconds after the time in the file's header."""
         cdef Segment *segments = <Segment *> self.segments.data
         cdef size_t each
         for each in range(self.segments.count):

@@ -1,4 +1,4 @@
-# The tables of the second pass over a heap dump of Java, which the third one uses.
+# The tables of the second pass over a Java heap dump, which the third one uses.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int32_t, int64_t
 
@@ -12,7 +12,7 @@ cdef enum:
     NO_CLASS = 0xFFFFFFFF
 
 cdef enum:
-    # what a class's instances are
+    # the kinds of classes, by their instances
     ORDINARY
     SOFT
     WEAK
@@ -21,7 +21,7 @@ cdef enum:
     OTHER_REFERENCE     # of a class that extends java.lang.ref.Reference itself
 
 cdef enum:
-    # marks of fields
+    # special fields
     PLAIN_FIELD
     REFERENT            # java.lang.ref.Reference.referent
 
@@ -39,14 +39,14 @@ cdef struct ClassRow:
     uint64_t size           # of an instance, without alignment; 0 while it is unknown
     uint32_t fields
     uint32_t field_bytes    # of its own fields, in the file
-    uint32_t declared_bytes     # of an instance, as the file says
+    uint32_t declared_bytes     # of an instance, as recorded in the file
     uint32_t ordinal
     uint32_t super_class    # index, NO_CLASS if there is none
     uint32_t next           # the nearest super class that has fields
-    uint32_t name           # number of a text: as people write it
+    uint32_t name           # number of a text: the name as written in source code
     uint8_t strength
     uint8_t is_array
-    uint8_t state           # 0 before its super classes are known, 1 while they are followed, 2 after
+    uint8_t state           # 0 before its super classes are followed, 1 meanwhile, 2 afterwards
     uint8_t unused
 
 cdef struct RootRow:
@@ -57,13 +57,13 @@ cdef struct RootRow:
     uint32_t unused
 
 cdef struct SpaceRow:
-    # from this object on, objects are in this space
+    # objects from this one on are in this space
     uint64_t name           # id of a text
     uint32_t ordinal
     uint32_t number
 
 cdef struct StringFields:
-    # where the fields of java.lang.String are in an instance; -1 for those that it lacks
+    # offsets of the fields of java.lang.String in an instance; -1 for those that it lacks
     int32_t value, coder, offset, count
 
 
@@ -80,7 +80,7 @@ cdef class Objects(Owner):
     cdef readonly int oop_bytes, alignment
     cdef readonly bint declares_sizes
     cdef uint32_t string_class, class_class
-    cdef uint32_t primitive_arrays[12]  # a class for each type of elements
+    cdef uint32_t primitive_arrays[12]  # the class of arrays for each type of elements
     cdef StringFields string_fields
     cdef uint64_t array_start, array_end
     cdef int code
@@ -89,9 +89,9 @@ cdef class Objects(Owner):
     cdef int _scan(self, uint64_t limit) noexcept nogil
     cdef int _name_classes(self) noexcept nogil
     cdef void _note_primitive_array(self, uint32_t number) noexcept nogil
-    cdef uint8_t _strength(self, ClassRow *row) noexcept nogil
+    cdef uint8_t _reference_strength(self, ClassRow *row) noexcept nogil
     cdef void _link_classes(self) noexcept nogil
-    cdef void _settle(self, uint32_t number) noexcept nogil
+    cdef void _inherit(self, uint32_t number) noexcept nogil
     cdef void _find_string_fields(self) noexcept nogil
     cdef int _finish(self, uint64_t seed) noexcept nogil
     cdef uint32_t class_of(self, uint64_t id) noexcept nogil

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The second pass over a heap dump of Java: where the objects of one dump are, its classes with their fields, roots.
+"""The second pass over a Java heap dump: locates the objects of one dump, and reads its roots, classes and fields.
 
-Objects are numbered in the order of the file. The sizes of objects aren't in the file, but follow from the classes'
-fields and the size of a reference in the heap. That is 4 bytes where the virtual machine compressed its pointers, which
-shows where an array of objects is followed by another object sooner than its elements would allow (as Eclipse MAT has
-it).
+Objects are numbered in the order of the file. Their sizes aren't in the file, but follow from the fields of classes and
+the size of a reference in the heap. That is 4 bytes where the virtual machine compressed its pointers, which shows when
+an array of objects is followed by another object sooner than references of 8 bytes would allow (Eclipse MAT has the
+same rule).
 """
 
 import os
@@ -23,7 +23,7 @@ from memlens.kernels.readers.hprof cimport (
 cdef enum:
     MOST_OBJECTS = 0xFFFFFFF0
     NAME_BYTES = 4096
-    MANY_OBJECTS = 1000         # enough for their addresses to show a heap's alignment
+    MANY_OBJECTS = 1000         # enough for their addresses to show the heap's alignment
     USUAL_ALIGNMENT = 8
     LARGEST_ALIGNMENT = 256
 
@@ -36,9 +36,10 @@ cdef inline bint equals(const uint8_t *text, uint64_t count, const char *name, s
     return count == name_bytes and memcmp(text, name, name_bytes) == 0
 
 
-cdef size_t written_name(const uint8_t *name, size_t count, uint8_t *out) noexcept nogil:
-    """Write a class's name as people write it, and return its bytes: ``java.lang.String[]`` for the virtual machine's
-    ``[Ljava/lang/String;``. ``out`` has room for NAME_BYTES; what is longer is cut off."""
+cdef size_t write_source_name(const uint8_t *name, size_t count, uint8_t *out) noexcept nogil:
+    """Write a class's name as in source code (``java.lang.String[]`` for the virtual machine's
+    ``[Ljava/lang/String;``), and return its bytes. ``out`` has room for NAME_BYTES; longer names are cut off.
+    """
     cdef size_t dimensions = 0, done = 0, each, _each
     cdef const char *primitive = NULL
     while dimensions < count and name[dimensions] == b"[":
@@ -72,7 +73,7 @@ cdef size_t written_name(const uint8_t *name, size_t count, uint8_t *out) noexce
 
 
 cdef class Objects(Owner):
-    """Reads one dump of a file whose ``records`` have been read; ``dump`` is its number, from 0."""
+    """Reads one of the dumps in ``records``, which has been run to its end; ``dump`` is its number, from 0."""
 
     def __cinit__(self, Records records, uint32_t dump, bint declares_sizes):
         cdef Segment *segments = <Segment *> records.segments.data
@@ -99,7 +100,9 @@ cdef class Objects(Owner):
         address_map_free(&self.classes_by_id)
 
     def run(self, uint64_t limit) -> int:
-        """Continue to about the byte ``limit``. At the end classes are linked, and objects can be looked up."""
+        """Continue to about the byte ``limit``, and return a status. After OK classes are linked to their super
+        classes, and objects can be looked up.
+        """
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
         with nogil:
             if self.code == RUN_OK:
@@ -205,7 +208,7 @@ cdef class Objects(Owner):
             field.type = at[id_bytes]
             field.offset = row.field_bytes
             if type_bytes(field.type, id_bytes) == 0 or vector_push(&self.fields, &field) < 0:
-                # a field of unknown type ends nothing: an instance is read up to it
+                # a field of unknown type isn't an error: instances are read up to it
                 row.fields = each
                 break
             row.field_bytes += type_bytes(field.type, id_bytes)
@@ -241,17 +244,17 @@ cdef class Objects(Owner):
         return RUN_OK
 
     cdef uint32_t class_of(self, uint64_t id) noexcept nogil:
-        """Return the index of the class with this id, NO_CLASS if there is none."""
+        """Return the index of the class with this id, or NO_CLASS if there is none."""
         cdef int64_t number = address_ordinal(&self.classes_by_id, id)
         return NO_CLASS if number < 0 else <uint32_t> number
 
     cdef int _name_classes(self) noexcept nogil:
-        """Give classes their names from the records of loaded classes; those without have the number 0."""
+        """Take the names of classes from the records of loaded classes; a class without a record has the name 0."""
         cdef ClassRow *classes = <ClassRow *> self.classes.data
         cdef Load *loads = <Load *> self.records.loads.data
         cdef TextPlace *places = <TextPlace *> self.records.text_places.data
         cdef const uint8_t *name
-        cdef uint8_t written[NAME_BYTES]
+        cdef uint8_t source_name[NAME_BYTES]
         cdef uint32_t number
         cdef int64_t text
         cdef size_t each, count, kind
@@ -261,15 +264,15 @@ cdef class Objects(Owner):
             if number == NO_CLASS or text < 0:
                 continue
             name = self.records.bytes + places[text].offset
-            count = written_name(name, places[text].count, written)
-            text = self.records.intern(written, count)
+            count = write_source_name(name, places[text].count, source_name)
+            text = self.records.intern(source_name, count)
             if text < 0:
                 return -1
             classes[number].name = <uint32_t> text
-            classes[number].is_array = count >= 2 and written[count - 1] == b"]" and written[count - 2] == b"["
-            if equals(written, count, b"java.lang.String", 16):
+            classes[number].is_array = count >= 2 and source_name[count - 1] == b"]" and source_name[count - 2] == b"["
+            if equals(source_name, count, b"java.lang.String", 16):
                 self.string_class = number
-            elif equals(written, count, b"java.lang.Class", 15):
+            elif equals(source_name, count, b"java.lang.Class", 15):
                 self.class_class = number
         for kind in range(12):
             self.primitive_arrays[kind] = NO_CLASS
@@ -298,17 +301,17 @@ cdef class Objects(Owner):
             if classes[each].super_id:
                 classes[each].super_class = self.class_of(classes[each].super_id)
         for each in range(self.classes.count):
-            self._settle(<uint32_t> each)
+            self._inherit(<uint32_t> each)
 
-    cdef void _settle(self, uint32_t number) noexcept nogil:
-        """Compute what a class has from its super classes. Those that extend themselves have no super class."""
+    cdef void _inherit(self, uint32_t number) noexcept nogil:
+        """Compute what a class inherits from its super classes. A class that extends itself has no super class."""
         cdef ClassRow *classes = <ClassRow *> self.classes.data
         cdef Field *fields
         cdef ClassRow *row
         cdef ClassRow *above
         cdef uint32_t here = number, up, each, came_from = NO_CLASS
         cdef uint64_t own
-        # up: each class keeps in ``next`` the one from which it was reached
+        # up: each class stores in ``next`` the one from which it was reached
         while True:
             row = classes + here
             if row.state == 2:
@@ -336,7 +339,7 @@ cdef class Objects(Owner):
                     own += self.oop_bytes
                 else:
                     own += type_bytes(fields[each].type, self.records.id_bytes)
-            row.strength = self._strength(row)
+            row.strength = self._reference_strength(row)
             if above == NULL:
                 row.size = <uint64_t> (self.records.id_bytes + self.oop_bytes)
                 # the fields of a class without a super class, which is java.lang.Object
@@ -350,8 +353,8 @@ cdef class Objects(Owner):
             row.state = 2
             here = came_from
 
-    cdef uint8_t _strength(self, ClassRow *row) noexcept nogil:
-        """What a class of references is by its own name, and the mark of its field ``referent``."""
+    cdef uint8_t _reference_strength(self, ClassRow *row) noexcept nogil:
+        """Return the kind of reference that a class is by its own name, and mark its field ``referent``."""
         cdef uint64_t *starts = <uint64_t *> self.records.names.starts.data
         cdef const uint8_t *name = self.records.names.units.data + starts[row.name]
         cdef uint64_t count = starts[row.name + 1] - starts[row.name]
@@ -417,21 +420,23 @@ cdef class Objects(Owner):
 
     @property
     def duplicates(self) -> int:
-        """How many objects have the id of an earlier one."""
+        """The number of objects that have the id of an earlier one."""
         return self.total - self.by_address.count
 
     def take_roots(self) -> object:
-        """Move out roots: id (of 8 bytes), thread, frame or stack, tag, unused; six numbers of 4 bytes each."""
+        """Move out the roots, six ``uint32`` each: id (two of them), thread, frame or stack, tag, and an unused one."""
         self.roots.item_bytes, self.roots.count = 4, self.roots.count * 6
         return column_of(&self.roots, b"I")
 
     def take_spaces(self) -> object:
-        """Move out where heaps begin: id of the name (of 8 bytes), the first object, the heap's number."""
+        """Move out the heaps, four ``uint32`` each: id of the name (two of them), number of the first object, and the
+        heap's number.
+        """
         self.spaces.item_bytes, self.spaces.count = 4, self.spaces.count * 4
         return column_of(&self.spaces, b"I")
 
     def numbers(self, const uint64_t[::1] ids, uint32_t[::1] out) -> None:
-        """Fill ``out`` with the numbers of the objects with these ids, 2**32 - 1 where there is none."""
+        """Fill ``out`` with the numbers of the objects with these ids, and 2**32 - 1 where there is none."""
         cdef Py_ssize_t each
         cdef int64_t number
         if ids.shape[0] != out.shape[0]:

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The third pass over a heap dump of Java: each object's type, size, text, references and values.
+"""The third pass over a Java heap dump: reads the type, size, text, references and values of each object.
 
-Numbers of the file that index something are looked up, which bounds them; records were checked by the second pass,
-and an instance's fields end where its record does, whatever its classes say.
+Ids in the file are looked up and never used as indices; the second pass has checked the records, and the fields of an
+instance end where its record ends, whatever its classes declare.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -54,12 +54,12 @@ cdef enum:
     V_DOUBLE
 
 cdef enum:
-    CLASS_EDGES = 8             # a class's references beside its constants and static fields
-    STRING_BYTES = 3072         # of a string's text in UTF-8; what is longer is shortened
-    TEXT_BYTES = 64 << 20       # of all strings' texts beyond the file's own size
+    CLASS_EDGES = 8             # the most references of a class other than its constants and static fields
+    STRING_BYTES = 3072         # the most bytes of a string's text in UTF-8; longer ones are shortened
+    TEXT_BYTES = 64 << 20       # the most bytes of all strings' texts beyond the size of the file
     MOST_TEXTS = 0x7FFFFFF0
 
-# types that no class of the file stands for, numbered after the classes
+# types without a class in the file, numbered after the classes
 UNKNOWN_TYPE, CLASS_TYPE, PRIMITIVE_ARRAY_TYPES = 0, 1, 2
 MADE_TYPES = 14
 
@@ -70,10 +70,10 @@ cdef enum:
 
 
 cdef class References(Owner):
-    """Reads the objects of ``objects``, which was run to its end, a second time.
+    """Reads the records of ``objects``, which has been run to its end, again.
 
-    ``held`` are references from threads to what their stacks hold, which aren't in the objects' records: rows of
-    source, target and the number of a name, in the order of their sources.
+    ``held`` has the references from threads to what their stacks hold, which aren't in the records of objects: rows of
+    source, target and the number of a name, sorted by source.
     """
 
     cdef readonly Objects objects
@@ -127,7 +127,7 @@ cdef class References(Owner):
             raise MemoryError
 
     def run(self, uint64_t limit) -> int:
-        """Continue to about the byte ``limit``."""
+        """Continue to about the byte ``limit``, and return a status."""
         with nogil:
             if self.code == RUN_OK or self.code == RUN_MORE:
                 self.code = self._scan(limit)
@@ -204,7 +204,7 @@ cdef class References(Owner):
         cdef uint64_t oop = <uint64_t> self.objects.oop_bytes
         cdef uint64_t head = <uint64_t> self.objects.records.id_bytes + oop + 4
         if self.objects.declares_sizes:
-            # Android's arrays: 8 bytes for every object, and the length; elements of 8 bytes are aligned
+            # an Android array: the 8 bytes of every object, and the length; elements of 8 bytes are aligned
             return self._aligned((16 if element_bytes == 8 else 12) + count * <uint64_t> element_bytes)
         if of_objects:
             return self._aligned(head + count * oop)
@@ -334,7 +334,7 @@ cdef class References(Owner):
         return 0
 
     cdef int _class(self, Record *record, uint32_t *type, uint64_t *size, int64_t *text) noexcept nogil:
-        """A class object: its bytes are those of its static fields, as Eclipse MAT has it."""
+        """Read a class object, whose size is that of its static fields, as in Eclipse MAT."""
         cdef ClassRow *row
         cdef const uint8_t *at = record.body
         cdef uint32_t _each, count, number = self.objects.class_of(record.id)
@@ -342,7 +342,7 @@ cdef class References(Owner):
         cdef int64_t name
         cdef int id_bytes = self.objects.records.id_bytes
         cdef uint8_t kind
-        # a class's record is among the classes, by its id or by that of an earlier record
+        # every record's class is in the table, added for this record or for an earlier one with the same id
         row = <ClassRow *> self.objects.classes.data + number
         count = u16_at(at)
         if self._reserve(CLASS_EDGES + count) < 0:
@@ -388,7 +388,7 @@ cdef class References(Owner):
     # texts
 
     cdef int64_t _string(self, Record *record) noexcept nogil:
-        """Return the number of a string's text; 0 if it has none, -1 without memory."""
+        """Return the number of a string's text; 0 if it has none, -1 if out of memory."""
         cdef int id_bytes = self.objects.records.id_bytes
         cdef int32_t coder = -1, last
         cdef uint64_t value_id, first = 0, count
@@ -409,7 +409,7 @@ cdef class References(Owner):
         return self._text_of(&value, coder, first, count)
 
     cdef bint _array(self, uint64_t id, Record *record) noexcept nogil:
-        """Whether there is an array of bytes or chars with this id, and then its record."""
+        """Return whether there is an array of bytes or chars with this id, and read its record."""
         cdef int64_t number = address_ordinal(&self.objects.by_address, id)
         cdef const uint8_t *bytes
         if id == 0 or number < 0:
@@ -420,10 +420,10 @@ cdef class References(Owner):
         return record.tag == PRIMITIVE_ARRAY_DUMP and (record.element == TYPE_BYTE or record.element == TYPE_CHAR)
 
     cdef int64_t _text_of(self, Record *array, int32_t coder, uint64_t first, uint64_t count) noexcept nogil:
-        """Return the number of the text that ``count`` characters of an array are, from ``first`` on.
+        """Return the number of the text of ``count`` characters of an array, from ``first`` on; -1 if out of memory.
 
-        Chars are big-endian as all numbers of the file. Bytes are Latin-1, or UTF-16 as the processor has it if the
-        string's coder is 1; processors with a virtual machine are little-endian, with few exceptions.
+        Chars are big-endian, like all numbers in the file. Bytes are Latin-1 or, if the string's coder is 1, UTF-16 in
+        the byte order of the recording processor; nearly all that run a JVM are little-endian, so this is assumed.
         """
         cdef uint8_t out[STRING_BYTES + 64]
         cdef const uint8_t *body = array.body
@@ -438,7 +438,7 @@ cdef class References(Owner):
             return 0
         if (self.objects.records.names.units.count > self.objects.records.length + TEXT_BYTES
                 or self.objects.records.names.starts.count > MOST_TEXTS):
-            # strings that are slices of one array, each another one
+            # strings that are different slices of one array could fill memory
             self.shortened_texts += 1
             return 0
         end = min(first + count, units)
@@ -459,13 +459,13 @@ cdef class References(Owner):
             done += write_utf8(out + done, character)
         if at < end:
             self.shortened_texts += 1
-            # the length keeps different texts apart that begin in the same way
+            # the length distinguishes texts that begin alike
             done += <size_t> snprintf(<char *> out + done, 48, b"\xe2\x80\xa6 (%llu characters)",
                                       <unsigned long long> (end - first))
         return self.objects.records.intern(out, done)
 
     def name_of_thread(self, uint32_t number) -> int:
-        """The number of the text of an object's field ``name``, a string or an array of chars; 0 if it has none."""
+        """Return the number of the text in an object's field ``name``, a string or an array of chars; 0 for none."""
         cdef Objects objects = self.objects
         cdef Records records = objects.records
         cdef ClassRow *classes = <ClassRow *> objects.classes.data
@@ -505,30 +505,32 @@ cdef class References(Owner):
     # tables
 
     def take_objects(self) -> tuple:
-        """Move out types, bytes, texts and serial numbers of stacks, an item per object."""
+        """Move out the types, sizes in bytes, texts and serial numbers of stacks, an item for each object."""
         self.types.count = self.shallow.count = self.texts.count = self.stacks.count = self.done
         return (column_of(&self.types, b"I"), column_of(&self.shallow, b"Q"), column_of(&self.texts, b"I"),
                 column_of(&self.stacks, b"I"))
 
     def take_ids(self) -> object:
-        """Move out the objects' ids."""
+        """Move out the ids of objects."""
         return column_of(&self.objects.ids, b"Q")
 
     def take_references(self) -> tuple:
-        """Move out where each object's references start, and their targets, kinds and names."""
+        """Move out the offset of each object's first reference, and the targets, kinds and names of references."""
         self.starts.count = self.done + 1
         return (column_of(&self.starts, b"Q"), column_of(&self.targets, b"I"), column_of(&self.kinds, b"B"),
                 column_of(&self.names, b"I"))
 
     def take_values(self) -> tuple:
-        """Move out where each object's values start, and their names, kinds and bits."""
+        """Move out the offset of each object's first value, and the names, kinds and bits of values."""
         self.value_starts.count = self.done + 1
         return (column_of(&self.value_starts, b"Q"), column_of(&self.value_names, b"I"),
                 column_of(&self.value_kinds, b"B"), column_of(&self.value_bits, b"Q"))
 
     def class_rows(self, uint32_t[::1] names, uint32_t[::1] ordinals, uint64_t[::1] loaders,
                    uint8_t[::1] arrays) -> None:
-        """Fill columns with an item per class: its name's text, its object, its loader's id, whether it is an array."""
+        """Fill columns with an item for each class: number of the name's text, number of the class's object, id of its
+        loader, and whether it is a class of arrays.
+        """
         cdef ClassRow *classes = <ClassRow *> self.objects.classes.data
         cdef Py_ssize_t each, count = <Py_ssize_t> self.objects.classes.count
         if not names.shape[0] == ordinals.shape[0] == loaders.shape[0] == arrays.shape[0] == count:

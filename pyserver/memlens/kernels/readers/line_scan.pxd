@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""What readers of text have in common that scan it line by line, and how they read numbers."""
+"""The base class of readers that scan text line by line, and the functions with which they read numbers."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
@@ -7,7 +7,7 @@ from memlens.kernels.base.utf8 cimport hexadecimal_digit
 from memlens.kernels.readers.scan cimport Scan
 
 cdef enum:
-    MOST_DIGITS = 16    # of 64 bits
+    MOST_DIGITS = 16    # hexadecimal digits of 64 bits
 
 
 cdef class LineScan(Scan):
@@ -16,7 +16,8 @@ cdef class LineScan(Scan):
 
 
 cdef inline bint read_decimal(const uint8_t *data, size_t *at, size_t end, int64_t *result) noexcept nogil:
-    """Read digits, none leaving ``at`` as it is; False for more than 2**60, which no count or size is."""
+    """Read the digits at ``at``, if any, and move it past them. Return False above 2**60: no count or size is so large.
+    """
     cdef int64_t value = 0
     while at[0] < end and 0x30 <= data[at[0]] <= 0x39:
         value = value * 10 + (data[at[0]] - 0x30)
@@ -28,7 +29,7 @@ cdef inline bint read_decimal(const uint8_t *data, size_t *at, size_t end, int64
 
 
 cdef inline size_t read_hexadecimal(const uint8_t *data, size_t at, size_t end, uint64_t *result) noexcept nogil:
-    """Read ``0x`` and at most 16 digits; return the offset after them, 0 where that isn't there."""
+    """Read ``0x`` and at most 16 digits; return the offset after them, or 0 if there is no such number at ``at``."""
     cdef uint64_t value = 0
     cdef size_t start = at + 2
     cdef int digit

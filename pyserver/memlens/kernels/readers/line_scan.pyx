@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What readers of text have in common that scan it line by line."""
+"""The base class of readers that scan text line by line."""
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memchr
@@ -10,17 +10,17 @@ cdef enum:
 
 
 cdef class LineScan(Scan):
-    """Scans lines. A reader defines ``line``, and ``finish`` if the end of the file says something."""
+    """Scans lines. A subclass defines ``line``, and ``finish`` if something is left to do at the end of the file."""
 
     cdef int line(self, size_t at, size_t end, bint is_whole) noexcept nogil:
-        """Read a line, without its break; 0, 1 if nothing after it is to be read, or -1 after ``fail``.
+        """Read the line from ``at`` to its line break at ``end``; ``is_whole`` is False for a last line without one.
 
-        ``is_whole`` is False for a last line without a break.
+        Return 0 to continue, 1 to stop reading, or -1 after ``fail``.
         """
         return 0
 
     cdef int finish(self) noexcept nogil:
-        """Called after the last line; 0, or -1 after ``fail``."""
+        """Called after the last line. Return 0, or -1 after ``fail``."""
         return 0
 
     cdef int run_to(self, size_t limit) noexcept nogil:

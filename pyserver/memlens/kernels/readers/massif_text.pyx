@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Scans massif's text directly into columns: its snapshots, and the stacks of the detailed ones with their bytes.
 
-A tree is written as ``nK: BYTES WHERE`` with its K children on the lines below it, indented by one more space. A node's
-bytes beyond those of its children belong to the node's stack, so the bytes of a tree's stacks add up to those of its
-root. Frames are texts without their addresses: call sites within one line are one frame.
+A node of a tree is written as ``nK: BYTES WHERE``, with its K children on the lines below it, indented by one more
+space. A node's bytes beyond those of its children belong to the node's stack, so that the bytes of a tree's stacks add
+up to those of its root. Frames are texts without their addresses: call sites within one line are one frame.
 
 Source: ``massif/ms_main.c`` and ``coregrind/m_xtree.c`` (``ms_output_group``) of valgrind.
 """
@@ -17,7 +17,7 @@ from memlens.kernels.readers.line_scan cimport LineScan, read_decimal, read_hexa
 
 import os
 
-# statuses of a run; the formats turn them into messages
+# statuses of a run; formats/ has the messages
 OK, MORE, TRUNCATED, SYNTAX, BAD_NUMBER, BAD_TREE, TOO_DEEP, NO_MEMORY = range(8)
 EMPTY, DETAILED, PEAK = NO_TREE, DETAILED_TREE, PEAK_TREE
 
@@ -39,7 +39,7 @@ cdef enum:
 cdef enum:
     # valgrind's limit of --depth is 200, without inlined frames
     MAX_DEPTH = 2_000
-    BELOW = 0           # the frame of what is below the threshold
+    BELOW = 0           # the frame of all places below the threshold
 
 # rows are numbered with 32 bits
 cdef int64_t MOST_ROWS = 0xFFFFFFF0
@@ -51,7 +51,7 @@ cdef struct SnapshotRow:
     int64_t stacks_bytes
     uint64_t leaves         # where its rows of leaves begin
     uint32_t tree           # EMPTY, DETAILED, PEAK
-    uint32_t has_tree_line  # whether the line heap_tree= was read, a snapshot's last before the tree
+    uint32_t has_tree_line  # whether the line heap_tree= was read, the last line of a snapshot before its tree
 
 cdef struct LeafRow:
     int64_t bytes
@@ -77,7 +77,7 @@ cdef struct OpenNode:
 
 
 cdef class Scanner(LineScan):
-    """Scan a whole file in steps, then ``take`` the tables."""
+    """Scans a whole file in steps; ``take`` then moves the tables out."""
 
     cdef Vector snapshots, leaves
     cdef Interner texts, stacks
@@ -189,7 +189,7 @@ cdef class Scanner(LineScan):
         return 0
 
     cdef int close(self) noexcept nogil:
-        """Remove the last node from the path; the bytes that its children don't have are its own."""
+        """Remove the last node from the path; the bytes beyond those of its children are its own."""
         cdef OpenNode *node = &self.path[self.depth - 1]
         cdef LeafRow leaf
         cdef size_t index
@@ -263,7 +263,7 @@ cdef class Scanner(LineScan):
         return self.fail(E_SYNTAX, at)
 
     cdef bint within(self) noexcept nogil:
-        """Whether the last snapshot is incomplete."""
+        """Return whether the last snapshot is incomplete."""
         if self.depth or self.expects_root:
             return True
         if not self.snapshots.count:
@@ -287,7 +287,7 @@ cdef class Scanner(LineScan):
             self.leaves.count = (<SnapshotRow *> self.snapshots.data)[self.snapshots.count].leaves
 
     def frames(self):
-        """Return the texts of the frames. The first, which is empty, is that of callers below the threshold."""
+        """Return the texts of the frames. The first, an empty one, stands for all callers below the threshold."""
         cdef size_t row
         return [interner_text(&self.texts, row) for row in range(interner_count(&self.texts))]
 
@@ -301,9 +301,9 @@ def differences(const int64_t[::1] ends, const int64_t[::1] samples, const int64
                 ChangeRow[::1] changes, uint64_t[::1] made):
     """Write the changes of each sample's bytes from each snapshot to the next.
 
-    The rows of ``samples`` and ``held`` (bytes) of a snapshot end at its item of ``ends``; a sample may have several.
-    ``more`` is scratch space with a zero per sample. ``changes`` needs room for twice as many rows as ``samples``; the
-    rows of a snapshot end at its item of ``made``. Raises IndexError for inconsistent numbers.
+    The rows of a snapshot in ``samples`` and ``held`` (bytes) end at its item of ``ends``; a sample may have several.
+    ``more`` is scratch space with a zero for each sample. ``changes`` needs room for twice as many rows as ``samples``
+    has; the rows of a snapshot end at its item of ``made``. Raises IndexError for inconsistent numbers.
     """
     cdef size_t count = samples.shape[0]
     cdef size_t room = changes.shape[0]

@@ -1,4 +1,4 @@
-# The machine that reads pickles as plain data, for kernels that turn what it reads into tables (see the .pyx).
+# The stack machine that reads pickles as plain data, for the kernels that turn this data into tables (see the .pyx).
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int32_t, int64_t
 from libc.string cimport memcpy
@@ -7,7 +7,7 @@ from memlens.kernels.base.interning cimport Interner
 from memlens.kernels.base.vectors cimport Vector
 from memlens.kernels.readers.scan cimport Scan
 
-# the kinds of a value on the machine's stack; the payload's meaning follows
+# the kinds of values on the machine's stack, and what the payload of each is
 cdef enum:
     NONE        # 0
     BOOL        # 0 or 1
@@ -17,10 +17,10 @@ cdef enum:
     STRING      # string id
     LIST        # list row
     DICT        # dict row
-    ROW_REF     # a number of the reader's own, for dicts that are referred to again and again
-    OTHER       # something of no interest: bytes, sets, numbers beyond 64 bits
+    ROW_REF     # a number of the reader's own, for dicts that are referenced many times
+    OTHER       # anything else, which is dropped: bytes, sets, integers beyond 64 bits
 
-# what ended a run
+# why a run ended
 cdef enum:
     E_OK
     E_MORE
@@ -36,20 +36,20 @@ cdef enum:
     E_TOO_MANY
 
 cdef enum:
-    # list and dict kinds that the machine gives; the reader's own follow
+    # the kinds of lists and dicts that the machine assigns; the reader's own are higher
     EMPTY_LIST = 0
     EMPTY_DICT = 0
     # row numbers are packed with a tag into 32 bits in the memo
     MAX_ROWS = 0x0FFFFFFF
-    # Python's pickler batches a thousand items, PyTorch's own puts a whole trace on the stack; but an item worth the
-    # name takes more than eight bytes of the file
+    # Python's pickler batches a thousand items, PyTorch's own puts a whole trace on the stack; but an item of a real
+    # snapshot takes more than eight bytes of the file
     MAX_STACK = 4_000_000
     BYTES_PER_ITEM = 8
-    # references taken in one go
+    # the most references that are read as one run
     RUN = 512
-    # bytes of the longest opcode that plain_value takes
+    # bytes of the longest opcode that plain_value reads
     LONGEST_VALUE = 10
-    # memo tag of a value that does not fit: its payload is a row of self.boxes
+    # memo tag of a value that doesn't fit into an entry, whose payload then is a row of self.boxes
     BOXED = 15
 
 cdef struct Value:
@@ -57,7 +57,7 @@ cdef struct Value:
     uint64_t kind
 
 cdef struct PairRow:
-    # an item of a dict that is kept as it is
+    # an item of a dict that doesn't become a row of a table
     uint64_t payload
     uint32_t dict
     uint32_t key
@@ -67,10 +67,10 @@ cdef struct PairRow:
 cdef inline size_t plain_value(
     const uint8_t *data, size_t at, const uint32_t *memo, size_t memos, Value *value
 ) noexcept nogil:
-    """Read the reference, integer, boolean or None at ``at``, from where LONGEST_VALUE bytes can be read.
+    """Read the reference, integer, boolean or None at ``at``; the caller ensures that LONGEST_VALUE bytes follow.
 
-    Returns where it ends; ``at`` when it is something else. A reference to nothing, or to what the memo has no room
-    for, is of kind BOXED, and its payload the reference.
+    Returns the offset of its end, or ``at`` if it is something else. A reference to a missing entry of the memo, or to
+    a boxed value, gets the kind BOXED and the reference itself as its payload.
     """
     cdef uint32_t entry, index
     cdef uint64_t number
@@ -91,7 +91,7 @@ cdef inline size_t plain_value(
         if width == 0 or width > 8:
             return at
         memcpy(&number, data + at + 2, 8)
-        # the sign is in the last byte that counts
+        # the sign is in the last byte of the number
         value.kind = INT
         value.payload = <uint64_t> (<int64_t> (number << (64 - 8 * width)) >> (64 - 8 * width))
         at += 2 + width
@@ -117,18 +117,18 @@ cdef inline size_t plain_value(
 
 cdef class Machine(Scan):
     cdef Vector stack, marks, memo, boxes
-    cdef size_t memo_changes                    # how often a memo was stored that may have been stored before
-    cdef Vector list_kinds, list_payloads       # uint8 and uint32 of each list
-    cdef Vector dict_kinds, dict_rows           # uint8 and uint32 of each dict
+    cdef size_t memo_changes                    # how often an entry of the memo may have been overwritten
+    cdef Vector list_kinds, list_payloads       # uint8 and uint32, for each list
+    cdef Vector dict_kinds, dict_rows           # uint8 and uint32, for each dict
     cdef Vector pairs
     cdef Interner strings
-    cdef Vector fields                          # uint8 of each string: which key it is to the reader, 0 for none
+    cdef Vector fields                          # uint8, for each string: the reader's field with this key, 0 for none
 
     cdef readonly int error_detail
     cdef int root_kind
     cdef uint64_t root_payload
 
-    # what a reader makes of lists and dicts
+    # defined by the reader: what becomes of lists and dicts
     cdef int set_items(self, size_t first, size_t end) noexcept nogil
     cdef int fill_list(self, size_t list_row, size_t first, size_t end) noexcept nogil
     cdef size_t list_run(self, size_t at) noexcept nogil
@@ -148,7 +148,7 @@ cdef class Machine(Scan):
     cdef void keep_pairs(self, size_t dict_row, size_t first, size_t end, size_t most) noexcept nogil
     cdef int append(self, size_t first, size_t end) noexcept nogil
     cdef int tuple_of(self, size_t first) noexcept nogil
-    cdef int64_t counted(self, size_t at, int width) noexcept nogil
+    cdef int64_t read_length(self, size_t at, int width) noexcept nogil
     cdef int long_integer(self, size_t at, size_t length) noexcept nogil
     cdef int string(self, size_t at, size_t length) noexcept nogil
-    cdef void forget_scratch(self) noexcept nogil
+    cdef void free_scratch(self) noexcept nogil

@@ -3,9 +3,9 @@
 
 A pickle is a program for a small stack machine. This is that machine for plain data only (the opcodes of protocols
 2 to 5 that build None, bool, int, float, str, bytes, list, tuple, dict and set); any opcode that could import or call
-something ends the run with its number and offset. Instead of Python objects the stack holds tagged numbers: strings
-are interned, lists and dicts are rows, and a reader (a subclass) decides what they become the moment their items are
-set. Tuples are lists here.
+something ends the run, which reports its number and offset. The stack holds tagged numbers instead of Python objects:
+strings are interned, lists and dicts are rows, and a reader (a subclass) decides what they become as soon as their
+items are set. Tuples are treated as lists.
 
 Source: the opcodes are those of CPython's ``pickletools``.
 """
@@ -18,7 +18,7 @@ from memlens.kernels.base.vectors cimport vector_reserve, vector_push, vector_fr
 
 import os
 
-# what ended a run; the sentences are made by the formats
+# why a run ended; formats/ has the messages
 OK, MORE, TRUNCATED, FORBIDDEN, UNKNOWN_OPCODE, UNDERFLOW, BAD_MEMO, NO_MEMORY, BAD_FIELD, TOO_DEEP, \
     ABSURD_LENGTH, TOO_MANY = range(12)
 
@@ -28,11 +28,11 @@ cdef enum:
     MAX_MARKS = 1_000
     MAX_BOXES = 1_000_000
 
-cdef uint32_t UNSET = ~<uint32_t> 0     # a memo that was never stored
+cdef uint32_t UNSET = ~<uint32_t> 0     # an entry of the memo that was never stored
 
 
 cdef bint forbidden(uint8_t op) noexcept nogil:
-    """Opcodes that import, call, or ask the reader for something from outside the file."""
+    """Return whether an opcode imports or calls something, or needs something from outside the file."""
     # GLOBAL, STACK_GLOBAL, REDUCE, BUILD, INST, OBJ, NEWOBJ, NEWOBJ_EX, EXT1, EXT2, EXT4, PERSID, BINPERSID,
     # NEXT_BUFFER, READONLY_BUFFER
     return op in (
@@ -41,7 +41,7 @@ cdef bint forbidden(uint8_t op) noexcept nogil:
 
 
 cdef class Machine(Scan):
-    """Run ``data`` (the whole pickle, usually a mapped file) in steps."""
+    """Runs ``data`` (the whole pickle, usually a mapped file) in steps."""
 
     def __cinit__(self, const uint8_t[::1] data):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
@@ -60,8 +60,8 @@ cdef class Machine(Scan):
         # id 0 is the empty string
         self.intern_string(b"", 0)
 
-    cdef void forget_scratch(self) noexcept nogil:
-        """Give back what only the run needed."""
+    cdef void free_scratch(self) noexcept nogil:
+        """Free what only the run needed."""
         vector_free(&self.stack)
         vector_free(&self.marks)
         vector_free(&self.memo)
@@ -69,7 +69,7 @@ cdef class Machine(Scan):
         vector_free(&self.dict_kinds)
         vector_free(&self.dict_rows)
 
-    # ---- what a reader makes of lists and dicts ----
+    # ---- what becomes of lists and dicts: defined by the reader ----
 
     cdef int set_items(self, size_t first, size_t end) noexcept nogil:
         """Set the key and value pairs in stack[first:end] on the dict below them and drop them."""
@@ -80,23 +80,23 @@ cdef class Machine(Scan):
         return self.fail_with(E_UNDERFLOW, 0)
 
     cdef size_t list_run(self, size_t at) noexcept nogil:
-        """Take a whole list of references at once, from after its MARK to after its APPENDS.
+        """Read a whole list of references at once, from after its MARK to after its APPENDS.
 
-        Returns where it ends; 0 when it is something else (nothing is taken then) or on error.
+        Returns the offset of its end, or 0 on error or if it is something else, of which nothing is read.
         """
         return 0
 
     cdef size_t dict_run(self, size_t at) noexcept nogil:
-        """Take whole dicts that the reader knows at once, each pushed as if opcode by opcode; ``at`` is the first.
+        """Read whole dicts that the reader knows, from ``at`` on, and push each as its opcodes would have.
 
-        Returns where they end; 0 when there is none or on error.
+        Returns the offset of their end, or 0 on error or if there is none.
         """
         return 0
 
     cdef size_t reader_opcode(self, uint8_t op, size_t at) noexcept nogil:
-        """Take an opcode that the machine refuses but that this reader's files need, as data; ``at`` is after it.
+        """Read an opcode that the machine refuses, but that the reader's files need, as plain data.
 
-        Returns where it ends; 0 to refuse it.
+        ``at`` is the offset after its byte. Returns the offset of its end, or 0 to refuse it.
         """
         return 0
 
@@ -132,7 +132,7 @@ cdef class Machine(Scan):
         return 0
 
     cdef size_t floor(self) noexcept nogil:
-        """How far down the stack may be popped: to the last mark."""
+        """Return how far down the stack may be popped: to the last mark."""
         if self.marks.count:
             return (<size_t *> self.marks.data)[self.marks.count - 1]
         return 0
@@ -144,7 +144,10 @@ cdef class Machine(Scan):
         return <int64_t> (<size_t *> self.marks.data)[self.marks.count]
 
     cdef int memoize(self, size_t index, size_t at) noexcept nogil:
-        """Remember the stack's top under ``index``. Memos are numbered in order, so none is beyond the bytes read."""
+        """Store the top of the stack in the memo under ``index``.
+
+        Entries are numbered in order, so that no index can be larger than the number of bytes read.
+        """
         cdef Value *top
         cdef uint32_t entry
         cdef size_t old = self.memo.count
@@ -173,10 +176,10 @@ cdef class Machine(Scan):
         return 0
 
     cdef size_t values_run(self, size_t at) noexcept nogil:
-        """Push a run of references, integers, booleans and None; returns where it ends, 0 on error.
+        """Push a run of references, integers, booleans and None. Returns the offset of its end, or 0 on error.
 
-        Nearly all of a dict's items are these, so the values are written in one loop without a call for each. What
-        the run can't take in whole (the file's last bytes, integers beyond 64 bits) is left to the opcodes' own code.
+        Nearly all items of dicts are of these kinds, so they are pushed in one loop without a call for each. What the
+        loop can't handle (the last bytes of the file, integers beyond 64 bits) is left to the code of the opcodes.
         """
         cdef const uint8_t *data = self.data
         cdef size_t length = self.length
@@ -211,7 +214,10 @@ cdef class Machine(Scan):
         return at if at != begin else self.last_reference(at)
 
     cdef size_t last_reference(self, size_t at) noexcept nogil:
-        """Push what one BINGET or LONG_BINGET near the end of the file refers to; returns where it ends, 0 on error."""
+        """Push the entry that a BINGET or LONG_BINGET near the end of the file refers to.
+
+        Returns the offset of the opcode's end, or 0 on error.
+        """
         cdef uint32_t index = 0
         cdef uint32_t entry
         cdef Value top
@@ -276,7 +282,7 @@ cdef class Machine(Scan):
         return 0
 
     cdef int tuple_of(self, size_t first) noexcept nogil:
-        """Replace stack[first:] by a tuple, which here is a list."""
+        """Replace stack[first:] by a tuple, which is treated as a list."""
         cdef size_t end = self.stack.count
         cdef size_t list_row = self.list_kinds.count
         cdef Value value
@@ -292,14 +298,14 @@ cdef class Machine(Scan):
 
     # ---- the opcodes ----
 
-    cdef int64_t counted(self, size_t at, int width) noexcept nogil:
-        """The length that stands at ``at`` in ``width`` bytes, checked against what is left; -1 on error."""
+    cdef int64_t read_length(self, size_t at, int width) noexcept nogil:
+        """Return the length in the ``width`` bytes at ``at``, checked against what is left of the file; -1 on error."""
         cdef uint64_t length = 0
         if self.length - at < <size_t> width:
             return self.fail_with(E_TRUNCATED, 0)
         memcpy(&length, self.data + at, width)
         if length > self.length - at - width:
-            # more than the whole file could hold is a damaged number rather than a missing end
+            # a length beyond that of the whole file is a damaged number, not a file that was cut off
             return self.fail_with(E_ABSURD_LENGTH if length > self.length else E_TRUNCATED, 0)
         return <int64_t> length
 
@@ -328,7 +334,7 @@ cdef class Machine(Scan):
         return self.push(STRING, <uint64_t> id)
 
     cdef int run_to(self, size_t limit) noexcept nogil:
-        """Run opcodes until ``limit`` bytes are read (E_MORE) or STOP (E_OK); the error otherwise."""
+        """Run opcodes until ``limit`` bytes have been read (E_MORE) or until STOP (E_OK); return any error."""
         cdef const uint8_t *data = self.data
         cdef size_t length = self.length
         cdef size_t at = self.position
@@ -354,7 +360,7 @@ cdef class Machine(Scan):
                 break
             op = data[at]
             at += 1
-            # the opcodes that a snapshot is made of come first
+            # the most frequent opcodes of a snapshot come first
             if op == 0x68 or op == 0x6A:                            # BINGET, LONG_BINGET
                 at = self.values_run(start)
                 if at == 0:
@@ -414,7 +420,7 @@ cdef class Machine(Scan):
                 at += 4
             elif op == 0x8A or op == 0x8B:                          # LONG1, LONG4
                 need = 1 if op == 0x8A else 4
-                count = self.counted(at, <int> need)
+                count = self.read_length(at, <int> need)
                 if count < 0:
                     break
                 status = self.long_integer(at + need, <size_t> count)
@@ -422,7 +428,7 @@ cdef class Machine(Scan):
             elif op == 0x8C or op == 0x58 or op == 0x8D or op == 0x54 or op == 0x55:
                 # SHORT_BINUNICODE, BINUNICODE, BINUNICODE8 and Python 2's BINSTRING, SHORT_BINSTRING
                 need = 1 if op == 0x8C or op == 0x55 else 8 if op == 0x8D else 4
-                count = self.counted(at, <int> need)
+                count = self.read_length(at, <int> need)
                 if count < 0:
                     break
                 status = self.string(at + need, <size_t> count)
@@ -483,7 +489,7 @@ cdef class Machine(Scan):
             elif op == 0x42 or op == 0x43 or op == 0x8E or op == 0x96:
                 # BINBYTES, SHORT_BINBYTES, BINBYTES8, BYTEARRAY8
                 need = 1 if op == 0x43 else 4 if op == 0x42 else 8
-                count = self.counted(at, <int> need)
+                count = self.read_length(at, <int> need)
                 if count < 0:
                     break
                 status = self.push(OTHER, 0)
@@ -543,9 +549,9 @@ cdef class Machine(Scan):
         return interner_text(&self.strings, row)
 
     def settings(self, uint32_t dict_row, bint nested=True):
-        """A dict of plain values that isn't a row of a table, such as ``allocator_settings``.
+        """Return a dict of plain values that isn't a row of a table, such as ``allocator_settings``.
 
-        Dicts in it (the first few, and of plain values themselves) are read likewise.
+        The first few dicts in it are included, without dicts of their own.
         """
         cdef PairRow *pairs = <PairRow *> self.pairs.data
         cdef size_t index

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Reads a pprof profile (``profile.proto``, uncompressed) into columns. Ids and string numbers are the file's.
+"""Reads a pprof profile (``profile.proto``, uncompressed) into columns, with the file's ids and numbers of strings.
 
 Source: https://github.com/google/pprof/blob/main/proto/profile.proto and the encoding of protocol buffers. Unknown
 fields are skipped; repeated numbers may be packed or not. No number from the file is used as an index here.
@@ -108,7 +108,7 @@ cdef inline uint64_t varint(Reader *r) noexcept nogil:
 
 
 cdef inline bint more(Reader *r, uint32_t *field, uint32_t *wire) noexcept nogil:
-    """Read the next field's tag; False at the end and on error."""
+    """Read the next field's tag. Return False at the end and on error."""
     cdef uint64_t tag
     if r.at >= r.end or r.status != E_OK:
         return False
@@ -199,7 +199,7 @@ cdef inline void numbers(Reader *r, uint32_t wire, Vector *to) noexcept nogil:
 
 
 def sniff(const uint8_t[::1] head) -> bool:
-    """Whether the first bytes of a file are those of a profile.
+    """Return whether the first bytes of a file are those of a profile.
 
     Every field must have the number and encoding of one of a profile's fields, also in nested messages, and at least
     one nested message must be complete.
@@ -247,7 +247,7 @@ def sniff(const uint8_t[::1] head) -> bool:
 
 
 cdef class Scanner(Owner):
-    """Scans ``data``; then :meth:`take` the columns."""
+    """Scans ``data``; :meth:`take` then moves the columns out."""
 
     cdef const uint8_t[::1] bytes
     cdef Reader reader
@@ -343,23 +343,23 @@ cdef class Scanner(Owner):
             self.doc_url = value
 
     cdef void value_type(self, Reader *r, bint of_samples) noexcept nogil:
-        cdef ValueType found
+        cdef ValueType row
         cdef uint32_t field, wire
-        found.type = 0
-        found.unit = 0
+        row.type = 0
+        row.unit = 0
         while more(r, &field, &wire):
             if field in (1, 2):
                 if is_wire(r, wire, VARINT):
                     if field == 1:
-                        found.type = <int64_t> varint(r)
+                        row.type = <int64_t> varint(r)
                     else:
-                        found.unit = <int64_t> varint(r)
+                        row.unit = <int64_t> varint(r)
             else:
                 skip(r, wire)
         if of_samples:
-            push(r, &self.types, &found)
+            push(r, &self.types, &row)
         else:
-            self.period_type = found
+            self.period_type = row
 
     cdef void sample(self, Reader *r) noexcept nogil:
         cdef uint32_t field, wire
@@ -385,15 +385,15 @@ cdef class Scanner(Owner):
         push(r, &self.value_starts, &end)
 
     cdef void label(self, Reader *r) noexcept nogil:
-        cdef Label found
+        cdef Label row
         cdef uint32_t field, wire
         cdef int64_t value
-        found.sample = <uint32_t> (self.starts.count - 1)
-        found.unused = 0
-        found.key = 0
-        found.text = 0
-        found.number = 0
-        found.unit = 0
+        row.sample = <uint32_t> (self.starts.count - 1)
+        row.unused = 0
+        row.key = 0
+        row.text = 0
+        row.number = 0
+        row.unit = 0
         while more(r, &field, &wire):
             if field > 4:
                 skip(r, wire)
@@ -402,26 +402,26 @@ cdef class Scanner(Owner):
                 return
             value = <int64_t> varint(r)
             if field == 1:
-                found.key = value
+                row.key = value
             elif field == 2:
-                found.text = value
+                row.text = value
             elif field == 3:
-                found.number = value
+                row.number = value
             else:
-                found.unit = value
-        push(r, &self.labels, &found)
+                row.unit = value
+        push(r, &self.labels, &row)
 
     cdef void mapping(self, Reader *r) noexcept nogil:
-        cdef Mapping found
+        cdef Mapping row
         cdef uint32_t field, wire
         cdef uint64_t value
-        found.id = 0
-        found.start = 0
-        found.limit = 0
-        found.offset = 0
-        found.file = 0
-        found.build_id = 0
-        found.has = 0
+        row.id = 0
+        row.start = 0
+        row.limit = 0
+        row.offset = 0
+        row.file = 0
+        row.build_id = 0
+        row.has = 0
         while more(r, &field, &wire):
             if field > 10:
                 skip(r, wire)
@@ -430,40 +430,40 @@ cdef class Scanner(Owner):
                 return
             value = varint(r)
             if field == 1:
-                found.id = value
+                row.id = value
             elif field == 2:
-                found.start = value
+                row.start = value
             elif field == 3:
-                found.limit = value
+                row.limit = value
             elif field == 4:
-                found.offset = value
+                row.offset = value
             elif field == 5:
-                found.file = <int64_t> value
+                row.file = <int64_t> value
             elif field == 6:
-                found.build_id = <int64_t> value
+                row.build_id = <int64_t> value
             elif value:
-                found.has |= <uint64_t> 1 << (field - 7)
-        push(r, &self.mappings, &found)
+                row.has |= <uint64_t> 1 << (field - 7)
+        push(r, &self.mappings, &row)
 
     cdef void location(self, Reader *r) noexcept nogil:
-        cdef Location found
+        cdef Location row
         cdef Line line
         cdef Reader inner
         cdef uint32_t field, wire
-        found.id = 0
-        found.mapping = 0
-        found.address = 0
-        found.first_line = self.lines.count
+        row.id = 0
+        row.mapping = 0
+        row.address = 0
+        row.first_line = self.lines.count
         while more(r, &field, &wire):
             if field in (1, 2, 3):
                 if not is_wire(r, wire, VARINT):
                     return
                 if field == 1:
-                    found.id = varint(r)
+                    row.id = varint(r)
                 elif field == 2:
-                    found.mapping = varint(r)
+                    row.mapping = varint(r)
                 else:
-                    found.address = varint(r)
+                    row.address = varint(r)
             elif field == 4:
                 if not is_wire(r, wire, BYTES):
                     return
@@ -485,18 +485,18 @@ cdef class Scanner(Owner):
                 done(r, &inner)
             else:
                 skip(r, wire)
-        found.lines = self.lines.count - found.first_line
-        push(r, &self.places, &found)
+        row.lines = self.lines.count - row.first_line
+        push(r, &self.places, &row)
 
     cdef void function(self, Reader *r) noexcept nogil:
-        cdef Function found
+        cdef Function row
         cdef uint32_t field, wire
         cdef uint64_t value
-        found.id = 0
-        found.name = 0
-        found.system_name = 0
-        found.file = 0
-        found.start_line = 0
+        row.id = 0
+        row.name = 0
+        row.system_name = 0
+        row.file = 0
+        row.start_line = 0
         while more(r, &field, &wire):
             if field > 5:
                 skip(r, wire)
@@ -505,19 +505,19 @@ cdef class Scanner(Owner):
                 return
             value = varint(r)
             if field == 1:
-                found.id = value
+                row.id = value
             elif field == 2:
-                found.name = <int64_t> value
+                row.name = <int64_t> value
             elif field == 3:
-                found.system_name = <int64_t> value
+                row.system_name = <int64_t> value
             elif field == 4:
-                found.file = <int64_t> value
+                row.file = <int64_t> value
             else:
-                found.start_line = <int64_t> value
-        push(r, &self.functions, &found)
+                row.start_line = <int64_t> value
+        push(r, &self.functions, &row)
 
     def numbers(self) -> dict:
-        """Return the scalar fields of the profile; strings are given by number."""
+        """Return the scalar fields of the profile, with the numbers of strings."""
         return {
             "drop_frames": self.drop_frames,
             "keep_frames": self.keep_frames,
@@ -533,10 +533,10 @@ cdef class Scanner(Owner):
 
 def prune(const uint64_t[::1] starts, const uint32_t[::1] locations, const uint8_t[::1] below,
           const uint8_t[::1] whole, uint64_t[::1] firsts):
-    """Find where each sample's stack begins without the frames in ``drop_frames`` and those that they called.
+    """Find where each sample's stack begins without the frames that ``drop_frames`` matches and those they called.
 
     The stack of a sample is ``locations[starts[s]:starts[s + 1]]``, innermost first. ``below`` marks the locations
-    with a dropped frame (whose inner frames are removed already), ``whole`` those with no frames left. As in
+    with a dropped frame (whose inner frames have been removed), ``whole`` those with no frames left. As in
     ``profile.Prune`` of github.com/google/pprof, frames outside the first kept frame are never dropped, so that no
     stack becomes empty. Location numbers have been checked.
     """

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Reads heap dumps of Python directly into columns: Memlens' own, and the objects of PyHeap's.
+"""Reads Python heap dumps directly into columns: Memlens' own, and the objects in those of PyHeap.
 
-:class:`Dump` scans records of ``memlens/dump.py`` (docs/python-heap.md), :class:`PyHeap` the objects of a ``.pyheap``
-from where they begin. Both fill the columns of :class:`Heap`, whose :meth:`Heap.link` turns addresses into numbers.
-A record that goes beyond the file's end ends the reading: ``is_cut`` says so.
+:class:`Dump` scans the records that ``memlens/dump.py`` writes (docs/python-heap.md), :class:`PyHeap` the objects of a
+``.pyheap``. Both fill the columns of :class:`Heap`, whose :meth:`Heap.link` turns addresses into numbers. A record that
+extends beyond the end of the file ends the reading, and sets ``is_cut``.
 """
 
 import os
@@ -70,9 +70,9 @@ cdef class Heap(Scan):
     cdef readonly bint is_cut
     cdef readonly uint64_t dangling, duplicates
     cdef bint linked
-    # an item an object
+    # an item for each object
     cdef Vector address, type, shallow, name, stack, place, starts
-    # an item a reference; a value's name is its key's address
+    # an item for each reference; the name of a dict's value is the address of its key
     cdef Vector target, kind, ref_name
     cdef Vector texts, text_ends
     cdef Vector linked_target, linked_kind, linked_name, linked_starts
@@ -128,7 +128,7 @@ cdef class Heap(Scan):
         return E_OK
 
     cdef int64_t add_text(self, const uint8_t *data, size_t count) noexcept nogil:
-        """Append a text and return its number, -1 without memory."""
+        """Append a text and return its number, or -1 if out of memory."""
         cdef uint64_t total
         if vector_extend(&self.texts, data, count) < 0:
             return -1
@@ -138,28 +138,28 @@ cdef class Heap(Scan):
         return <int64_t> self.text_ends.count - 1
 
     def link(self, const uint64_t[::1] wanted):
-        """Turn addresses into numbers: of equal addresses the first counts, of references to nothing none.
+        """Turn addresses into numbers of objects: of equal addresses the first; dangling references are dropped.
 
-        Return None without memory, else the numbers of the objects at the ``wanted`` addresses, 0xFFFFFFFF for none.
+        Return the numbers of the objects at the ``wanted`` addresses, 0xFFFFFFFF for none; or None if out of memory.
         """
         cdef AddressMap map
-        cdef Vector found
+        cdef Vector wanted_numbers
         cdef int status
         if self.linked:
             raise ValueError("the objects are linked already")
         self.linked = True
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little")
         address_map_init(&map)
-        vector_init(&found, 4)
+        vector_init(&wanted_numbers, 4)
         with nogil:
             status = self.link_all(&map, seed)
             if status == E_OK:
-                status = look_up(&map, &wanted[0] if wanted.shape[0] else NULL, wanted.shape[0], &found)
+                status = look_up(&map, &wanted[0] if wanted.shape[0] else NULL, wanted.shape[0], &wanted_numbers)
         address_map_free(&map)
         if status != E_OK:
-            vector_free(&found)
+            vector_free(&wanted_numbers)
             return None
-        return column_of(&found, b"I")
+        return column_of(&wanted_numbers, b"I")
 
     cdef int link_all(self, AddressMap *map, uint64_t seed) noexcept nogil:
         cdef uint64_t *address = <uint64_t *> self.address.data
@@ -170,30 +170,30 @@ cdef class Heap(Scan):
         cdef uint32_t *label = <uint32_t *> self.label_text.data
         cdef uint32_t *own_name = <uint32_t *> self.name.data
         cdef size_t count = self.address.count, item, each, end
-        cdef int64_t found, key
+        cdef int64_t ordinal, key
         cdef uint64_t total = 0
         cdef uint32_t text
         if address_map_build(map, address, count, seed) < 0:
             return E_NO_MEMORY
         for each in range(self.label_address.count):
-            found = address_ordinal(map, labelled[each])
-            if found >= 0 and own_name[found] == 0:
-                own_name[found] = label[each]
+            ordinal = address_ordinal(map, labelled[each])
+            if ordinal >= 0 and own_name[ordinal] == 0:
+                own_name[ordinal] = label[each]
         for item in range(count):
             self.duplicates += address_ordinal(map, address[item]) != <int64_t> item
             if vector_push(&self.linked_starts, &total) < 0:
                 return E_NO_MEMORY
             end = start[item + 1] if item + 1 < count else self.target.count
             for each in range(start[item], end):
-                found = address_ordinal(map, target[each])
-                if found < 0:
+                ordinal = address_ordinal(map, target[each])
+                if ordinal < 0:
                     self.dangling += 1
                     continue
                 text = <uint32_t> name[each]
                 if self.kind.data[each] == K_VALUE:
                     key = address_ordinal(map, name[each])
                     text = own_name[key] if key >= 0 else 0
-                if (vector_push_u32(&self.linked_target, <uint32_t> found) < 0
+                if (vector_push_u32(&self.linked_target, <uint32_t> ordinal) < 0
                         or vector_push(&self.linked_kind, self.kind.data + each) < 0
                         or vector_push_u32(&self.linked_name, text) < 0):
                     return E_NO_MEMORY
@@ -201,12 +201,12 @@ cdef class Heap(Scan):
         return E_NO_MEMORY if vector_push(&self.linked_starts, &total) < 0 else E_OK
 
     def types(self):
-        """The address of each object's type; before :meth:`take`."""
+        """Return the address of each object's type. Called before :meth:`take`."""
         cdef size_t count = self.type.count
         return bytes((<const uint8_t *> self.type.data)[:8 * count]) if count else b""
 
     def text(self, uint64_t number):
-        """One text; before :meth:`take`. Raises IndexError."""
+        """Return a text. Called before :meth:`take`. Raises IndexError."""
         cdef uint64_t *ends = <uint64_t *> self.text_ends.data
         if number >= self.text_ends.count:
             raise IndexError(number)
@@ -215,7 +215,7 @@ cdef class Heap(Scan):
         return bytes(self.texts.data[ends[number - 1]:ends[number]]).decode("utf-8", "replace")
 
     def take(self):
-        """Return the columns by name; once, after :meth:`link`."""
+        """Move the columns out by name. Called once, after :meth:`link`."""
         if not self.linked:
             raise ValueError("the objects aren't linked")
         return {
@@ -228,18 +228,18 @@ cdef class Heap(Scan):
         }
 
 
-cdef int look_up(AddressMap *map, const uint64_t *wanted, size_t count, Vector *found) noexcept nogil:
+cdef int look_up(AddressMap *map, const uint64_t *wanted, size_t count, Vector *wanted_numbers) noexcept nogil:
     cdef size_t each
     cdef int64_t number
     for each in range(count):
         number = address_ordinal(map, wanted[each])
-        if vector_push_u32(found, NONE if number < 0 else <uint32_t> number) < 0:
+        if vector_push_u32(wanted_numbers, NONE if number < 0 else <uint32_t> number) < 0:
             return E_NO_MEMORY
     return E_OK
 
 
 cdef class Dump(Heap):
-    """Scans the records of Memlens' own dumps, from byte ``start``."""
+    """Scans the records of Memlens' own dumps, from the byte ``start`` on."""
 
     cdef readonly bint is_whole
     cdef readonly uint64_t recorded_objects
@@ -269,7 +269,7 @@ cdef class Dump(Heap):
                 return E_MORE
             status = self.read_record() if self.left() > 0 else E_MORE
             if status == E_MORE:
-                # the record isn't all there
+                # the record is incomplete
                 self.is_cut = True
                 return E_OK
             if status != E_OK:
@@ -277,7 +277,7 @@ cdef class Dump(Heap):
         return E_OK
 
     cdef int read_record(self) noexcept nogil:
-        """Read a record; E_MORE if the file ends within it, which then isn't kept."""
+        """Read a record. Returns E_MORE, and keeps nothing of it, if the file ends within it."""
         cdef const uint8_t *data = self.data + self.position
         cdef size_t left = self.left()
         cdef uint8_t tag = data[0]
@@ -385,7 +385,7 @@ cdef class Dump(Heap):
         return number < self.text_ends.count
 
     cdef int read_group(self, const uint8_t *data, size_t left, uint8_t tag) noexcept nogil:
-        """Read some references of the last object."""
+        """Read a group of references of the last object."""
         cdef uint64_t count, each, target
         cdef const uint8_t *names
         cdef uint32_t name
@@ -423,8 +423,9 @@ cdef class Dump(Heap):
         return E_OK
 
     def tables(self):
-        """Return frames (file, function, line), stacks' ends and frames, types (address, name, module), roots (kind,
-        detail, frame) with their addresses, and notes (key, value); texts by number. Once."""
+        """Move out frames (file, function, line), the ends of stacks and their frames, types (address, name, module),
+        roots (kind, detail, frame) with their addresses, and notes (key, value), with texts as numbers. Called once.
+        """
         return {
             "frames": triples(&self.frames, 12), "stack_ends": column_of(&self.stacks, b"Q"),
             "stack_frames": column_of(&self.stack_frames, b"I"), "types": column_of(&self.kinds, b"T{Q:a:I:b:I:c:}"),
@@ -434,7 +435,7 @@ cdef class Dump(Heap):
 
 
 cdef Column triples(Vector *vector, size_t item_bytes):
-    """A vector of rows of 32-bit numbers as one column of all these numbers."""
+    """Move out a vector of rows of 32-bit numbers as one column of all these numbers."""
     vector.count *= item_bytes // 4
     vector.room *= item_bytes // 4
     vector.item_bytes = 4
@@ -442,10 +443,10 @@ cdef Column triples(Vector *vector, size_t item_bytes):
 
 
 cdef class PyHeap(Heap):
-    """Scans ``count`` objects of a ``.pyheap`` from byte ``start``; ``ends_early`` reads up to the file's end instead.
+    """Scans ``count`` objects of a ``.pyheap`` from the byte ``start`` on, or with ``ends_early`` up to the file's end.
 
-    ``containers`` are the addresses of dict, list, set and tuple, ``common`` of the types without attributes,
-    ``frequent`` are the numbers of texts of attributes that the file abbreviates.
+    ``containers`` has the addresses of dict, list, set and tuple, ``common`` those of the types without attributes,
+    and ``frequent`` the names of attributes that the file abbreviates, as numbers of texts.
     """
 
     cdef uint64_t count, done
@@ -474,7 +475,7 @@ cdef class PyHeap(Heap):
         for text in frequent:
             raw = text.encode("utf-8", "replace")
             numbers.append(self.add_text(<const uint8_t *> <const char *> raw, len(raw)))
-        # a view needs an item at least
+        # a memoryview needs at least one item
         self.frequent = array("I", [*numbers, 0])[:]
         self.frequent_count = len(numbers)
 
@@ -502,7 +503,7 @@ cdef class PyHeap(Heap):
         return False
 
     cdef int read_object(self) noexcept nogil:
-        """Read an object; E_MORE if the file ends within it, which then isn't kept."""
+        """Read an object. Returns E_MORE, and keeps nothing of it, if the file ends within it."""
         cdef const uint8_t *data = self.data
         cdef size_t at = self.position, whole = self.length
         cdef uint64_t address, kind, size
@@ -582,7 +583,7 @@ cdef class PyHeap(Heap):
         return status
 
     cdef uint32_t name_of(self, uint64_t address) noexcept nogil:
-        """The name of the first attribute that has this value, 0 if none has."""
+        """Return the name of the first attribute that has this value, or 0 if none has."""
         cdef size_t each
         for each in range(self.attribute_address.count):
             if (<uint64_t *> self.attribute_address.data)[each] == address:
@@ -590,7 +591,7 @@ cdef class PyHeap(Heap):
         return 0
 
     cdef int read_attributes(self, size_t *place, size_t referents_at, size_t referents) noexcept nogil:
-        """Keep the attributes whose values are referents: the others are the class's."""
+        """Keep the attributes whose values are referents: the others belong to the class."""
         cdef const uint8_t *data = self.data
         cdef size_t at = place[0], whole = self.length, _each, other, count, length
         cdef int64_t number
@@ -606,7 +607,7 @@ cdef class PyHeap(Heap):
             at += 2
             number = -1
             if length >= 0x8000:
-                # a negative number is an index of the list, from the first, which is -1
+                # a negative number is an index into ``frequent``; -1 is the first
                 if 0xFFFF - length >= self.frequent_count:
                     return E_BAD_NUMBER
                 number = self.frequent[0xFFFF - length]

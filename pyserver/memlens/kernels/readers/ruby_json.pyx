@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Reads Ruby's heap dumps, a JSON object a line, directly into columns.
+"""Reads Ruby's heap dumps, which have a JSON object on each line, directly into columns.
 
 :class:`Lines` scans lines of ``ObjectSpace.dump_all``; :meth:`Lines.link` then turns addresses into numbers of objects.
 A line that isn't such an object is left out and counted, since older Rubies don't escape all names.
@@ -25,7 +25,7 @@ from memlens.kernels.readers.scan cimport Scan
 OK, MORE, NO_MEMORY = range(3)
 
 FLAGS = ("frozen", "shared", "embedded", "old", "uncollectible")
-"""Names of the bits of objects' flags, the lowest first."""
+"""Names of the bits in an object's flags, the lowest first."""
 
 cdef enum:
     E_OK
@@ -40,12 +40,12 @@ cdef enum:
     F_UNCOLLECTIBLE = 16
 
 FIELDS = ("generation", "length", "size", "bytesize", "capacity")
-"""Numbers of objects that are kept as fields, in this order; ``Lines.field_names`` has indices of it."""
+"""The numbers of an object that are kept as fields; ``Lines.field_names`` has indices into this."""
 
 cdef enum:
     FIELD_COUNT = 5
     MOST_KEY = 24
-    MOST_TEXT = 4096        # bytes of a string's text; what is longer is shortened
+    MOST_TEXT = 4096        # bytes of a string's text; longer ones are shortened
     MOST_OBJECTS = 0xFFFFFFF0
     MOST_DEPTH = 64
 
@@ -56,7 +56,7 @@ cdef uint64_t NO_ADDRESS = 0
 
 
 cdef struct Text:
-    size_t start        # of its bytes between the quotes; 0 for none
+    size_t start        # offset of its bytes, between the quotes; 0 for no text
     size_t end
 
 
@@ -69,13 +69,13 @@ cdef struct Line:
     uint64_t fields[5]
     Text type
     Text name           # a string's value, a class's name
-    Text detail         # the type of a struct of C or of an internal object
-    Text real_name      # of the class whose singleton it is
+    Text detail         # the type of a C struct or of an internal object
+    Text real_name      # the name of the class whose singleton class this is
     Text root
     Text file
     Text method
-    size_t references   # how many items the list of targets had before this line
-    int known_fields    # a bit for each
+    size_t references   # the number of targets before this line
+    int known_fields    # a bit for each field that the line has
     uint8_t flags
     bint is_singleton
     bint has_address
@@ -90,7 +90,7 @@ cdef inline bint is_key(const uint8_t *data, Text key, const char *name, size_t 
 
 
 cdef size_t string_end(const uint8_t *data, size_t at, size_t end) noexcept nogil:
-    """The place of the quote that ends the string whose opening quote is at ``at``; ``end`` if there is none."""
+    """Return the offset of the quote that closes the string whose opening quote is at ``at``, or ``end`` for none."""
     at += 1
     while at < end and data[at] != 0x22:
         at += 2 if data[at] == 0x5C else 1
@@ -98,7 +98,7 @@ cdef size_t string_end(const uint8_t *data, size_t at, size_t end) noexcept nogi
 
 
 cdef class Lines(Scan):
-    """Scans the lines of ``data``, some at a time, and keeps one row of columns for each object."""
+    """Scans the lines of ``data`` in steps, and adds a row to the columns for each object."""
 
     cdef readonly uint64_t bad_lines, first_bad_offset, good_lines, dangling, duplicates, shortened
     cdef readonly bint is_cut
@@ -142,7 +142,7 @@ cdef class Lines(Scan):
         self.own_interner(&self.methods, 1, seed)
         self.own_interner(&self.categories, 1, seed)
         self.own_interner(&self.places, 4, seed)
-        # text 0 stands for no text, place 0 not known, file 0 and method 0 empty
+        # text 0 is no text, place 0 an unknown place, file 0 and method 0 are empty
         if (vector_push(&self.text_ends, &zero) < 0 or vector_push(&self.starts, &zero) < 0
                 or vector_push(&self.field_starts, &zero) < 0
                 or intern_units(&self.files, NULL, 0) < 0 or intern_units(&self.methods, NULL, 0) < 0
@@ -160,15 +160,15 @@ cdef class Lines(Scan):
     cdef int run_to(self, size_t limit) noexcept nogil:
         cdef const uint8_t *data = self.data
         cdef size_t whole = self.length, start, end
-        cdef const void *found
+        cdef const void *line_break
         cdef int status
         while self.position < whole:
             if self.position >= limit:
                 return E_MORE
             start = self.position
-            found = memchr(data + start, 0x0A, whole - start)
-            end = whole if found == NULL else <size_t> (<const uint8_t *> found - data)
-            self.position = end if found == NULL else end + 1
+            line_break = memchr(data + start, 0x0A, whole - start)
+            end = whole if line_break == NULL else <size_t> (<const uint8_t *> line_break - data)
+            self.position = end if line_break == NULL else end + 1
             while start < end and is_blank(data[start]):
                 start += 1
             while end > start and is_blank(data[end - 1]):
@@ -180,8 +180,8 @@ cdef class Lines(Scan):
                 return E_NO_MEMORY
             if status:
                 self.good_lines += 1
-            elif found == NULL:
-                # the last line has no end: the dump breaks off in it
+            elif line_break == NULL:
+                # the last line has no line break: the dump was cut off within it
                 self.is_cut = True
             else:
                 if not self.bad_lines:
@@ -190,7 +190,7 @@ cdef class Lines(Scan):
         return E_OK
 
     cdef int read_line(self, const uint8_t *data, size_t at, size_t end) noexcept nogil:
-        """Read an object; 1 if it is one, 0 if not (then nothing of it is kept), -1 without memory."""
+        """Read an object. Returns 1; 0 if the line isn't one, of which nothing is kept; or -1 if out of memory."""
         cdef Line line
         cdef size_t targets = self.targets.count
         cdef int status
@@ -219,7 +219,7 @@ cdef class Lines(Scan):
         return status
 
     cdef int read_object(self, const uint8_t *data, size_t *place, size_t end, Line *line) noexcept nogil:
-        """Read the members of the object at ``place`` and move it past them; as :meth:`read_line`."""
+        """Read the members of the object at ``place``, and move ``place`` past it. Returns what ``read_line`` does."""
         cdef size_t at = place[0], quote
         cdef Text key
         cdef int status
@@ -267,14 +267,14 @@ cdef class Lines(Scan):
         if data[at] == 0x5B and is_key(data, key, "references", 10):
             return self.read_references(data, place, end)
         if data[at] == 0x7B and is_key(data, key, "flags", 5):
-            # its members are named unlike all others
+            # no other members have the same names
             return self.read_object(data, place, end, line)
         if 0x30 <= data[at] <= 0x39:
             while at < end and 0x30 <= data[at] <= 0x39:
                 if number < MOST_BYTES:
                     number = number * 10 + (data[at] - 0x30)
                 at += 1
-            # another number, as of the time, is skipped below
+            # other numbers, such as fractions, are skipped below
             if at < end and (data[at] == 0x2C or data[at] == 0x7D or is_blank(data[at])):
                 place[0] = at
                 if is_key(data, key, "memsize", 7):
@@ -301,7 +301,7 @@ cdef class Lines(Scan):
         return skip_value(data, place, end)
 
     cdef int take_text(self, const uint8_t *data, Text key, Text text, Line *line) noexcept nogil:
-        """Keep a text by its key; of names the last one of a line counts."""
+        """Store a text by its key; if a line has several names, the last one counts."""
         if is_key(data, key, "address", 7):
             line.has_address = read_address(data, text, &line.address)
             return line.has_address
@@ -348,7 +348,7 @@ cdef class Lines(Scan):
         return 0
 
     cdef int keep_root(self, const uint8_t *data, Line *line) noexcept nogil:
-        """Move what was taken for an object's references to the roots."""
+        """Move what was read as an object's references to the roots."""
         cdef int64_t category = intern_units(&self.categories, data + line.root.start, line.root.end - line.root.start)
         cdef size_t each
         if category < 0:
@@ -408,7 +408,7 @@ cdef class Lines(Scan):
         return intern_units(interner, self.scratch.data, self.scratch.count)
 
     cdef int64_t add_text(self, const uint8_t *data, Text text) noexcept nogil:
-        """Append a text to the arena and return its number; -1 without memory."""
+        """Append a text and return its number, or -1 if out of memory."""
         cdef uint64_t total
         cdef int whole
         if text.end <= text.start:
@@ -420,12 +420,12 @@ cdef class Lines(Scan):
         self.shortened += not whole
         return <int64_t> self.text_ends.count - 1
 
-    # ---- what follows from all lines -----------------------------------------------------------------------------
+    # ---- after the last line -------------------------------------------------------------------------------------
 
     def link(self):
-        """Turn addresses into numbers: of equal addresses the first counts, of references to nothing none.
+        """Turn addresses into numbers of objects: of equal addresses the first; dangling references are dropped.
 
-        Each object's reference to its class comes first. Return OK or NO_MEMORY.
+        An object's reference to its class comes first. Return OK or NO_MEMORY.
         """
         cdef AddressMap map
         cdef Vector target, kind, starts
@@ -464,7 +464,7 @@ cdef class Lines(Scan):
         cdef uint64_t *old = <uint64_t *> self.targets.data
         cdef uint64_t *root = <uint64_t *> self.root_address.data
         cdef size_t count = self.address.count, item, each
-        cdef int64_t found
+        cdef int64_t ordinal
         cdef uint64_t total = 0
         cdef uint8_t of_class = 1, plain = 0
         if address_map_build(map, address, count, seed) < 0:
@@ -478,35 +478,37 @@ cdef class Lines(Scan):
         for item in range(count):
             self.duplicates += address_ordinal(map, address[item]) != <int64_t> item
             if klass[item] != NO_ADDRESS:
-                found = address_ordinal(map, klass[item])
-                self.dangling += found < 0
-                # from here on the number of the class
-                klass[item] = NONE if found < 0 else <uint64_t> found
-                if found >= 0 and (vector_push_u32(target, <uint32_t> found) < 0 or vector_push(kind, &of_class) < 0):
+                ordinal = address_ordinal(map, klass[item])
+                self.dangling += ordinal < 0
+                # from now on this is the number of the class
+                klass[item] = NONE if ordinal < 0 else <uint64_t> ordinal
+                if ordinal >= 0 and (
+                    vector_push_u32(target, <uint32_t> ordinal) < 0 or vector_push(kind, &of_class) < 0
+                ):
                     return E_NO_MEMORY
             else:
                 klass[item] = NONE
-            found = address_ordinal(map, above[item]) if above[item] != NO_ADDRESS else -1
-            above[item] = NONE if found < 0 else <uint64_t> found
+            ordinal = address_ordinal(map, above[item]) if above[item] != NO_ADDRESS else -1
+            above[item] = NONE if ordinal < 0 else <uint64_t> ordinal
             for each in range(start[item], start[item + 1]):
-                found = address_ordinal(map, old[each])
-                self.dangling += found < 0
-                if found >= 0 and (vector_push_u32(target, <uint32_t> found) < 0 or vector_push(kind, &plain) < 0):
+                ordinal = address_ordinal(map, old[each])
+                self.dangling += ordinal < 0
+                if ordinal >= 0 and (vector_push_u32(target, <uint32_t> ordinal) < 0 or vector_push(kind, &plain) < 0):
                     return E_NO_MEMORY
             total = target.count
             if vector_push(starts, &total) < 0:
                 return E_NO_MEMORY
         for each in range(self.root_address.count):
-            found = address_ordinal(map, root[each])
-            self.dangling += found < 0
-            root[each] = NONE if found < 0 else <uint64_t> found
+            ordinal = address_ordinal(map, root[each])
+            self.dangling += ordinal < 0
+            root[each] = NONE if ordinal < 0 else <uint64_t> ordinal
         return E_OK
 
     def take(self):
-        """Return the columns by name; once, after :meth:`link`.
+        """Move the columns out by name. Called once, after :meth:`link`.
 
-        ``class`` and ``superclass`` are numbers of objects or 0xFFFFFFFF, as ``root_object``; ``kind`` is 1 for a
-        reference to an object's class.
+        ``class``, ``superclass`` and ``root_object`` are numbers of objects, or 0xFFFFFFFF for none; ``kind`` is 1 for
+        a reference to an object's class.
         """
         if not self.linked:
             raise ValueError("the lines aren't linked")
@@ -526,19 +528,20 @@ cdef class Lines(Scan):
         }
 
     def types_of(self):
-        """The names of the internal types ("STRING", "IMEMO"), by number; the first is empty."""
+        """Return the names of the internal types ("STRING", "IMEMO"), by number; the first is empty."""
         return [interner_text(&self.types, item) for item in range(interner_count(&self.types))]
 
     def details_of(self):
-        """The names of the types of internal objects ("iseq"), by number; the first is empty."""
+        """Return the names of the types of internal objects ("iseq"), by number; the first is empty."""
         return [interner_text(&self.details, item) for item in range(interner_count(&self.details))]
 
     def categories_of(self):
-        """The names of the categories of roots, by number."""
+        """Return the names of the categories of roots, by number."""
         return [interner_text(&self.categories, item) for item in range(interner_count(&self.categories))]
 
     def places_of(self):
-        """File, line and method of each place of allocation, by number; the first is of objects without one."""
+        """Return the file, line and method of each place of allocation, by number; the first is that of unknown places.
+        """
         cdef uint32_t *units = <uint32_t *> self.places.units.data
         cdef size_t item
         files = [interner_text(&self.files, item) for item in range(interner_count(&self.files))]
@@ -550,7 +553,7 @@ cdef class Lines(Scan):
 
 
 cdef bint read_address(const uint8_t *data, Text text, uint64_t *address) noexcept nogil:
-    """Read ``0x`` and up to 16 hexadecimal digits."""
+    """Read ``0x`` and up to 16 hexadecimal digits. Return False if the text is something else."""
     cdef size_t at
     cdef int value
     if text.end - text.start < 3 or text.end - text.start > 18 or data[text.start] != 0x30:
@@ -581,7 +584,7 @@ cdef inline uint8_t flag_of(const uint8_t *data, Text key) noexcept nogil:
 
 
 cdef inline int field_of(const uint8_t *data, Text key) noexcept nogil:
-    """The index in FIELDS, -1 for another key."""
+    """Return the index in FIELDS, or -1 for another key."""
     if is_key(data, key, "generation", 10):
         return 0
     if is_key(data, key, "length", 6):
@@ -596,7 +599,7 @@ cdef inline int field_of(const uint8_t *data, Text key) noexcept nogil:
 
 
 cdef int skip_value(const uint8_t *data, size_t *place, size_t end) noexcept nogil:
-    """Move ``place`` past a value that isn't kept; 0 if it doesn't end."""
+    """Move ``place`` past a value that isn't kept. Return 0 if the value doesn't end."""
     cdef size_t at = place[0]
     cdef int depth = 0
     while at < end:
@@ -628,9 +631,9 @@ cdef int skip_value(const uint8_t *data, size_t *place, size_t end) noexcept nog
 
 
 cdef int unescape(const uint8_t *data, Text text, size_t most, Vector *out) noexcept nogil:
-    """Append a string's text in UTF-8: 1, or 0 if it was shortened to about ``most`` bytes; -1 without memory.
+    """Append a string's text in UTF-8. Return 1, 0 if it was shortened to about ``most`` bytes, -1 if out of memory.
 
-    A half of a character is written as U+FFFD, and an unknown escape as it stands.
+    Lone surrogates become U+FFFD, and unknown escapes are kept as they are.
     """
     cdef size_t at = text.start, end = text.end, length = 0, after
     cdef uint8_t *to
@@ -655,7 +658,7 @@ cdef int unescape(const uint8_t *data, Text text, size_t most, Vector *out) noex
             length += 1
             at += 2
     if at < end:
-        # not in the midst of a character
+        # cut between characters
         while length and to[length - 1] & 0xC0 == 0x80:
             length -= 1
         if length and to[length - 1] >= 0xC0:

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""What readers have in common that scan a mapped file in steps."""
+"""The base class of readers that scan a mapped file in steps (see the .pyx)."""
 
 from libc.stdint cimport uint8_t
 
@@ -8,7 +8,7 @@ from memlens.kernels.base.owner cimport Owner
 
 cdef class Scan(Owner):
     cdef const uint8_t[::1] bytes
-    cdef const uint8_t *data            # of ``bytes``; NULL for an empty file
+    cdef const uint8_t *data            # the first byte; NULL for an empty file
     cdef size_t length, position
     cdef readonly int error
     cdef readonly size_t error_offset

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What readers that scan a mapped file in steps have in common: progress shows, and a reading can be cancelled."""
+"""The base class of readers that scan a mapped file in steps, so that they can report progress and be cancelled."""
 
 
 cdef class Scan:
-    """Scans ``data``. A reader defines ``run_to``; its statuses begin with OK, 0, and MORE, 1."""
+    """Scans ``data``. A subclass defines ``run_to``; the first of its statuses are OK (0) and MORE (1)."""
 
     def __cinit__(self, const uint8_t[::1] data, *_):
         self.bytes = data
@@ -18,16 +18,16 @@ cdef class Scan:
         return -1
 
     cdef int run_to(self, size_t limit) noexcept nogil:
-        """Scan until at least ``limit`` bytes are read; return a status, or -1 after ``fail``."""
+        """Scan until at least ``limit`` bytes have been read; return a status, or -1 after ``fail``."""
         return 0
 
     @property
     def offset(self):
-        """The number of bytes read, which won't be read again."""
+        """The number of bytes that have been read and won't be read again."""
         return self.position
 
     def run(self, size_t limit):
-        """Continue until at least ``limit`` bytes are read. Returns OK at the end, MORE, or an error."""
+        """Continue until at least ``limit`` bytes have been read. Returns OK at the end, else MORE or an error."""
         cdef int status
         with nogil:
             status = self.run_to(limit)

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Decodes the mappings of a source map, ECMA-426: numbers in base 64 of 5 bits a digit, the lowest first.
+"""Decodes the mappings of a source map (ECMA-426): base 64 VLQ numbers of 5 bits a digit, the lowest first.
 
-A semicolon begins the next line of the generated file. Between them and commas stand segments: the difference of the
-column to the segment before on its line, and unless the segment has no original, of the source, its line, its column
-and perhaps a name to the ones before.
+A semicolon begins the next line of the generated file, and commas separate the segments of a line. A segment has 1, 4
+or 5 numbers, each a difference from the same number of the segment before: the column, which starts anew on each line,
+and for a segment that has an original the source, the line and the column there, and possibly a name.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
@@ -37,10 +37,10 @@ cdef inline int digit(uint8_t byte) noexcept nogil:
 
 
 def segments(const uint8_t[::1] mappings, uint32_t sources):
-    """The segments of ``mappings`` as rows of ``uint32``: line, column, source plus 1, line in the source.
+    """Return the segments of ``mappings`` as rows of ``uint32``: line, column, source plus 1, line in the source.
 
-    Lines and columns count from 0. Returns None for mappings that are not as the standard has them, or that lead to
-    none of the ``sources`` or to no line. Raises MemoryError.
+    Lines and columns count from 0. Returns None if the mappings violate the standard, or name a source that isn't
+    among the ``sources`` or a line that can't exist. Raises MemoryError.
     """
     cdef size_t at, count = mappings.shape[0]
     cdef int64_t state[MOST_FIELDS]

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Dicts of a PyTorch snapshot become rows of the table that their keys name, the moment their items are set."""
+"""Turns the dicts of a PyTorch snapshot into rows of the table that their keys indicate, as soon as items are set."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int32_t, int64_t
 from libc.string cimport memcpy, memset
@@ -13,17 +13,17 @@ from memlens.kernels.readers.pickle_machine cimport (
 from memlens.kernels.readers.torch_tables cimport *
 
 cdef enum:
-    # modules within each other that one FX node names
+    # the most modules, one inside the other, in the module stack of an FX node
     MAX_MODULES_DEEP = 64
 
 
 cdef class Dicts(Tables):
-    """What a dict is, and its row."""
+    """The machine that recognises dicts by their keys and fills their rows."""
 
     cdef int set_items(self, size_t first, size_t end) noexcept nogil:
         """Set the key and value pairs in stack[first:end] on the dict below them and drop them."""
         cdef Value *values = <Value *> self.stack.data
-        cdef Value *found[FIELDS]
+        cdef Value *by_field[FIELDS]
         cdef uint8_t *fields = <uint8_t *> self.fields.data
         cdef size_t index
         cdef size_t dict_row
@@ -35,85 +35,85 @@ cdef class Dicts(Tables):
             return self.fail_with(E_UNDERFLOW, 0)
         dict_row = values[first - 1].payload
         for index in range(<size_t> FIELDS):
-            found[index] = NULL
+            by_field[index] = NULL
         for index in range(first, end, 2):
             if values[index].kind == STRING:
                 field = fields[values[index].payload]
                 if field:
-                    found[field] = &values[index + 1]
+                    by_field[field] = &values[index + 1]
         kind = (<uint8_t *> self.dict_kinds.data)[dict_row]
         if kind == EMPTY_DICT:
-            kind = self.kind_of(found)
+            kind = self.kind_of(by_field)
             if kind == OTHER_DICT:
-                kind = MODULE_STACK if self.set_module_stack(dict_row, first, end) else self.likely_kind_of(found)
+                kind = MODULE_STACK if self.set_module_stack(dict_row, first, end) else self.likely_kind_of(by_field)
         elif kind >= OTHER_DICT:
-            field = self.kind_of(found)
+            field = self.kind_of(by_field)
             if field < OTHER_DICT:
-                # set one by one, which no pickler does: what came before the identifying key is not kept
+                # items were set one by one, which no pickler does, and those before the identifying key weren't kept
                 return self.fail_with(E_UNDERFLOW, 0)
             if field == NODE_INFO:
                 kind = NODE_INFO
         if kind == EVENT:
-            self.set_event(dict_row, found)
+            self.set_event(dict_row, by_field)
         elif kind == FRAME:
-            self.set_frame(dict_row, found)
+            self.set_frame(dict_row, by_field)
         elif kind == BLOCK:
-            self.set_block(dict_row, found)
+            self.set_block(dict_row, by_field)
         elif kind == SEGMENT:
-            self.set_segment(dict_row, found)
+            self.set_segment(dict_row, by_field)
         elif kind == ANNOTATION:
-            self.set_annotation(dict_row, found)
+            self.set_annotation(dict_row, by_field)
         elif kind == HISTORY:
-            self.set_history(dict_row, found)
+            self.set_history(dict_row, by_field)
         else:
-            if kind == NODE_INFO and found[F_NN_MODULE_STACK] != NULL:
-                (<uint32_t *> self.dict_rows.data)[dict_row] = self.module_stack_of(found[F_NN_MODULE_STACK])
+            if kind == NODE_INFO and by_field[F_NN_MODULE_STACK] != NULL:
+                (<uint32_t *> self.dict_rows.data)[dict_row] = self.module_stack_of(by_field[F_NN_MODULE_STACK])
             if kind != MODULE_STACK:
                 self.keep_pairs(dict_row, first, end, MAX_ROWS if kind == ROOT else MAX_PAIRS_KEPT)
         (<uint8_t *> self.dict_kinds.data)[dict_row] = kind
         self.stack.count = first
         return -1 if self.error else 0
 
-    cdef int kind_of(self, Value **found) noexcept nogil:
-        if found[F_ACTION] != NULL:
+    cdef int kind_of(self, Value **by_field) noexcept nogil:
+        if by_field[F_ACTION] != NULL:
             return EVENT
-        if found[F_BLOCKS] != NULL:
+        if by_field[F_BLOCKS] != NULL:
             return SEGMENT
-        if found[F_FILENAME] != NULL:
+        if by_field[F_FILENAME] != NULL:
             return FRAME
-        if found[F_STATE] != NULL and found[F_SIZE] != NULL:
+        if by_field[F_STATE] != NULL and by_field[F_SIZE] != NULL:
             return BLOCK
-        if found[F_REAL_SIZE] != NULL:
+        if by_field[F_REAL_SIZE] != NULL:
             return HISTORY
-        if found[F_STAGE] != NULL:
+        if by_field[F_STAGE] != NULL:
             return ANNOTATION
-        if found[F_SEGMENTS] != NULL or found[F_DEVICE_TRACES] != NULL:
+        if by_field[F_SEGMENTS] != NULL or by_field[F_DEVICE_TRACES] != NULL:
             return ROOT
-        if found[F_NN_MODULE_STACK] != NULL:
+        if by_field[F_NN_MODULE_STACK] != NULL:
             return NODE_INFO
         return OTHER_DICT
 
-    cdef int likely_kind_of(self, Value **found) noexcept nogil:
-        """What a dict is that lacks the key that identifies it."""
-        if found[F_TOTAL_SIZE] != NULL or found[F_SEGMENT_TYPE] != NULL:
+    cdef int likely_kind_of(self, Value **by_field) noexcept nogil:
+        """Return the likely kind of a dict that lacks the key by which it would be recognised."""
+        if by_field[F_TOTAL_SIZE] != NULL or by_field[F_SEGMENT_TYPE] != NULL:
             return SEGMENT
-        if found[F_ADDR] != NULL:
-            return EVENT if found[F_SIZE] != NULL else HISTORY
-        if found[F_LINE] != NULL and found[F_NAME] != NULL:
+        if by_field[F_ADDR] != NULL:
+            return EVENT if by_field[F_SIZE] != NULL else HISTORY
+        if by_field[F_LINE] != NULL and by_field[F_NAME] != NULL:
             return FRAME
-        if found[F_STATE] != NULL or (found[F_SIZE] != NULL and (
-            found[F_ADDRESS] != NULL or found[F_REQUESTED_SIZE] != NULL
+        if by_field[F_STATE] != NULL or (by_field[F_SIZE] != NULL and (
+            by_field[F_ADDRESS] != NULL or by_field[F_REQUESTED_SIZE] != NULL
         )):
             return BLOCK
-        if found[F_NAME] != NULL and found[F_TIME_US] != NULL:
+        if by_field[F_NAME] != NULL and by_field[F_TIME_US] != NULL:
             return ANNOTATION
-        if found[F_HOST_TRACES] != NULL or found[F_HOST_SEGMENTS] != NULL:
+        if by_field[F_HOST_TRACES] != NULL or by_field[F_HOST_SEGMENTS] != NULL:
             return ROOT
-        if found[F_ALLOCATOR_SETTINGS] != NULL and found[F_EXTERNAL_ANNOTATIONS] != NULL:
+        if by_field[F_ALLOCATOR_SETTINGS] != NULL and by_field[F_EXTERNAL_ANNOTATIONS] != NULL:
             return ROOT
         return OTHER_DICT
 
-    cdef void set_event(self, size_t dict_row, Value **found) noexcept nogil:
+    cdef void set_event(self, size_t dict_row, Value **by_field) noexcept nogil:
         cdef bint fresh = (<uint8_t *> self.dict_kinds.data)[dict_row] != EVENT
         cdef int64_t at = self.row_of(dict_row, EVENT, &self.events)
         cdef EventRow *row
@@ -125,79 +125,79 @@ cdef class Dicts(Tables):
         if fresh:
             row.addr = NO_ADDRESS
             row.size = -1
-        if found[F_ACTION] != NULL or fresh:
-            row.action = <uint8_t> self.name_of(&self.actions, self.text(EVENT, F_ACTION, found[F_ACTION]))
-        if found[F_ADDR] != NULL:
-            row.addr = self.address(EVENT, F_ADDR, found[F_ADDR])
-        if found[F_SIZE] != NULL:
-            row.size = self.size_of(EVENT, F_SIZE, found[F_SIZE])
-        if found[F_TIME_US] != NULL:
-            row.time_us = self.time_of(EVENT, found[F_TIME_US])
-        if found[F_FRAMES] != NULL:
-            row.stack = self.frames_of(EVENT, found[F_FRAMES])
-        if found[F_FORWARD_FRAMES] != NULL:
-            row.stack = self.with_forward(EVENT, row.stack, found[F_FORWARD_FRAMES])
-        if found[F_STREAM] != NULL:
-            row.stream = self.stream(EVENT, found[F_STREAM])
-        if found[F_POOL_ID] != NULL:
-            row.pool = self.pool(EVENT, F_POOL_ID, found[F_POOL_ID])
-        value = found[F_CATEGORY]
+        if by_field[F_ACTION] != NULL or fresh:
+            row.action = <uint8_t> self.name_of(&self.actions, self.text(EVENT, F_ACTION, by_field[F_ACTION]))
+        if by_field[F_ADDR] != NULL:
+            row.addr = self.address(EVENT, F_ADDR, by_field[F_ADDR])
+        if by_field[F_SIZE] != NULL:
+            row.size = self.size_of(EVENT, F_SIZE, by_field[F_SIZE])
+        if by_field[F_TIME_US] != NULL:
+            row.time_us = self.time_of(EVENT, by_field[F_TIME_US])
+        if by_field[F_FRAMES] != NULL:
+            row.stack = self.frames_of(EVENT, by_field[F_FRAMES])
+        if by_field[F_FORWARD_FRAMES] != NULL:
+            row.stack = self.with_forward(EVENT, row.stack, by_field[F_FORWARD_FRAMES])
+        if by_field[F_STREAM] != NULL:
+            row.stream = self.stream(EVENT, by_field[F_STREAM])
+        if by_field[F_POOL_ID] != NULL:
+            row.pool = self.pool(EVENT, F_POOL_ID, by_field[F_POOL_ID])
+        value = by_field[F_CATEGORY]
         if value != NULL:
             row.category = <uint8_t> self.name_of(&self.categories, self.text(EVENT, F_CATEGORY, value))
-        value = found[F_DEVICE_FREE]
+        value = by_field[F_DEVICE_FREE]
         if value != NULL:
             number.kind = INT
             number.payload = <uint64_t> self.size_of(EVENT, F_DEVICE_FREE, value)
             if <int64_t> number.payload >= 0:
                 self.add_extra(at, F_DEVICE_FREE, &number)
-        value = found[F_USER_METADATA]
+        value = by_field[F_USER_METADATA]
         if value != NULL and self.text(EVENT, F_USER_METADATA, value) != self.empty_string:
             self.add_extra(at, F_USER_METADATA, value)
-        value = found[F_COMPILE_CONTEXT]
+        value = by_field[F_COMPILE_CONTEXT]
         if value != NULL and self.text(EVENT, F_COMPILE_CONTEXT, value) != self.empty_string:
             if value.payload != self.na_string:
                 self.add_extra(at, F_COMPILE_CONTEXT, value)
 
-    cdef void set_frame(self, size_t dict_row, Value **found) noexcept nogil:
+    cdef void set_frame(self, size_t dict_row, Value **by_field) noexcept nogil:
         cdef FrameRow row
         cdef int64_t line, id
         cdef size_t info
         cdef Value *value
         if (<uint8_t *> self.dict_kinds.data)[dict_row] == FRAME:
-            return      # a frame is complete with its first items; what comes later is of no interest
+            return      # a frame is complete with its first items; later ones are ignored
         row.line = 0
-        if found[F_LINE] != NULL:
-            if is_whole(found[F_LINE], &line) and 0 <= line < 0x7FFFFFFF:
+        if by_field[F_LINE] != NULL:
+            if is_whole(by_field[F_LINE], &line) and 0 <= line < 0x7FFFFFFF:
                 row.line = <int32_t> line
             else:
-                self.count_odd(FRAME, F_LINE, found[F_LINE])
-        row.file = self.text(FRAME, F_FILENAME, found[F_FILENAME])
-        row.name = self.text(FRAME, F_NAME, found[F_NAME])
-        row.fx_name = self.optional_text(FRAME, F_FX_NODE_NAME, found[F_FX_NODE_NAME])
-        row.fx_trace = self.optional_text(FRAME, F_FX_ORIGINAL_TRACE, found[F_FX_ORIGINAL_TRACE])
-        row.fx_op = self.optional_text(FRAME, F_FX_NODE_OP, found[F_FX_NODE_OP])
-        row.fx_target = self.optional_text(FRAME, F_FX_NODE_TARGET, found[F_FX_NODE_TARGET])
-        # a text, or a dict of which its modules count
-        value = found[F_FX_NODE_INFO]
+                self.count_odd(FRAME, F_LINE, by_field[F_LINE])
+        row.file = self.text(FRAME, F_FILENAME, by_field[F_FILENAME])
+        row.name = self.text(FRAME, F_NAME, by_field[F_NAME])
+        row.fx_name = self.optional_text(FRAME, F_FX_NODE_NAME, by_field[F_FX_NODE_NAME])
+        row.fx_trace = self.optional_text(FRAME, F_FX_ORIGINAL_TRACE, by_field[F_FX_ORIGINAL_TRACE])
+        row.fx_op = self.optional_text(FRAME, F_FX_NODE_OP, by_field[F_FX_NODE_OP])
+        row.fx_target = self.optional_text(FRAME, F_FX_NODE_TARGET, by_field[F_FX_NODE_TARGET])
+        # a text, or a dict, of which only the modules are kept
+        value = by_field[F_FX_NODE_INFO]
         row.fx_info = <uint32_t> value.payload + 1 if value != NULL and value.kind == STRING else 0
         row.fx_modules = 0
-        if found[F_FX_NODE_INFO] != NULL and found[F_FX_NODE_INFO].kind == DICT:
-            info = found[F_FX_NODE_INFO].payload
+        if by_field[F_FX_NODE_INFO] != NULL and by_field[F_FX_NODE_INFO].kind == DICT:
+            info = by_field[F_FX_NODE_INFO].payload
             if (<uint8_t *> self.dict_kinds.data)[info] == NODE_INFO:
                 row.fx_modules = (<uint32_t *> self.dict_rows.data)[info]
         row.forward = 0
         id = self.frame_of(&row)
         if id >= 0:
             (<uint32_t *> self.dict_rows.data)[dict_row] = <uint32_t> id
-        # dicts made within the frame have later rows than it; their pairs must not take the room of the settings'
+        # dicts within the frame have higher rows than it; drop their pairs, to leave room for those of settings
         while self.pairs.count and (<PairRow *> self.pairs.data)[self.pairs.count - 1].dict > dict_row:
             self.pairs.count -= 1
 
     cdef bint set_module_stack(self, size_t dict_row, size_t first, size_t end) noexcept nogil:
-        """Whether the items are those of an ``nn_module_stack``, ``{key: (path, type)}``; its row is set then.
+        """Return whether the items are those of an ``nn_module_stack``, ``{key: (path, type)}``, and set its row if so.
 
-        Source: ``torch/_dynamo/symbolic_convert.py`` makes it, outermost module first; ``torch.export`` and who wants
-        to pickle it has the type's name for the type.
+        Source: ``torch/_dynamo/symbolic_convert.py`` makes it, outermost module first; ``torch.export``, and whatever
+        else pickles it, replaces the type by its name.
         """
         cdef Value *values = <Value *> self.stack.data
         cdef uint32_t names[2 * MAX_MODULES_DEEP]
@@ -225,7 +225,8 @@ cdef class Dicts(Tables):
         return True
 
     cdef uint32_t module_stack_of(self, Value *value) noexcept nogil:
-        """The row of the module stack that a dict, or a text as ``torch.export`` saves it, names; else 0."""
+        """Return the row of the module stack in a dict, or in a text as ``torch.export`` saves it; 0 for other values.
+        """
         cdef int64_t id
         cdef uint32_t text
         if value.kind == DICT and (<uint8_t *> self.dict_kinds.data)[value.payload] == MODULE_STACK:
@@ -240,9 +241,9 @@ cdef class Dicts(Tables):
         return <uint32_t> id
 
     cdef uint32_t with_forward(self, int kind, uint32_t stack, Value *value) noexcept nogil:
-        """A stack, and outside of it the lines of ``forward_frames``, as the code on whose behalf it ran.
+        """Return a stack whose outer frames are the lines of ``forward_frames``: the code whose gradients it computes.
 
-        They are written as ``traceback.format_list`` does, the outermost first.
+        These are in the format of ``traceback.format_list``, the outermost first.
         """
         cdef Vector *lines
         cdef FrameRow row
@@ -257,7 +258,7 @@ cdef class Dicts(Tables):
         starts = <uint64_t *> self.stacks.starts.data
         depth = starts[stack + 1] - starts[stack]
         if self.stacks.units.count + depth + lines.count > self.length + MAX_PAIRS_KEPT * 100:
-            return stack    # pairs of long stacks could fill memory; the stack itself is what counts
+            return stack    # combinations of long stacks could fill memory: keep the stack without the forward frames
         if vector_reserve(&self.sequence, depth + lines.count) < 0:
             self.fail_with(E_NO_MEMORY, 0)
             return 0
@@ -277,7 +278,7 @@ cdef class Dicts(Tables):
             return 0
         return <uint32_t> id
 
-    cdef void set_block(self, size_t dict_row, Value **found) noexcept nogil:
+    cdef void set_block(self, size_t dict_row, Value **by_field) noexcept nogil:
         cdef bint fresh = (<uint8_t *> self.dict_kinds.data)[dict_row] != BLOCK
         cdef int64_t at = self.row_of(dict_row, BLOCK, &self.blocks)
         cdef BlockRow *row
@@ -290,20 +291,20 @@ cdef class Dicts(Tables):
         if fresh:
             row.size = -1
             row.requested = -1
-        if found[F_ADDRESS] != NULL:
-            row.address = self.address(BLOCK, F_ADDRESS, found[F_ADDRESS])
+        if by_field[F_ADDRESS] != NULL:
+            row.address = self.address(BLOCK, F_ADDRESS, by_field[F_ADDRESS])
             row.has_address = row.address != NO_ADDRESS
-        if found[F_SIZE] != NULL:
-            row.size = self.size_of(BLOCK, F_SIZE, found[F_SIZE])
-        if found[F_STATE] != NULL:
-            row.state = self.text(BLOCK, F_STATE, found[F_STATE])
-        if found[F_FRAMES] != NULL:
-            row.stack = self.frames_of(BLOCK, found[F_FRAMES])
-        if found[F_FORWARD_FRAMES] != NULL:
-            row.stack = self.with_forward(BLOCK, row.stack, found[F_FORWARD_FRAMES])
-        value = found[F_HISTORY]
+        if by_field[F_SIZE] != NULL:
+            row.size = self.size_of(BLOCK, F_SIZE, by_field[F_SIZE])
+        if by_field[F_STATE] != NULL:
+            row.state = self.text(BLOCK, F_STATE, by_field[F_STATE])
+        if by_field[F_FRAMES] != NULL:
+            row.stack = self.frames_of(BLOCK, by_field[F_FRAMES])
+        if by_field[F_FORWARD_FRAMES] != NULL:
+            row.stack = self.with_forward(BLOCK, row.stack, by_field[F_FORWARD_FRAMES])
+        value = by_field[F_HISTORY]
         if value != NULL and value.kind == LIST and self.rows_kind(value.payload) == HISTORY:
-            # torch 2.0: the newest allocation in the block stands first
+            # torch 2.0: the newest allocation in the block comes first
             first = (<uint32_t *> self.list_vector(value.payload).data)[0]
             history = &(<HistoryRow *> self.histories.data)[first]
             if row.stack == 0:
@@ -316,10 +317,10 @@ cdef class Dicts(Tables):
             value.kind != LIST or (<uint8_t *> self.list_kinds.data)[value.payload] != EMPTY_LIST
         ):
             self.count_odd(BLOCK, F_HISTORY, value)
-        if found[F_REQUESTED_SIZE] != NULL:
-            row.requested = self.size_of(BLOCK, F_REQUESTED_SIZE, found[F_REQUESTED_SIZE])
+        if by_field[F_REQUESTED_SIZE] != NULL:
+            row.requested = self.size_of(BLOCK, F_REQUESTED_SIZE, by_field[F_REQUESTED_SIZE])
 
-    cdef void set_history(self, size_t dict_row, Value **found) noexcept nogil:
+    cdef void set_history(self, size_t dict_row, Value **by_field) noexcept nogil:
         cdef bint fresh = (<uint8_t *> self.dict_kinds.data)[dict_row] != HISTORY
         cdef int64_t at = self.row_of(dict_row, HISTORY, &self.histories)
         cdef HistoryRow *row
@@ -328,15 +329,15 @@ cdef class Dicts(Tables):
         row = &(<HistoryRow *> self.histories.data)[at]
         if fresh:
             row.real_size = -1
-        if found[F_ADDR] != NULL:
-            row.addr = self.address(HISTORY, F_ADDR, found[F_ADDR])
+        if by_field[F_ADDR] != NULL:
+            row.addr = self.address(HISTORY, F_ADDR, by_field[F_ADDR])
             row.has_address = row.addr != NO_ADDRESS
-        if found[F_REAL_SIZE] != NULL:
-            row.real_size = self.size_of(HISTORY, F_REAL_SIZE, found[F_REAL_SIZE])
-        if found[F_FRAMES] != NULL:
-            row.stack = self.frames_of(HISTORY, found[F_FRAMES])
+        if by_field[F_REAL_SIZE] != NULL:
+            row.real_size = self.size_of(HISTORY, F_REAL_SIZE, by_field[F_REAL_SIZE])
+        if by_field[F_FRAMES] != NULL:
+            row.stack = self.frames_of(HISTORY, by_field[F_FRAMES])
 
-    cdef void set_segment(self, size_t dict_row, Value **found) noexcept nogil:
+    cdef void set_segment(self, size_t dict_row, Value **by_field) noexcept nogil:
         cdef bint fresh = (<uint8_t *> self.dict_kinds.data)[dict_row] != SEGMENT
         cdef int64_t at = self.row_of(dict_row, SEGMENT, &self.segments)
         cdef SegmentRow *row
@@ -348,33 +349,33 @@ cdef class Dicts(Tables):
             row.address = NO_ADDRESS
             row.total = row.allocated = row.active = row.requested = -1
             row.blocks = NO_LIST
-        if found[F_DEVICE] != NULL:
-            row.device = self.device(SEGMENT, found[F_DEVICE])
-        if found[F_ADDRESS] != NULL:
-            row.address = self.address(SEGMENT, F_ADDRESS, found[F_ADDRESS])
-        if found[F_TOTAL_SIZE] != NULL:
-            row.total = self.size_of(SEGMENT, F_TOTAL_SIZE, found[F_TOTAL_SIZE])
-        if found[F_ALLOCATED_SIZE] != NULL:
-            row.allocated = self.size_of(SEGMENT, F_ALLOCATED_SIZE, found[F_ALLOCATED_SIZE])
-        if found[F_ACTIVE_SIZE] != NULL:
-            row.active = self.size_of(SEGMENT, F_ACTIVE_SIZE, found[F_ACTIVE_SIZE])
-        if found[F_REQUESTED_SIZE] != NULL:
-            row.requested = self.size_of(SEGMENT, F_REQUESTED_SIZE, found[F_REQUESTED_SIZE])
-        if found[F_STREAM] != NULL:
-            row.stream = self.stream(SEGMENT, found[F_STREAM])
-        if found[F_SEGMENT_TYPE] != NULL:
-            row.type = self.text(SEGMENT, F_SEGMENT_TYPE, found[F_SEGMENT_TYPE])
-        if found[F_SEGMENT_POOL_ID] != NULL:
-            row.pool = self.pool(SEGMENT, F_SEGMENT_POOL_ID, found[F_SEGMENT_POOL_ID])
-        value = found[F_IS_EXPANDABLE]
+        if by_field[F_DEVICE] != NULL:
+            row.device = self.device(SEGMENT, by_field[F_DEVICE])
+        if by_field[F_ADDRESS] != NULL:
+            row.address = self.address(SEGMENT, F_ADDRESS, by_field[F_ADDRESS])
+        if by_field[F_TOTAL_SIZE] != NULL:
+            row.total = self.size_of(SEGMENT, F_TOTAL_SIZE, by_field[F_TOTAL_SIZE])
+        if by_field[F_ALLOCATED_SIZE] != NULL:
+            row.allocated = self.size_of(SEGMENT, F_ALLOCATED_SIZE, by_field[F_ALLOCATED_SIZE])
+        if by_field[F_ACTIVE_SIZE] != NULL:
+            row.active = self.size_of(SEGMENT, F_ACTIVE_SIZE, by_field[F_ACTIVE_SIZE])
+        if by_field[F_REQUESTED_SIZE] != NULL:
+            row.requested = self.size_of(SEGMENT, F_REQUESTED_SIZE, by_field[F_REQUESTED_SIZE])
+        if by_field[F_STREAM] != NULL:
+            row.stream = self.stream(SEGMENT, by_field[F_STREAM])
+        if by_field[F_SEGMENT_TYPE] != NULL:
+            row.type = self.text(SEGMENT, F_SEGMENT_TYPE, by_field[F_SEGMENT_TYPE])
+        if by_field[F_SEGMENT_POOL_ID] != NULL:
+            row.pool = self.pool(SEGMENT, F_SEGMENT_POOL_ID, by_field[F_SEGMENT_POOL_ID])
+        value = by_field[F_IS_EXPANDABLE]
         if value != NULL:
             if (value.kind == BOOL or value.kind == INT) and value.payload <= 1:
                 row.expandable = value.payload != 0
             else:
                 self.count_odd(SEGMENT, F_IS_EXPANDABLE, value)
-        if found[F_FRAMES] != NULL:
-            row.stack = self.frames_of(SEGMENT, found[F_FRAMES])
-        value = found[F_BLOCKS]
+        if by_field[F_FRAMES] != NULL:
+            row.stack = self.frames_of(SEGMENT, by_field[F_FRAMES])
+        value = by_field[F_BLOCKS]
         if value != NULL:
             if value.kind == LIST:
                 row.blocks = <uint32_t> value.payload
@@ -384,17 +385,17 @@ cdef class Dicts(Tables):
             ):
                 self.count_odd(SEGMENT, F_BLOCKS, value)
 
-    cdef void set_annotation(self, size_t dict_row, Value **found) noexcept nogil:
+    cdef void set_annotation(self, size_t dict_row, Value **by_field) noexcept nogil:
         cdef int64_t at = self.row_of(dict_row, ANNOTATION, &self.annotations)
         cdef AnnotationRow *row
         if at < 0:
             return
         row = &(<AnnotationRow *> self.annotations.data)[at]
-        if found[F_STAGE] != NULL:
-            row.stage = self.text(ANNOTATION, F_STAGE, found[F_STAGE])
-        if found[F_NAME] != NULL:
-            row.name = self.text(ANNOTATION, F_NAME, found[F_NAME])
-        if found[F_DEVICE] != NULL:
-            row.device = self.device(ANNOTATION, found[F_DEVICE])
-        if found[F_TIME_US] != NULL:
-            row.time_us = self.time_of(ANNOTATION, found[F_TIME_US])
+        if by_field[F_STAGE] != NULL:
+            row.stage = self.text(ANNOTATION, F_STAGE, by_field[F_STAGE])
+        if by_field[F_NAME] != NULL:
+            row.name = self.text(ANNOTATION, F_NAME, by_field[F_NAME])
+        if by_field[F_DEVICE] != NULL:
+            row.device = self.device(ANNOTATION, by_field[F_DEVICE])
+        if by_field[F_TIME_US] != NULL:
+            row.time_us = self.time_of(ANNOTATION, by_field[F_TIME_US])

@@ -1,4 +1,4 @@
-# Events of a PyTorch snapshot, read many at a time (see the .pyx).
+# Reads the events of a PyTorch snapshot in batches (see the .pyx).
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 
@@ -6,12 +6,12 @@ from memlens.kernels.readers.pickle_machine cimport Value
 from memlens.kernels.readers.torch_stacks cimport Lists
 
 cdef enum:
-    # events whose stacks are looked up together: enough to keep the processor loading, few enough for its nearest cache
+    # events whose stacks are looked up together: enough to overlap the waits for memory, few enough for the L1 cache
     BATCH = 32
 
 cdef struct ReadEvent:
-    # an event that was read, but isn't a row yet
-    size_t begin                # where it stands in the file
+    # an event that has been read but isn't a row yet
+    size_t begin                # its offset in the file
     size_t memos, lists, dicts  # how many there were before it
     uint64_t addr
     int64_t size
@@ -20,14 +20,14 @@ cdef struct ReadEvent:
     uint32_t action, category   # string ids
     uint32_t pool               # row of the pools
     int64_t frames              # the list of its frames; -1 for none
-    size_t run, run_bytes       # where the references of that list stand; 0 bytes for a list from elsewhere
+    size_t run, run_bytes       # offset and length of the references in that list; 0 bytes if it was read elsewhere
     uint32_t run_code           # their hash
-    bint repeats                # they are those of the list before, so there is no hash
+    bint repeats                # they repeat those of the list before, and have no hash
 
 
 cdef class Events(Lists):
     cdef ReadEvent batch[BATCH]
-    cdef size_t before, before_bytes    # where the references of the list before stand
+    cdef size_t before, before_bytes    # offset and length of the references in the list before
 
     cdef bint begins_event(self, size_t at) noexcept nogil
     cdef int make_room(self) noexcept nogil
@@ -44,4 +44,4 @@ cdef class Events(Lists):
     cdef void add_memo(self, uint64_t kind, uint64_t payload) noexcept nogil
     cdef int add_event(self, ReadEvent *event) noexcept nogil
     cdef int64_t stack_of(self, ReadEvent *event) noexcept nogil
-    cdef void take_back(self, ReadEvent *event) noexcept nogil
+    cdef void undo(self, ReadEvent *event) noexcept nogil

@@ -1,13 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Reads the events of a PyTorch snapshot many at a time.
+"""Reads the events of a PyTorch snapshot in batches.
 
-Nearly all of a large file is events that are written alike: dicts whose keys are references, and whose values are
-integers, references, short texts, or lists of references to frames. Such events are read straight into rows, without
-the machine's stack, and their stacks are looked up together, so that the processor waits for memory once for many.
+A large file consists almost entirely of events that are written alike: dicts whose keys are references, and whose
+values are integers, references, short texts, or lists of references to frames. Such events are read straight into
+rows, without the machine's stack, and the stacks of a batch are looked up together, so that their waits for memory
+overlap.
 
-An event that differs in anything (an odd value, a rare field, another opcode) is left to the machine from its first
-byte on; what was appended for it is taken back. Memos, lists and dicts get the numbers that the machine would give
-them, so it doesn't matter to what follows who has read an event.
+An event that differs in any way (an odd value, a rare field, another opcode) is left to the machine from its first
+byte on, and whatever was appended for it is removed. Entries of the memo, lists and dicts get the same numbers as the
+machine would assign, so that what follows doesn't depend on how an event was read.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int64_t
@@ -22,15 +23,15 @@ from memlens.kernels.readers.pickle_machine cimport (
 from memlens.kernels.readers.torch_tables cimport *
 
 cdef enum:
-    # bytes of the longest key and value but for texts and stacks, which see themselves how much of the file is left
+    # bytes of the longest key and value, except for texts and stacks, which check how much of the file is left
     LONGEST_ITEM = 32
-    # what one event may append
+    # the most entries that an event may add to the memo
     MOST_MEMOS = 8
     MOST_LISTS = 3
 
 
 cdef class Events(Lists):
-    """Lists and dicts, and events many at a time."""
+    """The machine that also reads events in batches."""
 
     cdef size_t dict_run(self, size_t at) noexcept nogil:
         cdef size_t count = 0, index, end
@@ -49,12 +50,12 @@ cdef class Events(Lists):
                 prefetch_item(&self.runs, self.batch[index].run_code)
         for index in range(count):
             if self.add_event(&self.batch[index]) < 0:
-                self.take_back(&self.batch[index])
+                self.undo(&self.batch[index])
                 return self.batch[index].begin if index else 0
         return at if count else 0
 
     cdef bint begins_event(self, size_t at) noexcept nogil:
-        """Whether a dict starts with a reference to the key by which events are recognised."""
+        """Return whether a dict starts with a reference to the key by which events are recognised."""
         cdef Value key
         if self.length - at < LONGEST_ITEM or self.data[at + 1] != 0x94 or self.data[at + 2] != 0x28:
             return False
@@ -63,7 +64,7 @@ cdef class Events(Lists):
         return key.kind == STRING and (<uint8_t *> self.fields.data)[key.payload] == F_ACTION
 
     cdef int make_room(self) noexcept nogil:
-        """Make room for all that a batch of events appends; -1 without memory or above the limits."""
+        """Make room for everything that a batch of events appends; -1 if out of memory or above the limits."""
         if self.stack.count + BATCH > MAX_STACK + self.length // BYTES_PER_ITEM or self.events.count + BATCH > MAX_ROWS:
             return -1
         if self.list_kinds.count + BATCH * MOST_LISTS > MAX_ROWS or self.dict_kinds.count + BATCH > MAX_ROWS:
@@ -83,7 +84,7 @@ cdef class Events(Lists):
     # ---- reading ----
 
     cdef size_t event_at(self, size_t at, ReadEvent *event) noexcept nogil:
-        """Read one event; returns where it ends, 0 when it is something else, for which nothing is kept."""
+        """Read an event. Returns the offset of its end, or 0 if it is something else, of which nothing is kept."""
         cdef const uint8_t *data = self.data
         cdef size_t dict_row = self.dict_kinds.count
         if self.length - at < LONGEST_ITEM or data[at] != 0x7D or data[at + 1] != 0x94 or data[at + 2] != 0x28:
@@ -102,11 +103,11 @@ cdef class Events(Lists):
         self.add_memo(DICT, dict_row)
         at = self.items_at(at + 3, event)
         if at == 0:
-            self.take_back(event)
+            self.undo(event)
         return at
 
     cdef size_t items_at(self, size_t at, ReadEvent *event) noexcept nogil:
-        """Read an event's items; returns where its SETITEMS ends, 0 when something is not as in most events."""
+        """Read an event's items. Returns the offset of the end of SETITEMS, or 0 if the event differs from most."""
         cdef const uint8_t *data = self.data
         cdef Value key, value
         cdef int field
@@ -133,7 +134,7 @@ cdef class Events(Lists):
         return 0
 
     cdef size_t value_at(self, size_t at, Value *value) noexcept nogil:
-        """Read a plain value or a short text; returns where it ends, 0 when it is neither."""
+        """Read a plain value or a short text. Returns the offset of its end, or 0 if it is neither."""
         cdef size_t end
         if self.data[at] == 0x8C:                                   # SHORT_BINUNICODE
             return self.text_at(at, value)
@@ -141,7 +142,7 @@ cdef class Events(Lists):
         return end if end != at and value.kind != BOXED else 0
 
     cdef size_t text_at(self, size_t at, Value *value) noexcept nogil:
-        """Read a short text that is memoized; returns where it ends, 0 when it isn't."""
+        """Read a short text that is memoized. Returns the offset of its end, or 0 if it isn't memoized."""
         cdef size_t count = self.data[at + 1]
         cdef int64_t id
         if self.length - at < count + 3 or self.data[at + 2 + count] != 0x94:
@@ -155,7 +156,8 @@ cdef class Events(Lists):
         return at + count + 3
 
     cdef size_t pool_at(self, size_t at, ReadEvent *event) noexcept nogil:
-        """Read a pool, a pair of integers that is memoized or a reference to one; returns where it ends, or 0."""
+        """Read a pool: a pair of integers that is memoized, or a reference to one. Returns the offset of its end, or 0.
+        """
         cdef const uint8_t *data = self.data
         cdef const uint32_t *memo = <uint32_t *> self.memo.data
         cdef Value first, second
@@ -178,7 +180,7 @@ cdef class Events(Lists):
         return at + 2
 
     cdef size_t frames_at(self, size_t at, ReadEvent *event) noexcept nogil:
-        """Read a list of references to frames or a reference to a list; returns where it ends, 0 for anything else."""
+        """Read a list of references to frames, or a reference to such a list. Returns the offset of its end, or 0."""
         cdef const uint8_t *data = self.data
         cdef Value value
         cdef size_t end
@@ -206,11 +208,11 @@ cdef class Events(Lists):
         return end + 1
 
     cdef size_t run_at(self, size_t at, ReadEvent *event) noexcept nogil:
-        """Read the references of a list up to its APPENDS; returns where that ends, or 0."""
+        """Read the references in a list up to its APPENDS. Returns the offset of the end of APPENDS, or 0."""
         cdef const uint8_t *data = self.data
         cdef size_t end
         if self.length - at > self.before_bytes > 0 and data[at + self.before_bytes] == 0x65:
-            # the request and the completion of a free stand side by side, with one stack
+            # free_requested and free_completed follow one another and have the same stack
             if memcmp(data + at, data + self.before, self.before_bytes) == 0:
                 event.run_bytes = self.before_bytes
                 event.repeats = True
@@ -222,14 +224,14 @@ cdef class Events(Lists):
         return end + 1
 
     cdef void set_event_run(self, size_t begin, size_t run_bytes, ReadEvent *event) noexcept nogil:
-        """Have the references at ``begin`` looked up later."""
+        """Remember the references at ``begin``, to be looked up with those of the rest of the batch."""
         event.run = self.before = begin
         event.run_bytes = self.before_bytes = run_bytes
         event.run_code = units_code(&self.runs, self.data + begin, run_bytes)
         prefetch_slot(&self.runs, event.run_code)
 
     cdef bint set_field(self, int field, Value *value, ReadEvent *event) noexcept nogil:
-        """Take a field's value; whether it is one as most events have."""
+        """Set a field, and return whether its value is like those of most events."""
         cdef int64_t number = <int64_t> value.payload
         if field == F_ACTION and value.kind == STRING:
             event.action = <uint32_t> value.payload
@@ -248,12 +250,12 @@ cdef class Events(Lists):
         elif field == F_COMPILE_CONTEXT and value.kind == STRING:
             return value.payload == self.empty_string or value.payload == self.na_string
         else:
-            # keys that Memlens doesn't know are passed over
+            # unknown keys are ignored
             return field == F_NONE
         return True
 
     cdef uint32_t add_list(self, uint8_t kind, uint32_t payload) noexcept nogil:
-        """Append a list; there is room."""
+        """Append a list, for which there is room."""
         cdef size_t row = self.list_kinds.count
         (<uint8_t *> self.list_kinds.data)[row] = kind
         (<uint32_t *> self.list_payloads.data)[row] = payload
@@ -261,14 +263,14 @@ cdef class Events(Lists):
         return <uint32_t> row
 
     cdef void add_memo(self, uint64_t kind, uint64_t payload) noexcept nogil:
-        """Memoize a value under the next number; there is room."""
+        """Add an entry to the memo, for which there is room."""
         (<uint32_t *> self.memo.data)[self.memo.count] = <uint32_t> (kind << 28 | payload)
         self.memo.count += 1
 
     # ---- rows ----
 
     cdef int add_event(self, ReadEvent *event) noexcept nogil:
-        """Append the row of an event; -1 when the machine has to read it, or on error."""
+        """Append the row of an event. Returns -1 on error, or if the machine has to read the event instead."""
         cdef size_t row = self.events.count, top = self.stack.count
         cdef EventRow *made = &(<EventRow *> self.events.data)[row]
         cdef int64_t stack = self.stack_of(event)
@@ -291,13 +293,13 @@ cdef class Events(Lists):
         return -1 if self.error else 0
 
     cdef int64_t stack_of(self, ReadEvent *event) noexcept nogil:
-        """The stack of an event; -1 when its frames aren't a list of frames, or on error."""
+        """Return the stack of an event; -1 on error, or if its frames aren't a list of frames."""
         cdef size_t list_row = <size_t> event.frames
         cdef uint8_t kind
         if event.frames < 0:
             return 0
         if event.repeats:
-            self.be_stack(list_row, self.last_run_stack)
+            self.become_stack(list_row, self.last_run_stack)
         elif event.run_bytes and self.set_run(event.run, event.run_bytes, event.run_code, list_row) < 0:
             return -1
         kind = (<uint8_t *> self.list_kinds.data)[list_row]
@@ -305,8 +307,8 @@ cdef class Events(Lists):
             return (<uint32_t *> self.list_payloads.data)[list_row]
         return 0 if kind == EMPTY_LIST else -1
 
-    cdef void take_back(self, ReadEvent *event) noexcept nogil:
-        """Forget what the reading of an event, and of those after it, has appended."""
+    cdef void undo(self, ReadEvent *event) noexcept nogil:
+        """Remove what was appended for an event and for those after it."""
         self.memo.count = event.memos
         self.list_kinds.count = self.list_payloads.count = event.lists
         self.dict_kinds.count = self.dict_rows.count = event.dicts

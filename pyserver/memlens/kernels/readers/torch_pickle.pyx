@@ -1,13 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Scans a PyTorch memory snapshot's pickle straight into columns.
 
-On the machine of ``pickle_machine``: a list of frames becomes an interned stack, and a dict becomes a row of the table
-that its keys name (event, frame, block, segment, annotation) the moment its items are set.
+It runs on the machine of ``pickle_machine``: a list of frames becomes an interned stack, and a dict becomes a row of
+a table (events, frames, blocks, segments or annotations, told apart by their keys) as soon as its items are set.
 
-A value that its field can't have (None, text for a number, -1 that became 2^64-1) never ends the scan: it is unknown,
-and counted by record and field.
+A value that isn't valid for its field (None, text for a number, -1 that became 2^64-1) never ends the scan: it becomes
+unknown, and is counted by record and field.
 
-Source: the keys are those that ``torch/csrc/cuda/memory_snapshot.cpp`` and ``torch/cuda/_memory_viz.py`` write.
+Source of the keys: ``torch/csrc/cuda/memory_snapshot.cpp`` and ``torch/cuda/_memory_viz.py``, which write them.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
@@ -19,7 +19,7 @@ from memlens.kernels.readers.torch_events cimport Events
 from memlens.kernels.readers.torch_tables cimport *
 from memlens.kernels.readers.torch_tables import FIELD_NAMES
 
-# what stands in a row for a value that the file doesn't have, or that the field can't have
+# in a row, these replace a value that the file doesn't have or that isn't valid for the field
 UNKNOWN_ADDRESS = 0xFFFFFFFFFFFFFFFF
 UNKNOWN_SIZE = -1
 UNKNOWN_TIME = 0
@@ -27,7 +27,7 @@ UNKNOWN_DEVICE = -1
 
 
 cdef class Scanner(Events):
-    """Scan a whole pickle in steps, then ``take`` the tables."""
+    """Scans a whole pickle in steps; ``take`` then moves the tables out."""
 
     def __cinit__(self, const uint8_t[::1] data):
         self.name_table("events", &self.events, EVENT_FORMAT)
@@ -48,9 +48,9 @@ cdef class Scanner(Events):
     # ---- for formats/torch.py ----
 
     def root(self):
-        """The top level's values by key; None when it isn't a snapshot's.
+        """Return the values of the top level by key, or None if the pickle isn't a snapshot.
 
-        A list or a dict is its row, with "list" or "dict" before it; of anything else but None only the kind, "other".
+        A value is ``("list", row)``, ``("dict", row)`` or, for anything else but None, ``("other", 0)``.
         """
         cdef PairRow *pairs = <PairRow *> self.pairs.data
         cdef uint8_t *fields = <uint8_t *> self.fields.data
@@ -70,9 +70,9 @@ cdef class Scanner(Events):
         return result
 
     def odd_counts(self):
-        """How many values of each kind of record and field are not valid for the field: ``(kind, field, count)``.
+        """Return how many values of each field of each kind of record are invalid: ``(kind, field, count)``.
 
-        The field is empty for what stood in the place of whole records.
+        An empty field counts the values that were found in place of whole records.
         """
         cdef int kind, field
         found = []
@@ -85,9 +85,9 @@ cdef class Scanner(Events):
         return found
 
     def list_of_lists(self, uint32_t list_row):
-        """The rows of the lists in a list; an empty list gives none; None when it holds no list.
+        """Return the rows of the lists in a list, [] for an empty list, or None if it holds no lists.
 
-        Items that aren't lists have a row that belongs to no list.
+        An item that isn't a list has a row that belongs to no list.
         """
         cdef uint8_t kind
         cdef Vector *vector
@@ -103,7 +103,7 @@ cdef class Scanner(Events):
         return [(<uint32_t *> vector.data)[index] for index in range(vector.count)]
 
     def rows(self, uint32_t list_row, str table):
-        """The table rows in a list of dicts as a uint32 column; None when it holds anything else."""
+        """Return the rows of ``table`` in a list of dicts as a ``uint32`` column, or None if it holds anything else."""
         cdef Vector empty
         cdef uint8_t kind
         if list_row >= self.list_kinds.count:
@@ -114,13 +114,13 @@ cdef class Scanner(Events):
             return column_of(&empty, b"I")
         if kind != (ROWS | TABLES[table] << 4):
             return None
-        # a list is asked for once, so its memory moves out
+        # a list is requested only once, so its memory moves out
         return column_of(self.list_vector(list_row), b"I")
 
     def block_lists(self):
-        """``(starts, rows)``: the block rows of segment row ``s`` are ``rows[starts[s]:starts[s + 1]]``.
+        """Return ``(starts, rows)``: the blocks of segment row ``s`` are ``rows[starts[s]:starts[s + 1]]``.
 
-        None when segments share blocks, which could multiply a small file.
+        None if segments share blocks: with these a small file could have an enormous number of them.
         """
         cdef Vector starts, rows
         cdef SegmentRow *segments = <SegmentRow *> self.segments.data
@@ -144,8 +144,8 @@ cdef class Scanner(Events):
         return column_of(&starts, b"Q"), column_of(&rows, b"I")
 
     def event_sums(self, int64_t most_bytes):
-        """``(odd, bytes)``: how many events have no address or a size beyond 0 to ``most_bytes``, and a float, what
-        the sizes of memory's events add up to without larger ones. One pass, before the events are taken.
+        """Return ``(odd, bytes)``: how many events have no address or a size that isn't within 0 to ``most_bytes``, and
+        the sum of the sizes of allocations and frees, without larger ones, as a float. Called before events are taken.
         """
         cdef EventRow *events = <EventRow *> self.events.data
         cdef size_t index, odd = 0
@@ -159,9 +159,9 @@ cdef class Scanner(Events):
         return odd, total
 
     def drop_scratch(self):
-        """Give back what only the scan and what asks for lists needed: no list can be asked for afterwards."""
-        self.forget_scratch()
-        # an item a list, so some for each event
+        """Free what only the scan and requests for lists needed: afterwards no list can be requested."""
+        self.free_scratch()
+        # these have an item for each list, so some for each event
         vector_free(&self.list_kinds)
         vector_free(&self.list_payloads)
         vector_free(&self.sequence)

@@ -1,4 +1,4 @@
-# Lists of a PyTorch snapshot become stacks and lists of rows (see the .pyx).
+# Turns the lists of a PyTorch snapshot into stacks and lists of rows (see the .pyx).
 
 from libc.stdint cimport uint8_t, uint32_t
 
@@ -9,11 +9,11 @@ from memlens.kernels.readers.torch_dicts cimport Dicts
 
 
 cdef class Lists(Dicts):
-    cdef Interner runs                  # the bytes of the stacks that were read, as they stand in the file
-    cdef Vector run_stacks              # the stack of each run; NO_STACK for what turned out to be none
-    cdef size_t last_run, last_run_bytes    # where the last of them stands; 0 bytes for none
+    cdef Interner runs                  # runs of references to frames that were read, as bytes of the file
+    cdef Vector run_stacks              # the stack of each run; NO_STACK for a run that isn't one
+    cdef size_t last_run, last_run_bytes    # offset and length of the last run; 0 bytes for none
     cdef uint32_t last_run_stack
-    cdef size_t runs_memo_changes       # self.memo_changes when the first of them was read
+    cdef size_t runs_memo_changes       # self.memo_changes when the first run was read
 
     cdef int fill_mixed(self, size_t list_row, uint8_t kind, size_t first, size_t end) noexcept nogil
     cdef uint8_t table_of(self, Value *value) noexcept nogil
@@ -21,7 +21,7 @@ cdef class Lists(Dicts):
     cdef int fill_rows(
         self, size_t list_row, uint8_t kind, uint8_t new_kind, size_t first, size_t end, bint dicts
     ) noexcept nogil
-    cdef void be_stack(self, size_t list_row, uint32_t stack) noexcept nogil
+    cdef void become_stack(self, size_t list_row, uint32_t stack) noexcept nogil
     cdef int set_stack(self, size_t list_row, size_t depth) noexcept nogil
     cdef int read_run(self, size_t at, size_t end, size_t list_row) noexcept nogil
     cdef size_t run_end(self, size_t at) noexcept nogil

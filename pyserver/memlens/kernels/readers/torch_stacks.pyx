@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Lists of a PyTorch snapshot: a list of frames becomes an interned stack, any other a list of rows."""
+"""Turns a PyTorch snapshot's lists of frames into interned stacks, and its other lists into lists of rows."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from libc.string cimport memcpy
@@ -12,14 +12,14 @@ from memlens.kernels.readers.pickle_machine cimport (
 from memlens.kernels.readers.torch_tables cimport *
 
 cdef enum:
-    # bytes of the runs that are remembered: more than the stacks of any file seen, little beside its own size
+    # bytes of the runs that are remembered: more than any known file's stacks need, and little beside the file itself
     MAX_RUN_BYTES = 1 << 25
 
 cdef uint32_t NO_STACK = ~<uint32_t> 0
 
 
 cdef class Lists(Dicts):
-    """What a list holds."""
+    """The machine that recognises lists by their items."""
 
     def __cinit__(self, const uint8_t[::1] data):
         self.own(&self.run_stacks, 4)
@@ -68,12 +68,12 @@ cdef class Lists(Dicts):
         return self.fill_mixed(list_row, kind, first, end)
 
     cdef int fill_mixed(self, size_t list_row, uint8_t kind, size_t first, size_t end) noexcept nogil:
-        """Take of items that are not all of one kind those that are of the list's, and count the others.
+        """Append those of mixed items that are of the list's kind, and count the others.
 
-        A list that holds nothing yet is of the kind of its first dict that is a row of a table, else of lists.
+        An empty list takes the kind of the first dict that is a row of a table; without one it becomes a list of lists.
         """
         cdef Value *values = <Value *> self.stack.data
-        cdef uint8_t wanted = EMPTY_DICT, found
+        cdef uint8_t wanted = EMPTY_DICT, item_kind
         cdef size_t index
         cdef size_t last = first
         cdef bint lists = kind == LISTS
@@ -85,9 +85,9 @@ cdef class Lists(Dicts):
             kind = EMPTY_LIST
         for index in range(first, end):
             if kind == EMPTY_LIST and wanted == EMPTY_DICT:
-                found = self.table_of(&values[index])
-                if EMPTY_DICT < found < OTHER_DICT:
-                    wanted = found
+                item_kind = self.table_of(&values[index])
+                if EMPTY_DICT < item_kind < OTHER_DICT:
+                    wanted = item_kind
             lists = lists or (kind == EMPTY_LIST and values[index].kind == LIST)
         if wanted != EMPTY_DICT:
             for index in range(first, end):
@@ -101,7 +101,7 @@ cdef class Lists(Dicts):
                 return self.fill_frames(list_row, kind, first, last)
             return self.fill_rows(list_row, kind, <uint8_t> (ROWS | wanted << 4), first, last, True)
         if lists:
-            # devices are identified by their places among the lists, so what isn't a list keeps its place
+            # devices are identified by their positions among the lists, so an item that isn't a list keeps its position
             for index in range(first, end):
                 if values[index].kind != LIST:
                     values[index].payload = NO_LIST
@@ -110,7 +110,7 @@ cdef class Lists(Dicts):
         return 0
 
     cdef uint8_t table_of(self, Value *value) noexcept nogil:
-        """Which kind of dict a value is, EMPTY_DICT for anything else."""
+        """Return the kind of the dict that a value is, or EMPTY_DICT for any other value."""
         if value.kind == ROW_REF:
             return FRAME
         return (<uint8_t *> self.dict_kinds.data)[value.payload] if value.kind == DICT else EMPTY_DICT
@@ -162,10 +162,10 @@ cdef class Lists(Dicts):
     # ---- stacks ----
 
     cdef size_t list_run(self, size_t at) noexcept nogil:
-        """Take a whole stack at once: references to frames up to APPENDS, for the empty list on top.
+        """Read a whole stack at once: references to frames up to APPENDS, for the empty list on top of the stack.
 
-        Returns where the run ends; 0 when it is something else (nothing is taken then, and the machine goes on opcode
-        by opcode) or on error.
+        Returns the offset of the end of APPENDS, or 0 on error or if the items are something else; these are then left
+        to the machine, opcode by opcode.
         """
         cdef size_t end = self.run_end(at)
         cdef Value *top
@@ -181,7 +181,7 @@ cdef class Lists(Dicts):
         return end + 1
 
     cdef size_t run_end(self, size_t at) noexcept nogil:
-        """Where the references that begin at ``at`` end at APPENDS; 0 when there are none, too many, or no APPENDS."""
+        """Return the offset of APPENDS after the references at ``at``; 0 if it or they are missing, or are too many."""
         cdef const uint8_t *data = self.data
         cdef size_t length = self.length
         cdef size_t begin = at
@@ -204,10 +204,10 @@ cdef class Lists(Dicts):
         return at if at > begin and at < length and data[at] == 0x65 else 0
 
     cdef int set_run(self, size_t begin, size_t run_bytes, uint32_t code, size_t list_row) noexcept nogil:
-        """Make an empty list the stack of the references at ``begin``, whose hash is ``code``.
+        """Turn an empty list into the stack of the references at ``begin``, whose hash is ``code``.
 
-        Almost all bytes of a snapshot are such runs, and most repeat one that was read before, byte for byte; those
-        are looked up as they stand. Returns -1 when not all are frames, or on error.
+        Almost all bytes of a snapshot are such runs, and most repeat an earlier one byte for byte; these are looked up
+        by their bytes. Returns -1 on error, or if not all references are to frames.
         """
         cdef int64_t run = intern_hashed(&self.runs, self.data + begin, run_bytes, code)
         cdef uint32_t *stacks
@@ -221,31 +221,31 @@ cdef class Lists(Dicts):
                 return -1
             stacks[run] = (<uint32_t *> self.list_payloads.data)[list_row]
         else:
-            self.be_stack(list_row, stacks[run])
+            self.become_stack(list_row, stacks[run])
         self.last_run = begin
         self.last_run_bytes = run_bytes
         self.last_run_stack = stacks[run]
         return 0
 
-    cdef inline void be_stack(self, size_t list_row, uint32_t stack) noexcept nogil:
-        """The list is a stack that is known."""
+    cdef inline void become_stack(self, size_t list_row, uint32_t stack) noexcept nogil:
+        """Turn a list into a stack that has a number."""
         (<uint8_t *> self.list_kinds.data)[list_row] = FRAMES
         (<uint32_t *> self.list_payloads.data)[list_row] = stack
 
     cdef int set_stack(self, size_t list_row, size_t depth) noexcept nogil:
-        """The list is the stack of the first ``depth`` frames in ``sequence``."""
+        """Turn a list into the stack of the first ``depth`` frames in ``sequence``."""
         cdef int64_t id
         if self.stacks.units.count > self.length + MAX_PAIRS_KEPT * 100:
-            # stacks that grow frame by frame would be kept at every length; no file's stacks are longer than itself
+            # a stack that grows frame by frame is kept at every length; no real file's stacks are larger than the file
             return self.fail_with(E_TOO_MANY, 0)
         id = intern_units(&self.stacks, self.sequence.data, depth)
         if id < 0 or id > MAX_ROWS:
             return self.fail_with(E_NO_MEMORY if id < 0 else E_TOO_MANY, 0)
-        self.be_stack(list_row, <uint32_t> id)
+        self.become_stack(list_row, <uint32_t> id)
         return 0
 
     cdef int read_run(self, size_t at, size_t end, size_t list_row) noexcept nogil:
-        """Make the list the stack of the frames that data[at:end] refers to; -1 when not all are frames."""
+        """Turn a list into the stack of the frames that data[at:end] refers to; -1 if not all of these are frames."""
         cdef const uint8_t *data = self.data
         cdef uint32_t *memo = <uint32_t *> self.memo.data
         cdef size_t memos = self.memo.count
@@ -275,7 +275,7 @@ cdef class Lists(Dicts):
         return self.set_stack(list_row, depth)
 
     cdef int forget_stale_runs(self) noexcept nogil:
-        """Forget the runs that were read when they are many, or memos that they refer to may have been stored anew."""
+        """Forget the runs that were read if they are too many, or if entries of the memo may have been overwritten."""
         cdef uint64_t seed = self.runs.seed
         if self.runs.units.count <= MAX_RUN_BYTES and self.runs_memo_changes == self.memo_changes:
             return 0

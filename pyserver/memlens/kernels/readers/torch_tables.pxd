@@ -1,4 +1,4 @@
-# What the readers of a PyTorch snapshot's pickle share: the tables, and what becomes of values (see torch_pickle.pyx).
+# The tables that the readers of a PyTorch snapshot's pickle share, and the conversion of values (see torch_pickle.pyx).
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int32_t, int64_t
 from libc.string cimport memcpy
@@ -16,20 +16,20 @@ cdef extern from *:
     """
     # UNKNOWN_ADDRESS
     const uint64_t NO_ADDRESS "TORCH_NO_ADDRESS"
-    # a list row for what stands among lists and isn't one; no file has so many
+    # the row of an item among lists that isn't a list itself; no file has so many lists
     const uint32_t NO_LIST "TORCH_NO_LIST"
-    # an out-of-memory event may ask for anything; of all else formats/torch_unknown.py believes less
+    # an out-of-memory event may request any size; for all else formats/torch_unknown.py has a lower limit
     const int64_t MAX_SIZE "TORCH_MAX_SIZE"
     # tens of thousands of years
     const int64_t MAX_TIME "TORCH_MAX_TIME"
 
 cdef enum:
-    # the first actions, whose sizes are allocations': alloc, free_requested, free_completed and free
+    # how many of the first actions have sizes of allocations: alloc, free_requested, free_completed and free
     MEMORY_ACTIONS = 4
     # pairs of dicts that aren't rows of a table, such as allocator_settings
     MAX_PAIRS_KEPT = 10_000
 
-# what a list holds; its payload's meaning follows
+# what a list holds, and what its payload is
 cdef enum:
     FRAMES = 1      # stack id
     ROWS        # row of self.vectors: a list of dict rows, all of the kind in the high bits of list_kinds
@@ -38,7 +38,7 @@ cdef enum:
     OTHER_LIST
     TEXTS       # row of self.vectors: string ids
 
-# what a dict is
+# the kinds of dicts
 cdef enum:
     EVENT = 1
     FRAME
@@ -48,11 +48,11 @@ cdef enum:
     HISTORY
     ROOT
     OTHER_DICT
-    # what follows is of no table and of interest only to the frame that holds it
+    # these belong to no table, and only the frame that holds them reads them
     MODULE_STACK    # an FX node's nn_module_stack; its row is one of self.module_stacks
-    NODE_INFO       # what holds an nn_module_stack; its row is likewise
+    NODE_INFO       # the dict that holds an nn_module_stack; its row is the same
 
-# the keys that matter; a string's field is found once, when it is interned
+# the keys that are read; a string's field is looked up once, when it is interned
 cdef enum:
     F_NONE
     F_ACTION
@@ -99,7 +99,7 @@ cdef enum:
     FIELDS
 
 cdef struct EventRow:
-    # one trace entry; written once, read as a structured column
+    # an entry of a trace
     uint64_t addr           # UNKNOWN_ADDRESS
     int64_t size            # UNKNOWN_SIZE
     int64_t time_us         # UNKNOWN_TIME
@@ -107,7 +107,7 @@ cdef struct EventRow:
     uint16_t stream         # row of the streams
     uint16_t pool           # row of the pools
     uint8_t action          # row of the actions
-    uint8_t category        # row of the categories; 0 is "not known"
+    uint8_t category        # row of the categories; 0 for unknown
     uint16_t unused
     uint32_t unused_too
 
@@ -121,8 +121,8 @@ cdef struct FrameRow:
     uint32_t fx_op
     uint32_t fx_target
     uint32_t fx_info
-    uint32_t fx_modules     # row of the module stacks; 0 is "not known"
-    uint32_t forward        # 1: a line of forward_frames, whose text is the name
+    uint32_t fx_modules     # row of the module stacks; 0 for unknown
+    uint32_t forward        # 1 for a line of forward_frames, which has the line's text as its name
 
 cdef struct BlockRow:
     uint64_t address
@@ -161,7 +161,7 @@ cdef struct HistoryRow:
     uint32_t has_address
 
 cdef struct ExtraRow:
-    # an event's rare facts: the field's number and the value
+    # a value of an event's field that few events have
     uint64_t payload
     uint32_t event
     uint8_t field
@@ -170,7 +170,7 @@ cdef struct ExtraRow:
 
 
 cdef inline bint is_number(Value *value, int64_t *number) noexcept nogil:
-    """Whether a value is a number of 64 bits, whose whole part is then in ``number``. True and NaN are not numbers."""
+    """Return whether a value is a number of 64 bits (True and NaN aren't), and put its integer part in ``number``."""
     cdef double real
     if value.kind == INT:
         number[0] = <int64_t> value.payload
@@ -184,7 +184,7 @@ cdef inline bint is_number(Value *value, int64_t *number) noexcept nogil:
 
 
 cdef inline bint is_whole(Value *value, int64_t *number) noexcept nogil:
-    """The same of whole numbers; floats may be such, as in what went through JSON."""
+    """The same for integers; a float may be one, as in a snapshot that was converted from JSON."""
     cdef double real
     if not is_number(value, number):
         return False
@@ -201,10 +201,10 @@ cdef class Tables(Machine):
     cdef Vector streams, pools          # uint64 streams; int64 pairs
     cdef Vector actions, categories     # string ids
     cdef Interner stacks, frame_keys
-    cdef Interner module_stacks         # string ids: path and type of each module, outermost first; or one text of all
+    cdef Interner module_stacks         # string ids: path and type of each module, outermost first; or one text for all
     cdef uint32_t na_string, empty_string
-    cdef uint64_t odd_values[OTHER_DICT][FIELDS]    # by kind of dict and field
-    cdef uint64_t odd_items[OTHER_DICT]             # what stood in lists among dicts of that kind
+    cdef uint64_t odd_values[OTHER_DICT][FIELDS]    # invalid values, by kind of dict and field
+    cdef uint64_t odd_items[OTHER_DICT]             # other items in lists of dicts, by kind of these dicts
 
     # small tables
     cdef int64_t stream_of(self, uint64_t stream) noexcept nogil

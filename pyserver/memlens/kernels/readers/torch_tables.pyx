@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The tables of a PyTorch snapshot, and what the values of fields become in them.
+"""The tables of a PyTorch snapshot, and the conversion of the fields' values.
 
-A value that its field can't have (None, text for a number, -1 that became 2^64-1) is unknown, and counted by record and
-field.
+A value that isn't valid for its field (None, text for a number, -1 that became 2^64-1) becomes unknown, and is counted
+by record and field.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int32_t, int64_t
@@ -27,7 +27,7 @@ FIELD_NAMES = (
 
 
 cdef class Tables(Machine):
-    """The machine with the tables, which its subclasses fill."""
+    """The machine with tables, which its subclasses fill."""
 
     def __cinit__(self, const uint8_t[::1] data):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
@@ -48,7 +48,7 @@ cdef class Tables(Machine):
         self.own_interner(&self.stacks, 4, seed)
         self.own_interner(&self.frame_keys, 4, seed)
         self.own_interner(&self.module_stacks, 4, seed)
-        # stack 0 is the empty stack, stream 0 the default one, pool 0 and category 0 are "not known"
+        # stack 0 is the empty stack, stream 0 the default one, pool 0 and category 0 mean unknown
         self.empty_string = 0
         self.na_string = <uint32_t> self.intern_string(b"N/A", 3)
         for index, name in enumerate(FIELD_NAMES[1:], 1):
@@ -60,7 +60,7 @@ cdef class Tables(Machine):
         self.stream_of(0)
         self.pool_of(-1, -1)
         self.name_of(&self.categories, self.empty_string)
-        # the actions whose sizes count have the first numbers
+        # the actions with sizes of allocations have the first numbers
         for name in (b"alloc", b"free_requested", b"free_completed", b"free"):
             self.name_of(&self.actions, <uint32_t> self.intern_string(name, len(name)))
 
@@ -72,7 +72,7 @@ cdef class Tables(Machine):
     # ---- small tables ----
 
     cdef int64_t stream_of(self, uint64_t stream) noexcept nogil:
-        """Index of a stream; there are few, so the last ones seen are found first by walking back."""
+        """Return the row of a stream. There are few, so it is searched for from the newest one backwards."""
         cdef uint64_t *known = <uint64_t *> self.streams.data
         cdef size_t index = self.streams.count
         while index > 0:
@@ -101,7 +101,7 @@ cdef class Tables(Machine):
         return <int64_t> self.pools.count - 1
 
     cdef int64_t name_of(self, Vector *names, uint32_t string) noexcept nogil:
-        """Row of a string among the few of its kind; the last of 256 rows stands for all that found no place."""
+        """Return the row of a string among the few of its kind; all strings beyond 255 share the last row."""
         cdef uint32_t *known = <uint32_t *> names.data
         cdef size_t index
         for index in range(names.count):
@@ -118,12 +118,12 @@ cdef class Tables(Machine):
     # ---- values of fields ----
 
     cdef void count_odd(self, int kind, int field, Value *value) noexcept nogil:
-        """Count a value that its field can't have. None and what is left out say only that it is not known."""
+        """Count a value that is invalid for its field. None and a missing value only mean that it is unknown."""
         if value != NULL and value.kind != NONE:
             self.odd_values[kind][field] += 1
 
     cdef int64_t size_of(self, int kind, int field, Value *value) noexcept nogil:
-        """A size in bytes, UNKNOWN_SIZE for anything else."""
+        """Return a size in bytes, or UNKNOWN_SIZE for any other value."""
         cdef int64_t size
         if is_whole(value, &size) and 0 <= size <= MAX_SIZE:
             return size
@@ -131,7 +131,7 @@ cdef class Tables(Machine):
         return -1
 
     cdef int64_t time_of(self, int kind, Value *value) noexcept nogil:
-        """Microseconds, UNKNOWN_TIME for anything else."""
+        """Return microseconds, or UNKNOWN_TIME for any other value."""
         cdef int64_t time
         if is_number(value, &time) and 0 <= time <= MAX_TIME:
             return time
@@ -139,7 +139,7 @@ cdef class Tables(Machine):
         return 0
 
     cdef uint64_t address(self, int kind, int field, Value *value) noexcept nogil:
-        """64 bits, however their sign is written; all ones, which are -1, are UNKNOWN_ADDRESS."""
+        """Return an address of 64 bits, written as a signed or an unsigned number; -1 (all ones) is UNKNOWN_ADDRESS."""
         cdef int64_t number
         if value.kind == UINT and value.payload != NO_ADDRESS:
             return value.payload
@@ -149,7 +149,7 @@ cdef class Tables(Machine):
         return NO_ADDRESS
 
     cdef uint16_t stream(self, int kind, Value *value) noexcept nogil:
-        """The row of a stream, which is any 64 bits; that of the default stream for anything else."""
+        """Return the row of a stream, which is any number of 64 bits; that of the default stream for other values."""
         cdef int64_t number
         if value.kind == UINT:
             return <uint16_t> self.stream_of(value.payload)
@@ -159,7 +159,7 @@ cdef class Tables(Machine):
         return 0
 
     cdef int32_t device(self, int kind, Value *value) noexcept nogil:
-        """The number of a device, UNKNOWN_DEVICE for anything else."""
+        """Return the number of a device, or UNKNOWN_DEVICE for any other value."""
         cdef int64_t device
         if is_whole(value, &device) and 0 <= device <= 0xFFFF:
             return <int32_t> device
@@ -167,14 +167,14 @@ cdef class Tables(Machine):
         return -1
 
     cdef uint32_t text(self, int kind, int field, Value *value) noexcept nogil:
-        """A field's string id; 0, the empty string, when it is absent or no text."""
+        """Return a field's string id; that of the empty string, 0, if the field is absent or not a string."""
         if value != NULL and value.kind == STRING:
             return <uint32_t> value.payload
         self.count_odd(kind, field, value)
         return 0
 
     cdef uint32_t optional_text(self, int kind, int field, Value *value) noexcept nogil:
-        """The same, with one added to the id where there is a text."""
+        """Return a field's string id plus 1, or 0 if the field is absent or not a string."""
         if value != NULL and value.kind == STRING:
             return <uint32_t> value.payload + 1
         if value != NULL:
@@ -182,7 +182,7 @@ cdef class Tables(Machine):
         return 0
 
     cdef uint32_t frames_of(self, int kind, Value *value) noexcept nogil:
-        """A stack id; 0, the empty stack, when it is an empty list or no list of frames."""
+        """Return a stack id; that of the empty stack, 0, for an empty list and for anything but a list of frames."""
         if value.kind == LIST:
             if (<uint8_t *> self.list_kinds.data)[value.payload] == FRAMES:
                 return (<uint32_t *> self.list_payloads.data)[value.payload]
@@ -192,7 +192,7 @@ cdef class Tables(Machine):
         return 0
 
     cdef uint16_t pool(self, int kind, int field, Value *value) noexcept nogil:
-        """The row of a pool; 0, which is "not known", for any other value."""
+        """Return the row of a pool, or 0 (unknown) for any other value."""
         if value.kind == LIST and (<uint8_t *> self.list_kinds.data)[value.payload] == PAIR:
             return <uint16_t> (<uint32_t *> self.list_payloads.data)[value.payload]
         self.count_odd(kind, field, value)
@@ -201,7 +201,7 @@ cdef class Tables(Machine):
     # ---- rows ----
 
     cdef int64_t row_of(self, size_t dict_row, int kind, Vector *table) noexcept nogil:
-        """The dict's row in its table, a new zeroed one the first time; -1 on error."""
+        """Return the dict's row in its table, a new row of zeros the first time; -1 on error."""
         cdef uint32_t row
         if (<uint8_t *> self.dict_kinds.data)[dict_row] == kind:
             return (<uint32_t *> self.dict_rows.data)[dict_row]
@@ -216,7 +216,7 @@ cdef class Tables(Machine):
         return row
 
     cdef int64_t frame_of(self, FrameRow *row) noexcept nogil:
-        """The number of a frame, a new one the first time."""
+        """Return the number of a frame, a new one the first time; -1 on error."""
         cdef int64_t id = intern_units(&self.frame_keys, row, sizeof(FrameRow) // 4)
         if id < 0:
             return self.fail_with(E_NO_MEMORY, 0)
@@ -240,7 +240,7 @@ cdef class Tables(Machine):
         return &(<Vector *> self.vectors.data)[(<uint32_t *> self.list_payloads.data)[list_row]]
 
     cdef int rows_kind(self, size_t list_row) noexcept nogil:
-        """Which dicts a list holds; EMPTY_DICT when it isn't a list of one kind of dict."""
+        """Return the kind of the dicts in a list; EMPTY_DICT if it isn't a list of one kind of dict."""
         cdef uint8_t kind
         if list_row >= self.list_kinds.count:
             return EMPTY_DICT

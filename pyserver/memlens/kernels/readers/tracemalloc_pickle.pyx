@@ -1,13 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Scans files of ``tracemalloc.Snapshot.dump`` directly into columns.
 
-It is based on ``pickle_machine``. Such a pickle has exactly two classes, ``tracemalloc.Snapshot`` and
-``tracemalloc._Traces``, makes one object of each without arguments and sets its state. Here a class is a number, an
-object is a dict's row, and setting its state uses the one key that matters; nothing is imported or called.
+It runs on the machine of ``pickle_machine``. Such a pickle has exactly two classes, ``tracemalloc.Snapshot`` and
+``tracemalloc._Traces``, makes one object of each without arguments, and sets its state. Here a class is a number, an
+object is the row of a dict, and setting its state reads the one key that is needed; nothing is imported or called.
 
 Source: ``Lib/tracemalloc.py`` (``Snapshot.dump``, ``_Traces``) and ``Python/tracemalloc.c`` (``trace_to_pyobject``,
 ``traceback_to_pyobject``) of CPython. A trace is ``(domain, size, frames, total_nframe)``; before Python 3.9 it had
-no ``total_nframe``, before 3.6 no ``domain``. A frame is ``(file, line)``, the most recent first.
+no ``total_nframe``, before 3.6 no ``domain``. A frame is ``(file, line)``; the most recent one is the first.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
@@ -38,13 +38,13 @@ cdef enum:
     SNAPSHOT_OBJECT
     OTHER_DICT
 
-# payloads of OTHER values; 0 is that of bytes and sets
+# payloads of OTHER values; bytes and sets have 0
 cdef enum:
     NO_CLASS
     SNAPSHOT_CLASS
     TRACES_CLASS
 
-# the keys that matter, and the fields in errors; a string's field is looked up once, when it is interned
+# the keys that are read, and the fields in errors; a string's field is looked up once, when it is interned
 cdef enum:
     F_NONE
     F_TRACES_LIST
@@ -70,7 +70,7 @@ cdef struct TraceRow:
 
 
 cdef class Scanner(Machine):
-    """Scans a whole pickle in steps; then ``take`` the tables of the snapshot, if ``is_snapshot``."""
+    """Scans a whole pickle in steps; if ``is_snapshot``, ``take`` then moves its tables out."""
 
     cdef Vector traces, trace_list, sequence
     cdef Interner frames, stacks        # units of frames: FrameRow; of stacks: frame ids
@@ -265,7 +265,7 @@ cdef class Scanner(Machine):
                 return self.fail_with(E_BAD_FIELD, F_SIZE)
             row.domain = <uint32_t> values[at].payload
             at += 1
-        # small enough for the sum of a whole file to fit into 64 bits
+        # small enough that the sum of a whole file fits into 64 bits
         if values[at].kind != INT or values[at].payload > (<uint64_t> 1 << 50):
             return self.fail_with(E_BAD_FIELD, F_SIZE)
         row.size = <int64_t> values[at].payload

@@ -1,13 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What Chrome's DevTools makes of V8's heap snapshots, so that figures agree with what people see there.
+"""The rules by which Chrome's DevTools interprets V8's heap snapshots, so that figures agree with those shown there.
 
-Which references count for dominators, to which object the memory of its internal parts is charged, and what objects are
-grouped by. Source of the rules: ``front_end/entrypoints/heap_snapshot_worker/HeapSnapshot.ts`` of
-ChromeDevTools/devtools-frontend, as of its version 1.0.1705227.
+They decide which references count for dominators, which object the memory of its internal parts is charged to, and
+what objects are grouped by. Source: ``front_end/entrypoints/heap_snapshot_worker/HeapSnapshot.ts`` of
+ChromeDevTools/devtools-frontend, version 1.0.1705227.
 
 Arguments are columns of the model, whose numbers have been checked: references by source (``start``, ``target``,
-``kind``, ``name``), ``node_type`` as in the file, texts with number 0 for none. Numbers of types that the file doesn't
-have are -1.
+``kind``, ``name``), ``node_type`` as in the file, texts with number 0 for none. The number of a type that the file
+doesn't have is -1.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -24,9 +24,10 @@ cdef enum:
 
 
 def number_names(const uint8_t[::1] kind, uint32_t[::1] name, const uint8_t[::1] by_index, uint32_t strings):
-    """Turn numbers of strings into numbers of texts, one higher; return the first that names none, or -1.
+    """Turn the numbers of strings in ``name`` into numbers of texts, which are one higher.
 
-    Kinds ``by_index`` (an item for each number of a byte) have indexes instead, which stay.
+    Kinds ``by_index`` (an item for each value of a byte) have an index there instead, which isn't changed. Return the
+    position of the first number that isn't below ``strings``, or -1.
     """
     cdef Py_ssize_t at, wrong = -1
     with nogil:
@@ -41,7 +42,7 @@ def number_names(const uint8_t[::1] kind, uint32_t[::1] name, const uint8_t[::1]
 
 
 def weak_map_tables(const uint8_t[::1] utf8, const uint64_t[::1] end, uint64_t[::1] table):
-    """For texts that name an entry of a WeakMap, the id of its table, else 0.
+    """Fill ``table``: for a text that names an entry of a WeakMap the id of the map's table, else 0.
 
     V8 gives both the key and the table a reference to the value, and names them "N / part of key (… @ID) -> value
     (… @ID) pair in WeakMap (table @ID)".
@@ -84,9 +85,9 @@ def mark_uncounted(
 ):
     """Change the kind of each reference that DevTools leaves out when it computes dominators.
 
-    Shortcuts that aren't the root's, and a WeakMap's own references to its values (they count from the key), get
-    ``kinds`` more; references from what the page doesn't own to what it owns twice that. Weak ones keep their kind,
-    which says it.
+    ``kinds`` is added to the kind of shortcuts that aren't the root's, and of a WeakMap's own references to its values
+    (these count from the key); twice ``kinds`` to that of references from objects which the page doesn't own to those
+    it owns. Weak references, which are left out as well, keep their kind.
     """
     cdef Py_ssize_t objects = start.shape[0] - 1, item
     cdef uint64_t at
@@ -115,10 +116,11 @@ def spread_states(
     uint8_t detached,
     uint8_t[::1] state,
 ):
-    """Give nodes of the DOM whose ``state`` isn't known, 0, that of those which refer to them.
+    """Give DOM nodes of unknown ``state`` (0) the state of the nodes that refer to them.
 
-    What an attached node reaches is attached, what else a detached one reaches is detached; through native objects
-    alone, and references that are followed (an item for each number of a byte). States that are known stay.
+    Whatever an attached node reaches is attached; whatever else a detached one reaches is detached. Paths pass through
+    native objects alone, and through references whose kind ``follows`` (an item for each value of a byte). Known
+    states don't change.
     """
     cdef Py_ssize_t each, objects = state.shape[0]
     cdef uint32_t item, other
@@ -155,10 +157,10 @@ def charge_parts(
     const uint8_t[::1] is_synthetic,
     uint64_t[::1] shallow,
 ):
-    """Move the sizes of parts (hidden objects, arrays, external strings' data) to the one object that they belong to.
+    """Move the size of each part (a hidden object, an array, an external string's data) to the object it belongs to.
 
-    A part belongs to an object if all paths to it through parts alone begin at that object. Those of synthetic objects
-    stay where they are. ``kind`` has the kinds of the file.
+    A part belongs to an object if all paths to it through parts alone begin at that object. Parts of synthetic objects
+    keep their sizes. ``kind`` has the kinds of the file.
     """
     cdef size_t objects = shallow.shape[0]
     cdef uint32_t item, other, owner
@@ -217,10 +219,11 @@ def number_types(
     uint8_t[::1] kinds,
     uint32_t[::1] names,
 ):
-    """Number the types of objects as they come, and return how many there are.
+    """Number the types of objects in order of first appearance, and return how many there are.
 
-    A type is a node type and, for those that go ``by_name`` (an item for each number of a byte), a name. ``kinds`` and
-    ``names`` get the node type and the name of each type (0 for none); they have room for an item an object.
+    A type is a node type and, for node types ``by_name`` (an item for each value of a byte), a name. ``kinds`` and
+    ``names`` receive the node type and the name (0 for none) of each type; they have room for as many items as there
+    are objects.
     """
     cdef Py_ssize_t objects = node_type.shape[0], item, found = 0
     cdef uint32_t *numbers[256]
@@ -257,7 +260,7 @@ cdef inline uint32_t through(
     const uint64_t[::1] start, const uint32_t[::1] target, const uint8_t[::1] kind, const uint32_t[::1] name,
     const uint8_t[::1] passes, int internal, uint32_t item,
 ) noexcept nogil:
-    """The target of an object's first internal reference whose name ``passes``; NO_NUMBER for none."""
+    """Return the target of an object's first internal reference whose name ``passes``, or NO_NUMBER."""
     cdef uint64_t at
     for at in range(start[item], start[item + 1]):
         if kind[at] == internal and passes[name[at]]:
@@ -276,9 +279,9 @@ def scripts_of(
     const uint32_t[::1] objects,
     uint32_t[::1] scripts,
 ):
-    """For each of some ``objects`` that is a closure, its script: by internal references "shared" and "script".
+    """Fill ``scripts``: the script of each of ``objects``, found by its internal references "shared" and "script".
 
-    ``is_shared`` and ``is_script`` have an item per text. NONE for objects without.
+    ``is_shared`` and ``is_script`` have an item for each text. An object that isn't a closure gets 0xFFFFFFFF.
     """
     cdef Py_ssize_t each
     cdef uint32_t item

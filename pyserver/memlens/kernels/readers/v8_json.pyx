@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Reads the JSON of V8's heap snapshots: gigabytes of numbers, and strings, directly into columns.
+"""Parses the JSON of V8's heap snapshots, gigabytes of numbers and strings, directly into columns.
 
-:func:`sections` locates the values at the top level, :class:`Rows` reads an array of numbers, :class:`Strings` one of
-strings, and :class:`TraceTree` the nested arrays of the allocation trace. They take byte offsets of the whole file, and
-report errors by status and offset.
+:func:`sections` locates the values at the top level, :class:`Rows` parses an array of numbers, :class:`Strings` one of
+strings, and :class:`TraceTree` the nested arrays of the allocation trace. All offsets are in bytes from the beginning
+of the file; an error is reported as a status and an offset.
 
 Source of the format: ``HeapSnapshotJSONSerializer`` in ``src/profiler/heap-snapshot-generator.cc`` of V8.
 """
@@ -36,14 +36,14 @@ cdef uint64_t MOST_NUMBER = <uint64_t> 1 << 63
 
 
 cdef inline bint is_blank(uint8_t one) noexcept nogil:
-    # nearly nothing is
+    # almost no byte is, so that the first test decides
     if one > 0x20:
         return False
     return one == 0x20 or one == 0x0A or one == 0x0D or one == 0x09
 
 
 cdef size_t skip_string(const uint8_t *data, size_t at, size_t end) noexcept nogil:
-    """The offset after the string whose opening quote is at ``at``; ``end`` + 1 if it doesn't end."""
+    """Return the offset after the string whose opening quote is at ``at``, or ``end`` + 1 if it is unterminated."""
     cdef size_t back
     cdef const void *quote
     at += 1
@@ -63,7 +63,7 @@ cdef size_t skip_string(const uint8_t *data, size_t at, size_t end) noexcept nog
 
 
 cdef int skip_value(const uint8_t *data, size_t *place, size_t end, bint is_flat) noexcept nogil:
-    """Move ``place`` past a value. ``is_flat`` says that it is an array of numbers, which ends at the first bracket."""
+    """Move ``place`` past a value. An array of numbers (``is_flat``) ends at the first closing bracket."""
     cdef size_t at = place[0]
     cdef uint64_t depth = 0
     cdef const void *bracket
@@ -110,9 +110,9 @@ cdef int skip_value(const uint8_t *data, size_t *place, size_t end, bint is_flat
 
 
 def sections(const uint8_t[::1] data, flat):
-    """Return ``(status, offset of an error, {key: (start, end)})`` for the object that the file is.
+    """Locate the values of the file's top-level object; ``flat`` has the keys of arrays of numbers.
 
-    ``flat`` are the keys of arrays of numbers.
+    Return ``(status, offset of the error, {key: (start, end)})``.
     """
     cdef size_t at = 0, end = data.shape[0], start, key_start
     cdef const uint8_t *bytes_of = &data[0] if end else NULL
@@ -153,12 +153,12 @@ def sections(const uint8_t[::1] data, flat):
             return status, at, found
         if len(found) >= MAX_SECTIONS or at == start:
             return E_SYNTAX, start, found
-        # as JSON has it, the last one of several counts
+        # the last of duplicate keys counts, as in JSON.parse
         found[key] = (start, at)
 
 
 def count_items(const uint8_t[::1] data, size_t start, size_t end):
-    """How many items the array of numbers from ``start`` to ``end`` has."""
+    """Return the number of items in the array of numbers from ``start`` to ``end``."""
     cdef size_t at, commas = 0
     cdef bint is_empty = True
     with nogil:
@@ -172,7 +172,7 @@ def count_items(const uint8_t[::1] data, size_t start, size_t end):
 
 
 cdef class ArrayReader(Scan):
-    """Reads the array from the bracket at ``start`` to the one before ``end``; ValueError if it isn't in the data."""
+    """Parses the array from the bracket at ``start`` to the one before ``end``; ValueError if it isn't in the data."""
 
     cdef size_t end
 
@@ -186,29 +186,29 @@ cdef class ArrayReader(Scan):
 cdef struct Sink:
     uint8_t *data       # NULL for a field that isn't kept
     int width
-    uint64_t most       # larger values are an error
-    bint is_node        # whether values are indexes in the array of nodes; the number of the node is kept
-    bint is_clipped     # whether larger values become the largest
+    uint64_t most       # larger values are an error, unless they are clipped
+    bint is_node        # whether values are indexes into the array of nodes; they are stored as numbers of nodes
+    bint is_clipped     # whether larger values are stored as ``most``
 
 
 cdef inline int short_number(const uint8_t *text, uint64_t *value) noexcept nogil:
-    """Read the digits that 8 bytes begin with, all at once; return how many there are. A ninth may follow.
+    """Parse the leading digits of 8 bytes at once, and return how many there are. A ninth may follow.
 
-    The number of digits differs from one to the next at random: here no branch depends on it.
+    How many digits a number has is unpredictable, so no branch depends on that.
     Source: Langdale and Lemire, "Parsing Gigabytes of JSON per Second", VLDB Journal 28 (2019), for 8 digits.
     """
     cdef uint64_t digits, others
     cdef int count
     memcpy(&digits, text, 8)
     digits ^= <uint64_t> 0x3030303030303030
-    # the top bit of each byte that isn't a digit; a sum that goes beyond its byte changes only those after that
+    # the top bit of each byte that isn't a digit; a carry out of a byte changes only the bytes after it
     others = ((digits + <uint64_t> 0x7676767676767676) | digits) & <uint64_t> 0x8080808080808080
     count = 8
     if others:
         count = lowest_bit(others) >> 3
         if count == 0:
             return 0
-        # zeros before the first digit, which is the lowest byte
+        # pad with leading zeros: the first digit is the lowest byte
         digits <<= 64 - 8 * count
     digits = (digits * 10 + (digits >> 8)) & <uint64_t> 0x00FF00FF00FF00FF
     digits = (digits * 100 + (digits >> 16)) & <uint64_t> 0x0000FFFF0000FFFF
@@ -217,11 +217,11 @@ cdef inline int short_number(const uint8_t *text, uint64_t *value) noexcept nogi
 
 
 cdef class Rows(ArrayReader):
-    """Reads an array of numbers whose rows have ``fields`` numbers each.
+    """Parses an array of numbers into ``rows`` rows, which have a number for each of ``sinks``.
 
-    ``sinks`` has None for each field that isn't kept, else a column (as bytes), its items' width, the largest value
-    allowed, 0 or, if values are indexes in the array of nodes, how many fields a node has, and whether larger values
-    become the largest, so that they aren't an error.
+    A sink is None for a field that isn't kept, else a tuple of five: the column (as bytes), the width of its items in
+    bytes, the largest value allowed, the number of fields in a node if values are indexes into the array of nodes
+    (else 0), and whether larger values are clipped to the largest instead of being an error.
     """
 
     cdef list columns
@@ -301,7 +301,7 @@ cdef class Rows(ArrayReader):
                 if sink.data == NULL:
                     continue
                 if sink.is_node:
-                    # exact below 2**50, and everything is checked
+                    # the division is exact below 2**50, and its result is checked
                     node = <uint64_t> ((<double> value + 0.5) * self.of_node_field)
                     if node > sink.most or node * self.node_fields != value:
                         return self.fail(E_NO_NODE, begin)
@@ -330,9 +330,9 @@ cdef class Rows(ArrayReader):
 # ---- strings -------------------------------------------------------------------------------------------------
 
 cdef class Strings(ArrayReader):
-    """Reads an array of strings into one arena of UTF-8 and the end of each; before them stands an empty one.
+    """Parses an array of strings into one buffer of UTF-8 and the offset of each string's end.
 
-    Halves of characters (surrogates without their partners) become U+FFFD.
+    String 0 is an empty one, which precedes those of the file. Lone surrogates become U+FFFD.
     """
 
     cdef Vector utf8, ends
@@ -378,7 +378,7 @@ cdef class Strings(ArrayReader):
                 at += 1
 
     cdef int add(self, const uint8_t *data, size_t at, size_t end) noexcept nogil:
-        """Append the string between two quotes. What is decoded is never longer than the text that it is made of."""
+        """Append the string between two quotes. A string is never longer decoded than escaped."""
         cdef uint8_t *out
         cdef const void *found
         cdef size_t length = 0, plain, after
@@ -407,7 +407,7 @@ cdef class Strings(ArrayReader):
         return E_OK
 
     def take(self):
-        """Return the bytes, and the end of each string."""
+        """Return the bytes of UTF-8, and the offset of each string's end (``uint64``)."""
         return column_of(&self.utf8, b"B"), column_of(&self.ends, b"Q")
 
 
@@ -415,17 +415,17 @@ cdef class Strings(ArrayReader):
 
 cdef struct Open:
     uint64_t number         # of the next field
-    uint32_t row            # the node whose children these are; NO_ROW for the tree's root
+    uint32_t row            # the parent of the nodes in this array; NO_ROW at the root of the tree
 
 
 cdef uint32_t NO_ROW = 0xFFFFFFFF
 
 
 cdef class TraceTree(Scan):
-    """Reads the allocation trace: a node is ``fields`` values, of which the one at ``children`` is an array of nodes,
-    one after the other without brackets of their own.
+    """Parses the allocation trace. A node is as many values as it has fields; its children are an array of the values
+    of all of them, without brackets around each node.
 
-    Nodes get rows in preorder: their id, the function's index, and their parent's row plus 1, 0 for none.
+    Rows are nodes in preorder: the id, the index of the function, and the parent's row plus 1, or 0 for no parent.
     """
 
     cdef Vector ids, functions, parents
@@ -441,7 +441,10 @@ cdef class TraceTree(Scan):
         vector_free(&self.parents)
 
     def read(self, size_t start, size_t end, int fields, int id_field, int function_field, int children_field):
-        """Read the array from ``start`` to ``end``; return a status."""
+        """Parse the array from ``start`` to ``end``, and return a status.
+
+        A node has ``fields`` values; the other numbers say which of these are the id, the function and the children.
+        """
         cdef int status
         cdef Vector path
         if end > self.length or start >= end or fields <= 0:
@@ -468,13 +471,13 @@ cdef class TraceTree(Scan):
                 continue
             top = <Open *> path.data + (path.count - 1) if path.count else NULL
             if data[at] == 0x5B:
-                # only the field of children is an array
+                # only the children are an array
                 if top != NULL and <int> (top.number % fields) != children_field:
                     return self.fail(E_SYNTAX, at)
                 if top != NULL:
                     top.number += 1
                 opened.number = 0
-                # what follows are children of the node whose fields are being read
+                # the array holds children of the node whose fields are being read
                 opened.row = <uint32_t> self.ids.count - 1 if top != NULL else NO_ROW
                 if vector_push(path, &opened) < 0:
                     return self.fail(E_NO_MEMORY, at)
@@ -519,5 +522,5 @@ cdef class TraceTree(Scan):
         return self.fail(E_TRUNCATED, end)
 
     def take(self):
-        """Return ids, functions and parents of the rows."""
+        """Return the ids (``uint64``), functions and parents (``uint32``) of the rows."""
         return column_of(&self.ids, b"Q"), column_of(&self.functions, b"I"), column_of(&self.parents, b"I")

@@ -1,20 +1,20 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The allocator's segments over time: which addresses were reserved when, and in which segment a block lies.
+"""The allocator's segments over time: which addresses were reserved when, and in which segment each block is.
 
-A *span* is a range of addresses that was reserved at once and given back at once. A cudaMalloc'd segment is one
-span; an expandable segment is many, because it grows and shrinks.
+A *span* is a range of addresses that was reserved at one moment and released at one moment. A segment from cudaMalloc
+is one span; an expandable segment is many, because it grows and shrinks.
 
-Spans are found from the end of the trace to its beginning, as PyTorch's own viewer does (``simulate_memory`` in
-MemoryViz.js): the final segments are known for sure, what came before them is not. So:
+Spans are reconstructed from the end of the trace backwards, as in PyTorch's own viewer (``simulate_memory`` in
+MemoryViz.js): the final segments are known for certain, earlier ones are not. So:
 
-* ``segment_free`` and ``segment_unmap`` of a range: before it the range was reserved.
-* ``segment_alloc`` and ``segment_map``: before it the range was not reserved.
-* What is reserved when the beginning is reached was reserved before the trace.
-* A range that comes and is in no final segment, without a recorded end, ended when it came again, else with the
-  last event.
+* Before a ``segment_free`` or ``segment_unmap`` the range was reserved.
+* Before a ``segment_alloc`` or ``segment_map`` the range was not reserved.
+* What is reserved at the beginning was reserved before the trace.
+* A range that was reserved, is in no final segment and has no recorded end ended when it was reserved again, or else
+  with the last event.
 
-The set of what is reserved tiles all addresses by pieces that begin at known boundaries, so a piece is found by a
-search over bits in O(log64 n), whatever a hostile file says.
+All addresses are partitioned into pieces that begin at known boundaries, so that a set of bits finds a piece in
+O(log64 n) steps, whatever a hostile file contains.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int64_t
@@ -31,11 +31,11 @@ BEFORE_TRACE = 1
 """It was reserved before the first event."""
 EXPANDABLE = 2
 SMALL = 4
-"""It serves the small pool (requests up to 1 MiB)."""
+"""It belongs to the small pool (requests up to 1 MiB)."""
 START_INFERRED = 8
-"""Its beginning was not recorded: it began at the latest when the range was given back before."""
+"""Its beginning was not recorded: it began no earlier than the range was last released."""
 END_INFERRED = 16
-"""Its end was not recorded: it ended at the latest when the range was reserved again, or with the last event."""
+"""Its end was not recorded: it ended no later than the range was reserved again, or than the last event."""
 
 cdef enum:
     F_BEFORE_TRACE = 1
@@ -45,13 +45,13 @@ cdef enum:
 
 
 cdef struct Bits:
-    # a set of numbers below `size`, 64 to a word, with a bit above for each word that is not empty
+    # a set of numbers below `size`, 64 to a word; each level above has a bit for each word that isn't zero
     uint64_t *words[MOST_LEVELS]
     int levels
 
 
 cdef int bits_init(Bits *bits, size_t size) noexcept nogil:
-    """An empty set; -1 without memory (:func:`bits_free` is right all the same)."""
+    """Make an empty set; -1 if out of memory, after which :func:`bits_free` is still needed."""
     cdef size_t count = size
     memset(bits, 0, sizeof(Bits))
     while True:
@@ -88,7 +88,7 @@ cdef inline void bits_clear(Bits *bits, size_t item) noexcept nogil:
 
 
 cdef inline int64_t bits_before(Bits *bits, size_t item) noexcept nogil:
-    """The largest item up to and with ``item``; -1 for none."""
+    """Return the largest item at or below ``item``; -1 for none."""
     cdef int level = 0
     cdef uint64_t word
     cdef size_t at = item
@@ -107,12 +107,12 @@ cdef inline int64_t bits_before(Bits *bits, size_t item) noexcept nogil:
 
 
 cdef inline int64_t bits_after(Bits *bits, size_t item) noexcept nogil:
-    """The smallest item after ``item``; -1 for none."""
+    """Return the smallest item above ``item``; -1 for none."""
     cdef int level = 0
     cdef uint64_t word
     cdef size_t at = item
     while True:
-        # a shift by all 64 bits is not defined, so it is done in two
+        # a shift by 64 bits is undefined in C, so there are two shifts
         word = bits.words[level][at >> 6] & (~<uint64_t> 0 << (at & 63) << 1)
         if word:
             break
@@ -128,7 +128,7 @@ cdef inline int64_t bits_after(Bits *bits, size_t item) noexcept nogil:
 
 
 cdef struct Piece:
-    # from one boundary to another; what is not reserved is a piece, too, whose `end` says until when
+    # a range between two boundaries that is reserved, or isn't, up to the moment `end`
     uint32_t stop
     uint32_t end
     uint32_t stack
@@ -193,10 +193,10 @@ cdef class _Spans:
         span.flags = piece.flags | flags
         return vector_push(&self.spans, &span)
 
-    cdef int put(self, uint32_t first, uint32_t stop, uint32_t moment, bint comes, Piece *new) noexcept nogil:
-        """Going back over a moment, make ``[first, stop)`` the piece ``new``; what was there is emitted as spans.
+    cdef int replace(self, uint32_t first, uint32_t stop, uint32_t moment, bint reserves, Piece *new) noexcept nogil:
+        """Going back over ``moment``, replace the pieces in ``[first, stop)`` by ``new``, and emit the former as spans.
 
-        ``comes``: before the moment the range was not reserved, else it was.
+        With ``reserves`` the range was reserved at that moment, else it was released.
         """
         cdef uint32_t at = <uint32_t> bits_before(&self.bits, first)
         cdef uint32_t inner, outer, next
@@ -208,8 +208,8 @@ cdef class _Spans:
             outer = min(next, stop)
             if inner < outer:
                 ended = old
-                if comes:
-                    # the event knows best who asked for it, the piece what became of it
+                if reserves:
+                    # the event has the stack that reserved it, the piece what is known of its end
                     ended.stack = new.stack
                     ended.stream = new.stream
                     if new.pool or not old.reserved:
@@ -238,22 +238,23 @@ cdef class _Spans:
 
 
 def spans(const uint64_t[::1] boundaries, finals, trace, uint32_t implied_end):
-    """The spans of one device, in no order, as rows of :data:`SPAN_FORMAT`.
+    """Return the spans of one device, in no particular order, as rows of :data:`SPAN_FORMAT`.
 
-    ``boundaries`` are the distinct addresses at which ranges begin or stop, ascending, at least two. ``finals`` are
-    the final segments' columns: first and stop (numbers of boundaries), stack, stream, pool, flags. ``trace`` are
-    the columns of the events that reserve or give back, in order: moment, comes, first, stop, stack, stream, pool,
-    flags. ``implied_end`` is the end of what has neither a recorded one nor a final segment.
+    ``boundaries`` are the distinct addresses at which ranges begin or stop, ascending, at least two. ``finals`` has
+    the columns of the final segments: first and stop (numbers of boundaries), stack, stream, pool, flags. ``trace`` has
+    the columns of the events that reserve or release, in order: moment, whether it reserves, first, stop, stack,
+    stream, pool, flags. ``implied_end`` is the end of spans with neither a recorded end nor a final segment. Raises
+    MemoryError.
     """
     cdef const uint32_t[::1] first = finals[0], stop = finals[1], stack = finals[2]
     cdef const uint16_t[::1] stream = finals[3], pool = finals[4]
     cdef const uint8_t[::1] flags = finals[5]
     cdef const uint32_t[::1] moments = trace[0]
-    cdef const uint8_t[::1] comes = trace[1]
+    cdef const uint8_t[::1] reserves = trace[1]
     cdef const uint32_t[::1] firsts = trace[2], stops = trace[3], stacks = trace[4]
     cdef const uint16_t[::1] streams = trace[5], pools = trace[6]
     cdef const uint8_t[::1] kinds = trace[7]
-    cdef _Spans found = _Spans(boundaries, implied_end)
+    cdef _Spans result = _Spans(boundaries, implied_end)
     cdef size_t index
     cdef int64_t at
     cdef Piece new
@@ -264,29 +265,29 @@ def spans(const uint64_t[::1] boundaries, finals, trace, uint32_t implied_end):
             new.end = NONE
             new.reserved = 1
             new.stack, new.stream, new.pool, new.flags = stack[index], stream[index], pool[index], flags[index]
-            # of final segments that overlap, which none should, the last is believed
-            status |= found.put(first[index], stop[index], NONE, False, &new)
+            # of final segments that overlap, which they shouldn't, the last one counts
+            status |= result.replace(first[index], stop[index], NONE, False, &new)
         index = <size_t> moments.shape[0]
         while index:
             index -= 1
             new.end = moments[index]
-            new.reserved = not comes[index]
+            new.reserved = not reserves[index]
             new.stack, new.stream, new.pool = stacks[index], streams[index], pools[index]
             new.flags = kinds[index]
-            status |= found.put(firsts[index], stops[index], moments[index], comes[index], &new)
-        at = bits_before(&found.bits, boundaries.shape[0] - 1)
+            status |= result.replace(firsts[index], stops[index], moments[index], reserves[index], &new)
+        at = bits_before(&result.bits, boundaries.shape[0] - 1)
         while at >= 0:
-            new = found.pieces[at]
+            new = result.pieces[at]
             if new.reserved:
-                status |= found.emit(<uint32_t> at, new.stop, &new, 0, F_BEFORE_TRACE)
-            at = bits_before(&found.bits, at - 1) if at else -1
+                status |= result.emit(<uint32_t> at, new.stop, &new, 0, F_BEFORE_TRACE)
+            at = bits_before(&result.bits, at - 1) if at else -1
     if status < 0:
         raise MemoryError
-    return column_of(&found.spans, SPAN_FORMAT)
+    return column_of(&result.spans, SPAN_FORMAT)
 
 
-cdef inline int64_t place_of(const uint64_t *addresses, size_t count, uint64_t address) noexcept nogil:
-    """The last of some ascending addresses that is not above ``address``; -1 for none."""
+cdef inline int64_t index_at_or_below(const uint64_t *addresses, size_t count, uint64_t address) noexcept nogil:
+    """Return the index of the last of the ascending addresses that isn't above ``address``; -1 for none."""
     cdef size_t low = 0, high = count, middle
     while low < high:
         middle = (low + high) >> 1
@@ -301,76 +302,78 @@ def spans_of_blocks(const uint64_t[::1] addresses, const uint32_t[::1] starts, c
                     const uint32_t[::1] base_of, const uint64_t[::1] stops, const uint32_t[::1] span_starts,
                     const uint32_t[::1] span_ends, const uint32_t[::1] by_start, const uint32_t[::1] by_end,
                     uint32_t[::1] found):
-    """The span in which each block lies when it begins, NEVER for none.
+    """Fill ``found`` with the span in which each block is when it begins, NEVER for none.
 
-    Blocks are ordered by ``starts``. ``bases`` are the distinct addresses of spans, ascending, ``base_of`` each
-    span's number there and ``stops`` the address after it; ``by_start`` and ``by_end`` number the spans in the
-    order of their starts and ends.
+    Blocks are ordered by ``starts``. ``bases`` are the distinct addresses of spans, ascending; ``base_of`` has the
+    index of each span's address there, and ``stops`` the address after each span. ``by_start`` and ``by_end`` list the
+    spans in the order of their starts and of their ends. Raises MemoryError.
     """
     cdef Bits bits
-    cdef uint32_t *here
-    cdef size_t index, span_count = span_starts.shape[0], coming = 0, going = 0
+    cdef uint32_t *current
+    cdef size_t index, span_count = span_starts.shape[0], next_start = 0, next_end = 0
     cdef uint32_t moment, span
     cdef int64_t at
-    here = <uint32_t *> malloc((bases.shape[0] + 1) * 4)
-    if bits_init(&bits, bases.shape[0] + 1) < 0 or here == NULL:
+    current = <uint32_t *> malloc((bases.shape[0] + 1) * 4)
+    if bits_init(&bits, bases.shape[0] + 1) < 0 or current == NULL:
         bits_free(&bits)
-        free(here)
+        free(current)
         raise MemoryError
     with nogil:
         for index in range(<size_t> starts.shape[0]):
             moment = starts[index]
-            # at one moment what goes goes before anything comes, so the two are taken in the order of moments
+            # starts and ends are taken in the order of moments; at the same moment ends come before starts
             while True:
-                if going < span_count and span_ends[by_end[going]] <= moment and (
-                        coming == span_count or span_ends[by_end[going]] <= span_starts[by_start[coming]]):
-                    span = by_end[going]
-                    going += 1
-                    if here[base_of[span]] == span:
+                if next_end < span_count and span_ends[by_end[next_end]] <= moment and (
+                        next_start == span_count or span_ends[by_end[next_end]] <= span_starts[by_start[next_start]]):
+                    span = by_end[next_end]
+                    next_end += 1
+                    if current[base_of[span]] == span:
                         bits_clear(&bits, base_of[span])
-                elif coming < span_count and span_starts[by_start[coming]] <= moment:
-                    span = by_start[coming]
-                    coming += 1
-                    here[base_of[span]] = span
+                elif next_start < span_count and span_starts[by_start[next_start]] <= moment:
+                    span = by_start[next_start]
+                    next_start += 1
+                    current[base_of[span]] = span
                     bits_set(&bits, base_of[span])
                 else:
                     break
             found[index] = NONE
-            at = place_of(&bases[0], bases.shape[0], addresses[index]) if bases.shape[0] else -1
+            at = index_at_or_below(&bases[0], bases.shape[0], addresses[index]) if bases.shape[0] else -1
             if at >= 0:
                 at = bits_before(&bits, at)
-                if at >= 0 and addresses[index] < stops[here[at]]:
-                    found[index] = here[at]
+                if at >= 0 and addresses[index] < stops[current[at]]:
+                    found[index] = current[at]
     bits_free(&bits)
-    free(here)
+    free(current)
 
 
 def room_of_blocks(const uint32_t[::1] places, const uint32_t[::1] starts, const uint32_t[::1] ends,
                    const uint32_t[::1] by_end, const uint64_t[::1] addresses, const uint64_t[::1] stops,
                    int64_t[::1] room):
-    """How many bytes were free from each block's address on when it was allocated, up to the next block or its stop.
+    """Fill ``room`` with the bytes that were free from each block's address on when it was allocated, up to the next
+    block or to its stop.
 
-    Blocks are ordered by ``starts``; ``by_end`` numbers them in the order of their ends. ``addresses`` are the
-    distinct ones, ascending, ``places`` each block's number there, ``stops`` the address after its segment.
+    Blocks are ordered by ``starts``; ``by_end`` lists them in the order of their ends. ``addresses`` are the distinct
+    addresses, ascending; ``places`` has the index of each block's address there, ``stops`` the address after its
+    segment. Raises MemoryError.
     """
     cdef Bits bits
-    cdef size_t index, count = starts.shape[0], going = 0
+    cdef size_t index, count = starts.shape[0], next_end = 0
     cdef uint32_t block
-    cdef uint32_t *here = <uint32_t *> calloc(addresses.shape[0] + 1, 4)
+    cdef uint32_t *current = <uint32_t *> calloc(addresses.shape[0] + 1, 4)
     cdef int64_t next
     cdef uint64_t stop
-    if bits_init(&bits, addresses.shape[0] + 1) < 0 or here == NULL:
+    if bits_init(&bits, addresses.shape[0] + 1) < 0 or current == NULL:
         bits_free(&bits)
-        free(here)
+        free(current)
         raise MemoryError
     with nogil:
         for index in range(count):
-            # an end comes before a start at its moment; one that never began yet ends nothing
-            while going < count and ends[by_end[going]] <= starts[index]:
-                block = by_end[going]
-                going += 1
-                if here[places[block]] == block + 1:
-                    here[places[block]] = 0
+            # at the same moment ends come before starts; the end of a block that hasn't begun yet has no effect
+            while next_end < count and ends[by_end[next_end]] <= starts[index]:
+                block = by_end[next_end]
+                next_end += 1
+                if current[places[block]] == block + 1:
+                    current[places[block]] = 0
                     bits_clear(&bits, places[block])
             next = bits_after(&bits, places[index])
             stop = stops[index]
@@ -378,7 +381,7 @@ def room_of_blocks(const uint32_t[::1] places, const uint32_t[::1] starts, const
                 stop = addresses[next]
             room[index] = <int64_t> (stop - addresses[places[index]])
             if ends[index] > starts[index]:
-                here[places[index]] = <uint32_t> index + 1
+                current[places[index]] = <uint32_t> index + 1
                 bits_set(&bits, places[index])
     bits_free(&bits)
-    free(here)
+    free(current)

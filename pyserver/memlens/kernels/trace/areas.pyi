@@ -12,7 +12,7 @@ I64: TypeAlias = npt.NDArray[np.int64]
 GROUP_MASK: int
 LIT_BIT: int
 
-def alive_by_group(
+def live_by_group(
     sizes: I64,
     ends: U32,
     ends_64: U32,

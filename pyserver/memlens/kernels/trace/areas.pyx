@@ -1,13 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Live memory by group: what each group comes to in each column of a picture, and which allocations are seen in it.
+"""Live memory by group: the bytes of each group in each column of a picture, and the allocations visible in it.
 
-Allocations are numbered in the order of their starts, and columns show real moments that ascend. So what a column has
-that the one before it had not are the allocations that started in between and are live at its moment, which the tables
-of largest ends find without looking at the others. Each of these is added in its first column and taken away in the
-one that no more shows it; the running sum over the columns is what is live there, to the byte.
+Allocations are numbered in the order of their starts, and columns show ascending moments. So the allocations that are
+new in a column are those that started since the column before and are live at its moment; the tables of largest ends
+find them without examining the others. Each is added in the first column that shows it, and subtracted in the first
+that no longer does; the running sum over the columns is exact.
 
-Within the area of its group an allocation lies the lower the larger it is, of equal ones the older below. So those that
-are high enough to be seen lie at the bottom, whatever the zoom, and the rest is one piece above them.
+Within the area of its group, larger allocations are below smaller ones, and of equal ones the older is below. So those
+that are tall enough to be visible are at the bottom at any zoom, and the rest is one piece above them.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int64_t
@@ -19,14 +19,15 @@ from memlens.kernels.base.vectors cimport (
 )
 from memlens.kernels.trace.picture cimport RECT_BYTES, BAND_BYTES, Columns, columns_init, column_of_end, collect
 from memlens.kernels.trace.strips cimport (
-    Band, Rect, Strips, add_item, close_all, quantum, strips_begin, strips_free, strips_init, strips_taken, take_over,
+    Band, Rect, Strips, add_item, close_all, quantum, replace_items, strips_begin, strips_free, strips_init,
+    take_strips,
 )
 
 cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
 cdef uint32_t MERGED = <uint32_t> 0x80000000
 
 cdef enum:
-    LEAST_LIT = 8           # what is highlighted is at least so many of them high
+    LEAST_LIT = 8           # quarters of a row: what is highlighted is at least so tall
     BYTES = 0
     COUNT = 1
     LIT = 2
@@ -34,54 +35,54 @@ cdef enum:
     C_LIT_BIT = 0x100
 
 GROUP_MASK, LIT_BIT = C_GROUP_MASK, C_LIT_BIT
-"""In the ``band`` of a merged rect: its group + 1, and whether it is what is highlighted of that."""
+"""Parts of a merged rect's ``band``: its group + 1, and a bit for the highlighted part of the group."""
 
 cdef fused Code:
     uint8_t
     uint32_t
 
 
-cdef struct Seen:
-    # an allocation that is high enough to be seen
+cdef struct Visible:
+    # an allocation that is tall enough to be visible
     int64_t size
     uint32_t row
     uint16_t x0, x1         # its columns
     uint8_t group, lit
 
 
-def alive_by_group(const int64_t[::1] sizes, const uint32_t[::1] ends, const uint32_t[::1] ends_64,
-                   const uint32_t[::1] ends_4096, const Code[::1] codes, const uint8_t[::1] lit,
-                   const uint32_t[::1] moments, const uint32_t[::1] stops, size_t first_column, size_t last_column,
-                   int64_t[:, :, ::1] sums, int64_t least_bytes):
-    """Sum what is live in columns ``first_column … last_column`` by group, into int64[layers, columns, groups].
+def live_by_group(const int64_t[::1] sizes, const uint32_t[::1] ends, const uint32_t[::1] ends_64,
+                  const uint32_t[::1] ends_4096, const Code[::1] codes, const uint8_t[::1] lit,
+                  const uint32_t[::1] moments, const uint32_t[::1] stops, size_t first_column, size_t last_column,
+                  int64_t[:, :, ::1] sums, int64_t least_bytes):
+    """Sum the live allocations in columns ``[first_column, last_column)`` by group.
 
-    ``codes`` are the groups of the allocations. Layers are bytes, then the number of allocations, then the bytes of
-    those that ``lit`` flags; there are one, two or all three. ``sums`` are zeros before.
-    Returns the allocations of at least ``least_bytes``, with the columns that show them.
+    ``codes`` has the group of each allocation. ``sums``, int64[layers, columns, groups], must be zeros; it has one, two
+    or three layers: bytes, the number of allocations, and the bytes of those that ``lit`` flags. Returns the
+    allocations of at least ``least_bytes``, with the columns that show them. Raises MemoryError.
     """
     cdef Columns columns
-    cdef Vector found, seen
-    cdef Seen one
+    cdef Vector arrivals, visible
+    cdef Visible one
     cdef size_t column, number, gone, start = 0, at, groups = sums.shape[2], layers = sums.shape[0]
     cdef uint32_t row
     cdef int64_t size
     cdef size_t code
     cdef bint failed = False
-    vector_init(&found, 4)
-    vector_init(&seen, sizeof(Seen))
+    vector_init(&arrivals, 4)
+    vector_init(&visible, sizeof(Visible))
     if first_column < last_column and sizes.shape[0]:
         with nogil:
             columns_init(&columns, &moments[0], first_column, last_column)
             for column in range(first_column, last_column):
-                found.count = 0
+                arrivals.count = 0
                 at = collect(&ends[0], &ends_64[0], &ends_4096[0], start, stops[column], moments[column],
-                             <size_t> -1, &found)
+                             <size_t> -1, &arrivals)
                 if at == <size_t> -1:
                     failed = True
                     break
                 start = stops[column] if stops[column] > start else start
-                for number in range(found.count):
-                    row = (<uint32_t *> found.data)[number]
+                for number in range(arrivals.count):
+                    row = (<uint32_t *> arrivals.data)[number]
                     size, code = sizes[row], codes[row]
                     if code >= groups:
                         continue
@@ -102,7 +103,7 @@ def alive_by_group(const int64_t[::1] sizes, const uint32_t[::1] ends, const uin
                         one.x0, one.x1 = <uint16_t> column, <uint16_t> gone
                         one.group = <uint8_t> code
                         one.lit = lit[row] if layers > LIT else 0
-                        if vector_push(&seen, &one) < 0:
+                        if vector_push(&visible, &one) < 0:
                             failed = True
                             break
                 if failed:
@@ -111,11 +112,11 @@ def alive_by_group(const int64_t[::1] sizes, const uint32_t[::1] ends, const uin
                 for column in range(first_column + 1, last_column):
                     for code in range(groups):
                         sums[number, column, code] += sums[number, column - 1, code]
-    vector_free(&found)
+    vector_free(&arrivals)
     if failed:
-        vector_free(&seen)
+        vector_free(&visible)
         raise MemoryError
-    return column_of(&seen, b"T{q:size:I:row:H:x0:H:x1:B:group:B:lit:xxxxxx}")
+    return column_of(&visible, b"T{q:size:I:row:H:x0:H:x1:B:group:B:lit:xxxxxx}")
 
 
 cdef class _Layout:
@@ -142,26 +143,26 @@ cdef class _Layout:
         return (self.strips.rects.count + self.slivers.count) * RECT_BYTES + self.strips.bands.count * BAND_BYTES
 
     cdef inline uint32_t band(self, size_t slot, int64_t size, uint32_t row) noexcept nogil:
-        """The band of a slot, made when it is first seen; NONE without memory."""
+        """Return the band of a slot, a new one the first time; NONE if out of memory."""
         cdef uint32_t *known = &(<uint32_t *> self.band_of.data)[slot]
-        cdef Band made
+        cdef Band added
         if known[0] == 0:
-            memset(&made, 0, sizeof(made))
-            made.size, made.id = size, row
-            if vector_push(&self.strips.bands, &made) < 0:
+            memset(&added, 0, sizeof(added))
+            added.size, added.id = size, row
+            if vector_push(&self.strips.bands, &added) < 0:
                 return NONE
             known[0] = <uint32_t> self.strips.bands.count      # its number + 1
         return known[0] - 1
 
     cdef int sliver(self, uint32_t column, uint32_t band, uint16_t q0) noexcept nogil:
-        """What is highlighted, though too thin to be seen, is drawn over all else; one that goes on is made longer."""
+        """Draw a highlighted part that is too thin to be visible on top of everything, or extend the last such rect."""
         cdef Rect rect
         cdef size_t back = self.slivers.count
         cdef Rect *before
         cdef int64_t low = min(<int64_t> q0, self.strips.limit_q - LEAST_LIT)
         if low < 0:
             low = 0
-        # those of the column before are among the last ones: a group has one at most
+        # those of the previous column are among the last ones: a group has at most one
         while back and self.slivers.count - back < C_GROUP_MASK:
             back -= 1
             before = &(<Rect *> self.slivers.data)[back]
@@ -176,7 +177,7 @@ cdef class _Layout:
     cdef int lay_group(self, uint32_t column, size_t group, int64_t below, int64_t total, int64_t lit_bytes,
                        const uint32_t[::1] blocks_of, const int64_t[::1] sizes, const uint32_t[::1] rows,
                        const uint8_t[::1] lit) noexcept nogil:
-        """Lay out a group that reaches into the viewport, from its lower edge up."""
+        """Lay out a group that extends into the viewport, from bottom to top."""
         cdef uint64_t *bits = <uint64_t *> self.bits.data
         cdef int64_t *block_sums = <int64_t *> self.block_sums.data
         cdef int64_t at = below, top = below + total
@@ -206,7 +207,7 @@ cdef class _Layout:
                             return -1
             else:
                 at += block_sums[block]
-        # what is too thin for a band of its own: first what is highlighted of it
+        # the allocations that are too thin for bands of their own, the highlighted ones first
         q0, slot = quantum(&self.strips, at), <size_t> blocks_of[group + 1] * 64
         if lit_bytes > 0:
             q_lit = quantum(&self.strips, at + lit_bytes)
@@ -228,14 +229,15 @@ def lay_out(const int64_t[:, :, ::1] sums, const uint32_t[::1] blocks_of, const 
             const uint32_t[::1] rows, const uint8_t[::1] lit, const uint32_t[::1] entering,
             const uint32_t[::1] entering_from, const uint32_t[::1] leaving, const uint32_t[::1] leaving_from,
             size_t first_column, size_t last_column, double y0, double y1, uint32_t pixel_rows, size_t most_bytes):
-    """Lay out columns ``first_column … last_column``; groups stand on each other by their numbers.
+    """Lay out columns ``[first_column, last_column)``; groups are stacked in the order of their numbers.
 
-    ``sums`` are those of :func:`alive_by_group`. The allocations that are seen have slots, 64 to a block, those of
-    group ``g`` in the blocks from ``blocks_of[g]`` on, in their order; ``sizes``, ``rows`` and ``lit`` are by slot.
-    Column ``c`` is entered by the slots ``entering[entering_from[c]:entering_from[c + 1]]``, and left likewise.
+    ``sums`` are those of :func:`live_by_group`. Visible allocations have slots, 64 to a block; those of group ``g``
+    are in the blocks from ``blocks_of[g]`` on, from bottom to top. ``sizes``, ``rows`` and ``lit`` are by slot. Column
+    ``c`` is the first to show the slots ``entering[entering_from[c]:entering_from[c + 1]]``; ``leaving`` has those that
+    it no longer shows in the same way.
 
-    Returns ``(rects, bands)``, or where these would take more than ``most_bytes`` of a packed answer about how many
-    times as much they would take. The ``band`` of a merged rect is that of :data:`GROUP_MASK` and :data:`LIT_BIT`.
+    Returns ``(rects, bands)``, or if these would take more than ``most_bytes`` of a packed answer, roughly the factor
+    by which they exceed it. The ``band`` of a merged rect consists of :data:`GROUP_MASK` and :data:`LIT_BIT`.
     """
     cdef _Layout layout = _Layout.__new__(_Layout)
     cdef size_t column, group, number, slot, done = 0, groups = sums.shape[2], blocks = blocks_of[groups]
@@ -281,7 +283,7 @@ def lay_out(const int64_t[:, :, ::1] sums, const uint32_t[::1] blocks_of, const 
             for group in range(groups):
                 total = sums[BYTES, column, group]
                 is_seen = quantum(&layout.strips, below + total) > 0
-                # a group without a height may still have something to highlight
+                # a group without visible height may still have something to highlight
                 if is_seen and quantum(&layout.strips, below) < layout.strips.limit_q and total > 0:
                     status = layout.lay_group(
                         <uint32_t> column, group, below, total, sums[LIT, column, group] if has_lit else 0,
@@ -290,7 +292,7 @@ def lay_out(const int64_t[:, :, ::1] sums, const uint32_t[::1] blocks_of, const 
                     if status < 0:
                         break
                 below += total
-            if status < 0 or take_over(&layout.strips, 0, column) < 0:
+            if status < 0 or replace_items(&layout.strips, 0, column) < 0:
                 status = -1
                 break
         if status == 0:
@@ -302,4 +304,4 @@ def lay_out(const int64_t[:, :, ::1] sums, const uint32_t[::1] blocks_of, const 
         raise MemoryError
     if layout.packed_bytes() > most_bytes:
         return <double> layout.packed_bytes() / max(most_bytes, 1) * (last_column - first_column) / max(done, 1)
-    return strips_taken(&layout.strips)
+    return take_strips(&layout.strips)

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Rectangles that stay where they are: what has a height of its own and a life, drawn to columns of real moments.
+"""Rectangles at fixed heights: items with an address and a lifetime, drawn to columns that show moments.
 
-What is at least a row high is a rect of its own. The thin ones of a row are merged into runs along the row: a run
-says how many it holds, how much of the row's height they fill at most, and which of them is large.
+An item at least a row tall is a rect of its own. The thinner items of a row are merged into runs along the row: a run
+has the number of its items, how much of the row's height they fill at most, and one of the largest as its leader.
 """
 
 from libc.math cimport ceil, floor
@@ -21,11 +21,11 @@ cdef uint16_t NO_COLUMN = <uint16_t> 0xFFFF
 
 cdef enum:
     QUANTA = 4              # edges are rounded to quarters of a row
-    MOST_KEPT = 1 << 19     # thin ones that there stays room for: 4 MB, and 8 for their lists
-    SAMPLED = 8             # of so many columns one is looked at for an estimate,
-    FEW_ITEMS = 50_000      # which fewer items aren't worth
+    MOST_KEPT = 1 << 19     # thin items for which memory is kept between pictures: 4 MB, and 8 MB for their lists
+    SAMPLED = 8             # an estimate examines one column in this many,
+    FEW_ITEMS = 50_000      # and isn't worthwhile for fewer items than this
 
-cdef double SURELY = 1.05   # what goes on to so many times too much won't fit in the end
+cdef double SURE_EXCESS = 1.05   # an answer that is expected to exceed the limit by this factor won't fit
 
 cdef struct Rect:
     uint16_t x0, x1, y0, y1
@@ -34,60 +34,60 @@ cdef struct Rect:
 
 
 cdef struct Thin:
-    # one that is less than a row high
+    # an item that is less than a row tall
     uint32_t item
     uint16_t row            # of the picture
-    uint16_t stop           # the first column that doesn't show it any more
+    uint16_t stop           # the first column that no longer shows it
 
 
 cdef struct Node:
-    # a thin one in the list of those that stop in a column
+    # a thin item in the list of those that stop in a column
     int64_t size_bytes
     uint32_t next
     uint16_t row
 
 
 cdef struct Row:
-    # what is in a row of the picture, and the run that is open in it: 64 bytes, a cache line
-    int64_t filled          # bytes of the thin ones that stay for more than a column
-    int64_t passing_filled  # of those that don't, in the last column that had any
-    int64_t most_filled     # in the run
+    # the thin items in a row of the picture, and the run that is open in it: 64 bytes, a cache line
+    int64_t filled          # bytes of the items that last for more than one column
+    int64_t passing_filled  # bytes of the others, in the last column that had any
+    int64_t most_filled     # the most bytes in a column of the run
     int64_t leader_bytes
-    uint32_t leader         # the largest one in the run
-    uint32_t held           # by the run
+    uint32_t leader         # the largest item in the run
+    uint32_t run_count      # items in the run
     uint32_t count
     uint32_t passing_count
     uint16_t passing_column
-    uint16_t start          # of the run; NO_COLUMN where none is open
-    uint16_t hole           # the column from which on it is empty; NO_COLUMN while it isn't
-    uint16_t looked_at      # the column + 1 for which the row waits to be looked at
+    uint16_t start          # first column of the run; NO_COLUMN if none is open
+    uint16_t hole           # the column from which on the run is empty; NO_COLUMN if it isn't
+    uint16_t queued_for     # the column + 1 for which the row was last queued
     uint16_t large_stop, lasting_stop
-    uint32_t arrived        # in the column for which it waits
+    uint32_t arrived        # items that are new in that column
 
 
 cdef struct Candidates:
-    # of a row, what may lead its next run
+    # the items that may lead a row's next run
     int64_t arrived_bytes
     int64_t large_bytes
-    uint32_t arrived        # the largest of those that arrived in the column for which the row waits
-    uint32_t large          # a large one of those that stay
-    uint32_t lasting        # the one that stays longest
+    uint32_t arrived        # the largest of those that are new in the column for which the row is queued
+    uint32_t large          # a large one of those that last for more than one column
+    uint32_t lasting        # the one that lasts longest
 
 
 RECT_FORMAT = b"T{H:x0:H:x1:H:y0:H:y1:I:band:I:leader:}"
 
 
 cdef class Layer:
-    """The rects of some items; :meth:`gather` first, then :meth:`lay` until the answer is small enough.
+    """Draws items as rects: :meth:`gather` them, then call :meth:`lay` until the answer is small enough.
 
-    A layer may be used again, for the next picture. It keeps a few megabytes for that: to get them from the system each
-    time takes a sixth of the time of a picture.
+    A layer can be used again for the next picture. It keeps a few megabytes of memory for that, since allocating these
+    anew would take a sixth of the time of a picture.
     """
 
-    cdef Vector rects, bands, thin, begins, found, waiting, heads, nodes
+    cdef Vector rects, bands, thin, begins, arrivals, queue, heads, nodes
     cdef Row *rows
     cdef Candidates *candidates
-    cdef uint8_t *used          # by row, whether it holds a thin one
+    cdef uint8_t *used          # by row: whether it has a thin item
     cdef size_t row_count, tall, open_runs
     cdef uint32_t first, last
     cdef double row_bytes
@@ -100,8 +100,8 @@ cdef class Layer:
         vector_init(&self.thin, sizeof(Thin))
         vector_init(&self.begins, 4)
         vector_init(&self.nodes, sizeof(Node))
-        vector_init(&self.found, 4)
-        vector_init(&self.waiting, 4)
+        vector_init(&self.arrivals, 4)
+        vector_init(&self.queue, 4)
         vector_init(&self.heads, 4)
 
     def __dealloc__(self):
@@ -110,8 +110,8 @@ cdef class Layer:
         vector_free(&self.thin)
         vector_free(&self.begins)
         vector_free(&self.nodes)
-        vector_free(&self.found)
-        vector_free(&self.waiting)
+        vector_free(&self.arrivals)
+        vector_free(&self.queue)
         vector_free(&self.heads)
         self.free_rows()
 
@@ -121,8 +121,8 @@ cdef class Layer:
         free(self.used)
         self.rows, self.candidates, self.used = NULL, NULL, NULL
 
-    cdef void forget(self) noexcept nogil:
-        """Make room for other items."""
+    cdef void reset(self) noexcept nogil:
+        """Drop the items of the previous picture."""
         self.free_rows()
         self.rects.count, self.bands.count, self.thin.count, self.tall = 0, 0, 0, 0
         if self.thin.room > MOST_KEPT:
@@ -133,11 +133,11 @@ cdef class Layer:
     def gather(self, const uint32_t[::1] ends, const uint32_t[::1] ends_64, const uint32_t[::1] ends_4096,
                const int64_t[::1] ys, const int64_t[::1] sizes, const uint32_t[::1] stops, const uint32_t[::1] moments,
                uint32_t first, uint32_t last, double y0, double y1, uint32_t rows, size_t most_bytes):
-        """Sort what is in view into rects of its own and thin ones. Items are ordered by their starts.
+        """Separate the visible items into rects of their own and thin ones. Items are ordered by their starts.
 
-        ``moments`` is what each column shows, ascending from ``first`` to ``last``, ``stops`` how many items have
-        started by then. ``ends_64`` and ``ends_4096`` are the largest end of so many items. Returns 0, or where the
-        rects of its own take more than ``most_bytes`` about how many times as much that is.
+        ``moments`` has the moment of each column, ascending from ``first`` to ``last``, and ``stops`` how many items
+        have started by then. ``ends_64`` and ``ends_4096`` have the largest end of each 64 and each 4,096 items.
+        Returns 0, or roughly the factor by which the rects exceed ``most_bytes``. Raises MemoryError.
         """
         cdef Columns columns
         cdef uint32_t column, seen = 0
@@ -147,9 +147,9 @@ cdef class Layer:
         self.first, self.last, self.row_count, self.sizes = first, last, rows, sizes
         self.row_bytes = (y1 - y0) / rows
         for column in range(QUANTA - 1):
-            # what is more by a thousandth of a quarter doesn't count as more
+            # an excess of a thousandth of a quarter is ignored
             self.quarters[column] = <int64_t> ceil(self.row_bytes * (column + 1.001) / QUANTA)
-        self.forget()
+        self.reset()
         self.rows = <Row *> calloc(rows, sizeof(Row))
         self.candidates = <Candidates *> calloc(rows, sizeof(Candidates))
         self.used = <uint8_t *> calloc(rows, 1)
@@ -162,15 +162,16 @@ cdef class Layer:
         with nogil:
             expected = self.expected_bytes(ends, ends_64, ends_4096, &ys[0], stops, moments, y0, y1)
         expected /= max(most_bytes, 1)
-        if expected > SURELY:
+        if expected > SURE_EXCESS:
             return expected
         with nogil:
             columns_init(&columns, &moments[0], first, last)
             for column in range(first, last):
                 (<uint32_t *> self.begins.data)[column] = <uint32_t> self.thin.count
-                self.found.count = 0
+                self.arrivals.count = 0
                 if collect(
-                    &ends[0], &ends_64[0], &ends_4096[0], at, stops[column], moments[column], ends.shape[0], &self.found
+                    &ends[0], &ends_64[0], &ends_4096[0], at, stops[column], moments[column], ends.shape[0],
+                    &self.arrivals,
                 ) == <size_t> -1:
                     status = -1
                     break
@@ -190,7 +191,7 @@ cdef class Layer:
     cdef double expected_bytes(self, const uint32_t[::1] ends, const uint32_t[::1] ends_64,
                                const uint32_t[::1] ends_4096, const int64_t *ys, const uint32_t[::1] stops,
                                const uint32_t[::1] moments, double y0, double y1) noexcept nogil:
-        """About how many bytes those that are at least a row high take, by every eighth column; 0 for few items."""
+        """Estimate from every eighth column how many bytes the items at least a row tall take; 0 for few items."""
         cdef size_t index, tall = 0
         cdef uint32_t column, group, item
         cdef double low, high
@@ -198,14 +199,14 @@ cdef class Layer:
             return 0
         for group in range((self.last - self.first) // SAMPLED):
             column = self.first + group * SAMPLED + SAMPLED // 2
-            self.found.count = 0
+            self.arrivals.count = 0
             if collect(
                 &ends[0], &ends_64[0], &ends_4096[0], stops[column - 1], stops[column], moments[column], ends.shape[0],
-                &self.found,
+                &self.arrivals,
             ) == <size_t> -1:
                 return 0
-            for index in range(self.found.count):
-                item = (<uint32_t *> self.found.data)[index]
+            for index in range(self.arrivals.count):
+                item = (<uint32_t *> self.arrivals.data)[index]
                 low = <double> ys[item] - y0
                 high = low + <double> self.sizes[item]
                 tall += high > 0 and low < y1 - y0 and high - low >= self.row_bytes
@@ -213,16 +214,16 @@ cdef class Layer:
 
     cdef int place(self, const Columns *columns, uint32_t column, const uint32_t *ends, const int64_t *ys, double y0,
                    double y1) noexcept nogil:
-        """Sort the items that a column is the first to show."""
+        """Separate the items that a column is the first to show."""
         cdef size_t index
         cdef uint32_t item, stop
         cdef double low, high, top = y1 - y0, middle
         cdef Thin *thin
-        if vector_reserve(&self.thin, self.thin.count + self.found.count) < 0:
+        if vector_reserve(&self.thin, self.thin.count + self.arrivals.count) < 0:
             return -1
         thin = &(<Thin *> self.thin.data)[self.thin.count]
-        for index in range(self.found.count):
-            item = (<uint32_t *> self.found.data)[index]
+        for index in range(self.arrivals.count):
+            item = (<uint32_t *> self.arrivals.data)[index]
             low = <double> ys[item] - y0
             high = low + <double> self.sizes[item]
             if high <= 0 or low >= top:
@@ -254,7 +255,7 @@ cdef class Layer:
 
     @property
     def merged_rows(self):
-        """How many rows hold merged ones."""
+        """The number of rows with merged items."""
         cdef size_t row, count = 0
         for row in range(self.row_count):
             count += self.used[row]
@@ -262,23 +263,23 @@ cdef class Layer:
 
     @property
     def tall_bytes(self):
-        """What those that are at least a row high take of a packed answer."""
+        """The bytes of the items at least a row tall in a packed answer."""
         return self.tall * RECT_BYTES + self.bands.count * BAND_BYTES
 
     @property
     def merged_items(self):
-        """How many are less than a row high."""
+        """The number of items less than a row tall."""
         return self.thin.count
 
     cdef size_t packed_bytes(self) noexcept nogil:
         return self.rects.count * RECT_BYTES + self.bands.count * BAND_BYTES
 
     def lay(self, uint32_t shortest, size_t most_bytes):
-        """``(rects, bands)``, the bands as items. What was gathered is gone then.
+        """Return ``(rects, bands)``, the bands as numbers of items. The gathered items are dropped then.
 
-        Runs of merged ones begin at least ``shortest`` columns after each other, so that fewer are needed: holes
-        between them that are shorter than that may be closed. Where all of it takes more than ``most_bytes`` of a
-        packed answer, or seems to after a quarter of the columns, returns about how many times as much it is.
+        The runs of a row begin at least ``shortest`` columns apart, which reduces their number; gaps shorter than that
+        may be closed. If the packed answer exceeds ``most_bytes``, or is expected to after a quarter of the columns,
+        returns roughly the factor instead; the items are kept then. Raises MemoryError.
         """
         cdef double over
         self.rects.count = self.tall
@@ -291,7 +292,7 @@ cdef class Layer:
         return column_of(&self.rects, RECT_FORMAT), column_of(&self.bands, b"I")
 
     cdef double lay_runs(self, uint32_t shortest, size_t most_bytes) noexcept nogil:
-        """A rect for each run. Returns 0, or where they are too many how many times too many; -1 without memory."""
+        """Add a rect for each run. Returns 0, the factor by which they exceed the limit, or -1 if out of memory."""
         cdef uint32_t *begins = <uint32_t *> self.begins.data
         cdef size_t row, index, tall_bytes = self.packed_bytes()
         cdef uint32_t column, columns = self.last - self.first
@@ -300,7 +301,7 @@ cdef class Layer:
             return 2
         if not self.thin.count:
             return 0
-        if vector_reserve(&self.heads, self.last) < 0 or vector_reserve(&self.waiting, self.row_count) < 0:
+        if vector_reserve(&self.heads, self.last) < 0 or vector_reserve(&self.queue, self.row_count) < 0:
             return -1
         memset(self.heads.data, 0xFF, self.last * 4)
         self.nodes.count = 0
@@ -310,20 +311,20 @@ cdef class Layer:
         for row in range(self.row_count):
             self.rows[row].start = NO_COLUMN
         for column in range(self.first, self.last):
-            self.waiting.count = 0
+            self.queue.count = 0
             if self.stop_thin(column, shortest) < 0:
                 return -1
             for index in range(begins[column], begins[column + 1]):
                 if self.start_thin(&(<Thin *> self.thin.data)[index], column, shortest) < 0:
                     return -1
-            for index in range(self.waiting.count):
-                if self.look_at((<uint32_t *> self.waiting.data)[index], column, shortest) < 0:
+            for index in range(self.queue.count):
+                if self.update_run((<uint32_t *> self.queue.data)[index], column, shortest) < 0:
                     return -1
             over = self.overshoot(tall_bytes, most_bytes, column + 1 - self.first)
             if over > 0:
                 return over
         for row in range(self.row_count):
-            if self.drop_passed(row, self.last, shortest) < 0:
+            if self.drop_passing(row, self.last, shortest) < 0:
                 return -1
             if self.rows[row].start != NO_COLUMN:
                 self.open_runs -= 1
@@ -332,48 +333,48 @@ cdef class Layer:
         return self.overshoot(tall_bytes, most_bytes, columns)
 
     cdef inline double overshoot(self, size_t tall_bytes, size_t most_bytes, uint32_t done) noexcept nogil:
-        """How many times too much the runs take if they go on as in the columns that are done; 0 if they may fit."""
+        """Extrapolate from the finished columns the factor by which the runs exceed the limit; 0 if they may fit."""
         cdef uint32_t columns = self.last - self.first
         cdef size_t runs_bytes = self.packed_bytes() - tall_bytes + self.open_runs * RECT_BYTES
         cdef double share = <double> runs_bytes / max(most_bytes - tall_bytes, 1)
         cdef double expected = share * columns / done
-        return expected if share > 1 or (done * 4 >= columns and expected > SURELY) else 0
+        return expected if share > 1 or (done * 4 >= columns and expected > SURE_EXCESS) else 0
 
-    cdef inline void wait(self, size_t number, uint32_t column) noexcept nogil:
-        """Have a row looked at when the column is complete."""
+    cdef inline void enqueue(self, size_t number, uint32_t column) noexcept nogil:
+        """Queue a row, whose run is updated when the column is complete."""
         cdef Row *row = &self.rows[number]
-        if row.looked_at != column + 1:
-            row.looked_at = <uint16_t> (column + 1)
+        if row.queued_for != column + 1:
+            row.queued_for = <uint16_t> (column + 1)
             row.arrived = 0
             self.candidates[number].arrived_bytes = -1
-            (<uint32_t *> self.waiting.data)[self.waiting.count] = <uint32_t> number
-            self.waiting.count += 1
+            (<uint32_t *> self.queue.data)[self.queue.count] = <uint32_t> number
+            self.queue.count += 1
 
     cdef int stop_thin(self, uint32_t column, uint32_t shortest) noexcept nogil:
-        """Take out those that stop in a column, after more than one."""
+        """Remove the items of more than one column that stop in a column."""
         cdef uint32_t at = (<uint32_t *> self.heads.data)[column]
         cdef Node *node
         cdef Row *row
         while at != NONE:
             node = &(<Node *> self.nodes.data)[at]
             at = node.next
-            if self.drop_passed(node.row, column, shortest) < 0:
+            if self.drop_passing(node.row, column, shortest) < 0:
                 return -1
             row = &self.rows[node.row]
             row.count -= 1
             row.filled -= node.size_bytes
             if row.count == 0 or column - row.start >= shortest:
-                self.wait(node.row, column)
+                self.enqueue(node.row, column)
         return 0
 
     cdef inline int start_thin(self, const Thin *thin, uint32_t column, uint32_t shortest) noexcept nogil:
-        """Put one in that a column is the first to show."""
+        """Add an item that a column is the first to show."""
         cdef uint32_t item = thin.item
         cdef int64_t size_bytes = self.sizes[thin.item]
         cdef Row *row = &self.rows[thin.row]
         cdef Candidates *candidates
         cdef bint is_short = row.start != NO_COLUMN and column - row.start < shortest
-        if not is_short and self.drop_passed(thin.row, column, shortest) < 0:
+        if not is_short and self.drop_passing(thin.row, column, shortest) < 0:
             return -1
         if row.passing_column != column:
             row.passing_column = <uint16_t> column
@@ -382,25 +383,25 @@ cdef class Layer:
         if thin.stop == column + 1:
             row.passing_count += 1
             row.passing_filled += size_bytes
-        elif self.stay(thin, column) < 0:
+        elif self.add_lasting(thin, column) < 0:
             return -1
         if is_short:
-            # the run can't end here
-            row.held += 1
+            # the run is too short to end here
+            row.run_count += 1
             row.most_filled = max(row.most_filled, row.filled + row.passing_filled)
             row.hole = NO_COLUMN
             if size_bytes > row.leader_bytes:
                 row.leader, row.leader_bytes = item, size_bytes
             return 0
-        self.wait(thin.row, column)
+        self.enqueue(thin.row, column)
         row.arrived += 1
         candidates = &self.candidates[thin.row]
         if size_bytes > candidates.arrived_bytes:
             candidates.arrived, candidates.arrived_bytes = item, size_bytes
         return 0
 
-    cdef inline int stay(self, const Thin *thin, uint32_t column) noexcept nogil:
-        """Put a thin one into its row for more than one column."""
+    cdef inline int add_lasting(self, const Thin *thin, uint32_t column) noexcept nogil:
+        """Add an item that lasts for more than one column to its row."""
         cdef int64_t size_bytes = self.sizes[thin.item]
         cdef Row *row = &self.rows[thin.row]
         cdef Candidates *candidates = &self.candidates[thin.row]
@@ -423,8 +424,8 @@ cdef class Layer:
         self.nodes.count += 1
         return 0
 
-    cdef inline int drop_passed(self, size_t number, uint32_t column, uint32_t shortest) noexcept nogil:
-        """Take out what was in a row for one column only, before the given one, and go on with the row's run."""
+    cdef inline int drop_passing(self, size_t number, uint32_t column, uint32_t shortest) noexcept nogil:
+        """Remove the items that were in a row for a single column before this one, and update the row's run."""
         cdef Row *row = &self.rows[number]
         cdef uint32_t gone = row.passing_column + 1
         if row.passing_count == 0 or gone > column:
@@ -433,17 +434,17 @@ cdef class Layer:
         row.passing_filled = 0
         row.arrived = 0
         self.candidates[number].arrived_bytes = -1
-        return self.look_at(number, gone, shortest) if gone < column else 0
+        return self.update_run(number, gone, shortest) if gone < column else 0
 
     cdef inline int fill(self, int64_t filled) noexcept nogil:
-        """How much of a row some bytes fill, in quarters rounded up; at least one."""
-        cdef int quarter, found = 1
+        """Return how much of a row is filled by ``filled`` bytes, in quarters rounded up, at least one."""
+        cdef int quarter, filled_quarters = 1
         for quarter in range(QUANTA - 1):
-            found += filled >= self.quarters[quarter]
-        return found
+            filled_quarters += filled >= self.quarters[quarter]
+        return filled_quarters
 
-    cdef int look_at(self, size_t number, uint32_t column, uint32_t shortest) noexcept nogil:
-        """Go on with a row's run after what changed in a column, or end it, or begin one."""
+    cdef int update_run(self, size_t number, uint32_t column, uint32_t shortest) noexcept nogil:
+        """Continue, end or begin a row's run after the row changed in a column."""
         cdef Row *row = &self.rows[number]
         cdef int64_t filled = row.filled + row.passing_filled
         cdef uint32_t large, count = row.count + row.passing_count
@@ -457,15 +458,15 @@ cdef class Layer:
             self.open_runs -= 1
         if count == 0:
             if row.start != NO_COLUMN and row.hole == NO_COLUMN:
-                # too short to end here, unless nothing follows
+                # the run is too short to end here, unless nothing follows
                 row.hole = <uint16_t> column
             return 0
         if row.start == NO_COLUMN:
             row.start = <uint16_t> column
-            row.held, row.most_filled, row.leader_bytes = count, filled, -1
+            row.run_count, row.most_filled, row.leader_bytes = count, filled, -1
             self.open_runs += 1
         else:
-            row.held += row.arrived
+            row.run_count += row.arrived
             row.most_filled = max(row.most_filled, filled)
         row.hole = NO_COLUMN
         candidates = &self.candidates[number]
@@ -478,11 +479,11 @@ cdef class Layer:
         return 0
 
     cdef int end_run(self, size_t number, uint32_t column) noexcept nogil:
-        """The rect of a row's run, which ends by a column."""
+        """Add the rect of a row's run, which ends before ``column``."""
         cdef Row *row = &self.rows[number]
         return self.add_rect(
             row.start, min(<uint32_t> row.hole, column), number * QUANTA, number * QUANTA + self.fill(row.most_filled),
-            MERGED | row.held, row.leader,
+            MERGED | row.run_count, row.leader,
         )
 
     cdef inline int add_rect(self, uint32_t x0, uint32_t x1, int64_t y0, int64_t y1, uint32_t band,

@@ -1,4 +1,4 @@
-# What the kernels of pictures over time share: the columns, and what lives in them.
+# Shared by the kernels of pictures over time: the columns, and the search for the allocations that are live in them.
 
 from libc.stdint cimport uint16_t, uint32_t
 
@@ -6,21 +6,21 @@ from memlens.kernels.base.vectors cimport Vector, vector_reserve
 
 cdef enum:
     GUESSES = 4096
-    RECT_BYTES = 17         # of the packed buffer
+    RECT_BYTES = 17         # in the packed buffer
     BAND_BYTES = 17
 
 
 cdef struct Columns:
-    # Columns `first` to `last` of a picture and the moments that they show, which ascend
+    # columns `first` to `last` of a picture, and the ascending moments that they show
     const uint32_t *moments
     size_t first, last
-    uint32_t base           # for each stretch of so many moments from this one on the first column in or after it
+    uint32_t base           # `guesses`: for each 2**shift moments from this one on, the first column in or after them
     int shift
     uint16_t guesses[GUESSES]
 
 
 cdef inline void columns_init(Columns *columns, const uint32_t *moments, size_t first, size_t last) noexcept nogil:
-    """Look at columns of which there is at least one."""
+    """Prepare for columns ``[first, last)``, at least one."""
     cdef size_t column = first, guess
     cdef uint32_t span = moments[last - 1] - moments[first]
     columns.moments, columns.first, columns.last = moments, first, last
@@ -34,7 +34,7 @@ cdef inline void columns_init(Columns *columns, const uint32_t *moments, size_t 
 
 
 cdef inline size_t column_of_end(const Columns *columns, size_t column, uint32_t end) noexcept nogil:
-    """The first column that no more shows what ends then, and which ``column`` shows; the last + 1 where all do."""
+    """Return the first column after ``column`` whose moment is at or after ``end``, or ``last`` if there is none."""
     cdef const uint32_t *moments = columns.moments
     cdef size_t found = column + 1
     if end > moments[columns.last - 1]:
@@ -48,9 +48,9 @@ cdef inline size_t column_of_end(const Columns *columns, size_t column, uint32_t
 
 cdef inline size_t collect(const uint32_t *ends, const uint32_t *ends_64, const uint32_t *ends_4096, size_t first,
                            size_t stop, uint32_t moment, size_t most, Vector *found) noexcept nogil:
-    """Append the allocations in ``[first, stop)`` that end after ``moment``; it may stop once it has found ``most``.
+    """Append the allocations in ``[first, stop)`` that end after ``moment``, until at least ``most`` are found.
 
-    Returns the first one that it didn't look at; SIZE_MAX without memory.
+    Returns the first allocation that wasn't considered, or SIZE_MAX if out of memory.
     """
     cdef size_t at = first, end, inner, enough = found.count + most
     cdef uint32_t *out

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What happens in each column of a picture over time: the moments in it, its peak, what started before it.
+"""Figures for the columns of a picture over time: the moments in each, its peak, how many rows precede it.
 
-Columns have tables beside them of the largest (or smallest) value of each 64 and each 4,096 rows.
+A stored column has two tables beside it: the largest (or smallest) value of each 64 and of each 4,096 rows.
 """
 
 from libc.stdint cimport uint32_t, int64_t
@@ -13,9 +13,9 @@ cdef fused Sorted:
 
 cdef inline size_t first_beyond(const Sorted *column, size_t count, size_t start, size_t step,
                                 int64_t value) noexcept nogil:
-    """The first row from ``start`` on whose value is larger, ``count`` if there is none.
+    """Return the first row from ``start`` on with a larger value, or ``count`` if there is none.
 
-    It is looked for at ``start`` and then in steps of ``step``, which get longer.
+    A galloping search, from ``start`` on in steps that grow from ``step``.
     """
     cdef size_t low = start, high, middle
     if low >= count or column[low] > value:
@@ -24,7 +24,7 @@ cdef inline size_t first_beyond(const Sorted *column, size_t count, size_t start
         low += step
         step *= 2
     high = min(low + step, count)
-    # the value at low is not larger, that at high is, or there is none
+    # the value at low is not larger; that at high is, or high is past the end
     while low + 1 < high:
         middle = (low + high) >> 1
         if column[middle] <= value:
@@ -35,9 +35,9 @@ cdef inline size_t first_beyond(const Sorted *column, size_t count, size_t start
 
 
 def count_until(const Sorted[::1] column, const int64_t[::1] values, int64_t[::1] counts):
-    """How many rows of a sorted column are at most each of some values, which ascend.
+    """Fill ``counts`` with the number of rows of a sorted column that are at most each of the ascending ``values``.
 
-    The counts ascend even where the column, in a damaged archive, isn't sorted.
+    The counts ascend even if the column, in a damaged archive, isn't sorted.
     """
     cdef size_t index, at = 0, before, rows = column.shape[0], step = 16
     with nogil:
@@ -45,14 +45,14 @@ def count_until(const Sorted[::1] column, const int64_t[::1] values, int64_t[::1
             before = at
             if rows:
                 at = first_beyond(&column[0], rows, at, step, values[index])
-            # the next one is about as far away
+            # the next value is probably about as far away
             step = max((at - before) // 2, 16)
             counts[index] = <int64_t> at
 
 
 def peaks(const int64_t[::1] live, const int64_t[::1] peaks_64, const int64_t[::1] peaks_4096,
           const int64_t[::1] firsts, const int64_t[::1] lasts, uint32_t[::1] moments):
-    """For each column the first moment in ``[first, last]`` at which the most was live."""
+    """Fill a column's item with the first moment in ``[first, last]`` at which the most bytes were live."""
     cdef size_t column
     with nogil:
         for column in range(<size_t> moments.shape[0]):
@@ -60,7 +60,7 @@ def peaks(const int64_t[::1] live, const int64_t[::1] peaks_64, const int64_t[::
 
 
 cdef inline size_t first_peak(const int64_t *values, size_t first, size_t stop) noexcept nogil:
-    """The first of the largest values in ``[first, stop)``, of which there is at least one."""
+    """Return the index of the first of the largest values in ``[first, stop)``, which must not be empty."""
     cdef size_t at, best = first
     cdef int64_t most = values[first]
     for at in range(first + 1, stop):
@@ -78,7 +78,7 @@ cdef uint32_t peak_of(const int64_t *live, const int64_t *peaks_64, const int64_
     if low >= high:
         return <uint32_t> first_peak(live, first, last + 1)
     if low_4096 < high_4096:
-        # a damaged archive may have no such block, or no such moment; then it is any
+        # in a damaged archive there may be no such block or moment; then the result is arbitrary
         best = first_peak(peaks_4096, low_4096, high_4096) << 6
         best = first_peak(peaks_64, best, best + 64)
         if low < low_4096 << 6:
@@ -92,7 +92,7 @@ cdef uint32_t peak_of(const int64_t *live, const int64_t *peaks_64, const int64_
     else:
         best = first_peak(peaks_64, low, high)
     best = first_peak(live, best << 6, (best << 6) + 64)
-    # the moments at both ends, unless their whole blocks are lower
+    # the moments at both ends, unless the whole blocks they are in are lower
     if first < low << 6 and peaks_64[low - 1] >= live[best]:
         at = first_peak(live, first, low << 6)
         if live[at] >= live[best]:
@@ -107,7 +107,7 @@ cdef uint32_t peak_of(const int64_t *live, const int64_t *peaks_64, const int64_
 def extremes(const int64_t[::1] live, const int64_t[::1] firsts, const int64_t[::1] lasts, double[::1] highest,
              double[::1] lowest, const int64_t[::1] peaks_64, const int64_t[::1] peaks_4096,
              const int64_t[::1] lows_64):
-    """The most and the least that was live in each column's moments, in bytes."""
+    """Compute the most and the least bytes that were live in the moments of each column."""
     cdef size_t column, at, last, end, inner
     cdef int64_t least
     with nogil:

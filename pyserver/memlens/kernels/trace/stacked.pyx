@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The stacked picture of live memory: which allocations are live at a moment, and how high each one lies.
+"""The stacked picture of live memory: which allocations are live at a moment, and at which height each one is.
 
-Allocations are numbered in the order of the picture, which is the order of their starts. So what is live at moment
-``t`` are the allocations ``i < first_after(t)`` with ``end[i] > t``, and a two-level table of the largest end in each
-64 and each 4,096 allocations finds them without looking at the others. A viewport's columns are real moments in
-time order; from one to the next, new allocations only ever come on top. The sweep keeps the live ones in slots, 64 to
-a block with a sum, and lays a column out anew only from the lowest block that changed up to the viewport's upper
-edge. What would lie above that edge isn't even looked up before enough of what lies below it is gone.
+Allocations are numbered in the order of the picture, which is the order of their starts. So the allocations
+``i < first_after(t)`` with ``end[i] > t`` are live at moment ``t``, and a two-level table of the largest end in each 64
+and each 4,096 allocations finds them without examining the others. The columns of a viewport show ascending moments;
+from one to the next, new allocations are only ever added at the top. The sweep keeps the live ones in slots, 64 to a
+block with a sum, and lays out a column again only from the lowest block that changed up to the upper edge of the
+viewport. Allocations above that edge aren't even looked up until enough of those below it have ended.
 """
 
 from libc.stdint cimport uint16_t, uint32_t, uint64_t, int64_t
@@ -18,69 +18,69 @@ from memlens.kernels.base.vectors cimport (
 )
 from memlens.kernels.trace.picture cimport RECT_BYTES, BAND_BYTES, Columns, columns_init, column_of_end, collect
 from memlens.kernels.trace.strips cimport (
-    Band, Strips, add_item, close_all, quantum, strips_begin, strips_free, strips_init, strips_taken, take_over,
+    Band, Strips, add_item, close_all, quantum, replace_items, strips_begin, strips_free, strips_init, take_strips,
 )
 
 cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
 cdef uint32_t MERGED = <uint32_t> 0x80000000
-cdef size_t NOWHERE = <size_t> -1
+cdef size_t NOT_FOUND = <size_t> -1
 
 cdef enum:
-    DEAD_SLOTS = 1024       # with so many dead slots more than live ones, the live ones are moved together
+    DEAD_SLOTS = 1024       # slots are compacted when dead ones outnumber live ones by more than this
     FEWEST_FOUND = 64       # allocations that are looked up at once
-    LEAD = 5                # a run is of a stack that leads by a fifth of its bytes
+    LEAD = 5                # a run has the stack that leads by a fifth of its bytes
 
 
 def live_at(const uint32_t[::1] ends, const uint32_t[::1] ends_64, const uint32_t[::1] ends_4096, size_t stop,
             uint32_t moment):
-    """The allocations below ``stop`` that are live at ``moment``, oldest first."""
+    """Return the allocations below ``stop`` that are live at ``moment``, oldest first (``uint32``)."""
     cdef Vector found
     cdef size_t at = 0
     vector_init(&found, 4)
     if stop:
         with nogil:
             at = collect(&ends[0], &ends_64[0], &ends_4096[0], 0, stop, moment, stop, &found)
-    if at == NOWHERE:
+    if at == NOT_FOUND:
         vector_free(&found)
         raise MemoryError
     return column_of(&found, b"I")
 
 
 cdef struct Vote:
-    # which stack holds most of a set of allocations: the weighted majority vote of Boyer and Moore. If one holds more
-    # than half of the bytes it is the leader; in any case the leader holds at least `margin` bytes of them.
+    # which stack has most bytes of a set of allocations: the weighted majority vote of Boyer and Moore. A stack with
+    # more than half of the bytes is the leader; in any case the leader has at least `margin` bytes of them.
     int64_t margin
     uint32_t leader         # an allocation of that stack
     uint32_t stack
 
 cdef struct Slot:
-    # a live allocation, or one that was
+    # an allocation that is or was live
     int64_t size
     uint32_t id
     uint32_t stack
-    uint32_t end_column     # NONE where no list has it
-    uint32_t next           # the next slot of the list of those that end in the same column
+    uint32_t end_column     # NONE if it is in no list
+    uint32_t next           # the next slot in the list of those that end in the same column
     uint32_t band           # its row in the bands + 1
 
 cdef struct Edge:
-    # what a column comes to between two slots
-    int64_t below           # bytes
-    int64_t run_below       # where the open run of thin ones begins,
-    uint32_t run_id         # with which allocation, NONE for no run,
-    uint32_t run_count      # and how many are in it so far
+    # the state of a column between two slots
+    int64_t below           # bytes below
+    int64_t run_below       # bytes below the open run of thin allocations
+    uint32_t run_id         # its first allocation, NONE for no run
+    uint32_t run_count      # how many are in it so far
     Vote run_vote
-    uint32_t carry          # allocations too thin to be seen that no rect has counted yet
+    uint32_t carry          # allocations too thin to be visible that no rect has counted yet
     uint32_t items          # laid out so far
 
 cdef struct Block:
     uint64_t live
-    uint64_t big            # at least as high as a row
-    uint64_t passing        # over by the next column
+    uint64_t big            # at least a row tall
+    uint64_t passing        # no longer live in the next column
     int64_t sum
     int64_t passing_sum
-    Vote vote               # of all of it, while `voted`
+    Vote vote               # of the whole block, valid while `voted`
     uint32_t voted
-    Edge lower              # only while the block is laid out
+    Edge lower              # valid while the block is laid out
 
 
 cdef inline void cast_vote(Vote *vote, uint32_t stack, uint32_t leader, int64_t weight) noexcept nogil:
@@ -94,19 +94,19 @@ cdef inline void cast_vote(Vote *vote, uint32_t stack, uint32_t leader, int64_t 
         vote.margin -= weight
 
 
-cdef inline void no_vote(Vote *vote) noexcept nogil:
+cdef inline void reset_vote(Vote *vote) noexcept nogil:
     vote.margin = 0
     vote.leader = NONE
     vote.stack = NONE
 
 
 cdef inline void open_run(Edge *at, uint32_t id) noexcept nogil:
-    """Begin a run with a thin allocation, unless one is open."""
+    """Begin a run with a thin allocation, unless a run is open."""
     if at.run_id == NONE:
         at.run_id = id
         at.run_below = at.below
         at.run_count = 0
-        no_vote(&at.run_vote)
+        reset_vote(&at.run_vote)
 
 
 cdef inline uint32_t popcount(uint64_t word) noexcept nogil:
@@ -125,17 +125,17 @@ cdef class Sweep:
     cdef const uint32_t[::1] ends_4096
     cdef const uint32_t[::1] stacks
     cdef Vector slots, blocks, found, heads
-    cdef Strips strips              # items are allocations or runs of thin ones
+    cdef Strips strips              # its items are allocations, or runs of thin ones
     cdef Columns columns
     cdef size_t live_count
     cdef int64_t live_bytes
-    cdef size_t passing_from        # the first block with something that is passing
+    cdef size_t passing_from        # the first block with passing slots
     cdef size_t frontier            # allocations from here on have no slots yet
-    cdef size_t laid                # blocks that are laid out,
-    cdef bint full                  # of which the last one reaches beyond the viewport
+    cdef size_t laid                # blocks that are laid out
+    cdef bint full                  # the last of these extends beyond the viewport
     cdef int64_t threshold
     cdef size_t most_bytes
-    cdef size_t done                # columns
+    cdef size_t done                # finished columns
 
     def __cinit__(self, const int64_t[::1] sizes, const uint32_t[::1] ends, const uint32_t[::1] ends_64,
                   const uint32_t[::1] ends_4096, const uint32_t[::1] stacks):
@@ -168,8 +168,8 @@ cdef class Sweep:
 
     # ---- slots ----------------------------------------------------------------------------------------------------
 
-    cdef void start_over(self) noexcept nogil:
-        """Without any slot; the items stay."""
+    cdef void clear_slots(self) noexcept nogil:
+        """Remove all slots, but not the items."""
         self.slots.count = 0
         self.blocks.count = 0
         self.live_count = 0
@@ -179,8 +179,8 @@ cdef class Sweep:
         self.full = False
         memset(self.heads.data, 0xFF, self.heads.count * 4)
 
-    cdef inline Block *enter(self, size_t index) noexcept nogil:
-        """Make a slot a live one of its block, for which there must be room. Slots come one after the other."""
+    cdef inline Block *add_live(self, size_t index) noexcept nogil:
+        """Add a slot to its block, for which there must be room, as live. Slots are added in order."""
         cdef Slot *slot = self.slot(index)
         cdef Block *block = self.block(index >> 6)
         cdef uint64_t bit = <uint64_t> 1 << (index & 63)
@@ -198,13 +198,13 @@ cdef class Sweep:
         return block
 
     cdef inline void list_by_end(self, size_t index) noexcept nogil:
-        """Put a slot into the list of its last column."""
+        """Add a slot to the list of its end column."""
         cdef uint32_t *head = &(<uint32_t *> self.heads.data)[self.slot(index).end_column]
         self.slot(index).next = head[0]
         head[0] = <uint32_t> index
 
     cdef int append_found(self, size_t column) noexcept nogil:
-        """Give what was found slots on top."""
+        """Add slots for the found allocations at the top."""
         cdef size_t number, gone, index = self.slots.count
         cdef uint32_t id
         cdef Slot *slot
@@ -219,7 +219,7 @@ cdef class Sweep:
             slot = self.slot(index)
             slot.size, slot.id, slot.stack = self.sizes[id], id, self.stacks[id]
             slot.band, slot.end_column = 0, NONE
-            block = self.enter(index)
+            block = self.add_live(index)
             gone = column_of_end(&self.columns, column, self.ends[id])
             if gone == column + 1:
                 block.passing |= <uint64_t> 1 << (index & 63)
@@ -230,8 +230,8 @@ cdef class Sweep:
             index += 1
         return 0
 
-    cdef inline void removed(self, size_t number, uint64_t gone, int64_t size_bytes, size_t *dirty) noexcept nogil:
-        """Take slots out of their block."""
+    cdef inline void remove_slots(self, size_t number, uint64_t gone, int64_t size_bytes, size_t *dirty) noexcept nogil:
+        """Remove slots from their block."""
         cdef Block *block = self.block(number)
         block.live &= ~gone
         block.big &= ~gone
@@ -242,22 +242,22 @@ cdef class Sweep:
         dirty[0] = min(dirty[0], number)
 
     cdef size_t remove_ended(self, size_t column) noexcept nogil:
-        """Take out what is over in this column; the lowest block that changed, NOWHERE for none."""
-        cdef size_t dirty = NOWHERE, number
+        """Remove what has ended by this column, and return the lowest block that changed, NOT_FOUND for none."""
+        cdef size_t dirty = NOT_FOUND, number
         cdef uint32_t *head = &(<uint32_t *> self.heads.data)[column]
         cdef uint32_t index = head[0]
         cdef Block *block
         head[0] = NONE
         while index != NONE:
-            self.removed(index >> 6, <uint64_t> 1 << (index & 63), self.slot(index).size, &dirty)
+            self.remove_slots(index >> 6, <uint64_t> 1 << (index & 63), self.slot(index).size, &dirty)
             index = self.slot(index).next
         for number in range(self.passing_from, self.blocks.count):
             block = self.block(number)
             if block.passing:
-                self.removed(number, block.passing, block.passing_sum, &dirty)
+                self.remove_slots(number, block.passing, block.passing_sum, &dirty)
                 block.passing = 0
                 block.passing_sum = 0
-        # what comes next takes the places of the dead on top
+        # the slots of dead blocks at the top are reused
         while self.blocks.count and self.block(self.blocks.count - 1).live == 0:
             self.blocks.count -= 1
         self.slots.count = 0
@@ -271,23 +271,24 @@ cdef class Sweep:
         return dirty
 
     cdef void compact(self) noexcept nogil:
-        """Move the live slots together, in their order; nothing may be passing."""
+        """Remove the dead slots, in order; nothing may be passing."""
         cdef size_t number, index = 0, blocks = self.blocks.count
         cdef uint64_t left
-        # a slot moves down or stays, and so does its block
-        self.start_over()
+        # slots and blocks only move down
+        self.clear_slots()
         for number in range(blocks):
             left = self.block(number).live
             while left:
                 self.slot(index)[0] = self.slot(number * 64 + lowest_bit(left))[0]
                 left &= left - 1
-                self.enter(index)
+                self.add_live(index)
                 if self.slot(index).end_column != NONE:
                     self.list_by_end(index)
                 index += 1
 
     cdef bint is_full(self) noexcept nogil:
-        """Whether one that is at least a row high begins above the viewport, so that nothing on top of it matters."""
+        """Return whether an allocation at least a row tall begins above the viewport, so that nothing above it shows.
+        """
         cdef size_t number = self.blocks.count
         cdef int64_t below = self.live_bytes
         cdef uint64_t left
@@ -305,7 +306,7 @@ cdef class Sweep:
         return False
 
     cdef int fill(self, size_t column, size_t stop, size_t *dirty) noexcept nogil:
-        """Give the allocations before ``stop`` that are live in a column slots, until the viewport is full."""
+        """Add slots for the allocations before ``stop`` that are live in a column, until the viewport is full."""
         cdef size_t most = FEWEST_FOUND
         while self.frontier < stop and not self.is_full():
             self.found.count = 0
@@ -313,7 +314,7 @@ cdef class Sweep:
                 &self.ends[0], &self.ends_64[0], &self.ends_4096[0], self.frontier, stop, self.columns.moments[column],
                 most, &self.found,
             )
-            if self.frontier == NOWHERE:
+            if self.frontier == NOT_FOUND:
                 return -1
             if self.found.count:
                 dirty[0] = min(dirty[0], self.slots.count >> 6)
@@ -334,7 +335,7 @@ cdef class Sweep:
         return add_item(&self.strips, slot.id, slot.band - 1, slot.id, slot.stack, q0, q1)
 
     cdef int end_run(self, Edge *at) noexcept nogil:
-        """Lay out the run that is open, if any; one that rounds to nothing is counted by the next."""
+        """Lay out the open run, if any; one that rounds to zero height is counted by the next."""
         cdef uint32_t id = at.run_id
         cdef Vote *vote = &at.run_vote
         cdef uint16_t q0, q1
@@ -344,7 +345,7 @@ cdef class Sweep:
         q0, q1 = quantum(&self.strips, at.run_below), quantum(&self.strips, at.below)
         if q1 > q0:
             if vote.margin * LEAD < at.below - at.run_below:
-                no_vote(vote)
+                reset_vote(vote)
             at.run_count += at.carry
             at.carry = 0
             return add_item(&self.strips, id, MERGED | at.run_count, vote.leader, vote.stack, q0, q1)
@@ -353,7 +354,7 @@ cdef class Sweep:
         return 0
 
     cdef void join_run(self, size_t number, uint64_t left, Edge *at) noexcept nogil:
-        """Let the run take in thin slots of a block; ``left`` is not empty."""
+        """Add thin slots of a block to the run; ``left`` isn't empty."""
         cdef Slot *slot = self.slot(number * 64 + lowest_bit(left))
         open_run(at, slot.id)
         at.run_count += popcount(left)
@@ -364,7 +365,7 @@ cdef class Sweep:
             at.below += slot.size
 
     cdef void join_block(self, size_t number, Edge *at) noexcept nogil:
-        """Let the run take in a block that is thin all over, by its own vote."""
+        """Add a block that has only thin slots to the run, with the block's own vote."""
         cdef Block *block = self.block(number)
         cdef uint64_t left = block.live
         cdef Slot *slot = self.slot(number * 64 + lowest_bit(left))
@@ -372,7 +373,7 @@ cdef class Sweep:
         at.run_count += popcount(left)
         at.below += block.sum
         if not block.voted:
-            no_vote(&block.vote)
+            reset_vote(&block.vote)
             while left:
                 slot = self.slot(number * 64 + lowest_bit(left))
                 left &= left - 1
@@ -381,7 +382,7 @@ cdef class Sweep:
         cast_vote(&at.run_vote, block.vote.stack, block.vote.leader, block.vote.margin)
 
     cdef int lay_block(self, size_t number, Edge *at) noexcept nogil:
-        """Lay out a block from its lower edge up; 1 where all that follows lies above the viewport."""
+        """Lay out a block from bottom to top. Return 1 if all that follows is above the viewport."""
         cdef Block *block = self.block(number)
         cdef uint64_t left = block.live, bit
         cdef Slot *slot
@@ -392,12 +393,12 @@ cdef class Sweep:
             self.join_block(number, at)
             return 0
         if <double> (at.below + block.sum) < self.strips.y0:
-            self.pass_block(number, at)
+            self.skip_block(number, at)
             return 0
         while left:
             bit = left & (0 - left)
             if block.big & bit == 0:
-                # the thin ones up to the next that isn't
+                # the thin slots up to the next big one
                 bit = block.big & (0 - bit)
                 bit = left & ((bit & (0 - bit)) - 1)
                 self.join_run(number, bit, at)
@@ -416,8 +417,8 @@ cdef class Sweep:
                 return -1
         return 0
 
-    cdef void pass_block(self, size_t number, Edge *at) noexcept nogil:
-        """Pass by a block that is wholly below the viewport; only a run that it ends with may reach into that."""
+    cdef void skip_block(self, size_t number, Edge *at) noexcept nogil:
+        """Skip a block that is wholly below the viewport; only its last run may extend into that."""
         cdef Block *block = self.block(number)
         cdef uint64_t thin = block.live & ~(~<uint64_t> 0 >> (63 - highest_bit(block.big)))
         cdef int64_t above
@@ -430,7 +431,7 @@ cdef class Sweep:
             at.below -= above
 
     cdef int lay_out(self, size_t dirty, uint32_t column) noexcept nogil:
-        """Lay out the column from a block upwards; what lies below is as it was."""
+        """Lay out the column from a block upwards; what is below hasn't changed."""
         cdef Edge at
         cdef size_t kept, number = dirty
         cdef uint16_t q
@@ -458,19 +459,19 @@ cdef class Sweep:
             if self.end_run(&at) < 0:
                 return -1
             q = quantum(&self.strips, at.below)
-            # too thin to be seen, and nothing above to count them: a sliver on top
+            # too thin to be visible, and nothing above counts them: draw a sliver at the top
             if at.carry and q < self.strips.limit_q:
                 if add_item(&self.strips, NONE, MERGED | at.carry, NONE, NONE, q, q + 1) < 0:
                     return -1
-        return take_over(&self.strips, kept, column)
+        return replace_items(&self.strips, kept, column)
 
     cdef int sweep(self, const uint32_t *stops) noexcept nogil:
-        """Lay out one column after the other, until there are too many rects."""
+        """Lay out columns in order, until there are too many rects."""
         cdef size_t column, dirty, last_column = self.columns.last
         if vector_reserve(&self.heads, last_column) < 0:
             return -1
         self.heads.count = last_column
-        self.start_over()
+        self.clear_slots()
         self.frontier = 0
         for column in range(self.columns.first, last_column):
             if self.packed_bytes() > self.most_bytes:
@@ -482,7 +483,7 @@ cdef class Sweep:
                 dirty = 0
             if self.fill(column, stops[column], &dirty) < 0:
                 return -1
-            if dirty == NOWHERE or (self.full and dirty >= self.laid):
+            if dirty == NOT_FOUND or (self.full and dirty >= self.laid):
                 continue
             if dirty >= self.laid:
                 dirty = self.laid - 1 if self.laid else 0
@@ -492,10 +493,10 @@ cdef class Sweep:
 
     def run(self, const uint32_t[::1] moments, const uint32_t[::1] stops, size_t first_column, size_t last_column,
             double y0, double y1, uint32_t rows, size_t most_bytes):
-        """Lay out columns ``first_column … last_column`` of ``moments``, which ascend; the others stay empty.
+        """Lay out columns ``[first_column, last_column)`` of the ascending ``moments``; the others stay empty.
 
-        ``stops[column]`` is how many allocations have started by its moment. Returns ``(rects, bands)``, or where these
-        would take more than ``most_bytes`` of a packed answer about how many times as much they would take.
+        ``stops[column]`` is how many allocations have started by its moment. Returns ``(rects, bands)``, or if these
+        would take more than ``most_bytes`` of a packed answer, roughly the factor by which they exceed it.
         """
         cdef int status = 0
         cdef double row = (y1 - y0) / rows
@@ -513,4 +514,4 @@ cdef class Sweep:
             raise MemoryError
         if self.packed_bytes() > most_bytes:
             return <double> self.packed_bytes() / max(most_bytes, 1) * (last_column - first_column) / self.done
-        return strips_taken(&self.strips)
+        return take_strips(&self.strips)

@@ -1,4 +1,5 @@
-# What the kernels of stacked pictures share: what lies in a column becomes rects that reach over all columns alike.
+# Shared by the kernels of stacked pictures: the items of each column become rects over all columns in which they are
+# equal.
 
 from libc.stdint cimport uint16_t, uint32_t, int64_t
 
@@ -11,11 +12,11 @@ cdef enum:
 
 
 cdef struct Item:
-    # what lies in a column
-    uint32_t id             # ascends with the height
-    uint32_t band           # as a rect says it
-    uint32_t leader         # an allocation, or none
-    uint32_t stack          # the leader's, where that matters
+    # an item of a column
+    uint32_t id             # ascends from bottom to top
+    uint32_t band           # as in a rect
+    uint32_t leader         # an allocation, or NONE
+    uint32_t stack          # the leader's, for pictures that distinguish items by it
     uint16_t x0, q0, q1
 
 cdef struct Rect:
@@ -28,7 +29,7 @@ cdef struct Band:
     uint32_t id
 
 cdef struct Strips:
-    # the items of the last column and of the one that is laid out, and what is finished
+    # the items of the last column and of the one that is being laid out, and the finished rects and bands
     Vector items, fresh, rects, bands
     double y0, per_quantum
     int64_t limit_q
@@ -49,7 +50,7 @@ cdef inline void strips_free(Strips *strips) noexcept nogil:
 
 
 cdef inline void strips_begin(Strips *strips, double y0, double row, uint32_t rows) noexcept nogil:
-    """Begin a picture from ``y0`` bytes up, of rows of ``row`` bytes each."""
+    """Begin a picture of ``rows`` rows of ``row`` bytes each, from ``y0`` bytes upwards."""
     strips.y0, strips.per_quantum, strips.limit_q = y0, row / QUANTA, <int64_t> rows * QUANTA
     strips.items.count = 0
     strips.rects.count = 0
@@ -57,7 +58,7 @@ cdef inline void strips_begin(Strips *strips, double y0, double row, uint32_t ro
 
 
 cdef inline uint16_t quantum(const Strips *strips, int64_t height) noexcept nogil:
-    """A height's edge in quarters of a row from y0, clipped to the viewport."""
+    """Return a height in bytes as quarters of a row from y0, rounded and clipped to the viewport."""
     cdef double q = (<double> height - strips.y0) / strips.per_quantum + 0.5
     if q < 1:
         return 0
@@ -68,7 +69,7 @@ cdef inline uint16_t quantum(const Strips *strips, int64_t height) noexcept nogi
 
 cdef inline int add_item(Strips *strips, uint32_t id, uint32_t band, uint32_t leader, uint32_t stack, uint16_t q0,
                          uint16_t q1) noexcept nogil:
-    """Append an item to those of the column that is laid out."""
+    """Append an item to the column that is being laid out. -1 if out of memory."""
     cdef Item *item
     if strips.fresh.count == strips.fresh.room and vector_reserve(&strips.fresh, strips.fresh.count + 1) < 0:
         return -1
@@ -79,7 +80,7 @@ cdef inline int add_item(Strips *strips, uint32_t id, uint32_t band, uint32_t le
 
 
 cdef inline int close_item(Strips *strips, const Item *item, size_t column) noexcept nogil:
-    """Make an item that ends before a column a rect."""
+    """Turn an item that ends before ``column`` into a rect. -1 if out of memory."""
     cdef Rect *rect
     if strips.rects.count == strips.rects.room and vector_reserve(&strips.rects, strips.rects.count + 1) < 0:
         return -1
@@ -90,8 +91,8 @@ cdef inline int close_item(Strips *strips, const Item *item, size_t column) noex
     return 0
 
 
-cdef inline int take_over(Strips *strips, size_t kept, size_t column) noexcept nogil:
-    """Let the fresh items replace the old ones from ``kept`` on; rects of those that aren't among them end."""
+cdef inline int replace_items(Strips *strips, size_t kept, size_t column) noexcept nogil:
+    """Replace the old items from ``kept`` on by the new ones; those that aren't among the new ones become rects."""
     cdef Item *old = <Item *> strips.items.data
     cdef Item *fresh = <Item *> strips.fresh.data
     cdef size_t index, at = 0, count = strips.fresh.count
@@ -116,7 +117,7 @@ cdef inline int take_over(Strips *strips, size_t kept, size_t column) noexcept n
 
 
 cdef inline int close_all(Strips *strips, size_t last_column) noexcept nogil:
-    """End all items with the last column."""
+    """Turn all items into rects that end before ``last_column``."""
     cdef size_t index
     for index in range(strips.items.count):
         if close_item(strips, &(<Item *> strips.items.data)[index], last_column) < 0:
@@ -124,7 +125,7 @@ cdef inline int close_all(Strips *strips, size_t last_column) noexcept nogil:
     return 0
 
 
-cdef inline tuple strips_taken(Strips *strips):
-    """The rects and the bands, as arrays."""
+cdef inline tuple take_strips(Strips *strips):
+    """Move out the rects and the bands, as arrays."""
     return (column_of(&strips.rects, b"T{H:x0:H:x1:H:y0:H:y1:I:band:I:leader:}"),
             column_of(&strips.bands, b"T{q:size:I:allocation:xxxx}"))

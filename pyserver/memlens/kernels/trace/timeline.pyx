@@ -1,17 +1,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""From events to allocations: which free ends which allocation, and what was live before the trace began.
+"""Turns events into allocations: which free ends which allocation, and what was live before the trace began.
 
 A trace is a ring buffer with gaps, so the rules are those of an observer, not of the allocator:
 
-* ``alloc`` starts an allocation. If one is still live at that address its free was not recorded: it ended when its
-  free was requested, else now.
-* ``free_completed`` (or ``free``) ends it. ``free_requested`` only marks it pending: the memory is still held.
-* A free of an address that is not live is the free of something allocated before the trace. Its stack is that of the
+* ``alloc`` starts an allocation. If one is still live at that address, its free was not recorded: it ended when its
+  free was requested, or else now.
+* ``free_completed`` (or ``free``) ends it. ``free_requested`` only marks it pending: the memory is still in use.
+* A free of an address that isn't live is the free of something allocated before the trace. Its stack is that of the
   free, unless a live block of the final segments still has the allocation's own.
-* Live blocks of the final segments that the trace does not know were live before it, too.
+* Live blocks of the final segments that no event mentions were live before the trace as well.
 
-PyTorch's own viewer follows the same rules (``process_alloc_data`` in MemoryViz.js), and its order of allocations is
-kept: what was live before the trace comes first, the last one found at the bottom, then the trace's own in order.
+PyTorch's own viewer has the same rules (``process_alloc_data`` in MemoryViz.js), and its order of allocations is kept:
+those from before the trace come first, with the one found last at the bottom, then those of the trace in order.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int64_t
@@ -28,7 +28,7 @@ cdef enum:
     C_ALLOC = 0
     C_FREE_REQUESTED = 1
     C_FREE_COMPLETED = 2
-    # so many events ahead, the processor is asked to load what is known of an address
+    # how many events ahead the slot of an address is prefetched
     EVENTS_AHEAD = 16
 
 ALLOC, FREE_REQUESTED, FREE_COMPLETED = C_ALLOC, C_FREE_REQUESTED, C_FREE_COMPLETED
@@ -38,17 +38,17 @@ BEFORE_TRACE = 1
 PENDING_FREE = 2
 IMPLICIT_FREE = 4
 STACK_OF_FREE = 8
-"""Its stack is the one that its free was recorded with: it is not archived, see ``model/timeline.py``."""
+"""Its stack is that of its free. This flag isn't archived, see ``model/timeline.py``."""
 
 NEVER = 0xFFFFFFFF
-"""The end of an allocation that was never freed, and "none" wherever a row number is meant."""
+"""The end of an allocation that was never freed; in place of a row's number it means "none"."""
 
 cdef enum:
     F_BEFORE_TRACE = 1
     F_PENDING_FREE = 2
     F_IMPLICIT_FREE = 4
     F_STACK_OF_FREE = 8
-    # only while events are matched: `end` is the moment at which the free was requested
+    # used only while events are matched: `end` is the moment at which the free was requested
     F_REQUESTED = 16
 
 cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
@@ -61,7 +61,7 @@ cdef struct Slot:
 
 
 cdef struct AddressMap:
-    # open addressing; entries stay, `live` says whether the address holds an allocation now
+    # open addressing; entries are never removed, `live` says whether there is an allocation at the address now
     Slot *slots
     size_t count
     size_t size
@@ -69,7 +69,7 @@ cdef struct AddressMap:
 
 
 cdef Slot *find(AddressMap *map, uint64_t address) noexcept nogil:
-    """The slot of an address, made when there is none; NULL without memory."""
+    """Return the slot of an address, a new one the first time; NULL if out of memory."""
     cdef size_t slot
     cdef Slot *old
     cdef size_t index, size
@@ -115,22 +115,22 @@ cdef struct Allocation:
 ALLOCATION_FORMAT = b"T{Q:address:q:size:I:start:I:end:I:stack:H:stream:B:category:B:flags:}"
 
 
-cdef inline uint32_t in_picture(uint32_t row, size_t before) noexcept nogil:
-    """The number of an allocation in the order of the stacked picture; ``before`` were live before the trace."""
+cdef inline uint32_t number_in_picture(uint32_t row, size_t before) noexcept nogil:
+    """Return an allocation's number in the order of the stacked picture; ``before`` are from before the trace."""
     return <uint32_t> (before - 1 - (row >> 1) if row & 1 else before + (row >> 1))
 
 
 cdef class Matcher:
-    """Match one device's events. Call :meth:`match`, then read ``allocations`` and ``implicit_frees``."""
+    """Matches the events of one device. Call :meth:`match` once; the counts of frees can be read afterwards."""
 
     cdef Vector before, during
     cdef AddressMap map
     cdef public size_t implicit_frees
     cdef public size_t completed_frees
     cdef public size_t repeating_frees
-    """Frees whose stack is that of their allocation, made in the trace; those without a stack say nothing."""
+    """Frees with the same stack as their allocation, if both are in the trace; without a stack they don't count."""
     cdef public size_t differing_frees
-    """Frees whose stack is another than that of their allocation, made in the trace."""
+    """Frees with another stack than their allocation, if both are in the trace."""
 
     def __cinit__(self):
         vector_init(&self.before, sizeof(Allocation))
@@ -147,7 +147,7 @@ cdef class Matcher:
         free(self.map.slots)
 
     cdef inline Allocation *at(self, uint32_t row) noexcept nogil:
-        """A row is odd for what was live before the trace."""
+        """Return the allocation of a row, which is odd for those from before the trace."""
         if row & 1:
             return &(<Allocation *> self.before.data)[row >> 1]
         return &(<Allocation *> self.during.data)[row >> 1]
@@ -179,7 +179,7 @@ cdef class Matcher:
         cdef uint8_t action
         cdef Slot *slot
         cdef Allocation *row
-        cdef int64_t made
+        cdef int64_t added
         cdef uint32_t moment
         cdef bint known
         for event in range(count):
@@ -201,20 +201,20 @@ cdef class Matcher:
                         row.end = moment
                     row.flags = row.flags & ~F_REQUESTED | F_IMPLICIT_FREE
                     self.implicit_frees += 1
-                made = self.add(False, addresses[event], sizes[event], moment, stacks[event], streams[event],
-                                categories[event])
-                if made < 0:
+                added = self.add(False, addresses[event], sizes[event], moment, stacks[event], streams[event],
+                                 categories[event])
+                if added < 0:
                     return -1
-                slot.row = <uint32_t> made + 1
+                slot.row = <uint32_t> added + 1
                 slot.live = 1
             else:
                 known = slot.live
                 if not known:
-                    made = self.add(True, addresses[event], sizes[event], 0, stacks[event], streams[event],
-                                    categories[event])
-                    if made < 0:
+                    added = self.add(True, addresses[event], sizes[event], 0, stacks[event], streams[event],
+                                     categories[event])
+                    if added < 0:
                         return -1
-                    slot.row = <uint32_t> made + 1
+                    slot.row = <uint32_t> added + 1
                     slot.live = 1
                 row = self.at(slot.row - 1)
                 if not known:
@@ -236,8 +236,8 @@ cdef class Matcher:
             owners[event] = slot.row - 1
         return 0
 
-    cdef int mark_waiting(self, const uint64_t[:] addresses, const uint8_t[::1] pending) except -1:
-        """Mark what the final segments hold as pending."""
+    cdef int mark_pending(self, const uint64_t[:] addresses, const uint8_t[::1] pending) except -1:
+        """Mark the allocations whose blocks are pending in the final segments."""
         cdef size_t index
         cdef Slot *slot
         for index in range(<size_t> addresses.shape[0]):
@@ -252,25 +252,25 @@ cdef class Matcher:
     cdef int add_blocks(self, const uint64_t[:] addresses, const int64_t[:] requested,
                         const uint32_t[:] stacks, const uint16_t[:] streams, const uint8_t[::1] pending,
                         uint32_t[::1] held) noexcept nogil:
-        """The live blocks of the final segments: unknown ones are added; ``held`` gets the row of each."""
+        """Add the live blocks of the final segments that are unknown; ``held`` gets the row of each block."""
         cdef size_t index
         cdef Slot *slot
         cdef Allocation *row
-        cdef int64_t made
+        cdef int64_t added
         for index in range(<size_t> addresses.shape[0]):
             slot = find(&self.map, addresses[index])
             if slot == NULL:
                 return -1
             if slot.live == 0:
-                made = self.add(True, addresses[index], requested[index], 0, stacks[index], streams[index], 255)
-                if made < 0:
+                added = self.add(True, addresses[index], requested[index], 0, stacks[index], streams[index], 255)
+                if added < 0:
                     return -1
-                slot.row = <uint32_t> made + 1
+                slot.row = <uint32_t> added + 1
                 slot.live = 1
             row = self.at(slot.row - 1)
             held[index] = slot.row - 1
             if row.flags & F_STACK_OF_FREE and stacks[index]:
-                # its free was requested in the trace and waits; the block keeps the allocation's own stack
+                # its free was requested in the trace and is pending; the block still has the allocation's own stack
                 row.stack = stacks[index]
                 row.flags &= ~F_STACK_OF_FREE
             if pending[index]:
@@ -282,9 +282,9 @@ cdef class Matcher:
               uint32_t[::1] owners, blocks, uint32_t[::1] held):
         """Match the events; ``owners[event]`` becomes the allocation that the event starts or frees, or NEVER.
 
-        ``blocks`` are the columns of the live blocks: address, requested, stack, stream, pending; ``held[block]``
-        becomes the allocation that is in it. Returns the allocations in the order of the stacked picture, as rows of
-        :data:`ALLOCATION_FORMAT`.
+        ``blocks`` has the columns of the live blocks: address, requested, stack, stream, pending; ``held[block]``
+        becomes the allocation in the block. Returns the allocations in the order of the stacked picture, as rows of
+        :data:`ALLOCATION_FORMAT`. Raises MemoryError.
         """
         cdef int status
         cdef size_t index, before, events = actions.shape[0]
@@ -296,9 +296,9 @@ cdef class Matcher:
         if status < 0:
             raise MemoryError
         if self.completed_frees == 0:
-            # the trace was recorded without completions: a request is all there is of a free, unless the segments
-            # say that the block still waits for it
-            self.mark_waiting(blocks[0], blocks[4])
+            # the trace was recorded without completions: a request is the whole free, unless the block is still
+            # pending in the final segments
+            self.mark_pending(blocks[0], blocks[4])
             for vector in range(2):
                 count = self.during.count if vector == 0 else self.before.count
                 for index in range(count):
@@ -308,17 +308,17 @@ cdef class Matcher:
                         find(&self.map, allocation.address).live = 0
         if self.add_blocks(blocks[0], blocks[1], blocks[2], blocks[3], blocks[4], held) < 0:
             raise MemoryError
-        # nothing is looked up any more, and the largest arrays are yet to be made
+        # no more lookups: free the map before the largest arrays are allocated
         free(self.map.slots)
         self.map.slots = NULL
-        # the last one found before the trace lies at the bottom
+        # of those from before the trace, the one found last is at the bottom
         before = self.before.count
         rows = <Allocation *> self.before.data
         for index in range(before // 2):
             swap = rows[index]
             rows[index] = rows[before - 1 - index]
             rows[before - 1 - index] = swap
-        # those of the trace are moved up, as they are the most and should not stand in memory twice
+        # those of the trace are moved up in place: they are the most, and should not be in memory twice
         if reserve_large(&self.during, before + self.during.count) < 0:
             raise MemoryError
         rows = <Allocation *> self.during.data
@@ -334,15 +334,15 @@ cdef class Matcher:
                     rows[index].end = NONE
             for index in range(events):
                 if owners[index] != NONE:
-                    owners[index] = in_picture(owners[index], before)
+                    owners[index] = number_in_picture(owners[index], before)
             for index in range(<size_t> held.shape[0]):
-                held[index] = in_picture(held[index], before)
+                held[index] = number_in_picture(held[index], before)
         return column_of(&self.during, ALLOCATION_FORMAT)
 
 
 def live_over_time(const int64_t[:] sizes, const uint32_t[:] starts, const uint32_t[:] ends, int64_t[::1] live,
                    uint32_t[::1] counts):
-    """Fill ``live`` (bytes) and ``counts`` at every moment; both hold one more item than there are events.
+    """Fill ``live`` (bytes) and ``counts`` at every moment; both have one more item than there are events.
 
     Raises IndexError for an allocation that starts after the last event.
     """
@@ -365,7 +365,7 @@ def live_over_time(const int64_t[:] sizes, const uint32_t[:] starts, const uint3
             counts[starts[index]] += 1
             if end < moments:
                 live[end] -= sizes[index]
-                counts[end] -= 1        # wraps around; the running sum below is right all the same
+                counts[end] -= 1        # this may wrap around, but the running sum below is correct
         for index in range(moments):
             bytes_now += live[index]
             count_now += counts[index]
@@ -376,10 +376,10 @@ def live_over_time(const int64_t[:] sizes, const uint32_t[:] starts, const uint3
 
 
 def build_tree(const uint64_t[:] starts, const uint32_t[:] frames, uint32_t[::1] stack_nodes):
-    """Fold stacks (frames innermost first) into a prefix tree whose root side is outermost.
+    """Build the prefix tree of stacks, with the outermost frames at the root. Stacks have their innermost frame first.
 
-    Fills ``stack_nodes`` with each stack's node and returns ``(parents, frames)`` of the nodes. Node 0 is the root,
-    the empty stack; a parent's number is always less than its child's.
+    Fills ``stack_nodes`` with the node of each stack, and returns ``(parents, frames)`` of the nodes. Node 0 is the
+    root, the empty stack; a parent's number is always less than its child's. Raises MemoryError.
     """
     cdef Vector parents, node_frames
     cdef AddressMap map
@@ -422,10 +422,10 @@ def build_tree(const uint64_t[:] starts, const uint32_t[:] frames, uint32_t[::1]
 
 def stack_totals(const int64_t[:] sizes, const uint32_t[:] starts, const uint32_t[:] ends, const uint32_t[:] stacks,
                  uint32_t peak, uint32_t last, int64_t[:, ::1] totals, uint32_t[::1] largest, uint32_t first_id):
-    """Add a device's allocations to each stack's totals.
+    """Add a device's allocations to the totals of their stacks.
 
-    ``totals[stack]`` is: bytes, count, live at ``peak`` bytes and count, live at ``last`` bytes, largest bytes;
-    ``largest[stack]`` the allocation of that size, numbered from ``first_id``.
+    ``totals[stack]`` has six items: bytes, count, bytes and count of those live at the moment ``peak``, bytes live at
+    ``last``, bytes of the largest. ``largest[stack]`` is the allocation of that size, numbered from ``first_id``.
     """
     cdef size_t index
     cdef uint32_t stack
@@ -449,10 +449,10 @@ def stack_totals(const int64_t[:] sizes, const uint32_t[:] starts, const uint32_
 def fold_lines(const uint64_t[:] starts, const uint32_t[:] frames, const uint32_t[::1] frame_lines,
                const int64_t[:, ::1] totals, int64_t[:, ::1] inclusive, int64_t[:, ::1] self_totals,
                const uint8_t[::1] frame_is_python):
-    """Sum the stacks' totals by source line, each stack once for a line however often it recurs.
+    """Sum the totals of stacks by source line; a stack counts once for a line, however often the line recurs.
 
-    ``frame_lines`` gives a frame's line number in the tables, NEVER for frames without one. ``self_totals`` take
-    bytes and count of the stacks whose innermost Python frame is the line.
+    ``frame_lines`` has the row of each frame's line in the tables, NEVER for frames without a line. ``self_totals``
+    receives the bytes and count of the stacks whose innermost Python frame is on the line.
     """
     cdef size_t stack, position, column
     cdef uint32_t line
@@ -483,7 +483,7 @@ def fold_lines(const uint64_t[:] starts, const uint32_t[:] frames, const uint32_
 
 
 def label_frames(const uint64_t[:] starts, const uint32_t[:] frames, const uint8_t[::1] kinds, uint32_t[::1] labels):
-    """The frame to show first of each stack: the innermost of the lowest ``kinds`` value; NEVER for no frames."""
+    """Fill ``labels`` with the frame that labels each stack: the innermost of the lowest kind; NEVER for no frames."""
     cdef size_t stack, position
     cdef uint8_t best
     with nogil:
@@ -500,9 +500,9 @@ def label_frames(const uint64_t[:] starts, const uint32_t[:] frames, const uint8
 
 def mark_below(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint8_t[::1] wanted,
                uint8_t[::1] below):
-    """Mark the nodes of the prefix tree that hold a wanted frame or lie below one.
+    """Mark the nodes of the prefix tree with a wanted frame, and all nodes below them.
 
-    A node or frame number that is out of range (a damaged archive) marks nothing.
+    A number of a node or frame that is out of range (in a damaged archive) marks nothing.
     """
     cdef size_t node
     with nogil:
@@ -518,10 +518,10 @@ def mark_below(const uint32_t[::1] parents, const uint32_t[::1] frames, const ui
 
 def module_calls(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint8_t[::1] roles,
                  uint32_t[::1] nearest):
-    """The nearest node of the prefix tree, from each node up and itself included, that is a module's; 0 for none.
+    """Fill ``nearest`` with the node of the nearest module call from each node upwards, itself included; 0 for none.
 
-    A frame's role is 1 if it calls modules, 2 if it is a module's own when it is the first such one below a caller, 3
-    if it is a module's in any case. A node or frame number that is out of range is nobody's.
+    ``roles`` has the role of each frame: 1 calls modules; 2 belongs to a module if it is the first of its role below a
+    caller; 3 always belongs to a module. A number of a node or frame that is out of range belongs to none.
     """
     cdef size_t node
     cdef uint8_t role
@@ -555,7 +555,7 @@ def longest_falling(const int64_t[::1] values, uint8_t[::1] keep):
             keep[index] = 0
             low = 0
             high = length
-            # the first tail that is not larger; a strictly falling run can't go on from it
+            # find the first tail that isn't larger: a strictly falling run can't continue from it
             while low < high:
                 middle = (low + high) // 2
                 if values[tails[middle]] > values[index]:
@@ -574,7 +574,7 @@ def longest_falling(const int64_t[::1] values, uint8_t[::1] keep):
 
 
 def lay_in_lanes(const int64_t[::1] starts, const int64_t[::1] ends, uint8_t[::1] lanes, int most):
-    """Lay intervals, sorted by start, into the first of ``most`` lanes that is free; the last takes all the others."""
+    """Assign each interval, sorted by start, the first free one of ``most`` lanes; the last takes the rest."""
     cdef size_t index
     cdef int lane
     cdef int64_t[::1] free_from

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Call trees: a prefix tree of stacks merged by the name of its frames, turned round, summed and laid out in a row.
+"""Call trees: prefix trees of stacks whose frames are merged by name, inverted trees, and sums over either.
 
-In every tree here node 0 is the root, which has no name, and a parent's number is less than its child's; so one pass
-forward carries things down the tree and one pass backward carries them up. What a file could have made otherwise is
-checked where a tree comes in (:func:`merge`); the trees that are made here keep to it.
+In every tree node 0 is the root, which has no name, and a parent's number is less than its child's. So a forward pass
+propagates values down the tree, and a backward pass propagates them up. :func:`merge` checks that the numbers of an
+archive's tree have this order; trees that are built here have it.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
@@ -19,11 +19,14 @@ import os
 cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
 
 NO_FOCUS, FROM_FOCUS, UP_TO_FOCUS = 0, 1, 2
-"""What a focus keeps of the stacks that its name stands in: all of it, from its outermost place on, up to there."""
+"""What a focus keeps of the stacks that have its name: all, from its outermost frame inwards, or up to that frame."""
 
 FOLDS, TAKES, PASSED = 1, 2, 4
-"""How a name stands beside others (bits of ``folding``): called by itself it is one box; beside it others are passed
-over; it is passed over."""
+"""How a name is merged with its callers and callees (bits of ``folding``).
+
+FOLDS: recursive calls are one box. PASSED: where it calls, or is called by, a name that TAKES, its callees become
+callees of its caller.
+"""
 
 cdef enum:
     C_FROM_FOCUS = 1
@@ -31,30 +34,30 @@ cdef enum:
     C_FOLDS = 1
     C_TAKES = 2
     C_PASSED = 4
-    FEW = 8                 # most nodes have a child or two, which are near them in memory, and a slot is not
-    MUCH = 8                # from one end for so many nodes on, most of a tree is picked
+    FEW = 8                 # up to this many children are searched linearly: they are near in memory, unlike a slot
+    MUCH = 8                # with at least one end for this many nodes, most of a tree is picked
 
 
 cdef struct Slot:
     uint32_t parent
     uint32_t name
-    uint32_t node           # 0 for an empty slot: the root is nobody's child
+    uint32_t node           # 0 for an empty slot: the root has no parent
 
 
 cdef struct Tree:
     uint32_t *parents
     uint32_t *names
-    uint32_t *child         # the newest of a node's children, 0 for none
-    uint32_t *sibling       # the one before it among its parent's
+    uint32_t *child         # a node's newest child, 0 for none
+    uint32_t *sibling       # the next older child of the same parent, 0 for none
     size_t count
     Slot *slots             # open addressing by (parent, name), for the children of nodes with more than FEW
     size_t size
     size_t used
-    uint64_t seed           # drawn anew for every tree, so that no file can be made to collide
+    uint64_t seed           # random for each tree, so that no file can cause collisions
 
 
 cdef inline size_t slot_of(Tree *tree, uint32_t parent, uint32_t name) noexcept nogil:
-    """Where the child of that name is, or belongs."""
+    """Return the slot in which the child of that name is, or belongs."""
     cdef uint64_t key = <uint64_t> parent << 32 | name
     cdef size_t slot = hash_bytes(<uint8_t *> &key, 8, tree.seed) & (tree.size - 1)
     while tree.slots[slot].node and (tree.slots[slot].parent != parent or tree.slots[slot].name != name):
@@ -90,14 +93,14 @@ cdef int into_slot(Tree *tree, uint32_t node) noexcept nogil:
 
 
 cdef uint32_t child_of(Tree *tree, uint32_t parent, uint32_t name) noexcept nogil:
-    """The child of that name, made when there is none; NONE without memory."""
+    """Return the child of that name, a new one if it is missing; NONE if out of memory."""
     cdef uint32_t fresh, node = tree.child[parent]
-    cdef int looked = 0
-    while node and looked < FEW:
+    cdef int searched = 0
+    while node and searched < FEW:
         if tree.names[node] == name:
             return node
         node = tree.sibling[node]
-        looked += 1
+        searched += 1
     if node and tree.slots[slot_of(tree, parent, name)].node:
         return tree.slots[slot_of(tree, parent, name)].node
     fresh = <uint32_t> tree.count
@@ -107,17 +110,17 @@ cdef uint32_t child_of(Tree *tree, uint32_t parent, uint32_t name) noexcept nogi
     tree.sibling[fresh] = tree.child[parent]
     tree.child[parent] = fresh
     tree.count += 1
-    if looked == FEW:
+    if searched == FEW:
         if into_slot(tree, fresh) < 0:
             return NONE
-        # the first that is too many brings the others
-        looked = 0 if node else FEW
+        # with the first child that is too many, the others get slots as well
+        searched = 0 if node else FEW
         node = tree.sibling[fresh]
-        while looked:
+        while searched:
             if into_slot(tree, node) < 0:
                 return NONE
             node = tree.sibling[node]
-            looked -= 1
+            searched -= 1
     return fresh
 
 
@@ -125,15 +128,15 @@ def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_
           const uint8_t[::1] folding, const uint8_t[::1] hidden, uint32_t focus, int focus_mode,
           uint32_t[::1] merged, uint32_t[::1] new_parents, uint32_t[::1] new_names, uint32_t[::1] child,
           uint32_t[::1] sibling):
-    """Merge a prefix tree of frames into one of names; returns how many nodes that has, with the root.
+    """Merge a prefix tree of frames into one of names, and return the number of its nodes, including the root.
 
-    A frame's name is ``names[frame]``. A name that is ``hidden`` is left out, and its callees stand under its caller;
-    one that FOLDS and is called by itself is folded into its caller. Where one that is PASSED calls a
-    name that TAKES, or is called by it, its callees stand under its caller; it has a box, which has no value but that
-    of stacks that end in it. ``merged`` gets each node's number in the
-    new tree, NEVER for those that the focus leaves out. The new tree's columns have room for as many nodes as there
-    were: ``new_parents``, ``new_names``, and as lists each node's children (:func:`families`). Raises ValueError for a
-    tree whose numbers are out of order.
+    The name of a frame is ``names[frame]``. A ``hidden`` name is left out, and its callees become callees of its
+    caller. A name that FOLDS is merged with a caller of the same name. If the callees of a PASSED name become callees
+    of its caller (see :data:`FOLDS`), the name keeps a box, with only the value of stacks that end in it.
+
+    ``merged`` receives each node's number in the new tree, NEVER for nodes that the focus leaves out. The columns of
+    the new tree have room for as many nodes as the old one has: ``new_parents``, ``new_names``, and the lists of
+    children (see :func:`families`). Raises ValueError for a tree whose numbers are out of order, and MemoryError.
     """
     cdef size_t node, nodes = parents.shape[0]
     cdef uint32_t parent, name, above, beyond
@@ -171,7 +174,7 @@ def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_
                     continue
                 reached[node] |= name == focus
                 if focus_mode == C_FROM_FOCUS and not reached[node]:
-                    # not reached yet: the way from here starts at the root
+                    # the focus isn't reached yet: from here paths start at the root
                     merged[node] = 0
                     continue
             if hidden[name]:
@@ -190,7 +193,7 @@ def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_
                 failed = True
                 break
         if focus_mode and not failed and not damaged:
-            # stacks without the focus are not about it
+            # drop the stacks without the focus
             for node in range(nodes):
                 if not reached[node]:
                     merged[node] = NONE
@@ -204,7 +207,7 @@ def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_
 
 
 def families(const uint32_t[::1] parents, uint32_t[::1] child, uint32_t[::1] sibling):
-    """The children of each node as a list: ``child[node]`` is the last, ``sibling`` the one before; 0 for none."""
+    """List the children of each node: ``child[node]`` is the last, ``sibling[child]`` the one before; 0 for none."""
     cdef size_t node
     with nogil:
         for node in range(<size_t> parents.shape[0]):
@@ -215,10 +218,10 @@ def families(const uint32_t[::1] parents, uint32_t[::1] child, uint32_t[::1] sib
 
 
 def pick(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] ends, uint32_t[::1] places):
-    """The part of a tree that leads to some of its nodes, as a tree: its ``(parents, names, nodes)``.
+    """Return the part of a tree with the paths to the nodes ``ends``, as ``(parents, names, nodes)``.
 
-    ``nodes`` are its nodes' numbers in the whole tree, and ``places`` gets the numbers of ``ends`` in it, NEVER for
-    those that are NEVER. Takes time that grows with the part, not with the whole.
+    ``nodes`` has the numbers of its nodes in the whole tree, and ``places`` receives the numbers of ``ends`` in the
+    part, NEVER for those that are NEVER. The time grows with the part, not with the whole. Raises MemoryError.
     """
     cdef uint32_t *known = <uint32_t *> calloc(parents.shape[0] + 1, 4)
     cdef Vector found_parents, found_names, found_nodes
@@ -232,9 +235,9 @@ def pick(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[
                 or vector_push_u32(&found_nodes, 0) < 0
         if not failed:
             if ends.shape[0] * MUCH >= parents.shape[0]:
-                failed = pick_much(parents, names, ends, places, known, &found_parents, &found_names, &found_nodes) < 0
+                failed = pick_most(parents, names, ends, places, known, &found_parents, &found_names, &found_nodes) < 0
             else:
-                failed = pick_ways(parents, names, ends, places, known, &found_parents, &found_names, &found_nodes) < 0
+                failed = pick_paths(parents, names, ends, places, known, &found_parents, &found_names, &found_nodes) < 0
     free(known)
     if failed:
         vector_free(&found_parents)
@@ -244,10 +247,10 @@ def pick(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[
     return column_of(&found_parents, b"I"), column_of(&found_names, b"I"), column_of(&found_nodes, b"I")
 
 
-cdef int pick_much(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] ends,
+cdef int pick_most(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] ends,
                    uint32_t[::1] places, uint32_t *known, Vector *found_parents, Vector *found_names,
                    Vector *found_nodes) noexcept nogil:
-    """Pick in two passes over the whole tree, which go straight through memory."""
+    """Pick in two passes over the whole tree, which read memory sequentially."""
     cdef size_t index, node, nodes = parents.shape[0], count = 1
     for index in range(<size_t> ends.shape[0]):
         if ends[index] < nodes:
@@ -271,29 +274,29 @@ cdef int pick_much(const uint32_t[::1] parents, const uint32_t[::1] names, const
     return 0
 
 
-cdef int pick_ways(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] ends,
-                   uint32_t[::1] places, uint32_t *known, Vector *found_parents, Vector *found_names,
-                   Vector *found_nodes) noexcept nogil:
-    """Pick by going up from each end to what is there already, and down again: a parent comes before its children."""
+cdef int pick_paths(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] ends,
+                    uint32_t[::1] places, uint32_t *known, Vector *found_parents, Vector *found_names,
+                    Vector *found_nodes) noexcept nogil:
+    """Pick by walking up from each end to a known node, and down again, so that a parent comes before its children."""
     cdef size_t index, level
     cdef uint32_t at, above
-    cdef Vector way
+    cdef Vector path
     cdef bint failed = False
-    vector_init(&way, 4)
+    vector_init(&path, 4)
     for index in range(<size_t> ends.shape[0]):
         places[index] = NONE
         if ends[index] >= <size_t> parents.shape[0]:
             continue
-        way.count = 0
+        path.count = 0
         at = ends[index]
         while at and known[at] == 0 and not failed:
-            failed = vector_push_u32(&way, at) < 0
+            failed = vector_push_u32(&path, at) < 0
             at = parents[at]
         above = known[at]
-        level = way.count
+        level = path.count
         while level and not failed:
             level -= 1
-            at = (<uint32_t *> way.data)[level]
+            at = (<uint32_t *> path.data)[level]
             failed = vector_push_u32(found_parents, above) < 0 or vector_push_u32(found_names, names[at]) < 0 \
                 or vector_push_u32(found_nodes, at) < 0
             above = <uint32_t> (found_parents.count - 1)
@@ -301,12 +304,12 @@ cdef int pick_ways(const uint32_t[::1] parents, const uint32_t[::1] names, const
         if failed:
             break
         places[index] = above
-    vector_free(&way)
+    vector_free(&path)
     return -1 if failed else 0
 
 
-cdef struct Turned:
-    uint32_t name           # of the node `at`; NONE where the stack is at its end
+cdef struct Inverted:
+    uint32_t name           # of the node `at`; NONE at the end of the stack
     uint32_t at
     uint32_t stack
 
@@ -314,12 +317,12 @@ cdef struct Turned:
 cdef struct Group:
     size_t first
     size_t last
-    uint32_t node           # what stands above all of them in the turned tree
+    uint32_t node           # the parent of all of them in the inverted tree
 
 
 cdef int by_name(const void *one, const void *other) noexcept nogil:
-    cdef uint32_t left = (<const Turned *> one).name
-    cdef uint32_t right = (<const Turned *> other).name
+    cdef uint32_t left = (<const Inverted *> one).name
+    cdef uint32_t right = (<const Inverted *> other).name
     return (left > right) - (left < right)
 
 
@@ -332,19 +335,19 @@ cdef uint32_t new_node(Vector *to_parents, Vector *to_names, uint32_t parent, ui
 
 def invert(const uint32_t[::1] parents, const uint32_t[::1] names, const uint8_t[::1] counted, uint32_t[::1] ends,
            size_t most):
-    """Turn a tree round: what was innermost stands at the root. Returns the new tree's ``(parents, names)``.
+    """Invert a tree, so that innermost names are at the root. Returns ``(parents, names)`` of the new tree.
 
-    Each node with a value of its own (``counted``) is a stack; ``ends`` gets the node where the turned stack ends,
-    NEVER for the other nodes. Stacks that begin alike are kept together and parted where their names do; one that is
-    alone goes its way without a look at any other, as most of such a tree does. Raises OverflowError for a tree of
-    more than ``most`` nodes.
+    Each node with a value of its own (``counted``) is a stack; ``ends`` receives the node at which the inverted stack
+    ends, NEVER for other nodes. Stacks with a common beginning are a group, which is split where their names differ; a
+    stack alone in its group, as most of them soon are, is added without comparisons. Raises OverflowError for a tree of
+    more than ``most`` nodes, and MemoryError.
     """
     cdef size_t node, first, last, count = 0
     cdef uint32_t above, at, none = NONE
     cdef bint failed = False
     cdef Vector to_parents, to_names, groups
     cdef Group group, part
-    cdef Turned *stacks = <Turned *> malloc((parents.shape[0] + 1) * sizeof(Turned))
+    cdef Inverted *stacks = <Inverted *> malloc((parents.shape[0] + 1) * sizeof(Inverted))
     vector_init(&to_parents, 4)
     vector_init(&to_names, 4)
     vector_init(&groups, sizeof(Group))
@@ -378,7 +381,7 @@ def invert(const uint32_t[::1] parents, const uint32_t[::1] names, const uint8_t
             while first < group.last and stacks[first].name == stacks[group.first].name:
                 first += 1
             if first < group.last:
-                qsort(stacks + group.first, group.last - group.first, sizeof(Turned), &by_name)
+                qsort(stacks + group.first, group.last - group.first, sizeof(Inverted), &by_name)
             first = group.first
             while first < group.last and not failed:
                 if stacks[first].name == NONE:
@@ -412,7 +415,7 @@ def invert(const uint32_t[::1] parents, const uint32_t[::1] names, const uint8_t
 
 
 def add_by(const uint32_t[::1] to, const int64_t[:, ::1] values, int64_t[:, ::1] sums):
-    """Add each column of ``values`` to the column ``to`` of ``sums``; NEVER for nowhere."""
+    """Add each column ``i`` of ``values`` to the column ``to[i]`` of ``sums``, unless that is NEVER."""
     cdef size_t index, row
     with nogil:
         for index in range(<size_t> to.shape[0]):
@@ -428,9 +431,9 @@ ctypedef fused Number:
 
 def sum_changes(const uint32_t[:] samples, const Number[:] allocated, const Number[:] freed, int64_t more, int64_t less,
                 int64_t[::1] sums):
-    """Add ``more`` times what was allocated, and take ``less`` times what was freed, by sample.
+    """Sum ``more`` times what was allocated minus ``less`` times what was freed, by sample.
 
-    Raises IndexError for a sample that there isn't.
+    Raises IndexError for a sample that is out of range.
     """
     cdef size_t index
     cdef bint fits = samples.shape[0] == allocated.shape[0] == freed.shape[0]
@@ -445,11 +448,14 @@ def sum_changes(const uint32_t[:] samples, const Number[:] allocated, const Numb
 
 
 def first_rows(const uint32_t[:] numbers, uint32_t[::1] first):
-    """The first row that holds each number; those that are out of range, or in no row, keep what they have."""
+    """Fill ``first`` with the first row of each number in ``numbers``; items of numbers without a row don't change.
+
+    Numbers that are out of range are ignored.
+    """
     cdef size_t row
     cdef uint32_t number
     with nogil:
-        # from the end, so that the first is written last
+        # backwards, so that the first row is written last
         for row in range(<size_t> numbers.shape[0], 0, -1):
             number = numbers[row - 1]
             if number < <size_t> first.shape[0]:
@@ -457,7 +463,7 @@ def first_rows(const uint32_t[:] numbers, uint32_t[::1] first):
 
 
 def least_by(const uint32_t[::1] to, const uint32_t[::1] values, uint32_t[::1] least):
-    """The least of the values that each number of ``to`` has."""
+    """Lower ``least[to[i]]`` to ``values[i]`` if that is less; numbers in ``to`` that are out of range are ignored."""
     cdef size_t index
     with nogil:
         for index in range(<size_t> to.shape[0]):
@@ -466,7 +472,7 @@ def least_by(const uint32_t[::1] to, const uint32_t[::1] values, uint32_t[::1] l
 
 
 def sum_up(const uint32_t[::1] parents, int64_t[:, ::1] values):
-    """Add every node's values to those of its parent, and so on up."""
+    """Add the values of all nodes below a node to its own: self values become inclusive."""
     cdef size_t node, row
     with nogil:
         for row in range(<size_t> values.shape[0]):
@@ -475,7 +481,7 @@ def sum_up(const uint32_t[::1] parents, int64_t[:, ::1] values):
 
 
 def least_up(const uint32_t[::1] parents, uint32_t[::1] values):
-    """Make every node's value the least of its own and of those below it."""
+    """Replace each node's value by the least of its own and of all below it."""
     cdef size_t node
     with nogil:
         for node in range(<size_t> parents.shape[0] - 1, 0, -1):
@@ -484,7 +490,7 @@ def least_up(const uint32_t[::1] parents, uint32_t[::1] values):
 
 
 def deepest(const uint32_t[::1] parents, const int64_t[::1] widths):
-    """How deep the deepest node with a width lies; the root's depth is 0."""
+    """Return the depth of the deepest node with a width; the root's depth is 0."""
     cdef size_t node, nodes = parents.shape[0]
     cdef uint32_t most = 0
     cdef uint32_t *depths = <uint32_t *> malloc((nodes + 1) * 4)
@@ -503,7 +509,7 @@ def deepest(const uint32_t[::1] parents, const int64_t[::1] widths):
 def functions(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] child,
               const uint32_t[::1] sibling, const int64_t[::1] widths, const int64_t[:, ::1] selves,
               const int64_t[:, ::1] inclusive, int64_t[:, ::1] self_sums, int64_t[:, ::1] inclusive_sums):
-    """Sum the nodes with a width by name; a name that stands twice on a way counts once, with its outermost."""
+    """Sum the nodes with a width by name; of a name that recurs on a path only the outermost node is inclusive."""
     cdef size_t row, rows = selves.shape[0]
     cdef uint32_t node = child[0], name
     cdef uint32_t *open = <uint32_t *> calloc(self_sums.shape[1] + 1, 4)
@@ -531,10 +537,10 @@ def functions(const uint32_t[::1] parents, const uint32_t[::1] names, const uint
 
 def find(const uint32_t[::1] parents, const uint32_t[::1] names, const uint8_t[::1] wanted,
          const int64_t[:, ::1] inclusive, uint8_t[::1] held, int64_t[::1] totals):
-    """Sum what lies in or below nodes of the wanted names, each value once.
+    """Sum the values in and below nodes with wanted names, each value once.
 
-    ``held`` gets 1 for a node with a wanted name, and 2 for one that has such a node below it, both perhaps. Nodes
-    without any value count nowhere.
+    ``held`` receives 1 for a node with a wanted name, 2 for one above such a node, and 3 for both. Nodes without any
+    value are ignored. Raises MemoryError.
     """
     cdef size_t node, row, nodes = parents.shape[0], rows = inclusive.shape[0]
     cdef int64_t any
@@ -566,7 +572,7 @@ def find(const uint32_t[::1] parents, const uint32_t[::1] names, const uint8_t[:
 
 def below(const uint32_t[::1] parents, const uint32_t[::1] child, const uint32_t[::1] sibling, uint32_t node,
           uint8_t[::1] inside):
-    """Mark a node and all that is below it."""
+    """Mark a node and all nodes below it. Raises IndexError."""
     cdef uint32_t top = node
     if node >= <size_t> parents.shape[0]:
         raise IndexError(node)
@@ -586,10 +592,10 @@ def below(const uint32_t[::1] parents, const uint32_t[::1] child, const uint32_t
 
 def best_above(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint8_t[::1] kinds,
                uint32_t[::1] best, bint nearest_root=False):
-    """For each node the frame of the lowest ``kinds`` value on the way to the root.
+    """Fill ``best`` with the frame of the lowest ``kinds`` value on the path from each node to the root.
 
-    Of equals it is the one that is farthest from the root, or the nearest. NEVER for the root. Raises ValueError when
-    the tree is damaged.
+    Of equal ones it is the farthest from the root, or with ``nearest_root`` the nearest. The root has NEVER. Raises
+    ValueError if the tree is damaged.
     """
     cdef size_t node, nodes = parents.shape[0], known = kinds.shape[0]
     cdef uint32_t above

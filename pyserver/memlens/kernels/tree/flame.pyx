@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The boxes of a flame graph that can be seen in one viewport, row by row and from left to right.
+"""The boxes of a flame graph that are visible in a viewport, row by row and from left to right.
 
 A node covers ``[left, left + inclusive)`` on the axis of values. Its edges in pixels are those two numbers rounded,
-and its children stand side by side within it; so two neighbours share an edge, and the widths of children (with what
-the parent has of its own) sum to the parent's at any zoom, without a gap or an overlap.
+and its children are side by side within it. So two neighbours share an edge, and the widths of children, with the
+parent's self value, sum to the parent's width at any zoom, without gaps or overlaps.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, int64_t
@@ -17,7 +17,7 @@ BOX_FORMAT = b"T{d:left:d:value:I:node:I:name:H:x0:H:x1:H:row:B:flags:B:unused:}
 SIDES_FORMAT = b"T{d:before:d:after:}"
 
 MORE, MATCHES, HOLDS_MATCH = 1, 2, 4
-"""Flags of a box: it stands for several nodes; its name is looked for; so is one below it (or in it)."""
+"""Flags of a box: it stands for several nodes; its name matches the search; a name below it, or in it, does."""
 
 cdef enum:
     FEW = 16
@@ -29,8 +29,8 @@ cdef enum:
 cdef struct Box:
     double left             # where it begins on the axis of values
     double value            # inclusive
-    uint32_t node           # of several: their parent
-    uint32_t name           # of several: how many
+    uint32_t node           # their parent for a box of several nodes
+    uint32_t name           # their number for a box of several nodes
     uint16_t x0
     uint16_t x1
     uint16_t row
@@ -44,7 +44,7 @@ cdef struct Sides:
 
 
 cdef struct Child:
-    int64_t key             # by which children stand, the least first
+    int64_t key             # by which children are sorted, the least first
     int64_t left
     int64_t width
     uint32_t name
@@ -52,13 +52,13 @@ cdef struct Child:
 
 
 cdef struct Open:
-    # a node whose children are to be looked at
+    # a node whose children are still to be laid out
     int64_t left
     uint32_t node
 
 
 cdef struct Run:
-    # neighbours that are too thin for a box of their own
+    # neighbours that are too thin for boxes of their own
     int64_t left
     int64_t right
     int64_t before
@@ -68,9 +68,9 @@ cdef struct Run:
 
 
 cdef inline void *room_for_one(Vector *vector) noexcept nogil:
-    """Where the next item of a vector goes, which then counts as one of it; NULL without memory.
+    """Add an item to a vector, and return its address; NULL if out of memory.
 
-    Items that are written there are spared the call that copies items of any size.
+    Writing an item there saves the call that copies items of any size.
     """
     if vector.count == vector.room and vector_reserve(vector, vector.count + 1) < 0:
         return NULL
@@ -78,24 +78,24 @@ cdef inline void *room_for_one(Vector *vector) noexcept nogil:
     return vector.data + (vector.count - 1) * vector.item_bytes
 
 
-cdef inline bint stands_before(const Child *one, const Child *other) noexcept nogil:
+cdef inline bint precedes(const Child *one, const Child *other) noexcept nogil:
     return one.key < other.key or (one.key == other.key and one.name < other.name)
 
 
 cdef void sort_few(Child *children, size_t count) noexcept nogil:
     cdef size_t place, at
-    cdef Child taken
+    cdef Child moved
     for place in range(1, count):
-        taken = children[place]
+        moved = children[place]
         at = place
-        while at and stands_before(&taken, &children[at - 1]):
+        while at and precedes(&moved, &children[at - 1]):
             children[at] = children[at - 1]
             at -= 1
-        children[at] = taken
+        children[at] = moved
 
 
 cdef void sort_children(Child *children, size_t count, Child *spare) noexcept nogil:
-    """By key and name, with room for as many in ``spare``. A call for each look at two would take the most time."""
+    """Sort by key and name; ``spare`` has room for as many. Unlike qsort it needs no call for each comparison."""
     cdef Child *source = children
     cdef Child *target = spare
     cdef size_t width = FEW, first, middle, last, left, right, at
@@ -110,7 +110,7 @@ cdef void sort_children(Child *children, size_t count, Child *spare) noexcept no
             last = min(middle + width, count)
             left, right = first, middle
             for at in range(first, last):
-                if right == last or (left < middle and not stands_before(&source[right], &source[left])):
+                if right == last or (left < middle and not precedes(&source[right], &source[left])):
                     target[at] = source[left]
                     left += 1
                 else:
@@ -124,10 +124,10 @@ cdef void sort_children(Child *children, size_t count, Child *spare) noexcept no
 
 
 cdef class Layout:
-    """One tree as a flame graph. Only nodes that are looked at have their children put in order.
+    """Lays out a tree as a flame graph. Children are sorted only for nodes that are wide enough to show them.
 
-    Children stand by descending width, or by ascending time where there are ``times``, and where equal by name; those
-    without a width stand nowhere. What a node has of its own is left over after them.
+    The order of children is by descending width, or with ``times`` by ascending time, and by name among equal ones;
+    those without a width are left out. A node's self value follows its children.
     """
 
     cdef const uint32_t[::1] parents
@@ -145,7 +145,7 @@ cdef class Layout:
     cdef bint largest_first
     cdef double x0, x1, scale, thinnest, width
     cdef Vector boxes, sides, children, spare
-    cdef Run rest           # the thinnest of the children, which stand after the others
+    cdef Run rest           # the thinnest of the children, which follow the others
 
     def __init__(self, const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] child,
                  const uint32_t[::1] sibling, const int64_t[::1] widths, const uint32_t[::1] times=None,
@@ -153,8 +153,8 @@ cdef class Layout:
                  const int64_t[::1] more_width=None):
         """``child`` and ``sibling`` are those of :func:`calltree.families`.
 
-        Of the largest nodes of a tree, ``numbers`` are those of the whole one, and nodes have ``more`` children that
-        together are ``more_width`` wide.
+        If the tree has only the largest nodes of a whole one, ``numbers`` has their numbers there, ``more`` the number
+        of children that each node lacks, and ``more_width`` the total width of these.
         """
         self.parents = parents
         self.names = names
@@ -184,24 +184,24 @@ cdef class Layout:
         cdef double at = (value - self.x0) * self.scale + 0.5
         if at <= 0:
             return 0
-        # of what is positive the conversion drops the fraction
+        # the conversion rounds positive numbers down
         return <uint32_t> (self.width if at >= self.width else at)
 
     cdef inline bint too_thin(self, Child *child) noexcept nogil:
         cdef int64_t left = child.left, right = left + child.width
-        # where the view's edge cuts a box off, it is as thin as what can be seen of it
+        # of a box that the edge of the view cuts off, only the visible part counts
         return (right - left) * self.scale < self.thinnest or (
             self.pixel(right) <= self.pixel(left) and <double> right > self.x0 and <double> left < self.x1
         )
 
     cdef int gather(self, uint32_t node, int64_t left) noexcept nogil:
-        """The children of a node in order, from ``left`` on, the thinnest as ``rest``; -1 without memory."""
+        """Collect the children of a node in order, from ``left`` on, the thinnest as ``rest``; -1 if out of memory."""
         cdef uint32_t at = self.child[node]
         cdef size_t index
         cdef int64_t width
         cdef Child child
-        cdef Child *found
-        # what is written might be these, for all that the compiler knows
+        cdef Child *entry
+        # without these, the compiler would have to assume that writes change the addresses
         cdef const uint32_t *sibling = &self.sibling[0]
         cdef const int64_t *widths = &self.widths[0]
         self.children.count = 0
@@ -215,23 +215,23 @@ cdef class Layout:
                 if self.largest_first and width * self.scale < self.thinnest:
                     child.node = at
                     self.rest.right += width
-                    self.into(&self.rest, &child)
+                    self.add_to_run(&self.rest, &child)
                 else:
-                    found = <Child *> room_for_one(&self.children)
-                    if found == NULL:
+                    entry = <Child *> room_for_one(&self.children)
+                    if entry == NULL:
                         return -1
-                    found.width = width
-                    found.node = at
-                    found.key = self.key(at)
-                    found.name = self.names[at]
+                    entry.width = width
+                    entry.node = at
+                    entry.key = self.key(at)
+                    entry.name = self.names[at]
             at = sibling[at]
         if self.children.count > FEW and vector_reserve(&self.spare, self.children.count) < 0:
             return -1
-        found = <Child *> self.children.data
-        sort_children(found, self.children.count, <Child *> self.spare.data)
+        entry = <Child *> self.children.data
+        sort_children(entry, self.children.count, <Child *> self.spare.data)
         for index in range(self.children.count):
-            found[index].left = left
-            left += found[index].width
+            entry[index].left = left
+            left += entry[index].width
         self.rest.left = left
         self.rest.right += left
         return 0
@@ -241,8 +241,8 @@ cdef class Layout:
         run.left = run.right = run.before = run.after = 0
         run.held = 0
 
-    cdef inline void into(self, Run *run, Child *child) noexcept nogil:
-        """One more for a run, wherever it lies."""
+    cdef inline void add_to_run(self, Run *run, Child *child) noexcept nogil:
+        """Add a child to a run, whatever its position."""
         run.count += 1
         if self.held is not None:
             run.held |= self.held[child.node]
@@ -251,7 +251,7 @@ cdef class Layout:
             run.after += self.after[child.node]
 
     cdef int add(self, Box *box, int64_t left, int64_t right, Sides sides) noexcept nogil:
-        """1 when the box is to be seen, 0 when it is too thin, -1 without memory."""
+        """Add a box. Return 1, 0 if it is too thin to be visible, or -1 if out of memory."""
         cdef void *place
         box.x0 = <uint16_t> self.pixel(left)
         box.x1 = <uint16_t> self.pixel(right)
@@ -303,8 +303,8 @@ cdef class Layout:
         self.empty(run)
         return status
 
-    cdef int look_at(self, Open *parent, size_t row, bint seen, Vector *below) noexcept nogil:
-        """The boxes of a node's children; those that are wide enough to have children to be seen go to ``below``."""
+    cdef int lay_out_children(self, Open *parent, size_t row, bint seen, Vector *below) noexcept nogil:
+        """Add the boxes of a node's children; those wide enough to have visible children are added to ``below``."""
         cdef size_t index, count
         cdef Child *child
         cdef Open *open
@@ -314,11 +314,11 @@ cdef class Layout:
         self.empty(&run)
         child = <Child *> self.children.data
         count = self.children.count
-        # the first child that reaches into the view
+        # the first child that extends into the view
         index = 0
         while index < count and <double> (child[index].left + child[index].width) <= self.x0:
             index += 1
-        # a run that the view's edge cuts is given whole
+        # a run that the edge of the view cuts off is returned whole
         while not self.largest_first and index > 0 and self.too_thin(&child[index - 1]):
             index -= 1
         while index < count:
@@ -328,7 +328,7 @@ cdef class Layout:
                 if run.count == 0:
                     run.left = child[index].left
                 run.right = child[index].left + child[index].width
-                self.into(&run, &child[index])
+                self.add_to_run(&run, &child[index])
                 index += 1
                 continue
             if self.flush(parent.node, &run, row, seen) < 0:
@@ -354,11 +354,12 @@ cdef class Layout:
 
     def run(self, double x0, double x1, uint32_t width, double thinnest, size_t first_depth, size_t rows, size_t most,
             const uint8_t[::1] held=None, const int64_t[::1] before=None, const int64_t[::1] after=None):
-        """The boxes at least ``thinnest`` pixels wide at depths from ``first_depth``, as rows of :data:`BOX_FORMAT`.
+        """Lay out the boxes at least ``thinnest`` pixels wide in ``rows`` rows from the depth ``first_depth`` on.
 
-        Values ``[x0, x1]`` are spread over ``width`` pixels. The root's depth is 0, and it is never merged. With
-        :func:`calltree.find`'s ``held`` boxes have its flags. With what nodes have ``before`` and ``after`` there is a
-        second column: two doubles for each box. None when there are more than ``most`` boxes.
+        Values ``[x0, x1]`` are spread over ``width`` pixels. The root's depth is 0, and it is never merged. ``held`` is
+        that of :func:`calltree.find`, and sets the flags of boxes; ``before`` and ``after`` are the two sides of a
+        comparison, by node. Returns rows of :data:`BOX_FORMAT`, and for a comparison the two sides of each box as rows
+        of :data:`SIDES_FORMAT`; or None for more than ``most`` boxes. Raises MemoryError.
         """
         cdef Vector now, below
         cdef size_t depth = 0, index
@@ -387,8 +388,8 @@ cdef class Layout:
                 depth += 1
                 below.count = 0
                 for index in range(now.count):
-                    if self.look_at(&(<Open *> now.data)[index], depth - first_depth, depth >= first_depth,
-                                    &below) < 0:
+                    if self.lay_out_children(&(<Open *> now.data)[index], depth - first_depth, depth >= first_depth,
+                                             &below) < 0:
                         failed = True
                         break
                     if self.boxes.count > most:
@@ -404,26 +405,26 @@ cdef class Layout:
         return None if full else (column_of(&self.boxes, BOX_FORMAT), column_of(&self.sides, SIDES_FORMAT))
 
     def children_of(self, uint32_t node):
-        """The children of a node in order, uint32."""
-        cdef Vector found
+        """Return the children of a node in order (``uint32``). Raises IndexError."""
+        cdef Vector result
         cdef size_t index
         cdef bint failed
         if node >= <size_t> self.parents.shape[0]:
             raise IndexError(node)
-        vector_init(&found, 4)
+        vector_init(&result, 4)
         with nogil:
             self.scale = self.thinnest = 0
-            failed = self.gather(node, 0) < 0 or vector_reserve(&found, self.children.count) < 0
+            failed = self.gather(node, 0) < 0 or vector_reserve(&result, self.children.count) < 0
             if not failed:
                 for index in range(self.children.count):
-                    vector_push_u32(&found, (<Child *> self.children.data)[index].node)
+                    vector_push_u32(&result, (<Child *> self.children.data)[index].node)
         if failed:
-            vector_free(&found)
+            vector_free(&result)
             raise MemoryError
-        return column_of(&found, b"I")
+        return column_of(&result, b"I")
 
     def place(self, uint32_t node):
-        """Where a node begins on the axis of values, and how deep it lies; the root's depth is 0."""
+        """Return the left edge of a node on the axis of values, and its depth (0 for the root). Raises IndexError."""
         cdef int64_t left = 0, key
         cdef uint32_t depth = 0, at, parent
         if node >= <size_t> self.parents.shape[0]:

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Groups of stacks with values: which one each belongs to, and what they come to."""
+"""Groups of stacks with values: the group of each stack, and the sums of each group."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from libc.stdlib cimport free, malloc
@@ -14,9 +14,9 @@ cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
 
 def farthest_above(const uint32_t[::1] parents, const uint32_t[::1] values, const uint8_t[::1] barriers,
                    uint32_t[::1] farthest):
-    """For each node of the prefix tree the value nearest to the root on its way there, NEVER for none.
+    """Find, for each node of the prefix tree, the value nearest to the root on its path there; NEVER for none.
 
-    The way ends at a barrier, whose own value does not count.
+    The path ends at a barrier, whose own value doesn't count.
     """
     cdef size_t node
     with nogil:
@@ -30,7 +30,7 @@ def farthest_above(const uint32_t[::1] parents, const uint32_t[::1] values, cons
 
 
 cdef struct Group:
-    int64_t size            # of the largest item
+    int64_t size            # the size of the largest item
     uint32_t first
     uint32_t largest        # NEVER for a group without items
 
@@ -38,28 +38,28 @@ cdef struct Group:
 def group_sums(const uint32_t[::1] codes, const uint32_t[::1] rows, const uint32_t[::1] times,
                const int64_t[:, ::1] values, const int64_t[::1] sizes, int64_t[:, ::1] sums, uint32_t[::1] first,
                uint32_t[::1] largest):
-    """Add up the values of items by group; ``codes[i]`` is the group of item ``i``, whose row is ``rows[i]``.
+    """Sum the values of items by group; ``codes[i]`` is the group of item ``i``, and ``rows[i]`` its row.
 
-    ``sums``, int64[groups, values], begin at 0. ``first`` gets the least of the items' ``times``, ``largest`` the row
-    of the largest of ``sizes``, of equal ones the lowest: NEVER where a group has no items. Without sizes it is any of
-    the rows. Raises IndexError for a group or a row that is out of range.
+    ``sums``, int64[groups, values], must be zeros. ``first`` receives the least of the items' ``times``, ``largest``
+    the row of the item with the largest of ``sizes``, of equal ones the lowest row; without sizes it is any of the
+    rows. Both are NEVER for a group without items. Raises IndexError for a group or a row that is out of range.
     """
     cdef size_t index, column, items = codes.shape[0], groups = sums.shape[0], columns = values.shape[0]
     cdef size_t most = sizes.shape[0]
     cdef uint32_t code, row
     cdef int64_t size = 0
-    cdef Group *found
+    cdef Group *figures
     cdef bint fits = <size_t> rows.shape[0] == items == <size_t> times.shape[0] == <size_t> values.shape[1]
     fits = fits and sums.shape[1] == values.shape[0] and first.shape[0] == sums.shape[0] == largest.shape[0]
     if not fits:
         raise ValueError("columns of different lengths")
-    found = <Group *> malloc((groups + 1) * sizeof(Group))
-    if found == NULL:
+    figures = <Group *> malloc((groups + 1) * sizeof(Group))
+    if figures == NULL:
         raise MemoryError
     with nogil:
         for index in range(groups):
-            found[index].size = 0
-            found[index].first = found[index].largest = NONE
+            figures[index].size = 0
+            figures[index].first = figures[index].largest = NONE
         for index in range(items):
             code = codes[index]
             row = rows[index]
@@ -68,26 +68,26 @@ def group_sums(const uint32_t[::1] codes, const uint32_t[::1] rows, const uint32
                 break
             if most:
                 size = sizes[row]
-            if found[code].largest == NONE or size > found[code].size \
-                    or (size == found[code].size and row < found[code].largest):
-                found[code].largest = row
-                found[code].size = size
-            if times[index] < found[code].first:
-                found[code].first = times[index]
+            if figures[code].largest == NONE or size > figures[code].size \
+                    or (size == figures[code].size and row < figures[code].largest):
+                figures[code].largest = row
+                figures[code].size = size
+            if times[index] < figures[code].first:
+                figures[code].first = times[index]
             for column in range(columns):
                 sums[code, column] += values[column, index]
         for index in range(groups):
-            first[index] = found[index].first
-            largest[index] = found[index].largest
-    free(found)
+            first[index] = figures[index].first
+            largest[index] = figures[index].largest
+    free(figures)
     if not fits:
         raise IndexError("an item's row or group is out of range")
 
 
 def intern_pairs(const uint32_t[::1] left, const uint32_t[::1] right, uint32_t first, uint32_t[::1] codes):
-    """Number the pairs of two columns from ``first`` on, where ``right`` isn't NEVER: ``codes`` get their numbers.
+    """Number the distinct pairs of two columns from ``first`` on, and fill ``codes`` with the number of each pair.
 
-    Returns the distinct pairs, uint32, the left and the right one of each in turn.
+    Rows in which ``right`` is NEVER are skipped. Returns the distinct pairs as ``uint32``, left and right in turn.
     """
     cdef size_t index
     cdef int64_t number

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Sums by source line over a prefix tree of stacks, in which a line that recurs on a stack counts once.
 
-Node 0 is the root; a parent's number is less than its child's (checked where a folder is made).
+Node 0 is the root; a parent's number is less than its child's, which ``LineFolder`` checks.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, int64_t
@@ -11,13 +11,13 @@ cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
 
 
 cdef class LineFolder:
-    """A tree whose nodes stand on lines: ``lines[node]`` is below ``count``, or NEVER for a node without one."""
+    """A tree with the line of each node: ``lines[node]`` is below ``count``, or NEVER for a node without a line."""
 
     cdef const uint32_t[::1] parents
     cdef const uint32_t[::1] lines
     cdef uint32_t count
-    cdef uint8_t *outermost     # the node's line stands nowhere above it
-    cdef uint32_t *nearest      # the line of the node, or of the first one above it that has one
+    cdef uint8_t *outermost     # no node above it has the same line
+    cdef uint32_t *nearest      # the line of the node, or of the nearest node above it that has one
 
     def __cinit__(self, const uint32_t[::1] parents, const uint32_t[::1] lines, uint32_t count):
         cdef size_t nodes = parents.shape[0], node
@@ -44,7 +44,7 @@ cdef class LineFolder:
         free(self.nearest)
 
     cdef int prepare(self) except -1:
-        """Walk the tree once, with the lines that are open on the way."""
+        """Walk the tree once, and keep track of the lines on the path to the current node."""
         cdef size_t nodes = self.parents.shape[0], index
         cdef uint32_t node = 0, line
         cdef uint32_t *child = <uint32_t *> calloc(nodes + 1, 4)
@@ -59,7 +59,7 @@ cdef class LineFolder:
             for index in range(nodes):
                 line = self.lines[index]
                 self.nearest[index] = line if line != NONE or index == 0 else self.nearest[self.parents[index]]
-            # 0, the root, is nobody's child
+            # the root, 0, has no parent
             index = nodes
             while index > 1:
                 index -= 1
@@ -87,9 +87,9 @@ cdef class LineFolder:
         return 0
 
     def fold(self, int64_t[::1] values, int64_t[::1] inclusive, int64_t[::1] own):
-        """Add the nodes' own ``values`` to the lines' sums; ``values`` become the sums below each node.
+        """Add the self ``values`` of nodes to the sums of lines; ``values`` then become inclusive.
 
-        ``own`` takes what is of nodes whose innermost frame with a line stands there.
+        ``own`` receives the values of nodes whose innermost frame with a line is on that line.
         """
         cdef size_t nodes = self.parents.shape[0], node
         if <size_t> values.shape[0] != nodes or inclusive.shape[0] < self.count or own.shape[0] < self.count:

@@ -1,17 +1,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Stacks out of the prefix tree that an archive keeps them in.
+"""Reads stacks out of an archive's prefix tree.
 
-The tree's numbers come from a file: a parent that is not before its node, or a number that is out of range, ends
-the walk with an error and is never followed.
+The numbers of the tree come from a file: a parent that doesn't precede its node, or a number that is out of range,
+ends the walk with an error and is never followed.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
 
 
 def measure(const uint32_t[::1] parents, const uint32_t[::1] nodes, uint64_t[::1] starts) -> bool:
-    """Fill ``starts`` (one more than ``nodes``) with where each node's stack begins when they are laid end to end.
+    """Fill ``starts`` with the offset of each node's stack when stacks are laid end to end, and the end of the last.
 
-    False when the tree is damaged.
+    Return False if the tree is damaged.
     """
     cdef size_t index, count = nodes.shape[0], known = parents.shape[0]
     cdef uint64_t place = 0
@@ -37,9 +37,9 @@ def measure(const uint32_t[::1] parents, const uint32_t[::1] nodes, uint64_t[::1
 
 def unroll(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_t[::1] nodes,
            const uint64_t[::1] starts, uint32_t[::1] sequence):
-    """Lay the stacks of ``nodes`` end to end into ``sequence``, innermost first, as :func:`measure` found their places.
+    """Write the stacks of ``nodes``, innermost frame first, into ``sequence``, at the offsets of :func:`measure`.
 
-    What would not fit is left out, so nothing is written where it doesn't belong whatever the columns hold.
+    Frames that wouldn't fit are left out, so that nothing is written out of bounds, whatever the columns contain.
     """
     cdef size_t index, count = nodes.shape[0], known = parents.shape[0]
     cdef uint64_t place, end

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from memlens.errors import BadRequestError
-from memlens.kept import Kept
+from memlens.result_cache import ResultCache
 from memlens.server.protocol.compare import (
     CompareCurvesParams,
     ComparedDevices,
@@ -184,7 +184,7 @@ class Shared:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._kept = Kept(later=_when_answered)
+        self._kept = ResultCache(defer=_when_answered)
         self._making: dict[Hashable, asyncio.Task[Any]] = {}
         registry.listeners.append(self._forget_closed)
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from memlens import limits
 from memlens.errors import MemlensError
-from memlens.kept import Kept
 from memlens.model.attribution import Attribution
+from memlens.result_cache import ResultCache
 from memlens.server.sessions.aside import Aside
 from memlens.server.sessions.sql import SqlQueries
 from memlens.store.files.verify import StoppedError
@@ -121,7 +121,7 @@ class OpenSnapshot:
         self.is_kept_damaged = False
         """Whether its archive is damaged but kept, because the file that it was made from no longer exists."""
         self.sql = sql
-        self._kept = Kept()
+        self._kept = ResultCache()
         self._most: line_heat.Most | None = None
         self._source = snapshot.manifest.source
         self._snapshot = snapshot

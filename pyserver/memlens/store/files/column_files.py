@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from memlens.kept import Apart
 from memlens.kernels.base.checksum import Checksum
+from memlens.result_cache import Uncounted
 from memlens.store.columns import Array, Columns, Count, Declared
 from memlens.store.manifest import ArchiveError, ColumnEntry, InconsistentError, Manifest
 
@@ -94,7 +94,7 @@ class ColumnFiles:
             self.entries[name] = ColumnEntry(description, len(column), column.nbytes, checksum.hexdigest())
 
 
-class MappedFiles(Apart):
+class MappedFiles(Uncounted):
     """The column files of an open archive, mapped when they are used."""
 
     def __init__(self, archive: Path, manifest: Manifest) -> None:

@@ -62,7 +62,7 @@ def sums_over_time(device: Device, areas: Areas, box: Box) -> I64:
 def area_columns(device: Device, areas: Areas, grid: Grid) -> AreaColumns:
     """The bytes of each area of a device at the moments of a grid's columns."""
     sums = np.zeros((_COUNT + 1, len(grid.moments), max(len(areas.areas), 1)), np.int64)
-    kernel.alive_by_group(
+    kernel.live_by_group(
         device.size, device.end, device.end_64, device.end_4096, areas.codes, _NO_LIT, grid.moments, grid.stops,
         grid.inside.start, grid.inside.stop, sums, _NEVER_SEEN,
     )  # fmt: skip
@@ -79,7 +79,7 @@ class _Columns:
         self._sums = np.zeros((layers, box.columns, max(len(areas.areas), 1)), np.int64)
         least = int(np.ceil((box.y1 - box.y0) / box.rows * LEAST_ROWS))
         inside = self.grid.inside
-        seen = kernel.alive_by_group(
+        seen = kernel.live_by_group(
             device.size, device.end, device.end_64, device.end_4096, areas.codes,
             _NO_LIT if lit is None else lit.view(np.uint8), self.grid.moments, self.grid.stops,
             inside.start, inside.stop, self._sums, max(least, 1),

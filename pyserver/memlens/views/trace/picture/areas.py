@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from memlens.kernels.trace.areas import alive_by_group
+from memlens.kernels.trace.areas import live_by_group
 from memlens.model.attribution import Attribution
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
@@ -123,7 +123,7 @@ def _figures(device: Device, codes: U32, groups: int) -> tuple[I64, I64]:
     grid = grid_of(device, device, box)
     # one of them has the peak, as each shows the moment with the most memory
     sums = np.zeros((1, columns, groups), np.int64)
-    alive_by_group(
+    live_by_group(
         device.size, device.end, device.end_64, device.end_4096, codes, _NO_LIT, grid.moments, grid.stops,
         grid.inside.start, grid.inside.stop, sums, _NEVER_SEEN,
     )  # fmt: skip

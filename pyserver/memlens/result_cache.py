@@ -1,4 +1,4 @@
-"""What is kept in memory because more questions about it will come: all of it together within a number of bytes."""
+"""Caches of results in memory, which share a budget in bytes."""
 
 import gc
 import itertools
@@ -22,29 +22,29 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 _LOOKED_AT = 64
-"""So many items of a longer list or dict are measured; the rest is taken to be like them."""
+"""How many items of a longer list or dict are measured; the others are assumed to be like them."""
 _LARGE_BYTES = 4096
 _MOST_UNMEASURED = 8
 _AGAIN_S = 1.0
-"""So long what was measured is not measured again, though it was used and may have grown."""
+"""How long a measured result isn't measured again, although it was used and may have grown."""
 _LONGEST_TEXT = 512
 _MISSING: Any = object()
 
 
-class Apart:
-    """A base of classes whose objects live on without the caches that refer to them: they are not counted there."""
+class Uncounted:
+    """A base class of objects that outlive the caches that refer to them, and don't count there."""
 
 
 class Size(NamedTuple):
-    """About how many bytes a value holds. What is ``large`` counts once, however many values refer to it."""
+    """The approximate bytes that a value takes. ``large`` parts count once, however many values refer to them."""
 
     small: int
     large: dict[int, int]
-    """Bytes of arrays, of long lists and dicts, and of other results, by their ids."""
+    """Bytes of arrays, of long lists and dicts, and of other results, by ``id``."""
 
     @property
     def bytes(self) -> int:
-        """All of it."""
+        """The sum of all parts."""
         return self.small + sum(self.large.values())
 
 
@@ -54,7 +54,7 @@ class _Entry(NamedTuple):
 
 
 class _Count:
-    """What some results hold together."""
+    """The bytes of several results together."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -62,18 +62,18 @@ class _Count:
         self._large: dict[int, int] = {}
 
     def add(self, size: Size) -> None:
-        """With one more of them."""
+        """Add a result's size."""
         self.bytes += size.small
         for each, large_bytes in size.large.items():
             self._users[each] = self._users.get(each, 0) + 1
             known_bytes = self._large.get(each, 0)
-            # one that is measured in several places may have grown between
+            # a part that several results share may have grown since it was last measured
             if large_bytes >= known_bytes:
                 self._large[each] = large_bytes
                 self.bytes += large_bytes - known_bytes
 
     def remove(self, size: Size) -> None:
-        """Without one of them."""
+        """Subtract a result's size."""
         self.bytes -= size.small
         for each in size.large:
             self._users[each] -= 1
@@ -83,41 +83,41 @@ class _Count:
 
 
 class Budget:
-    """How many bytes several :class:`Kept` may hold together.
+    """The bytes that several caches may take together.
 
-    When they hold more, results go: first those of the :class:`Kept` that nobody has used for longest, in it the one
-    that nobody has used for longest. The latest result stays, however large it is, for somebody is looking at it.
+    If they take more, results are evicted from the least recently used cache, the least recently used result first. The
+    latest result is kept, however large it is, since it is probably being shown.
     """
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self.lock = threading.RLock()
-        self._members: WeakSet[Kept] = WeakSet()
+        self._members: WeakSet[ResultCache] = WeakSet()
         self._count = _Count()
         self._left = deque[Mapping[Hashable, _Entry]]()
-        """The results of members that are gone."""
+        """The results of caches that no longer exist."""
         self._uses = itertools.count()
 
     @property
     def size_bytes(self) -> int:
-        """What they hold together, as it was when it was measured."""
+        """The bytes of all results, as last measured."""
         with self.lock:
             self._count_gone()
             return self._count.bytes
 
-    def join(self, member: "Kept") -> None:
-        """Let a new one have a part of it."""
+    def join(self, member: "ResultCache") -> None:
+        """Add a cache."""
         with self.lock:
             self._members.add(member)
-        # only noted there, for it may run in the midst of anything
+        # this only appends, since a finalizer may run at any point of the program
         finalize(member, self._left.append, member.results).atexit = False
 
     def next_use(self) -> int:
-        """The number of a use, higher than all before."""
+        """Return the number of a use, which is higher than all before."""
         return next(self._uses)
 
     def make_room(self) -> None:
-        """Let results go until what is left is within the budget, or the latest is alone."""
+        """Evict results until the rest is within the budget, or only the latest is left."""
         with self.lock:
             members = sorted(self._members, key=lambda member: member.used)
             self._count_gone()
@@ -128,51 +128,51 @@ class Budget:
                     left -= 1
 
     def replace(self, old: Size | None, new: Size | None) -> None:
-        """Count a result as another size than before, None where there is none. The caller holds the lock."""
+        """Count a result with another size; None for no result before or after. The caller holds the lock."""
         if new is not None:
             self._count.add(new)
         if old is not None:
             self._count.remove(old)
 
     def _count_gone(self) -> None:
-        """Take out what members held that are gone."""
+        """Subtract the results of caches that no longer exist."""
         while self._left:
             for entry in self._left.popleft().values():
                 self._count.remove(entry.size)
 
 
-SHARED = Budget(limits.kept_bytes())
+SHARED = Budget(limits.cache_bytes())
 """The budget of this process."""
 
 
-class Kept:
-    """Results by key, within a budget that it shares. For one thread at a time; others may push results out.
+class ResultCache:
+    """A cache of results by key, within a shared budget. For one thread at a time; other caches may evict its results.
 
-    A new result is measured at once, or when ``later`` runs what it gets: that is for whoever has an answer waiting.
-    What was used since is measured with it, but not more often than once a second.
+    A new result is measured at once or, so that an answer needn't wait for it, when the function that is passed to
+    ``defer`` is called. Results that were used since are measured as well, but at most once a second.
     """
 
     def __init__(
-        self, budget: Budget | None = None, later: Callable[[Callable[[], None]], None] | None = None
+        self, budget: Budget | None = None, defer: Callable[[Callable[[], None]], None] | None = None
     ) -> None:
         self._budget = SHARED if budget is None else budget
-        self._later = later
+        self._defer = defer
         self.results: OrderedDict[Hashable, _Entry] = OrderedDict()
-        """The one that nobody has used for longest comes first. What changes it holds the budget's lock."""
+        """The least recently used one is the first. Changes need the budget's lock."""
         self._new: dict[Hashable, None] = {}
-        """Results that were not measured yet, in the order in which they came: what one is made of comes before it."""
+        """Keys of results that aren't measured yet, in the order of insertion: a result's parts precede it."""
         self._touched: dict[Hashable, None] = {}
-        """Results that were used since they were measured, and may have grown by that."""
+        """Keys of results that were used since they were measured, and may have grown."""
         self._measured_again_s = time.monotonic()
         self.used = 0
-        """The number of its latest use."""
+        """The number of the cache's latest use."""
         self._budget.join(self)
 
     def __len__(self) -> int:
         return len(self.results)
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The result that is kept by ``key``, else what ``make`` returns, which is kept from now on."""
+        """Return the result of ``key``; if there is none, what ``make`` returns, which is added."""
         value = self.find(key, _MISSING)
         if value is _MISSING:
             value = make()
@@ -181,7 +181,7 @@ class Kept:
         return result
 
     def find(self, key: Hashable, default: Any = None) -> Any:
-        """The result that is kept by ``key``, or ``default``."""
+        """Return the result of ``key``, or ``default``."""
         with self._budget.lock:
             entry = self.results.get(key)
             self.used = self._budget.next_use()
@@ -192,7 +192,7 @@ class Kept:
             return entry.value
 
     def put(self, key: Hashable, value: object) -> None:
-        """Keep a result by ``key``."""
+        """Add or replace the result of ``key``."""
         with self._budget.lock:
             self.used = self._budget.next_use()
             self._set(key, _Entry(value, Size(0, {})))
@@ -200,13 +200,13 @@ class Kept:
             self._new.pop(key, None)
             self._new[key] = None
             unmeasured = len(self._new)
-        if self._later is None or unmeasured > _MOST_UNMEASURED:
+        if self._defer is None or unmeasured > _MOST_UNMEASURED:
             self._measure_due()
         elif unmeasured == 1:
-            self._later(self._measure_due)
+            self._defer(self._measure_due)
 
     def measure(self) -> None:
-        """Measure what is new and what was used, and let results go where they are too many."""
+        """Measure new and used results, and evict some if they take too much."""
         self._measure(again=True)
 
     def _measure_due(self) -> None:
@@ -221,11 +221,11 @@ class Kept:
             if again:
                 self._touched = {}
                 self._measured_again_s = time.monotonic()
-        # without the lock, for it takes a while
+        # without the lock, since it takes a while
         measured: dict[Hashable, _Entry] = {}
         for key, value in values.items():
             size = size_of(value, known)
-            # so that it counts once where other results refer to it
+            # as a large part, so that it counts once if other results refer to it
             own_bytes = size.small + size.large.get(id(value), 0)
             measured[key] = known[id(value)] = _Entry(value, Size(0, {**size.large, id(value): own_bytes}))
         with self._budget.lock:
@@ -235,17 +235,17 @@ class Kept:
             self._budget.make_room()
 
     def drop(self, fits: Callable[[Any], bool]) -> None:
-        """Let the results go whose keys fit."""
+        """Drop the results for whose keys ``fits`` returns True."""
         with self._budget.lock:
             for key in [key for key in self.results if fits(key)]:
                 self._drop(key)
 
     def pop_oldest(self) -> None:
-        """Let the result go that nobody has used for longest. The caller holds the budget's lock."""
+        """Drop the least recently used result. The caller holds the budget's lock."""
         self._drop(next(iter(self.results)))
 
     def clear(self) -> None:
-        """Let all results go."""
+        """Drop all results."""
         with self._budget.lock:
             for key in list(self.results):
                 self._drop(key)
@@ -262,16 +262,17 @@ class Kept:
 
 
 def size_of(value: object, known: Mapping[int, _Entry] = MappingProxyType({})) -> Size:
-    """About how much memory a value holds, with all that it refers to; ``known`` has results by id that it may hold.
+    """Estimate the memory of a value and of all that it refers to; ``known`` has results by id that may be among these.
 
-    Arrays count with what they are slices of; mapped ones with nothing, for the system takes their pages back as it
-    likes. Of long lists and dicts some items are measured. Classes, modules and what is :class:`Apart` don't count.
+    An array counts with the whole array of which it is a slice; a mapped one counts as 0, since the system can drop its
+    pages at any time. Of long lists and dicts some items are measured. Classes, modules and objects that are
+    :class:`Uncounted` don't count.
     """
     small, large = 0.0, dict[int, int]()
     seen: set[int] = set()
     waiting: list[tuple[object, float, int]] = [(value, 1.0, 0)]
     while waiting:
-        # what is found in something long is counted there, unless it is large itself
+        # parts of a long list or dict count there, unless they are large themselves
         each, weight, within = waiting.pop()
         number = id(each)
         if number in seen:
@@ -286,7 +287,7 @@ def size_of(value: object, known: Mapping[int, _Entry] = MappingProxyType({})) -
         seen.add(number)
         own_bytes = sys.getsizeof(each)
         if kind in _PLAIN:
-            # most are these: they refer to nothing
+            # most values are of these types, and refer to nothing
             pass
         elif isinstance(each, np.ndarray):
             holder = _holder(each)
@@ -298,7 +299,7 @@ def size_of(value: object, known: Mapping[int, _Entry] = MappingProxyType({})) -
         else:
             items, long = _items(each)
             if long:
-                # the rest of it is like what is looked at
+                # the other items are assumed to be like the measured ones
                 weight *= long / max(len(items), 1)
                 large[id(each)], own_bytes, within = own_bytes, 0, id(each)
             waiting += [(item, weight, within) for item in items]
@@ -310,16 +311,16 @@ def size_of(value: object, known: Mapping[int, _Entry] = MappingProxyType({})) -
 
 
 _PLAIN = frozenset((str, bytes, int, float))
-_UNCOUNTED = (type, ModuleType, BuiltinFunctionType, CodeType, Apart, type(None), bool)
+_UNCOUNTED = (type, ModuleType, BuiltinFunctionType, CodeType, Uncounted, type(None), bool)
 
 
 def _items(value: object) -> tuple[Sequence[Any], int]:
-    """What a value refers to, or some of it, and then how many there are; 0 where it is all.
+    """Return what a value refers to, and 0; or some of it, and the number of all.
 
     Other threads may change the value meanwhile.
     """
     if type(value) is tuple and len(value) <= _LOOKED_AT:
-        # of these there are the most
+        # the most frequent case
         return value, 0
     match value:
         case str() | bytes() | int() | float() | np.generic():
@@ -332,14 +333,14 @@ def _items(value: object) -> tuple[Sequence[Any], int]:
             step = len(value) // _LOOKED_AT + 1
             return list(itertools.islice(value, 0, None, step)), len(value) if step > 1 else 0
         case FunctionType():
-            # not its globals, which are its module's
+            # without its globals, which belong to its module
             return [*(value.__closure__ or ()), *(value.__defaults__ or ())], 0
         case _:
             return gc.get_referents(value), 0
 
 
 def _holder(array: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
-    """The array that holds the bytes of one; None where a mapped file does."""
+    """Return the array that owns the bytes of an array; None if a mapped file does."""
     holder = array
     while isinstance(base := _base(holder), np.ndarray):
         holder = base
@@ -352,9 +353,9 @@ def _base(array: npt.NDArray[Any]) -> object:
 
 
 def remembered(most: int) -> Callable[[Callable[Concatenate[str, P], T]], Callable[Concatenate[str, P], T]]:
-    """Let a function of a text remember what it returned for ``most`` texts.
+    """Cache the results of a function of a text, for at most ``most`` texts.
 
-    Texts of more than 512 characters are not remembered, so that what is remembered is bounded in bytes as well.
+    Results for texts of more than 512 characters aren't cached, so that the cache is bounded in bytes as well.
     """
 
     def decorate(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:

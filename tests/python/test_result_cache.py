@@ -19,9 +19,9 @@ import pytest
 from tests.fuzz.questions import ask_everything, make
 from tests.python.conftest import ROOT
 
-from memlens import kept, limits
+from memlens import limits, result_cache
 from memlens.errors import MemlensError
-from memlens.kept import Apart, Budget, Kept, remembered, size_of
+from memlens.result_cache import Budget, ResultCache, Uncounted, remembered, size_of
 from memlens.server.handlers.views import QUESTIONS
 from memlens.server.protocol import VIEW_REQUESTS
 from memlens.sources.finder import Finder
@@ -96,8 +96,8 @@ def test_a_size_is_what_the_interpreter_frees(name: str) -> None:
     assert 0.85 * freed_bytes < size_bytes < 1.15 * freed_bytes + 2_000
 
 
-def test_what_is_mapped_or_apart_or_code_is_not_counted(tmp_path: Path) -> None:
-    class Owner(Apart):
+def test_what_is_mapped_or_uncounted_or_code_does_not_count(tmp_path: Path) -> None:
+    class Owner(Uncounted):
         def __init__(self) -> None:
             self.column = np.zeros(100_000)
 
@@ -121,7 +121,7 @@ def test_what_is_mapped_or_apart_or_code_is_not_counted(tmp_path: Path) -> None:
 
 def test_two_values_with_one_array_hold_it_once() -> None:
     budget = Budget(10_000_000)
-    one, two = Kept(budget), Kept(budget)
+    one, two = ResultCache(budget), ResultCache(budget)
     column = np.zeros(100_000)
     one.put("a", (column, 1))
     two.put("b", [column[:50]])
@@ -136,7 +136,7 @@ def test_two_values_with_one_array_hold_it_once() -> None:
 
 def test_a_result_that_others_refer_to_counts_once_and_as_long_as_they_do() -> None:
     budget = Budget(10_000_000)
-    some = Kept(budget)
+    some = ResultCache(budget)
     words = {number: f"word {number}" for number in range(40)}
     alone = size_of(words).bytes
     some.put("words", words)
@@ -151,7 +151,7 @@ def test_a_result_that_others_refer_to_counts_once_and_as_long_as_they_do() -> N
 
 def test_what_grows_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     budget = Budget(1_000_000)
-    some = Kept(budget)
+    some = ResultCache(budget)
     grown: list[Any] = []
     some.put("old", np.zeros(10_000))
     some.put("growing", grown)
@@ -160,7 +160,7 @@ def test_what_grows_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     some.put("another", 1)
     # not for each new one, for it takes a while
     assert budget.size_bytes < 100_000
-    monkeypatch.setattr(kept, "_AGAIN_S", 0)
+    monkeypatch.setattr(result_cache, "_AGAIN_S", 0)
     some.find("growing")
     some.put("another", 2)
     assert budget.size_bytes < 1_000_000
@@ -179,7 +179,7 @@ def test_the_budget_holds_and_what_was_used_longest_ago_goes() -> None:
     """Against a list of all uses, in which each result has its place."""
     chance = random.Random(4)
     budget = Budget(100_000)
-    members = [Kept(budget) for _ in range(4)]
+    members = [ResultCache(budget) for _ in range(4)]
     held: dict[tuple[int, int], int] = {}
     used, used_member = dict[tuple[int, int], int](), dict[int, int]()
     overhead = size_of(np.zeros(0, np.uint8)).bytes
@@ -209,7 +209,7 @@ def test_threads_share_a_budget() -> None:
 
     def work(number: int) -> None:
         chance = random.Random(number)
-        some = Kept(budget)
+        some = ResultCache(budget)
         for _ in range(400):
             key = chance.randrange(20)
             column = some.get(key, lambda key=key: np.full(chance.randrange(9_000), key))  # type: ignore[misc]
@@ -218,7 +218,7 @@ def test_threads_share_a_budget() -> None:
                 some.clear()
         members.append(some)
 
-    members: list[Kept] = []
+    members: list[ResultCache] = []
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
@@ -261,10 +261,10 @@ def test_a_snapshot_answers_the_same_with_hardly_any_memory(
     snapshot.close()
     assert len(expected) > 8
     most = 200_000
-    monkeypatch.setattr(kept, "SHARED", Budget(most))
+    monkeypatch.setattr(result_cache, "SHARED", Budget(most))
 
     def check() -> None:
-        assert kept.SHARED.size_bytes <= most or len(poor._kept) == 1
+        assert result_cache.SHARED.size_bytes <= most or len(poor._kept) == 1
 
     with contextlib.closing(Snapshot.open(snapshot.archive)) as poor:
         assert answers(poor, 7, check=check) == expected
@@ -283,7 +283,7 @@ def test_what_a_snapshot_keeps_is_measured_as_it_is(opened: Callable[[Path], Sna
             measured._devices.clear()
             measured._holders.clear()
             gc.collect()
-            size_bytes = kept.SHARED.size_bytes
+            size_bytes = result_cache.SHARED.size_bytes
             before = tracemalloc.get_traced_memory()[0]
             measured._kept.clear()
             gc.collect()
