@@ -274,7 +274,7 @@ test('a right click in the tables offers what can be done to the function', asyn
   await chip.waitFor();
   await wanted.click({ button: 'right' });
   await menu.getByText('Hide', { exact: true }).click();
-  await view.locator('.flame-chips', { hasText: `Without ${row.name.function}` }).waitFor();
+  await view.locator('.flame-chips', { hasText: `Hidden: ${row.name.function}` }).waitFor();
   const chips = view.locator('.flame-chips .chip');
   for (const left of [1, 0]) {
     await chips.first().click();
@@ -290,7 +290,7 @@ test('a key that comes before the details of what was clicked is about what was 
   const { box, row } = await ownBox();
   await vscode.page.mouse.click(...(await at(box)));
   await view.press('h');
-  await view.locator('.flame-chips .chip', { hasText: `Without ${row.name.function}` }).click();
+  await view.locator('.flame-chips .chip', { hasText: `Hidden: ${row.name.function}` }).click();
   await view.locator('.flame-chips .chip').waitFor({ state: 'detached' });
   await drawn();
 });
