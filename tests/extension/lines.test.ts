@@ -246,7 +246,7 @@ describe('the heat of lines', () => {
     const changed = { message: 'Changed', lines: [] };
     const lines = [heatLine(3, 64 * MIB), heatLine(4, MIB, { changed }), heatLine(40, MIB)];
     const asked = server.last('memlens/lineHeat');
-    assert.deepEqual(asked.params.shown, [{ snapshot: 'p', value: 2 }]);
+    assert.deepEqual(asked.params['shown'], [{ snapshot: 'p', value: 2 }]);
     asked.resolve({ files: [fileHeat('a.pickle', lines)] });
     await settle();
     const texts = [...editor.drawn.values()]
