@@ -15,6 +15,12 @@ const MEDIA = path.join(ROOT, 'extension', 'media');
 /** A delay for changes whose end can't be detected. */
 const SETTLED_MS = 2500;
 
+const QUERY = `SELECT file, line, function,
+  live_at_peak_bytes, live_at_peak_count
+FROM by_line
+WHERE kind = 'user'
+LIMIT 100;`;
+
 const RECORDING = 'heaptrack.service.zst';
 
 /** The sample as if nothing were kept between steps, and lines had been added at the top of model.py. */
@@ -69,6 +75,12 @@ main(async () => {
     await profile.locator('.flame[data-pictures]').waitFor();
     return profile;
   };
+  const maximized = async (shown, act) => {
+    const button = shown.locator('.dock header').getByRole('button', { name: 'Maximize Panel' });
+    await button.click();
+    await act();
+    await button.click();
+  };
   const pane = async (title, name) => {
     await vscode.runCommand(`Memlens: ${title}`);
     await take(name);
@@ -83,23 +95,26 @@ main(async () => {
     await vscode.runCommand('View: Close Editor');
     await SnapshotView.opened(vscode, 'mended.pickle');
     const view = await SnapshotView.opened(vscode, 'train.pickle');
-    await view.click(await view.tallestAtTheMiddle());
+    // on the slope of the last step but one, above the names of the steps
+    const surface = await view.surface();
+    await vscode.page.mouse.click(surface.x + 0.757 * surface.width, surface.y + 0.62 * surface.height);
     await view.locator('.panel .frames li').first().waitFor();
     await take('memory-over-time');
-    await vscode.page.keyboard.press('Escape');
+    // the selection, then the cursor
+    for (let times = 0; times < 2; times++) await vscode.runCommand('Memlens: Clear Selection');
     await pane('Show What’s in Memory', 'live-set');
     await pane('Show Leaks', 'steps');
     await vscode.runCommand('Memlens: Query with SQL');
-    const sql = view.locator('.sql');
-    await sql.locator('select').first().selectOption({ index: 1 });
-    await sql.getByRole('button', { name: /^Run/ }).click();
-    await sql.locator('.sql-body .sql-row').first().waitFor();
+    await view.locator('.sql .cm-content').waitFor();
+    await view.runQuery(QUERY);
+    await view.locator('.sql .sql-body .sql-row').first().waitFor();
     await take('sql');
     await pane('Show Flame Graph', 'flame-graph');
     await view.flameForm('functions');
     await view.locator('.flame-functions .grid-row', { hasText: 'remember' }).first().click();
     await view.locator('.flame-halves .grid-row[aria-level="1"]').first().waitFor();
-    await take('functions');
+    await maximized(view, () => take('functions'));
+    await vscode.resize(1500, 900);
     await vscode.runCommand('Memlens: Show Comparison');
     await view.locator('.dock .compare-notice .button').click();
     const other = vscode.page.locator('.quick-input-list .monaco-list-row', {
@@ -108,14 +123,18 @@ main(async () => {
     await other.first().click();
     await view.locator('.compare-table tbody tr').first().waitFor();
     await take('compare');
+    await vscode.resize(1240, 860);
     await vscode.runCommand('Memlens: Show Timeline');
     await SnapshotView.opened(vscode, 'segments.pickle');
     await pane('Show Memory Map over Time', 'memory-map');
+    // all of its figures have room
+    await vscode.runCommand('Memlens: Toggle Panel');
     await pane('Show Reserved Memory over Time', 'reserved');
+    await vscode.runCommand('Memlens: Toggle Panel');
     await vscode.runCommand('Memlens: Show Memory Map over Time');
     await pane('Show Segments', 'allocator-state');
     await SnapshotView.opened(vscode, 'oom.pickle');
-    await take('out-of-memory');
+    await pane('Explain Out of Memory', 'out-of-memory');
     await SnapshotView.opened(vscode, 'profiled.pickle');
     await take('annotations');
     const profile = await openProfile(RECORDING);

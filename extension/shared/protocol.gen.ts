@@ -1684,9 +1684,10 @@ export interface LineAnswer {
   stacks: number[];
 }
 
-/** All lines of a document in any open snapshot. */
+/** All lines of a document in any open snapshot; of a profile by the value that its view shows. */
 export interface LineHeatParams {
   document: Document;
+  shown?: ShownValue[];
 }
 
 /** The lines in each open snapshot that has any of the document, in the order in which they were opened. */
@@ -2457,6 +2458,12 @@ export interface ShowLineArguments {
   path: string;
   file: string;
   line: number;
+}
+
+/** Which of a profile's values its view shows, by its number. */
+export interface ShownValue {
+  snapshot: string;
+  value: number;
 }
 
 /** Allocations from `least_bytes` to less than `below_bytes`; the first bin is only for 0 bytes. */

@@ -57,7 +57,7 @@ export function activate(context: vscode.ExtensionContext): void {
     server,
     new ArchivedFiles(server),
     edits,
-    new LineHeat(server, memory, edits, log),
+    new LineHeat(server, memory, editors, edits, log),
     registerNavigation(server),
     registerCellHover(server),
     new ServerStatus(server),

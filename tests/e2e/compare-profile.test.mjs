@@ -216,6 +216,10 @@ for (const theme of ['light', 'hc', 'hc-light', 'dark'])
     assert.ok(looked > 15, `${looked} texts`);
   });
 
+test('axe-core finds nothing wrong with the flame graph of both in any theme', async () => {
+  await view.assertAccessible(['Compare']);
+});
+
 test('the comparison is restored after the view was hidden; a file that fails is reported in place', async () => {
   await vscode.hideAndShow(MINE);
   view = new SnapshotView(vscode, await vscode.webview());

@@ -217,6 +217,10 @@ for (const theme of ['light', 'hc', 'hc-light', 'dark'])
     await vscode.screenshot(`compare-${theme}`);
   });
 
+test('axe-core finds nothing wrong with the two pictures and the table in any theme', async () => {
+  await view.assertAccessible(['Compare']);
+});
+
 test('a reload restores the comparison, and closing it releases the other snapshot', async () => {
   await vscode.reload();
   view = await SnapshotView.visible(vscode);

@@ -131,6 +131,8 @@ test('the keyboard moves to callees, callers and siblings, and zooms', async () 
 });
 
 test('a search shows how much matches, and steps through the matches', async () => {
+  await view.locator('.flame-surface').focus();
+  await view.press('/');
   const search = view.locator('.flame-search');
   await search.fill('linear');
   await view.locator('.flame-found', { hasText: 'in' }).waitFor();
@@ -272,7 +274,7 @@ test('a right click in the tables opens the actions for the function', async () 
   await chip.waitFor();
   await wanted.click({ button: 'right' });
   await menu.getByText('Hide', { exact: true }).click();
-  await view.locator('.flame-chips', { hasText: `Without ${row.name.function}` }).waitFor();
+  await view.locator('.flame-chips', { hasText: `Hidden: ${row.name.function}` }).waitFor();
   const chips = view.locator('.flame-chips .chip');
   for (const left of [1, 0]) {
     await chips.first().click();
@@ -288,7 +290,7 @@ test('a key that is pressed before the details of a clicked box arrive applies t
   const { box, row } = await ownBox();
   await vscode.page.mouse.click(...(await at(box)));
   await view.press('h');
-  await view.locator('.flame-chips .chip', { hasText: `Without ${row.name.function}` }).click();
+  await view.locator('.flame-chips .chip', { hasText: `Hidden: ${row.name.function}` }).click();
   await view.locator('.flame-chips .chip').waitFor({ state: 'detached' });
   await drawn();
 });

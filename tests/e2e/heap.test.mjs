@@ -281,6 +281,10 @@ test('it is legible in every theme, and in a small window', async () => {
   await view.locator('.filter-input').fill('');
 });
 
+test('axe-core finds nothing wrong with any pane in any theme', async () => {
+  await view.assertAccessible(await view.panes());
+});
+
 /** Small programs that keep all their sessions, with a dump of each and the line that is to be found. */
 const LEAKS = [
   {

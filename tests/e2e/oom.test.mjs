@@ -200,3 +200,7 @@ test('in every theme all of it can be read', async () => {
     await vscode.screenshot(`oom-marks-${theme}`);
   }
 });
+
+test('axe-core finds nothing wrong with any pane in any theme', async () => {
+  await view.assertAccessible(await view.panes());
+});

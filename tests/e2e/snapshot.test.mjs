@@ -292,7 +292,7 @@ test('a folder of ranks is shown as a heat map, from which the rank that differs
   );
   assert.ok(head.width < 1100 && head.height < 75, `two lines at most: ${head.width} × ${head.height}`);
   assert.ok(controls.height < 30, 'the controls have one line');
-  for (const theme of ['light', 'hc', 'dark']) {
+  for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
     await vscode.setTheme(theme);
     await vscode.screenshot(`fleet-${theme}`);
     const { looked, poor } = await fleet.evaluate(poorContrasts, ['.fleet']);

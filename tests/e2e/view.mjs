@@ -160,6 +160,24 @@ export class SnapshotView {
     return await violationsIn(this.frame);
   }
 
+  /**
+   * Asserts that axe-core finds nothing wrong with the view while each of some panes is shown, in each theme. Only
+   * contrast differs between themes.
+   */
+  async assertAccessible(panes) {
+    assert.ok(panes.length > 0);
+    const wrong = {};
+    for (const [index, theme] of ['light', 'hc', 'hc-light', 'dark'].entries()) {
+      await this.vscode.setTheme(theme);
+      for (const pane of panes) {
+        await this.pane(pane);
+        const found = await violationsIn(this.frame, index === 0 ? null : ['color-contrast']);
+        if (found.length > 0) wrong[`${pane}, ${theme}`] = found;
+      }
+    }
+    assert.deepEqual(wrong, {});
+  }
+
   /** Presses a key in the view once it has the focus, which VS Code returns some time after it closes a palette. */
   async press(key) {
     await this.frame.waitForFunction(() => document.hasFocus());
@@ -371,17 +389,19 @@ export async function boxesStandStill(view, boxes) {
   }, 'there are boxes');
 }
 
-/** The problems that axe-core finds in a webview in its current state, a line for each element. */
-export async function violationsIn(frame) {
+/** The problems that axe-core finds in a webview in its current state, a line for each element; by all rules or only by some. */
+export async function violationsIn(frame, only = null) {
   await frame.evaluate(AXE);
-  return await frame.evaluate(async () => {
+  return await frame.evaluate(async (rules) => {
     const { violations } = await window.axe.run(document, {
       resultTypes: ['violations'],
-      // a webview is a part of VS Code's page, which contains the landmarks and the heading
-      rules: { region: { enabled: false }, 'page-has-heading-one': { enabled: false } },
+      ...(rules
+        ? { runOnly: rules }
+        : // a webview is a part of VS Code's page, which contains the landmarks and the heading
+          { rules: { region: { enabled: false }, 'page-has-heading-one': { enabled: false } } }),
     });
     return violations.flatMap(({ id, help, nodes }) =>
       nodes.map(({ html }) => `${id}: ${help}: ${html.slice(0, 160)}`),
     );
-  });
+  }, only);
 }

@@ -211,8 +211,12 @@ describe('the heat of lines', () => {
     await memory.update('memlens.heatShown', true);
     const editor = new FakeEditor(new FakeText('/w/a.py', 'a\nb\n  c\nd'));
     window.visibleTextEditors = [editor];
+    const views = {
+      shownValues: [{ snapshot: 'p', value: 2 }],
+      onDidChangeValues: server.sourcesChanged.event,
+    };
     const tracker = { onDidMove: server.sourcesChanged.event } as unknown as EditTracker;
-    return { server, heat: new LineHeat(server.typed, memory.typed, tracker, log), editor };
+    return { server, heat: new LineHeat(server.typed, memory.typed, views, tracker, log), editor };
   }
 
   it('sends no requests without a snapshot, and few while it is not shown', async () => {
@@ -241,7 +245,9 @@ describe('the heat of lines', () => {
     await settle();
     const changed = { message: 'Changed', lines: [] };
     const lines = [heatLine(3, 64 * MIB), heatLine(4, MIB, { changed }), heatLine(40, MIB)];
-    server.last('memlens/lineHeat').resolve({ files: [fileHeat('a.pickle', lines)] });
+    const asked = server.last('memlens/lineHeat');
+    assert.deepEqual(asked.params['shown'], [{ snapshot: 'p', value: 2 }]);
+    asked.resolve({ files: [fileHeat('a.pickle', lines)] });
     await settle();
     const texts = [...editor.drawn.values()]
       .flat()

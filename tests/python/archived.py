@@ -62,18 +62,17 @@ class Archived:
 
     def rank_mine(self, frame: Frame) -> int:
         """The order in which memlens attributes a stack to its frames when the user's code comes first."""
-        return 3 if self._is_passed_over(frame) else self.kinds.get(frame, NATIVE)
+        return self._passed_over(frame) or self.kinds.get(frame, NATIVE)
 
     def rank_any(self, frame: Frame) -> int:
         """The order for any code: the innermost frame first, but in a trace Python before C++."""
-        if self._is_passed_over(frame):
-            return 3
-        return int(self.snapshot.info.model == "timeline" and self.kinds.get(frame, NATIVE) == NATIVE)
+        is_trace = self.snapshot.info.model == "timeline"
+        return self._passed_over(frame) or int(is_trace and self.kinds.get(frame, NATIVE) == NATIVE)
 
-    def _is_passed_over(self, frame: Frame) -> bool:
-        """Whether a frame is used only if there is no other; which frames these are is tested elsewhere."""
+    def _passed_over(self, frame: Frame) -> int:
+        """The rank of a frame that is used only if there is no other, else 0; which these are is tested elsewhere."""
         kind = self.kinds.get(frame, NATIVE)
-        return bool(passed_over([(frame.file, frame.function, kind)], self.snapshot.info.model)[0])
+        return int(passed_over([(frame.file, frame.function, kind)], self.snapshot.info.model)[0])
 
     def is_python(self, frame: Frame) -> bool:
         """Whether memlens takes a frame for Python code, or for a library's."""

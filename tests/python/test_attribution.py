@@ -1,5 +1,6 @@
 """What is attributed to a line or a function itself: the same in every view, and as computed from stacks."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -51,6 +52,13 @@ def profile(request: pytest.FixtureRequest, looked_at: Callable[[Path], Snapshot
     return looked_at(request.param)
 
 
+def comes_last(file: str, function: str) -> int:
+    """2 for a frame that is charged only where a stack has nothing else, 1 where it has no name, 0 for any other."""
+    if is_allocation_function(function, file) or is_start_up(function):
+        return 2
+    return int(re.fullmatch(r"\?{0,2}|(.* at )?0x[0-9a-f]+", function) is not None)
+
+
 class Plain:
     """A profile's stacks as lists of frames, innermost first, and the amounts of its default value."""
 
@@ -71,8 +79,8 @@ class Plain:
 
         def rank(number: int) -> int:
             file, _, function, kind = self.frames[number]
-            passed = kind != USER and (is_allocation_function(function, file) or is_start_up(function))
-            return int(passed) if attribution == "any" else NATIVE + 1 if passed else kind
+            last = 0 if kind == USER else comes_last(file, function)
+            return last if attribution == "any" else NATIVE + last if last else kind
 
         return min(range(len(ids)), key=lambda place: (rank(ids[place]), place), default=None)
 
@@ -177,9 +185,7 @@ def test_self_values_of_boxes_and_functions_are_what_is_attributed_to_them(
         for row in first:
             assert row.self_bytes == int(own[0, row.node])
             # the innermost frame of a stack has all of it
-            passed = row.name.kind != "user" and (
-                is_allocation_function(row.name.function, row.name.file) or is_start_up(row.name.function)
-            )
+            passed = row.name.kind != "user" and comes_last(row.name.file, row.name.function)
             if direction == "bottom_up" and attribution == "any" and not passed:
                 assert row.self_bytes == row.bytes
                 assert (
@@ -381,3 +387,21 @@ def test_startup_code_is_used_only_without_other_frames(
             charged[file, line] = amount
     alone = outer.partition("(")[2].rstrip(")").split(":")
     assert charged == {("/usr/lib/libsqlite3.so.0.8.6", 0): 90, (alone[0], int(alone[1])): 10}
+
+
+@pytest.mark.parametrize("attribution", ["mine", "any"])
+def test_a_function_without_a_name_is_charged_only_where_no_caller_has_one(
+    opened: Callable[[Path], Snapshot], tmp_path: Path, attribution: Attribution
+) -> None:
+    path = tmp_path / "massif.out.1"
+    named = "sqlite3Malloc (in /usr/lib/libsqlite3.so.0.8.6)"
+    path.write_text(STRIPPED.format(inner=named, outer="??? (in /usr/bin/sqlite3)"), encoding="ascii")
+    snapshot = opened(path)
+    charged = {
+        snapshot.frames.rows([frame])[frame][2]: amount
+        for frame, amount in zip(
+            charged_frames(snapshot, attribution).tolist(), stack_totals(snapshot)[:, 2].tolist(), strict=True
+        )
+        if amount
+    }
+    assert charged == {"sqlite3Malloc": 90, "sqlite3 at 0x4444": 10}

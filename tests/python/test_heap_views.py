@@ -37,6 +37,7 @@ from memlens.views.graph.retained import retained_by
 from memlens.views.graph.rows import type_names
 from memlens.views.graph.together import TOGETHER, is_known, retained_by_type
 from memlens.views.graph.types import figures_of, instances_of
+from memlens.views.graph.types import types as types_listed
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -585,3 +586,19 @@ def test_unreachable_objects_are_a_group_of_the_printed_tree(opened: Opened) -> 
         ("(unreachable)", lost)
     ]
     assert min(row.retained_bytes for row in groups) >= root.retained_bytes / 100
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_what_groups_roots_comes_after_the_types_that_it_retains(small: Snapshot, reverse: bool) -> None:
+    rows = heap_types(small, "", "retained", None, "kind", 0, 1000, reverse=reverse).rows
+    made_up = [row.kind == "synthetic" for row in rows]
+    assert made_up == sorted(made_up)
+    assert made_up[-1]
+    assert rows[-1].retained_bytes == max(row.retained_bytes for row in rows)
+    found = [row.retained_bytes for row in rows if row.kind != "synthetic"]
+    assert found == sorted(found, reverse=not reverse)
+    largest = heap_packages(small, "", "retained", "kind", 0, 1000, reverse=reverse).rows
+    assert largest[-1].name == "synthetic"
+    if not reverse:
+        listed = types_listed(small, "retained", limit=1000).types
+        assert [row.number for row in listed] == [row.number for row in rows]

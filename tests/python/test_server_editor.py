@@ -3,7 +3,9 @@
 import json
 import pickle
 import re
+import shutil
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,12 @@ from tests.python.server_harness import find_source, open_view, problem_of, snap
 
 from memlens.server.protocol.settings import InitializationOptions, Settings
 from memlens.sources.cells import murmur2
+from memlens.store.snapshot import Snapshot
+from memlens.views.lines.totals import line_values
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
+SAMPLES = Path(__file__).parents[2] / "samples"
 FOREIGN = "/elsewhere/project/code/train.py"
 
 
@@ -312,3 +317,41 @@ def test_a_snapshot_that_a_setting_names_shows_in_hovers(
         client.notify("workspace/didChangeConfiguration", {"settings": {**settings, "snapshots": []}})
         client.wait_for("memlens/snapshotsChanged", lambda p: p["open"] == 0)
         assert client.end() == 0
+
+
+def test_lines_of_a_profile_are_those_of_the_value_that_its_view_shows(
+    server: LspClient, workspace: Path, opened: Callable[[Path], Snapshot]
+) -> None:
+    for name in ("words.pb.gz", "words.py"):
+        shutil.copy(SAMPLES / name, workspace / name)
+    profile, source = workspace / "words.pb.gz", workspace / "words.py"
+    snapshot = open_view(server, profile)["snapshot"]
+
+    def heat(value: int) -> dict[str, Any]:
+        shown = [{"snapshot": snapshot, "value": value}]
+        params = {"document": document(source), "shown": shown}
+        (file,) = server.request("memlens/lineHeat", params)["files"]
+        found: dict[str, Any] = file
+        return found
+
+    direct = opened(profile)
+    by_line = line_values(direct, heat(0)["file"])
+    most = int(direct.line_values.value[0].max())
+    counts = {
+        line: (each.total, each.itself)
+        for line, values in by_line.items()
+        for each in values
+        if each.value == 0
+    }
+    objects, plain = heat(0), heat(1)
+    assert plain == heat_of(server, source)[0]
+    assert (plain["peak"]["words"], objects["peak"]["words"]) == ("in use", "allocations in use")
+    assert objects["peak"] == objects["total"] == {"words": "allocations in use", "unit": "count"}
+    assert objects["most_live_at_peak_bytes"] == most
+    assert [line["line"] for line in objects["lines"]] == [line["line"] for line in plain["lines"]]
+    assert {
+        line["line"]: (line["live_at_peak_bytes"], line["self_live_at_peak_bytes"])
+        for line in objects["lines"]
+    } == {line["line"]: counts.get(line["line"], (0, 0)) for line in plain["lines"]}
+    assert sum(map(sum, counts.values())) > 0
+    assert heat(7) == plain

@@ -55,27 +55,41 @@ test('the flame graph’s row has what its form needs, and takes back what was d
   toolbar.update(settings, false);
   await drawn();
   const chips = (): string[] => [...root.querySelectorAll('.chip')].map((each) => each.textContent);
-  assert.deepEqual(chips(), ['Only f1 ×', 'Without f2 ×', 'Without f3 ×', 'torch collapsed ×']);
+  assert.deepEqual(chips(), ['Only f1 ×', 'Hidden: f2 ×', 'Hidden: f3 ×', 'torch collapsed ×']);
   root.querySelectorAll<HTMLElement>('.chip')[1]?.click();
   await drawn();
   assert.deepEqual(changes, [{ hidden: [named(3)] }]);
-  assert.deepEqual(chips(), ['Only f1 ×', 'Without f3 ×', 'torch collapsed ×']);
+  assert.deepEqual(chips(), ['Only f1 ×', 'Hidden: f3 ×', 'torch collapsed ×']);
   assert.ok(labels(root).includes('Colours') && !labels(root).includes('Charged to'));
 
   // what is being typed stays when something else is drawn
-  const search = root.querySelector<HTMLInputElement>('.flame-search');
-  assert.ok(search);
-  search.focus();
+  const box = (): HTMLInputElement | null => root.querySelector('.flame-search');
+  assert.equal(box(), null);
+  toolbar.focusSearch();
+  await drawn();
+  const search = box();
+  assert.ok(search && search === document.activeElement);
   search.value = 'forw';
   toolbar.setFound('3 boxes');
   toolbar.update(settings, true);
   await drawn();
   assert.equal(search.value, 'forw');
   assert.ok(!labels(root).includes('Colours'), 'colours say what became more');
+  search.blur();
+  await drawn();
+  assert.equal(box(), search, 'it stays as long as there is something in it');
+  search.value = '';
+  search.focus();
+  search.blur();
+  await drawn();
+  assert.equal(box(), null);
+  toolbar.update({ ...settings, search: 'forw' }, true);
+  await drawn();
+  assert.equal(box()?.value, 'forw');
 
   choose(root.querySelector<HTMLSelectElement>('select'), 'functions');
   await drawn();
-  assert.equal(root.querySelector('.flame-search'), null);
+  assert.equal(box(), null);
   assert.ok(labels(root).includes('Charged to') && !labels(root).includes('Direction'));
 });
 

@@ -66,7 +66,8 @@ test('no word of a headline, of findings and of warnings is left in English', as
     const host = element('div');
     document.body.append(host);
     const actions = { open: never, show: never, showObjects: never, copy: never };
-    render(<Headline summary={summary} actions={actions} />, host);
+    const next = { text: '', link: '', press: never };
+    render(<Headline summary={summary} actions={actions} next={next} />, host);
     summary.turnTo(0);
     summary.find();
     await drawn();

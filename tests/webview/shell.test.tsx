@@ -258,6 +258,7 @@ const HEADLINE: HeadlineAnswer = {
 };
 
 const FINDINGS = [finding('Most memory'), finding('Grows')];
+const NEXT = { text: 'Drag over the curve, or {0}.', link: 'compare', press: () => undefined };
 
 /** A server that knows only the summary; `fail` makes it answer with an error. */
 function server(
@@ -304,6 +305,7 @@ test('the summary links lines and evidence, copies as text, and counts the warni
         show: (evidence) => done.push(['show', evidence.pane]),
         copy: (text) => done.push(['copy', text]),
       }}
+      next={NEXT}
     />,
     host,
   );
@@ -358,7 +360,7 @@ test('the finding that a headline ends with stands below it, with its evidence',
   const headline = { ...HEADLINE, sentences: [...HEADLINE.sentences, grows.sentence] };
   const summary = new Summary(server(false, headline, [finding('Most memory'), grows]), [], never);
   const actions = { open: never, showObjects: null, show: never, copy: never };
-  render(<Headline summary={summary} actions={actions} />, host);
+  render(<Headline summary={summary} actions={actions} next={NEXT} />, host);
   summary.turnTo(0);
   summary.find();
   await drawn();
@@ -380,11 +382,13 @@ test('what a headline says of a line is not repeated below it', async () => {
     [[finding('Most memory')], null, '1 warning'],
   ] as const) {
     const summary = new Summary(server(false, headline, [...found]), [], never);
-    render(<Headline key={link} summary={summary} actions={actions} />, host);
+    render(<Headline key={link} summary={summary} actions={actions} next={NEXT} />, host);
     summary.turnTo(0);
     summary.find();
     await drawn();
     const shown = host.querySelector('.headline-finding');
+    const next = host.querySelector('.headline-next');
+    assert.equal(next?.textContent, below === null ? 'Next: Drag over the curve, or compare.' : undefined);
     if (below === null) assert.equal(shown, null);
     else assert.match(shown?.textContent ?? '', below);
     assert.equal(one(host, '.headline-all').title, link);
@@ -402,12 +406,17 @@ test('a finding whose first sentence is the headline is one click away', async (
   const headline = { ...HEADLINE, rule: 'heap', sentences: [part('9 MiB in 5 objects.'), holds] };
   const summary = new Summary(server(false, headline, [joined]), [], never);
   const actions = { open: never, showObjects: null, show: never, copy: never };
-  render(<Headline summary={summary} actions={actions} />, host);
+  render(<Headline summary={summary} actions={actions} next={NEXT} />, host);
   summary.turnTo(0);
   summary.find();
   await drawn();
   assert.equal(host.querySelector('.headline-finding'), null);
   assert.equal(one(host, '.headline-all').title, '1 finding, 1 warning');
+  const compares: string[] = [];
+  const press = (): number => compares.push('asked');
+  render(<Headline summary={summary} actions={actions} next={{ ...NEXT, press }} />, host);
+  one(host, '.headline-next .link').click();
+  assert.deepEqual(compares, ['asked']);
 });
 
 test('a summary that fails says so, and leaves the warnings of the file', async () => {
@@ -416,7 +425,11 @@ test('a summary that fails says so, and leaves the warnings of the file', async 
   const notice = { code: 'empty', message: sentence('Nothing was recorded.'), device: null };
   const summary = new Summary(server(true), [notice], (error) => errors.push(error));
   render(
-    <Headline summary={summary} actions={{ open: never, show: never, showObjects: null, copy: never }} />,
+    <Headline
+      summary={summary}
+      actions={{ open: never, show: never, showObjects: null, copy: never }}
+      next={NEXT}
+    />,
     host,
   );
   summary.turnTo(0);

@@ -1,4 +1,5 @@
 import * as vscode from 'vscode';
+import type { ShownValue } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import { setContext } from '../base/context';
 import type { Logger } from '../base/logger';
@@ -28,6 +29,9 @@ export class SnapshotEditorProvider
 {
   readonly #views = new Set<SnapshotView>();
   readonly #opened = this.own(new vscode.EventEmitter<SnapshotView>());
+  readonly #valuesChanged = this.own(new vscode.EventEmitter<void>());
+  readonly onDidChangeValues = this.#valuesChanged.event;
+  #lastValues = '[]';
   #last: SnapshotView | undefined;
   /** A tab was opened; its snapshot may still be read. */
   readonly onDidOpenView = this.#opened.event;
@@ -98,12 +102,25 @@ export class SnapshotEditorProvider
     });
     view.onDidMove(() => {
       this.#showState();
+      this.#noteValues();
     });
     panel.onDidDispose(() => {
       this.#views.delete(view);
       if (this.#last === view) this.#last = undefined;
     });
     this.#opened.fire(view);
+  }
+
+  /** Which values views of profiles show. */
+  get shownValues(): ShownValue[] {
+    return this.views.flatMap(({ shownValue }) => shownValue ?? []);
+  }
+
+  #noteValues(): void {
+    const now = JSON.stringify(this.shownValues);
+    if (now === this.#lastValues) return;
+    this.#lastValues = now;
+    this.#valuesChanged.fire();
   }
 
   /** Key bindings and the palette have what does something in the active view. */

@@ -9,7 +9,7 @@ import type {
   ViewCommand,
   ViewState,
 } from '../../shared/messages';
-import type { OpenResult, Problem, SnapshotInfo } from '../../shared/protocol.gen';
+import type { OpenResult, Problem, ShownValue, SnapshotInfo } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
@@ -207,6 +207,13 @@ export class SnapshotView extends Disposable {
   /** The model of the snapshot, while it is open. */
   get model(): SnapshotInfo['model'] | null {
     return this.#status.is === 'open' ? this.#status.result.info.model : null;
+  }
+
+  /** Which of a profile's values it shows; null for other models. */
+  get shownValue(): ShownValue | null {
+    const value = this.#state?.model === 'profile' ? this.#state.value : null;
+    const { snapshot } = this;
+    return snapshot !== null && value !== null ? { snapshot, value } : null;
   }
 
   /** The commands that do something in what the page shows. */

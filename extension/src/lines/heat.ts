@@ -1,5 +1,5 @@
 import * as vscode from 'vscode';
-import type { FileHeat } from '../../shared/protocol.gen';
+import type { FileHeat, ShownValue } from '../../shared/protocol.gen';
 import { setContext } from '../base/context';
 import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
@@ -31,6 +31,8 @@ export class LineHeat extends Disposable {
   constructor(
     private readonly server: Server,
     private readonly memory: vscode.Memento,
+    /** The views, whose profiles' lines are shown by the values that are chosen there. */
+    private readonly views: { readonly shownValues: ShownValue[]; onDidChangeValues: vscode.Event<void> },
     edits: EditTracker,
     private readonly log: Logger,
   ) {
@@ -42,6 +44,7 @@ export class LineHeat extends Disposable {
     this.own(server.onDidChangeSources(soon));
     this.own(vscode.window.onDidChangeVisibleTextEditors(soon));
     this.own(edits.onDidMove(soon));
+    this.own(views.onDidChangeValues(soon));
     this.own(
       vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
         // A cell is identified by its text, so every edit makes it a different one.
@@ -146,7 +149,8 @@ export class LineHeat extends Disposable {
     const document = documentOf(text);
     if (document === null) return [];
     const { version } = text;
-    const { files } = await this.server.request('memlens/lineHeat', { document });
+    const shown = this.views.shownValues;
+    const { files } = await this.server.request('memlens/lineHeat', { document, shown });
     // The text was edited meanwhile, so request its lines again.
     if (text.version !== version) this.#soon();
     return files;

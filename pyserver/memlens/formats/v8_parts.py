@@ -15,6 +15,7 @@ from memlens.formats.v8_objects import Snapshot
 from memlens.kernels.readers import sized_texts
 from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, NONE, SAMPLE_DTYPE, Objects, References
 from memlens.model.texts import Texts
+from memlens.texts import phrase
 
 _HEADER = ".metadata.json"
 _NODE = np.dtype(
@@ -42,22 +43,25 @@ def read_parts(
     Raises :class:`NotASnapshotError` or :class:`DamagedSnapshotError`.
     """
     texts = _texts(_part(header, ".strings"))
-    nodes = _rows(_part(header, ".nodes"), _NODE, counts[0], "objects")
-    edges = _rows(_part(header, ".edges"), _EDGE, counts[1], "references")
+    nodes = _rows(_part(header, ".nodes"), _NODE, counts[0])
+    edges = _rows(_part(header, ".edges"), _EDGE, counts[1])
     count = len(nodes)
     if not count:
-        raise DamagedSnapshotError("The snapshot has no objects")
+        raise DamagedSnapshotError(phrase("The snapshot has no objects"))
     for rows, field, below in (
         (nodes, "type", len(node_types)), (nodes, "name", len(texts) - 1), (nodes, "self_size", _MOST_SIZE),
         (edges, "type", len(edge_types)), (edges, "source", count), (edges, "target", count),
     ):  # fmt: skip
         if len(rows) and int(rows[field].max()) >= below:
             raise DamagedSnapshotError(
-                f"A number in the field {field} of the snapshot's parts is larger than it can be"
+                phrase(
+                    "A number in the field {field} of the snapshot's parts is larger than it can be",
+                    field=field,
+                )
             )
     shallow = nodes["self_size"].astype(np.uint64)
     if float(shallow.sum(dtype=np.float64)) >= MOST_BYTES:
-        raise DamagedSnapshotError("The sizes of the objects add up to more than any memory")
+        raise DamagedSnapshotError(phrase("The sizes of the objects add up to more than any memory"))
     sources = edges["source"].astype(np.uint32)
     starts = np.zeros(count + 1, np.uint64)
     np.cumsum(np.bincount(sources, minlength=count), out=starts[1:])
@@ -81,21 +85,35 @@ def _part(header: Path, suffix: str) -> Path:
     path = header.with_name(header.name.removesuffix(_HEADER) + suffix)
     if not header.name.endswith(_HEADER) or not path.is_file():
         raise NotASnapshotError(
-            "The file is only the header of a heap snapshot",
-            advice="If Julia's take_heap_snapshot(streaming=true) wrote it, put its other files (.nodes, .edges, "
-            ".strings) beside it; or make one file of them by Profile.HeapSnapshot.assemble_snapshot.",
+            phrase("The file is only the header of a heap snapshot"),
+            advice=phrase(
+                "If Julia's take_heap_snapshot(streaming=true) wrote it, put its other files (.nodes, .edges, "
+                ".strings) beside it; or make one file of them with Profile.HeapSnapshot.assemble_snapshot."
+            ),
         )
     return path
 
 
-def _rows(path: Path, form: np.dtype[Any], expected: int | None, what: str) -> Rows:
-    size = path.stat().st_size
-    rows, rest = divmod(size, form.itemsize)
-    if rest or expected not in (None, rows):
-        said = f", but says that it has {expected:,}" if expected is not None else " and a part of one"
-        raise DamagedSnapshotError(f"The snapshot has {rows:,} {what}{said}: {path.name}")
+def _rows(path: Path, form: np.dtype[Any], expected: int | None) -> Rows:
+    rows, rest = divmod(path.stat().st_size, form.itemsize)
+    if rest:
+        raise DamagedSnapshotError(
+            phrase("{name} has {rows} rows and a part of one", name=path.name, rows=rows),
+            offset=rows * form.itemsize,
+        )
+    if expected not in (None, rows):
+        raise DamagedSnapshotError(
+            phrase(
+                "{name} has {rows} rows, but its header says {expected}",
+                name=path.name,
+                rows=rows,
+                expected=expected,
+            )
+        )
     if rows > MOST_OBJECTS:
-        raise DamagedSnapshotError(f"The snapshot has more {what} than can be numbered")
+        raise DamagedSnapshotError(
+            phrase("{name} has more than {most} rows", name=path.name, most=MOST_OBJECTS)
+        )
     return np.memmap(path, form, "r") if rows else np.empty(0, form)
 
 
@@ -103,9 +121,9 @@ def _texts(path: Path) -> Texts:
     data: Rows = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, np.uint8)
     count, size, cut = sized_texts.count_texts(data)
     if cut >= 0:
-        raise DamagedSnapshotError(f"The snapshot's strings break off: {path.name}", offset=cut)
+        raise DamagedSnapshotError(phrase("The strings in {name} are truncated", name=path.name), offset=cut)
     if not 0 < count < _MOST_TEXTS - 1:
-        raise DamagedSnapshotError("The snapshot has no strings, or too many")
+        raise DamagedSnapshotError(phrase("{name} has no strings, or too many", name=path.name))
     utf8, end = np.empty(size, np.uint8), np.empty(count + 1, np.uint64)
     sized_texts.copy_texts(data, utf8, end)
     return Texts(utf8, end)

@@ -2,8 +2,9 @@
 
 "My code" charges the innermost frame of the user's own code, so that a line is responsible for what the libraries that
 it calls allocate. "Any code" charges the innermost frame, no matter whose code it is, as other tools do. A stack
-without the user's code is charged to the innermost frame of a library, else of native code, else to the function that
-was called to allocate or to what starts programs and threads (``__libc_start_call_main``).
+without the user's code is charged to the innermost frame of a library, else of native code. By both a function without
+a name is charged only if the stack has none with one, and the function that was called to allocate or what starts
+programs and threads (``__libc_start_call_main``) only if it has nothing else.
 """
 
 from typing import Literal
@@ -19,11 +20,12 @@ NAMES: dict[Attribution, Text] = {"mine": phrase("my code"), "any": phrase("any 
 MEANINGS: dict[Attribution, Text] = {
     "mine": phrase(
         "charged to the innermost frame of your own code, or where a stack has none to that of a library; to "
-        "malloc and its like and to what starts programs and threads only where a stack has nothing else"
+        "functions without a name, malloc and its like and what starts programs and threads only where a stack has "
+        "nothing else"
     ),
     "any": phrase(
-        "charged to the innermost frame, no matter whose code it is; to malloc and its like and to what starts "
-        "programs and threads only where a stack has nothing else"
+        "charged to the innermost frame, no matter whose code it is; to functions without a name, malloc and its like "
+        "and what starts programs and threads only where a stack has nothing else"
     ),
 }
 

@@ -8,39 +8,43 @@ import numpy.typing as npt
 
 from memlens.kernels.tree.calltree import best_above
 from memlens.model.attribution import Attribution
-from memlens.model.frames import NATIVE, POSSIBLE_ARENA, USER, is_recorder
+from memlens.model.frames import NATIVE, POSSIBLE_ARENA, USER, is_nameless, is_recorder
 from memlens.model.info import Model
 from memlens.model.languages import is_allocation_function, is_start_up
 from memlens.model.timeline import NEVER
 
 U32 = npt.NDArray[np.uint32]
 
-PASSED_OVER = NATIVE + 1
+NAMELESS = NATIVE + 1
+"""The rank of frames without a name, of which a caller with one says more."""
+
+PASSED_OVER = NAMELESS + 1
 """The rank of frames in which nearly every stack begins or ends, and which are therefore the least informative."""
 
 
-def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> npt.NDArray[np.bool_]:
-    """Return a mask of the frames (file, function, kind) that are charged only if their stack has no other frame.
+def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> npt.NDArray[np.uint8]:
+    """Return the rank of frames (file, function, kind) that are charged only if their stack has no other; 0 for others.
 
-    In profiles and heap dumps these are allocation functions, those that start programs and threads, and the marker of
-    a possible pool of Python's allocator; in traces they are the frames of PyTorch's recorder.
+    In profiles and heap dumps :data:`PASSED_OVER` are allocation functions, those that start programs and threads, and
+    the marker of a possible pool of Python's allocator, and :data:`NAMELESS` functions without a name; in traces the
+    frames of PyTorch's recorder are passed over.
     """
     match model:
         case "timeline":
-            passed = [kind == NATIVE and is_recorder(function) for _, function, kind in frames]
+            found = [PASSED_OVER * (kind == NATIVE and is_recorder(function)) for _, function, kind in frames]
         case "profile" | "graph":
-            passed = [
-                kind != USER
-                and (
-                    function == POSSIBLE_ARENA.function
-                    or is_allocation_function(function, file)
-                    or is_start_up(function)
-                )
-                for file, function, kind in frames
-            ]
+            found = [_passed_over(*frame) for frame in frames]
         case _:
             assert_never(model)
-    return np.array(passed, np.bool_)
+    return np.array(found, np.uint8)
+
+
+def _passed_over(file: str, function: str, kind: int) -> int:
+    if kind == USER:
+        return 0
+    if function == POSSIBLE_ARENA.function or is_allocation_function(function, file) or is_start_up(function):
+        return PASSED_OVER
+    return NAMELESS if kind == NATIVE and is_nameless(function) else 0
 
 
 def charged(parents: U32, frames: U32, nodes: U32, ranked: npt.NDArray[np.uint8]) -> U32:
@@ -55,7 +59,7 @@ def charged(parents: U32, frames: U32, nodes: U32, ranked: npt.NDArray[np.uint8]
 
 def ranks(
     kinds: npt.NDArray[np.uint8],
-    passed: npt.NDArray[np.bool_],
+    passed: npt.NDArray[np.uint8],
     attribution: Attribution,
     model: Model,
 ) -> npt.NDArray[np.uint8]:
@@ -64,7 +68,7 @@ def ranks(
     In a trace C++ is passed over if there is Python, because every stack ends in the device's allocator.
     """
     own = kinds if attribution == "mine" else _ranks_of_any_code(kinds, model)
-    return np.where(passed, np.uint8(PASSED_OVER), own).astype(np.uint8)
+    return np.where(passed, passed, own).astype(np.uint8)
 
 
 def _ranks_of_any_code(kinds: npt.NDArray[np.uint8], model: Model) -> npt.NDArray[np.uint8]:

@@ -110,6 +110,20 @@ def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+_ADDRESS = re.compile(r"(?:^| at )0x[0-9a-f]+$")
+_NO_NAME = frozenset(("", "?", "??"))
+
+
+def is_by_address(function: str) -> bool:
+    """Whether a function is known by its address only, and called by that: ``libfoo.so at 0x7f00``."""
+    return _ADDRESS.search(function) is not None
+
+
+def is_nameless(function: str) -> bool:
+    """Whether the file has no name for a function, at most its address."""
+    return function in _NO_NAME or is_by_address(function)
+
+
 def is_remark(function: str) -> bool:
     """Return whether the function of a frame without a file is a reader's remark, such as ``(stack cut off)``."""
     return function.startswith("(") and function.endswith(")") and function.count("(") == 1

@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple, assert_never
 
 import msgspec
 
-from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, ProfileValue, SnapshotInfo, TimelineInfo
 from memlens.model.profile import value_for
 from memlens.store.models import profile_of
 from memlens.texts import Text, phrase
@@ -41,7 +41,11 @@ def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
         case ProfileInfo() | GraphInfo():
             profile = profile_of(info)
             number = value_for(profile.values, measure, "bytes")
-            value = profile.values[profile.default_value if number is None else number]
-            return Figure(_in_sentence(value.title), value.unit, abs(value.total))
+            return figure_of_value(profile.values[profile.default_value if number is None else number])
         case _:
             assert_never(info)
+
+
+def figure_of_value(value: ProfileValue) -> Figure:
+    """The figure of one of a profile's values."""
+    return Figure(_in_sentence(value.title), value.unit, abs(value.total))

@@ -26,6 +26,7 @@ from cachetools import LRUCache
 
 from memlens.errors import BadRequestError, MemlensError
 from memlens.sources.declarations import SUFFIXES, TEXT_LIMIT, TypeName, file_names, line_of
+from memlens.texts import phrase
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ class ArchiveError(MemlensError):
     """A file of an archive can't be read."""
 
     code = "archive"
-    advice = "Check that the archive is still there and isn't damaged."
+    advice = phrase("Check that the archive still exists and isn't damaged.")
 
 
 class Archived(NamedTuple):
@@ -216,14 +217,25 @@ def likeness(archive: Path, package: str) -> int:
 def text_of(archive: Path, member: str) -> str:
     """The text of a source file in an archive. Raises :class:`ArchiveError`, BadRequestError for any other file."""
     if archive.suffix.lower() not in (".jar", ".zip") or not member.endswith(_ALL_SUFFIXES):
-        raise BadRequestError(f"{member} of {archive} is not a source file in an archive")
+        raise BadRequestError(
+            phrase("{member} of {archive} is not a source file in an archive", member=member, archive=archive)
+        )
     try:
         with zipfile.ZipFile(archive) as opened:
             return _text(opened, opened.getinfo(member))
     except KeyError as error:
-        raise ArchiveError(f"{archive} has no file {member}") from error
+        raise ArchiveError(
+            phrase("{archive} has no file {member}", archive=archive, member=member)
+        ) from error
     except _DAMAGED as error:
-        raise ArchiveError(f"{member} of {archive} can't be read ({error})") from error
+        raise ArchiveError(
+            phrase(
+                "{member} of {archive} can't be read ({reason})",
+                member=member,
+                archive=archive,
+                reason=str(error),
+            )
+        ) from error
 
 
 def _list_of(named: Iterable[Path], usual: Iterable[Path], stop: threading.Event) -> _Listing:

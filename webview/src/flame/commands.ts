@@ -5,7 +5,7 @@ import type { Api } from '../api';
 import { copyItems } from '../widgets/copy';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
 import { t } from '../base/l10n';
-import { shorten } from '../base/text';
+import { exactly, shorten } from '../base/text';
 import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from './boxes';
 import { panned, WHOLE, zoomed } from './camera';
 import { flameAction, type FlameAction } from './keys';
@@ -17,6 +17,8 @@ export interface FlameCommandEvents extends Pick<Api, 'post'> {
   withChosen(run: (name: FlameName) => void): boolean;
   select(facts: BoxFacts | null, open: { beside: boolean } | null): void;
   change(part: Partial<FlameSettings>): void;
+  /** Leaves out what passes a function, in every view. */
+  exclude(term: string): void;
   /** Puts a function between its callers and callees, where that can be shown; null takes it out again. */
   sandwich: ((name: FlameName | null) => void) | null;
   /** Saves the picture. */
@@ -44,6 +46,12 @@ export class FlameCommands {
     this.events.change({ focus: name });
   }
 
+  /** Leaves out all stacks through a function, with their bytes. */
+  ignore(name: FlameName): void {
+    this.events.exclude(`-function:${exactly(name.function)}`);
+  }
+
+  /** Leaves out a function's own boxes: their bytes stay with its callers. */
   hide(name: FlameName): void {
     this.events.change({ hidden: [...this.settings.hidden, name] });
   }
@@ -62,6 +70,7 @@ export class FlameCommands {
       ...(name.kind === 'native' || isPackage ? [] : [item(t('Open Line'), 'Enter', open)]),
       ...(sandwich ? [item(t('Callers and Callees'), 'W', () => sandwich(name))] : []),
       item(t('Focus'), 'F', () => this.focus(name)),
+      ...(isPackage ? [] : [item(t('Ignore'), 'I', () => this.ignore(name))]),
       item(t('Hide'), 'H', () => this.hide(name)),
       ...(library === '' || isPackage
         ? []
@@ -146,6 +155,9 @@ export class FlameCommands {
     const { sandwich } = this.events;
     const runs: Partial<Record<FlameAction, (name: FlameName) => void>> = {
       focus: (name) => this.focus(name),
+      ignore: (name) => {
+        if (!name.is_package) this.ignore(name);
+      },
       hide: (name) => this.hide(name),
       collapse: (name) => {
         if (name.package !== '') this.collapse(name);

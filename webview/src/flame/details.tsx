@@ -23,6 +23,7 @@ export interface FlameDetailsEvents {
   go(node: FlameNode): void;
   sandwich(name: FlameName): void;
   focus(name: FlameName): void;
+  ignore(name: FlameName): void;
   hide(name: FlameName): void;
   collapse(name: FlameName): void;
 }
@@ -219,6 +220,7 @@ function Actions({ answer, drawn, ways }: Props): VNode {
     [drawn, t('Zoom'), 'Enter', () => events.zoom(node)],
     [real && !ways.alone, t('Sandwich'), 'W', () => events.sandwich(name)],
     [real, t('Focus'), 'F', () => events.focus(name)],
+    [real && !name.is_package, t('Ignore'), 'I', () => events.ignore(name)],
     [real, t('Hide'), 'H', () => events.hide(name)],
     [collapses, t('Collapse {0}', shorten(name.package, 24)), 'C', () => events.collapse(name)],
   ];

@@ -20,6 +20,7 @@ export type FlameAction =
   | 'nextMatch'
   | 'previousMatch'
   | 'focus'
+  | 'ignore'
   | 'hide'
   | 'collapse'
   | 'sandwich';
@@ -48,7 +49,8 @@ export const FLAME_KEYS: readonly FlameKeyRow[] = [
   { keys: ['Shift+n'], action: 'previousMatch', text: t('Previous match') },
   { keys: ['w'], action: 'sandwich', text: t('Sandwich: callers and callees of the function') },
   { keys: ['f'], action: 'focus', text: t('Focus: only stacks through the function') },
-  { keys: ['h'], action: 'hide', text: t('Hide the function') },
+  { keys: ['i'], action: 'ignore', text: t('Ignore: no stacks through the function, in any view') },
+  { keys: ['h'], action: 'hide', text: t('Hide the function; its bytes stay with its callers') },
   { keys: ['c'], action: 'collapse', text: t('Collapse its package into one box') },
   {
     keys: ['Escape'],

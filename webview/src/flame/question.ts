@@ -65,6 +65,7 @@ export class FlameQuestion {
   /** What is said where it has no boxes. */
   get empty(): string {
     if (this.source.compared) return t('Neither side has anything here.');
+    if (this.context.set.filter !== '') return t('Nothing matches the filter.');
     switch (this.context.info.model) {
       case 'timeline':
         return t('Nothing was allocated {0}.', this.name);

@@ -1,6 +1,6 @@
 // The flame graph's row of controls: its form and the search; the rest is in the settings.
 
-import { signal } from '@preact/signals';
+import { signal, type Signal } from '@preact/signals';
 import { createRef, type ComponentType, type RefObject, type VNode } from 'preact';
 import { useLayoutEffect, useMemo } from 'preact/hooks';
 import { t } from '../base/l10n';
@@ -40,12 +40,15 @@ interface Props {
   readonly without: ReadonlySet<Bound>;
   /** What the search found. */
   readonly found: string;
+  /** Whether the search box was asked for; a search that is on has it as well. */
+  readonly searching: Signal<boolean>;
   readonly input: RefObject<HTMLInputElement | null>;
 }
 
 export class FlameToolbar {
   private readonly state = signal<Pick<Props, 'settings' | 'sided'> | null>(null);
   private readonly found = signal('');
+  private readonly searching = signal(false);
   private readonly bound = new Set<Bound>();
   private readonly search = createRef<HTMLInputElement>();
 
@@ -57,7 +60,8 @@ export class FlameToolbar {
   ) {}
 
   readonly View = ({ hidden }: BarRoom): VNode => {
-    const { state, found, bound: without, search: input, events, compared, attribution, First } = this;
+    const { state, found, searching, bound: without, search: input } = this;
+    const { events, compared, attribution, First } = this;
     return (
       <Bar class="flame-toolbar" label={t('Flame graph')} hidden={hidden}>
         {state.value && (
@@ -65,7 +69,7 @@ export class FlameToolbar {
             {First && <First />}
             <Toolbar
               {...{ ...state.value, found: found.value }}
-              {...{ events, compared, attribution, without, input }}
+              {...{ events, compared, attribution, without, searching, input }}
             />
           </>
         )}
@@ -86,6 +90,7 @@ export class FlameToolbar {
   }
 
   focusSearch(): void {
+    this.searching.value = true;
     this.search.current?.focus();
     this.search.current?.select();
   }
@@ -119,8 +124,13 @@ function Toolbar(props: Props): VNode {
   );
 }
 
-function Search({ events, settings, found, input }: Props): VNode {
+/** A button that becomes the box, as long as there is something in it or it has the focus. */
+function Search({ events, settings, found, searching, input }: Props): VNode {
   const { search } = settings;
+  const shown = searching.value || search !== '';
+  useLayoutEffect(() => {
+    if (searching.value) input.current?.focus();
+  }, [shown, searching]);
   const soon = useMemo(
     () => debounce(SEARCH_AFTER_MS, () => events.changed({ search: input.current?.value.trim() ?? '' })),
     [events],
@@ -128,6 +138,17 @@ function Search({ events, settings, found, input }: Props): VNode {
   useLayoutEffect(() => {
     if (input.current && input.current !== document.activeElement) input.current.value = search;
   }, [search]);
+  if (!shown)
+    return (
+      <IconButton
+        icon="search"
+        label={t('Search the flame graph')}
+        keys="/"
+        press={() => {
+          searching.value = true;
+        }}
+      />
+    );
   return (
     <span class="flame-searching">
       <input
@@ -138,6 +159,9 @@ function Search({ events, settings, found, input }: Props): VNode {
         aria-label={t('Search the flame graph')}
         maxLength={200}
         onInput={soon}
+        onBlur={({ currentTarget }) => {
+          if (currentTarget.value === '') searching.value = false;
+        }}
         onKeyDown={(event) => {
           event.stopPropagation();
           if (event.key === 'Enter') events.goToMatch(event.shiftKey ? -1 : 1);
@@ -167,7 +191,7 @@ function Chips({ settings, events }: Pick<Props, 'settings' | 'events'>): VNode 
     ...(focus ? [[t('Only {0}', nameText(focus)), { focus: null }] as const] : []),
     ...hidden.map(
       (name) =>
-        [t('Without {0}', nameText(name)), { hidden: hidden.filter((other) => other !== name) }] as const,
+        [t('Hidden: {0}', nameText(name)), { hidden: hidden.filter((other) => other !== name) }] as const,
     ),
     ...packages.map(
       (name) => [t('{0} collapsed', name), { packages: packages.filter((other) => other !== name) }] as const,

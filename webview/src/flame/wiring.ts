@@ -41,6 +41,7 @@ export function detailsEvents(of: FlameParts): FlameDetailsEvents {
     go: (node) => of.selection.go(node),
     sandwich: (name) => of.selection.toSandwich(name),
     focus: (name) => of.commands.focus(name),
+    ignore: (name) => of.commands.ignore(name),
     hide: (name) => of.commands.hide(name),
     collapse: (name) => of.commands.collapse(name),
   };
@@ -89,6 +90,10 @@ export function commandEvents(of: FlameParts): FlameCommandEvents {
     withChosen: (run) => (!of.question.isDrawn || of.plot.selected !== null) && of.selection.withName(run),
     select: (facts, open) => of.selection.select(facts, open),
     change: (part) => of.change(part),
+    exclude: (term) => {
+      const { filter } = of.context;
+      if (!filter.includes(term)) of.context.setFilter(`${filter} ${term}`.trim());
+    },
     sandwich: of.source.compared ? null : sandwich,
     search: () => of.toolbar.focusSearch(),
     goToMatch: (by) => of.goToMatch(by),

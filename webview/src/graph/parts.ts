@@ -67,6 +67,10 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
   );
   const { Head, ...around } = makeAround(api, info, owner, {
     ...{ label: t('Heap dump'), terms: OBJECT_TERMS, keys: graphKeys() },
+    next: {
+      text: t('Click a box to see why it is alive, or {0}.'),
+      link: t('compare with an earlier dump'),
+    },
   });
   const frame = new ViewFrame(
     root,

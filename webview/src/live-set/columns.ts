@@ -99,7 +99,8 @@ function sampleColumns(profile: ProfileInfo, setName: string, rule: string): Col
       ...(profile.has_sizes && inBytes()
         ? { name: t('Largest block'), title: t('The size of the largest block') }
         : { name: t('Largest stack'), title: t('What the largest single stack has in all') }),
-      width: `max(${figureWidth}, 17ch)`,
+      // in a narrow panel the figures have room, and the head is cut
+      width: `max(${figureWidth}, min(17ch, 16cqw))`,
       order: 'largest',
     },
   ];

@@ -60,6 +60,13 @@ export function makeParts(owner: PartsOwner, given: Given): ProfileParts {
   );
   const { Head, ...around } = makeAround(api, info, owner, {
     ...{ label: t('Profile'), terms: allocationTerms([]), keys: profileKeys() },
+    next: {
+      text:
+        info.bins > 0
+          ? t('Drag over the curve to see what was allocated, freed or kept in that time, or {0}.')
+          : t('Click a box to see its callers and lines, or {0}.'),
+      link: t('compare with another profile'),
+    },
   });
   const times = info.bins === 0 ? null : makeTimes(owner, given);
   const frame = new ViewFrame(
@@ -100,7 +107,7 @@ function placeFlame(flame: FlamePane, { bins }: ProfileInfo): ComponentType {
   );
 }
 
-function makeTimes(owner: PartsOwner, { api, info, state }: Given): ProfileTimes {
+function makeTimes(owner: PartsOwner, { api, info, context, state }: Given): ProfileTimes {
   return new ProfileTimes(
     api,
     info,
@@ -109,6 +116,7 @@ function makeTimes(owner: PartsOwner, { api, info, state }: Given): ProfileTimes
       failed: (error) => owner.failed(error),
       say: (text) => owner.say(text),
       filter: () => owner.filter,
+      usualKind: () => (context.value.meaning === 'end' ? 'survived' : 'allocated'),
     },
     state?.stretch ?? null,
   );

@@ -2,6 +2,8 @@
 
 import type { ProfileTimesAnswer } from '../../../extension/shared/protocol.gen';
 import { floats } from '../base/base64';
+import { bytes } from '../base/format';
+import { t } from '../base/l10n';
 import { css, type Rgb } from '../canvas/colour';
 import { theme, type Theme } from '../canvas/theme';
 import { byteTicks } from '../canvas/ticks';
@@ -53,6 +55,7 @@ const TOP_PX = 6;
 const AXIS_PX = 16;
 const LEFT_PX = 70;
 const BARS_SHARE = 0.22;
+const PILL_PX = 17;
 
 export function lineColour(line: number, { accent, warning, stacks, foreground }: Theme): Rgb {
   return [accent, warning, stacks[3], stacks[6]][line % 4] ?? foreground;
@@ -136,6 +139,7 @@ class Drawing {
       else this.counts(line, colour);
     });
     this.marks(marks);
+    if (!hidden.has('live_bytes')) this.peak(width);
   }
 
   private xOf(edge: number): number {
@@ -176,6 +180,38 @@ class Drawing {
     context.fillStyle = colour;
     context.fill();
     context.globalAlpha = 1;
+  }
+
+  /** Where most was live, and how much, as a timeline has it. */
+  private peak(width: number): void {
+    const { context, theme, bottom } = this;
+    const { edge, bytes: most } = this.times.peak;
+    if (most <= 0) return;
+    const [x, y] = [this.xOf(edge), this.scales.y(most)];
+    const { foreground, background } = theme;
+    context.strokeStyle = css(foreground, 0.6);
+    context.setLineDash([4, 3]);
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(Math.round(x) + 0.5, y);
+    context.lineTo(Math.round(x) + 0.5, bottom);
+    context.stroke();
+    context.setLineDash([]);
+    context.fillStyle = css(foreground);
+    context.beginPath();
+    context.arc(x, y, 2.5, 0, 2 * Math.PI);
+    context.fill();
+    context.font = `11px ${theme.font}`;
+    const text = t('Peak {0}', bytes(most));
+    const pill = context.measureText(text).width + 12;
+    // beside the line, on the side that has room
+    const left = x + 6 + pill <= width - 2 ? x + 6 : x - 6 - pill;
+    context.beginPath();
+    context.roundRect(left, 2, pill, PILL_PX, 3);
+    context.fill();
+    context.fillStyle = css(background);
+    context.textBaseline = 'middle';
+    context.fillText(text, left + 6, 2 + PILL_PX / 2 + 0.5);
   }
 
   /** Counts have a scale of their own, at the bottom. */

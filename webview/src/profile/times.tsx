@@ -24,6 +24,8 @@ export interface TimesEvents {
   failed(error: unknown): void;
   say(text: string): void;
   filter(): string;
+  /** What of a stretch is asked for, unless somebody says otherwise. */
+  usualKind(): StretchKind;
 }
 
 type TimedProfile = Pick<ProfileInfo, 'time_unit' | 'has_flow' | 'has_short_lived'>;
@@ -37,6 +39,8 @@ interface HeadState {
   /** Whether a moment is chosen, or a stretch. */
   readonly chosen: 'nothing' | 'moment' | 'stretch';
   readonly summary: string;
+  /** Whether there is a filter, which the curves don't follow. */
+  readonly filtered: boolean;
 }
 
 export class ProfileTimes {
@@ -48,7 +52,12 @@ export class ProfileTimes {
       drawTimes(chart, { times, hidden, marks: { from, to, hovered }, at: (edge) => this.at(edge) });
     },
   });
-  private readonly state = signal<HeadState>({ kind: 'allocated', chosen: 'nothing', summary: '' });
+  private readonly state = signal<HeadState>({
+    kind: 'allocated',
+    chosen: 'nothing',
+    summary: '',
+    filtered: false,
+  });
   private readonly lines = signal<Times['lines']>([]);
   /** The names of the lines that are left out. */
   private readonly hidden = signal<ReadonlySet<string>>(new Set());
@@ -57,6 +66,8 @@ export class ProfileTimes {
   private from: number | null = null;
   private to: number | null = null;
   private dragging = false;
+  /** What somebody asked for of a stretch. */
+  private chosenKind: StretchKind | null = null;
   private hovered: number | null = null;
   private readonly asking = new Latest();
 
@@ -81,6 +92,7 @@ export class ProfileTimes {
           {...{ ...this.state.value, keys: this.keys, readout: this.readout.value }}
           chooseLines={(button) => this.chooseLines(button)}
           setKind={(kind) => {
+            this.chosenKind = kind;
             this.show({ kind });
             this.changed();
           }}
@@ -125,6 +137,7 @@ export class ProfileTimes {
 
   /** The filter is another one. */
   renew(): void {
+    this.show({ filtered: this.events.filter() !== '' });
     this.ask();
   }
 
@@ -171,7 +184,7 @@ export class ProfileTimes {
     const { kind, from, to } = toRestore;
     const isEdge = (edge: number): boolean => Number.isInteger(edge) && this.times.edges[edge] !== undefined;
     if (!isEdge(from) || (to !== null && !isEdge(to))) return;
-    if (stretchKinds().some(({ value }) => value === kind)) this.show({ kind });
+    if (stretchKinds().some(({ value }) => value === kind)) this.chosenKind = kind;
     this.set(from, to);
   }
 
@@ -197,9 +210,15 @@ export class ProfileTimes {
   // --- what is chosen ----------------------------------------------------------------------------------------------
 
   private set(from: number | null, to: number | null): void {
+    this.begin();
     [this.from, this.to] = from !== null && to !== null && to < from ? [to, from] : [from, to];
     if (this.from === this.to) this.to = null;
     this.changed();
+  }
+
+  /** A stretch that is begun is about what fits what is looked at. */
+  private begin(): void {
+    if (this.from === null) this.show({ kind: this.chosenKind ?? this.events.usualKind() });
   }
 
   private changed(): void {
@@ -243,6 +262,7 @@ export class ProfileTimes {
       if (event.button !== 0 || edge === null) return;
       surface.setPointerCapture(event.pointerId);
       this.dragging = true;
+      this.begin();
       this.from = edge;
       this.to = null;
       this.arrange();
@@ -311,7 +331,7 @@ interface HeadProps extends HeadState {
 }
 
 function Head(props: HeadProps): VNode {
-  const { kind, chosen, summary, keys, readout, chooseLines, setKind, whole } = props;
+  const { kind, chosen, summary, filtered, keys, readout, chooseLines, setKind, whole } = props;
   return (
     <>
       <button
@@ -328,6 +348,7 @@ function Head(props: HeadProps): VNode {
           </span>
         ))}
       </button>
+      {filtered && <span class="muted">{t('Curves without the filter')}</span>}
       <span class="muted profile-times-readout">{shorten(readout, 2000)}</span>
       <span role="status">{shorten(summary, 2000)}</span>
       {chosen === 'stretch' && (

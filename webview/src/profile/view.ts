@@ -2,10 +2,11 @@
 
 import { signal } from '@preact/signals';
 import type { CompareState, ProfileState, ViewCommand, ViewState } from '../../../extension/shared/messages';
-import type { Evidence, Frame, ProfileInfo } from '../../../extension/shared/protocol.gen';
-import type { Api, HostMessage } from '../api';
-import { setFigures } from '../base/figure';
+import type { Evidence, Frame, GroupsAnswer, ProfileInfo } from '../../../extension/shared/protocol.gen';
+import type { Api, HostMessage, Pending } from '../api';
+import { figure, setFigures } from '../base/figure';
 import { t } from '../base/l10n';
+import { Latest } from '../base/latest';
 import { visible } from '../base/text';
 import { Colours } from '../timeline/scene/colours';
 import { theme } from '../canvas/theme';
@@ -43,6 +44,8 @@ export class ProfileView implements ProfileOwner, PartsOwner {
   /** Null where the file has nothing over time, and until the parts are made. */
   private times: ProfileTimes | null = null;
   private readonly narrowing = new Narrowing((error) => this.failed(error));
+  /** How much fits the filter. */
+  private readonly counting = new Latest();
   readonly comparedWith = signal<string | null>(null);
   private readonly stop = new AbortController();
   private readonly panels: Panels;
@@ -118,6 +121,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     this.stop.abort();
     this.parts.dock.dispose();
     this.parts.summary.drop();
+    this.counting.cancel();
     this.flamePane.dispose();
     this.times?.dispose();
     this.parts.frame.dispose();
@@ -172,12 +176,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
       return;
     }
     // asked first, so that what is wrong with it is said beside it and nothing else goes
-    const of = { ...this.context.set, filter: text };
-    const asked = this.api.request('memlens/groups', {
-      branch: { of, by: ['file'], path: [], narrow: '', attribution: 'mine' },
-      ...{ order: 'bytes', descending: true, offset: 0, limit: 1 },
-    });
-    this.narrowing.ask(this.parts.filterBox, asked, () => this.narrowTo(text));
+    this.narrowing.ask(this.parts.filterBox, this.sumOf(text), () => this.narrowTo(text));
   }
 
   open({ file, line }: Pick<Frame, 'file' | 'line'>, beside: boolean): void {
@@ -240,7 +239,37 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     setFigures({ unit: ofStretch && unit !== 'count' ? 'bytes' : unit, counts });
   }
 
+  /** Says in the filter's box how much of the value fits. */
+  private showRest(): void {
+    this.counting.cancel();
+    const { filter } = this;
+    if (filter === '') return;
+    const failed = (error: unknown): void => this.failed(error);
+    this.counting.ask(
+      this.sumOf(filter),
+      ({ set_bytes: some }) => {
+        this.counting.ask(
+          this.sumOf(''),
+          ({ set_bytes: every }) => {
+            this.parts.filterBox.leaves(figure(some), figure(every));
+          },
+          failed,
+        );
+      },
+      failed,
+    );
+  }
+
+  private sumOf(filter: string): Pending<GroupsAnswer> {
+    const of = { ...this.context.set, filter };
+    return this.api.request('memlens/groups', {
+      branch: { of, by: ['file'], path: [], narrow: '', attribution: 'mine' },
+      ...{ order: 'bytes', descending: true, offset: 0, limit: 1 },
+    });
+  }
+
   private changed(...changes: readonly Change[]): void {
+    if (changes.some((each) => each === 'filter' || each === 'device' || each === 'cursors')) this.showRest();
     if (!this.parts.frame.current.dockTall || this.parts.dock.shown === null)
       this.flamePane.update(new Set(changes));
     this.parts.dock.update(changes);

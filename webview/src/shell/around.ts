@@ -9,6 +9,7 @@ import { FileBar } from './file-bar';
 import { FilterBox } from './filter-box';
 import { findingTerms, type Offer } from './filter-terms';
 import { headOf } from './head';
+import type { NextStep } from './headline';
 import { Help, type Part } from './help';
 import { Summary } from './summary';
 import { comparing, type Picker } from './toolbar';
@@ -36,6 +37,8 @@ interface Of {
   readonly label: string;
   readonly terms: readonly Offer[];
   readonly keys: readonly Part[];
+  /** What to do where nothing was found; `{0}` in it leads to a comparison. */
+  readonly next: Pick<NextStep, 'text' | 'link'>;
 }
 
 export interface Around {
@@ -60,9 +63,11 @@ export function makeAround(api: Api, info: SnapshotInfo, owner: AroundOwner, of:
     },
     () => (owner.showObjects ? findingTerms((summary.findings.value ?? []).map(({ title }) => title)) : []),
   );
+  const compare = comparing(api, () => owner.showComparison());
   const Head = headOf(
     {
       summary,
+      next: { ...of.next, press: compare.compare },
       actions: {
         open: (line, beside) => owner.open(line, beside),
         show: (evidence) => owner.showEvidence(evidence),
@@ -76,7 +81,7 @@ export function makeAround(api: Api, info: SnapshotInfo, owner: AroundOwner, of:
     },
     {
       ...{ label: of.label, pickers, comparedWith: owner.comparedWith, Filter: filterBox.View },
-      ...comparing(api, () => owner.showComparison()),
+      ...compare,
       more: () => owner.menu(),
       help: () => help.toggle(),
     },

@@ -76,6 +76,14 @@ export class FilterBox {
     };
   }
 
+  /** How much of a profile's value fits. */
+  leaves(some: string, every: string): void {
+    this.badge.value = {
+      text: t('{0} of {1}', some, every),
+      title: t('{0} of {1} match the filter', some, every),
+    };
+  }
+
   /** The button beside it gives up. */
   waits(): void {
     this.badge.value = { text: '…', title: t('Looking for what matches the filter; Escape cancels') };

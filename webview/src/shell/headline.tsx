@@ -16,6 +16,7 @@ import { named, pieces, plural, said, t } from '../base/l10n';
 import { visible } from '../base/text';
 import { Icon } from '../widgets/icon';
 import { IconButton } from '../widgets/icon-button';
+import { Phrase } from '../widgets/phrase';
 import { Said } from '../widgets/said';
 import type { Summary } from './summary';
 
@@ -27,12 +28,21 @@ interface HeadlineActions {
   copy(text: string): void;
 }
 
+/** What to do where there is no finding to look at. */
+export interface NextStep {
+  /** A sentence in which `{0}` is the link. */
+  readonly text: string;
+  readonly link: string;
+  readonly press: () => void;
+}
+
 export interface HeadlineProps {
   readonly summary: Summary;
   readonly actions: HeadlineActions;
+  readonly next: NextStep;
 }
 
-export function Headline({ summary, actions }: HeadlineProps): VNode {
+export function Headline({ summary, actions, next: step }: HeadlineProps): VNode {
   const opened = useSignal(false);
   const id = useId();
   const headline = summary.headline.value;
@@ -122,6 +132,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
           {below && !failed && all}
         </div>
       )}
+      {!next && !failed && summary.findings.value !== null && <Next {...step} />}
       <div class="headline-list" id={id} hidden={!opened.value}>
         <IconButton icon="close" label={t('Close')} press={close} class="headline-close" />
         {listed.length > 0 && <h2>{t('Findings')}</h2>}
@@ -139,6 +150,17 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
   );
 }
 
+function Next({ text, link, press }: NextStep): VNode {
+  return (
+    <div class="headline-row headline-next">
+      <p class="headline-text">
+        <strong class="headline-rule">{t('Next')}:</strong>{' '}
+        <Phrase text={text} parts={[<Link text={link} title={t('Compare…')} press={press} />]} />
+      </p>
+    </div>
+  );
+}
+
 /** A part and all that it is made of. */
 function partsOf(part: TextPart): readonly TextPart[] {
   return [part, ...Object.values(part.values).flatMap(partsOf)];
@@ -146,14 +168,16 @@ function partsOf(part: TextPart): readonly TextPart[] {
 
 /** Whether a headline says a finding: word by word, its beginning if others are joined to it, or its line with its bytes. */
 function isSaid(finding: SnapshotFinding, headline: HeadlineAnswer): boolean {
-  const { rule, text, line, figure, evidence_from: joined } = finding;
+  const { rule, text, line, figure, evidence, evidence_from: joined } = finding;
   if (rule === headline.rule || headline.text.includes(text)) return true;
   if (joined.length && headline.sentences.some((each) => text.startsWith(each.text))) return true;
   const parts = headline.sentences.flatMap(partsOf);
+  // what has no line is known by the filter that finds it
+  const filter = evidence?.of.filter ?? '';
   return (
-    line !== null &&
-    parts.some((part) => part.line?.frame === line.frame) &&
-    parts.some((part) => part.figure?.amount === figure.amount && part.figure.unit === figure.unit)
+    parts.some((part) =>
+      line ? part.line?.frame === line.frame : filter !== '' && part.evidence?.of.filter === filter,
+    ) && parts.some((part) => part.figure?.amount === figure.amount && part.figure.unit === figure.unit)
   );
 }
 
@@ -198,27 +222,29 @@ function Finding({
           />
         </>
       )}{' '}
-      {evidence && (
-        <Link text={t('Show')} title={t('Show the evidence')} press={() => actions.show(evidence)} />
-      )}
-      {objects && actions.showObjects && (
-        <Link
-          text={t('Show')}
-          title={t('Show the objects')}
-          press={() => {
-            actions.showObjects?.(objects);
-          }}
-        />
-      )}{' '}
-      <button
-        type="button"
-        class="icon-button finding-copy"
-        title={t('Copy as Markdown')}
-        aria-label={visible(t('Copy “{0}” as Markdown', title))}
-        onClick={copy}
-      >
-        <Icon name="copy" />
-      </button>
+      <span class="finding-end">
+        {evidence && (
+          <Link text={t('Show')} title={t('Show the evidence')} press={() => actions.show(evidence)} />
+        )}
+        {objects && actions.showObjects && (
+          <Link
+            text={t('Show')}
+            title={t('Show the objects')}
+            press={() => {
+              actions.showObjects?.(objects);
+            }}
+          />
+        )}{' '}
+        <button
+          type="button"
+          class="icon-button finding-copy"
+          title={t('Copy as Markdown')}
+          aria-label={visible(t('Copy “{0}” as Markdown', title))}
+          onClick={copy}
+        >
+          <Icon name="copy" />
+        </button>
+      </span>
     </>
   );
 }

@@ -39,6 +39,7 @@ import { makeAround, type Around, type AroundOwner } from '../shell/around';
 import { Dock } from '../shell/dock';
 import { ViewFrame } from '../shell/frame';
 import { SharedContext, type ContextOwner } from './shared-context';
+import { hasHistory } from '../base/devices';
 import { bandTexts } from '../base/format';
 import { allocationTerms } from '../shell/filter-terms';
 import { timelineKeys } from '../shell/help';
@@ -106,6 +107,12 @@ export function makeParts(
   const tooltip = new HoverCard(TooltipCard);
   const { Head, ...around } = makeAround(api, info, owner, {
     ...{ label: t('Timeline'), terms: allocationTerms(info.categories), keys: timelineKeys() },
+    next: {
+      text: info.devices.some(hasHistory)
+        ? t('Click an area to see its allocations and their stacks, or {0}.')
+        : t('Call torch.cuda.memory._record_memory_history() to record memory over time, or {0}.'),
+      link: t('compare with another snapshot'),
+    },
   });
   // Set by tests and the bench; the host does not.
   const { prefer } = root.dataset;

@@ -2,18 +2,29 @@
 
 import { PICTURE_IDS } from '../../../extension/shared/messages';
 import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
+import { hasHistory } from '../base/devices';
 import { bytes } from '../base/format';
 import { t } from '../base/l10n';
 import type { Picker } from '../shell/toolbar';
 import type { Arrangement } from './arrangement';
 import type { Picture } from './pictures/picture';
 
-export const STACKED = { value: 'stacked', text: t('Timeline') } as const;
+/** The picture of areas is called a timeline where there is more than one moment. */
+export function stackedName(device: DeviceInfo): string {
+  return hasHistory(device) ? t('Timeline') : t('In use');
+}
 
-export function picturePicker(arrangement: Arrangement, pictures: readonly Picture[]): Picker {
+export function picturePicker(
+  arrangement: Arrangement,
+  pictures: readonly Picture[],
+  device: DeviceInfo,
+): Picker {
   return {
     ...{ label: t('View'), key: '', value: arrangement.picture },
-    options: [STACKED, ...pictures.map(({ id, title }) => ({ value: id, text: title }))],
+    options: [
+      { value: 'stacked', text: stackedName(device) },
+      ...pictures.map(({ id, title }) => ({ value: id, text: title })),
+    ],
     pick: (value) => {
       const id = PICTURE_IDS.find((each) => each === value);
       if (id) arrangement.showPicture(id);

@@ -3,7 +3,7 @@
 import type { TimelineState } from '../../../extension/shared/messages';
 import type { DeviceInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
-import { hasTimes } from '../base/devices';
+import { hasHistory, hasTimes } from '../base/devices';
 import { bytes, deviceFigures } from '../base/format';
 import { plural, t } from '../base/l10n';
 import { visible } from '../base/text';
@@ -119,7 +119,7 @@ export class Subject {
       summary.turnTo(device.device);
     } else if (selected !== null) selection.select(selected, null, true);
     // Without a history there is no run to give an overview of.
-    minimap.hidden.value = device.events < 2;
+    minimap.hidden.value = !hasHistory(device);
     if (device.events > 0) data.fetchOverview(this.axis, minimap.columns);
     this.showFigures();
     this.showFlags();

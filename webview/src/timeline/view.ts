@@ -36,7 +36,7 @@ import { Legends } from './legends';
 import { timelineMenu } from './menu';
 import { PanelFeed } from './panel-feed';
 import { makeParts, type Parts, type PartsOwner } from './parts';
-import { devicePicker, picturePicker, STACKED } from './pickers';
+import { devicePicker, picturePicker, stackedName } from './pickers';
 import { goTo, placeOf } from './places';
 import type { Plot } from './plot';
 import { Colours } from './scene/colours';
@@ -374,7 +374,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     const { pickers, pictures } = this.parts;
     this.arrangement.arrange();
     const all = [
-      picturePicker(this.arrangement, pictures),
+      picturePicker(this.arrangement, pictures, this.device),
       devicePicker(this.info.devices, this.device.device, (device) => this.switchDevice(device)),
     ];
     pickers.value = all.filter(({ options }) => options.length > 1);
@@ -391,7 +391,11 @@ export class SnapshotView implements Commanded, PartsOwner {
   menu(): readonly MenuEntry[] {
     // a comparison is drawn over the own timeline
     const shown = this.arrangement.picture === 'compare' ? null : this.arrangement.shown;
-    const share = shareEntries(this.api, () => this.parts.summary.text, shown?.title ?? STACKED.text);
+    const share = shareEntries(
+      this.api,
+      () => this.parts.summary.text,
+      shown?.title ?? stackedName(this.device),
+    );
     return timelineMenu(this, this.parts, share);
   }
 

@@ -12,11 +12,23 @@ import ellipsis from '@vscode/codicons/src/icons/ellipsis.svg';
 import filter from '@vscode/codicons/src/icons/filter.svg';
 import gear from '@vscode/codicons/src/icons/gear.svg';
 import screenFull from '@vscode/codicons/src/icons/screen-full.svg';
+import search from '@vscode/codicons/src/icons/search.svg';
 import warning from '@vscode/codicons/src/icons/warning.svg';
 import type { VNode } from 'preact';
 
 const ICONS = {
-  ...{ copy, edit, filter, gear, warning, close, fit: screenFull, more: ellipsis, chevron: chevronRight },
+  ...{
+    copy,
+    edit,
+    filter,
+    gear,
+    search,
+    warning,
+    close,
+    fit: screenFull,
+    more: ellipsis,
+    chevron: chevronRight,
+  },
   ...{ up: arrowUp, down: arrowDown, left: arrowLeft, right: arrowRight },
 } as const;
 

@@ -1,5 +1,6 @@
 """Shared by the pictures over time: the position of the plot, axes, paths of stacked columns, and legends."""
 
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +49,7 @@ def area_legend(
     right = svg.width - 8
     svg.text(right, plot.y + 2, "at the peak", "faint", "end")
     listed = reversed(list(zip(areas, colours, strict=True)))
+    names = Counter(area.name.text for area in areas)
     for row, (area, colour) in enumerate(listed, 1):
         y = plot.y + row * LEGEND_ROW
         svg.rect(x, y - 9, 10, 10, colour)
@@ -57,9 +59,11 @@ def area_legend(
             if area.key == OTHER
             else area.name.text.replace("_", " ")
             if area.place is None
+            else f"{area.name.text} {area.detail}".rstrip()
+            if names[area.name.text] > 1
             else area.name.text
         )
-        svg.text(x + 16, y, fitting(name, right - x - 16 - 70), "ink")
+        svg.text(x + 16, y, fitting(name, right - x - 16 - 58), "ink")
         svg.text(right, y, size, "ink", "end")
     if more is not None:
         y = plot.y + (len(areas) + 1) * LEGEND_ROW

@@ -1,10 +1,15 @@
 """Requests for what the editor shows beside source: the heat of lines, moved lines, cells of notebooks."""
 
+from typing import NamedTuple, assert_never
+
+import numpy as np
+from msgspec.structs import replace
 from pygls.lsp.server import LanguageServer
 
 from memlens.errors import BadRequestError, MemlensError
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.server import language
-from memlens.server.figures import figure_of
+from memlens.server.figures import Figure, figure_of, figure_of_value
 from memlens.server.handlers.hover import note_on
 from memlens.server.heap_lines import HeapLines, PlacedDefinition
 from memlens.server.protocol.base import Done
@@ -26,7 +31,10 @@ from memlens.sources.cells import Cell, cell_name
 from memlens.sources.line_map import LineEdit
 from memlens.sources.notebooks import CellResult, Notebooks
 from memlens.store.models import graph_of, has_stacks
+from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
+from memlens.views.lines.heat import Most
+from memlens.views.lines.totals import LineValue, line_values
 
 _MOST_EDITS = 10_000
 
@@ -35,12 +43,13 @@ def register(server: LanguageServer, sources: Sources, heaps: HeapLines, noteboo
     """Register the requests of decorations, of the editor's title and of notebooks' frames."""
 
     async def line_heat(params: LineHeatParams) -> LineHeatResult:
+        shown = {each.snapshot: each.value for each in params.shown}
         files = _heat_of_heaps(await heaps.placed(params.document), sources)
         for bound in await sources.bound_to(params.document):
             if not has_stacks(bound.snapshot.info):
                 continue
             try:
-                heat = await _heat(sources, params.document, bound)
+                heat = await _heat(sources, params.document, bound, shown.get(bound.snapshot.name))
             except MemlensError:
                 continue  # the snapshot has just been closed
             if heat.lines:
@@ -79,11 +88,13 @@ def register(server: LanguageServer, sources: Sources, heaps: HeapLines, noteboo
     answer(server, "memlens/cell", cell)
 
 
-async def _heat(sources: Sources, document: Document, bound: BoundFile) -> FileHeat:
+async def _heat(sources: Sources, document: Document, bound: BoundFile, value: int | None) -> FileHeat:
     snapshot = bound.snapshot
     placed = await sources.lines_of(document, bound)
     most = await snapshot.most()
     peak, total = figure_of(snapshot.info, "peak"), figure_of(snapshot.info, "total")
+    by_value = await _by_value(sources, bound, value)
+    placed_here = [each for each in placed if each.line]
     lines = [
         HeatLine(
             line=each.line,
@@ -97,9 +108,15 @@ async def _heat(sources: Sources, document: Document, bound: BoundFile) -> FileH
             self_total_bytes=each.row.self_total_bytes,
             changed=sent(each.changed),
         )
-        for each in placed
-        if each.line
+        for each in placed_here
     ]
+    if by_value is not None:
+        peak = total = by_value.figure
+        most = Most(by_value.most, by_value.most)
+        lines = [
+            _turned(line, by_value.lines.get(each.row.line))
+            for line, each in zip(lines, placed_here, strict=True)
+        ]
     note = note_on(bound)
     return FileHeat(
         snapshot=snapshot.name,
@@ -114,6 +131,47 @@ async def _heat(sources: Sources, document: Document, bound: BoundFile) -> FileH
         most_total_bytes=most.total_bytes,
         lines=sorted(lines, key=lambda line: line.line),
     )
+
+
+def _turned(line: HeatLine, value: LineValue | None) -> HeatLine:
+    """A line by another value."""
+    total, itself = (0, 0) if value is None else (value.total, value.itself)
+    return replace(
+        line,
+        live_at_peak_bytes=total,
+        total_bytes=total,
+        self_live_at_peak_bytes=itself,
+        self_total_bytes=itself,
+    )
+
+
+class ByValue(NamedTuple):
+    """A profile's lines by one of its values: what each has, and the hottest line of the whole profile."""
+
+    figure: Figure
+    lines: dict[int, LineValue]
+    most: int
+
+
+async def _by_value(sources: Sources, bound: BoundFile, value: int | None) -> ByValue | None:
+    """A file's lines by the value that a profile's view shows; None where that is the one that it opens with."""
+    match bound.snapshot.info:
+        case ProfileInfo(values=values, default_value=first):
+            if value is None or value == first or not 0 <= value < len(values):
+                return None
+            number, info = value, values[value]
+        case TimelineInfo() | GraphInfo():
+            return None
+        case _:
+            assert_never(bound.snapshot.info)
+
+    def ask(snapshot: Snapshot) -> ByValue:
+        by_line = line_values(snapshot, bound.file, sources.attribution)
+        lines = {line: each for line, all_ in by_line.items() for each in all_ if each.value == number}
+        most = int(np.abs(snapshot.line_values.value[number]).max(initial=0))
+        return ByValue(figure_of_value(info), lines, most)
+
+    return await bound.snapshot.ask(ask)
 
 
 def _heat_of_heaps(placed: list[PlacedDefinition], sources: Sources) -> list[FileHeat]:

@@ -11,10 +11,18 @@ from memlens.sources.notebooks import CellResult
 from memlens.views.answers import FrameSource
 
 
+class ShownValue(Struct, frozen=True):
+    """Which of a profile's values its view shows, by its number."""
+
+    snapshot: str
+    value: int
+
+
 class LineHeatParams(Struct, frozen=True):
-    """All lines of a document in any open snapshot."""
+    """All lines of a document in any open snapshot; of a profile by the value that its view shows."""
 
     document: Document
+    shown: list[ShownValue] = []
 
 
 class HeatLine(Struct, frozen=True):

@@ -107,7 +107,7 @@ def _labels(tree: StackTree, frames: Frames, nodes: U32) -> U32:
     used = np.zeros(len(frames.frames), np.bool_)
     used[tree.frames[1:]] = True
     own = [frames.frames[number] for number in np.flatnonzero(used).tolist()]
-    passed = np.zeros(len(used), np.bool_)
+    passed = np.zeros(len(used), np.uint8)
     passed[used] = passed_over(((frame.file, frame.function, frame.kind) for frame in own), "profile")
     return charged(tree.parents, tree.frames, nodes, ranks(frames.kinds, passed, "mine", "profile"))
 

@@ -76,8 +76,8 @@ CREATE TABLE allocations (
 CREATE TABLE stacks (
     stack INTEGER PRIMARY KEY,      -- number of the stack; 0 is the empty one
     frame INTEGER,                  -- the frame to show first: the innermost of the user's own code, if there is one
-    innermost_frame INTEGER,        -- the innermost frame, whoever's code, but for allocation functions and, beside
-    -- Python, native code of a trace
+    innermost_frame INTEGER,        -- the innermost frame, whoever's code, but for allocation functions, functions
+    -- without a name and, beside Python, native code of a trace
     depth INTEGER NOT NULL,         -- how many frames it has
     total_bytes INTEGER,   -- all that it allocated
     count INTEGER,         -- in so many allocations

@@ -1,12 +1,12 @@
 """The groups that have the most of a set, with the names, links and queries that sentences need."""
 
-import re
 from dataclasses import dataclass
 from typing import assert_never
 
 import numpy as np
 
 from memlens.model.attribution import Attribution, FrameKind
+from memlens.model.frames import is_by_address
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, in_a_row, phrase
@@ -40,9 +40,6 @@ _WHY_NO_STACK: dict[str, Text] = {
 }
 """The same within a sentence, by what stands beside it."""
 """The end of names of modules and categories that are inferred."""
-
-ADDRESS = re.compile(r"(?:^| at )0x[0-9a-f]+$")
-"""The end of a function's name where only its address is known."""
 
 _CHARGED: dict[Attribution, str] = {"mine": "frame", "any": "innermost_frame"}
 """The columns of SQL's stacks that say which frame is charged."""
@@ -164,7 +161,7 @@ def _without_line(row: Group) -> Text:
     """A function without a line; one that has no name either is called by its module and address."""
     if row.detail == ONLY_NATIVE:
         return phrase("{name} (C++ only)", name=row.name)
-    if ADDRESS.search(row.name.text):
+    if is_by_address(row.name.text):
         return row.name
     name = short_function(row.name.text)
     return phrase("{name} (line unknown)", name=name) if row.detail == LINE_UNKNOWN else Text(f"{name}()")

@@ -15,7 +15,13 @@ from memlens.views.graph.halves import in_halves
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.retained import check_node
 from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, page, type_names
-from memlens.views.graph.types import TypeRow, figures_of, instances_of, type_rows
+from memlens.views.graph.types import (
+    TypeRow,
+    figures_of,
+    instances_of,
+    type_rows,
+    with_groups_of_roots_last,
+)
 
 ObjectOrder = Literal["retained", "shallow", "distance", "object"]
 HeapOrder = Literal["retained", "shallow", "count", "name"]
@@ -146,6 +152,8 @@ def heap_types(
         numbers = numbers[np.lexsort((numbers, -figures[order][numbers].astype(np.int64)))]
     if reverse:
         numbers = numbers[::-1]
+    if order == "retained":
+        numbers = with_groups_of_roots_last(snapshot, numbers)
     return HeapTypesAnswer(
         type_rows(snapshot, numbers[rows], figures), offset, len(numbers),
         int(figures["count"][numbers].sum()), int(figures["shallow"][numbers].sum()),
@@ -172,6 +180,8 @@ def heap_packages(
         numbers = numbers[np.lexsort((numbers, -sums[order][numbers].astype(np.int64)))]
     if reverse:
         numbers = numbers[::-1]
+    if order == "retained" and by == "kind":
+        numbers = with_groups_of_roots_last(snapshot, numbers, np.arange(len(names)))
     found = [
         PackageRow(
             names[number], *(int(sums[name][number]) for name in ("types", "count", "shallow", "retained"))

@@ -16,6 +16,10 @@ TypeOrder = Literal["retained", "shallow", "count", "type"]
 InstanceOrder = Literal["retained", "shallow", "object"]
 
 
+_GROUPS_OF_ROOTS = ("synthetic", "node of the dump")
+"""Kinds of types whose objects the runtime or the dump's writer made up to group roots: V8's and PerfView's."""
+
+
 class TypeRow(Struct, frozen=True):
     """A type. ``retained_bytes`` are those of its instances that no other instance of it dominates.
 
@@ -69,9 +73,21 @@ def types(
         )
     else:
         chosen = chosen[np.lexsort((chosen, -figures_of(snapshot)[order][chosen].astype(np.int64)))]
+    if order == "retained":
+        chosen = with_groups_of_roots_last(snapshot, chosen)
     return TypesAnswer(
         type_rows(snapshot, chosen[rows]), offset, len(chosen), info.objects, info.shallow_bytes
     )
+
+
+def with_groups_of_roots_last(snapshot: Snapshot, numbers: Numbers, kinds: Numbers | None = None) -> Numbers:
+    """Rows by what they retain: those that only group roots retain nearly all there is, and would stand first.
+
+    ``kinds`` are the kinds of all rows that there are, None for those of types.
+    """
+    made_up = np.array([kind in _GROUPS_OF_ROOTS for kind in snapshot.graph_names.type_kinds], np.bool_)
+    last = made_up[(snapshot.types.kind if kinds is None else kinds)[numbers]]
+    return np.concatenate((numbers[~last], numbers[last]))
 
 
 def figures_of(snapshot: Snapshot) -> dict[str, Numbers]:

@@ -102,7 +102,7 @@ class FrameNames:
         self.merge: Merge = "line"
         self._known: dict[Merge, dict[int, FlameName]] = {merge: {} for merge in get_args(Merge)}
         """The texts of names that were used, because the next picture has most of them again."""
-        self._passed: npt.NDArray[np.bool_] | None = None
+        self._passed: npt.NDArray[np.uint8] | None = None
         specials = len(SPECIAL_NAMES)
         self._kinds = np.concatenate((self.kind, np.full(specials, _NO_KIND, np.uint8), self.package_kind))
         numbers = np.arange(len(self.packages), dtype=np.uint32)
@@ -158,7 +158,7 @@ class FrameNames:
         if self._passed is None:
             distinct, places = self._frames.distinct()
             passed = passed_over(distinct, self.model)[places]
-            self._passed = np.concatenate((passed, np.zeros(self.count - self.frames, np.bool_)))
+            self._passed = np.concatenate((passed, np.zeros(self.count - self.frames, np.uint8)))
         return ranks(self.kinds(), self._passed, attribution, self.model)
 
     def package_numbers(self) -> npt.NDArray[np.uint32]:

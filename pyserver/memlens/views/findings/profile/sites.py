@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from memlens.model.frames import is_by_address
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 from memlens.views.findings.answers import Figure, FigureKind
-from memlens.views.findings.groups import ADDRESS
 from memlens.views.findings.profile.case import ProfileCase, is_own
 from memlens.views.findings.writing import Ranked, amount, made, percent
 
@@ -125,7 +125,7 @@ def no_symbols(case: ProfileCase) -> Iterator[Ranked]:
     if case.main.negative or case.main.total <= 0:
         return
     number = case.info.values[value].total
-    unnamed = [group for group in case.by_line(value, _kind(case)).groups if ADDRESS.search(group.name)]
+    unnamed = [group for group in case.by_line(value, _kind(case)).groups if is_by_address(group.name)]
     without = sum(group.amount for group in unnamed)
     if without < NO_SYMBOL_SHARE * number:
         return

@@ -56,7 +56,7 @@ def dominant_module(case: TraceCase) -> Iterator[Ranked]:
         "Module {name} holds {size}, {share} of {whole}.",
         name=group.named(), size=group.measured(), share=percent(group.amount, found.total), whole=case.whole,
     )  # fmt: skip
-    title = phrase("Largest module")
+    title = phrase("Most memory by module")
     finding = made("dominant_module", title, sentence, group.figure, group.evidence, inferred=group.inferred)
     yield Ranked(0.7 * group.amount / found.total, finding)
 
@@ -75,7 +75,7 @@ def dominant_categories(case: TraceCase) -> Iterator[Ranked]:
             share=percent(group.amount, found.total), whole=case.whole,
         )  # fmt: skip
         finding = made(
-            "dominant_category", phrase("Largest category"), sentence, group.figure, group.evidence,
+            "dominant_category", phrase("Most memory by category"), sentence, group.figure, group.evidence,
             inferred=group.inferred,
         )  # fmt: skip
         yield Ranked(0.8 * group.amount / found.total, finding)
