@@ -63,7 +63,6 @@ export default tseslint.config(
           patterns: [
             {
               group: ['../*/**', '!../../**', ...lowest.slice(0, at).map((below) => `!../${below}/**`)],
-              allowTypeImports: true,
               message: `webview/src/${folder} is below that.`,
             },
           ],

@@ -12,8 +12,8 @@ import {
   outlineOf,
   stepsInView,
   type Backdrop,
-  type Curve,
 } from '../../webview/src/timeline/scene/backdrop';
+import type { Curve } from '../../webview/src/canvas/marks';
 import { extentOf, fitAll } from '../../webview/src/canvas/camera';
 import { fittedHeight } from '../../webview/src/timeline/scene/height';
 import { withGroups, writeGeometry } from './support/geometry-writer';

@@ -24,7 +24,7 @@ import {
 } from '../../webview/src/flame/difference';
 import { rasteriseFlame } from '../../webview/src/flame/raster';
 import { restoreDifference } from '../../webview/src/compare/graph';
-import type { SavedDifference } from '../../webview/src/shell/state';
+import type { SavedDifference } from '../../webview/src/base/saved';
 import type { Theme } from '../../webview/src/canvas/theme';
 
 const KIB = 1024;

@@ -3,10 +3,11 @@
 import { drawn, mounted, press } from './support/dom';
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { RequestError } from '../../webview/src/api';
+import { RequestError } from '../../webview/src/base/request';
 import { Dock } from '../../webview/src/shell/dock';
 import { ViewFrame, type PanelRoom } from '../../webview/src/shell/frame';
-import { restoreLayout, type Layout } from '../../webview/src/shell/state';
+import { restoreLayout } from '../../webview/src/shell/state';
+import type { Layout } from '../../webview/src/base/saved';
 import { Chart, pointIn } from '../../webview/src/widgets/chart';
 import { element } from '../../webview/src/widgets/dom';
 import { HoverCard } from '../../webview/src/widgets/hover-card';

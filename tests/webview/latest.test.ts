@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RequestError, type Pending } from '../../webview/src/api';
+import { RequestError, type Pending } from '../../webview/src/base/request';
 import { Latest } from '../../webview/src/base/latest';
 
 interface Question {

@@ -16,7 +16,7 @@ import {
   offersFor,
   wordAt,
 } from '../../webview/src/shell/filter-terms';
-import type { Pending } from '../../webview/src/api';
+import type { Pending } from '../../webview/src/base/request';
 import { idOf, LiveTree, PAGE, type LiveNodeRow, type LiveRow } from '../../webview/src/live-set/tree';
 import { plain } from './support/plain';
 

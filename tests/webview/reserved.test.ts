@@ -11,7 +11,7 @@ import {
   unpackReserved,
   type ReservedColumns,
 } from '../../webview/src/timeline/pictures/reserved-data';
-import { restoreState } from '../../webview/src/shell/state';
+import { restoreState } from '../../webview/src/timeline/state';
 
 const base64 = (values: Float64Array | Uint32Array): string =>
   Buffer.from(values.buffer, values.byteOffset, values.byteLength).toString('base64');

@@ -16,7 +16,8 @@ import type {
   TextPart,
   TimelineInfo,
 } from '../../extension/shared/protocol.gen';
-import { RequestError, type Api } from '../../webview/src/api';
+import type { Api } from '../../webview/src/api';
+import { RequestError } from '../../webview/src/base/request';
 import type { ViewContext } from '../../webview/src/shell/context';
 import { Cursors } from '../../webview/src/timeline/cursors';
 import { made, type Pane } from '../../webview/src/shell/pane';

@@ -6,7 +6,7 @@ import type { AllocationSummary, Frame } from '../../extension/shared/protocol.g
 import { actionOf, KEYS } from '../../webview/src/shell/keys';
 import { wheelTurn } from '../../webview/src/timeline/input/wheel';
 import { Names } from '../../webview/src/base/names';
-import { restoreState } from '../../webview/src/shell/state';
+import { restoreState } from '../../webview/src/timeline/state';
 import { shorterNames, shortName } from '../../webview/src/base/symbols';
 import { bandTexts, bytes, exactBytes, time } from '../../webview/src/base/format';
 import { baseName, fileName, learnFileNames } from '../../webview/src/base/paths';

@@ -9,25 +9,11 @@ import type {
   ViewResult,
   ViewState,
 } from '../../extension/shared/messages';
-import type { Problem } from '../../extension/shared/protocol.gen';
 import { commandArrived, exposeUnderWay, finished, started } from './base/under-way';
 import { Acts } from './shell/acts';
-import type { Kept, SavedState } from './shell/state';
+import type { Kept, SavedState } from './base/saved';
 import { unpack } from './unpacking';
-
-/** A request that the server answered with a Problem. */
-export class RequestError extends Error {
-  override name = 'RequestError';
-  constructor(readonly problem: Problem) {
-    super(problem.message);
-  }
-}
-
-export interface Pending<T> {
-  readonly answer: Promise<T>;
-  /** Cancels the request on the server. The answer never comes then. */
-  cancel(): void;
-}
+import { RequestError, type Pending } from './base/request';
 
 export interface Api {
   post(message: FromWebviewMessage): void;

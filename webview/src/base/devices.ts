@@ -1,6 +1,9 @@
 // Whether a device of a trace has a history and times, and when its peak was.
 
+import type { TimelineState } from '../../../extension/shared/messages';
 import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
+
+export type Axis = TimelineState['axis'];
 
 export function hasTimes(device: DeviceInfo): boolean {
   return device.time_axis !== null && device.time_axis.x1 > device.time_axis.x0;

@@ -1,7 +1,7 @@
 // Questions of which only the latest matters.
 
 import { signal } from '@preact/signals';
-import { RequestError, type Pending } from '../api';
+import { RequestError, type Pending } from './request';
 
 export function isCancelled(error: unknown): boolean {
   return error instanceof RequestError && error.problem.code === 'cancelled';

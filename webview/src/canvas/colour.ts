@@ -152,3 +152,8 @@ function functionParts(text: string): Rgba | null {
 export function css([r, g, b]: Rgb, alpha = 1): string {
   return alpha === 1 ? `rgb(${r} ${g} ${b})` : `rgb(${r} ${g} ${b} / ${alpha})`;
 }
+
+/** As the renderers take it: red in the lowest byte, the highest is zero. */
+export function pack([r, g, b]: Rgb): number {
+  return (r | (g << 8) | (b << 16)) >>> 0;
+}

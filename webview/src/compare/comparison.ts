@@ -9,9 +9,10 @@ import type {
   ProfileValue,
   TimelineInfo,
 } from '../../../extension/shared/protocol.gen';
-import type { Api, Pending } from '../api';
+import type { Api } from '../api';
+import type { Pending } from '../base/request';
 import { devicesOf, MODELS, never, profileOf } from '../shell/model';
-import type { Axis } from '../shell/state';
+import type { Axis } from '../base/devices';
 import { figure } from '../base/figure';
 import { oneOf } from '../base/one-of';
 import { said } from '../base/l10n';

@@ -9,7 +9,7 @@ import type { ViewContext } from '../shell/context';
 import type { Scale, Width } from '../flame/difference';
 import { KeptFlame } from '../flame/settings';
 import { ComparedSource } from '../flame/source';
-import type { SavedDifference } from '../shell/state';
+import type { SavedDifference } from '../base/saved';
 import { Choices, Dropdown } from '../widgets/choice';
 import { FlamePane } from '../flame/pane';
 

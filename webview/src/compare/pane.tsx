@@ -3,14 +3,14 @@
 import { batch, signal } from '@preact/signals';
 import { createRef, type VNode } from 'preact';
 import type { CompareAnswer, ComparedRow, Frame } from '../../../extension/shared/protocol.gen';
-import { RequestError } from '../api';
+import { RequestError } from '../base/request';
 import { Latest } from '../base/latest';
 import { said, t } from '../base/l10n';
 import { visible } from '../base/text';
 import type { ViewContext } from '../shell/context';
 import { Bar } from '../shell/bar';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
-import type { SavedComparison } from '../shell/state';
+import type { SavedComparison } from '../base/saved';
 import { debounce } from '../widgets/dom';
 import { Table, type TableRows } from '../widgets/table';
 import { Notice, noticeOf, SearchBox, Sides, type NoticeText } from './bar';

@@ -8,7 +8,7 @@ import { AttributionChoice } from '../shell/attribution-choice';
 import type { ViewContext } from '../shell/context';
 import { never } from '../shell/model';
 import { SettingChoice, Settings } from '../shell/settings';
-import type { SavedComparison } from '../shell/state';
+import type { SavedComparison } from '../base/saved';
 import type { Compare } from './comparison';
 import type { By } from './sums';
 

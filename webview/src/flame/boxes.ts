@@ -3,7 +3,12 @@
 
 import { MORE, type FlameGeometry } from '../../../extension/shared/flame-geometry';
 import type { FlameCamera } from './camera';
-import type { Change } from './difference';
+
+/** What something has before and after. */
+export interface Change {
+  readonly before: number;
+  readonly after: number;
+}
 
 /** A box however the picture changes: a node, or the run of thin children of one that begins at `left`. */
 export interface BoxKey {

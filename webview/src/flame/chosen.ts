@@ -1,7 +1,7 @@
 // The node that is chosen: what is known of it, and what waits until it is known.
 
 import type { FlameName, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import { Latest } from '../base/latest';
 import type { TreeParams } from './settings';
 

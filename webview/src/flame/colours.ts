@@ -10,9 +10,10 @@ import {
   MORE,
   type FlameGeometry,
 } from '../../../extension/shared/flame-geometry';
-import { colourOfChange, relativeChange, turnOf, type Change, type Scale } from './difference';
+import { colourOfChange, relativeChange, turnOf, type Scale } from './difference';
+import type { Change } from './boxes';
 import { mix, oklch, type Rgb, type ThemeKind } from '../canvas/colour';
-import { pack } from '../timeline/scene/paint';
+import { pack } from '../canvas/colour';
 import type { Theme } from '../canvas/theme';
 import type { FlameInk } from './raster';
 

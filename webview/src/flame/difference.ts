@@ -8,15 +8,10 @@ import { count } from '../base/format';
 import type { Theme } from '../canvas/theme';
 import type { TipFigures } from './tip';
 import { share } from './words';
+import type { Change } from './boxes';
 
 export type Scale = 'absolute' | 'normalised';
 export type Width = 'both' | 'after' | 'before';
-
-/** What something has before and after. */
-export interface Change {
-  readonly before: number;
-  readonly after: number;
-}
 
 /** What a graph whose boxes have two sides is measured in. */
 export interface Sided {

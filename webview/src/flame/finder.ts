@@ -1,7 +1,7 @@
 // What a search found in a flame graph, and the way from match to match.
 
 import type { FlameNode, FlameSearchAnswer } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import { Latest } from '../base/latest';
 import { plural, t } from '../base/l10n';
 import { amount, share } from './words';

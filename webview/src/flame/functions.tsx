@@ -4,7 +4,7 @@ import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { FlameFunction, FlameFunctionsAnswer } from '../../../extension/shared/protocol.gen';
 import type { ViewParams } from '../../../extension/shared/messages';
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import type { KeptAttribution } from '../shell/attribution';
 import { turned } from '../base/latest';
 import { t } from '../base/l10n';

@@ -1,7 +1,7 @@
 // What the pointer is over: its box is marked and named, once it has rested there where the name isn't known yet.
 
 import type { FlameName } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import type { BoxFacts } from './boxes';
 import type { FlamePlot } from './plot';
 import { HoverCard } from '../widgets/hover-card';

@@ -5,7 +5,7 @@ import type { VNode } from 'preact';
 import { decodeFlame, type FlameGeometry } from '../../../extension/shared/flame-geometry';
 import type { ViewResult } from '../../../extension/shared/messages';
 import type { FlameName } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import { Latest } from '../base/latest';

@@ -1,7 +1,7 @@
 // What is selected in a flame graph, in the picture or in a table: what is shown of it, and what is done with it.
 
 import type { FlameName, FlameNode, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
-import { RequestError } from '../api';
+import { RequestError } from '../base/request';
 import { isCancelled } from '../base/latest';
 import { plural, t } from '../base/l10n';
 import type { ViewContext } from '../shell/context';

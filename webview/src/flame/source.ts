@@ -9,13 +9,15 @@ import type {
   FlameSides,
   Requests,
 } from '../../../extension/shared/protocol.gen';
-import type { Api, Pending } from '../api';
+import type { Api } from '../api';
+import type { Pending } from '../base/request';
 import { t } from '../base/l10n';
 import type { AskedSvg } from '../shell/export';
 import type { Attribution, KeptAttribution } from '../shell/attribution';
 import type { ComparedSets } from '../compare/comparison';
 import type { FlameRequest } from './camera';
-import { changeOf, type Change, type Scale, type Sided, type Width } from './difference';
+import { changeOf, type Scale, type Sided, type Width } from './difference';
+import type { Change } from './boxes';
 import type { TreeParams } from './settings';
 
 type FunctionOrder = Requests['memlens/flameFunctions']['params']['order'];

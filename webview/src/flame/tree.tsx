@@ -2,7 +2,7 @@
 
 import type { VNode } from 'preact';
 import type { FlameChildrenAnswer, FlameNode } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import { figure } from '../base/figure';
 import { count } from '../base/format';
 import { t } from '../base/l10n';

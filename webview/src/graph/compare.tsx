@@ -4,7 +4,7 @@ import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { ComparedType, CompareHeapsResult } from '../../../extension/shared/protocol.gen';
 import type { HeapSelection } from '../../../extension/shared/messages';
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import { bytes } from '../base/format';
 import { t } from '../base/l10n';
 import { Latest, turned } from '../base/latest';

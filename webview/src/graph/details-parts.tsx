@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren, VNode } from 'preact';
 import type { HeapSelection } from '../../../extension/shared/messages';
 import type { ObjectRow } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import { count } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten, visible } from '../base/text';

@@ -11,7 +11,7 @@ import type {
   ObjectRow,
   RetainedAnswer,
 } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import { bytes, count, exactBytes, share } from '../base/format';
 import { t } from '../base/l10n';
 import { isCancelled } from '../base/latest';

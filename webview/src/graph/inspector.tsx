@@ -9,7 +9,7 @@ import type {
   ObjectAnswer,
   ReferenceRow,
 } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import { bytes } from '../base/format';
 import { plural, t } from '../base/l10n';
 import { Latest, turned } from '../base/latest';

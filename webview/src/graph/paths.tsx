@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { CutAnswer, Path, PathsAnswer, PathStep } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import { bytes, exactBytes } from '../base/format';
 import { t } from '../base/l10n';
 import { isCancelled } from '../base/latest';

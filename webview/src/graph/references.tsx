@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { HeapReferencesResult, ObjectRow, ReferenceRow } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import { bytes, count } from '../base/format';
 import { t } from '../base/l10n';
 import { isCancelled } from '../base/latest';

@@ -5,7 +5,7 @@ import type { VNode } from 'preact';
 import { useRef } from 'preact/hooks';
 import type { SeriesDump } from '../../../extension/shared/messages';
 import type { HeapSeries } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import { bytes } from '../base/format';
 import { plural, t } from '../base/l10n';
 import { turned } from '../base/latest';

@@ -2,7 +2,7 @@
 
 import { signal } from '@preact/signals';
 import type { ComponentType, VNode } from 'preact';
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import { t } from '../base/l10n';
 import { Bar } from '../shell/bar';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';

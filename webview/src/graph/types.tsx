@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import type { GraphState } from '../../../extension/shared/messages';
 import type { ObjectRow, PackageRow, TypeRow } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import { plural, t } from '../base/l10n';
 import { turned } from '../base/latest';
 import { visible } from '../base/text';

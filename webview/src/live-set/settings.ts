@@ -1,7 +1,7 @@
 // By what the live set is grouped and how it is sorted, as it is kept when the view is reloaded.
 
 import { oneOf } from '../base/one-of';
-import type { SavedLiveSet } from '../shell/state';
+import type { SavedLiveSet } from '../base/saved';
 import type { GroupOrder, MemberOrder } from './tree';
 
 const GROUP_ORDERS: readonly GroupOrder[] = ['bytes', 'count', 'largest', 'name'];

@@ -9,7 +9,7 @@ import type {
   MembersAnswer,
   MembersParams,
 } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Pending } from '../api';
+import { RequestError, type Pending } from '../base/request';
 import { turned } from '../base/latest';
 import { LazyRows, type LazyAnswer, type LazyRow, type NodeRow } from '../widgets/lazy-rows';
 

@@ -22,8 +22,9 @@ import type { KeptFlame } from '../flame/settings';
 import type { Camera, Extent } from '../canvas/camera';
 import type { Rgb } from '../canvas/colour';
 import { Names } from '../base/names';
-import type { Highlight, Palette } from '../timeline/scene/paint';
-import type { Axis } from '../shell/state';
+import type { Highlight } from '../timeline/scene/paint';
+import type { Palette } from '../canvas/palette';
+import type { Axis } from '../base/devices';
 import type { Stretch } from './stretch';
 
 const NOWHERE: Extent & Camera = { x0: 0, x1: 1, y0: 0, y1: 1, top: 1, minWidth: 1, minHeight: 1 };

@@ -13,7 +13,8 @@ import { ViewFrame } from '../shell/frame';
 import { profileKeys } from '../shell/help';
 import { tabsOf } from '../shell/pane';
 import { PROFILE_PANES } from '../shell/panes';
-import { restoreLayout, type Layout } from '../shell/state';
+import { restoreLayout } from '../shell/state';
+import type { Layout } from '../base/saved';
 import type { ProfileContext } from './context';
 import { ProfileTimes } from './times';
 

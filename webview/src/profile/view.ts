@@ -3,7 +3,8 @@
 import { signal } from '@preact/signals';
 import type { CompareState, ProfileState, ViewCommand, ViewState } from '../../../extension/shared/messages';
 import type { Evidence, Frame, GroupsAnswer, ProfileInfo } from '../../../extension/shared/protocol.gen';
-import type { Api, HostMessage, Pending } from '../api';
+import type { Api, HostMessage } from '../api';
+import type { Pending } from '../base/request';
 import { figure, setFigures } from '../base/figure';
 import { t } from '../base/l10n';
 import { Latest } from '../base/latest';

@@ -21,8 +21,9 @@ import type { Preference } from '../timeline/render/create';
 import type { Camera, Extent } from '../canvas/camera';
 import type { Rgb } from '../canvas/colour';
 import type { Names } from '../base/names';
-import type { Highlight, Palette } from '../timeline/scene/paint';
-import type { Axis } from './state';
+import type { Highlight } from '../timeline/scene/paint';
+import type { Palette } from '../canvas/palette';
+import type { Axis } from '../base/devices';
 import type { Step } from '../timeline/selection';
 
 /** What may have changed since a part was last updated. */

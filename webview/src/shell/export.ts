@@ -1,6 +1,7 @@
 // What of a snapshot can be taken along: its picture, and a report.
 
-import type { Api, Pending } from '../api';
+import type { Api } from '../api';
+import type { Pending } from '../base/request';
 import { theme } from '../canvas/theme';
 
 export type AskedSvg = Pending<{ readonly svg: string }>;

@@ -2,13 +2,13 @@
 
 import { batch, signal } from '@preact/signals';
 import { createRef, render, type ComponentType, type VNode } from 'preact';
-import { RequestError } from '../api';
+import { RequestError } from '../base/request';
 import { t } from '../base/l10n';
 import { isCancelled } from '../base/latest';
 import { messageOf, shorten } from '../base/text';
 import { Splitter } from '../widgets/splitter';
 import type { Dock } from './dock';
-import type { Layout } from './state';
+import type { Layout } from '../base/saved';
 
 /** The room of what stands at the side. */
 export interface PanelRoom {

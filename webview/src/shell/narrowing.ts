@@ -1,6 +1,6 @@
 // A filter is asked about before anything is shown with it: what is wrong with it is said beside it, and nothing else goes.
 
-import { RequestError, type Pending } from '../api';
+import { RequestError, type Pending } from '../base/request';
 import { Latest } from '../base/latest';
 import type { FilterBox } from './filter-box';
 

@@ -3,7 +3,7 @@
 import { effect, signal } from '@preact/signals';
 import type { FromWebviewMessage } from '../../../extension/shared/messages';
 import type { SqlAnswer, SqlColumn, SqlSchema } from '../../../extension/shared/protocol.gen';
-import { RequestError } from '../api';
+import { RequestError } from '../base/request';
 import { count, plural, t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import { messageOf, shorten } from '../base/text';

@@ -12,7 +12,8 @@ import { css, inkOn } from '../canvas/colour';
 import type { LegendMoment } from './legend-moment';
 import { swatchPattern } from './render/area-patterns';
 import { areaColours, areaName, OTHER } from './scene/areas';
-import { patternOf, reservedColour, type Palette } from './scene/paint';
+import { patternOf, reservedColour } from './scene/paint';
+import type { Palette } from '../canvas/palette';
 
 export interface LegendEvents {
   /** An area is pointed at; null for none any more. */

@@ -1,12 +1,13 @@
 // Asks for what the picture is measured against, once the picture itself is there.
 
-import type { Api, Pending } from '../api';
+import type { Api } from '../api';
+import type { Pending } from '../base/request';
 import { Questions } from '../base/latest';
 import { floats } from '../base/base64';
 import { unpackReserved } from './pictures/reserved-data';
 import { NO_BACKDROP, type Backdrop } from './scene/backdrop';
 import type { Extent } from '../canvas/camera';
-import type { Axis } from '../shell/state';
+import type { Axis } from '../base/devices';
 import { said } from '../base/l10n';
 
 const COLUMNS = 1024;

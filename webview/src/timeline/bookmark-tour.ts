@@ -3,7 +3,7 @@
 import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { t } from '../base/l10n';
-import type { Axis } from '../shell/state';
+import type { Axis } from '../base/devices';
 import { bookmarkAt, bookmarkX, type Bookmarks, type PlacedBookmark } from './bookmarks';
 import { momentName, type Cursors } from './cursors';
 import type { Plot } from './plot';

@@ -5,8 +5,8 @@ import { signal, type ReadonlySignal } from '@preact/signals';
 import type { PlacedBookmark, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { momentName } from './cursors';
-import type { Flag } from './flags';
-import type { Axis } from '../shell/state';
+import type { Flag } from '../canvas/marks';
+import type { Axis } from '../base/devices';
 
 export type { PlacedBookmark };
 

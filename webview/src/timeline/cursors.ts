@@ -3,8 +3,8 @@
 import type { AllocationSet, MomentAnswer } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { Latest } from '../base/latest';
-import type { Axis } from '../shell/state';
-import type { PickedMoment } from './render/overlay';
+import type { Axis } from '../base/devices';
+import type { PickedMoment } from '../canvas/marks';
 import { time } from '../base/format';
 import { count, t } from '../base/l10n';
 

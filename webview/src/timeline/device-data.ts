@@ -4,7 +4,7 @@ import type { OverviewAnswer } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { Latest } from '../base/latest';
 import type { Names } from '../base/names';
-import type { Axis } from '../shell/state';
+import type { Axis } from '../base/devices';
 
 /** As many of the largest allocations at the peak get their names at once. */
 const NAMED = 200;

@@ -4,18 +4,10 @@ import type { DeviceInfo, Mark, MarksAnswer, SnapshotInfo } from '../../../exten
 import type { Api } from '../api';
 import type { Bookmarks } from './bookmarks';
 import { devicesOf } from '../shell/model';
-import type { Axis } from '../shell/state';
+import type { Axis } from '../base/devices';
 import { bytes, deviceName, time } from '../base/format';
 import { count, t } from '../base/l10n';
-
-/** A mark at its place on an axis. */
-export interface Flag {
-  readonly x: number;
-  readonly kind: Mark['kind'] | 'bookmark';
-  readonly text: string;
-  /** What the device had free at an out-of-memory event; null where the file doesn't say. */
-  readonly free: number | null;
-}
+import type { Flag } from '../canvas/marks';
 
 export class Flags {
   marks: readonly Mark[] = [];

@@ -2,14 +2,16 @@
 
 import type { AllocationSummary, DeviceInfo } from '../../../extension/shared/protocol.gen';
 import type { Geometry } from '../../../extension/shared/geometry';
-import type { Api, Pending } from '../api';
+import type { Api } from '../api';
+import type { Pending } from '../base/request';
 import type { Point } from './input/pointer';
 import type { Plot } from './plot';
 import type { Hit } from './scene/hit';
 import type { Names } from '../base/names';
 import { areaColours, areaName } from './scene/areas';
-import { bandColour, type Palette } from './scene/paint';
-import type { Axis } from '../shell/state';
+import { bandColour } from './scene/paint';
+import type { Palette } from '../canvas/palette';
+import type { Axis } from '../base/devices';
 import { debounce } from '../widgets/dom';
 import { time } from '../base/format';
 import { count, said, t } from '../base/l10n';

@@ -4,7 +4,7 @@ import type { Geometry } from '../../../extension/shared/geometry';
 import type { DeviceInfo, MomentAnswer } from '../../../extension/shared/protocol.gen';
 import { count, time } from '../base/format';
 import { t } from '../base/l10n';
-import type { Axis } from '../shell/state';
+import type { Axis } from '../base/devices';
 import { momentX } from './cursors';
 import type { Plot } from './plot';
 import { columnAt, highestColumn } from './scene/columns';

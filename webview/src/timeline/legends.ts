@@ -1,7 +1,7 @@
 // The legends of the timeline: its areas with their figures at one moment, and the names of categories.
 
 import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
-import type { Axis } from '../shell/state';
+import type { Axis } from '../base/devices';
 import type { Grouping } from './grouping';
 import { legendMoment } from './legend-moment';
 import type { Parts } from './parts';

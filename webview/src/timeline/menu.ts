@@ -5,7 +5,7 @@ import { t } from '../base/l10n';
 import { hasTimes } from '../base/devices';
 import type { Action } from '../shell/keys';
 import type { Dock } from '../shell/dock';
-import type { Layout } from '../shell/state';
+import type { Layout } from '../base/saved';
 import type { Grouping } from './grouping';
 import type { Colours } from './scene/colours';
 import type { Subject } from './subject';

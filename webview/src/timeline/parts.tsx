@@ -10,7 +10,8 @@ import type {
   StackAnswer,
   TimelineInfo,
 } from '../../../extension/shared/protocol.gen';
-import type { Api, Pending } from '../api';
+import type { Api } from '../api';
+import type { Pending } from '../base/request';
 import { AreaLegend } from './area-legend';
 import { Bookmarks } from './bookmarks';
 import { BookmarkTour } from './bookmark-tour';
@@ -30,7 +31,7 @@ import { listenForMenu } from './picture-menu';
 import { Plot } from './plot';
 import type { Camera } from '../canvas/camera';
 import { Names } from '../base/names';
-import type { Layout } from '../shell/state';
+import type { Layout } from '../base/saved';
 import { Selection } from './selection';
 import { TIMELINE_PANES } from '../shell/panes';
 import { bookmarksPane } from './panes/bookmarks';

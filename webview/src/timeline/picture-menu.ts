@@ -1,7 +1,8 @@
 // The menu of the picture: what can be done to the allocation under the pointer, and to the view.
 
 import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
-import type { Api, Pending } from '../api';
+import type { Api } from '../api';
+import type { Pending } from '../base/request';
 import { copyItems } from '../widgets/copy';
 import { allBut, both } from '../shell/filter-terms';
 import { exactly } from '../base/text';

@@ -3,10 +3,11 @@
 import type { Geometry } from '../../../extension/shared/geometry';
 import type { ViewResult } from '../../../extension/shared/messages';
 import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import type { Camera, Extent } from '../canvas/camera';
-import { deviceExtent, type Axis } from '../shell/state';
-import type { OverlayModel } from './render/overlay';
+import { deviceExtent } from './state';
+import type { Axis } from '../base/devices';
+import type { OverlayModel } from './render/model';
 import type { OverlayState } from './render/overlay-model';
 import type { PictureRequest } from './scene/fetch';
 

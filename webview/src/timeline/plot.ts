@@ -2,22 +2,24 @@
 
 import type { Geometry } from '../../../extension/shared/geometry';
 import type { DeviceInfo, GroupedBy } from '../../../extension/shared/protocol.gen';
-import type { Flag } from './flags';
+import type { Flag } from '../canvas/marks';
 import { PlotArea } from './plot-area';
 import { PlotCamera } from './plot-camera';
 import { NO_BACKDROP, type Backdrop } from './scene/backdrop';
 import { RendererHost, type Preference } from './render/create';
 import { labelSpots, type LabelSpot } from './render/labels';
 import { rectsOf } from './render/outline';
-import { drawOverlay, type PickedMoment } from './render/overlay';
+import { drawOverlay } from './render/overlay';
+import type { PickedMoment } from '../canvas/marks';
 import { overlayModel, type OverlayState } from './render/overlay-model';
 import type { Painted } from './render/renderer';
 import { fitAll, type Camera, type Extent, type PlotSize } from '../canvas/camera';
 import { Feed } from './scene/feed';
 import { askedFor, covers, NOTHING_ASKED, requestFor, type Asked, type PictureRequest } from './scene/fetch';
 import { hitTest, visibleBox, type Hit } from './scene/hit';
-import { paintBands, type Highlight, type Palette } from './scene/paint';
-import type { Axis } from '../shell/state';
+import { paintBands, type Highlight } from './scene/paint';
+import type { Palette } from '../canvas/palette';
+import type { Axis } from '../base/devices';
 import { debounce, element } from '../widgets/dom';
 import { theme } from '../canvas/theme';
 import { STACKED, type PlotEvents, type PlotKind } from './plot-kind';

@@ -9,14 +9,15 @@ import type {
   StackAnswer,
   StepParams,
 } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Api, type Pending } from '../api';
+import type { Api } from '../api';
+import { RequestError, type Pending } from '../base/request';
 import { Questions } from '../base/latest';
 import type { Plot } from './plot';
 import { fitBox, type Camera } from '../canvas/camera';
 import { highestColumn } from './scene/columns';
 import type { Names } from '../base/names';
 import type { Highlight } from './scene/paint';
-import type { Axis } from '../shell/state';
+import type { Axis } from '../base/devices';
 
 export type Step = StepParams['direction'];
 

@@ -24,8 +24,9 @@ import type { Preference } from './render/create';
 import type { Camera, Extent } from '../canvas/camera';
 import type { Rgb } from '../canvas/colour';
 import type { Names } from '../base/names';
-import type { Highlight, Palette } from './scene/paint';
-import type { Axis } from '../shell/state';
+import type { Highlight } from './scene/paint';
+import type { Palette } from '../canvas/palette';
+import type { Axis } from '../base/devices';
 import type { Selection, Step } from './selection';
 import type { Sources } from './sources';
 

@@ -10,7 +10,8 @@ import { visible } from '../base/text';
 import type { Camera } from '../canvas/camera';
 import type { Change } from '../shell/context';
 import { Narrowing } from '../shell/narrowing';
-import { deviceExtent, peakAt, type Axis } from '../shell/state';
+import { deviceExtent, peakAt } from './state';
+import type { Axis } from '../base/devices';
 import type { Parts } from './parts';
 
 interface SubjectOwner {

@@ -1,6 +1,6 @@
 // The rows of a tree whose branches are fetched when they are opened: what they are, and nothing of their looks.
 
-import type { Pending } from '../api';
+import type { Pending } from '../base/request';
 import { isCancelled } from '../base/latest';
 
 export const TREE_PAGE = 100;

@@ -10,7 +10,7 @@ import { bytes, hasSource, nameOf } from '../../base/format';
 import { plural, t } from '../../base/l10n';
 import { visible } from '../../base/text';
 import { signal, type ReadonlySignal } from '@preact/signals';
-import type { Axis } from '../../shell/state';
+import type { Axis } from '../../base/devices';
 import { devicesOf } from '../../shell/model';
 import { Bar } from '../../shell/bar';
 import { made, type BarRoom, type MakePane, type PaneRoom } from '../../shell/pane';

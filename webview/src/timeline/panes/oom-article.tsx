@@ -1,13 +1,7 @@
 // One out-of-memory event as text and tables. Everything in it can be reached by Tab and read aloud.
 
 import type { VNode } from 'preact';
-import type {
-  Finding,
-  FreePlace,
-  Frame,
-  OomAnswer,
-  PinnedSegment,
-} from '../../../../extension/shared/protocol.gen';
+import type { Finding, FreePlace, OomAnswer, PinnedSegment } from '../../../../extension/shared/protocol.gen';
 import { bytes, exactBytes, hasSource } from '../../base/format';
 import { count, plural, t } from '../../base/l10n';
 import { visible } from '../../base/text';
@@ -15,14 +9,16 @@ import { Phrase } from '../../widgets/phrase';
 import { Said } from '../../widgets/said';
 import { number } from '../../widgets/table-parts';
 import { gapParts } from '../gap';
-import { streamName, FrameLink, AllocationLink, LongTable, ShareCell, LineCell, Block } from './oom-parts';
-
-export interface OomActions {
-  goTo(): void;
-  open(frame: Frame, beside: boolean): void;
-  select(allocation: number): void;
-  light(stacks: readonly number[]): void;
-}
+import {
+  streamName,
+  FrameLink,
+  AllocationLink,
+  LongTable,
+  ShareCell,
+  LineCell,
+  Block,
+  type OomActions,
+} from './oom-parts';
 
 interface Part {
   readonly answer: OomAnswer;

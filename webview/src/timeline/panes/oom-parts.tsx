@@ -9,7 +9,13 @@ import { t, count, plural } from '../../base/l10n';
 import { shortName } from '../../base/symbols';
 import { shorten } from '../../base/text';
 import { SizeCell, TableHead, type Column } from '../../widgets/table-parts';
-import type { OomActions } from './oom-article';
+
+export interface OomActions {
+  goTo(): void;
+  open(frame: Frame, beside: boolean): void;
+  select(allocation: number): void;
+  light(stacks: readonly number[]): void;
+}
 
 /** So many rows of a table are shown at first. */
 const FEW = 8;

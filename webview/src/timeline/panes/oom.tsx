@@ -12,7 +12,8 @@ import type { ViewContext } from '../../shell/context';
 import { devicesOf } from '../../shell/model';
 import type { Pane, PaneRoom } from '../../shell/pane';
 import { markName, markX } from '../flags';
-import { OomArticle, type OomActions } from './oom-article';
+import { OomArticle } from './oom-article';
+import type { OomActions } from './oom-parts';
 
 /** Going to the event from afar shows this share of the run around it. */
 const VIEW = 0.1;

@@ -1,18 +1,21 @@
 // The table of segments: a row of figures for each, and below it its blocks as a bar.
 
-import type { VNode } from 'preact';
+import type { ReadonlySignal } from '@preact/signals';
+import type { RefObject, VNode } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 import { Fragment } from 'preact/jsx-runtime';
+import type { AllocatorStateAnswer, SegmentState } from '../../../../extension/shared/protocol.gen';
 import { exactBytes, bytes, share } from '../../base/format';
 import { t, plural } from '../../base/l10n';
 import { visible } from '../../base/text';
 import { Bar } from '../../shell/bar';
+import type { TimelineContext } from '../../shell/context';
 import type { BarRoom, PaneRoom } from '../../shell/pane';
 import { Dropdown } from '../../widgets/choice';
 import { IconButton } from '../../widgets/icon-button';
 import { useResized } from '../../widgets/resized';
 import { number, TableHead, SizeCell } from '../../widgets/table-parts';
-import type { StatePane, Row } from './state';
+import type { Blocks } from '../scene/blocks';
 import { figureWords, poolName, since } from './state-words';
 
 /** The segments are fetched by so many. */
@@ -25,7 +28,42 @@ const ORDERS = [
   { value: 'address', text: t('By address') },
 ] as const;
 
-export function StateHead({ pane, room }: { readonly pane: StatePane; readonly room: BarRoom }): VNode {
+export interface Row {
+  readonly segment: SegmentState;
+  readonly blocks: Blocks;
+  /** Its figures; the bar is a row of its own below, so that it has the whole width. */
+  root: HTMLTableRowElement | null;
+  canvas: HTMLCanvasElement | null;
+  /** The block that the arrow keys stand on. */
+  at: number | null;
+}
+
+/** What is shown: all segments that were answered so far, and the last of the answers. */
+export interface Shown {
+  readonly answer: AllocatorStateAnswer;
+  readonly rows: readonly Row[];
+}
+
+/** What the table shows, and what is done in it. */
+export interface Segments {
+  readonly context: Pick<TimelineContext, 'device'>;
+  readonly root: RefObject<HTMLElement | null>;
+  readonly shown: ReadonlySignal<Shown | null>;
+  /** What is said of a block. */
+  readonly block: ReadonlySignal<string>;
+  readonly selected: ReadonlySignal<number | null>;
+  readonly event: ReadonlySignal<string>;
+  readonly order: ReadonlySignal<Order>;
+  step(by: number): void;
+  sort(order: Order): void;
+  more(): void;
+  draw(): void;
+  blockUnder(row: Row, event: MouseEvent): number | null;
+  pick(row: Row, block: number): void;
+  showBlock(row: Row, block: number): void;
+}
+
+export function StateHead({ pane, room }: { readonly pane: Segments; readonly room: BarRoom }): VNode {
   // without events there is one moment; an answer may be of another device
   const traced = pane.shown.value !== null && pane.context.device.events > 0;
   const step = (by: number) => (): void => pane.step(by);
@@ -44,7 +82,7 @@ export function StateHead({ pane, room }: { readonly pane: StatePane; readonly r
   );
 }
 
-export function StateView({ pane, room }: { readonly pane: StatePane; readonly room: PaneRoom }): VNode {
+export function StateView({ pane, room }: { readonly pane: Segments; readonly room: PaneRoom }): VNode {
   const shown = pane.shown.value;
   const draw = (): void => pane.draw();
   useResized(pane.root, draw);
@@ -96,7 +134,7 @@ export function StateView({ pane, room }: { readonly pane: StatePane; readonly r
 
 interface RowProps {
   readonly row: Row;
-  readonly pane: StatePane;
+  readonly pane: Segments;
 }
 
 function Segment({ row, pane, first }: RowProps & { readonly first: boolean }): VNode {

@@ -2,42 +2,27 @@
 
 import { signal } from '@preact/signals';
 import { createRef, type VNode } from 'preact';
-import type { AllocatorStateAnswer, Branch, SegmentState } from '../../../../extension/shared/protocol.gen';
+import type { AllocatorStateAnswer, Branch } from '../../../../extension/shared/protocol.gen';
 import { nameOf } from '../../base/format';
 import { t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';
 import type { Change, TimelineContext } from '../../shell/context';
 import type { BarRoom, Pane, PaneRoom } from '../../shell/pane';
-import { activeNear, blockAt, decodeBlocks, nextActive, NONE, stateOf, type Blocks } from '../scene/blocks';
+import { activeNear, blockAt, decodeBlocks, nextActive, NONE, stateOf } from '../scene/blocks';
 import { areaColours } from '../scene/areas';
 import { drawBar } from './state-bar';
-import { PAGE, StateHead, StateView, type Order } from './state-view';
+import { PAGE, StateHead, StateView, type Order, type Row, type Segments, type Shown } from './state-view';
 import { eventWords, blockWords } from './state-words';
 
 /** A click beside a block takes one this near, in CSS pixels. */
 const NEAR_PX = 3;
+
 export function statePane(context: TimelineContext): Pane {
   return new StatePane(context);
 }
 
-export interface Row {
-  readonly segment: SegmentState;
-  readonly blocks: Blocks;
-  /** Its figures; the bar is a row of its own below, so that it has the whole width. */
-  root: HTMLTableRowElement | null;
-  canvas: HTMLCanvasElement | null;
-  /** The block that the arrow keys stand on. */
-  at: number | null;
-}
-
-/** What is shown: all segments that were answered so far, and the last of the answers. */
-interface Shown {
-  readonly answer: AllocatorStateAnswer;
-  readonly rows: readonly Row[];
-}
-
-export class StatePane implements Pane {
+class StatePane implements Pane, Segments {
   readonly id = 'state' as const;
   readonly title = t('Segments');
   readonly usesSet = false;

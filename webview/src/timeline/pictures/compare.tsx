@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { Alignment, CurvesAnswer, MomentAnswer } from '../../../../extension/shared/protocol.gen';
-import { RequestError } from '../../api';
+import { RequestError } from '../../base/request';
 import { said, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';

@@ -1,7 +1,7 @@
 // The lines between the map's lanes and the names of its groups, on the 2D canvas over the picture.
 
 import type { MapLanesAnswer } from '../../../../extension/shared/protocol.gen';
-import type { OverlayModel } from '../render/overlay';
+import type { OverlayModel } from '../render/model';
 import { toPixelY } from '../../canvas/camera';
 import { css } from '../../canvas/colour';
 import { groupName } from '../scene/lanes';

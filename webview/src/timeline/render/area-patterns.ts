@@ -6,7 +6,7 @@ import type { Camera, PlotSize } from '../../canvas/camera';
 import { css, inkOn, type Rgb } from '../../canvas/colour';
 import { patternOf } from '../scene/paint';
 import { placementOf, snap } from '../scene/place';
-import type { OverlayModel } from './overlay';
+import type { OverlayModel } from './model';
 import { inPattern } from './raster';
 
 /** Pixels of a tile in which every pattern repeats. */

@@ -1,11 +1,12 @@
 // Draws what the picture is measured against over its areas: lines that keep apart from colours by their background.
 
 import { t } from '../../base/l10n';
-import { limitOf, mostOf, outlineOf, stepsInView, type Curve } from '../scene/backdrop';
+import { limitOf, mostOf, outlineOf, stepsInView } from '../scene/backdrop';
+import type { Curve } from '../../canvas/marks';
 import { toPixelX, toPixelY } from '../../canvas/camera';
 import { css } from '../../canvas/colour';
 import { bytes } from '../../base/format';
-import type { OverlayModel } from './overlay';
+import type { OverlayModel } from './model';
 
 type Context = CanvasRenderingContext2D;
 

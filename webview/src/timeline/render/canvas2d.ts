@@ -5,7 +5,8 @@ import type { Camera, PlotSize } from '../../canvas/camera';
 import { placementOf, snap } from '../scene/place';
 import { rasterise } from './raster';
 import { markStarts } from './rects';
-import type { Painted, PictureStyle, Renderer } from './renderer';
+import type { Painted, Renderer } from './renderer';
+import type { PictureStyle } from '../../canvas/palette';
 import { css } from '../../canvas/colour';
 
 /** Pixels made beyond each edge of the view, as a share of it, so that small moves show no empty rim. */

@@ -1,7 +1,8 @@
 // Chooses a renderer and keeps one alive: a lost GPU context comes back, or Canvas2D takes over.
 
 import { Canvas2dRenderer } from './canvas2d';
-import type { Painted, PictureStyle, Renderer } from './renderer';
+import type { Painted, Renderer } from './renderer';
+import type { PictureStyle } from '../../canvas/palette';
 import { WebGl2Renderer } from './webgl2';
 import type { Camera, PlotSize } from '../../canvas/camera';
 

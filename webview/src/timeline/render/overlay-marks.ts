@@ -3,8 +3,8 @@
 import { visible } from '../../base/text';
 import { css, inkOn, type Rgb } from '../../canvas/colour';
 import type { Theme } from '../../canvas/theme';
-import type { Flag } from '../flags';
-import type { OverlayModel } from './overlay';
+import type { Flag } from '../../canvas/marks';
+import type { OverlayModel } from './model';
 import { SMALL, xOf, crisp, textWidth, type Context } from './overlay-space';
 
 /** Flags that would stand on the same pixels are drawn once. */

@@ -5,8 +5,10 @@ import type { Geometry } from '../../../../extension/shared/geometry';
 import { mostOf } from '../scene/backdrop';
 import { fromPixelX, fromPixelY, type Camera, type PlotSize } from '../../canvas/camera';
 import { inkOn, mix, type Rgb } from '../../canvas/colour';
-import { bandColour, isLit, type Highlight, type Palette } from '../scene/paint';
-import { peakAt, type Axis } from '../../shell/state';
+import { bandColour, isLit, type Highlight } from '../scene/paint';
+import type { Palette } from '../../canvas/palette';
+import { peakAt } from '../state';
+import type { Axis } from '../../base/devices';
 import { byteTicks, eventTicks, timeTicks, type Ticks } from '../../canvas/ticks';
 import { bytes, count, time } from '../../base/format';
 import { t } from '../../base/l10n';
@@ -14,7 +16,7 @@ import type { Theme } from '../../canvas/theme';
 import { areaColours, OTHER } from '../scene/areas';
 import { areaLabels } from './area-labels';
 import type { LabelSpot } from './labels';
-import type { OverlayModel } from './overlay';
+import type { OverlayModel } from './model';
 
 export interface OverlayState {
   readonly camera: Camera;

@@ -1,7 +1,7 @@
 // Where something lies on the overlay, in CSS pixels, and how wide its text is.
 
 import { toPixelX, toPixelY } from '../../canvas/camera';
-import type { OverlayModel } from './overlay';
+import type { OverlayModel } from './model';
 
 export type Context = CanvasRenderingContext2D;
 

@@ -4,10 +4,12 @@
 import { MERGED_BIT } from '../../../../extension/shared/geometry';
 import type { PlotSize } from '../../canvas/camera';
 import { mix, type Rgb } from '../../canvas/colour';
-import { pack, PLAIN } from '../scene/paint';
+import { PLAIN } from '../scene/paint';
+import { pack } from '../../canvas/colour';
 import { snap, type Placement } from '../scene/place';
 import { BAND_MASK, STARTS_BIT } from './rects';
-import { OUTLINED_SIZE, SEPARATED_HEIGHT, SEPARATED_WIDTH, type PictureStyle } from './renderer';
+import { OUTLINED_SIZE, SEPARATED_HEIGHT, SEPARATED_WIDTH } from './renderer';
+import type { PictureStyle } from '../../canvas/palette';
 
 const OPAQUE = 0xff000000;
 

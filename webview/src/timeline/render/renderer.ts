@@ -2,18 +2,7 @@
 
 import type { Geometry } from '../../../../extension/shared/geometry';
 import type { Camera, PlotSize } from '../../canvas/camera';
-import type { Rgb } from '../../canvas/colour';
-
-/** Colours of what is not a band. */
-export interface PictureStyle {
-  readonly background: Rgb;
-  /** Merged bands: two tones of a hatch. */
-  readonly merged: Rgb;
-  readonly mergedInk: Rgb;
-  /** The line between bands, and how much of it is mixed over the band's colour. */
-  readonly separator: Rgb;
-  readonly separatorShare: number;
-}
+import type { PictureStyle } from '../../canvas/palette';
 
 /** A picture with its bands' colours (`paintBands`). */
 export interface Painted {

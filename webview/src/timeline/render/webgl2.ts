@@ -4,7 +4,8 @@ import type { Camera, PlotSize } from '../../canvas/camera';
 import type { Rgb } from '../../canvas/colour';
 import { placementOf, snap } from '../scene/place';
 import { markStarts } from './rects';
-import type { Painted, PictureStyle, Renderer } from './renderer';
+import type { Painted, Renderer } from './renderer';
+import type { PictureStyle } from '../../canvas/palette';
 import { FRAGMENT_SHADER, TEXTURE_WIDTH, VERTEX_SHADER } from './shaders';
 
 /** A picture on the GPU. */

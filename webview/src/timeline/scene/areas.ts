@@ -11,7 +11,7 @@ import type {
 import { categoryName, count } from '../../base/format';
 import { said, t } from '../../base/l10n';
 import type { Rgb } from '../../canvas/colour';
-import type { Palette } from './paint';
+import type { Palette } from '../../canvas/palette';
 
 /** The key of the area of all that has none of its own. */
 export const OTHER = -1;

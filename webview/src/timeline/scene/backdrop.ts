@@ -1,15 +1,9 @@
 /* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below the number of columns */
 // What the picture is measured against: what was reserved, the whole that a filter narrows, the run's steps.
 
-import type { Flag } from '../flags';
+import type { Flag } from '../../canvas/marks';
 import { toPixelX, toPixelY, type Camera, type PlotSize } from '../../canvas/camera';
-
-/** The most of something in even columns over `[x0, x1]` of the axis, in bytes. */
-export interface Curve {
-  readonly x0: number;
-  readonly x1: number;
-  readonly highest: Float64Array;
-}
+import type { Curve } from '../../canvas/marks';
 
 /** Where a step begins. */
 export interface StepMark {

@@ -6,7 +6,8 @@ import type { Grouped } from '../../../../extension/shared/geometry';
 import type { AllocationSummary, Branch, Group } from '../../../../extension/shared/protocol.gen';
 import { areaColours, areaOf, colourOfGroup } from './areas';
 import type { Rgb } from '../../canvas/colour';
-import { colourOf, type Palette } from './paint';
+import { colourOf } from './paint';
+import type { Palette } from '../../canvas/palette';
 import { paletteOf, theme } from '../../canvas/theme';
 
 export class Colours {

@@ -2,7 +2,7 @@
 
 import { decodeGeometry, type Geometry } from '../../../../extension/shared/geometry';
 import type { ViewResult } from '../../../../extension/shared/messages';
-import type { Pending } from '../../api';
+import type { Pending } from '../../base/request';
 import type { Camera, Extent, PlotSize } from '../../canvas/camera';
 import { isUseful, needsPicture, sameAsked, type PictureRequest } from './fetch';
 

@@ -13,6 +13,8 @@ import type { Branch } from '../../../../extension/shared/protocol.gen';
 import { mix, type Rgb } from '../../canvas/colour';
 import { areaColours } from './areas';
 import { areaLeader, leadersOf } from './leaders';
+import type { Palette } from '../../canvas/palette';
+import { pack } from '../../canvas/colour';
 
 /** What is lit up; everything else is dimmed. */
 export type Highlight =
@@ -23,20 +25,6 @@ export type Highlight =
   | { readonly kind: 'area'; readonly key: number }
   /** The allocations of a branch of the live set's tree: the picture marks which of its own those are. */
   | { readonly kind: 'group'; readonly branch: Branch };
-
-export interface Palette {
-  readonly by: 'stack' | 'category';
-  readonly stacks: readonly Rgb[];
-  readonly categories: readonly Rgb[];
-  /** The categories' names, in the order of their colours. */
-  readonly categoryNames: readonly string[];
-  /** What has no stack, and what is in no area of its own. */
-  readonly noStack: Rgb;
-  readonly none: Rgb;
-  readonly background: Rgb;
-  /** Hatch bands by category as well, so that they differ by more than colour. */
-  readonly patterns: boolean;
-}
 
 /** The pattern of an area; the first has none. */
 export function patternOf(area: number): number {
@@ -173,8 +161,4 @@ function dimmed(colour: Rgb, palette: Palette): Rgb {
 
 function packAll(colours: readonly Rgb[]): Uint32Array {
   return Uint32Array.from(colours, pack);
-}
-
-export function pack([r, g, b]: Rgb): number {
-  return (r | (g << 8) | (b << 16)) >>> 0;
 }
