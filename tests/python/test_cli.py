@@ -48,6 +48,20 @@ def test_times_are_formatted_as_in_the_views() -> None:
     assert {us: format_time(us) for us in cases} == cases
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("paths", "a.hprof", "abc"), "argument ID: abc is not the id or the address of an object"),
+        (("paths", "a.hprof", "0x"), "argument ID: 0x is not the id or the address of an object"),
+        (("object", "a.hprof", 2**64), f"argument ID: {2**64} is not the id or the address of an object"),
+        (("lines", "a.pickle", "--top", "x"), "argument --top: x is not a number more than 0 and less than 2^62"),
+        (("lines", "a.pickle", "--top", "0"), "argument --top: 0 is not a number more than 0 and less than 2^62"),
+    ],
+)  # fmt: skip
+def test_wrong_numbers_are_reported_in_words(arguments: tuple[object, ...], said: str) -> None:
+    assert said in memlens(*arguments, status=1).stderr
+
+
 def test_info(sample: Path) -> None:
     info = json.loads(memlens("info", sample, "--json").stdout)
     assert (info["kind"], info["model"]) == ("pytorch-snapshot", "timeline")

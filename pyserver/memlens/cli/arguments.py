@@ -325,14 +325,22 @@ def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
 
 def _object_id(text: str) -> int:
     digits = text.removeprefix("@")
-    value = int(digits, 16 if digits.lower().startswith("0x") else 10)
-    if not 0 <= value < 2**64:
-        raise argparse.ArgumentTypeError("must be the id or the address of an object")
+    value = _integer(digits, 16 if digits.lower().startswith("0x") else 10)
+    if value is None or not 0 <= value < 2**64:
+        raise argparse.ArgumentTypeError(f"{text} is not the id or the address of an object")
     return value
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if not 0 < value < 2**62:
-        raise argparse.ArgumentTypeError("must be more than 0 and less than 2^62")
+    value = _integer(text, 10)
+    if value is None or not 0 < value < 2**62:
+        raise argparse.ArgumentTypeError(f"{text} is not a number more than 0 and less than 2^62")
     return value
+
+
+def _integer(text: str, base: int) -> int | None:
+    # argparse would report a ValueError by the name of the function
+    try:
+        return int(text, base)
+    except ValueError:
+        return None
