@@ -13,7 +13,7 @@ from tests.python.conftest import ROOT, real_heaps
 from tests.python.gcdump_files import Node, gcdump
 from tests.python.heap_archives import Opened, archived
 from tests.python.heap_files import HeapFile
-from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
+from tests.python.hprof_files import BYTE, INT, LONG, OBJECT, SHORT, Dump
 from tests.python.said import assert_words_are_templates
 
 from memlens import ingest
@@ -494,6 +494,17 @@ def test_arrays_of_numbers(open_dump: Opened, kind: str) -> None:
         assert "300 byte[] have only zeros after the first quarter, 44.2 KiB" in found["zero_arrays"]
     elif kind == "the same":
         assert found["duplicate_arrays"].startswith("299 arrays have the same elements as another, ")
+
+
+@pytest.mark.parametrize("beyond", [0, 1, 2])
+def test_three_types_are_named_and_the_others_counted(open_dump: Opened, beyond: int) -> None:
+    program = Program()
+    kinds = [BYTE] * 60 + [INT] * 50 + [LONG] * 40 + [SHORT] * beyond
+    arrays = [program.dump.numbers(program.next(), kind, bytes(2_000)) for kind in kinds]
+    program.keep("ALL", program.list_of(*arrays))
+    rest = {0: " have only", 1: " and 1 other have only", 2: " and 2 others have only"}[beyond]
+    found = texts(open_dump(program.data(), "main.hprof"))
+    assert f"60 byte[], 50 int[], 40 long[]{rest} zeros" in found["zero_arrays"]
 
 
 @pytest.mark.parametrize("length", [40, 8])

@@ -9,7 +9,7 @@ import numpy as np
 from memlens.model.distinct import distinct
 from memlens.model.graph import VALUE_KINDS
 from memlens.model.timeline import NEVER
-from memlens.texts import Text, in_a_row, phrase
+from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.views.findings.graph.case import (
     GraphCase,
     chosen,
@@ -244,7 +244,10 @@ def counted(case: GraphCase, members: Numbers) -> Text:
     order = np.argsort(-counts, kind="stable")
     named = [f"{int(counts[kind]):,} {case.type_name(kind)}" for kind in order[:3].tolist() if counts[kind]]
     rest = int(counts[order[3:]].sum())
-    return in_a_row([*named, *([phrase("{n} others", n=rest)] if rest else [])], ", ")
+    listed = in_a_row(named, ", ")
+    if not rest:
+        return listed
+    return phrase(plural(rest, "{objects} and {n} other", "{objects} and {n} others"), objects=listed, n=rest)
 
 
 def references_of(case: GraphCase, numbers: Numbers) -> tuple[Numbers, Numbers]:
