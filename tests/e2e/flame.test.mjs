@@ -295,6 +295,38 @@ test('a key that is pressed before the details of a clicked box arrive applies t
   await drawn();
 });
 
+test('I leaves out a function’s stacks in every view; if nothing is left, the graph says so', async () => {
+  const { box, row } = await ownBox(0.6);
+  await vscode.page.mouse.click(...(await at(box)));
+  await factOf('Inclusive');
+  await view.press('i');
+  await until(async () => (await view.locator('.filter-input').inputValue()) !== '', 'the filter is set');
+  assert.equal(await view.locator('.filter-input').inputValue(), `-function:"=${row.name.function}"`);
+  await drawn();
+  assert.ok(!(await boxes()).some(({ name }) => name === box.name));
+  await view.filter('');
+  await drawn();
+
+  const top = (await boxes()).filter(({ node, y, height }) => node !== 0 && y < 2 * height);
+  assert.equal(top.length, 1, 'all stacks have one outermost function');
+  await vscode.page.mouse.click(...(await at(top[0])));
+  await factOf('Inclusive');
+  await view.press('i');
+  const empty = view.locator('.flame-empty', { hasText: 'Nothing matches the filter.' });
+  await empty.waitFor();
+  // the graph still has the focus, which raises its surface
+  const isOnTop = await empty.evaluate((element) => {
+    element.style.pointerEvents = 'auto';
+    const { x, y } = element.getBoundingClientRect();
+    const found = document.elementFromPoint(x + 2, y + 2);
+    element.style.pointerEvents = '';
+    return found === element && document.activeElement?.matches('.flame-surface:focus-visible');
+  });
+  assert.equal(isOnTop, true);
+  await view.filter('');
+  await drawn();
+});
+
 test('W shows callers and callees of a box’s function; the list of keys has it; the view restores it after being hidden', async () => {
   const { box, row } = await ownBox(0.6);
   await vscode.page.mouse.click(...(await at(box)));

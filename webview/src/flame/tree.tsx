@@ -127,7 +127,7 @@ export class FlameTree {
         '112px',
       ),
       column(t('Self'), ofItself(t('What is charged to it')), '84px'),
-      column(t('Allocations'), t('Inclusive'), '84px'),
+      column(t('Allocations'), t('Inclusive'), '128px'),
     ]);
   }
 
