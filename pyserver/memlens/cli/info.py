@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from memlens.cli.ask import ask
-from memlens.cli.output import in_english, json_line, say
-from memlens.model.info import DeviceInfo, GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.cli.output import json_line, say
+from memlens.model.info import DeviceInfo, GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo, device_phrase
 from memlens.store.models import devices_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, format_time, format_value
@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
 
     info, more = ask(options, question)
     if options.json:
-        json_line(in_english(info))
+        json_line(info)
         return 0
     say(f"{info.path}: {info.kind}, {format_bytes(info.file_bytes)}")
     for line in _figures(info):
@@ -80,9 +80,9 @@ def _graph(info: GraphInfo) -> Iterator[str]:
 
 def _device(device: DeviceInfo) -> str:
     if not device.events and not device.allocations:
-        return f"{device.name.lower()}: nothing was recorded"
+        return f"{device_phrase(device.device)}: nothing was recorded"
     return (
-        f"{device.name.lower()}: {counted(device.events, 'event')}, "
+        f"{device_phrase(device.device)}: {counted(device.events, 'event')}, "
         f"{counted(device.allocations, 'allocation')}, "
         f"peak {format_bytes(device.peak_bytes)} ({device.peak_bytes:,} bytes)"
         f"{_peak_time(device)}, live at the end {format_bytes(device.live_at_end_bytes)} "

@@ -47,8 +47,13 @@ def write_file(target: Path, data: bytes) -> None:
     say(target)
 
 
-def json_line(value: Any) -> None:
-    """Write a value to stdout as one line of JSON."""
+def json_line(answer: Any) -> None:
+    """Write an answer for scripts to stdout as one line of JSON, with texts in English alone."""
+    message_line(in_english(answer))
+
+
+def message_line(value: Any) -> None:
+    """Write a message for the process that started this one to stdout as one line of JSON, with texts as they are."""
     sys.stdout.buffer.write(escaped(msgspec.json.encode(value).decode()).encode() + b"\n")
     sys.stdout.buffer.flush()
 
@@ -65,6 +70,8 @@ def in_english(value: Any) -> Any:
             return tag | {shown: in_english(getattr(value, name)) for shown, name in names}
         case list() | tuple():
             return [in_english(each) for each in value]
+        case dict():
+            return {key: in_english(each) for key, each in value.items()}
         case _:
             return value
 
