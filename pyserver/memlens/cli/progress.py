@@ -22,7 +22,7 @@ def reporter(style: str, terminal: TextIO | None = None) -> Callable[[str, float
         last[0] = now
         return True
 
-    def json_lines(stage: str, fraction: float) -> None:
+    def message_lines(stage: str, fraction: float) -> None:
         if stage != "done" and due():
             message_line({"type": "progress", "stage": stage, "fraction": round(fraction, 4)})
 
@@ -34,7 +34,7 @@ def reporter(style: str, terminal: TextIO | None = None) -> Callable[[str, float
         terminal.flush()
 
     if style == "json":
-        return json_lines
+        return message_lines
     if style == "auto" and terminal.isatty():
         return on_terminal
     return lambda _stage, _fraction: None
