@@ -262,7 +262,7 @@ export interface CloseParams {
  */
 export interface CompactNode {
   node: number;
-  type: string;
+  type: Text;
   objects: number;
   shallow_bytes: number;
   retained_bytes: number;
@@ -609,7 +609,7 @@ export interface DeleteBookmarkParams {
 /** One device's figures. `peak_moment` is the first moment at which `peak_bytes` were live. */
 export interface DeviceInfo {
   device: number;
-  name: string;
+  name: Text;
   events: number;
   allocations: number;
   peak_bytes: number;
@@ -862,6 +862,7 @@ export interface FlameName {
   package: string;
   is_package: boolean;
   source: 'forward' | 'fx' | 'inferred' | 'recorded';
+  said: Text | null;
 }
 
 /**
@@ -1239,7 +1240,7 @@ export interface GrowingHolder {
  * `group` is its number in the later dump, `before_group` in the earlier one, None if the node isn't there.
  */
 export interface GrownPath {
-  path: string[];
+  path: Text[];
   group: number;
   before_group: number | null;
   before_objects: number;
@@ -1612,7 +1613,7 @@ export interface HitParams {
  */
 export interface HoldingLine {
   frame: Frame | null;
-  operator: string | null;
+  operator: Text | null;
   count: number;
   bytes: number;
   largest_bytes: number;
@@ -2163,7 +2164,7 @@ export interface PinnedSegment {
 /** A line with blocks in split segments of the request's kind. */
 export interface PinningLine {
   frame: Frame | null;
-  operator: string | null;
+  operator: Text | null;
   count: number;
   bytes: number;
   segments: number;
@@ -2177,7 +2178,7 @@ export interface PinningLine {
 export interface PlacedBookmark {
   bookmark: number;
   device: number;
-  device_name: string;
+  device_name: Text;
   note: string;
   at: MomentAnswer;
   x_time_us: number | null;

@@ -56,5 +56,11 @@ def in_a_row(values: Sequence[Value], between: str) -> Text:
     return _filled(between.join(f"{{{name}}}" for name in parts), parts)
 
 
+def one_of(names: Sequence[Value]) -> Text:
+    """Names as alternatives in a sentence; there is at least one."""
+    *others, last = names
+    return phrase("{names} or {last}", names=in_a_row(others, ", "), last=last) if others else as_text(last)
+
+
 def _filled(template: str, values: Mapping[str, Text]) -> Text:
     return Text(template.format_map({name: value.text for name, value in values.items()}), template, values)

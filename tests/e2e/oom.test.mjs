@@ -72,7 +72,7 @@ test('“Go to the event” switches to its device, places the cursor and shows 
   await view.still();
   const camera = await view.camera();
   assert.ok(camera.x0 < answer.time_us && answer.time_us < camera.x1);
-  assert.match(await view.locator('.plot-surface').first().getAttribute('aria-label'), /device 1/);
+  assert.match(await view.locator('.plot-surface').first().getAttribute('aria-label'), /Device 1/);
 });
 
 test('a pinning block selects its allocation, and the line that made it opens', async () => {

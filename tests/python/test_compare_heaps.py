@@ -83,9 +83,9 @@ def test_another_process_is_compared_by_type(open_dump: Opened) -> None:
     assert [(row.type, row.before_count, row.after_count, row.new) for row in answer.types[:2]] == [
         ("Beta", 0, 80, None), ("Alpha", 50, 0, None),
     ]  # fmt: skip
-    assert [(path.path, path.before_objects, path.after_objects) for path in answer.paths] == [
-        (["Beta"], 0, 80)
-    ]
+    assert [
+        ([str(each) for each in path.path], path.before_objects, path.after_objects) for path in answer.paths
+    ] == [(["Beta"], 0, 80)]
 
 
 def test_types_and_paths_of_java(open_dump: Opened) -> None:
@@ -95,7 +95,7 @@ def test_types_and_paths_of_java(open_dump: Opened) -> None:
     rows = {row.type: row for row in answer.types}
     session = rows["com.example.Session"]
     assert (session.before_count, session.after_count) == (1, 400)
-    grown = [path for path in answer.paths if path.path[-1] == "com.example.Session"]
+    grown = [path for path in answer.paths if path.path[-1].text == "com.example.Session"]
     assert [(path.before_objects, path.after_objects) for path in grown] == [(1, 400)]
     only = compare_heaps(first, second, search="session")
     assert [row.type for row in only.types] == ["com.example.Session"]
@@ -158,7 +158,7 @@ def test_a_filter_narrows_all_parts_and_new_objects_are_listed(open_dump: Opened
     whole, narrow = pair_of(before, after), pair_of(before, after, "type:=Session")
     (session,) = narrow.types("", "retained", 0, 10, reverse=False).rows
     assert (session.type, session.before_count, session.after_count, session.new) == ("Session", 10, 40, 30)
-    assert [row.path[-1] for row in narrow.comparison.paths] == ["Session"]
+    assert [row.path[-1].text for row in narrow.comparison.paths] == ["Session"]
     assert (whole.comparison.after.only_objects, narrow.comparison.after.only_objects) == (40, 30)
     by_new = [row.type for row in whole.types("", "new", 0, 10, reverse=False).rows]
     assert by_new[:2] == ["Session", "Other"]

@@ -571,9 +571,9 @@ def test_unreachable_objects_are_in_a_box_of_their_own(opened: Opened) -> None:
     is_lost = snapshot.objects.distance == NEVER
     assert (below[snapshot.objects.group] == is_lost).all()
     answer = group(snapshot, last, "")
-    assert (answer.node.type, answer.node.objects, answer.largest) == ("(unreachable)", 0, [])
+    assert (answer.node.type.text, answer.node.objects, answer.largest) == ("(unreachable)", 0, [])
     drawn = flame.picture(tree, 0, 1, 1, 1, 800, "")
-    assert "unreachable" in {name.function for name in drawn.names}
+    assert "(unreachable)" in {name.function for name in drawn.names}
 
 
 @has_java

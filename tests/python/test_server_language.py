@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python import gcdump_files, heap_files
 from tests.python.conftest import ROOT
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view, problem_of, write_snapshot
 
 from memlens.server import language
+from memlens.server.handlers.libraries import searched_in
+from memlens.sources.archives import Found
 from memlens.texts import phrase
+
+pytest_plugins = ("tests.python.server_fixtures",)
 
 
 @pytest.fixture
@@ -88,3 +93,35 @@ def test_hovers_and_code_lenses_are_in_the_language_of_the_editor(
     for lens in lenses:
         assert lens["command"]["title"].startswith("[")
         assert not english(lens["command"]["title"], *names), lens
+
+
+def test_what_was_searched_for_source_is_in_the_language_of_the_editor(
+    foreign: LspClient, workspace: Path, tmp_path: Path
+) -> None:
+    for name, data, names in (
+        ("net.gcdump", gcdump_files.small(), [r"\*?\w*\.cs\b", "Cache"]),
+        ("node.heapsnapshot", heap_files.small_heap().data(), [r"[\w/]*leak\.js"]),
+    ):
+        dump = tmp_path / name
+        dump.write_bytes(data)
+        snapshot = open_view(foreign, dump)["snapshot"]
+        number = 3 if name == "net.gcdump" else 4
+        params = {"snapshot": snapshot, "object": number, "type": None}
+        text = foreign.request("memlens/objectSource", params)["looked_for"]
+        assert "[bélöw" in text, text
+        assert not english(text, re.escape(str(workspace)), *names), text
+
+
+def test_archives_that_were_searched_are_named_in_the_language_of_the_editor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts: dict[str, str] = json.loads((ROOT / "l10n" / "bundle.l10n.qps-ploc.json").read_text("utf-8"))
+    monkeypatch.setattr(language, "_texts", texts)
+    for found in (
+        Found([], 0, [], complete=True),
+        Found([], 1, [Path("/srv")], complete=True),
+        Found([], 1200, [Path(f"/srv{number}") for number in range(9)], complete=False),
+    ):
+        text = language.spoken(searched_in(found))
+        assert text.startswith("[")
+        assert not english(text, r"\*-sources\.jar, src\.zip", r"/srv\d?"), text

@@ -341,7 +341,7 @@ def test_notes_name_the_event_of_the_device(opened: Opened, tmp_path: Path) -> N
         (2, 1, "device_free", 77),
         (2, 2, "user_metadata", "weights"),
     ]
-    assert [d.name for d in snapshot.timeline.devices] == ["Device 0", "Device 2", "Pinned host memory"]
+    assert [d.name.text for d in snapshot.timeline.devices] == ["Device 0", "Device 2", "Pinned host memory"]
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -365,7 +365,7 @@ def test_pinned_host_memory_is_a_device_of_its_own(opened: Opened, tmp_path: Pat
     )  # fmt: skip
     zero, pinned = snapshot.timeline.devices
     assert snapshot.timeline.default_device == zero.device == 0
-    assert (pinned.device, pinned.name, pinned.peak_bytes) == (
+    assert (pinned.device, pinned.name.text, pinned.peak_bytes) == (
         HOST_DEVICE,
         "Pinned host memory",
         (1 << 30) + 60,

@@ -134,7 +134,12 @@ def test_one_of_everything(opened: Opened, tmp_path: Path) -> None:
     path.write_bytes(pickle.dumps(small()))
     snapshot = opened(path)
     zero, two, host = snapshot.timeline.devices
-    assert (host.device, host.name, host.allocations, host.peak_bytes) == (65_536, "Pinned host memory", 1, 9)
+    assert (host.device, host.name.text, host.allocations, host.peak_bytes) == (
+        65_536,
+        "Pinned host memory",
+        1,
+        9,
+    )
     assert (zero.device, zero.events, zero.allocations, zero.ooms) == (0, 10, 5, 1)
     assert (two.device, two.events, two.allocations, two.peak_bytes) == (2, 1, 1, 64)
     # before the trace: the freed block, the early block and the pending one

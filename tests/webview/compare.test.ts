@@ -29,7 +29,7 @@ import {
 import { plain } from './support/plain';
 
 const device = (number: number, events: number): DeviceInfo =>
-  ({ device: number, events, peak_bytes: 5 }) as unknown as DeviceInfo;
+  ({ device: number, name: plain(`Device ${number}`), events, peak_bytes: 5 }) as unknown as DeviceInfo;
 const info = (...devices: DeviceInfo[]): SnapshotInfo =>
   ({ model: 'timeline', devices, default_device: devices[0]?.device ?? 0 }) as unknown as SnapshotInfo;
 const opened = (uri: string, devices: DeviceInfo[], more = {}): OtherSnapshot => ({
@@ -73,7 +73,7 @@ describe('a comparison', () => {
     const { compare } = compared();
     compare.receive(opened('u', [device(0, 50), device(1, 60)], { older: true }), 1);
     assert.equal(compare.open?.device.device, 1);
-    assert.deepEqual(compare.names(own), { before: 'b.pickle device 1', after: 'a.pickle' });
+    assert.deepEqual(compare.names(own), { before: 'b.pickle · Device 1', after: 'a.pickle' });
     compare.receive(opened('u', [device(3, 50)]), 1);
     assert.equal(compare.settings.otherFirst, true, 'the same file again keeps its settings');
     compare.receive(opened('v', [device(3, 50)]), 1);

@@ -13,6 +13,7 @@ import {
 } from '../../webview/src/timeline/scene/blocks';
 import { hitTest, pixelBox } from '../../webview/src/timeline/scene/hit';
 import { groupName, laneAt, laneTicks, laneWords, shownLanes } from '../../webview/src/timeline/scene/lanes';
+import { plain } from './support/plain';
 
 const LANES: MapLanesAnswer = {
   device: 0,
@@ -63,13 +64,13 @@ test('places are named by address, segment, pool and stream', () => {
   ]);
   assert.deepEqual(laneWords(LANES, 205, true), []);
   assert.match(
-    shownLanes(LANES, { name: 'Device 3' }),
-    /device 3: 3 lanes of segments, 1 group of private pools apart/,
+    shownLanes(LANES, { name: plain('Device 3') }),
+    /Device 3: memory map, 3 lanes of segments, 1 group of private pools apart/,
   );
   const unknown = { ...LANES.groups[0]!, known: false };
   assert.equal(groupName(unknown), 'In no segment that the file names');
   assert.match(
-    shownLanes({ ...LANES, groups: [unknown] }, { name: 'Pinned host memory' }),
+    shownLanes({ ...LANES, groups: [unknown] }, { name: plain('Pinned host memory') }),
     /names no segments/,
   );
 });

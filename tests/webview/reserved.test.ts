@@ -12,6 +12,7 @@ import {
   type ReservedColumns,
 } from '../../webview/src/timeline/pictures/reserved-data';
 import { restoreState } from '../../webview/src/timeline/state';
+import { plain } from './support/plain';
 
 const base64 = (values: Float64Array | Uint32Array): string =>
   Buffer.from(values.buffer, values.byteOffset, values.byteLength).toString('base64');
@@ -111,8 +112,8 @@ describe('marks', () => {
   });
 
   const DEVICES = [
-    { device: 65_536, name: 'Pinned host memory' },
-    { device: 1, name: 'Device 1' },
+    { device: 65_536, name: plain('Pinned host memory') },
+    { device: 1, name: plain('Device 1') },
   ];
 
   test('say what they are, and the device only where there are several', () => {
@@ -127,7 +128,7 @@ describe('marks', () => {
 describe('a snapshot that ran out of memory', () => {
   const device = {
     ...{
-      name: 'Device 0',
+      name: plain('Device 0'),
       device: 0,
       events: 5,
       allocations: 1,

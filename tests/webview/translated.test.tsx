@@ -75,7 +75,7 @@ const frame = (kind: Frame['kind'], source: Frame['source'] = 'recorded'): Frame
 });
 
 const DEVICE: DeviceInfo = {
-  ...{ device: 0, name: 'Δ', events: 12, allocations: 5, peak_bytes: 4 * GIB, peak_moment: 7 },
+  ...{ device: 0, name: plain('Δ'), events: 12, allocations: 5, peak_bytes: 4 * GIB, peak_moment: 7 },
   ...{ peak_time_us: 800, live_at_start_bytes: 0, live_at_end_bytes: GIB, live_at_end_count: 2 },
   ...{ reserved_at_end_bytes: 5 * GIB, ooms: 2, time_origin_us: 0 },
   event_axis: { x0: 0, x1: 12 },
@@ -110,7 +110,7 @@ const STACK: StackAnswer = {
 const INFO: TimelineInfo = {
   // SAFETY: what is shown around a picture reads nothing else of it.
   ...({} as TimelineInfo),
-  ...{ model: 'timeline', devices: [DEVICE, { ...DEVICE, device: 1, name: 'Δ1' }], categories: [] },
+  ...{ model: 'timeline', devices: [DEVICE, { ...DEVICE, device: 1, name: plain('Δ1') }], categories: [] },
 };
 
 /** A view whose server has one answer for each question. */
@@ -265,7 +265,7 @@ test('sizes and bookmarks', async () => {
   const at = { moment: 4, time_us: 400, live_bytes: GIB, live_count: 1, is_peak: true };
   list.value = [
     {
-      ...{ bookmark: 1, device: 0, device_name: 'Δ', note: '', at, x_time_us: 400 },
+      ...{ bookmark: 1, device: 0, device_name: plain('Δ'), note: '', at, x_time_us: 400 },
       allocation: allocation(),
     },
   ];

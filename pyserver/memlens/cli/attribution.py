@@ -3,8 +3,7 @@
 import argparse
 from typing import Any
 
-import msgspec
-
+from memlens.cli.output import in_english
 from memlens.model.attribution import MEANINGS, NAMES, Attribution
 
 
@@ -21,7 +20,7 @@ def self_words(options: argparse.Namespace) -> str:
 
 def with_attribution(options: argparse.Namespace, answer: Any) -> dict[str, Any]:
     """Return an answer for JSON, with the rule by which its figures are charged."""
-    return {"attribution": attribution_of(options), **msgspec.to_builtins(answer)}
+    return {"attribution": attribution_of(options), **in_english(answer)}
 
 
 def add_any_code(command: argparse.ArgumentParser) -> None:

@@ -79,7 +79,7 @@ def _print(answer: HeapComparison) -> None:
     for path in answer.paths[:_MOST_HOLDERS]:
         say(
             f"  {_signed_bytes(path.after_retained_bytes - path.before_retained_bytes)} in "
-            f"{path.after_objects:,} (before {path.before_objects:,}): {' > '.join(path.path)}"
+            f"{path.after_objects:,} (before {path.before_objects:,}): {' > '.join(map(str, path.path))}"
         )
 
 

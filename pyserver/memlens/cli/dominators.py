@@ -44,7 +44,7 @@ def dominator_tree(snapshot: Snapshot) -> DominatorTree:
         node, depth = todo.pop()
         found.append(
             DominatorGroup(
-                node_name(names, node, int(stored.type[node])), depth, int(stored.objects[node]),
+                node_name(names, node, int(stored.type[node])).text, depth, int(stored.objects[node]),
                 int(stored.shallow[node]), int(stored.retained[node]),
             )
         )  # fmt: skip
@@ -73,7 +73,7 @@ def folded(snapshot: Snapshot) -> Iterator[str]:
     rows = zip(stored.type.tolist(), stored.parent.tolist(), stored.shallow.tolist(), strict=True)
     for node, (kind, parent, shallow) in enumerate(rows):
         # semicolons separate types
-        name = node_name(names, node, kind).replace(";", ",").replace("\n", " ")
+        name = node_name(names, node, kind).text.replace(";", ",").replace("\n", " ")
         path = paths[node] = f"{paths[parent]};{name}" if node else name
         if shallow:
             yield f"{path} {shallow}"

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
-from memlens.model.info import DeviceInfo, GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.model.info import DeviceInfo, GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo, device_phrase
 from memlens.store.models import devices_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, format_time, format_value
@@ -80,9 +80,9 @@ def _graph(info: GraphInfo) -> Iterator[str]:
 
 def _device(device: DeviceInfo) -> str:
     if not device.events and not device.allocations:
-        return f"{device.name.lower()}: nothing was recorded"
+        return f"{device_phrase(device.device)}: nothing was recorded"
     return (
-        f"{device.name.lower()}: {counted(device.events, 'event')}, "
+        f"{device_phrase(device.device)}: {counted(device.events, 'event')}, "
         f"{counted(device.allocations, 'allocation')}, "
         f"peak {format_bytes(device.peak_bytes)} ({device.peak_bytes:,} bytes)"
         f"{_peak_time(device)}, live at the end {format_bytes(device.live_at_end_bytes)} "

@@ -4,7 +4,7 @@ import argparse
 
 from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
-from memlens.model.info import device_name
+from memlens.model.info import device_phrase
 from memlens.units import SOURCE_WORDS, counted, format_bytes
 from memlens.views.answers import Frame
 from memlens.views.lines.stack import stack
@@ -18,7 +18,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     allocation, same = answer.allocation, answer.same_stack
     say(
-        f"allocation {allocation.allocation} on {device_name(allocation.device).lower()}: "
+        f"allocation {allocation.allocation} on {device_phrase(allocation.device)}: "
         f"{format_bytes(allocation.size_bytes)} ({allocation.size_bytes:,} bytes) "
         f"at {allocation.address}, {allocation.state.replace('_', ' ')}"
     )

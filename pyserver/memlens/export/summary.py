@@ -206,7 +206,7 @@ def _bookmarks(snapshot: Snapshot, info: TimelineInfo) -> Table:
     """The bookmarks of all devices."""
 
     def cells(each: PlacedBookmark) -> list[str]:
-        device = [each.device_name] if len(info.devices) > 1 else []
+        device = [each.device_name.text] if len(info.devices) > 1 else []
         live = f"{format_bytes(each.at.live_bytes)} in {counted(each.at.live_count, 'allocation')}"
         return [each.note, *device, moment_name(each), live, allocation_name(each)]
 

@@ -36,7 +36,7 @@ from memlens.formats.torch_unknown import (
 from memlens.kernels.readers import pickle_machine as machine
 from memlens.kernels.readers import torch_pickle as kernel
 from memlens.model.frames import NATIVE, Frames, lacks_its_line
-from memlens.model.info import HOST_DEVICE, Notice, device_phrase
+from memlens.model.info import HOST_DEVICE, Notice, device_name, device_phrase
 from memlens.model.timeline import (
     ACTIONS,
     NEVER,
@@ -467,9 +467,7 @@ class _Tables:
         if len(built.events.action) == 0:
             said = phrase(
                 "{device} has no trace: only what was live when the snapshot was taken is shown.",
-                device=phrase("Pinned host memory")
-                if device == HOST_DEVICE
-                else phrase("Device {n}", n=str(device)),
+                device=device_name(device),
             )
             return [Notice("no-trace", said, device)]
         found = []

@@ -13,12 +13,10 @@ from memlens.texts import Text, phrase
 HOST_DEVICE = 65_536
 """The device number of pinned host memory, which is shown as a separate device; devices in files have lower numbers."""
 
-HOST_NAME = "Pinned host memory"
 
-
-def device_name(device: int) -> str:
+def device_name(device: int) -> Text:
     """Return the name of a device for people."""
-    return HOST_NAME if device == HOST_DEVICE else f"Device {device}"
+    return phrase("Pinned host memory") if device == HOST_DEVICE else phrase("Device {n}", n=str(device))
 
 
 def device_phrase(device: int) -> Text:
@@ -53,7 +51,7 @@ class DeviceInfo(Struct, frozen=True):
     """One device's figures. ``peak_moment`` is the first moment at which ``peak_bytes`` were live."""
 
     device: int
-    name: str
+    name: Text
     """``Device 0``, or ``Pinned host memory``."""
     events: int
     allocations: int

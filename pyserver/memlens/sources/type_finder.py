@@ -3,12 +3,14 @@
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from memlens.sources.declarations import SUFFIXES, TypeName, file_names, line_of, text_of, type_name
 from memlens.sources.finder import Finder
 from memlens.sources.paths import common_components, parse
+from memlens.texts import Text, one_of, phrase
 
 logger = logging.getLogger(__name__)
 
@@ -45,27 +47,31 @@ async def find_type(finder: Finder, kind: str, name: str) -> list[FoundType]:
     return _likeliest(found, wanted)
 
 
-def searched_for(folders: list[Path], kind: str, name: str) -> str:
-    """What :func:`find_type` looks for and where, for a message; empty if no source can declare the type."""
+def searched_for(folders: list[Path], kind: str, name: str) -> Text | None:
+    """What :func:`find_type` looks for and where, for a message; None if no source can declare the type."""
     wanted = type_name(kind, name)
     if wanted is None:
-        return ""
-    suffixes = one_of([f"*{suffix}" for suffix in SUFFIXES[kind]])
-    declared = f"a declaration of {wanted.names[-1]} in {suffixes}"
-    return f"{one_of(file_names(kind, wanted))}, then for {declared}, {below(folders)}"
+        return None
+    return phrase(
+        "{files}, then for a declaration of {type} in {suffixes}, {below}",
+        files=one_of(file_names(kind, wanted)),
+        type=wanted.names[-1],
+        suffixes=one_of([f"*{suffix}" for suffix in SUFFIXES[kind]]),
+        below=below(folders),
+    )
 
 
-def below(folders: list[Path]) -> str:
+def below(folders: list[Path]) -> Text:
     """Where files are searched for."""
     if not folders:
-        return "but no folder is open"
-    shown = [str(folder) for folder in folders[:_MOST_FOLDERS]]
-    return f"below {one_of([*shown, *(['others'] if len(folders) > _MOST_FOLDERS else [])])}"
+        return phrase("but no folder is open")
+    return phrase("below {folders}", folders=some_of(folders, _MOST_FOLDERS))
 
 
-def one_of(names: list[str]) -> str:
-    """Names as alternatives in a sentence."""
-    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+def some_of(places: Sequence[Path], most: int) -> Text:
+    """Places as alternatives in a sentence, at most so many by name."""
+    others = [phrase("others")] if len(places) > most else []
+    return one_of([*places[:most], *others])
 
 
 def _declaring(paths: list[str], wanted: TypeName) -> list[FoundType]:

@@ -45,6 +45,7 @@ function boxesOf(wanted: number): { boxes: MadeBox[]; names: FlameName[] } {
           package: '',
           is_package: false,
           source: 'recorded',
+          said: null,
         });
       }
     }

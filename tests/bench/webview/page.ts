@@ -89,7 +89,7 @@ function picture(request: PictureRequest, wanted: number): ArrayBuffer {
 
 const device: DeviceInfo = {
   device: 0,
-  name: 'Device 0',
+  name: plain('Device 0'),
   events: 2_000_000,
   allocations: 900_000,
   peak_bytes: PEAK,

@@ -12,6 +12,7 @@ import type {
   Totals,
 } from '../../../extension/shared/protocol.gen';
 import { writeGeometry, type PictureParts } from './geometry-writer';
+import { plain } from './plain';
 import type { Run } from './training-run';
 
 /** Unix time of the first event. */
@@ -45,7 +46,7 @@ export class FakeServer {
     const last = this.order.at(-1) ?? [];
     const device: DeviceInfo = {
       device: 0,
-      name: 'Device 0',
+      name: plain('Device 0'),
       events: moments - 1,
       allocations: run.allocations.length,
       peak_bytes: this.totals[peak] ?? 0,

@@ -2,7 +2,7 @@
 
 import { bytes } from '../../../extension/shared/bytes';
 import type { AllocationSummary, DeviceInfo, FlameName, Frame } from '../../../extension/shared/protocol.gen';
-import { count, plural, t } from './l10n';
+import { count, plural, said, t } from './l10n';
 import { fileName } from './paths';
 import { shortName } from './symbols';
 import { shorten } from './text';
@@ -141,7 +141,8 @@ export function peakText(device: DeviceInfo): string {
 
 /** What a device is called: pinned host memory has a number, too. */
 export function deviceName(devices: readonly Pick<DeviceInfo, 'device' | 'name'>[], device: number): string {
-  return devices.find((each) => each.device === device)?.name ?? t('Device {0}', device);
+  const name = devices.find((each) => each.device === device)?.name;
+  return name ? said(name) : t('Device {0}', device);
 }
 
 /** A device in a few figures, for the status line and for screen readers. */

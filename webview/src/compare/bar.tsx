@@ -4,7 +4,7 @@ import type { VNode } from 'preact';
 import type { OrderedBy, OtherSnapshot } from '../../../extension/shared/messages';
 import type { Api } from '../api';
 import { bytes } from '../base/format';
-import { t } from '../base/l10n';
+import { said, t } from '../base/l10n';
 import { shorten } from '../base/text';
 import { MODELS, type Model } from '../shell/model';
 import { Dropdown } from '../widgets/choice';
@@ -53,13 +53,11 @@ export function Notice({ text, buttons }: NoticeText): VNode {
 export function noticeOf(context: ComparedView): NoticeText | null {
   const { other, unlike } = context.compare;
   const post = (type: 'chooseOther' | 'closeOther' | 'retryOther') => (): void => context.api.post({ type });
-  if (other === null) {
-    const { plural, where } = MODELS[context.info.model];
+  if (other === null)
     return {
-      text: t('Two {0} side by side: what grew, what shrank, and {1}.', plural, where),
+      text: MODELS[context.info.model].compared,
       buttons: [{ text: t('Compare with an Earlier One…'), press: post('chooseOther') }],
     };
-  }
   const name = shorten(other.name, 60);
   if (other.is === 'opening')
     return {
@@ -77,7 +75,7 @@ export function noticeOf(context: ComparedView): NoticeText | null {
   return unlike === null
     ? null
     : {
-        text: shorten(`${name} ${unlike}`, 2000),
+        text: shorten(unlike, 2000),
         buttons: [{ text: t('Choose Another…'), press: post('chooseOther') }],
       };
 }
@@ -184,9 +182,9 @@ function Devices({ compare }: { readonly compare: Compare }): VNode | null {
     <Dropdown
       label={t('Device of {0}', shorten(open.name, 60))}
       value={String(open.device.device)}
-      options={open.devices.map(({ device, peak_bytes: peak }) => ({
+      options={open.devices.map(({ device, name, peak_bytes: peak }) => ({
         value: String(device),
-        text: t('Device {0} · peak {1}', device, bytes(peak)),
+        text: t('{0} · peak {1}', said(name), bytes(peak)),
       }))}
       change={(device) => compare.set({ device: Number(device) })}
     />

@@ -15,7 +15,8 @@ import { devicesOf, MODELS, never, profileOf } from '../shell/model';
 import type { Axis } from '../base/devices';
 import { figure } from '../base/figure';
 import { oneOf } from '../base/one-of';
-import { said } from '../base/l10n';
+import { said, t } from '../base/l10n';
+import { shorten } from '../base/text';
 
 export type CompareSettings = Omit<CompareState, 'uri'>;
 
@@ -182,19 +183,17 @@ export class Compare {
     const { other, own } = this;
     if (other?.is !== 'open') return null;
     const { info } = other;
-    if (info.model !== own.model) {
-      const { is, name } = MODELS[own.model];
-      return `is ${MODELS[info.model].is}, and this is ${is}: compare it with another ${name}.`;
-    }
+    const name = shorten(other.name, 60);
+    if (info.model !== own.model) return MODELS[own.model].unlike(name, MODELS[info.model].is);
     switch (info.model) {
       case 'timeline':
-        return this.open ? null : 'holds no device.';
+        return this.open ? null : t('{0} holds no device.', name);
       case 'graph':
         return null;
       case 'profile': {
         if (this.sharedValues.length > 0 || this.otherValues.length > 0) return null;
         const titles = info.values.map(({ title }) => `“${said(title)}”`);
-        return `measures nothing that this profile does. It has ${titles.join(', ')}.`;
+        return t('{0} measures nothing that this profile does. It has {1}.', name, titles.join(', '));
       }
       default:
         return never(info);
@@ -230,7 +229,7 @@ export class Compare {
     const { open } = this;
     if (!open) return { before: this.ownName, after: '' };
     const mark = (name: string, side: DeviceInfo, all: readonly DeviceInfo[]): string =>
-      all.length > 1 || open.itself ? `${name} device ${side.device}` : name;
+      all.length > 1 || open.itself ? `${name} · ${said(side.name)}` : name;
     const mine = mark(this.ownName, device, open.itself ? open.devices : []);
     const theirs = mark(open.name, open.device, open.devices);
     return this.inOrder(mine, theirs);

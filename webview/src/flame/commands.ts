@@ -11,6 +11,7 @@ import { panned, WHOLE, zoomed } from './camera';
 import { flameAction, type FlameAction } from './keys';
 import type { FlamePlot } from './plot';
 import { isDrawn, type FlameSettings } from './settings';
+import { nameText } from './words';
 
 export interface FlameCommandEvents extends Pick<Api, 'post'> {
   /** Does something to the function that is chosen, once its name is known; false when none is. */
@@ -75,7 +76,7 @@ export class FlameCommands {
       ...(library === '' || isPackage
         ? []
         : [item(t('Collapse {0}', shorten(library, 24)), 'C', () => this.collapse(name))]),
-      ...copyItems(this.events, { name: name.function, place: name }, null),
+      ...copyItems(this.events, { name: nameText(name), place: name }, null),
       item(t('Export Flame Graph as SVG…'), '', () => this.events.save('svg')),
       item(t('Export Flame Graph as PNG…'), '', () => this.events.save('png')),
     ];

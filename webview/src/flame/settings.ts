@@ -82,8 +82,12 @@ export function restoreFlame(saved: FlameState | null | undefined, info: FlameFi
   const sameFile = saved.fileBytes === info.file_bytes;
   const name = (value: FlameName | null | undefined): FlameName | null =>
     sameFile && value && Number.isInteger(value.name) && value.name >= 0 && typeof value.function === 'string'
-      ? // what was kept before names had a source has none
-        { ...value, source: (value as Partial<FlameName>).source ?? 'recorded' }
+      ? // what was kept before names had a source, or Memlens's own had texts, has none
+        {
+          ...value,
+          source: (value as Partial<FlameName>).source ?? 'recorded',
+          said: (value as Partial<FlameName>).said ?? null,
+        }
       : null;
   const list = <T>(values: readonly T[]): readonly T[] =>
     (Array.isArray as (value: unknown) => boolean)(values) ? values.slice(0, MOST_KEPT_NAMES) : [];

@@ -2,7 +2,7 @@
 
 import type { FlameName, FlameNode } from '../../../extension/shared/protocol.gen';
 import { countedFigure, figure, figureAndCount } from '../base/figure';
-import { t } from '../base/l10n';
+import { said, t } from '../base/l10n';
 import { fileName } from '../base/paths';
 import { shorten } from '../base/text';
 
@@ -15,8 +15,9 @@ const SOURCES: Record<FlameName['source'], { mark: string; meaning: string }> = 
 };
 
 /** "step", or "step (forward)" for what was recorded beside the stack. */
-export function nameText({ function: name, source }: FlameName): string {
+export function nameText({ function: inFile, said: own, source }: FlameName): string {
   const { mark } = SOURCES[source];
+  const name = own ? said(own) : inFile;
   return mark === '' ? name : `${name} (${mark})`;
 }
 

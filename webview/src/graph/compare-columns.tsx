@@ -9,7 +9,7 @@ import type {
   SeriesType,
 } from '../../../extension/shared/protocol.gen';
 import { bytes, count } from '../base/format';
-import { plural, t } from '../base/l10n';
+import { plural, said, t } from '../base/l10n';
 import { visible } from '../base/text';
 import { arrow, direction } from '../compare/comparison';
 import type { GridColumn } from '../widgets/tree-grid';
@@ -166,15 +166,16 @@ export function compareCells(node: CompareNode, byId: boolean): readonly Cell[] 
     }
     case 'path': {
       const { row } = node;
-      const [above, own] = [row.path.slice(0, -1), row.path.at(-1) ?? ''];
+      const path = row.path.map(said);
+      const [above, own] = [path.slice(0, -1), path.at(-1) ?? ''];
       const cell: Cell = {
         parts: [
-          <bdi class="muted" title={visible(row.path.join(' › '))}>
+          <bdi class="muted" title={visible(path.join(' › '))}>
             {visible(above.map((each) => `${shortType(each)} › `).join(''))}
           </bdi>,
           <bdi class="code">{visible(shortType(own))}</bdi>,
         ],
-        copied: row.path.join(' › '),
+        copied: path.join(' › '),
       };
       return [
         cell,

@@ -6,7 +6,7 @@ import type { ComparedType, CompareHeapsResult } from '../../../extension/shared
 import type { HeapSelection } from '../../../extension/shared/messages';
 import type { Pending } from '../base/request';
 import { bytes } from '../base/format';
-import { t } from '../base/l10n';
+import { said, t } from '../base/l10n';
 import { Latest, turned } from '../base/latest';
 import { Notice, noticeOf, SearchBox, Sides } from '../compare/bar';
 import type { Compare } from '../compare/comparison';
@@ -340,7 +340,7 @@ function copiedOf(node: CompareNode): ReturnType<typeof copiedObject> {
     case 'holder':
       return copiedObject(node.row.object);
     case 'path':
-      return { name: node.row.path.at(-1) ?? '', place: null };
+      return { name: node.row.path.map(said).at(-1) ?? '', place: null };
   }
 }
 

@@ -13,7 +13,7 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../base/request';
 import { bytes, count, exactBytes, share } from '../base/format';
-import { t } from '../base/l10n';
+import { said, t } from '../base/l10n';
 import { isCancelled } from '../base/latest';
 import { shorten, visible } from '../base/text';
 import type { GraphContext } from './context';
@@ -186,7 +186,7 @@ export function GroupDetails({
   const place = largest.find(({ file }) => file !== null) ?? null;
   return (
     <>
-      <Name type={node.type} />
+      <Name type={said(node.type)} />
       <Actions selection={{ is: 'group', group: node.node }} context={context} place={place} />
       <Figures
         rows={[
@@ -215,10 +215,10 @@ export function GroupDetails({
                   <button
                     type="button"
                     class="link code"
-                    title={visible(each.type)}
+                    title={visible(said(each.type))}
                     onClick={() => context.select({ is: 'group', group: each.node })}
                   >
-                    <bdi>{visible(shortType(each.type))}</bdi>
+                    <bdi>{visible(shortType(said(each.type)))}</bdi>
                   </button>
                   <span class="heap-figures">{bytes(each.retained_bytes)}</span>
                 </li>

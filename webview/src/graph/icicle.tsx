@@ -2,7 +2,7 @@
 
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
-import type { FlameName } from '../../../extension/shared/protocol.gen';
+import type { FlameName, Text } from '../../../extension/shared/protocol.gen';
 import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from '../flame/boxes';
 import { WHOLE, zoomed, type FlameCamera } from '../flame/camera';
 import { FlameCrumbs } from '../flame/crumbs';
@@ -358,9 +358,9 @@ export class Icicle {
   }
 }
 
-function rootName(type: string): FlameName {
+function rootName(type: Text): FlameName {
   return {
-    ...{ name: -1, function: type, file: '', line: 0, kind: 'none', package: '', is_package: false },
-    source: 'recorded',
+    ...{ name: -1, function: type.text, file: '', line: 0, kind: 'none', package: '', is_package: false },
+    ...{ source: 'recorded', said: type },
   };
 }

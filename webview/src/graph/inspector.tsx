@@ -11,7 +11,7 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../base/request';
 import { bytes } from '../base/format';
-import { plural, t } from '../base/l10n';
+import { plural, said, t } from '../base/l10n';
 import { Latest, turned } from '../base/latest';
 import { asMarkdown, markdownText, type CopiedCell } from '../widgets/copy';
 import { IconButton } from '../widgets/icon-button';
@@ -119,7 +119,7 @@ function titleOf({ is, found }: Answer): string {
         objects,
         '{1}: {0} object, {2} retained',
         '{1}: {0} objects, {2} retained',
-        type,
+        said(type),
         bytes(retained),
       );
     }

@@ -184,7 +184,8 @@ export class ProfileContext implements ViewContext {
 function standIn({ values, default_value: first, samples }: ProfileInfo): DeviceInfo {
   const total = values[first]?.total ?? 0;
   return {
-    ...{ device: 0, name: t('Profile'), events: 0, allocations: samples, ooms: 0, reserved_at_end_bytes: 0 },
+    name: { text: t('Profile'), template: '', values: {} },
+    ...{ device: 0, events: 0, allocations: samples, ooms: 0, reserved_at_end_bytes: 0 },
     ...{ peak_bytes: total, peak_moment: 0, peak_time_us: null, live_at_start_bytes: total },
     ...{ live_at_end_bytes: total, live_at_end_count: samples, event_axis: { x0: 0, x1: 1 } },
     ...{ time_axis: null, time_origin_us: null },

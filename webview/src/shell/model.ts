@@ -11,14 +11,12 @@ export function never(value: never): never {
 export type Model = SnapshotInfo['model'];
 
 interface ModelTraits {
-  /** "this one is a profile" */
+  /** "b.prof is a profile" */
   readonly is: string;
-  /** "compare it with another profile" */
-  readonly name: string;
-  /** "two profiles side by side" */
-  readonly plural: string;
-  /** Where a comparison says that it grew. */
-  readonly where: string;
+  /** Why a file, which `is` something else, can't be compared with one of this model. */
+  readonly unlike: (name: string, is: string) => string;
+  /** What a comparison of two shows. */
+  readonly compared: string;
   /** Whether it has single allocations, to be listed and lit up in a picture. */
   readonly hasAllocations: boolean;
   /** The title of the table of groups. */
@@ -29,18 +27,23 @@ interface ModelTraits {
 
 export const MODELS: Record<Model, ModelTraits> = {
   timeline: {
-    ...{ is: 'a trace of allocations', name: 'trace', plural: 'snapshots' },
-    where: 'on which line',
+    is: t('a trace of allocations'),
+    unlike: (name, is) =>
+      t('{0} is {1}, and this is a trace of allocations: compare it with another trace.', name, is),
+    compared: t('Two snapshots side by side: what grew, what shrank, and on which line.'),
     ...{ hasAllocations: true, groups: t('What’s in memory'), done: 'was allocated ' },
   },
   profile: {
-    ...{ is: 'a profile', name: 'profile', plural: 'profiles' },
-    where: 'on which line',
+    is: t('a profile'),
+    unlike: (name, is) => t('{0} is {1}, and this is a profile: compare it with another profile.', name, is),
+    compared: t('Two profiles side by side: what grew, what shrank, and on which line.'),
     ...{ hasAllocations: false, groups: t('Hot spots'), done: '' },
   },
   graph: {
-    ...{ is: 'a heap dump', name: 'heap dump', plural: 'heap dumps' },
-    where: 'what holds it',
+    is: t('a heap dump'),
+    unlike: (name, is) =>
+      t('{0} is {1}, and this is a heap dump: compare it with another heap dump.', name, is),
+    compared: t('Two heap dumps side by side: what grew, what shrank, and what holds it.'),
     ...{ hasAllocations: false, groups: t('Types'), done: '' },
   },
 };

@@ -1,6 +1,6 @@
 // The panel at the side: the selected allocation with its stack, a source line's allocations, or the device's figures.
 
-import { plural, t } from '../base/l10n';
+import { plural, said, t } from '../base/l10n';
 import { signal } from '@preact/signals';
 import { Fragment, type ComponentChildren, type VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
@@ -120,7 +120,7 @@ function Details({ shown: { value: shown }, missing, actions }: DetailsProps): V
   switch (shown.is) {
     case 'device':
       return (
-        <Sheet title={shown.device.name} buttons={['close']} actions={actions} missing={missing.value}>
+        <Sheet title={said(shown.device.name)} buttons={['close']} actions={actions} missing={missing.value}>
           <DeviceFacts device={shown.device} />
         </Sheet>
       );

@@ -4,7 +4,7 @@ import { PICTURE_IDS } from '../../../extension/shared/messages';
 import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
 import { hasHistory } from '../base/devices';
 import { bytes } from '../base/format';
-import { t } from '../base/l10n';
+import { said, t } from '../base/l10n';
 import type { Picker } from '../shell/toolbar';
 import type { Arrangement } from './arrangement';
 import type { Picture } from './pictures/picture';
@@ -43,8 +43,8 @@ export function devicePicker(
       value: String(device),
       text:
         ooms > 0
-          ? t('{0} · peak {1} · out of memory', name, bytes(peak))
-          : t('{0} · peak {1}', name, bytes(peak)),
+          ? t('{0} · peak {1} · out of memory', said(name), bytes(peak))
+          : t('{0} · peak {1}', said(name), bytes(peak)),
     })),
     pick: (value) => pick(Number(value)),
   };

@@ -5,7 +5,7 @@ import type { DeviceInfo, TimelineInfo } from '../../../extension/shared/protoco
 import type { Api } from '../api';
 import { hasHistory, hasTimes } from '../base/devices';
 import { bytes, deviceFigures } from '../base/format';
-import { plural, t } from '../base/l10n';
+import { plural, said, t } from '../base/l10n';
 import { visible } from '../base/text';
 import type { Camera } from '../canvas/camera';
 import type { Change } from '../shell/context';
@@ -76,7 +76,7 @@ export class Subject {
     const next = devices[(at + 1) % devices.length];
     if (!next || next.device === this.device.device) return;
     this.switchDevice(next.device);
-    this.owner.say(next.name);
+    this.owner.say(said(next.name));
   }
 
   switchDevice(device: number): void {
@@ -147,7 +147,7 @@ export class Subject {
     }
     this.parts.frame.status.value = visible(figures.join('  ·  '));
     this.parts.plot.setLabel(
-      t('Memory of {0} over time. {1}. Press ? for the keys.', device.name.toLowerCase(), figures.join(', ')),
+      t('{0}: memory over time. {1}. Press ? for the keys.', said(device.name), figures.join(', ')),
     );
   }
 

@@ -7,7 +7,7 @@ from memlens.cli.fleets.arguments import TOP_OOMS
 from memlens.cli.output import json_line, say
 from memlens.fleet.database import reading
 from memlens.fleet.questions.ooms import ooms
-from memlens.model.info import device_name
+from memlens.model.info import device_phrase
 from memlens.units import format_time
 
 
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
         if row.unix_us is not None:
             when = f"{datetime.fromtimestamp(row.unix_us / 1e6, UTC):%Y-%m-%d %H:%M:%S.%f} UTC"
             when += f", {format_time(row.after_first_us)} after the first" if row.after_first_us else ""
-        say(f"{row.name}, {device_name(row.device).lower()}, {when}")
+        say(f"{row.name}, {device_phrase(row.device)}, {when}")
         say(f"  {row.text}")
         if row.line:
             say(f"  asked for at {row.file}:{row.line} {row.function}")

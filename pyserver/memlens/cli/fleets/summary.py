@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from memlens import limits
-from memlens.cli.output import json_line
+from memlens.cli.output import message_line
 from memlens.cli.progress import reporter
 from memlens.errors import OutOfMemoryError
 from memlens.fleet.summary import summary_of
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     limits.share_one_heap()
     with tempfile.TemporaryDirectory(prefix="memlens-") as folder:
         archive = Path(folder) / "archive"
-        json_line(
+        message_line(
             summarised(
                 options.file, options.progress, archive, pictures=False, limit_bytes=options.memory_limit
             )

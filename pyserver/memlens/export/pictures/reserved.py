@@ -32,7 +32,7 @@ _LEVELS = (
 def reserved(snapshot: Snapshot, device: int, axis: Axis, x0: float, x1: float) -> Svg:
     """Draw the maximum of each kind in each column. Raises :class:`memlens.errors.BadRequestError`."""
     timeline_of(snapshot.info, "events", phrase("the picture of reserved memory"))
-    name = device_of(snapshot, device).info.name
+    name = device_of(snapshot, device).info.name.text
     plot = Plot(_LEFT, _TOP, WIDTH - _LEFT - _LEGEND, HEIGHT - _TOP - _BOTTOM)
     columns = int(plot.width / _PX_OF_COLUMN)
     answer = reserved_over_time(snapshot, device, axis, x0, x1, columns)

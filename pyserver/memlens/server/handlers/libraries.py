@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pygls.lsp.server import LanguageServer
 
+from memlens.server.language import spoken
 from memlens.server.protocol.libraries import (
     ArchivedTextParams,
     ArchivedTextResult,
@@ -20,9 +21,11 @@ from memlens.server.settings import Configuration
 from memlens.server.wire import answer
 from memlens.sources.archives import Archived, Archives, Found, text_of
 from memlens.sources.declarations import TypeName, line_of, type_name
-from memlens.sources.type_finder import one_of
+from memlens.sources.type_finder import some_of
+from memlens.texts import Text, phrase, plural
 
 _MOST_PLACES = 5
+_NAMES = "*-sources.jar, src.zip"
 
 
 def register(server: LanguageServer, configuration: Configuration, registry: Registry) -> None:
@@ -48,7 +51,7 @@ def register(server: LanguageServer, configuration: Configuration, registry: Reg
             return LibrarySourceResult(LibrarySource(str(archive), member, line), [], "", "")
         artifact = declared[0].artifact if declared else ""
         return LibrarySourceResult(
-            None, [str(each.archive) for each in declared], artifact, _searched_in(found)
+            None, [str(each.archive) for each in declared], artifact, spoken(searched_in(found))
         )
 
     async def archived_text(params: ArchivedTextParams) -> ArchivedTextResult:
@@ -77,14 +80,22 @@ def _chosen(declared: list[Archived], remembered: dict[str, str]) -> list[Archiv
     return chosen[:1] or declared
 
 
-def _searched_in(found: Found) -> str:
+def searched_in(found: Found) -> Text:
     """In which archives a type was searched for, for a message."""
     if not found.places:
-        return (
-            "archives of source (*-sources.jar, src.zip), of which this machine has none in the usual places"
+        return phrase(
+            "archives of source ({names}), of which this machine has none in the usual places", names=_NAMES
         )
-    shown = [str(place) for place in found.places[:_MOST_PLACES]]
-    places = one_of([*shown, *(["others"] if len(found.places) > _MOST_PLACES else [])])
-    archives = "1 archive" if found.searched == 1 else f"{found.searched:,} archives"
-    cut = "" if found.complete else ", before the search was ended"
-    return f"{archives} of source (*-sources.jar, src.zip) in {places}{cut}"
+    archives = phrase(
+        plural(
+            found.searched,
+            "{n} archive of source ({names}) in {places}",
+            "{n} archives of source ({names}) in {places}",
+        ),
+        n=found.searched,
+        names=_NAMES,
+        places=some_of(found.places, _MOST_PLACES),
+    )
+    return (
+        archives if found.complete else phrase("{archives}, before the search was ended", archives=archives)
+    )

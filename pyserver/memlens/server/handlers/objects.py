@@ -6,6 +6,7 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.errors import BadRequestError
 from memlens.server.heap_lines import HeapLines
+from memlens.server.language import spoken
 from memlens.server.protocol.libraries import DeclaredType, Language
 from memlens.server.protocol.objects import (
     HeapAtParams,
@@ -49,20 +50,26 @@ def register(
         is_type, kind = known.relation == "type", opened.info.kind
         found = one_if_chosen(known.type, await find_type(finder, kind, known.type)) if is_type else []
         declared = _declared_type(kind, known.type) if is_type and not found else None
-        searched = searched_for(finder.folders, kind, known.type) if is_type else ""
+        searched = searched_for(finder.folders, kind, known.type) if is_type else None
         if known.file and not found:
             here = await sources.located(params.snapshot, known.file, known.line)
             name = known.file.replace("\\", "/").rpartition("/")[2]
-            searched = searched or f"{here.looked_for}, and for files called {name} {below(finder.folders)}"
+            searched = searched or phrase(
+                "{path}, and for files called {name} {below}",
+                path=here.looked_for,
+                name=name,
+                below=below(finder.folders),
+            )
             return ObjectSourceResult(
                 known.relation, here.path, here.line, here.candidates, known.file, known.function, known.type,
-                here.how, searched, here.changed, None if here.candidates else declared,
+                here.how, spoken(searched), here.changed, None if here.candidates else declared,
             )  # fmt: skip
         only = found[0] if len(found) == 1 else None
         return ObjectSourceResult(
             known.relation, only.path if only else None, found[0].line if found else 0,
             [each.path for each in found], "", "", known.type,
-            "none" if not found else "suffix" if only else "ambiguous", searched, None, declared,
+            "none" if not found else "suffix" if only else "ambiguous",
+            spoken(searched) if searched else "", None, declared,
         )  # fmt: skip
 
     async def heap_at(params: HeapAtParams) -> HeapAtResult:

@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import Text
 from memlens.views.graph.retained import node_name
 from memlens.views.graph.rows import type_names
 
@@ -21,7 +22,7 @@ class GrownPath(Struct, frozen=True):
     ``group`` is its number in the later dump, ``before_group`` in the earlier one, None if the node isn't there.
     """
 
-    path: list[str]
+    path: list[Text]
     group: int
     before_group: int | None
     before_objects: int
@@ -45,7 +46,7 @@ class _Tree:
         stored = self.stored
         for child in range(int(stored.first[node]), int(stored.last[node])):
             if int(stored.retained[child]) >= least:
-                found.setdefault(node_name(self._type_names, child, int(stored.type[child])), child)
+                found.setdefault(self.name(child).text, child)
             elif node != 0:
                 # children are sorted by retained size, except for the node of unreachable objects
                 break
@@ -56,10 +57,11 @@ class _Tree:
         if name in known:
             return known[name]
         first, last = int(self.stored.first[node]), int(self.stored.last[node])
-        children = enumerate(self.stored.type[first:last].tolist(), first)
-        return next(
-            (child for child, kind in children if node_name(self._type_names, child, kind) == name), None
-        )
+        return next((child for child in range(first, last) if self.name(child).text == name), None)
+
+    def name(self, node: int) -> Text:
+        """What a node is called."""
+        return node_name(self._type_names, node, int(self.stored.type[node]))
 
     def figures(self, node: int | None) -> tuple[int, int]:
         """The number of a node's objects, and what they retain."""
@@ -72,22 +74,22 @@ def grown_paths(before: Snapshot, after: Snapshot) -> list[GrownPath]:
     whole = max(graph_of(before.info).shallow_bytes, graph_of(after.info).shallow_bytes)
     least = max(1, int(LEAST_SHARE * whole))
     found: list[GrownPath] = []
-    waiting: list[tuple[int | None, int, list[str]]] = [(0, 0, [])]
+    waiting: list[tuple[int | None, int, list[Text]]] = [(0, 0, [])]
     while waiting and len(found) < _MOST_PATHS:
         old, node, path = waiting.pop()
         known = first.children(old, least)
-        grown: list[tuple[int, int | None, int, str]] = []
+        grown: list[tuple[int, int | None, int]] = []
         for name, child in second.children(node, least).items():
             earlier = None if old is None else first.named(old, name, known)
             growth = second.figures(child)[1] - first.figures(earlier)[1]
             if growth >= least:
-                grown.append((growth, earlier, child, name))
+                grown.append((growth, earlier, child))
         (count, retained), (count_after, retained_after) = first.figures(old), second.figures(node)
         growth = retained_after - retained
         most = max((each[0] for each in grown), default=0)
         if path and growth >= least and most < _CONCENTRATED * growth:
             found.append(GrownPath(path, node, old, count, count_after, retained, retained_after))
         if len(path) < _MOST_DEPTH:
-            waiting += [(earlier, child, [*path, name]) for _, earlier, child, name in grown]
+            waiting += [(earlier, child, [*path, second.name(child)]) for _, earlier, child in grown]
     found.sort(key=lambda row: row.before_retained_bytes - row.after_retained_bytes)
     return found

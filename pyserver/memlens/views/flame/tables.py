@@ -313,7 +313,7 @@ def _node(tree: CallTree, node: int, attribution: Attribution) -> FlameNode:
     total = max(tree.total, 1)
     own = tree.own(attribution)
     left, depth = tree.layout.place(node)
-    name = FlameName(-1, "all", "", 0, "none", "", False)
+    name = FlameName.own(-1, phrase("all"))
     if node:
         (name,) = tree.names.names([int(tree.name[node])])
     return FlameNode(

@@ -18,7 +18,7 @@ from memlens.views.flame.calltree import CallTree, FlameOptions, Merged, Search,
 from memlens.views.graph import filters, listing
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.places import places_of_types
-from memlens.views.graph.retained import CompactNode, check_node, compact_nodes
+from memlens.views.graph.retained import UNREACHABLE, CompactNode, check_node, compact_nodes
 from memlens.views.graph.rows import ObjectRow, object_rows, type_names
 from memlens.views.naming.frame_names import FlameName, Place
 from memlens.views.selection.stacks import PrefixTree, Retained, ValuedStacks, ValueName
@@ -26,7 +26,6 @@ from memlens.views.selection.texts import Pattern
 
 _NO_PACKAGE = 0xFFFF
 _USER, _LIBRARY, _NEITHER = 0, 1, 3
-_UNREACHABLE = "unreachable"
 _MOST_EXAMPLES = 3
 
 
@@ -77,7 +76,7 @@ class TypeNames:
         packages, found = self._packages, []
         for number, place in zip(numbers, self.places(numbers), strict=True):
             if number == self.unreachable:
-                found.append(FlameName(number, _UNREACHABLE, "", 0, "none", "", False))
+                found.append(FlameName.own(number, UNREACHABLE))
                 continue
             file, line, _ = place or ("", 0, "")
             package = packages.names[int(packages.of_type[number])]
@@ -92,7 +91,7 @@ class TypeNames:
     def matching(self, text: str) -> npt.NDArray[np.uint8]:
         """The types whose names fit."""
         pattern = Pattern(text)
-        names = (*type_names(self._snapshot), _UNREACHABLE)
+        names = (*type_names(self._snapshot), UNREACHABLE.text)
         return np.array([pattern.matches(name) for name in names], np.uint8)
 
     def ranks(self, _attribution: Attribution) -> npt.NDArray[np.uint8]:

@@ -11,11 +11,13 @@ from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import phrase
+from memlens.texts import Text, phrase
 from memlens.views.graph.reach import followed, held_distances
 from memlens.views.graph.rows import Numbers, check_object, type_names
 
-UNREACHABLE_NODE = "(unreachable)"
+UNREACHABLE = phrase("(unreachable)")
+"""The name of the node that objects which no root reaches are below."""
+_ROOTS = phrase("(roots)")
 
 
 class CompactNode(Struct, frozen=True):
@@ -25,7 +27,7 @@ class CompactNode(Struct, frozen=True):
     """
 
     node: int
-    type: str
+    type: Text
     objects: int
     shallow_bytes: int
     retained_bytes: int
@@ -46,11 +48,11 @@ def check_node(snapshot: Snapshot, node: int) -> None:
         raise BadRequestError(phrase("The compact dominator tree has no node {node}", node=node))
 
 
-def node_name(names: Sequence[str], node: int, kind: int) -> str:
+def node_name(names: Sequence[str], node: int, kind: int) -> Text:
     """What a node of the compact tree is called; ``names`` are those of types."""
     if kind != NEVER:
-        return names[kind]
-    return UNREACHABLE_NODE if node else "(roots)"
+        return Text(names[kind])
+    return UNREACHABLE if node else _ROOTS
 
 
 def compact_nodes(snapshot: Snapshot, numbers: Numbers) -> list[CompactNode]:

@@ -19,6 +19,7 @@ from memlens.model.info import Model
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameColumns, FrameRow
+from memlens.texts import Text, phrase
 from memlens.units import SOURCE_WORDS
 from memlens.views.answers import FrameSource
 
@@ -28,7 +29,7 @@ Place = tuple[str, int, str]
 NameKind = Literal["user", "library", "native", "none"]
 
 NO_STACK, BEFORE_TRACE = 0, 1
-SPECIAL_NAMES = ("no stack recorded", "allocated before recording")
+SPECIAL_NAMES = (phrase("no stack recorded"), phrase("allocated before recording"))
 """The names of stacks without frames."""
 
 ALL_LIBRARIES = "*"
@@ -49,6 +50,13 @@ class FlameName(Struct, frozen=True):
     """Whether it represents consecutive frames of its package."""
     source: FrameSource = "recorded"
     """How the frame is known; frames of a forward stack or an FX trace are not calls."""
+    said: Text | None = None
+    """What Memlens calls it, if the name isn't the file's; ``function`` is that in English."""
+
+    @classmethod
+    def own(cls, number: int, said: Text) -> "FlameName":
+        """A name of Memlens's own for what is no frame."""
+        return cls(number, said.text, "", 0, "none", "", False, said=said)
 
     @property
     def text(self) -> str:
@@ -189,10 +197,12 @@ class FrameNames:
             return FlameName(number, function, file, shown, KIND_NAMES[kind], package, False, source)
         which = number - self.special(0)
         if which < len(SPECIAL_NAMES):
-            return FlameName(number, SPECIAL_NAMES[which], "", 0, "none", "", False)
+            return FlameName.own(number, SPECIAL_NAMES[which])
         which -= len(SPECIAL_NAMES)
         package = self.packages[which]
-        return FlameName(number, package, "", 0, KIND_NAMES[int(self.package_kind[which])], package, True)
+        whose = KIND_NAMES[int(self.package_kind[which])]
+        said = phrase("native code") if package == NATIVE_CODE else None
+        return FlameName(number, package, "", 0, whose, package, True, said=said)
 
     def places(self, numbers: Sequence[int]) -> list[Place | None]:
         """File, line and function of frames, regardless of merging; None for names that aren't frames."""
@@ -206,7 +216,7 @@ class FrameNames:
         """1 for the names that contain a text, ignoring case, in their function, file, line or package."""
         if not self._searched:
             self._searched += [f"{row[2]}\n{row[0]}:{row[1]}".casefold() for row in self._frames.each()]
-            self._searched += [name.casefold() for name in (*SPECIAL_NAMES, *self.packages)]
+            self._searched += [str(name).casefold() for name in (*SPECIAL_NAMES, *self.packages)]
         wanted = text.casefold()
         matches = np.fromiter((wanted in each for each in self._searched), np.bool_, self.count)
         # merged frames have the same file and function and differ only in lines: any of them will do

@@ -22,7 +22,7 @@ from memlens.views.naming.operators import operators_of_stacks
 U32 = npt.NDArray[np.uint32]
 
 NO_STACK_ROW: FrameRow = ("", 0, "", NATIVE)
-BEFORE_RECORDING: FrameRow = ("", 0, SPECIAL_NAMES[BEFORE_TRACE], NATIVE)
+BEFORE_RECORDING: FrameRow = ("", 0, SPECIAL_NAMES[BEFORE_TRACE].text, NATIVE)
 
 
 def bare_place(snapshot: Snapshot, why: int) -> int:

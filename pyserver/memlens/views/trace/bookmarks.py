@@ -7,6 +7,7 @@ from memlens.store import bookmarks as kept
 from memlens.store.bookmarks import Bookmark
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import Text
 from memlens.units import format_bytes, format_time
 from memlens.views.answers import AllocationSummary, MomentAnswer
 from memlens.views.selection.columns import check_moment, device_of, summaries
@@ -18,7 +19,7 @@ class PlacedBookmark(Struct, frozen=True):
 
     bookmark: int
     device: int
-    device_name: str
+    device_name: Text
     note: str
     at: MomentAnswer
     x_time_us: float | None
@@ -86,7 +87,7 @@ def _placed(snapshot: Snapshot, found: list[Bookmark]) -> BookmarksAnswer:
     )
 
 
-def _place(snapshot: Snapshot, one: Bookmark, name: str) -> PlacedBookmark:
+def _place(snapshot: Snapshot, one: Bookmark, name: Text) -> PlacedBookmark:
     at = moment_of(snapshot, one.device, one.moment)
     # the moment before the first event begins at the start of the axis
     has_times = device_of(snapshot, one.device).time is not None

@@ -7,7 +7,7 @@ import type { ViewContext } from '../../shell/context';
 import { IconButton } from '../../widgets/icon-button';
 import { openMenu, type MenuEntry } from '../../widgets/menu';
 import { bytes, hasSource, nameOf } from '../../base/format';
-import { plural, t } from '../../base/l10n';
+import { plural, said, t } from '../../base/l10n';
 import { visible } from '../../base/text';
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { Axis } from '../../base/devices';
@@ -155,7 +155,7 @@ function Row({ one, owner, context, axis, devices }: ListProps & { readonly one:
           <bdi>{note === '' ? t('Bookmark at {0}', when) : visible(note)}</bdi>
         </button>
       </th>
-      {devices && <td>{visible(one.device_name)}</td>}
+      {devices && <td>{said(one.device_name)}</td>}
       <td>{at.is_peak ? t('{0} (peak)', when) : when}</td>
       <td class="number">{bytes(at.live_bytes)}</td>
       <td>

@@ -3,9 +3,9 @@
 import { useSignal } from '@preact/signals';
 import type { VNode, ComponentChildren } from 'preact';
 import { useRef, useLayoutEffect } from 'preact/hooks';
-import type { AllocationSummary, Frame, OomAnswer } from '../../../../extension/shared/protocol.gen';
+import type { AllocationSummary, Frame, OomAnswer, Text } from '../../../../extension/shared/protocol.gen';
 import { bytes, hasSource, nameOf, placeOf } from '../../base/format';
-import { t, count, plural } from '../../base/l10n';
+import { count, plural, said, t } from '../../base/l10n';
 import { shortName } from '../../base/symbols';
 import { shorten } from '../../base/text';
 import { SizeCell, TableHead, type Column } from '../../widgets/table-parts';
@@ -47,7 +47,7 @@ export function Block({
 interface FrameLinkProps {
   readonly frame: Frame | null;
   readonly actions: OomActions;
-  readonly operator?: string | null;
+  readonly operator?: Text | null;
   /** What is lit with it. */
   readonly stacks?: readonly number[];
 }
@@ -69,7 +69,7 @@ export function LineCell({
 /** A link that opens a frame's line; without a line its text. */
 export function FrameLink({ frame, actions, operator = null, stacks = [] }: FrameLinkProps): VNode {
   if (!hasSource(frame)) {
-    const text = operator ?? frame?.function ?? t('No stack');
+    const text = operator ? said(operator) : (frame?.function ?? t('No stack'));
     return <bdi class={frame ? 'code' : 'muted'}>{shorten(text, 70)}</bdi>;
   }
   return (

@@ -26,7 +26,7 @@ import { HoverCard } from '../../widgets/hover-card';
 import { debounce } from '../../widgets/dom';
 import { Island } from '../../widgets/island';
 import { bytes } from '../../base/format';
-import { t } from '../../base/l10n';
+import { said, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { PlotArea } from '../plot-area';
 import type { MakePicture, Picture } from './picture';
@@ -299,7 +299,7 @@ class ReservedPicture implements Picture, Movable {
     };
     this.area.setLabel(
       [
-        t('Reserved memory of {0} over time.', context.device.name.toLowerCase()),
+        t('{0}: reserved memory over time.', said(context.device.name)),
         ...(most ? [t('At most: {0}', gapSentence(most.gap, known))] : []),
         t('Press m for a cursor, ? for the keys.'),
       ].join(' '),

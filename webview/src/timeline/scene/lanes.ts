@@ -1,6 +1,6 @@
 // What stands at which height of the memory map, in ticks and in words.
 
-import { plural, t } from '../../base/l10n';
+import { plural, said, t } from '../../base/l10n';
 import type {
   DeviceInfo,
   MapGroup,
@@ -66,19 +66,19 @@ export function laneWords(all: MapLanesAnswer, y: number, taken: boolean): strin
 
 /** The map in a sentence. */
 export function shownLanes(all: MapLanesAnswer, { name }: Pick<DeviceInfo, 'name'>): string {
-  const device = name.toLowerCase();
+  const device = said(name);
   const known = all.groups.filter((group) => group.known);
   if (known.length === 0)
     return t(
-      'Memory map of {0} by address; the file names no segments, so only allocations are drawn.',
+      '{0}: memory map by address; the file names no segments, so only allocations are drawn.',
       device,
     );
   const lanes = known.reduce((sum, group) => sum + group.lane_count, 0);
   const pools = known.filter((group) => group.pool !== null).length;
   const map = plural(
     lanes,
-    'Memory map of {1}: {0} lane of segments',
-    'Memory map of {1}: {0} lanes of segments',
+    '{1}: memory map, {0} lane of segments',
+    '{1}: memory map, {0} lanes of segments',
     device,
   );
   if (pools === 0) return `${map}.`;

@@ -72,7 +72,7 @@ class HoldingLine(Struct, frozen=True):
     """
 
     frame: Frame | None
-    operator: str | None
+    operator: Text | None
     count: int
     bytes: int
     largest_bytes: int
@@ -84,7 +84,7 @@ class PinningLine(Struct, frozen=True):
     """A line with blocks in split segments of the request's kind."""
 
     frame: Frame | None
-    operator: str | None
+    operator: Text | None
     count: int
     bytes: int
     """Its blocks there."""

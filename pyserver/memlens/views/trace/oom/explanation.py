@@ -19,7 +19,7 @@ from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
 from memlens.store.trace.device import Device
-from memlens.texts import phrase
+from memlens.texts import Text, phrase
 from memlens.views.answers import Frame
 from memlens.views.lines.stack import stack_frames
 from memlens.views.naming.frame_names import BEFORE_TRACE, SPECIAL_NAMES
@@ -391,14 +391,15 @@ class _Case:
         """The number of an allocation in the snapshot."""
         return int(self.device.allocations(np.asarray([row]))[0])
 
-    def _frame_and_operator(self, label: int, stack: int) -> tuple[Any, str | None]:
+    def _frame_and_operator(self, label: int, stack: int) -> tuple[Any, Text | None]:
         """The frame of a label, and the operator of a stack that has no line of Python."""
         if label == NEVER:
             return None, None
         if label == _EARLY:
             return None, SPECIAL_NAMES[BEFORE_TRACE]
         line = frame(self.snapshot.frames.rows([label])[label], int(self.snapshot.frames.source[label]))
-        return line, operator_of_stack(self.snapshot, stack) if line.kind == "native" else None
+        operator = operator_of_stack(self.snapshot, stack) if line.kind == "native" else None
+        return line, Text(operator) if operator else None
 
     def returned(self) -> tuple[int, int]:
         """The number of segments that the allocator released right before the event, and their bytes."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from memlens.model.info import SnapshotInfo, device_name
+from memlens.model.info import SnapshotInfo, device_phrase
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import Text
 from memlens.units import format_bytes, format_time
 from memlens.views.answers import Frame
 from memlens.views.trace.oom.answers import MarksAnswer, OomAnswer
@@ -89,10 +90,10 @@ def report(answers: list[OomAnswer], found: MarksAnswer, info: SnapshotInfo) -> 
 
 def _where(answer: OomAnswer) -> str:
     after = "" if answer.time_us is None else f" after {format_time(answer.time_us)}"
-    return f"{device_name(answer.device).lower()}, event {answer.moment:,}{after}"
+    return f"{device_phrase(answer.device)}, event {answer.moment:,}{after}"
 
 
-def _place(frame: Frame | None, operator: str | None) -> str:
+def _place(frame: Frame | None, operator: Text | None) -> str:
     if frame is None or not frame.file or not frame.line:
         return str(place_name(frame, operator))
     return str(marked(f"{frame.file}:{frame.line} {frame.function}", frame.source))

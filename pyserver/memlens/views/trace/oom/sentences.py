@@ -95,16 +95,18 @@ class Case:
         return "fragmented"
 
 
-def place_name(frame: Frame | None, operator: str | None) -> Text:
-    """The name of a line in a sentence."""
+def place_name(frame: Frame | None, operator: Text | None) -> Text:
+    """The name of a line in a sentence, or why there is none."""
     if frame is None:
         if operator:
-            return phrase("what was {operator}", operator=operator)
+            return phrase("what was {reason}", reason=operator)
         return phrase("code whose stack is not in the file")
     if frame.file and frame.line:
         name = frame.file.replace("\\", "/").rsplit("/", 1)[-1]
         return marked(f"{name}:{frame.line} ({frame.function})", frame.source)
-    return Text(operator or frame.function) if operator or frame.function else phrase("native code")
+    if operator:
+        return operator
+    return Text(frame.function) if frame.function else phrase("native code")
 
 
 def marked(line: str, source: FrameSource) -> Text:
