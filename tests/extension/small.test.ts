@@ -70,6 +70,7 @@ describe('settings', () => {
       memory_limit_bytes: 0,
       cache_directory: '',
       libraries: ['vendor', '!src'],
+      source_archives: [],
       snapshots: [],
       fleets: [],
       fleet_figures: true,

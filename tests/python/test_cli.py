@@ -272,6 +272,13 @@ def test_failures_print_one_line(command: list[Any], tmp_path: Path) -> None:
     assert "at byte 2" in memlens(command[0], bad, *command[1:], status=1).stderr
 
 
+@pytest.mark.parametrize("command", ["info", "findings", "lines", "steps", "flame", "compare", "oom"])
+def test_texts_in_json_are_english_sentences(command: str, sample: Path) -> None:
+    """Only the lines that another process of Memlens reads have templates, which that one may translate."""
+    files = [sample, sample] if command == "compare" else [sample]
+    assert '"template"' not in memlens(command, *files, "--json").stdout
+
+
 def test_error_as_json(tmp_path: Path) -> None:
     bad = tmp_path / "bad.pickle"
     bad.write_bytes(b"\x80\x04cos\nsystem\n.")

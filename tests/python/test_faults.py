@@ -202,9 +202,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "memlens", "ingest", "--cache-dir", str(disk / "cache"), str(file)]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         assert ended.returncode == 1
-        assert f"The disk that holds {disk / 'cache'} has no room for the archive" in ended.stderr, (
-            ended.stderr
-        )
+        assert f"The disk of {disk / 'cache'} has no room for the archive" in ended.stderr, ended.stderr
         assert "--cache-dir" in ended.stderr
         assert len(ended.stderr.splitlines()) == 1
         assert not list(disk.rglob("*.partial-*")), list(disk.rglob("*"))

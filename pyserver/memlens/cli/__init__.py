@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from memlens.cli.arguments import parse
 from memlens.cli.fleets.arguments import with_run
-from memlens.cli.output import json_line, say
+from memlens.cli.output import message_line, say
 from memlens.errors import MemlensError, Problem, reason
 from memlens.texts import phrase
 
@@ -107,7 +107,7 @@ def _drop_output() -> None:
 def _fail(options: argparse.Namespace, problem: Problem) -> int:
     if getattr(options, "progress", None) == "json":
         try:
-            json_line({"type": "error", "problem": problem})
+            message_line({"type": "error", "problem": problem})
         except BrokenPipeError:
             # Ctrl+C has also ended the rest of the pipeline
             _drop_output()

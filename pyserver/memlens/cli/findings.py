@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from memlens.cli.ask import ask
-from memlens.cli.output import in_english, json_line, say
+from memlens.cli.output import json_line, say
 from memlens.export.markdown import findings_markdown, place_of
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     report = ask(options, lambda snapshot: _report(snapshot, options))
     if options.json:
-        json_line(in_english(report))
+        json_line(report)
         return 0
     lines = findings_markdown(report.headline, report.findings) if options.markdown else _text(report)
     for line in lines:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from memlens.cli.ask import ask
-from memlens.cli.output import in_english, json_line, say
+from memlens.cli.output import json_line, say
 from memlens.model.info import DeviceInfo, GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.models import devices_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
 
     info, more = ask(options, question)
     if options.json:
-        json_line(in_english(info))
+        json_line(info)
         return 0
     say(f"{info.path}: {info.kind}, {format_bytes(info.file_bytes)}")
     for line in _figures(info):

@@ -5,7 +5,7 @@ import gc
 
 from memlens import limits
 from memlens.cli.cache import cache_of
-from memlens.cli.output import json_line, say
+from memlens.cli.output import message_line, say
 from memlens.cli.progress import reporter
 from memlens.errors import OutOfMemoryError
 from memlens.formats.tools import Tools
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         ) from error
     report("done", 1.0)
     if options.progress == "json":
-        json_line({"type": "done", "archive": str(archive)})
+        message_line({"type": "done", "archive": str(archive)})
     else:
         say(archive)
     return 0

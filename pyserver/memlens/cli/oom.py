@@ -3,7 +3,7 @@
 import argparse
 
 from memlens.cli.ask import ask
-from memlens.cli.output import in_english, json_line, say
+from memlens.cli.output import json_line, say
 from memlens.views.trace.oom.explanation import marks
 from memlens.views.trace.oom.report import explained, report
 
@@ -14,7 +14,7 @@ def run(options: argparse.Namespace) -> int:
         options, lambda snapshot: (explained(snapshot), marks(snapshot), snapshot.info)
     )
     if options.json:
-        json_line(in_english(answers))
+        json_line(answers)
         return 0
     for line in report(answers, oom_marks, info):
         say(line)

@@ -48,23 +48,32 @@ def write_file(target: Path, data: bytes) -> None:
 
 
 def json_line(value: Any) -> None:
-    """Write a value to stdout as one line of JSON."""
+    """Write an answer to stdout as one line of JSON, with texts in English."""
+    message_line(in_english(value))
+
+
+def message_line(value: Any) -> None:
+    """Write a line of JSON for the process of Memlens that reads this one's, which may translate its texts."""
     sys.stdout.buffer.write(escaped(msgspec.json.encode(value).decode()).encode() + b"\n")
     sys.stdout.buffer.flush()
 
 
 def in_english(value: Any) -> Any:
-    """Return an answer as data for scripts, with texts in English alone."""
+    """Return an answer as data for scripts: its texts are their English ones."""
     match value:
         case Text():
             return value.as_data()
         case msgspec.Struct():
             config = value.__struct_config__
+            if config.array_like:
+                return [in_english(getattr(value, name)) for name in value.__struct_fields__]
             tag = {} if config.tag_field is None else {config.tag_field: config.tag}
             names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
             return tag | {shown: in_english(getattr(value, name)) for shown, name in names}
         case list() | tuple():
             return [in_english(each) for each in value]
+        case dict():
+            return {key: in_english(each) for key, each in value.items()}
         case _:
             return value
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from memlens.cli.output import json_line
+from memlens.cli.output import message_line
 
 _PROGRESS_SECONDS = 0.1
 
@@ -22,9 +22,9 @@ def reporter(style: str, terminal: TextIO | None = None) -> Callable[[str, float
         last[0] = now
         return True
 
-    def json_lines(stage: str, fraction: float) -> None:
+    def message_lines(stage: str, fraction: float) -> None:
         if stage != "done" and due():
-            json_line({"type": "progress", "stage": stage, "fraction": round(fraction, 4)})
+            message_line({"type": "progress", "stage": stage, "fraction": round(fraction, 4)})
 
     def on_terminal(stage: str, fraction: float) -> None:
         if stage == "done":
@@ -34,7 +34,7 @@ def reporter(style: str, terminal: TextIO | None = None) -> Callable[[str, float
         terminal.flush()
 
     if style == "json":
-        return json_lines
+        return message_lines
     if style == "auto" and terminal.isatty():
         return on_terminal
     return lambda _stage, _fraction: None

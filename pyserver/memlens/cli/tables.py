@@ -6,7 +6,7 @@ import contextlib
 from memlens import limits
 from memlens.cli.ask import libraries_of
 from memlens.cli.cache import cache_of
-from memlens.cli.output import json_line, say
+from memlens.cli.output import message_line, say
 from memlens.cli.progress import reporter
 from memlens.store.relabel import open_with
 from memlens.store.tables.fill import fill
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
         cache_of(options).evict(keep=options.archive)
     report("done", 1.0)
     if options.progress == "json":
-        json_line({"type": "done", "archive": str(options.archive)})
+        message_line({"type": "done", "archive": str(options.archive)})
     else:
         for part in parts:
             say(options.archive / FILE_NAMES[part])

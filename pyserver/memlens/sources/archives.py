@@ -52,7 +52,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, NotIm
 """What reading an archive raises that is damaged, encrypted, or packed in a way that Python doesn't know."""
 
 
-class ArchiveError(MemlensError):
+class SourceArchiveError(MemlensError):
     """A file of an archive can't be read."""
 
     code = "archive"
@@ -215,7 +215,10 @@ def likeness(archive: Path, package: str) -> int:
 
 
 def text_of(archive: Path, member: str) -> str:
-    """The text of a source file in an archive. Raises :class:`ArchiveError`, BadRequestError for any other file."""
+    """The text of a source file in an archive.
+
+    Raises :class:`SourceArchiveError`, and BadRequestError for any other file.
+    """
     if archive.suffix.lower() not in (".jar", ".zip") or not member.endswith(_ALL_SUFFIXES):
         raise BadRequestError(
             phrase("{member} of {archive} is not a source file in an archive", member=member, archive=archive)
@@ -224,11 +227,11 @@ def text_of(archive: Path, member: str) -> str:
         with zipfile.ZipFile(archive) as opened:
             return _text(opened, opened.getinfo(member))
     except KeyError as error:
-        raise ArchiveError(
+        raise SourceArchiveError(
             phrase("{archive} has no file {member}", archive=archive, member=member)
         ) from error
     except _DAMAGED as error:
-        raise ArchiveError(
+        raise SourceArchiveError(
             phrase(
                 "{member} of {archive} can't be read ({reason})",
                 member=member,

@@ -17,7 +17,7 @@ from memlens import limits
 from memlens.child import ErrorLine
 from memlens.cli import problem_of
 from memlens.cli.fleets.summary import summarised
-from memlens.cli.output import json_line
+from memlens.cli.output import message_line
 from memlens.fleet.reader import FORKS, EndedLine, Request, SummaryLine
 from memlens.formats import FORMATS
 
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         request = decode(text)
         if not FORKS:
             return _read(request)
-        json_line(EndedLine(_status_of_child(request)))
+        message_line(EndedLine(_status_of_child(request)))
     return 0
 
 
@@ -65,7 +65,7 @@ def _status_of_child(request: Request) -> int:
 
 def _read(request: Request) -> int:
     try:
-        json_line(
+        message_line(
             SummaryLine(
                 summarised(
                     Path(request.file),
@@ -81,6 +81,6 @@ def _read(request: Request) -> int:
         if problem.code == "internal":
             traceback.print_exception(error)
             sys.stderr.flush()
-        json_line(ErrorLine(problem))
+        message_line(ErrorLine(problem))
         return 1
     return 0
