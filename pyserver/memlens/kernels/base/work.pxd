@@ -16,6 +16,7 @@ cdef class Work:
 cdef inline int look(Work work, size_t at, size_t count, int before, int after) noexcept nogil:
     """STOPPED if the work is no longer wanted, else 0.
 
-    ``at`` of ``count`` items of a loop are done, which begins and ends with ``before`` and ``after`` per cent of the work.
+    ``at`` of ``count`` items of a loop are done, which begins with ``before`` and ends with ``after`` per cent of the
+    work.
     """
     return work.look((before + <double> (after - before) * at / (count if count else 1)) / 100)
