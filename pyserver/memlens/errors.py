@@ -50,6 +50,12 @@ class BadRequestError(MemlensError):
     retry = False
 
 
+class CancelledError(MemlensError):
+    """What was asked for is no longer wanted."""
+
+    code = "cancelled"
+
+
 class FileError(MemlensError):
     """The file can't be read at all."""
 

@@ -20,6 +20,7 @@ from tests.python.graphs import (
     turned,
 )
 
+from memlens.kernels.base.work import Work
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph import filtering, nearer, together, tree, walk
 from memlens.kernels.graph.alike import first_alike
@@ -288,15 +289,39 @@ def test_a_set_retains_what_roots_do_not_reach_without_it() -> None:
             reached = np.array(chosen, np.uint32)[distance[chosen] != kernel.NONE]
             # if unreachable objects count as holders, less is dominated
             begin, member = _dominated(above, len(graph.edges), seed % 3)
-            count, total = walk.retained_by(
+            work = Work()
+            found = walk.retained_by(
                 start, target, kind, *turned(start, target, kind), RETAINS, distance, begin, member,
-                np.array(graph.shallow, np.uint64), reached,
+                np.array(graph.shallow, np.uint64), reached, work,
             )  # fmt: skip
+            assert found is not None
+            count, total = found
             expected = graph.reached(graph.roots) - graph.reached(graph.roots, frozenset(chosen))
             assert count == len(expected), (seed, every)
             assert total == sum(graph.shallow[item] for item in expected), (seed, every)
             more.add(count - len(reached))
     assert len(more) > 5
+
+
+def test_what_a_set_retains_is_not_looked_for_once_that_is_stopped() -> None:
+    # each object of a chain refers to the next
+    objects = 500_000
+    start = np.arange(objects + 1, dtype=np.uint64).clip(0, objects - 1)
+    target = np.arange(1, objects, dtype=np.uint32)
+    kind = np.zeros(objects - 1, np.uint8)
+    distance = np.arange(objects, dtype=np.uint32)
+    begin = np.append(start, objects - 1).astype(np.uint32)
+    columns = (
+        start, target, kind, *turned(start, target, kind), RETAINS, distance, begin, target,
+        np.ones(objects, np.uint64), np.zeros(1, np.uint32),
+    )  # fmt: skip
+    work = Work()
+    assert walk.retained_by(*columns, work) == (objects, objects)
+    assert 0 < work.fraction <= 1
+    work = Work()
+    work.stop()
+    assert walk.retained_by(*columns, work) is None
+    assert work.fraction == 0
 
 
 def test_retained_sizes_of_groups_computed_together_equal_those_computed_alone() -> None:

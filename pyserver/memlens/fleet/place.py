@@ -57,12 +57,6 @@ class StoreError(MemlensError):
     )
 
 
-class CancelledError(MemlensError):
-    """The transfer of a file was cancelled."""
-
-    code = "cancelled"
-
-
 class FleetFile(Struct, frozen=True):
     """A file of a fleet as its store lists it."""
 

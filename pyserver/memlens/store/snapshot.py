@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from memlens.errors import BadRequestError, MemlensError, reason
 from memlens.kernels.base import mapped_faults
+from memlens.kernels.base.work import Work
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo, device_phrase
 from memlens.result_cache import ResultCache, Uncounted
 from memlens.store.columns import Columns, Count, Declared
@@ -72,6 +73,8 @@ class Snapshot(Uncounted):
         """Whether all files were verified since the archive was opened."""
         self.background: list[Callable[[], object]] = []
         """Work to run after an answer, so that the next one is faster; see :meth:`work_in_background`."""
+        self.work = Work()
+        """The question that is being answered, if it takes long: another thread may stop it, or ask how far it is."""
         self._kept = ResultCache(defer=self.background.append)
 
     @classmethod

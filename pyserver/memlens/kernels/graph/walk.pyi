@@ -4,6 +4,8 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer
 
+from memlens.kernels.base.work import Work
+
 U8: TypeAlias = npt.NDArray[np.uint8]
 U32: TypeAlias = npt.NDArray[np.uint32]
 U64: TypeAlias = npt.NDArray[np.uint64]
@@ -26,7 +28,8 @@ def retained_by(
     dominated: U32,
     shallow: U64,
     chosen: U32,
-) -> tuple[int, int]: ...
+    work: Work,
+) -> tuple[int, int] | None: ...
 def freed_without(
     start: U64,
     target: U32,

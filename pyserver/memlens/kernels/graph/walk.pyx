@@ -15,6 +15,7 @@ from libc.string cimport memset
 from memlens.kernels.base.large_pages cimport in_large_pages
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push_u32, vector_reserve
+from memlens.kernels.base.work cimport LOOK_EVERY, STOPPED, Work, look
 
 cdef uint32_t NO_NUMBER = 0xFFFFFFFF
 
@@ -234,6 +235,14 @@ cdef enum:
     CANDIDATE = 16
 
 
+# per cent of the work that are done when what is within the set is listed, when its references are followed, and when
+# what perhaps is retained beside it is known; such objects take as long as those within
+cdef enum:
+    LISTED = 20
+    FOLLOWED = 60
+    SUSPECTED = 80
+
+
 def retained_by(
     const uint64_t[::1] start,
     const uint32_t[::1] target,
@@ -247,8 +256,11 @@ def retained_by(
     const uint32_t[::1] dominated,
     const uint64_t[::1] shallow,
     const uint32_t[::1] chosen,
+    Work work not None,
 ):
     """How many objects no root would reach without the ``chosen`` ones, these included, and their bytes.
+
+    None if ``work`` was stopped.
 
     ``chosen`` are distinct objects that roots reach. ``distance`` is the least number of references that retain from a
     root. ``dominated`` has what each object immediately dominates, of that perhaps not all: dominators may count what
@@ -259,7 +271,7 @@ def retained_by(
     of them that other paths lead to; nothing else of the graph is looked at but what refers to them and what they refer
     to. Raises MemoryError.
     """
-    cdef size_t objects = distance.shape[0], each, begin, end, within = 0, next_candidate = 0, count = 0
+    cdef size_t objects = distance.shape[0], each, begin, end, within = 0, next_candidate = 0, count = 0, steps = 0
     cdef uint64_t total = 0, at
     cdef uint32_t item, other, level
     cdef Graph graph = graph_of(start, target, kind, retains)
@@ -279,8 +291,11 @@ def retained_by(
         else:
             in_large_pages(queue, (objects + 1) * 4)
             in_large_pages(state, objects + 1)
-            within = dominated_by(chosen, dominated_start, dominated, state, queue)
+            within = dominated_by(chosen, dominated_start, dominated, state, queue, work)
         for each in range(within if status == 0 else 0):
+            if each % LOOK_EVERY == 0 and look(work, each, within, LISTED, FOLLOWED) < 0:
+                status = STOPPED
+                break
             fetch(&graph, queue, each, within)
             item = queue[each]
             if distance[item] == NO_NUMBER:
@@ -306,9 +321,16 @@ def retained_by(
                 item = (<uint32_t *> candidates.data)[next_candidate]
                 if distance[item] != level:
                     break
+                if next_candidate % LOOK_EVERY == 0:
+                    status = look(work, next_candidate, candidates.count, FOLLOWED, SUSPECTED)
+                    if status < 0:
+                        break
                 next_candidate += 1
                 status = suspect(&turned, &distance[0], state, item, &found)
-            for each in range(begin, end):
+            for each in range(begin, end if status == 0 else begin):
+                if each % LOOK_EVERY == 0 and look(work, each, end, FOLLOWED, FOLLOWED) < 0:
+                    status = STOPPED
+                    break
                 item = (<uint32_t *> found.data)[each]
                 for at in range(graph.start[item], graph.start[item + 1]):
                     other = graph.target[at]
@@ -319,13 +341,19 @@ def retained_by(
             level += 1
         for each in range(found.count):
             item = (<uint32_t *> found.data)[each]
+            if each % LOOK_EVERY == 0 and status == 0 and look(work, each, found.count, SUSPECTED, 100) < 0:
+                status = STOPPED
             if status == 0 and is_held(&turned, &distance[0], state, item):
                 state[item] |= ALIVE
                 status = vector_push_u32(&stack, item)
         while stack.count and status == 0:
             stack.count -= 1
+            steps += 1
+            if steps % LOOK_EVERY == 0 and look(work, steps, found.count, SUSPECTED, SUSPECTED) < 0:
+                status = STOPPED
+                break
             status = keep_alive(&graph, state, (<uint32_t *> stack.data)[stack.count], &stack)
-        for each in range(found.count):
+        for each in range(found.count if status == 0 else 0):
             item = (<uint32_t *> found.data)[each]
             if not state[item] & ALIVE:
                 count += 1
@@ -335,6 +363,8 @@ def retained_by(
     vector_free(&found)
     vector_free(&stack)
     vector_free(&candidates)
+    if status == STOPPED:
+        return None
     if status < 0:
         raise MemoryError
     return count, total
@@ -346,8 +376,12 @@ cdef size_t dominated_by(
     const uint32_t[::1] dominated,
     uint8_t *state,
     uint32_t *queue,
+    Work work,
 ) noexcept nogil:
-    """Mark the chosen objects and all that they dominate as WITHIN_SET, and list them in ``queue``; how many."""
+    """Mark the chosen objects and all that they dominate as WITHIN_SET, and list them in ``queue``; how many.
+
+    Fewer if ``work`` was stopped.
+    """
     cdef size_t first = 0, last = 0
     cdef Py_ssize_t each
     cdef uint32_t item, other, at
@@ -356,6 +390,8 @@ cdef size_t dominated_by(
         queue[last] = chosen[each]
         last += 1
     while first < last:
+        if first % LOOK_EVERY == 0 and look(work, first, last, 0, LISTED) < 0:
+            break
         if first + 2 * AHEAD < last:
             prefetch(&dominated_start[queue[first + 2 * AHEAD]])
             prefetch(&dominated[dominated_start[queue[first + AHEAD]]])

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 from pygls.lsp.server import LanguageServer
 
-from memlens.errors import BadRequestError
+from memlens.errors import BadRequestError, CancelledError
 from memlens.fleet.database import reading
-from memlens.fleet.place import CancelledError, fetch, place_of, url_of
+from memlens.fleet.place import fetch, place_of, url_of
 from memlens.fleet.questions.heat_map import HeatMap, heat_map
 from memlens.server.fleet_lines import FleetLines
 from memlens.server.handlers.workspace import refresh_lenses

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from memlens.errors import CancelledError
+from memlens.kernels.base.work import Work
 from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase
 
 logger = logging.getLogger(__name__)
 
@@ -21,16 +24,30 @@ class Aside:
         self._open_again = open_again
         self._snapshot: Snapshot | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="aside")
+        self._asked = set[Work]()
 
     async def ask(self, question: Callable[[Snapshot], T]) -> T:
-        """The answer. Raises what the question raises, ArchiveError, and RuntimeError once this is closed."""
-        answer = await asyncio.wrap_future(self._thread.submit(self._answer, question))
+        """The answer. Raises what the question raises, ArchiveError, and RuntimeError once this is closed.
+
+        Cancelling this stops the question, so that the next one needn't wait for its end.
+        """
+        work = Work()
+        self._asked.add(work)
+        try:
+            answer = await asyncio.wrap_future(self._thread.submit(self._answer, question, work))
+        except asyncio.CancelledError:
+            work.stop()
+            raise
+        finally:
+            self._asked.discard(work)
         with contextlib.suppress(RuntimeError):
             self._thread.submit(self._work_in_background)
         return answer
 
     async def close(self) -> None:
-        """Release the archive after the pending questions."""
+        """Stop the pending questions, and release the archive."""
+        for work in self._asked:
+            work.stop()
         closed = None
         with contextlib.suppress(RuntimeError):
             closed = self._thread.submit(self._close)
@@ -38,9 +55,12 @@ class Aside:
         if closed is not None:
             await asyncio.wrap_future(closed)
 
-    def _answer(self, question: Callable[[Snapshot], T]) -> T:
+    def _answer(self, question: Callable[[Snapshot], T], work: Work) -> T:
+        if work.is_stopped:
+            raise CancelledError(phrase("The question was cancelled"))
         if self._snapshot is None:
             self._snapshot = self._open_again()
+        self._snapshot.work = work
         return self._snapshot.ask(question)
 
     def _work_in_background(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from memlens.errors import BadRequestError
+from memlens.errors import BadRequestError, CancelledError
 from memlens.kernels.graph import walk
 from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
@@ -78,7 +78,8 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
     """What would be freed without some objects: what is held, less what is held without passing through these.
 
     What holds is as in :func:`memlens.views.graph.reach.holders`, for sets as for cuts. Objects that nothing holds are
-    retained by nothing, and so are left out. Raises :class:`BadRequestError`.
+    retained by nothing, and so are left out. Raises :class:`BadRequestError`, and :class:`CancelledError` when the
+    snapshot's work is stopped.
     """
     chosen = distinct(np.asarray(numbers, np.int64))
     for number in (chosen[0], chosen[-1]) if len(chosen) else ():
@@ -86,8 +87,12 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
     stored, objects = snapshot.references, snapshot.objects
     distance = held_distances(snapshot)
     held = chosen[distance[chosen] != NEVER].astype(np.uint32)
-    count, total = walk.retained_by(
+    found = walk.retained_by(
         stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, stored.referrer_kind,
         followed(snapshot), distance, objects.dominated_start, objects.dominated, objects.shallow, held,
+        snapshot.work,
     )  # fmt: skip
+    if found is None:
+        raise CancelledError(phrase("The question was cancelled"))
+    count, total = found
     return RetainedAnswer(len(chosen), count, total)

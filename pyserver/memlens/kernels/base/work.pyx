@@ -1,0 +1,39 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""How far long work is, and whether it is still wanted. One thread does the work, others may ask and stop it.
+
+A kernel calls ``look`` every few ten thousand objects and ends with the status that it returns; that takes no lock, so
+nothing waits for it.
+"""
+
+cdef extern from *:
+    """
+    // another thread sets it, so no loop may keep it in a register
+    static inline int memlens_read_anew(const int *flag) { return *(const volatile int *) flag; }
+    """
+    int read_anew "memlens_read_anew"(const int *flag) noexcept nogil
+
+
+cdef class Work:
+    """Work that can be stopped before it begins and at any time after."""
+
+    cdef int look(self, double done) noexcept nogil:
+        """Say that a fraction of the work is done; STOPPED if the rest is no longer wanted, else 0."""
+        if read_anew(&self.stopped):
+            return STOPPED
+        if done > self.done:
+            self.done = done if done < 1 else 1
+        return 0
+
+    def stop(self):
+        """Let the work end soon, without a result."""
+        self.stopped = 1
+
+    @property
+    def is_stopped(self):
+        """Whether the result is no longer wanted."""
+        return read_anew(&self.stopped) != 0
+
+    @property
+    def fraction(self):
+        """How much of it is done, 0 to 1. It never goes back."""
+        return self.done
