@@ -302,7 +302,7 @@ export class ComparePane implements Pane {
             ? holders
                 .filter(({ object }) => has(`${object.type} ${object.name}`))
                 .map((row) => ({ is: 'holder', row }))
-            : paths.filter(({ path }) => has(path.join(' '))).map((row) => ({ is: 'path', row }));
+            : paths.filter(({ path }) => has(path.map(said).join(' '))).map((row) => ({ is: 'path', row }));
         const rows = all.slice(offset, offset + limit);
         return { answer: Promise.resolve({ rows, offset, children: all.length }), cancel: () => undefined };
       }
