@@ -59,6 +59,8 @@ export class FlamePlot {
   private glide: { from: FlameCamera; since: number } | null = null;
   private readonly chart: Chart;
   private readonly isEmpty = signal(false);
+  /** The boxes are the answer to an earlier question, or there are none yet. */
+  private readonly stale = signal(false);
   /** What is said when there is nothing to draw. */
   private readonly empty = signal('');
 
@@ -83,8 +85,13 @@ export class FlamePlot {
   }
 
   readonly View = ({ hidden = false }: { readonly hidden?: boolean }): VNode => (
-    <div class="flame-plot" hidden={hidden}>
+    <div class="flame-plot" hidden={hidden} {...(this.stale.value && { 'aria-busy': true })}>
       <Island of={this.surface} />
+      {this.stale.value && (
+        <p class="flame-stale" role="status">
+          {t('Updating…')}
+        </p>
+      )}
       <p class="flame-empty muted" hidden={!this.isEmpty.value}>
         {this.empty}
       </p>
@@ -131,6 +138,7 @@ export class FlamePlot {
     this.searching = searching;
     this.asking.cancel();
     this.asked = null;
+    this.stale.value = true;
     if (!keep) {
       this.camera = at;
       this.target = at;
@@ -276,6 +284,7 @@ export class FlamePlot {
       this.events.ask(request),
       (result) => {
         this.asked = request;
+        this.stale.value = false;
         try {
           this.geometry = decodeFlame(result.geometry);
         } catch (error) {
@@ -292,6 +301,7 @@ export class FlamePlot {
       (error: unknown) => {
         // the same question would fail again
         this.asked = request;
+        this.stale.value = false;
         this.events.failed(error);
       },
     );
