@@ -63,7 +63,9 @@ export class Bookmarks {
 
   /** Lets the user save them as JSON. */
   export(): void {
-    const text = `${JSON.stringify({ bookmarks: this.list.value }, null, 2)}\n`;
+    // as `memlens bookmarks --json` has them: its texts are the English ones
+    const bookmarks = this.list.value.map((each) => ({ ...each, device_name: each.device_name.text }));
+    const text = `${JSON.stringify({ bookmarks }, null, 2)}\n`;
     this.api.post({ type: 'saveText', form: 'bookmarks', text });
   }
 
