@@ -24,6 +24,7 @@ from memlens.kernels.base.work import Work
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph import filtering, nearer, together, tree, walk
 from memlens.kernels.graph.alike import first_alike
+from memlens.kernels.graph.paths import PathSearch
 from memlens.store.objects.compact import NO_OBJECTS, Dominated, compact_tree
 from memlens.store.objects.retained import retained_by_object_group
 from memlens.store.objects.room import Room
@@ -354,7 +355,7 @@ def test_retained_sizes_of_groups_computed_together_equal_those_computed_alone()
 def _paths(graph: SmallGraph, item: int) -> tuple[list[list[int]], bool]:
     is_root = np.zeros(len(graph.edges), np.uint8)
     is_root[graph.roots] = 1
-    search = walk.PathSearch(*turned(*graph.columns()), RETAINS, is_root, item)
+    search = PathSearch(*turned(*graph.columns()), RETAINS, is_root, item)
     found = []
     while (path := search.next_path(1_000)) is not None:
         found.append(np.asarray(path).tolist())
@@ -391,7 +392,7 @@ def test_a_search_for_paths_can_be_limited() -> None:
     chain = SmallGraph([[(item + 1, 0)] for item in range(99)] + [[]], [0], [0] * 100, [1] * 100)
     is_root = np.zeros(100, np.uint8)
     is_root[0] = 1
-    search = walk.PathSearch(*turned(*chain.columns()), RETAINS, is_root, 99)
+    search = PathSearch(*turned(*chain.columns()), RETAINS, is_root, 99)
     assert search.next_path(50) is None
     assert not search.is_complete
     path = search.next_path(50)
@@ -408,9 +409,9 @@ def test_followed_references_are_checked() -> None:
         columns = turned(start, target, kind)
         columns[damaged][place] = value
         with pytest.raises(IndexError):
-            walk.PathSearch(*columns, RETAINS, is_root, 99).next_path(1_000)
+            PathSearch(*columns, RETAINS, is_root, 99).next_path(1_000)
         # objects that nothing leads to do no harm
-        assert walk.PathSearch(*columns, RETAINS, is_root, 40).next_path(1_000) is not None
+        assert PathSearch(*columns, RETAINS, is_root, 40).next_path(1_000) is not None
     none, distance = np.empty(0, np.uint32), np.arange(100, dtype=np.uint32)
     above = np.append(np.uint32(kernel.NONE), np.arange(99, dtype=np.uint32))
     for name, place, value in (

@@ -2,7 +2,6 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import Buffer
 
 from memlens.kernels.base.work import Work
 
@@ -61,17 +60,3 @@ class OtherHolders:
         distance: U32,
     ) -> None: ...
     def hold(self, item: int, referrers: U32, without: U32, most: int) -> bool | None: ...
-
-class PathSearch:
-    def __init__(
-        self,
-        back_start: U64,
-        back: U32,
-        back_kind: U8,
-        follows: U8,
-        is_root: U8,
-        item: int,
-    ) -> None: ...
-    def next_path(self, most: int) -> Buffer | None: ...
-    @property
-    def is_complete(self) -> bool: ...

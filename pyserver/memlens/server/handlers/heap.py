@@ -106,12 +106,12 @@ def _picture(snapshot: Snapshot, p: HeapPictureParams) -> FlameResult:
 
 
 def _paths(snapshot: Snapshot, p: HeapPathsParams) -> PathsAnswer:
-    return paths.paths(snapshot, p.object, p.most, p.through)
+    return paths.paths(snapshot, p.object, p.most, p.through, tuple(p.without))
 
 
 def _merged_paths(snapshot: Snapshot, p: HeapMergedPathsParams) -> PathNodesAnswer:
     return merged_paths.merged_paths(
-        snapshot, p.kind, p.group, p.filter, p.node, p.offset, p.limit, p.through
+        snapshot, p.kind, p.group, p.filter, p.node, p.offset, p.limit, p.through, tuple(p.without)
     )
 
 
@@ -128,7 +128,7 @@ def _whole_type(p: HeapRetainedParams) -> int | None:
 
 
 def _cut(snapshot: Snapshot, p: HeapCutParams) -> CutAnswer:
-    return cuts.cut(snapshot, p.source, p.target)
+    return cuts.cut(snapshot, p.source, p.target, tuple(p.without))
 
 
 QUESTIONS: Questions = {
@@ -151,10 +151,10 @@ QUESTIONS: Questions = {
 
 def takes_long(method: str, params: object) -> bool:
     """Whether a request may visit much of the graph, so that no other should wait for its answer."""
+    if method in ("memlens/heapRetained", "memlens/heapCut") or getattr(params, "without", None):
+        return True
     texts = [getattr(params, name, "") for name in ("filter", "search")]
-    return method in ("memlens/heapRetained", "memlens/heapCut") or any(
-        "finding:" in text.casefold() for text in texts
-    )
+    return any("finding:" in text.casefold() for text in texts)
 
 
 def is_known(snapshot: Snapshot, params: object) -> bool:
