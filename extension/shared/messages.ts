@@ -170,6 +170,8 @@ export interface GraphState {
   by: 'type' | HeapTypes['by'];
   /** The strengths of references that paths follow besides strong ones. */
   through: Requests['memlens/heapPaths']['params']['through'];
+  /** References that paths leave out, to see what else keeps something alive. */
+  without: Requests['memlens/heapPaths']['params']['without'];
   /** Whether rings stand beside the boxes of the dominator tree. */
   sunburst: boolean;
   /** The files of the series beside the view's own. */
