@@ -1,27 +1,20 @@
 // An object's shortest paths to roots, as chains of references, and what cutting each of these frees.
 
-import { useSignal } from '@preact/signals';
 import type { ComponentChildren, VNode } from 'preact';
-import { useEffect } from 'preact/hooks';
-import type {
-  CutAnswer,
-  ObjectRow,
-  Path,
-  PathsAnswer,
-  PathStep,
-} from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../base/request';
+import type { ObjectRow, Path, PathsAnswer, PathStep } from '../../../extension/shared/protocol.gen';
 import { bytes, exactBytes } from '../base/format';
 import { t } from '../base/l10n';
-import { isCancelled } from '../base/latest';
+import { turned } from '../base/latest';
 import { shorten, visible } from '../base/text';
 import { copyItems } from '../widgets/copy';
 import { IconButton } from '../widgets/icon-button';
 import { openMenu, openMenuAt, type MenuEntry } from '../widgets/menu';
+import { useAsked } from './asked';
 import type { GraphContext } from './context';
 import { leaveOutItems, type LeaveOut } from './left-out';
 import { selectionMenu } from './menu';
 import { ObjectButton } from './object-button';
+import { Done } from './waiting';
 import { copiedObject, objectText, referencesText, referenceWords } from './words';
 
 interface PathsProps {
@@ -174,14 +167,23 @@ function Cut({
   readonly above: number;
   readonly context: GraphContext;
 }): VNode {
-  const found = useSignal(step.freed_bytes);
-  const pending = useSignal<Pending<CutAnswer> | null>(null);
-  useEffect(() => () => pending.peek()?.cancel(), [pending]);
-  const freed = found.value;
+  const { object } = step.object;
+  const asked = useAsked(
+    context,
+    () =>
+      turned(
+        context.api.request('memlens/heapCut', {
+          ...{ source: above, target: object, without: [...context.state.without] },
+        }),
+        ({ freed_bytes: bytesFreed }) => bytesFreed,
+      ),
+    step.freed_bytes,
+  );
   const title =
     context.state.without.length > 0
       ? t('What would be freed without this reference, besides what is freed without what is left out')
       : t('What would be freed without this reference');
+  const freed = asked.found;
   if (freed !== null)
     return (
       <span class={freed > 0 ? 'heap-cut' : 'heap-cut muted'} title={title}>
@@ -193,28 +195,10 @@ function Cut({
       type="button"
       class="link heap-cut"
       title={title}
-      onClick={() => {
-        if (pending.value) {
-          pending.value.cancel();
-          pending.value = null;
-          return;
-        }
-        const asked = context.api.request('memlens/heapCut', {
-          ...{ source: above, target: step.object.object, without: [...context.state.without] },
-        });
-        pending.value = asked;
-        asked.answer.then(
-          ({ freed_bytes: bytesFreed }) => {
-            found.value = bytesFreed;
-          },
-          (error: unknown) => {
-            if (pending.value === asked) pending.value = null;
-            if (!isCancelled(error)) context.failed(error);
-          },
-        );
-      }}
+      onClick={asked.isPending ? asked.drop : asked.ask}
     >
-      {pending.value ? t('Cancel') : t('cut frees…')}
+      {asked.isPending ? t('Cancel') : t('cut frees…')}
+      {asked.done !== null && <Done text={title} done={asked.done} />}
     </button>
   );
 }

@@ -91,10 +91,11 @@ export function whyPane(context: GraphContext): Pane {
           {words}
         </p>
         <div class="heap-paths" hidden={is !== 'object'}>
-          {answer.value && <Paths found={answer.value} {...{ context, leaveOut }} />}
+          {answer.value && <Paths key={shown} found={answer.value} {...{ context, leaveOut }} />}
           {asking.asking && (
             <Waiting
               text={t('Looking for paths…')}
+              done={asking.done}
               cancel={() => {
                 asking.cancel();
                 isGivenUp.value = true;

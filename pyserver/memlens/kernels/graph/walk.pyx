@@ -616,11 +616,18 @@ cdef class OtherHolders:
         free(self.state)
         vector_free(&self.passed)
 
-    def hold(self, uint32_t item, const uint32_t[::1] referrers, const uint32_t[::1] without, size_t most):
+    def hold(
+        self,
+        uint32_t item,
+        const uint32_t[::1] referrers,
+        const uint32_t[::1] without,
+        size_t most,
+        Work work not None,
+    ):
         """Whether one of ``referrers`` has a reference that retains an object, and isn't dominated by it.
 
         Referrers ascend and may stand several times; those ``without``, which ascend as well, don't count. None where
-        more than ``most`` dominators would have to be looked at. Raises MemoryError, and IndexError for a column with
+        more than ``most`` dominators would have to be looked at, and where ``work`` was stopped. Raises MemoryError, and IndexError for a column with
         a number that is out of range.
         """
         cdef size_t looked = 0, each_passed, objects = self.dominator.shape[0]
@@ -635,6 +642,9 @@ cdef class OtherHolders:
             self.state[item] = IS_BELOW
             status = vector_push_u32(&self.passed, item)
             for each in range(referrers.shape[0]):
+                if each % LOOK_EVERY == 0 and look(work, each, referrers.shape[0], 0, 100) < 0:
+                    status = STOPPED
+                    break
                 one = referrers[each]
                 if self.distance[one] == NO_NUMBER or (each and referrers[each - 1] == one):
                     continue
@@ -643,6 +653,9 @@ cdef class OtherHolders:
                     continue
                 while one != NO_NUMBER and self.state[one] == 0 and looked <= most:
                     looked += 1
+                    if looked % LOOK_EVERY == 0 and look(work, each, referrers.shape[0], 0, 100) < 0:
+                        status = STOPPED
+                        break
                     one = above(self.dominator, self.moved, self.moved_to, one)
                     # dominators in a circle would be passed without end
                     if objects <= one < NO_NUMBER or looked > objects:
@@ -675,6 +688,8 @@ cdef class OtherHolders:
                 self.state[(<uint32_t *> self.passed.data)[each_passed]] = 0
         if status == OUT_OF_RANGE:
             raise IndexError("a reference or a dominator is out of range")
+        if status == STOPPED:
+            return None
         if status < 0:
             # what couldn't be remembered couldn't be taken back either
             memset(self.state, 0, self.dominator.shape[0])

@@ -15,6 +15,7 @@ from memlens.views.graph.objects import references_between
 from memlens.views.graph.reach import followed, holders
 from memlens.views.graph.reached import reached
 from memlens.views.graph.rows import Numbers, check_object
+from memlens.views.graph.stopped import stopped
 from memlens.views.graph.without import LeavesOut, without
 
 MOST_LOOKED_AT = 200_000
@@ -31,7 +32,8 @@ class CutAnswer(Struct, frozen=True):
 def cut(snapshot: Snapshot, source: int, target: int, leaving_out: Collection[LeavesOut] = ()) -> CutAnswer:
     """The same as :func:`freed_by_cut` however many objects it looks at, which may be all of them.
 
-    Where other references are left out, what would be freed besides. Raises :class:`BadRequestError`.
+    Where other references are left out, what would be freed besides. Raises :class:`BadRequestError`, and
+    :class:`CancelledError` when the snapshot's work is stopped.
     """
     for number in (source, target):
         check_object(snapshot, number)
@@ -132,7 +134,11 @@ def _freed_of(snapshot: Snapshot, sources: Numbers, target: int, most: int) -> i
     alone = reached(snapshot)
     others = snapshot.keep("other holders", lambda: _other_holders(snapshot))
     without = np.sort(np.append(alone.unheld, sources).astype(np.uint32))
-    kept = others.hold(target, stored.items(ReferenceColumns.referrer, slice(start, end)), without, most)
+    kept = others.hold(
+        target, stored.items(ReferenceColumns.referrer, slice(start, end)), without, most, snapshot.work
+    )
+    if kept is None and snapshot.work.is_stopped:
+        raise stopped()
     return None if kept is None else 0 if kept else alone.retained(target)
 
 

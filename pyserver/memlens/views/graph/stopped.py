@@ -8,8 +8,13 @@ from memlens.texts import phrase
 T = TypeVar("T")
 
 
+def stopped() -> CancelledError:
+    """The error of such a question."""
+    return CancelledError(phrase("The question was cancelled"))
+
+
 def finished(found: T | None) -> T:
     """What a kernel found. Raises :class:`CancelledError` where it was stopped, and has nothing."""
     if found is None:
-        raise CancelledError(phrase("The question was cancelled"))
+        raise stopped()
     return found

@@ -58,6 +58,8 @@ class Without:
 
     def __init__(self, snapshot: Snapshot, chosen: Collection[LeavesOut]) -> None:
         stored = snapshot.references
+        # paths by distances of their own may follow
+        snapshot.work.within(0, 0.6)
         self.left_out = LeftOut(
             stored.unchecked(ReferenceColumns.start), stored.unchecked(ReferenceColumns.target), stored.kind
         )
@@ -86,6 +88,7 @@ class Without:
         if before is held_distances(snapshot):
             return self._held_distances
 
+        snapshot.work.within(0.6, 0.95)
         distance = before.copy()
         dropped = np.flatnonzero(is_entry(snapshot) & ~self.is_entry).astype(np.uint32)
         holding = self._holding(snapshot, followed(snapshot, through), distance)
