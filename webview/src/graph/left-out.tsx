@@ -45,13 +45,20 @@ export function leaveOutItems(
       ] as const)
     : [];
   return [
-    ...both.map((holder) => item(t('Leave Out {0}', textOf(holder, null)), holder)),
+    ...both.map((holder) =>
+      item(
+        holder.type === null
+          ? t('Leave Out Any .{0}', visible(shorten(name, 80)))
+          : t('Leave Out {0}', textOf(holder, null)),
+        holder,
+      ),
+    ),
     ...(object === null
       ? []
       : [item(t('Leave Out {0}', objectText(object)), { is: 'object', object: object.object } as const)]),
     ...(type === null
       ? []
-      : [item(t('Leave Out {0}', textOf({ is: 'type', type }, null)), { is: 'type', type } as const)]),
+      : [item(t('Leave Out All {0}', visible(shortType(type))), { is: 'type', type } as const)]),
   ];
 }
 

@@ -10,6 +10,7 @@ import { Bar } from '../shell/bar';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import type { GraphContext } from './context';
 import { LeftOut, type LeaveOut } from './left-out';
+import { canExplain } from './menu';
 import { mergedTree, mergedWords, showMerged } from './merged-paths';
 import { Paths } from './paths';
 import { GivenUp, Waiting } from './waiting';
@@ -44,7 +45,8 @@ export function whyPane(context: GraphContext): Pane {
   };
   const tree = mergedTree(context, merged, leaveOut);
   const show = (): void => {
-    const { selection } = context.state;
+    const { selection: chosen } = context.state;
+    const selection = chosen && canExplain(chosen) ? chosen : null;
     through.value = context.state.through;
     without.value = context.state.without;
     const filter = selection?.is === 'object' ? '' : context.filter;
