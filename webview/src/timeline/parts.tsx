@@ -110,7 +110,9 @@ export function makeParts(
     next: {
       text: info.devices.some(hasHistory)
         ? t('Click an area to see its allocations and their stacks, or {0}.')
-        : t('Call torch.cuda.memory._record_memory_history() to record memory over time, or {0}.'),
+        : t(
+            'To see memory over time, call torch.cuda.memory._record_memory_history() before the work, or {0}.',
+          ),
       link: t('compare with another snapshot'),
     },
   });
