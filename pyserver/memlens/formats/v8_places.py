@@ -1,6 +1,6 @@
 """Source lines in V8's heap snapshots: where functions and classes are defined, and where objects were allocated."""
 
-import secrets
+import os
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -260,5 +260,5 @@ def _first_equal(rows: npt.NDArray[Any]) -> U32:
     begin = np.arange(len(rows), dtype=np.uint64) * np.uint64(size)
     first = np.empty(len(rows), np.uint32)
     data = np.ascontiguousarray(rows).view(np.uint8).ravel()
-    first_alike(data, begin, begin + np.uint64(size), secrets.randbits(64), first)
+    first_alike(data, begin, begin + np.uint64(size), int.from_bytes(os.urandom(8), "little"), first)
     return first
