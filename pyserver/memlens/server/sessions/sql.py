@@ -126,8 +126,13 @@ class SqlQueries:
             if given_up:
                 await asyncio.shield(asyncio.wait(given_up))
 
-    async def ask(self, query: str, offset: int, limit: int, sort: SqlSort | None) -> SqlAnswer:
-        """A page of a query's rows; cancelling this ends the query. Raises SqlError and IngestError."""
+    async def ask(
+        self, query: str, offset: int, limit: int, sort: SqlSort | None, most_s: float | None = None
+    ) -> SqlAnswer:
+        """A page of a query's rows; cancelling this ends the query, and so do ``most_s`` seconds of it.
+
+        Raises SqlError and IngestError.
+        """
         parts = self._parts
         if not self.filled:
             try:
@@ -155,14 +160,20 @@ class SqlQueries:
         in_thread = self._threads.submit(work)
         future = asyncio.wrap_future(in_thread)
         try:
-            return await asyncio.shield(future)
-        except asyncio.CancelledError:
+            async with asyncio.timeout(most_s):
+                return await asyncio.shield(future)
+        except (asyncio.CancelledError, TimeoutError) as error:
             asked.end()
             if not in_thread.cancel():
                 await asyncio.shield(asyncio.wait([future]))
             if future.done() and not future.cancelled():
                 # nothing waits for the result any more
                 future.exception()
+            if isinstance(error, TimeoutError):
+                raise SqlError(
+                    phrase("The query took more than {n} seconds and was ended", n=round(most_s or 0)),
+                    advice=phrase("Ask for fewer rows or columns before sorting or grouping."),
+                ) from error
             raise
         except ArchiveError as error:
             logger.warning("the tables of %s are dropped: %s", self._origin.archive, error)
