@@ -87,7 +87,7 @@ class McpServer:
         """Take a message: answer a request in a task of its own, and a notification at once."""
         try:
             message = msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             self.refuse(f"The message is not JSON: {error}")
             return
         task = asyncio.create_task(self._respond(message))

@@ -21,7 +21,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
             raise BadRequestError(phrase("There is no tool {name}", name=params.name))
         try:
             arguments = msgspec.json.decode(params.arguments)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise BadRequestError(phrase("The arguments of {tool} are not JSON", tool=params.name)) from error
         return ToolResult(*await session.call(params.name, arguments, lambda _stage, _fraction: None))
 

@@ -182,13 +182,14 @@ def comparing(comparisons: Comparisons, heaps: HeapComparisons) -> Compare:
                 limit=arguments.limit,
             )
         )
+        attribution = {"attribution": attribution_of(any_code=arguments.any_code)}
         match before.info:
             case TimelineInfo():
-                return readable(answer)
+                return attribution | readable(answer)
             case ProfileInfo() | GraphInfo():
                 values = profile_of(before.info).values
                 number = set_at(before.info, arguments.at, device, value).value or 0
-                return tops.in_unit(answer, values[number])
+                return attribution | tops.in_unit(answer, values[number])
             case _:
                 assert_never(before.info)
 

@@ -18,7 +18,8 @@ from memlens.views.graph.rows import ObjectRow
 MOST_CHARACTERS = 24_000
 """Of one answer: some 8,000 tokens, of which a model has room for a few."""
 MOST_TEXT = 400
-"""Characters of one text."""
+"""Characters of a name or another text."""
+MOST_SENTENCE = 4_000
 _LENGTHS = (100, 50, 30, 20, 10, 5, 3, 1)
 
 _SAY_NOTHING = frozenset(("distance", "end_moment"))
@@ -32,6 +33,12 @@ _NAMED = frozenset(
     )
 )  # fmt: skip
 """Types whose objects have names of the program's own; those of others are what strings and numbers contain."""
+
+
+class Longer(str):
+    """A sentence or a query of Memlens's own, which may be as long as MOST_SENTENCE."""
+
+    __slots__ = ()
 
 
 def readable(answer: Any, *, values: bool = True, unit: str = "bytes") -> Any:
@@ -78,7 +85,7 @@ def _with_words(value: Any, unit: str) -> Any:
         case list():
             return [_with_words(each, unit) for each in value]
         case str():
-            return shortened(value, MOST_TEXT)
+            return shortened(value, MOST_SENTENCE if isinstance(value, Longer) else MOST_TEXT)
         case _:
             return value
 

@@ -4,8 +4,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from memlens.json_text import in_english
 from memlens.model.info import SnapshotInfo
-from memlens.server.tools.reading import readable
+from memlens.server.tools.reading import Longer, readable
 from memlens.store.models import devices_of, heap_dump_of, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.ahead import MOST_FINDINGS, findings, headline
@@ -29,8 +30,8 @@ def summary_of(snapshot: Snapshot, device: int | None, *, values: bool) -> dict[
         "headline": _said(said.sentences, values=values),
         "findings": [_finding(snapshot, each, values=values) for each in every[:_MOST_SHOWN]],
         "more_findings": max(0, len(every) - _MOST_SHOWN),
-        "not_in_the_file": [notice.message for notice in said.warnings],
-        "file": snapshot.info,
+        "not_in_the_file": [Longer(notice.message) for notice in said.warnings],
+        "file": {key: value for key, value in in_english(snapshot.info).items() if key != "warnings"},
     }
     if any(each.ooms for each in devices_of(snapshot.info)):
         found["out_of_memory"] = list(report(explained(snapshot), marks(snapshot), snapshot.info))
@@ -46,7 +47,7 @@ def _finding(snapshot: Snapshot, finding: SnapshotFinding, *, values: bool) -> d
         "text": _said([finding.sentence], values=values),
         "figure": {
             "amount": finding.figure.amount, "unit": finding.figure.unit, "of": finding.figure.kind,
-            "words": str(finding.figure), "sql": finding.figure.sql,
+            "words": str(finding.figure), "sql": Longer(finding.figure.sql),
         },
         "inferred": finding.inferred,
     }  # fmt: skip
@@ -60,8 +61,8 @@ def _finding(snapshot: Snapshot, finding: SnapshotFinding, *, values: bool) -> d
     return found
 
 
-def _said(sentences: list[TextPart], *, values: bool) -> str:
-    return " ".join((each if values else _unquoted(each)).text for each in sentences)
+def _said(sentences: list[TextPart], *, values: bool) -> Longer:
+    return Longer(" ".join((each if values else _unquoted(each)).text for each in sentences))
 
 
 def _unquoted(sentence: TextPart) -> TextPart:
@@ -90,7 +91,7 @@ def _of_set(info: SnapshotInfo, evidence: Evidence) -> dict[str, Any]:
     if of.to_moment is not None:
         arguments |= {"to_moment": of.to_moment, "kind": of.kind}
     if of.filter:
-        arguments["filter"] = of.filter
+        arguments["filter"] = Longer(of.filter)
     return {"tool": "memlens_top", "arguments": arguments}
 
 
@@ -108,4 +109,4 @@ def _of_objects(snapshot: Snapshot, link: ObjectsLink) -> dict[str, Any]:
         case "group":
             return {"tool": "memlens_top", "arguments": {"by": "object", "group": link.number}}
         case "query":
-            return {"tool": "memlens_sql", "arguments": {"query": link.sql}}
+            return {"tool": "memlens_sql", "arguments": {"query": Longer(link.sql)}}
