@@ -47,6 +47,7 @@ class _Filling:
     def __init__(self, part: Part, fill: Fill) -> None:
         self.fraction = 0.0
         self.waiting = 0
+        self.is_given_up = False
         self.task = asyncio.ensure_future(fill(part, self._progress))
 
     def _progress(self, _stage: str, fraction: float | None) -> None:
@@ -95,6 +96,11 @@ class SqlQueries:
 
         When the last caller that waits for a part is cancelled, the part is cancelled as well.
         """
+        # what nobody waited for any more is about to end without a result
+        while ending := [
+            each.task for each in self._fillings.values() if each.is_given_up and not each.task.done()
+        ]:
+            await asyncio.wait(ending)
         waited_for = []
         for part in self._parts if parts is None else parts:
             if self._has((part,)):
@@ -121,6 +127,7 @@ class SqlQueries:
                     # another part may have failed first
                     filling.task.cancelled() or filling.task.exception()
                 elif filling.waiting == 0:
+                    filling.is_given_up = True
                     filling.task.cancel()
                     given_up.append(filling.task)
             if given_up:
