@@ -1,9 +1,9 @@
 // Answers language models: the tools of package.json, which Copilot Chat's agent mode and others offer a model. The
 // server that runs already does the work; a snapshot that is open answers from its session.
 
-import { isAbsolute, join } from 'node:path';
+import path from 'node:path';
 import * as vscode from 'vscode';
-import { isFile } from './base/files';
+import { isFile, isWithin } from './base/files';
 import type { SnapshotEditorProvider } from './editor/provider';
 import type { Server } from './server/client';
 import { CANCELLED, problemOf } from './server/problem';
@@ -58,28 +58,36 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
   prepareInvocation({
     input,
   }: vscode.LanguageModelToolInvocationPrepareOptions<Input>): vscode.PreparedToolInvocation {
-    const file = basename(this.#chosen(input) ?? '');
+    const file = path.basename(this.#chosen(input) ?? '');
     const invocationMessage = vscode.l10n.t('Asking Memlens about {0}', file);
     // What VS Code asks by itself says neither that contents are sent, nor what a query is.
+    let title: string | undefined;
+    const message = new vscode.MarkdownString();
+    const say = (text: string, code?: string): void => {
+      message.appendMarkdown(`${text}\n\n`);
+      if (code !== undefined) message.appendCodeblock(code);
+    };
+    const others = this.#outside(input);
+    if (others.length > 0) {
+      title = vscode.l10n.t('Read {0}?', path.basename(others[0] ?? ''));
+      say(vscode.l10n.t('It is not in this workspace:'), others.join('\n'));
+    }
+    if (input.values === true) {
+      title = vscode.l10n.t('Send what objects of {0} contain?', file);
+      say(vscode.l10n.t('Texts of strings and values of fields are sent to the language model.'));
+    }
     if (typeof input.query === 'string' && input.query !== '') {
-      const message = new vscode.MarkdownString(
+      title = vscode.l10n.t('Query {0}?', file);
+      say(
         vscode.l10n.t(
           'The rows of this query are sent to the language model. They may have texts of the program.',
         ),
+        input.query,
       );
-      message.appendCodeblock(input.query, 'sql');
-      return {
-        invocationMessage,
-        confirmationMessages: { title: vscode.l10n.t('Query {0}?', file), message },
-      };
     }
-    if (input.values !== true) return { invocationMessage };
     return {
       invocationMessage,
-      confirmationMessages: {
-        title: vscode.l10n.t('Send what objects of {0} contain?', file),
-        message: vscode.l10n.t('Texts of strings and values of fields are sent to the language model.'),
-      },
+      ...(title === undefined ? {} : { confirmationMessages: { title, message } }),
     };
   }
 
@@ -89,8 +97,8 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
   ): Promise<vscode.LanguageModelToolResult> {
     const asked: Record<string, unknown> = { ...input, [this.file]: this.#chosen(input) };
     for (const key of FILES) {
-      const path = asked[key];
-      if (typeof path === 'string') asked[key] = await inWorkspace(path);
+      const file = asked[key];
+      if (typeof file === 'string') asked[key] = await inWorkspace(file);
     }
     const { text, is_error } = await this.#request(asked, token);
     // An error is thrown, so that the model is told that there is no answer.
@@ -100,8 +108,19 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
 
   /** The file that the input names, else the snapshot that was looked at last. */
   #chosen(input: Input): string | undefined {
-    const path = input[this.file];
-    return typeof path === 'string' && path !== '' ? path : this.editors.views[0]?.uri.fsPath;
+    const file = input[this.file];
+    return typeof file === 'string' && file !== '' ? file : this.editors.views[0]?.uri.fsPath;
+  }
+
+  /** The files that are neither open nor in the workspace. None is looked for before the user has confirmed it. */
+  #outside(input: Input): string[] {
+    const folders = (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => uri.fsPath);
+    const open = this.editors.views.map(({ uri }) => uri.fsPath);
+    const named = FILES.map((key) => input[key]).filter((file) => typeof file === 'string');
+    return named.filter(
+      (file) =>
+        !open.includes(file) && !folders.some((folder) => isWithin(folder, path.resolve(folder, file))),
+    );
   }
 
   async #request(
@@ -120,14 +139,9 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
 }
 
 /** A relative path is one of the workspace's: of the first folder that has such a file. */
-async function inWorkspace(path: string): Promise<string> {
-  if (isAbsolute(path) || path.startsWith('~')) return path;
-  const folders = vscode.workspace.workspaceFolders ?? [];
-  const here = folders.map(({ uri }) => join(uri.fsPath, path));
+async function inWorkspace(file: string): Promise<string> {
+  if (path.isAbsolute(file)) return file;
+  const here = (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => path.join(uri.fsPath, file));
   for (const each of here) if (await isFile(each)) return each;
-  return here[0] ?? path;
-}
-
-function basename(path: string): string {
-  return path.split(/[\\/]/).at(-1) ?? path;
+  return here[0] ?? file;
 }

@@ -104,3 +104,17 @@ test('what objects contain is sent only after a question of its own', async () =
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   assert.match((await answer()).error, /Cancel/);
 });
+
+test('a file that is not in the workspace is read only once it is confirmed', async () => {
+  const file = path.join(ROOT, 'samples', 'words.pb.gz');
+  const dialog = vscode.page.locator('.monaco-dialog-box', { hasText: 'Read words.pb.gz?' });
+  const refused = begin({ tool: 'memlens_top', input: { path: file } });
+  await dialog.waitFor();
+  assert.ok((await dialog.innerText()).includes(file));
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  assert.match((await refused()).error, /Cancel/);
+  const answer = begin({ tool: 'memlens_top', input: { path: file } });
+  await dialog.waitFor();
+  await dialog.getByRole('button', { name: 'Yes' }).click();
+  assert.equal(JSON.parse((await answer()).ok).value, 'inuse_space');
+});

@@ -3,7 +3,9 @@
 import json
 import os
 import pickle
+import re
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +19,8 @@ from tests.python.mcp_client import META, MODERN, McpClient
 from tests.python.server_harness import snapshot_of
 from tests.python.test_findings_of_heaps import java_heap, v8_heap
 
+from memlens.server.mcp import MOST_KEPT
+from memlens.server.tools.answers import SQL_SECONDS
 from memlens.server.tools.manifest import contributed
 from memlens.server.tools.manifest import main as write_manifest
 from memlens.server.tools.reading import MOST_CHARACTERS
@@ -575,6 +579,48 @@ def test_a_damaged_file_is_an_error_and_not_a_crash(client: McpClient, folder: P
 
 def test_arguments_that_are_null_count_as_left_out(client: McpClient) -> None:
     assert client.call("memlens_top", path=TRACE, by=None, filter=None, device=None)["by"] == "line"
+
+
+# ---- docs/language-models.md -----------------------------------------------------------------------------------
+
+PAGE = (ROOT / "docs" / "language-models.md").read_text("utf-8")
+QUESTIONS = re.findall(r"\| `(memlens_\w+) (\{[^`]+\})`", PAGE)
+
+
+@pytest.mark.parametrize(("name", "arguments"), QUESTIONS)
+def test_the_questions_of_the_page_are_answered(client: McpClient, name: str, arguments: str) -> None:
+    asked = json.loads(arguments)
+    for key in ("path", "before", "after"):
+        if asked.get(key, "").startswith("samples/"):
+            asked[key] = str(ROOT / asked[key])
+    assert client.call(name, **asked)
+
+
+def test_what_the_page_says_is_so(client: McpClient, folder: Path) -> None:
+    assert {name for name, _ in QUESTIONS} == set(TOOLS)
+    # the table of tools names each, with commands that there are
+    rows = re.findall(r"^\| `(memlens_\w+)` \| .+ \| (.+) \|$", PAGE, re.MULTILINE)
+    assert [name for name, _ in rows] == list(TOOLS)
+    for _, commands in rows:
+        for command in re.findall(r"`(\w+)`", commands):
+            assert command in memlens("--help").stdout
+    ((settings,),) = [re.findall(r"^```json\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL)]
+    server = json.loads(settings)["mcpServers"]["memlens"]
+    assert (server["command"], server["args"]) == ("memlens", ["mcp"])
+    sent, received = re.findall(r"^\$ echo '(.+)' \| memlens mcp\n(.+)$", PAGE, re.MULTILINE)[0]
+    done = subprocess.run(
+        [sys.executable, "-m", *(server["command"], *server["args"])],
+        input=f"{sent}\n", capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout == f"{received}\n"
+    versions = client.request("server/discover", {"_meta": MODERN})["result"]["supportedVersions"]
+    assert f"from its version {min(versions)} on to\n{max(versions)}" in PAGE
+    assert f"the last {('no', 'one', 'two', 'three', 'four')[MOST_KEPT]}, until" in PAGE
+    assert f"after {SQL_SECONDS:.0f} seconds" in PAGE
+    assert f"{MOST_CHARACTERS:,} characters" in PAGE
+    reference = re.search(r"`#([\w-]+)`", PAGE)
+    assert reference is not None
+    assert reference[1] in [tool["toolReferenceName"] for tool in contributed()]
 
 
 # ---- one table --------------------------------------------------------------------------------------------------
