@@ -118,11 +118,12 @@ def _ranked(snapshot: Snapshot, filter_text: str) -> list[tuple[int, int]]:
     """What each thread retains, turned round, and its number; the most first."""
     if not filter_text.strip():
         return sorted((-size, thread) for thread, size in enumerate(freed_by_thread(snapshot).tolist()))
-    held = [
-        distinct(held_by(snapshot, thread, filter_text)["object"])
-        for thread in range(len(table(snapshot).object))
-    ]
-    return sorted((-retained_together(snapshot, own), thread) for thread, own in enumerate(held) if len(own))
+    found = []
+    for thread in range(len(table(snapshot).object)):
+        own = distinct(held_by(snapshot, thread, filter_text)["object"])
+        if len(own) or fitting_frames(snapshot, thread, filter_text).any():
+            found.append((-retained_together(snapshot, own), thread))
+    return sorted(found)
 
 
 def thread_row(snapshot: Snapshot, thread: int, retained: int, filter_text: str = "") -> ThreadRow:
