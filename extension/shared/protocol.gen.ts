@@ -2674,13 +2674,6 @@ export interface SqlTableColumn {
   description: string;
 }
 
-/** Parts `offset` and on of `total`: the innermost frame first, after what no frame holds. */
-export interface StackAnswer {
-  rows: StackRow[];
-  offset: number;
-  total: number;
-}
-
 /**
  * An allocation with its frames, innermost first.
  *
@@ -2839,6 +2832,13 @@ export interface ThreadRow {
   shallow_bytes: number;
   retained_bytes: number;
   failed_at: Frame | null;
+}
+
+/** Parts `offset` and on of `total`: the innermost frame first, after what no frame holds. */
+export interface ThreadStackAnswer {
+  rows: StackRow[];
+  offset: number;
+  total: number;
 }
 
 /** Threads `offset` and on of `total`, those first that retain most. */
@@ -3045,7 +3045,7 @@ export interface Requests {
   'memlens/heapRetained': { params: HeapRetainedParams; result: RetainedAnswer };
   'memlens/heapCut': { params: HeapCutParams; result: CutAnswer };
   'memlens/heapThreads': { params: HeapThreadsParams; result: ThreadsAnswer };
-  'memlens/heapStack': { params: HeapStackParams; result: StackAnswer };
+  'memlens/heapStack': { params: HeapStackParams; result: ThreadStackAnswer };
   'memlens/heapVariables': { params: HeapVariablesParams; result: VariablesAnswer };
   'memlens/heapAt': { params: HeapAtParams; result: HeapAtResult };
   'memlens/timelineSvg': { params: TimelineSvgParams; result: SvgResult };

@@ -33,8 +33,8 @@ from memlens.views.graph import filters
 from memlens.views.graph.rows import MOST_ROWS
 from memlens.views.graph.thread_table import table
 from memlens.views.graph.threads import (
-    StackAnswer,
     ThreadRow,
+    ThreadStackAnswer,
     VariableRow,
     stack,
     threads,
@@ -88,7 +88,7 @@ class Oracle:
         return self.freed([] if own is None else [own], entries)
 
 
-def whole(snapshot: Snapshot, thread: int, filter_text: str = "") -> StackAnswer:
+def whole(snapshot: Snapshot, thread: int, filter_text: str = "") -> ThreadStackAnswer:
     return stack(snapshot, thread, filter_text, 0, MOST_ROWS)
 
 

@@ -52,7 +52,7 @@ from memlens.views.graph.objects import ObjectAnswer
 from memlens.views.graph.overview import HeapOverviewAnswer
 from memlens.views.graph.paths import PathsAnswer
 from memlens.views.graph.retained import RetainedAnswer
-from memlens.views.graph.threads import StackAnswer, ThreadsAnswer, VariablesAnswer
+from memlens.views.graph.threads import ThreadsAnswer, ThreadStackAnswer, VariablesAnswer
 from memlens.views.graph.types import InstancesAnswer
 
 add_finding_term()
@@ -140,7 +140,7 @@ def _threads(snapshot: Snapshot, p: HeapThreadsParams) -> ThreadsAnswer:
     return threads.threads(snapshot, p.filter, p.offset, p.limit)
 
 
-def _stack(snapshot: Snapshot, p: HeapStackParams) -> StackAnswer:
+def _stack(snapshot: Snapshot, p: HeapStackParams) -> ThreadStackAnswer:
     return threads.stack(snapshot, p.thread, p.filter, p.offset, p.limit)
 
 

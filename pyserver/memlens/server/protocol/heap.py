@@ -23,7 +23,7 @@ from memlens.views.graph.overview import HeapOverviewAnswer
 from memlens.views.graph.paths import PathsAnswer
 from memlens.views.graph.retained import RetainedAnswer
 from memlens.views.graph.rows import ObjectRow, ReferenceRow
-from memlens.views.graph.threads import StackAnswer, StackPart, ThreadsAnswer, VariablesAnswer
+from memlens.views.graph.threads import StackPart, ThreadsAnswer, ThreadStackAnswer, VariablesAnswer
 from memlens.views.graph.types import InstancesAnswer
 
 Page = Annotated[int, Meta(ge=1, le=1000)]
@@ -232,6 +232,6 @@ REQUESTS: Requests = {
     "memlens/heapRetained": (HeapRetainedParams, RetainedAnswer),
     "memlens/heapCut": (HeapCutParams, CutAnswer),
     "memlens/heapThreads": (HeapThreadsParams, ThreadsAnswer),
-    "memlens/heapStack": (HeapStackParams, StackAnswer),
+    "memlens/heapStack": (HeapStackParams, ThreadStackAnswer),
     "memlens/heapVariables": (HeapVariablesParams, VariablesAnswer),
 }

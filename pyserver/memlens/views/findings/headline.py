@@ -158,8 +158,9 @@ def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
         None,
     )  # fmt: skip
     most = _largest_types(case) if holding is None else holding.first.sentence
-    sentences = [first, most, None if other is None else other.first.sentence]
-    return "heap", [failed.first.sentence, *sentences] if failed else sentences
+    if failed is not None:
+        return "heap", [failed.first.sentence, first, most]
+    return "heap", [first, most, None if other is None else other.first.sentence]
 
 
 def _largest_types(case: GraphCase) -> Text | None:

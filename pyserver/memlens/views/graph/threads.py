@@ -5,6 +5,7 @@ variables refer to, counted once: these often hold each other, and neighbouring 
 retain more than its thread, where others hold the same objects.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -31,14 +32,14 @@ StackPart = Literal["object", "thread locals", "no frame", "frame"]
 PARTS: tuple[StackPart, ...] = get_args(StackPart)
 _FRAME = PARTS.index("frame")
 
-_HELD = np.dtype([("part", "<u4"), ("depth", "<u4"), ("object", "<u4"), ("row", "<u4")])
+_HELD = np.dtype([("thread", "<u4"), ("part", "<u4"), ("depth", "<u4"), ("object", "<u4"), ("row", "<u4")])
 """An object that a thread holds: an index of PARTS, the depth of the frame or NONE, and the place in the part."""
 
 
 class ThreadRow(Struct, frozen=True):
     """A thread, and what its object and all that its stack holds come to.
 
-    ``retained_bytes`` would be freed if it ended; with a filter, without those of the objects that fit it.
+    ``retained_bytes`` would be freed if it ended.
     """
 
     thread: int
@@ -79,7 +80,7 @@ class StackRow(Struct, frozen=True):
     retained_bytes: int
 
 
-class StackAnswer(Struct, frozen=True):
+class ThreadStackAnswer(Struct, frozen=True):
     """Parts ``offset`` and on of ``total``: the innermost frame first, after what no frame holds."""
 
     rows: list[StackRow]
@@ -107,31 +108,39 @@ def threads(snapshot: Snapshot, filter_text: str = "", offset: int = 0, limit: i
     """The threads; with a filter those that hold objects which fit it. Raises :class:`BadRequestError`."""
     rows = page(offset, limit)
     ranked = snapshot.keep(("threads ranked", filter_text), lambda: _ranked(snapshot, filter_text))
-    return ThreadsAnswer(
-        [thread_row(snapshot, thread, -size, filter_text) for size, thread in ranked[rows]],
-        offset,
-        len(ranked),
-    )
+    return ThreadsAnswer([thread_row(snapshot, thread) for thread in ranked[rows]], offset, len(ranked))
 
 
-def _ranked(snapshot: Snapshot, filter_text: str) -> list[tuple[int, int]]:
-    """What each thread retains, turned round, and its number; the most first."""
-    if not filter_text.strip():
-        return sorted((-size, thread) for thread, size in enumerate(freed_by_thread(snapshot).tolist()))
-    found = []
-    for thread in range(len(table(snapshot).object)):
-        own = distinct(held_by(snapshot, thread, filter_text)["object"])
-        if len(own) or fitting_frames(snapshot, thread, filter_text).any():
-            found.append((-retained_together(snapshot, own), thread))
-    return sorted(found)
+def _ranked(snapshot: Snapshot, filter_text: str) -> list[int]:
+    """The numbers of the threads that hold what fits a filter, those first that retain most."""
+    freed = freed_by_thread(snapshot)
+    fits = _fitting_threads(snapshot, filter_text) if filter_text.strip() else np.ones(len(freed), bool)
+    return sorted(np.flatnonzero(fits).tolist(), key=lambda thread: (-int(freed[thread]), thread))
 
 
-def thread_row(snapshot: Snapshot, thread: int, retained: int, filter_text: str = "") -> ThreadRow:
-    """A thread in words; ``retained`` is what it retains."""
+def _fitting_threads(snapshot: Snapshot, filter_text: str) -> Mask:
+    known, terms = table(snapshot), filters.checked_terms(snapshot, filter_text)
+    found = np.zeros(len(known.object), np.bool_)
+    own = np.flatnonzero(known.object != NONE)
+    of_variables = np.arange(len(known.variables))
+    rows = np.zeros(len(own) + len(of_variables), _HELD)
+    rows["part"][: len(own)], rows["thread"][: len(own)] = 0, own
+    rows["object"][: len(own)] = known.object[own]
+    _fill_variables(rows[len(own) :], known.variables)
+    found[rows["thread"][_fitting(snapshot, terms, rows)]] = True
+    of_frames = np.repeat(np.arange(len(found)), np.diff(known.frame_start))
+    found[of_frames[fitting_frames(snapshot, filter_text)]] = True
+    if any(term.field not in ("thread", "function") for term in terms):
+        for thread in np.flatnonzero(~found).tolist():
+            found[thread] = bool(len(held_by(snapshot, thread, filter_text)))
+    return found
+
+
+def thread_row(snapshot: Snapshot, thread: int) -> ThreadRow:
+    """A thread in words."""
     known = table(snapshot)
-    held = held_by(snapshot, thread, filter_text)
-    # the thread's object refers to them
-    held = distinct(held["object"][held["part"] != PARTS.index("thread locals")])
+    held = distinct(np.append(known.variables_of(thread)["object"].astype(np.int64), known.object[thread]))
+    held = held[held != NONE]
     own = int(known.object[thread])
     failed = failed_in(snapshot, thread) if known.out_of_memory[thread] else None
     return ThreadRow(
@@ -143,7 +152,7 @@ def thread_row(snapshot: Snapshot, thread: int, retained: int, filter_text: str 
         frames=len(known.frames_of(thread)),
         variables=len(held) - int(own in held),
         shallow_bytes=int(snapshot.objects.shallow[held].sum()),
-        retained_bytes=retained,
+        retained_bytes=int(freed_by_thread(snapshot)[thread]),
         failed_at=None if failed is None else frame_of(snapshot.frames.rows([failed])[failed]),
     )
 
@@ -170,7 +179,7 @@ def check_thread(snapshot: Snapshot, thread: int) -> int:
 
 def stack(
     snapshot: Snapshot, thread: int, filter_text: str = "", offset: int = 0, limit: int = 100
-) -> StackAnswer:
+) -> ThreadStackAnswer:
     """What a thread has; with a filter the parts that hold objects which fit it. Raises :class:`BadRequestError`."""
     rows = page(offset, limit)
     held = held_by(snapshot, check_thread(snapshot, thread), filter_text)
@@ -180,7 +189,8 @@ def stack(
     ]
     depths = list(range(len(frames)))
     if filter_text.strip():
-        fits = fitting_frames(snapshot, thread, filter_text)
+        start = int(table(snapshot).frame_start[thread])
+        fits = fitting_frames(snapshot, filter_text)[start : start + len(frames)]
         fits[held["depth"][held["part"] == _FRAME]] = True
         depths = np.flatnonzero(fits).tolist()
     parts += [("frame", depth) for depth in depths]
@@ -195,7 +205,7 @@ def stack(
         shallow = int(snapshot.objects.shallow[objects].sum())
         total = retained_together(snapshot, objects)
         found.append(StackRow(part, depth, frame, own, len(objects), shallow, total))
-    return StackAnswer(found, offset, len(parts))
+    return ThreadStackAnswer(found, offset, len(parts))
 
 
 def variables(
@@ -238,57 +248,59 @@ def held_by(snapshot: Snapshot, thread: int, filter_text: str) -> Numbers:
 
 def _held_by(snapshot: Snapshot, thread: int, filter_text: str) -> Numbers:
     own, variables = int(table(snapshot).object[thread]), table(snapshot).variables_of(thread)
-    no_frame = variables["depth"] == NONE
-    parts = [
-        (0, NONE, np.array([] if own == NONE else [own], np.int64)),
-        (1, NONE, np.array([value for _, value in _locals(snapshot, thread)], np.int64)),
-        (np.where(no_frame, _FRAME - 1, _FRAME), variables["depth"], variables["object"]),
-    ]
-    found = np.zeros(sum(len(objects) for _, _, objects in parts), _HELD)
-    begin = 0
-    for part, depth, objects in parts:
-        rows = found[begin : begin + len(objects)]
-        rows["part"], rows["depth"], rows["object"] = part, depth, objects
-        rows["row"] = np.arange(len(objects))
-        begin += len(objects)
-    fits = np.ones(len(found), np.bool_)
-    for term in filters.checked_terms(snapshot, filter_text):
-        own_fits = _fits(snapshot, thread, replace(term, negated=False), found)
-        fits &= ~own_fits if term.negated else own_fits
-    kept: Numbers = found[fits]
+    values = np.array([value for _, value in _locals(snapshot, thread)], np.int64)
+    found = np.zeros(int(own != NONE) + len(values) + len(variables), _HELD)
+    if own != NONE:
+        found["object"][0] = own
+    locals_end = len(found) - len(variables)
+    of_locals = found[locals_end - len(values) : locals_end]
+    of_locals["part"], of_locals["object"] = PARTS.index("thread locals"), values
+    of_locals["row"] = np.arange(len(values))
+    found["depth"][:locals_end] = NONE
+    _fill_variables(found[locals_end:], variables)
+    found["thread"] = thread
+    kept: Numbers = found[_fitting(snapshot, filters.checked_terms(snapshot, filter_text), found)]
     return kept
 
 
-def _fits(snapshot: Snapshot, thread: int, term: Term, rows: Numbers) -> Mask:
-    """Which rows of _HELD fit a term; a word may be in the thread's name or the function's, too."""
-    of_thread = bool(threads_named(snapshot, term)[thread])
-    of_frame = np.zeros(len(rows), np.bool_)
+def _fill_variables(rows: Numbers, variables: Numbers) -> None:
+    rows["part"] = np.where(variables["depth"] == NONE, PARTS.index("no frame"), _FRAME)
+    for name in ("thread", "depth", "object"):
+        rows[name] = variables[name]
+    rows["row"] = np.arange(len(variables))
+
+
+def _fitting(snapshot: Snapshot, terms: Sequence[Term], rows: Numbers) -> Mask:
+    """Which rows of _HELD fit all terms; a word may be in the thread's name or the function's, too."""
+    fits = np.ones(len(rows), np.bool_)
     framed = rows["part"] == _FRAME
-    start = int(table(snapshot).frame_start[thread])
-    of_frame[framed] = frames_named(snapshot, term)[start + rows["depth"][framed].astype(np.int64)]
-    match term.field:
-        case "thread":
-            return np.full(len(rows), of_thread)
-        case "function":
-            return of_frame
-    chosen = filters.chosen(snapshot, str(term))
-    of_objects: Mask = (
-        np.ones(len(rows), np.bool_) if chosen is None else chosen.among(snapshot, rows["object"])
-    )
-    return of_objects | of_frame | of_thread if term.field == "" else of_objects
+    frames = table(snapshot).frame_rows(rows[framed])
+    for term in terms:
+        found = np.zeros(len(rows), np.bool_)
+        if term.field in ("thread", ""):
+            found |= threads_named(snapshot, term)[rows["thread"]]
+        if term.field in ("function", ""):
+            found[framed] |= frames_named(snapshot, term)[frames]
+        if term.field not in ("thread", "function"):
+            chosen = filters.chosen(snapshot, str(replace(term, negated=False)))
+            if chosen is not None:
+                found |= chosen.among(snapshot, rows["object"])
+        fits &= found != term.negated
+    return fits
 
 
-def fitting_frames(snapshot: Snapshot, thread: int, filter_text: str) -> Mask:
-    """Which frames of a thread fit a filter that is about threads and functions alone, whatever they hold."""
+def fitting_frames(snapshot: Snapshot, filter_text: str) -> Mask:
+    """Which frames of all threads fit a filter that is about threads and functions alone, whatever they hold."""
     known = table(snapshot)
-    part = slice(int(known.frame_start[thread]), int(known.frame_start[thread + 1]))
-    fits = np.ones(part.stop - part.start, np.bool_)
+    thread_of = np.repeat(np.arange(len(known.object)), np.diff(known.frame_start))
+    fits = np.ones(len(known.frames), np.bool_)
     for term in filters.checked_terms(snapshot, filter_text):
-        of_frame = frames_named(snapshot, term)[part] if term.field in ("function", "") else False
-        of_thread = bool(threads_named(snapshot, term)[thread]) if term.field in ("thread", "") else False
-        fits &= (of_frame | of_thread) != term.negated
-        if term.field not in ("thread", "function", ""):
-            fits[:] = False
+        found = np.zeros(len(fits), np.bool_)
+        if term.field in ("thread", ""):
+            found |= threads_named(snapshot, term)[thread_of]
+        if term.field in ("function", ""):
+            found |= frames_named(snapshot, term)
+        fits &= found != term.negated if term.field in ("thread", "function", "") else False
     return fits
 
 
