@@ -264,10 +264,11 @@ function withoutPackage(name: string): string {
 /** `rows = ArrayList @5143`; of what the file doesn't name, what kind of root it is. */
 function variableCell({ name, kind, object }: VariableRow): Cell {
   const cell = objectCell(object);
-  const head = name === '' ? `${kind}:` : `${shorten(name, 80)} =`;
+  const of = kind === 'thread local' ? t('thread local') : kind;
+  const head = name === '' ? `${of}:` : `${shorten(name, 80)} =`;
   return {
     parts: [
-      <bdi class={name === '' ? 'muted' : 'heap-reference'} title={visible(kind)}>
+      <bdi class={name === '' ? 'muted' : 'heap-reference'} title={visible(of)}>
         {head}
       </bdi>,
       ' ',
