@@ -229,6 +229,7 @@ function threadCell(row: ThreadRow): Cell {
     parts: [
       <>
         <bdi class="heap-thread">{shorten(name, 100)}</bdi>
+        {failed && ' '}
         {failed && <Badge text={mark} />}
         {at && <Place frame={at} />}
         <span class="muted"> {visible(words)}</span>
