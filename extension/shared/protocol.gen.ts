@@ -2819,7 +2819,7 @@ export interface TextPart {
 /**
  * A thread, and what its object and all that its stack holds come to.
  *
- * `retained_bytes` would be freed if it ended; with a filter, without those of the objects that fit it.
+ * `retained_bytes` would be freed if it ended.
  */
 export interface ThreadRow {
   thread: number;
