@@ -1156,6 +1156,7 @@ export interface GraphInfo {
   capped: boolean;
   sizes_inferred: boolean;
   truncated: boolean;
+  native_bytes: number;
   allocations: ProfileInfo | null;
 }
 
@@ -1384,7 +1385,7 @@ export interface HeapObjectsParams {
   filter: string;
   kind: number | null;
   group: number | null;
-  order: 'distance' | 'object' | 'retained' | 'shallow';
+  order: 'distance' | 'native' | 'native_retained' | 'object' | 'retained' | 'shallow';
   reverse: boolean;
   offset: number;
   limit: number;
@@ -1412,7 +1413,7 @@ export interface HeapOverviewParams {
 export interface HeapPackagesParams {
   snapshot: string;
   filter: string;
-  order: 'count' | 'name' | 'retained' | 'shallow';
+  order: 'count' | 'name' | 'native' | 'native_retained' | 'retained' | 'shallow';
   reverse: boolean;
   by: 'kind' | 'package';
   offset: number;
@@ -1521,7 +1522,7 @@ export interface HeapTypesAnswer {
 export interface HeapTypesParams {
   snapshot: string;
   filter: string;
-  order: 'count' | 'name' | 'retained' | 'shallow';
+  order: 'count' | 'name' | 'native' | 'native_retained' | 'retained' | 'shallow';
   reverse: boolean;
   by: 'kind' | 'package';
   package: string | null;
@@ -1921,6 +1922,8 @@ export interface ObjectRow {
   space: string | null;
   file: string | null;
   line: number | null;
+  native_bytes: number | null;
+  native_retained_bytes: number | null;
 }
 
 /** Where the source of an object or, if that is None, of a type is on this machine; both by their numbers. */
@@ -2074,6 +2077,8 @@ export interface PackageRow {
   count: number;
   shallow_bytes: number;
   retained_bytes: number;
+  native_bytes: number | null;
+  native_retained_bytes: number | null;
 }
 
 /** Packages or kinds of types `offset` and on of `total`. */
@@ -2850,6 +2855,8 @@ export interface TypeRow {
   line: number | null;
   estimated_count: number | null;
   estimated_shallow_bytes: number | null;
+  native_bytes: number | null;
+  native_retained_bytes: number | null;
 }
 
 /**

@@ -42,22 +42,25 @@ const never = (): never => assert.fail('It was called.');
 const MIB = 2 ** 20;
 const INFO = {
   ...{ model: 'graph', path: '/δ/σ', file_bytes: 9, objects: 9, types: 2, compact_nodes: 3 },
-  shallow_bytes: 4 * MIB,
+  ...{ shallow_bytes: 4 * MIB, native_bytes: 0 },
 } as GraphInfo;
 
 const row = (object: number, more: Partial<ObjectRow> = {}): ObjectRow => ({
   ...{ object, id: object, type: 'Σ.Δ', name: 'Ω', shallow_bytes: 40, retained_bytes: MIB + 1 },
-  ...{ dominator: 0, distance: 3, flags: ['φ'], space: 'χ', file: '/σ/μ.π', line: 8, ...more },
+  ...{ dominator: 0, distance: 3, flags: ['φ'], space: 'χ', file: '/σ/μ.π', line: 8 },
+  ...{ native_bytes: null, native_retained_bytes: null, ...more },
 });
 const TYPE: TypeRow = {
   ...{ number: 1, type: 'Σ.Δ', kind: 'κ', count: 1234, shallow_bytes: 40, retained_bytes: MIB + 1 },
   ...{ file: null, line: null, estimated_count: null, estimated_shallow_bytes: null },
+  ...{ native_bytes: null, native_retained_bytes: null },
 };
 
 /** A view whose server has one answer for each question; `did` is what it was asked to copy or to select. */
 function contextWith(
   answers: Readonly<Record<string, unknown>>,
   selection: HeapSelection | null = null,
+  info: GraphInfo = INFO,
 ): GraphContext & { readonly did: unknown[] } {
   const did: unknown[] = [];
   const api = {
@@ -68,8 +71,8 @@ function contextWith(
     post: () => undefined,
   } as unknown as Api;
   return {
-    ...{ api, info: INFO, filter: '', did },
-    state: { ...restoreGraph(INFO, null), selection },
+    ...{ api, info, filter: '', did },
+    state: { ...restoreGraph(info, null), selection },
     copy: (text: string) => did.push(text),
     select: (selected: unknown) => did.push(selected),
     say: () => undefined,
@@ -210,7 +213,7 @@ test('the overview, and the details of an object', async () => {
       located = group;
     },
   );
-  const overview = new Overview(context.api, { choose: never, failed: never });
+  const overview = new Overview(context.api, { choose: never, failed: never }, 3 * MIB);
   const details = mounted(<inspector.View hidden={false} style={{}} />);
   const strip = mounted(<overview.View />);
   inspector.show({ is: 'object', object: 1 });
@@ -233,6 +236,46 @@ test('the overview, and the details of an object', async () => {
   assert.equal(details.querySelector('.heap-missing')?.textContent, 'σ <b>λ</b>');
   assertTranslated(strip, 'overview');
   inspector.dispose();
+});
+
+test('memory outside of the heap has columns and figures in dumps that know of any', async () => {
+  const native = { native_bytes: 12 * MIB, native_retained_bytes: 40 * MIB };
+  const info: GraphInfo = { ...INFO, native_bytes: 40 * MIB };
+  const types = contextWith(
+    {
+      'memlens/heapTypes': {
+        rows: [
+          { ...TYPE, ...native },
+          { ...TYPE, ...native, number: 2 },
+        ],
+        total: 2,
+      },
+    },
+    null,
+    info,
+  );
+  const pane = typesPane(types);
+  const host = await shown(pane);
+  host.querySelector<HTMLElement>('.heap-bar .icon-button')?.click();
+  const lines = String(types.did.pop()).split('\n');
+  assert.deepEqual(lines[1]?.split('\t').slice(-3), ['25.0%', '12 MiB', '40 MiB']);
+  pane.dispose?.();
+  const found: ObjectAnswer = {
+    ...{ object: row(1, native), dominator: null, dominated: [], dominated_total: 0, roots: [], fields: [] },
+    ...{ references: [], references_total: 0, referrers: [], referrers_total: 0, allocated: [], group: 7 },
+  };
+  const objects = contextWith({ 'memlens/heapObject': found }, null, info);
+  const inspector = new Inspector(objects, never, () => undefined);
+  const details = mounted(<inspector.View hidden={false} style={{}} />);
+  inspector.show({ is: 'object', object: 1 });
+  await drawn();
+  assertTranslated(details, 'details');
+  const figures = [...details.querySelectorAll('.heap-facts dd')].map(({ textContent }) => textContent);
+  assert.deepEqual(figures.slice(2, 4), ['12 MiB', '40 MiB']);
+  inspector.dispose();
+  const order = { ...restoreGraph(info, null), order: 'native' } as const;
+  assert.equal(restoreGraph(info, order).order, 'native');
+  assert.equal(restoreGraph(INFO, order).order, 'retained', 'a dump without it can’t be sorted by it');
 });
 
 test('a comparison: its rows by type, and a series of dumps as lines with a legend', async () => {

@@ -19,6 +19,9 @@ from memlens.errors import BadRequestError
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
+from memlens.formats.hprof_fields import Fields
+from memlens.formats.hprof_images import Elements, dimensions, images_of
+from memlens.formats.hprof_native import natives_of
 from memlens.formats.hprof_roots import HELD_KINDS, ROOT_KINDS, Roots
 from memlens.formats.hprof_stacks import Stacks
 from memlens.formats.hprof_types import TYPE_KINDS, types_of
@@ -203,12 +206,19 @@ def _graph(
     frames, places = stacks.finish(types)
     notices = [_cut(source, objects)] if truncated else []
     notices += _notices(references)
+    stored = References(starts, targets, kinds, labels)
+    fields = Fields(numbers, types, stored, values, records.text_at)
+    natives, impossible = natives_of(fields, android=declared)
+    notices += counted_notices(impossible_natives=impossible)
+    images = images_of(fields, Elements(source.data, objects.elements))
+    for image, width, height in images[["object", "width", "height"]].tolist():
+        names[image] = records.named(dimensions(width, height))
     units, ends = records.take_texts()
     return Graph(
         KIND,
         Objects(numbers, shallow, ids, names, stack=allocated, space=space),
         types,
-        References(starts, targets, kinds, labels),
+        stored,
         KINDS,
         rows,
         Texts(np.asarray(units), np.asarray(ends)[1:]),
@@ -220,6 +230,8 @@ def _graph(
         places=places,
         values=values,
         arrays=arrays,
+        natives=natives,
+        images=images,
         facts=Facts(id_bytes=header.id_bytes, sizes_inferred=not declared, truncated=truncated),
         settings=_settings(header, references),
         notices=notices,

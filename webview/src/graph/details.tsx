@@ -17,7 +17,7 @@ import { said, t } from '../base/l10n';
 import { isCancelled } from '../base/latest';
 import { shorten, visible } from '../base/text';
 import type { GraphContext } from './context';
-import { Actions, Figures, MoreButton, Name, Section, usePages } from './details-parts';
+import { Actions, Figures, MoreButton, Name, nativeFigures, Section, usePages } from './details-parts';
 import { ObjectButton } from './object-button';
 import { PlaceButton } from './place';
 import { References } from './references';
@@ -46,6 +46,7 @@ export function ObjectDetails({
         rows={[
           [t('Retained'), bytes(row.retained_bytes), exactBytes(row.retained_bytes)],
           [t('Shallow'), bytes(row.shallow_bytes), exactBytes(row.shallow_bytes)],
+          ...nativeFigures(row),
           [
             t('Of the dump'),
             share(row.retained_bytes, context.info.shallow_bytes),
@@ -166,6 +167,7 @@ export function TypeDetails({
           [t('Instances'), count(type.count), ''],
           [t('Retained'), bytes(type.retained_bytes), exactBytes(type.retained_bytes)],
           [t('Shallow'), bytes(type.shallow_bytes), exactBytes(type.shallow_bytes)],
+          ...nativeFigures(type),
           [t('Kind'), type.kind, ''],
         ]}
       />
