@@ -1357,6 +1357,12 @@ export interface HeapGroupParams {
   filter: string;
 }
 
+/** An object that is an image, as a picture. */
+export interface HeapImageParams {
+  snapshot: string;
+  object: number;
+}
+
 /**
  * Why the objects of a type or a group are alive: the children of a node of their merged paths.
  *
@@ -1633,6 +1639,28 @@ export interface HoverResult {
   markdown: string;
 }
 
+/**
+ * An image as a file in base64, or why there is none.
+ *
+ * `media` is `image/png`, `image/jpeg` or `image/webp`. Of a large image only every `every`-th row and
+ * column is there.
+ */
+export interface ImageAnswer {
+  width: number;
+  height: number;
+  media: string;
+  data: string;
+  every: number;
+  missing: Text | null;
+}
+
+/** An object that is an image, and its size in pixels. */
+export interface ImageRow {
+  width: number;
+  height: number;
+  layout: string;
+}
+
 /** The `initializationOptions` of LSP's `initialize`. */
 export interface InitializationOptions {
   settings: Settings;
@@ -1906,6 +1934,7 @@ export interface ObjectAnswer {
   dominated_total: number;
   allocated: Frame[];
   group: number;
+  image: ImageRow | null;
 }
 
 /** An object. `object` is its number in the file, `id` the file's own id or address. */
@@ -2956,6 +2985,7 @@ export interface Requests {
   'memlens/heapObjects': { params: HeapObjectsParams; result: ObjectsAnswer };
   'memlens/heapType': { params: HeapTypeParams; result: InstancesAnswer };
   'memlens/heapObject': { params: HeapObjectParams; result: ObjectAnswer };
+  'memlens/heapImage': { params: HeapImageParams; result: ImageAnswer };
   'memlens/heapReferences': { params: HeapReferencesParams; result: HeapReferencesResult };
   'memlens/heapDominated': { params: HeapDominatedParams; result: HeapDominatedResult };
   'memlens/heapGroup': { params: HeapGroupParams; result: GroupAnswer };
@@ -3057,6 +3087,7 @@ export const VIEW_METHODS = [
   'memlens/heapObjects',
   'memlens/heapType',
   'memlens/heapObject',
+  'memlens/heapImage',
   'memlens/heapReferences',
   'memlens/heapDominated',
   'memlens/heapGroup',

@@ -217,7 +217,7 @@ def test_the_command_line_and_sql_have_it_where_a_dump_has(
     assert listed[1].split()[4:8] == ["3", "MiB", "1", "java.lang.Object,"]
     assert "3 MiB outside of the heap, 3 MiB retained of that" in said("object", str(path), hex(owner))
     query = "SELECT (SELECT sum(native_bytes) FROM types), max(native_retained_bytes), min(native_bytes) FROM objects"
-    assert "3145728 | 3145728 | 0" in said("sql", str(path), query)
+    assert said("sql", str(path), query).splitlines()[-1].split() == ["3145728", "3145728", "0"]
 
     plain = NativeDump()
     plain.add(0xFF, "P", plain.instance(plain.id(), plain.object_class))
@@ -225,4 +225,5 @@ def test_the_command_line_and_sql_have_it_where_a_dump_has(
     assert "outside" not in said("info", str(path))
     assert "native" not in said("types", str(path))
     assert '"native_bytes":null' in said("types", str(path), "--json")
-    assert "NULL" in said("sql", str(path), "SELECT native_bytes FROM objects LIMIT 1")
+    known = "SELECT count(native_bytes) + count(native_retained_bytes) AS n FROM objects"
+    assert said("sql", str(path), known).split()[-1] == "0"

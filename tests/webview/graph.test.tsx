@@ -12,6 +12,7 @@ import type {
   GraphInfo,
   HeapOverviewAnswer,
   HeapSeries,
+  ImageAnswer,
   ObjectAnswer,
   ObjectRow,
   PathsAnswer,
@@ -200,6 +201,7 @@ test('the overview, and the details of an object', async () => {
     fields: [{ name: 'ν', kind: 'κ', value: 'υ' }],
     references: [reference(1), reference(2)],
     ...{ references_total: 2, referrers: [], referrers_total: 0, allocated: [], group: 7 },
+    image: null,
   };
   const context = contextWith({
     ...{ 'memlens/heapObject': found, 'memlens/heapOverview': OVERVIEW },
@@ -263,6 +265,7 @@ test('memory outside of the heap has columns and figures in dumps that know of a
   const found: ObjectAnswer = {
     ...{ object: row(1, native), dominator: null, dominated: [], dominated_total: 0, roots: [], fields: [] },
     ...{ references: [], references_total: 0, referrers: [], referrers_total: 0, allocated: [], group: 7 },
+    image: null,
   };
   const objects = contextWith({ 'memlens/heapObject': found }, null, info);
   const inspector = new Inspector(objects, never, () => undefined);
@@ -276,6 +279,51 @@ test('memory outside of the heap has columns and figures in dumps that know of a
   const order = { ...restoreGraph(info, null), order: 'native' } as const;
   assert.equal(restoreGraph(info, order).order, 'native');
   assert.equal(restoreGraph(INFO, order).order, 'retained', 'a dump without it can’t be sorted by it');
+});
+
+test('an image says its size, or why it isn’t drawn', async () => {
+  const image = { width: 1080, height: 1920, layout: 'Σ_8888' };
+  const found: ObjectAnswer = {
+    ...{ object: row(1), dominator: null, dominated: [], dominated_total: 0, roots: [], fields: [], image },
+    ...{ references: [], references_total: 0, referrers: [], referrers_total: 0, allocated: [], group: 7 },
+  };
+  const closed: string[] = [];
+  const decodes = (bitmap: object | null): void => {
+    const make = async (file: Blob): Promise<object> => {
+      assert.equal(file.type, 'image/png');
+      assert.deepEqual([...new Uint8Array(await file.arrayBuffer())], [1, 2, 3]);
+      return bitmap ?? Promise.reject(new Error('no image'));
+    };
+    Object.assign(globalThis, { createImageBitmap: make });
+  };
+  const shownFor = async (answer: Partial<ImageAnswer>): Promise<HTMLElement> => {
+    const whole = { ...image, media: 'image/png', data: 'AQID', every: 2, missing: null, ...answer };
+    const context = contextWith({ 'memlens/heapObject': found, 'memlens/heapImage': whole });
+    const inspector = new Inspector(context, never, () => undefined);
+    const details = mounted(<inspector.View hidden={false} style={{}} />);
+    inspector.show({ is: 'object', object: 1 });
+    await drawn();
+    await drawn();
+    assertTranslated(details, 'details');
+    const section = details.querySelector<HTMLElement>('section:has(canvas)');
+    inspector.dispose();
+    return section ?? assert.fail('no image');
+  };
+  const canvasOf = (section: HTMLElement): HTMLCanvasElement | null => section.querySelector('canvas');
+  decodes({ width: 540, height: 960, close: () => closed.push('bitmap') });
+  const section = await shownFor({});
+  const canvas = canvasOf(section);
+  assert.deepEqual([canvas?.hidden, canvas?.width, canvas?.height], [false, 540, 960]);
+  assert.match(
+    section.querySelector('p')?.textContent ?? '',
+    /^1,080 × 1,920 {2}· {2}Σ_8888 {2}· {2}.*1:2/,
+  );
+  assert.deepEqual(closed, ['bitmap']);
+  decodes(null);
+  assert.equal(canvasOf(await shownFor({}))?.hidden, true, 'the browser can’t decode it');
+  const missing = await shownFor({ data: '', missing: { text: 'σ <b>', template: 'σ <b>', values: {} } });
+  assert.equal(missing.querySelector('p')?.textContent, 'σ <b>');
+  assert.equal(canvasOf(missing)?.hidden, true);
 });
 
 test('a comparison: its rows by type, and a series of dumps as lines with a legend', async () => {

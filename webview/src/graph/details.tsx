@@ -19,6 +19,7 @@ import { shorten, visible } from '../base/text';
 import type { GraphContext } from './context';
 import { Actions, Figures, MoreButton, Name, nativeFigures, Section, usePages } from './details-parts';
 import { ObjectButton } from './object-button';
+import { Picture } from './picture';
 import { PlaceButton } from './place';
 import { References } from './references';
 import { idText, objectsText, ownName, referencesText, shortType } from './words';
@@ -32,7 +33,7 @@ export function ObjectDetails({
   readonly found: ObjectAnswer;
   readonly context: GraphContext;
 }): VNode {
-  const { object: row, roots, fields, dominator, allocated } = found;
+  const { object: row, roots, fields, dominator, allocated, image } = found;
   const name = ownName(row);
   const selection: HeapSelection = { is: 'object', object: row.object };
   return (
@@ -57,6 +58,7 @@ export function ObjectDetails({
           ...(row.flags.length === 0 ? [] : ([[t('Flags'), row.flags.join(', '), '']] as const)),
         ]}
       />
+      {image && <Picture key={row.object} object={row.object} image={image} context={context} />}
       {roots.length > 0 && (
         <Section title={t('Root')}>
           <ul>

@@ -10,6 +10,7 @@ from memlens.server.protocol.heap import (
     HeapDominatedParams,
     HeapDominatedResult,
     HeapGroupParams,
+    HeapImageParams,
     HeapMergedPathsParams,
     HeapObjectParams,
     HeapObjectsParams,
@@ -31,6 +32,7 @@ from memlens.views.graph import (
     cuts,
     dominators,
     filters,
+    images,
     listing,
     merged_paths,
     objects,
@@ -42,6 +44,7 @@ from memlens.views.graph import (
 )
 from memlens.views.graph.cuts import CutAnswer
 from memlens.views.graph.dominators import GroupAnswer
+from memlens.views.graph.images import ImageAnswer
 from memlens.views.graph.listing import HeapTypesAnswer, ObjectsAnswer, PackagesAnswer
 from memlens.views.graph.merged_paths import PathNodesAnswer
 from memlens.views.graph.objects import ObjectAnswer
@@ -77,6 +80,10 @@ def _type(snapshot: Snapshot, p: HeapTypeParams) -> InstancesAnswer:
 
 def _object(snapshot: Snapshot, p: HeapObjectParams) -> ObjectAnswer:
     return objects.describe(snapshot, p.object, 50)
+
+
+def _image(snapshot: Snapshot, p: HeapImageParams) -> ImageAnswer:
+    return images.image(snapshot, p.object)
 
 
 def _references(snapshot: Snapshot, p: HeapReferencesParams) -> HeapReferencesResult:
@@ -138,6 +145,7 @@ QUESTIONS: Questions = {
     "memlens/heapObjects": _objects,
     "memlens/heapType": _type,
     "memlens/heapObject": _object,
+    "memlens/heapImage": _image,
     "memlens/heapReferences": _references,
     "memlens/heapDominated": _dominated,
     "memlens/heapGroup": _group,
@@ -150,9 +158,9 @@ QUESTIONS: Questions = {
 
 
 def takes_long(method: str, params: object) -> bool:
-    """Whether a request may visit much of the graph, so that no other should wait for its answer."""
+    """Whether a request may visit much of the graph, or read the file, so that no other should wait for its answer."""
     texts = [getattr(params, name, "") for name in ("filter", "search")]
-    return method in ("memlens/heapRetained", "memlens/heapCut") or any(
+    return method in ("memlens/heapRetained", "memlens/heapCut", "memlens/heapImage") or any(
         "finding:" in text.casefold() for text in texts
     )
 
