@@ -76,7 +76,7 @@ export function nativeColumns<O extends string>(
   if (native === 0) return [];
   return [
     figureColumn(t('Native'), nativeTitle(), 88, orders?.[0] ?? null),
-    figureColumn(t('Native retained'), nativeRetainedTitle(), 116, orders?.[1] ?? null),
+    figureColumn(t('Native retained'), nativeRetainedTitle(), 132, orders?.[1] ?? null),
   ];
 }
 
@@ -84,7 +84,11 @@ export function nativeCells({
   native_bytes: own,
   native_retained_bytes: retained,
 }: Pick<ObjectRow, 'native_bytes' | 'native_retained_bytes'>): readonly Cell[] {
-  return own === null || retained === null ? [] : [bytesCell(own), bytesCell(retained)];
+  if (own === null || retained === null) return [];
+  // most objects have none, and a column of zeros hides those that do
+  return [own, retained].map((value) =>
+    value === 0 ? { ...bytesCell(value), parts: [''] } : bytesCell(value),
+  );
 }
 
 /** Retained bytes, and their share of the whole with a bar. */
