@@ -66,3 +66,19 @@ class NativeDump(Dump):
     def buffer(self, capacity: int, *, att: int = 0, cleaner: int = 0, own_id: int = 0) -> int:
         """A direct buffer."""
         return self.instance(own_id or self.id(), self.buffer_class, "PPiq", att, cleaner, capacity, 0x7000)
+
+
+def small() -> bytes:
+    """Memory that is freed in each way."""
+    dump = NativeDump()
+    owner = dump.instance(dump.id(), dump.object_class)
+    dump.register(owner, 1000)
+    dump.add(0xFF, "P", owner)
+    buffer = dump.id()
+    freeing = dump.instance(dump.id(), dump.deallocator_class, "qqi", 0x7000, 8192, 5000)
+    dump.buffer(5000, cleaner=dump.cleaner(buffer, freeing), own_id=buffer)
+    mapped = dump.id()
+    dump.cleaner(mapped, dump.instance(dump.id(), dump.unmapper_class, "qq", 0x7000, 4096))
+    dump.buffer(4096, own_id=mapped)
+    dump.buffer(600)
+    return dump.end()

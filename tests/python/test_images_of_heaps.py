@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.python.hprof_files import BOOLEAN, BYTE, INT, LONG, OBJECT, Dump
+from tests.python.hprof_files import BYTE, INT
+from tests.python.image_files import ImageDump
 
 from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
@@ -31,53 +32,6 @@ PIXELS = [
     (128, 64, 0, 128),
 ]
 """Red, green, blue, alpha of an image of 3 by 2."""
-
-
-class ImageDump(Dump):
-    """A dump with the classes of images."""
-
-    def __init__(self, version: str = "1.0.3") -> None:
-        super().__init__(version)
-        self.next = 0x20_0000
-        base = self.klass(0x100, "java/lang/Object")
-        self.klass(0x120, "java/lang/Class", base)
-        self.bitmap_class = self.klass(
-            0x200, "android/graphics/Bitmap", base,
-            [("mBuffer", OBJECT), ("mNativePtr", LONG), ("mWidth", INT), ("mHeight", INT),
-             ("mIsPremultiplied", BOOLEAN)],
-        )  # fmt: skip
-        self.data_class = self.klass(
-            0x220, "android/graphics/Bitmap$DumpData", base,
-            [("count", INT), ("format", INT), ("natives", OBJECT), ("buffers", OBJECT)],
-        )  # fmt: skip
-        self.arrays_class = self.klass(0x240, "[[B", base)
-        self.klass(0x260, "[B", base)
-        self.klass(0x280, "[I", base)
-        self.klass(0x2A0, "[J", base)
-        raster = [("width", INT), ("height", INT), ("dataBuffer", OBJECT)]
-        self.raster_class = self.klass(0x300, "java/awt/image/Raster", base, raster)
-        self.buffer_class = self.klass(0x320, "java/awt/image/DataBufferByte", base, [("data", OBJECT)])
-        self.image_class = self.klass(
-            0x340, "java/awt/image/BufferedImage", base, [("imageType", INT), ("raster", OBJECT)]
-        )
-
-    def id(self) -> int:
-        self.next += 0x10000
-        return self.next
-
-    def bitmap(
-        self, width: int, height: int, data: bytes | None, *, native: int = 0, premultiplied: bool = True
-    ) -> int:
-        array = 0 if data is None else self.numbers(self.id(), BYTE, data)
-        return self.instance(
-            self.id(), self.bitmap_class, "Pqii?", array, native, width, height, premultiplied
-        )
-
-    def buffered_image(self, kind: int, width: int, height: int, data: bytes, element: int) -> int:
-        array = self.numbers(self.id(), element, data)
-        buffer = self.instance(self.id(), self.buffer_class, "P", array)
-        raster = self.instance(self.id(), self.raster_class, "iiP", width, height, buffer)
-        return self.instance(self.id(), self.image_class, "iP", kind, raster)
 
 
 def decoded(answer: ImageAnswer) -> tuple[int, int, list[Pixel]]:
@@ -211,10 +165,7 @@ def _webp_heads(width: int, height: int) -> list[bytes]:
 def _dump_data(natives: list[int], files: list[bytes], bitmaps: list[int]) -> tuple[ImageDump, list[int]]:
     dump = ImageDump()
     found = [dump.bitmap(4, 3, None, native=native) for native in bitmaps]
-    arrays = [dump.numbers(dump.id(), BYTE, file) for file in files]
-    pointers = dump.numbers(dump.id(), LONG, struct.pack(f">{len(natives)}q", *natives))
-    buffers = dump.objects(dump.id(), dump.arrays_class, arrays)
-    dump.instance(dump.id(), dump.data_class, "iiPP", len(natives), 1, pointers, buffers)
+    dump.dump_data(natives, files)
     return dump, found
 
 
