@@ -314,10 +314,7 @@ test('an image says its size, or why it isn’t drawn', async () => {
   const section = await shownFor({});
   const canvas = canvasOf(section);
   assert.deepEqual([canvas?.hidden, canvas?.width, canvas?.height], [false, 540, 960]);
-  assert.match(
-    section.querySelector('p')?.textContent ?? '',
-    /^1,080 × 1,920 {2}· {2}Σ_8888 {2}· {2}.*1:2/,
-  );
+  assert.match(section.querySelector('p')?.textContent ?? '', /^1,080 × 1,920 {2}· {2}Σ_8888 {2}· {2}.*1:2/);
   assert.deepEqual(closed, ['bitmap']);
   decodes(null);
   assert.equal(canvasOf(await shownFor({}))?.hidden, true, 'the browser can’t decode it');
