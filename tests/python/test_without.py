@@ -161,14 +161,14 @@ def test_merged_paths_avoid_what_is_left_out(seed: int, opened: Opened, tmp_path
             for depth, row in nodes:
                 assert row.ends == 0 or row.type == name
                 if depth == 0:
-                    assert (row.above, row.freed_bytes) == ("", None)
+                    assert (row.above_type, row.freed_bytes) == ("", None)
                     continue
                 here = tree.steps[depth].node == row.node
                 both = tree.steps[depth].above[here].tolist(), tree.steps[depth].item[here].tolist()
                 cut_too = left
                 for source, target in zip(*both, strict=True):
                     assert target in left.strong(source)
-                    assert type_names(snapshot)[snapshot.objects.type[source]] == row.above
+                    assert type_names(snapshot)[snapshot.objects.type[source]] == row.above_type
                 for source, target in itertools.product(*map(set, both)):
                     cut_too = _cut(cut_too, source, target)
                 assert row.freed_bytes == sum(shallow[each] for each in reached - cut_too.reached([0]))

@@ -86,7 +86,7 @@ export function mergedTree(
       if (opened) context.openSource({ is: 'object', object: example.object }, beside);
       else context.say(t('One of them: {0}', objectText(example)));
     },
-    menu: ({ above, name, type, children, example }) => {
+    menu: ({ above_type: above, name, type, children, example }) => {
       const link = { above, name, object: null, type: children > 0 ? type : null };
       const items = leaveOutItems(link, context.state.without, leaveOut);
       const own = selectionMenu(context, { is: 'object', object: example.object });

@@ -62,8 +62,8 @@ def _make(snapshot: Snapshot) -> _Together:
     group_of[types] = np.uint64(1) << np.arange(len(types), dtype=np.uint64)
     counts, sums = np.zeros(MOST_GROUPS, np.uint64), np.zeros(MOST_GROUPS, np.uint64)
     is_done = retained_together(
-        stored.start, stored.target, stored.kind, followed(snapshot), holders(snapshot), objects.type, group_of,
-        objects.shallow, counts, sums, snapshot.work,
+        stored.start, stored.target, stored.kind, followed(snapshot), holders(snapshot),
+        np.empty(0, np.uint64), objects.type, group_of, objects.shallow, counts, sums, snapshot.work,
     )  # fmt: skip
     if not is_done:
         raise stopped()
