@@ -61,10 +61,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _command(name: str) -> ModuleType:
     """Import a command's module, without garbage collection: the objects that imports create are permanent."""
+    is_first = not gc.isenabled()
     gc.disable()
     try:
         return import_module(f"memlens.cli.{name}")
     finally:
+        if is_first:
+            # so far this process has done nothing but import, and a collection would go through all of that
+            gc.freeze()
         gc.enable()
 
 

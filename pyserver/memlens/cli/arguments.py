@@ -127,7 +127,10 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
     types = command("types", "Print the types of a heap dump's objects, those that retain the most first.")
     one = command("object", "Print an object of a heap dump: what it refers to, and what refers to it.")
     paths = command("paths", "Print why an object of a heap dump is alive: paths to it from roots.")
-    for report in (types, one, paths):
+    threads = command(
+        "threads", "Print a heap dump's threads: their frames, and what the variables of each retain."
+    )
+    for report in (types, one, paths, threads):
         report.add_argument("file", type=Path)
     types.add_argument("--order", choices=("retained", "shallow", "count", "type"), default="retained")
     types.add_argument("--since", type=float, metavar="SECONDS",
@@ -135,6 +138,14 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
     types.add_argument(
         "--filter", default="", metavar="TEXT",
         help='count only the objects that match this filter, as in the view: \'finding:"Duplicate strings"\'',
+    )  # fmt: skip
+    threads.add_argument(
+        "--filter", default="", metavar="TEXT",
+        help="print only the variables whose objects match this filter, as in the view: 'thread:main type:Session'",
+    )  # fmt: skip
+    threads.add_argument(
+        "--variables", type=_positive, default=5, metavar="N",
+        help="print only the first N variables of each frame (default 5)",
     )  # fmt: skip
     types.add_argument(
         "--search", default="", metavar="WORDS", help="print only types that contain all of these words"
@@ -151,11 +162,11 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
         "--through", action="append", choices=("weak", "soft", "phantom", "finalizer", "ephemeron"),
         help="also follow references of this strength; may be repeated",
     )  # fmt: skip
-    for report, top in ((types, 30), (one, 20), (paths, 3)):
+    for report, top in ((types, 30), (one, 20), (paths, 3), (threads, 10)):
         report.add_argument(
             "--top", type=_positive, default=top, metavar="N", help=f"print only the first N (default {top})"
         )
-    return [types, one, paths]
+    return [types, one, paths, threads]
 
 
 def _dump(command: AddCommand) -> None:

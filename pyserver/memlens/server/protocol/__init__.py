@@ -108,6 +108,9 @@ QUESTION_NAMES = {
     "memlens/heapMergedPaths": phrase("the paths to objects"),
     "memlens/heapRetained": phrase("what objects retain"),
     "memlens/heapCut": phrase("what a reference keeps alive"),
+    "memlens/heapThreads": phrase("the table of threads"),
+    "memlens/heapStack": phrase("the table of threads"),
+    "memlens/heapVariables": phrase("the table of threads"),
 }
 """What a question that not every model answers is called in its refusal: "which are needed for the memory map"."""
 
