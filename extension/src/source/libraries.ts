@@ -127,11 +127,12 @@ function advice({ language }: DeclaredType): string {
 }
 
 /** The texts that may declare a symbol, those whose container fits first. */
-function placesOf(symbol: string, found: readonly vscode.SymbolInformation[]): vscode.Uri[] {
+export function placesOf(symbol: string, found: readonly vscode.SymbolInformation[]): vscode.Uri[] {
   const end = symbol.lastIndexOf('.');
   const [container, name] = [symbol.slice(0, Math.max(end, 0)), symbol.slice(end + 1)];
-  // an extension may give the name with its type parameters
-  const named = found.filter((each) => /^[\w$]*/.exec(each.name)?.[0] === name);
+  // an extension may give the name with its type parameters, and the Java extension gives it with the package if it was
+  // asked for with one
+  const named = found.filter((each) => [name, symbol].includes(/^[\w$.]*/.exec(each.name)?.[0] ?? ''));
   const fits = (each: vscode.SymbolInformation) => each.containerName === container;
   const uris = [...named.filter(fits), ...named.filter((each) => !fits(each))].map(
     (each) => each.location.uri,
