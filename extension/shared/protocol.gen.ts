@@ -158,7 +158,7 @@ export interface AnnotationsParams {
   noise?: boolean;
 }
 
-/** A source file in an archive. */
+/** A source file in an archive, or a class file, which is decompiled. */
 export interface ArchivedTextParams {
   archive: string;
   member: string;
@@ -1657,7 +1657,11 @@ export interface KnownDocumentsResult {
   known: boolean[];
 }
 
-/** A file in an archive that declares the type. `archive` is an absolute path, `member` a path in it. */
+/**
+ * A file in an archive that declares the type, a class file if it has to be decompiled.
+ *
+ * `archive` is an absolute path, `member` a path in it. The line is that of the text.
+ */
 export interface LibrarySource {
   archive: string;
   member: string;
@@ -1668,13 +1672,14 @@ export interface LibrarySource {
  * `found` is set when one archive is meant; else `candidates` are the equally good ones, the newest first.
  *
  * `artifact` is what `memlens/remember` remembers the choice of an archive by. `looked_for` says in which
- * archives the type was searched for.
+ * archives the type was searched for, and `problem` why the class file that was found there can't be shown.
  */
 export interface LibrarySourceResult {
   found: LibrarySource | null;
   candidates: string[];
   artifact: string;
   looked_for: string;
+  problem: string;
 }
 
 /** The allocations of a source line, to be highlighted: every stack that contains the line. */
@@ -2430,6 +2435,9 @@ export interface Settings {
   cache_directory: string;
   libraries: string[];
   source_archives: string[];
+  java_decompiler: string;
+  java_home: string;
+  java_extension: string;
   snapshots: string[];
   fleets: string[];
   fleet_figures: boolean;
@@ -2972,6 +2980,7 @@ export interface Requests {
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
   'memlens/objectSource': { params: ObjectSourceParams; result: ObjectSourceResult };
   'memlens/librarySource': { params: TypeParams; result: LibrarySourceResult };
+  'memlens/libraryClass': { params: TypeParams; result: LibrarySourceResult };
   'memlens/archivedText': { params: ArchivedTextParams; result: ArchivedTextResult };
   'memlens/declaration': { params: DeclarationParams; result: DeclarationResult };
   'memlens/lineHeat': { params: LineHeatParams; result: LineHeatResult };
