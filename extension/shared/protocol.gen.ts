@@ -1680,6 +1680,7 @@ export interface LibrarySourceResult {
   artifact: string;
   looked_for: string;
   problem: string;
+  local: LocalSource | null;
 }
 
 /** The allocations of a source line, to be highlighted: every stack that contains the line. */
@@ -1759,6 +1760,12 @@ export interface LiveParams {
   offset: number;
   limit: number;
   filter?: string;
+}
+
+/** A file of the workspace that a class says it was compiled from, and its first line with code. */
+export interface LocalSource {
+  path: string;
+  line: number;
 }
 
 /** The box of an allocation on its device: its whole life, and its height at `moment`. */

@@ -1,5 +1,6 @@
 """Classes without source: what their files say, in which jars, folders and images they are, and what is refused."""
 
+import contextlib
 import shutil
 import subprocess
 import threading
@@ -11,7 +12,7 @@ from tests.python.java_classes import class_file, image, jar
 
 from memlens.sources import class_files
 from memlens.sources.archives import DAMAGED, Archives, Found
-from memlens.sources.class_archives import CLASSES, classes_of
+from memlens.sources.class_archives import CLASSES, classes_of, compiled_from
 from memlens.sources.declarations import TypeName
 from memlens.sources.jimage import Image
 from memlens.sources.places import java_homes, of_classes
@@ -91,7 +92,7 @@ def test_what_the_workspace_has_built_comes_first(home: Path) -> None:
 def test_a_class_comes_with_those_in_it(tmp_path: Path) -> None:
     packed = jar(tmp_path / "cache.jar", *NAMES, source="caches.kt", below="BOOT-INF/classes/")
     whole = classes_of(packed, "BOOT-INF/classes/com/acme/cache/Cache.class")
-    assert (whole.name, whole.source) == ("com/acme/cache/Cache", "caches.kt")
+    assert whole.name == "com/acme/cache/Cache"
     assert list(whole.files) == ["Cache.class", "Cache$Entry.class"]
     assert whole.files["Cache$Entry.class"] == class_file("com/acme/cache/Cache$Entry", "caches.kt")
 
@@ -107,7 +108,10 @@ def test_classes_of_a_jdk_are_in_its_module_image(
     found = find(wanted=TypeName("java.util", ("HashMap", "Node")))
     assert members(found) == [("modules", "java.base/java/util/HashMap.class")]
     whole = classes_of(path, found.declared[0].member)
-    assert (whole.source, whole.first_line) == ("HashMap.java", 9)
+    assert compiled_from(path, found.declared[0].member, TypeName("java.util", ("HashMap", "Node"))) == (
+        "HashMap.java",
+        9,
+    )
     assert list(whole.files.values()) == [data[f"java.base/{name}"] for name in names[:2]]
     assert find(wanted=TypeName("java.util", ("Map",))).declared == []
     # no image, and damaged ones
@@ -118,7 +122,8 @@ def test_classes_of_a_jdk_are_in_its_module_image(
             classes_of(path, "java.base/java/util/HashMap.class")
     for at in range(len(whole_image)):
         path.write_bytes(whole_image[:at] + bytes([whole_image[at] ^ 0x41]) + whole_image[at + 1 :])
-        find(wanted=TypeName("java.util", ("HashMap",)))
+        with contextlib.suppress(*DAMAGED, KeyError):
+            classes_of(path, "java.base/java/util/HashMap.class")
 
 
 def test_the_image_of_this_machines_jdk() -> None:
@@ -138,6 +143,27 @@ def test_the_image_of_this_machines_jdk() -> None:
     assert described is not None
     assert described[:2] == ("java/util/HashMap", "HashMap.java")
     assert described.first_line > 100
+
+
+def test_a_class_says_which_file_it_was_compiled_from(tmp_path: Path) -> None:
+    path = tmp_path / "cache.jar"
+    classes = {
+        "Cache": class_file("com/acme/Cache", "caches.kt", (7, 5)),
+        "Cache$Entry": class_file("com/acme/Cache$Entry", "caches.kt", (31,)),
+        "Odd": class_file("com/acme/Odd", "../../etc/passwd", (3,)),
+        "Bare": class_file("com/acme/Bare"),
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in classes.items():
+            archive.writestr(f"com/acme/{name}.class", data)
+
+    def source_of(*names: str) -> tuple[str, int]:
+        return compiled_from(path, f"com/acme/{names[0]}.class", TypeName("com.acme", names))
+
+    assert source_of("Cache") == ("caches.kt", 5)
+    assert source_of("Cache", "Entry") == ("caches.kt", 31)
+    assert source_of("Cache", "Gone") == ("caches.kt", 5)
+    assert source_of("Odd") == source_of("Bare") == ("", 1)
 
 
 def test_a_class_elsewhere_than_its_name_says_is_refused(tmp_path: Path) -> None:

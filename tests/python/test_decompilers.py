@@ -277,6 +277,32 @@ def test_the_server_shows_a_class_that_only_a_jar_has(
             server.request("memlens/archivedText", {"archive": str(oldest), "member": member})
 
 
+@posix
+def test_the_file_of_the_workspace_that_a_class_was_compiled_from_needs_no_decompiler(
+    server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path
+) -> None:
+    dump = tmp_path / "dump.hprof"
+    dump.write_bytes(hprof_files.small().end())
+    settings = {"cache_directory": str(cache_folder), "java_decompiler": str(tmp_path / "gone.jar")}
+    server.notify("workspace/didChangeConfiguration", {"settings": settings})
+    snapshot = open_view(server, dump)["snapshot"]
+    with zipfile.ZipFile(workspace / "texts.jar", "w") as archive:
+        archive.writestr("com/acme/Texts.class", class_file("com/acme/Texts", "strings.kt", (9, 4)))
+    folder = workspace / "src" / "elsewhere"
+    folder.mkdir(parents=True)
+    (folder / "strings.kt").write_text('@file:JvmName("Texts")\npackage com.acme\n\nfun trim() = 1\n')
+    # of another package
+    (workspace / "src" / "strings.kt").write_text("package com.acme.other\n\nfun trim() = 1\n")
+    answer = server.request("memlens/libraryClass", {"snapshot": snapshot, "type": "com.acme.Texts"})
+    assert answer["local"] == {"path": str(folder / "strings.kt"), "line": 4}
+    (folder / "copy").mkdir()
+    (folder / "copy" / "strings.kt").write_text("package com.acme\n")
+    server.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [], "removed": []}})
+    answer = server.request("memlens/libraryClass", {"snapshot": snapshot, "type": "com.acme.Texts"})
+    assert (answer["local"], answer["found"]) == (None, None)
+    assert "has the class" in answer["problem"]
+
+
 @pytest.mark.parametrize("tool", REAL, ids=lambda path: path.name)
 def test_a_real_decompiler_shows_a_class_of_the_jdk(tool: Path) -> None:
     [home] = java_homes({"JAVA_HOME": os.environ.get("MEMLENS_TEST_JAVA", ""), "PATH": "/usr/bin"})[:1]

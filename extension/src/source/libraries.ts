@@ -136,6 +136,7 @@ export class LibrarySources {
       if ((await choose(answer.artifact, answer.candidates)) === null) return null;
       answer = await this.server.request(method, params, token);
     }
+    if (answer.local !== null) return { uri: vscode.Uri.file(answer.local.path), line: answer.local.line };
     return answer.found === null ? answer : { uri: uriOf(answer.found), line: answer.found.line };
   }
 }

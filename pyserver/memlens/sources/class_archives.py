@@ -19,6 +19,8 @@ IMAGE = "modules"
 _PLAIN = re.compile(r"[\w$-]+")
 """A name of a package or class as compilers make it, which is one part of a path and nothing else."""
 
+_FILE = re.compile(r"[^/\\:\0]+")
+
 _MOST_CLASS_BYTES = 16 << 20
 _MOST_BYTES = 64 << 20
 _MOST_CLASSES = 2_000
@@ -29,10 +31,6 @@ class Classes(NamedTuple):
     """A class with those in it. ``name`` has ``/`` between the package's names, as the class file says it."""
 
     name: str
-    source: str
-    """The base name of the file that it was compiled from; empty if it doesn't say."""
-    first_line: int
-    """The first line there with code; 0 if it doesn't say."""
     files: dict[str, bytes]
     """Class files by base name, which is one part of a path."""
 
@@ -60,7 +58,20 @@ def classes_of(archive: Path, member: str) -> Classes:
                 left -= len(files[name])
                 if left < 0 or len(files) > _MOST_CLASSES:
                     break
-    return Classes(described.name, described.source, described.first_line, files)
+    return Classes(described.name, files)
+
+
+def compiled_from(archive: Path, member: str, wanted: TypeName) -> tuple[str, int]:
+    """The base name of the file that a class was compiled from, and the first line there with code.
+
+    An unknown name is empty, an unknown line 1. Raises what :func:`classes_of` does.
+    """
+    files = classes_of(archive, member).files
+    own = files.get(f"{'$'.join(wanted.names)}.class", files[member.rpartition("/")[2]])
+    described = class_files.read(own)
+    if described is None or not _FILE.fullmatch(described.source):
+        return "", 1
+    return described.source, described.first_line or 1
 
 
 class _Jar(AbstractContextManager["_Jar"]):

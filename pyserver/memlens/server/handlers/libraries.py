@@ -16,16 +16,19 @@ from memlens.server.protocol.libraries import (
     DeclarationResult,
     LibrarySource,
     LibrarySourceResult,
+    LocalSource,
     TypeParams,
 )
 from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
 from memlens.server.wire import answer
 from memlens.sources import places
-from memlens.sources.archives import Archived, Archives, Found
-from memlens.sources.class_archives import CLASSES
-from memlens.sources.declarations import TypeName, line_of, type_name
+from memlens.sources.archives import DAMAGED, Archived, Archives, Found
+from memlens.sources.class_archives import CLASSES, compiled_from
+from memlens.sources.declarations import TypeName, is_of_package, line_of, type_name
+from memlens.sources.declarations import text_of as text_of_file
 from memlens.sources.decompilers import DecompilerError, Decompilers
+from memlens.sources.finder import Finder
 from memlens.sources.source_archives import SOURCES, text_of
 from memlens.sources.type_finder import some_of
 from memlens.texts import Text, phrase, plural
@@ -36,12 +39,14 @@ JAVA = "hprof"
 NOTHING = Text("")
 
 
-def register(server: LanguageServer, configuration: Configuration, registry: Registry) -> None:
+def register(
+    server: LanguageServer, configuration: Configuration, registry: Registry, finder: Finder
+) -> None:
     """Register the requests for the source of library types.
 
     The archives of source are listed once a Java dump is open, those of classes when a class without source is asked.
     """
-    libraries = _Libraries(configuration, registry)
+    libraries = _Libraries(configuration, registry, finder)
 
     def snapshots_changed() -> None:
         if any(snapshot.info.kind == JAVA for snapshot in registry.snapshots()):
@@ -59,9 +64,10 @@ def register(server: LanguageServer, configuration: Configuration, registry: Reg
 class _Libraries:
     """Answers of the archives of this machine, and of a decompiler."""
 
-    def __init__(self, configuration: Configuration, registry: Registry) -> None:
+    def __init__(self, configuration: Configuration, registry: Registry, finder: Finder) -> None:
         self._configuration = configuration
         self._registry = registry
+        self._finder = finder
         self.sources = Archives(SOURCES, lambda: configuration.source_archives, places.of_source)
         self.classes = Archives(CLASSES, lambda: configuration.class_places, places.of_classes)
         self._decompilers = Decompilers(lambda: configuration.decompiling)
@@ -87,6 +93,9 @@ class _Libraries:
             if len(declared) != 1:
                 return _result(declared, looked_for=looked_for)
             [own] = declared
+            local = await self._local(own, wanted)
+            if local is not None:
+                return LibrarySourceResult(None, [], "", "", local=local)
             try:
                 text = await asyncio.to_thread(self._decompiled, own.archive, own.member, stop)
             except DecompilerError as error:
@@ -95,6 +104,20 @@ class _Libraries:
                 )
                 return _result([], looked_for=looked_for, problem=has)
         return _result([], found=own._replace(line=line_of(text, wanted) or 1))
+
+    async def _local(self, own: Archived, wanted: TypeName) -> LocalSource | None:
+        """The file of the workspace that a class was compiled from, if it has the class' package and is the only one.
+
+        It is called otherwise than the class and doesn't declare it, as Kotlin's files with ``@file:JvmName`` do.
+        """
+        try:
+            name, line = await asyncio.to_thread(compiled_from, own.archive, own.member, wanted)
+        except (*DAMAGED, KeyError):
+            return None  # decompiling says what is wrong with it
+        paths = (await self._finder.find([name])).get(name.lower(), []) if name else []
+        texts = await asyncio.to_thread(lambda: [text_of_file(path) for path in paths])
+        found = [path for path, text in zip(paths, texts, strict=True) if is_of_package(text, wanted.package)]
+        return LocalSource(found[0], line) if len(found) == 1 else None
 
     async def text(self, params: ArchivedTextParams) -> ArchivedTextResult:
         archive, member = Path(params.archive), params.member

@@ -34,6 +34,13 @@ class LibrarySource(Struct, frozen=True):
     line: Line
 
 
+class LocalSource(Struct, frozen=True):
+    """A file of the workspace that a class says it was compiled from, and its first line with code."""
+
+    path: str
+    line: Line
+
+
 class LibrarySourceResult(Struct, frozen=True):
     """``found`` is set when one archive is meant; else ``candidates`` are the equally good ones, the newest first.
 
@@ -46,6 +53,7 @@ class LibrarySourceResult(Struct, frozen=True):
     artifact: str
     looked_for: str
     problem: str = ""
+    local: LocalSource | None = None
 
 
 class ArchivedTextParams(Struct, frozen=True):
