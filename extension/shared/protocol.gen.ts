@@ -1467,7 +1467,7 @@ export interface HeapRetainedParams {
   filter: string;
 }
 
-/** Several dumps in order; types that always grow are first, by their growth. */
+/** Several dumps in order; types that always grow are first, by their growth, those that only group roots last. */
 export interface HeapSeries {
   objects: number[];
   shallow_bytes: number[];
