@@ -56,6 +56,10 @@ def test_jars_of_build_tools_without_those_of_source(home: Path) -> None:
     jar(maven / "1.0/cache-1.0.jar", *NAMES)
     jar(maven / "1.0/cache-1.0-sources.jar", *NAMES)
     jar(maven / "1.0/cache-1.0-javadoc.jar", *NAMES)
+    jar(home / ".m2/repository/com/acme/env/1/env-1.jar", "com/acme/env/Env")
+    assert members(find(wanted=TypeName("com.acme.env", ("Env",)))) == [
+        ("env-1.jar", "com/acme/env/Env.class")
+    ]
     jar(home / ".m2/repository/org/other/1/other-1.jar", "org/other/Cache", "com/acme/cache/Cache$Entry")
     found = find()
     assert members(found) == [("cache-1.0.jar", "com/acme/cache/Cache.class")]

@@ -166,6 +166,15 @@ def test_a_class_is_decompiled_with_those_in_it(
     os.utime(classes, ns=(1, 1))
     every.decompile(classes, MEMBER, threading.Event())
     assert len(java.calls) == 6
+    # of a folder, as long as the class file is the same
+    file = tmp_path / "target" / "classes" / MEMBER
+    file.parent.mkdir(parents=True)
+    file.write_bytes(class_file("com/acme/Cache"))
+    for changed_at in (1, 2):
+        os.utime(file, ns=(changed_at, changed_at))
+        for _ in range(2):
+            every.decompile(tmp_path / "target" / "classes", MEMBER, threading.Event())
+    assert len(java.calls) == 12
 
 
 @posix

@@ -222,7 +222,7 @@ def _list_of(
     places: list[Path] = []
     deadline = time.monotonic() + _MOST_LISTED_S
 
-    def below(folders: Iterable[Path]) -> list[Path]:
+    def below(folders: Iterable[Path], into: Callable[[str], bool]) -> list[Path]:
         archives: dict[Path, None] = {}
         for each in folders:
             place = Path(os.path.realpath(each))
@@ -232,15 +232,17 @@ def _list_of(
             if place.is_file():
                 archives[place] = None
             for parent, inner, files in os.walk(place):
-                inner[:] = sorted(filter(is_walked, inner))
+                inner[:] = sorted(filter(into, inner))
                 archives |= dict.fromkeys(holding.among(Path(parent), files))
                 if stop.is_set() or time.monotonic() > deadline or len(archives) > _MOST_ARCHIVES:
                     logger.warning("the list of archives below %s was cut short", place)
                     break
         return list(archives)
 
-    first = below(named)
-    return _Listing(list(dict.fromkeys([*first, *below(usual)])), frozenset(first), places, time.monotonic())
+    # a workspace may be among the named; in a cache of libraries any name may be that of one
+    first = below(named, is_walked)
+    others = below(usual, lambda _: True)
+    return _Listing(list(dict.fromkeys([*first, *others])), frozenset(first), places, time.monotonic())
 
 
 def _checksums(members: Iterable[str]) -> "array[int]":

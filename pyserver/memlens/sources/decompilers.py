@@ -111,7 +111,8 @@ class Decompilers:
         with self._one_at_a_time:
             try:
                 tools = self._tools()
-                key = (archive, archive.stat().st_mtime_ns, member, tools)
+                changed = archive / member if archive.is_dir() else archive
+                key = (archive, changed.stat().st_mtime_ns, member, tools)
                 if key not in self._kept:
                     self._kept[key] = _decompiled(tools, archive, classes_of(archive, member), stop)
                 return self._kept[key]
