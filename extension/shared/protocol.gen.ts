@@ -158,7 +158,7 @@ export interface AnnotationsParams {
   noise?: boolean;
 }
 
-/** A source file in an archive. */
+/** A source file in an archive, or a class file, which is decompiled. */
 export interface ArchivedTextParams {
   archive: string;
   member: string;
@@ -1715,7 +1715,11 @@ export interface KnownDocumentsResult {
   known: boolean[];
 }
 
-/** A file in an archive that declares the type. `archive` is an absolute path, `member` a path in it. */
+/**
+ * A file in an archive that declares the type, a class file if it has to be decompiled.
+ *
+ * `archive` is an absolute path, `member` a path in it. The line is that of the text.
+ */
 export interface LibrarySource {
   archive: string;
   member: string;
@@ -1726,13 +1730,15 @@ export interface LibrarySource {
  * `found` is set when one archive is meant; else `candidates` are the equally good ones, the newest first.
  *
  * `artifact` is what `memlens/remember` remembers the choice of an archive by. `looked_for` says in which
- * archives the type was searched for.
+ * archives the type was searched for, and `problem` why the class file that was found there can't be shown.
  */
 export interface LibrarySourceResult {
   found: LibrarySource | null;
   candidates: string[];
   artifact: string;
   looked_for: string;
+  problem: string;
+  local: LocalSource | null;
 }
 
 /** The allocations of a source line, to be highlighted: every stack that contains the line. */
@@ -1812,6 +1818,12 @@ export interface LiveParams {
   offset: number;
   limit: number;
   filter?: string;
+}
+
+/** A file of the workspace that a class says it was compiled from, and its first line with code. */
+export interface LocalSource {
+  path: string;
+  line: number;
 }
 
 /** The box of an allocation on its device: its whole life, and its height at `moment`. */
@@ -2494,6 +2506,9 @@ export interface Settings {
   cache_directory: string;
   libraries: string[];
   source_archives: string[];
+  java_decompiler: string;
+  java_home: string;
+  java_extension: string;
   snapshots: string[];
   fleets: string[];
   fleet_figures: boolean;
@@ -3115,6 +3130,7 @@ export interface Requests {
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
   'memlens/objectSource': { params: ObjectSourceParams; result: ObjectSourceResult };
   'memlens/librarySource': { params: TypeParams; result: LibrarySourceResult };
+  'memlens/libraryClass': { params: TypeParams; result: LibrarySourceResult };
   'memlens/archivedText': { params: ArchivedTextParams; result: ArchivedTextResult };
   'memlens/declaration': { params: DeclarationParams; result: DeclarationResult };
   'memlens/lineHeat': { params: LineHeatParams; result: LineHeatResult };
