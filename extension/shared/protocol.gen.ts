@@ -2880,6 +2880,22 @@ export interface TimelineSvgParams {
   picture?: 'map' | 'reserved' | 'stacked';
 }
 
+/**
+ * A call of the tool `name`, one of the manifest's. `arguments` is JSON, as the model wrote it.
+ *
+ * Cancelling this request ends the work.
+ */
+export interface ToolParams {
+  name: string;
+  arguments: string;
+}
+
+/** `text` is what the model gets: JSON, or if `is_error` a sentence that says what went wrong. */
+export interface ToolResult {
+  text: string;
+  is_error: boolean;
+}
+
 /** Sums over a set of allocations; `live_at_peak_bytes` is at each device's own peak. */
 export interface Totals {
   total_bytes: number;
@@ -3073,6 +3089,7 @@ export interface Requests {
   'memlens/fleetHeat': { params: FleetHeatParams; result: HeatMap };
   'memlens/fleetFile': { params: FleetFileParams; result: FleetFileResult };
   'memlens/fleetFetch': { params: FleetFetchParams; result: FleetFetchResult };
+  'memlens/tool': { params: ToolParams; result: ToolResult };
 }
 
 /** The server asks, the client answers. */

@@ -32,6 +32,7 @@ from memlens.server.protocol import (
     sql,
     steps,
     timeline,
+    tools,
 )
 from memlens.server.protocol.base import Problem as Problem
 from memlens.server.protocol.base import Requests
@@ -121,6 +122,7 @@ REQUESTS: Requests = {
     **libraries.REQUESTS,
     **editor.REQUESTS,
     **fleet.REQUESTS,
+    **tools.REQUESTS,
 }
 """The client asks, the server answers."""
 
