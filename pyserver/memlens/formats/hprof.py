@@ -24,6 +24,7 @@ from memlens.formats.hprof_images import Elements, dimensions, images_of
 from memlens.formats.hprof_native import natives_of
 from memlens.formats.hprof_roots import HELD_KINDS, ROOT_KINDS, Roots
 from memlens.formats.hprof_stacks import Stacks
+from memlens.formats.hprof_threads import add_states, mark_out_of_memory
 from memlens.formats.hprof_types import TYPE_KINDS, types_of
 from memlens.formats.obfuscation import mapping_of
 from memlens.formats.scanning import Scanner, run_through
@@ -191,6 +192,7 @@ def _graph(
 ) -> Graph:
     objects, records = references.objects, references.objects.records
     rows = roots.rows(references)
+    threads = roots.threads(stacks, rows)
     numbers, shallow, names, serials = (np.asarray(column) for column in references.take_objects())
     starts, targets, kinds, labels = (np.asarray(column) for column in references.take_references())
     if float(shallow.sum(dtype=np.float64)) >= MOST_BYTES:
@@ -207,6 +209,8 @@ def _graph(
     notices = [_cut(source, objects)] if truncated else []
     notices += _notices(references)
     stored = References(starts, targets, kinds, labels)
+    mark_out_of_memory(threads, stacks.frames)
+    add_states(threads, records.named, stored, values)
     fields = Fields(numbers, types, stored, values, records.text_at)
     natives, impossible = natives_of(fields, android=declared)
     notices += counted_notices(impossible_natives=impossible)
@@ -230,6 +234,7 @@ def _graph(
         places=places,
         values=values,
         arrays=arrays,
+        threads=threads,
         natives=natives,
         images=images,
         facts=Facts(id_bytes=header.id_bytes, sizes_inferred=not declared, truncated=truncated),

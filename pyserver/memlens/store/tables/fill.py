@@ -24,6 +24,7 @@ from memlens.store.tables.graph import (
     fill_references,
     fill_roots_and_types,
     fill_strings,
+    fill_threads,
     graph_texts,
 )  # fmt: skip
 from memlens.store.tables.long import fill_allocations, fill_base, fill_events
@@ -70,6 +71,7 @@ def _fill(part: Part, snapshot: Snapshot, path: Path, report: Report) -> None:
             fill_short(snapshot, database)
             if heap_dump_of(snapshot.info) is not None:
                 fill_roots_and_types(snapshot, database)
+                fill_threads(snapshot, database)
         _execute(database, part, "INDEX")
     if part in PARTS_OF[snapshot.info.model]:
         _fill_rows(part, snapshot, path, report)
