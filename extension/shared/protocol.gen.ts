@@ -1157,6 +1157,7 @@ export interface GraphInfo {
   capped: boolean;
   sizes_inferred: boolean;
   truncated: boolean;
+  native_bytes: number;
   allocations: ProfileInfo | null;
 }
 
@@ -1357,6 +1358,12 @@ export interface HeapGroupParams {
   filter: string;
 }
 
+/** An object that is an image, as a picture. */
+export interface HeapImageParams {
+  snapshot: string;
+  object: number;
+}
+
 /**
  * Why the objects of a type or a group are alive: the children of a node of their merged paths.
  *
@@ -1385,7 +1392,7 @@ export interface HeapObjectsParams {
   filter: string;
   kind: number | null;
   group: number | null;
-  order: 'distance' | 'object' | 'retained' | 'shallow';
+  order: 'distance' | 'native' | 'native_retained' | 'object' | 'retained' | 'shallow';
   reverse: boolean;
   offset: number;
   limit: number;
@@ -1413,7 +1420,7 @@ export interface HeapOverviewParams {
 export interface HeapPackagesParams {
   snapshot: string;
   filter: string;
-  order: 'count' | 'name' | 'retained' | 'shallow';
+  order: 'count' | 'name' | 'native' | 'native_retained' | 'retained' | 'shallow';
   reverse: boolean;
   by: 'kind' | 'package';
   offset: number;
@@ -1539,7 +1546,7 @@ export interface HeapTypesAnswer {
 export interface HeapTypesParams {
   snapshot: string;
   filter: string;
-  order: 'count' | 'name' | 'retained' | 'shallow';
+  order: 'count' | 'name' | 'native' | 'native_retained' | 'retained' | 'shallow';
   reverse: boolean;
   by: 'kind' | 'package';
   package: string | null;
@@ -1659,6 +1666,28 @@ export interface HoverParams {
 /** Markdown; empty for nothing. */
 export interface HoverResult {
   markdown: string;
+}
+
+/**
+ * An image as a file in base64, or why there is none.
+ *
+ * `media` is `image/png`, `image/jpeg` or `image/webp`. Of a large image only every `every`-th row and
+ * column is there.
+ */
+export interface ImageAnswer {
+  width: number;
+  height: number;
+  media: string;
+  data: string;
+  every: number;
+  missing: Text | null;
+}
+
+/** An object that is an image, and its size in pixels. */
+export interface ImageRow {
+  width: number;
+  height: number;
+  layout: string;
 }
 
 /** The `initializationOptions` of LSP's `initialize`. */
@@ -1946,6 +1975,7 @@ export interface ObjectAnswer {
   dominated_total: number;
   allocated: Frame[];
   group: number;
+  image: ImageRow | null;
 }
 
 /** An object. `object` is its number in the file, `id` the file's own id or address. */
@@ -1962,6 +1992,8 @@ export interface ObjectRow {
   space: string | null;
   file: string | null;
   line: number | null;
+  native_bytes: number | null;
+  native_retained_bytes: number | null;
 }
 
 /** Where the source of an object or, if that is None, of a type is on this machine; both by their numbers. */
@@ -2116,6 +2148,8 @@ export interface PackageRow {
   count: number;
   shallow_bytes: number;
   retained_bytes: number;
+  native_bytes: number | null;
+  native_retained_bytes: number | null;
 }
 
 /** Packages or kinds of types `offset` and on of `total`. */
@@ -2954,6 +2988,8 @@ export interface TypeRow {
   line: number | null;
   estimated_count: number | null;
   estimated_shallow_bytes: number | null;
+  native_bytes: number | null;
+  native_retained_bytes: number | null;
 }
 
 /** What a variable refers to. `name` is empty if the file doesn't have it; `kind` is the kind of root. */
@@ -3067,6 +3103,7 @@ export interface Requests {
   'memlens/heapObjects': { params: HeapObjectsParams; result: ObjectsAnswer };
   'memlens/heapType': { params: HeapTypeParams; result: InstancesAnswer };
   'memlens/heapObject': { params: HeapObjectParams; result: ObjectAnswer };
+  'memlens/heapImage': { params: HeapImageParams; result: ImageAnswer };
   'memlens/heapReferences': { params: HeapReferencesParams; result: HeapReferencesResult };
   'memlens/heapDominated': { params: HeapDominatedParams; result: HeapDominatedResult };
   'memlens/heapGroup': { params: HeapGroupParams; result: GroupAnswer };
@@ -3173,6 +3210,7 @@ export const VIEW_METHODS = [
   'memlens/heapObjects',
   'memlens/heapType',
   'memlens/heapObject',
+  'memlens/heapImage',
   'memlens/heapReferences',
   'memlens/heapDominated',
   'memlens/heapGroup',
