@@ -158,7 +158,7 @@ export interface AnnotationsParams {
   noise?: boolean;
 }
 
-/** A source file in an archive. */
+/** A source file in an archive, or a class file, which is decompiled. */
 export interface ArchivedTextParams {
   archive: string;
   member: string;
@@ -1146,6 +1146,7 @@ export interface GraphInfo {
   references: number;
   types: number;
   roots: number;
+  threads: number;
   shallow_bytes: number;
   reachable_objects: number;
   reachable_bytes: number;
@@ -1156,6 +1157,7 @@ export interface GraphInfo {
   capped: boolean;
   sizes_inferred: boolean;
   truncated: boolean;
+  native_bytes: number;
   allocations: ProfileInfo | null;
 }
 
@@ -1356,6 +1358,12 @@ export interface HeapGroupParams {
   filter: string;
 }
 
+/** An object that is an image, as a picture. */
+export interface HeapImageParams {
+  snapshot: string;
+  object: number;
+}
+
 /**
  * Why the objects of a type or a group are alive: the children of a node of their merged paths.
  *
@@ -1384,7 +1392,7 @@ export interface HeapObjectsParams {
   filter: string;
   kind: number | null;
   group: number | null;
-  order: 'distance' | 'object' | 'retained' | 'shallow';
+  order: 'distance' | 'native' | 'native_retained' | 'object' | 'retained' | 'shallow';
   reverse: boolean;
   offset: number;
   limit: number;
@@ -1412,7 +1420,7 @@ export interface HeapOverviewParams {
 export interface HeapPackagesParams {
   snapshot: string;
   filter: string;
-  order: 'count' | 'name' | 'retained' | 'shallow';
+  order: 'count' | 'name' | 'native' | 'native_retained' | 'retained' | 'shallow';
   reverse: boolean;
   by: 'kind' | 'package';
   offset: number;
@@ -1467,7 +1475,7 @@ export interface HeapRetainedParams {
   filter: string;
 }
 
-/** Several dumps in order; types that always grow are first, by their growth. */
+/** Several dumps in order; types that always grow are first, by their growth, those that only group roots last. */
 export interface HeapSeries {
   objects: number[];
   shallow_bytes: number[];
@@ -1493,6 +1501,15 @@ export interface HeapSide {
   only_bytes: number | null;
 }
 
+/** What a thread has: its object, its thread locals, and the frames of its stack. */
+export interface HeapStackParams {
+  snapshot: string;
+  thread: number;
+  filter: string;
+  offset: number;
+  limit: number;
+}
+
 /** A part of the dominator tree of a heap dump by type, `[x0, x1]` in shares of the whole. */
 export interface HeapSvgParams {
   snapshot: string;
@@ -1500,6 +1517,14 @@ export interface HeapSvgParams {
   x0: number;
   x1: number;
   theme: 'dark' | 'light';
+}
+
+/** The threads, those first that retain most; with a filter those that hold objects which fit it. */
+export interface HeapThreadsParams {
+  snapshot: string;
+  filter: string;
+  offset: number;
+  limit: number;
 }
 
 /** A type by its number, and the largest of its instances. */
@@ -1521,10 +1546,21 @@ export interface HeapTypesAnswer {
 export interface HeapTypesParams {
   snapshot: string;
   filter: string;
-  order: 'count' | 'name' | 'retained' | 'shallow';
+  order: 'count' | 'name' | 'native' | 'native_retained' | 'retained' | 'shallow';
   reverse: boolean;
   by: 'kind' | 'package';
   package: string | null;
+  offset: number;
+  limit: number;
+}
+
+/** The variables of a part of what a thread has; `depth` is that of a frame. */
+export interface HeapVariablesParams {
+  snapshot: string;
+  thread: number;
+  part: 'frame' | 'no frame' | 'object' | 'thread locals';
+  depth: number | null;
+  filter: string;
   offset: number;
   limit: number;
 }
@@ -1632,6 +1668,28 @@ export interface HoverResult {
   markdown: string;
 }
 
+/**
+ * An image as a file in base64, or why there is none.
+ *
+ * `media` is `image/png`, `image/jpeg` or `image/webp`. Of a large image only every `every`-th row and
+ * column is there.
+ */
+export interface ImageAnswer {
+  width: number;
+  height: number;
+  media: string;
+  data: string;
+  every: number;
+  missing: Text | null;
+}
+
+/** An object that is an image, and its size in pixels. */
+export interface ImageRow {
+  width: number;
+  height: number;
+  layout: string;
+}
+
 /** The `initializationOptions` of LSP's `initialize`. */
 export interface InitializationOptions {
   settings: Settings;
@@ -1657,7 +1715,11 @@ export interface KnownDocumentsResult {
   known: boolean[];
 }
 
-/** A file in an archive that declares the type. `archive` is an absolute path, `member` a path in it. */
+/**
+ * A file in an archive that declares the type, a class file if it has to be decompiled.
+ *
+ * `archive` is an absolute path, `member` a path in it. The line is that of the text.
+ */
 export interface LibrarySource {
   archive: string;
   member: string;
@@ -1668,13 +1730,15 @@ export interface LibrarySource {
  * `found` is set when one archive is meant; else `candidates` are the equally good ones, the newest first.
  *
  * `artifact` is what `memlens/remember` remembers the choice of an archive by. `looked_for` says in which
- * archives the type was searched for.
+ * archives the type was searched for, and `problem` why the class file that was found there can't be shown.
  */
 export interface LibrarySourceResult {
   found: LibrarySource | null;
   candidates: string[];
   artifact: string;
   looked_for: string;
+  problem: string;
+  local: LocalSource | null;
 }
 
 /** The allocations of a source line, to be highlighted: every stack that contains the line. */
@@ -1754,6 +1818,12 @@ export interface LiveParams {
   offset: number;
   limit: number;
   filter?: string;
+}
+
+/** A file of the workspace that a class says it was compiled from, and its first line with code. */
+export interface LocalSource {
+  path: string;
+  line: number;
 }
 
 /** The box of an allocation on its device: its whole life, and its height at `moment`. */
@@ -1905,6 +1975,7 @@ export interface ObjectAnswer {
   dominated_total: number;
   allocated: Frame[];
   group: number;
+  image: ImageRow | null;
 }
 
 /** An object. `object` is its number in the file, `id` the file's own id or address. */
@@ -1921,6 +1992,8 @@ export interface ObjectRow {
   space: string | null;
   file: string | null;
   line: number | null;
+  native_bytes: number | null;
+  native_retained_bytes: number | null;
 }
 
 /** Where the source of an object or, if that is None, of a type is on this machine; both by their numbers. */
@@ -1963,13 +2036,14 @@ export interface ObjectsAnswer {
 }
 
 /**
- * Objects of a heap dump to look at, chosen in one of four ways.
+ * Objects of a heap dump to look at, chosen in one of five ways.
  *
- * `number` is that of one `object`, of a `type`, or of a node (`group`) of the dominator tree grouped by type.
+ * `number` is that of one `object`, of a `type`, of a node (`group`) of the dominator tree grouped by type, or
+ * of a `thread`.
  * `sql` is a query that gives them in its column `object`; for the other kinds it is empty.
  */
 export interface ObjectsLink {
-  kind: 'group' | 'object' | 'query' | 'type';
+  kind: 'group' | 'object' | 'query' | 'thread' | 'type';
   number: number;
   sql: string;
 }
@@ -2074,6 +2148,8 @@ export interface PackageRow {
   count: number;
   shallow_bytes: number;
   retained_bytes: number;
+  native_bytes: number | null;
+  native_retained_bytes: number | null;
 }
 
 /** Packages or kinds of types `offset` and on of `total`. */
@@ -2430,6 +2506,9 @@ export interface Settings {
   cache_directory: string;
   libraries: string[];
   source_archives: string[];
+  java_decompiler: string;
+  java_home: string;
+  java_extension: string;
   snapshots: string[];
   fleets: string[];
   fleet_figures: boolean;
@@ -2673,6 +2752,17 @@ export interface StackParams {
   filter?: string;
 }
 
+/** A part of what a thread has: its object, its thread locals, what no frame holds, or a frame of its stack. */
+export interface StackRow {
+  part: 'frame' | 'no frame' | 'object' | 'thread locals';
+  depth: number | null;
+  frame: Frame | null;
+  object: ObjectRow | null;
+  variables: number;
+  shallow_bytes: number;
+  retained_bytes: number;
+}
+
 /** From an allocation to its neighbour: in the picture or by address at a moment, or of the same stack in time. */
 export interface StepParams {
   snapshot: string;
@@ -2775,6 +2865,38 @@ export interface TextPart {
   objects: ObjectsLink | null;
 }
 
+/**
+ * A thread, and what its object and all that its stack holds come to.
+ *
+ * `retained_bytes` would be freed if it ended.
+ */
+export interface ThreadRow {
+  thread: number;
+  name: string;
+  state: string;
+  out_of_memory: boolean;
+  object: ObjectRow | null;
+  frames: number;
+  variables: number;
+  shallow_bytes: number;
+  retained_bytes: number;
+  failed_at: Frame | null;
+}
+
+/** Parts `offset` and on of `total`: the innermost frame first, after what no frame holds. */
+export interface ThreadStackAnswer {
+  rows: StackRow[];
+  offset: number;
+  total: number;
+}
+
+/** Threads `offset` and on of `total`, those first that retain most. */
+export interface ThreadsAnswer {
+  rows: ThreadRow[];
+  offset: number;
+  total: number;
+}
+
 /** A trace of events on devices, as PyTorch records it. */
 export interface TimelineInfo {
   model: 'timeline';
@@ -2805,6 +2927,22 @@ export interface TimelineSvgParams {
   y0?: number | null;
   y1?: number | null;
   picture?: 'map' | 'reserved' | 'stacked';
+}
+
+/**
+ * A call of the tool `name`, one of the manifest's. `arguments` is JSON, as the model wrote it.
+ *
+ * Cancelling this request ends the work.
+ */
+export interface ToolParams {
+  name: string;
+  arguments: string;
+}
+
+/** `text` is what the model gets: JSON, or if `is_error` a sentence that says what went wrong. */
+export interface ToolResult {
+  text: string;
+  is_error: boolean;
 }
 
 /** Sums over a set of allocations; `live_at_peak_bytes` is at each device's own peak. */
@@ -2850,6 +2988,22 @@ export interface TypeRow {
   line: number | null;
   estimated_count: number | null;
   estimated_shallow_bytes: number | null;
+  native_bytes: number | null;
+  native_retained_bytes: number | null;
+}
+
+/** What a variable refers to. `name` is empty if the file doesn't have it; `kind` is the kind of root. */
+export interface VariableRow {
+  name: string;
+  kind: string;
+  object: ObjectRow;
+}
+
+/** Variables `offset` and on of `total`, those first whose objects retain most. */
+export interface VariablesAnswer {
+  rows: VariableRow[];
+  offset: number;
+  total: number;
 }
 
 /**
@@ -2949,6 +3103,7 @@ export interface Requests {
   'memlens/heapObjects': { params: HeapObjectsParams; result: ObjectsAnswer };
   'memlens/heapType': { params: HeapTypeParams; result: InstancesAnswer };
   'memlens/heapObject': { params: HeapObjectParams; result: ObjectAnswer };
+  'memlens/heapImage': { params: HeapImageParams; result: ImageAnswer };
   'memlens/heapReferences': { params: HeapReferencesParams; result: HeapReferencesResult };
   'memlens/heapDominated': { params: HeapDominatedParams; result: HeapDominatedResult };
   'memlens/heapGroup': { params: HeapGroupParams; result: GroupAnswer };
@@ -2957,6 +3112,9 @@ export interface Requests {
   'memlens/heapMergedPaths': { params: HeapMergedPathsParams; result: PathNodesAnswer };
   'memlens/heapRetained': { params: HeapRetainedParams; result: RetainedAnswer };
   'memlens/heapCut': { params: HeapCutParams; result: CutAnswer };
+  'memlens/heapThreads': { params: HeapThreadsParams; result: ThreadsAnswer };
+  'memlens/heapStack': { params: HeapStackParams; result: ThreadStackAnswer };
+  'memlens/heapVariables': { params: HeapVariablesParams; result: VariablesAnswer };
   'memlens/heapAt': { params: HeapAtParams; result: HeapAtResult };
   'memlens/timelineSvg': { params: TimelineSvgParams; result: SvgResult };
   'memlens/flameSvg': { params: FlameSvgParams; result: SvgResult };
@@ -2972,6 +3130,7 @@ export interface Requests {
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
   'memlens/objectSource': { params: ObjectSourceParams; result: ObjectSourceResult };
   'memlens/librarySource': { params: TypeParams; result: LibrarySourceResult };
+  'memlens/libraryClass': { params: TypeParams; result: LibrarySourceResult };
   'memlens/archivedText': { params: ArchivedTextParams; result: ArchivedTextResult };
   'memlens/declaration': { params: DeclarationParams; result: DeclarationResult };
   'memlens/lineHeat': { params: LineHeatParams; result: LineHeatResult };
@@ -2983,6 +3142,7 @@ export interface Requests {
   'memlens/fleetHeat': { params: FleetHeatParams; result: HeatMap };
   'memlens/fleetFile': { params: FleetFileParams; result: FleetFileResult };
   'memlens/fleetFetch': { params: FleetFetchParams; result: FleetFetchResult };
+  'memlens/tool': { params: ToolParams; result: ToolResult };
 }
 
 /** The server asks, the client answers. */
@@ -3050,6 +3210,7 @@ export const VIEW_METHODS = [
   'memlens/heapObjects',
   'memlens/heapType',
   'memlens/heapObject',
+  'memlens/heapImage',
   'memlens/heapReferences',
   'memlens/heapDominated',
   'memlens/heapGroup',
@@ -3058,6 +3219,9 @@ export const VIEW_METHODS = [
   'memlens/heapMergedPaths',
   'memlens/heapRetained',
   'memlens/heapCut',
+  'memlens/heapThreads',
+  'memlens/heapStack',
+  'memlens/heapVariables',
   'memlens/heapAt',
   'memlens/timelineSvg',
   'memlens/flameSvg',

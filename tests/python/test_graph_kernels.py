@@ -358,8 +358,8 @@ def test_retained_sizes_of_groups_computed_together_equal_those_computed_alone()
         group_of[:within] = np.uint64(1) << np.arange(within, dtype=np.uint64)
         counts, sums = (np.zeros(together.MOST_GROUPS, np.uint64) for _ in range(2))
         together.retained_together(
-            *graph.columns(), RETAINS, np.unique(np.array(graph.roots, np.uint32)), types, group_of,
-            np.array(graph.shallow, np.uint64), counts, sums,
+            *graph.columns(), RETAINS, np.unique(np.array(graph.roots, np.uint32)), np.empty(0, np.uint64), types,
+            group_of, np.array(graph.shallow, np.uint64), counts, sums,
         )  # fmt: skip
         reached = graph.reached(graph.roots)
         for group in range(within):

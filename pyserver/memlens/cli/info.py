@@ -62,15 +62,18 @@ def _figures(info: SnapshotInfo) -> Iterator[str]:
 
 
 def _graph(info: GraphInfo) -> Iterator[str]:
+    threads = f", {counted(info.threads, 'thread')}" if info.threads else ""
     yield (
         f"{counted(info.objects, 'object')} of {counted(info.types, 'type')}, "
-        f"{counted(info.references, 'reference')}, {counted(info.roots, 'root')}"
+        f"{counted(info.references, 'reference')}, {counted(info.roots, 'root')}{threads}"
     )
     yield f"shallow size of all objects: {format_bytes(info.shallow_bytes)} ({info.shallow_bytes:,} bytes)"
     yield (
         f"reachable from roots: {format_bytes(info.reachable_bytes)} in "
         f"{counted(info.reachable_objects, 'object')}"
     )
+    if info.native_bytes:
+        yield f"owned outside of the heap: {format_bytes(info.native_bytes)} ({info.native_bytes:,} bytes)"
     if info.count_multiplier != 1 or info.size_multiplier != 1:
         yield (
             f"sampled: an object of the file stands for {info.count_multiplier:.4g} of the program on average, "

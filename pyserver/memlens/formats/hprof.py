@@ -19,8 +19,12 @@ from memlens.errors import BadRequestError
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
+from memlens.formats.hprof_fields import Fields
+from memlens.formats.hprof_images import Elements, dimensions, images_of
+from memlens.formats.hprof_native import natives_of
 from memlens.formats.hprof_roots import HELD_KINDS, ROOT_KINDS, Roots
 from memlens.formats.hprof_stacks import Stacks
+from memlens.formats.hprof_threads import add_states, mark_out_of_memory
 from memlens.formats.hprof_types import TYPE_KINDS, types_of
 from memlens.formats.obfuscation import mapping_of
 from memlens.formats.scanning import Scanner, run_through
@@ -188,6 +192,7 @@ def _graph(
 ) -> Graph:
     objects, records = references.objects, references.objects.records
     rows = roots.rows(references)
+    threads = roots.threads(stacks, rows)
     numbers, shallow, names, serials = (np.asarray(column) for column in references.take_objects())
     starts, targets, kinds, labels = (np.asarray(column) for column in references.take_references())
     if float(shallow.sum(dtype=np.float64)) >= MOST_BYTES:
@@ -203,12 +208,21 @@ def _graph(
     frames, places = stacks.finish(types)
     notices = [_cut(source, objects)] if truncated else []
     notices += _notices(references)
+    stored = References(starts, targets, kinds, labels)
+    mark_out_of_memory(threads, stacks.frames)
+    add_states(threads, records.named, stored, values)
+    fields = Fields(numbers, types, stored, values, records.text_at)
+    natives, impossible = natives_of(fields, android=declared)
+    notices += counted_notices(impossible_natives=impossible)
+    images = images_of(fields, Elements(source.data, objects.elements))
+    for image, width, height in images[["object", "width", "height"]].tolist():
+        names[image] = records.named(dimensions(width, height))
     units, ends = records.take_texts()
     return Graph(
         KIND,
         Objects(numbers, shallow, ids, names, stack=allocated, space=space),
         types,
-        References(starts, targets, kinds, labels),
+        stored,
         KINDS,
         rows,
         Texts(np.asarray(units), np.asarray(ends)[1:]),
@@ -220,6 +234,9 @@ def _graph(
         places=places,
         values=values,
         arrays=arrays,
+        threads=threads,
+        natives=natives,
+        images=images,
         facts=Facts(id_bytes=header.id_bytes, sizes_inferred=not declared, truncated=truncated),
         settings=_settings(header, references),
         notices=notices,

@@ -10,6 +10,7 @@ from memlens.server.protocol.heap import (
     HeapDominatedParams,
     HeapDominatedResult,
     HeapGroupParams,
+    HeapImageParams,
     HeapMergedPathsParams,
     HeapObjectParams,
     HeapObjectsParams,
@@ -20,8 +21,11 @@ from memlens.server.protocol.heap import (
     HeapReferencesParams,
     HeapReferencesResult,
     HeapRetainedParams,
+    HeapStackParams,
+    HeapThreadsParams,
     HeapTypeParams,
     HeapTypesParams,
+    HeapVariablesParams,
 )
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
@@ -31,23 +35,27 @@ from memlens.views.graph import (
     cuts,
     dominators,
     filters,
+    images,
     listing,
     merged_paths,
     objects,
     overview,
     paths,
     retained,
+    threads,
     together,
     types,
 )
 from memlens.views.graph.cuts import CutAnswer
 from memlens.views.graph.dominators import GroupAnswer
+from memlens.views.graph.images import ImageAnswer
 from memlens.views.graph.listing import HeapTypesAnswer, ObjectsAnswer, PackagesAnswer
 from memlens.views.graph.merged_paths import PathNodesAnswer
 from memlens.views.graph.objects import ObjectAnswer
 from memlens.views.graph.overview import HeapOverviewAnswer
 from memlens.views.graph.paths import PathsAnswer
 from memlens.views.graph.retained import RetainedAnswer
+from memlens.views.graph.threads import ThreadsAnswer, ThreadStackAnswer, VariablesAnswer
 from memlens.views.graph.types import InstancesAnswer
 
 add_finding_term()
@@ -77,6 +85,10 @@ def _type(snapshot: Snapshot, p: HeapTypeParams) -> InstancesAnswer:
 
 def _object(snapshot: Snapshot, p: HeapObjectParams) -> ObjectAnswer:
     return objects.describe(snapshot, p.object, 50)
+
+
+def _image(snapshot: Snapshot, p: HeapImageParams) -> ImageAnswer:
+    return images.image(snapshot, p.object)
 
 
 def _references(snapshot: Snapshot, p: HeapReferencesParams) -> HeapReferencesResult:
@@ -131,6 +143,18 @@ def _cut(snapshot: Snapshot, p: HeapCutParams) -> CutAnswer:
     return cuts.cut(snapshot, p.source, p.target)
 
 
+def _threads(snapshot: Snapshot, p: HeapThreadsParams) -> ThreadsAnswer:
+    return threads.threads(snapshot, p.filter, p.offset, p.limit)
+
+
+def _stack(snapshot: Snapshot, p: HeapStackParams) -> ThreadStackAnswer:
+    return threads.stack(snapshot, p.thread, p.filter, p.offset, p.limit)
+
+
+def _variables(snapshot: Snapshot, p: HeapVariablesParams) -> VariablesAnswer:
+    return threads.variables(snapshot, p.thread, p.part, p.depth, p.filter, p.offset, p.limit)
+
+
 QUESTIONS: Questions = {
     "memlens/heapOverview": _overview,
     "memlens/heapTypes": _types,
@@ -138,6 +162,7 @@ QUESTIONS: Questions = {
     "memlens/heapObjects": _objects,
     "memlens/heapType": _type,
     "memlens/heapObject": _object,
+    "memlens/heapImage": _image,
     "memlens/heapReferences": _references,
     "memlens/heapDominated": _dominated,
     "memlens/heapGroup": _group,
@@ -146,15 +171,19 @@ QUESTIONS: Questions = {
     "memlens/heapMergedPaths": _merged_paths,
     "memlens/heapRetained": _retained,
     "memlens/heapCut": _cut,
+    "memlens/heapThreads": _threads,
+    "memlens/heapStack": _stack,
+    "memlens/heapVariables": _variables,
 }
 
 
+_LONG = frozenset(f"memlens/heap{name}" for name in ("Retained", "Cut", "Threads", "Stack", "Image"))
+
+
 def takes_long(method: str, params: object) -> bool:
-    """Whether a request may visit much of the graph, so that no other should wait for its answer."""
+    """Whether a request may visit much of the graph, or read the file, so that no other should wait for its answer."""
     texts = [getattr(params, name, "") for name in ("filter", "search")]
-    return method in ("memlens/heapRetained", "memlens/heapCut") or any(
-        "finding:" in text.casefold() for text in texts
-    )
+    return method in _LONG or any("finding:" in text.casefold() for text in texts)
 
 
 def is_known(snapshot: Snapshot, params: object) -> bool:

@@ -32,6 +32,7 @@ from memlens.server.protocol import (
     sql,
     steps,
     timeline,
+    tools,
 )
 from memlens.server.protocol.base import Problem as Problem
 from memlens.server.protocol.base import Requests
@@ -99,6 +100,7 @@ QUESTION_NAMES = {
     "memlens/heapObjects": phrase("the list of objects"),
     "memlens/heapType": phrase("a type"),
     "memlens/heapObject": phrase("an object"),
+    "memlens/heapImage": phrase("an image"),
     "memlens/heapReferences": phrase("the references of an object"),
     "memlens/heapDominated": phrase("the dominator tree"),
     "memlens/heapGroup": phrase("the dominator tree"),
@@ -107,6 +109,9 @@ QUESTION_NAMES = {
     "memlens/heapMergedPaths": phrase("the paths to objects"),
     "memlens/heapRetained": phrase("what objects retain"),
     "memlens/heapCut": phrase("what a reference keeps alive"),
+    "memlens/heapThreads": phrase("the table of threads"),
+    "memlens/heapStack": phrase("the table of threads"),
+    "memlens/heapVariables": phrase("the table of threads"),
 }
 """What a question that not every model answers is called in its refusal: "which are needed for the memory map"."""
 
@@ -118,6 +123,7 @@ REQUESTS: Requests = {
     **libraries.REQUESTS,
     **editor.REQUESTS,
     **fleet.REQUESTS,
+    **tools.REQUESTS,
 }
 """The client asks, the server answers."""
 

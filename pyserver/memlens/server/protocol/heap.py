@@ -9,6 +9,7 @@ from memlens.server.protocol.base import Count, Requests, Text
 from memlens.server.protocol.flame import FlamePart, FlameResult
 from memlens.views.graph.cuts import CutAnswer
 from memlens.views.graph.dominators import GroupAnswer
+from memlens.views.graph.images import ImageAnswer
 from memlens.views.graph.listing import (
     GroupedBy,
     HeapOrder,
@@ -23,6 +24,7 @@ from memlens.views.graph.overview import HeapOverviewAnswer
 from memlens.views.graph.paths import PathsAnswer
 from memlens.views.graph.retained import RetainedAnswer
 from memlens.views.graph.rows import ObjectRow, ReferenceRow
+from memlens.views.graph.threads import StackPart, ThreadsAnswer, ThreadStackAnswer, VariablesAnswer
 from memlens.views.graph.types import InstancesAnswer
 
 Page = Annotated[int, Meta(ge=1, le=1000)]
@@ -82,6 +84,13 @@ class HeapTypeParams(Struct, frozen=True):
 
 class HeapObjectParams(Struct, frozen=True):
     """An object by its number."""
+
+    snapshot: str
+    object: Count
+
+
+class HeapImageParams(Struct, frozen=True):
+    """An object that is an image, as a picture."""
 
     snapshot: str
     object: Count
@@ -184,6 +193,37 @@ class HeapCutParams(Struct, frozen=True, kw_only=True):
     target: Count
 
 
+class HeapThreadsParams(Struct, frozen=True):
+    """The threads, those first that retain most; with a filter those that hold objects which fit it."""
+
+    snapshot: str
+    filter: Filter
+    offset: Count
+    limit: Page
+
+
+class HeapStackParams(Struct, frozen=True):
+    """What a thread has: its object, its thread locals, and the frames of its stack."""
+
+    snapshot: str
+    thread: Count
+    filter: Filter
+    offset: Count
+    limit: Page
+
+
+class HeapVariablesParams(Struct, frozen=True, kw_only=True):
+    """The variables of a part of what a thread has; ``depth`` is that of a frame."""
+
+    snapshot: str
+    thread: Count
+    part: StackPart
+    depth: Count | None
+    filter: Filter
+    offset: Count
+    limit: Page
+
+
 REQUESTS: Requests = {
     "memlens/heapOverview": (HeapOverviewParams, HeapOverviewAnswer),
     "memlens/heapTypes": (HeapTypesParams, HeapTypesAnswer),
@@ -191,6 +231,7 @@ REQUESTS: Requests = {
     "memlens/heapObjects": (HeapObjectsParams, ObjectsAnswer),
     "memlens/heapType": (HeapTypeParams, InstancesAnswer),
     "memlens/heapObject": (HeapObjectParams, ObjectAnswer),
+    "memlens/heapImage": (HeapImageParams, ImageAnswer),
     "memlens/heapReferences": (HeapReferencesParams, HeapReferencesResult),
     "memlens/heapDominated": (HeapDominatedParams, HeapDominatedResult),
     "memlens/heapGroup": (HeapGroupParams, GroupAnswer),
@@ -199,4 +240,7 @@ REQUESTS: Requests = {
     "memlens/heapMergedPaths": (HeapMergedPathsParams, PathNodesAnswer),
     "memlens/heapRetained": (HeapRetainedParams, RetainedAnswer),
     "memlens/heapCut": (HeapCutParams, CutAnswer),
+    "memlens/heapThreads": (HeapThreadsParams, ThreadsAnswer),
+    "memlens/heapStack": (HeapStackParams, ThreadStackAnswer),
+    "memlens/heapVariables": (HeapVariablesParams, VariablesAnswer),
 }

@@ -197,13 +197,15 @@ CREATE TABLE labels (
     unit TEXT                       -- of a number; NULL without one
 );
 
--- The types of a heap dump's objects; empty for other models, as the next four are.
+-- The types of a heap dump's objects; empty for other models, as the next seven are.
 CREATE TABLE types (
     type TEXT NOT NULL,             -- the type's name
     kind TEXT NOT NULL,             -- what it is to the runtime: class, closure, string
     count INTEGER NOT NULL,         -- how many objects are of it
     shallow_bytes INTEGER NOT NULL, -- their own bytes
-    retained_bytes INTEGER NOT NULL -- what they retain, each byte counted once
+    retained_bytes INTEGER NOT NULL,        -- what they retain, each byte counted once
+    native_bytes INTEGER,           -- memory outside of the heap that they own; NULL if the dump says so of no object
+    native_retained_bytes INTEGER   -- what they retain of that, each byte counted once; NULL likewise
 );
 
 -- A heap dump's objects.
@@ -219,7 +221,9 @@ CREATE TABLE objects (
     file TEXT,                      -- where it or its class is defined, else where it was allocated; NULL if not known
     line INTEGER,                   -- line of the file
     name_string INTEGER NOT NULL,   -- the string that its name is, 0 for none
-    allocated_us INTEGER            -- until when it was allocated, since a recording began; NULL if not known
+    allocated_us INTEGER,           -- until when it was allocated, since a recording began; NULL if not known
+    native_bytes INTEGER,           -- memory outside of the heap that it owns; NULL if the dump says so of no object
+    native_retained_bytes INTEGER   -- what of such memory would be freed with it; NULL likewise
 );
 
 -- References between a heap dump's objects, in the order of their sources.
@@ -240,6 +244,34 @@ CREATE TABLE roots (
     detail TEXT NOT NULL,           -- which one: a thread, a module; empty if not known
     file TEXT,                      -- where a frame that holds it stands; NULL if no frame holds it
     line INTEGER                    -- line of the file
+);
+
+-- A heap dump's threads; empty where it has none, as the next two are.
+CREATE TABLE threads (
+    thread INTEGER PRIMARY KEY,     -- number of the thread
+    object INTEGER,                 -- the thread's object; NULL if the file does not have it
+    name TEXT NOT NULL,             -- its name; empty if not known
+    state TEXT NOT NULL,            -- what it was doing, as waiting; empty if not known
+    out_of_memory INTEGER NOT NULL  -- 1 for a thread that ran out of memory, else 0
+);
+
+-- The frames of threads' stacks.
+CREATE TABLE thread_frames (
+    thread INTEGER NOT NULL,        -- number of the thread
+    depth INTEGER NOT NULL,         -- 0 for the innermost frame
+    function TEXT NOT NULL,         -- the function; empty if not known
+    file TEXT,                      -- its file; NULL if not known
+    line INTEGER,                   -- line of the file
+    PRIMARY KEY (thread, depth)
+) WITHOUT ROWID;
+
+-- What the variables of threads' frames refer to.
+CREATE TABLE variables (
+    thread INTEGER NOT NULL,        -- number of the thread
+    depth INTEGER,                  -- the frame; NULL if the thread holds the object in no frame
+    name TEXT NOT NULL,             -- the variable; empty if the file does not name it
+    kind TEXT NOT NULL,             -- the kind of root, as local variable
+    object INTEGER NOT NULL         -- what it refers to
 );
 
 -- A heap dump's texts: names, and what strings contain.
