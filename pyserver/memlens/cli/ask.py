@@ -48,7 +48,7 @@ def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: P
         except ArchiveError:
             shutil.rmtree(archive, ignore_errors=True)
     report = reporter("auto")
-    archive = ingest(file, cache, report)
+    archive = ingest(file, cache, report, findings=False)
     report("done", 1.0)
     return _answer(archive, libraries, question)
 

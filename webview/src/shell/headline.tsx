@@ -18,7 +18,7 @@ import { Icon } from '../widgets/icon';
 import { IconButton } from '../widgets/icon-button';
 import { Phrase } from '../widgets/phrase';
 import { Said } from '../widgets/said';
-import type { Summary } from './summary';
+import type { Looking, Summary } from './summary';
 
 interface HeadlineActions {
   open(line: LineLink, beside: boolean): void;
@@ -133,6 +133,7 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
         </div>
       )}
       {!next && !failed && summary.findings.value !== null && <Next {...step} />}
+      {summary.looking.value && <Searching looking={summary.looking.value} summary={summary} />}
       <div class="headline-list" id={id} hidden={!opened.value}>
         <IconButton icon="close" label={t('Close')} press={close} class="headline-close" />
         {listed.length > 0 && <h2>{t('Findings')}</h2>}
@@ -147,6 +148,23 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
         <Warnings warnings={warnings} />
       </div>
     </section>
+  );
+}
+
+/** In place of the findings while they are being made. */
+function Searching({ looking, summary }: { readonly looking: Looking; readonly summary: Summary }): VNode {
+  if (looking === 'ended')
+    return (
+      <p class="headline-searching">
+        <Link text={t('Look for findings')} title={t('Look for findings')} press={summary.findAgain} />
+      </p>
+    );
+  return (
+    <p class="headline-searching">
+      <span role="status">{t('Looking for findings…')}</span>
+      <progress max={1} value={looking.fraction} aria-label={t('Looking for findings')} />
+      <Link text={t('Cancel')} title={t('Do not look for findings now')} press={summary.stop} />
+    </p>
   );
 }
 
