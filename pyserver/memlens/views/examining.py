@@ -34,12 +34,14 @@ def examine(snapshot: Snapshot, report: Report) -> None:
     ``report`` is called with ``("examining", fraction)``. Raises :class:`BadRequestError`.
     """
     steps: list[Step] = [*parts(snapshot, None)]
-    if graph_of(snapshot.info).objects >= WORKED_OUT_FROM:
+    is_huge = graph_of(snapshot.info).objects >= WORKED_OUT_FROM
+    if is_huge:
         steps.insert(0, TOGETHER.try_to_write)
     if snapshot.graph_names.root is not None:
         steps.insert(0, HELD_DISTANCES.try_to_write)
     for number, step in enumerate([*steps, FINDINGS.try_to_write]):
         report("examining", number / (len(steps) + 1))
         step(snapshot)
-        # each reads other columns, and what is mapped counts as this process's memory
-        snapshot.drop_pages()
+        if is_huge:
+            # each reads other columns, and what is mapped counts as this process's memory
+            snapshot.drop_pages()
