@@ -456,10 +456,11 @@ test('findings that take a while say how far they are, and can be given up and a
   one(host, '.headline-searching .link').click();
   await until('Look for findings');
   assert.deepEqual([asked, cancelled], [1, 1]);
-  one(host, '.headline-searching .link').click();
-  assert.equal(await shown(), '');
+  const link = one(host, '.headline-searching .link');
+  link.click();
+  assert.equal(await shown(), 'Looking for findings…Cancel');
+  assert.equal(one(host, '.headline-searching .link'), link, 'the focus stays on it');
   assert.equal(asked, 2);
-  await until('Looking for findings…Cancel');
   found?.({ findings: FINDINGS });
   await until('');
   assert.match(one(host, '.headline-finding').textContent, /^Most memory/);

@@ -88,6 +88,8 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
       </span>
     </button>
   );
+  const looking = summary.looking.value;
+  const searching = looking && <Searching looking={looking} summary={summary} />;
   const failed = headline?.rule === 'out_of_memory';
   // beside the finding, of which there are more; beside the headline where warnings are all
   const below = next !== undefined && listed.length > 0;
@@ -104,7 +106,8 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
       }}
     >
       <div class="headline-row">
-        <p class="headline-text" role="status">
+        {sentences.length === 0 && searching}
+        <p class="headline-text" role="status" hidden={sentences.length === 0 && searching !== null}>
           {above.map((sentence, index) => (
             <span key={index} class={['headline-first', 'headline-second'][index] ?? ''}>
               <Part part={sentence} actions={actions} />{' '}
@@ -133,7 +136,7 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
         </div>
       )}
       {!next && !failed && summary.findings.value !== null && <Next {...step} />}
-      {summary.looking.value && <Searching looking={summary.looking.value} summary={summary} />}
+      {sentences.length > 0 && searching}
       <div class="headline-list" id={id} hidden={!opened.value}>
         <IconButton icon="close" label={t('Close')} press={close} class="headline-close" />
         {listed.length > 0 && <h2>{t('Findings')}</h2>}
@@ -151,19 +154,22 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
   );
 }
 
-/** In place of the findings while they are being made. */
+/** In place of the findings while they are being made, and after that was given up. */
 function Searching({ looking, summary }: { readonly looking: Looking; readonly summary: Summary }): VNode {
-  if (looking === 'ended')
-    return (
-      <p class="headline-searching">
-        <Link text={t('Look for findings')} title={t('Look for findings')} press={summary.findAgain} />
-      </p>
-    );
+  const goesOn = looking !== 'ended';
   return (
     <p class="headline-searching">
-      <span role="status">{t('Looking for findings…')}</span>
-      <progress max={1} value={looking.fraction} aria-label={t('Looking for findings')} />
-      <Link text={t('Cancel')} title={t('Do not look for findings now')} press={summary.stop} />
+      {goesOn && (
+        <>
+          <span role="status">{t('Looking for findings…')}</span>
+          <progress max={1} value={looking.fraction} aria-label={t('Looking for findings')} />
+        </>
+      )}
+      <Link
+        text={goesOn ? t('Cancel') : t('Look for findings')}
+        title={goesOn ? t('Do not look for findings now') : t('Look for findings')}
+        press={goesOn ? summary.stop : summary.findAgain}
+      />
     </p>
   );
 }

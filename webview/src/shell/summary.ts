@@ -98,7 +98,7 @@ export class Summary {
 
   readonly findAgain = (): void => {
     this.asked = false;
-    this.looking.value = null;
+    this.looking.value = { fraction: 0 };
     this.find();
   };
 
