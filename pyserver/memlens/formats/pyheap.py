@@ -13,7 +13,7 @@ import numpy as np
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
-from memlens.formats.python_objects import KINDS, RootRow, link, notices_of, scan
+from memlens.formats.python_objects import KINDS, RootRow, ThreadRow, link, notices_of, scan
 from memlens.formats.stacks import Numbers
 from memlens.kernels.readers import python_heap as kernel
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
@@ -82,7 +82,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         created = reader.text()
         flags = reader.unpack("Q")
         known = {reader.text(): reader.unpack("Q") for _ in range(reader.count())}
-        frames, roots = _threads(reader)
+        frames, roots, threads = _threads(reader)
         frequent = [reader.text() for _ in range(reader.count())]
         common = _common(reader)
         count = reader.unpack("I")
@@ -112,7 +112,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
             cut = reader.bytes(8) != _MAGIC[:8]
         except _Ends:
             cut = True
-    linked = link(objects, names, roots)
+    linked = link(objects, names, roots, threads)
     columns = linked.columns
     return Graph(
         KIND,
@@ -124,25 +124,29 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         linked.texts,
         root_kinds=linked.root_kinds,
         frames=Frames(frames, np.zeros(2, np.uint64), np.empty(0, np.uint32)),
+        threads=linked.threads,
         facts=Facts(truncated=cut),
         settings={"format_version": 1, "created": created},
         notices=notices_of(objects, cut=cut),
     )
 
 
-def _threads(reader: _Reader) -> tuple[list[SourceFrame], list[RootRow]]:
-    """The frames of all threads, and their locals."""
-    numbers, roots = Numbers[SourceFrame](), list[RootRow]()
-    for _ in range(reader.count()):
-        thread = reader.text()
-        reader.bytes(2)
-        for _ in range(reader.count()):
+def _threads(reader: _Reader) -> tuple[list[SourceFrame], list[RootRow], list[ThreadRow]]:
+    """The distinct frames of all threads, their locals, and the threads."""
+    numbers, roots, threads = Numbers[SourceFrame](), list[RootRow](), list[ThreadRow]()
+    for thread in range(reader.count()):
+        thread_name = reader.text()
+        is_alive, _is_daemon = reader.bytes(2)
+        frames: list[int] = []
+        for depth in range(reader.count()):
             file, line, function = reader.text(), reader.unpack("I"), reader.text()
-            frame = numbers[profiled_frame(file, line, function)]
+            frames.append(numbers[profiled_frame(file, line, function)])
             for _ in range(reader.count()):
                 name, address = reader.text(), reader.unpack("Q")
-                roots.append(RootRow(address, "local", f"{name} ({thread})", frame))
-    return list(numbers), roots
+                detail = f"{name} ({thread_name})"
+                roots.append(RootRow(address, "local", detail, frames[-1], name, thread, depth))
+        threads.append(ThreadRow(0, thread_name, "" if is_alive else "ended", frames))
+    return list(numbers), roots, threads
 
 
 def _common(reader: _Reader) -> list[int]:

@@ -90,7 +90,7 @@ class _Frames:
 
     def numbers(self, keys: list[list[int]]) -> list[int]:
         """The numbers of many frames, given by name, script, line and column as in :meth:`number`."""
-        known, names, scripts = self._numbers, self._names, dict[int, tuple[str, int | None]]()
+        known, names, scripts = self._numbers.setdefault, self._names, dict[int, tuple[str, int | None]]()
         found = []
         for name, script, line, column in keys:
             if script not in scripts:
@@ -102,7 +102,7 @@ class _Frames:
             if kind is None or not 0 < len(function) <= MOST_NAME or not 0 < line <= MOST_LINE:
                 found.append(self.number(name, script, line, column))
             else:
-                found.append(known[SourceFrame(path, line, function, kind)])
+                found.append(known(SourceFrame(path, line, function, kind), len(self._numbers)))
         return found
 
     def know(self, names: list[int]) -> None:

@@ -4,7 +4,7 @@ NumPy's ``unique`` does so, too, but imports its masked arrays first, which take
 rows as bytes.
 """
 
-import secrets
+import os
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,5 +35,5 @@ def first_equal(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
     begin = np.arange(len(rows), dtype=np.uint64) * np.uint64(size)
     first = np.empty(len(rows), np.uint32)
     data = np.ascontiguousarray(rows).view(np.uint8).ravel()
-    first_alike(data, begin, begin + np.uint64(size), secrets.randbits(64), first)
+    first_alike(data, begin, begin + np.uint64(size), int.from_bytes(os.urandom(8), "little"), first)
     return first

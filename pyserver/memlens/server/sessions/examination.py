@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from memlens.server.sessions.children import ProgressListener
 from memlens.server.sessions.errors import NotOpenError
-from memlens.server.sessions.shared import Shared, all_done
+from memlens.server.sessions.shared import Shared, all_done, given_up_ended
 from memlens.texts import phrase
 
 
@@ -25,6 +25,7 @@ class Examination:
     async def done(self) -> None:
         """Wait for its end. Raises IngestError, and NotOpenError once this is closed."""
         closed = NotOpenError(phrase("The snapshot has been closed"))
+        await given_up_ended([self._under_way] if self._under_way is not None else [])
         if self._closed:
             raise closed
         if self._under_way is None or self._under_way.task.done():

@@ -1,7 +1,7 @@
 """Work that is done once for all who wait for it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
 
 from memlens.errors import MemlensError
 from memlens.server.sessions.children import ProgressListener
@@ -13,10 +13,17 @@ class Shared:
     def __init__(self, work: Callable[[ProgressListener], Awaitable[None]]) -> None:
         self.fraction = 0.0
         self.waiting = 0
+        self.is_given_up = False
         self.task = asyncio.ensure_future(work(self._progress))
 
     def _progress(self, _stage: str, fraction: float | None) -> None:
         self.fraction = fraction or 0.0
+
+
+async def given_up_ended(works: Iterable[Shared]) -> None:
+    """Wait for what nobody waited for any more, which is about to end without a result: then it can begin anew."""
+    while ending := [each.task for each in works if each.is_given_up and not each.task.done()]:
+        await asyncio.wait(ending)
 
 
 async def all_done(works: Collection[Shared], closed: MemlensError) -> None:
@@ -43,6 +50,7 @@ async def all_done(works: Collection[Shared], closed: MemlensError) -> None:
                 # another may have failed first
                 work.task.cancelled() or work.task.exception()
             elif work.waiting == 0:
+                work.is_given_up = True
                 work.task.cancel()
                 given_up.append(work.task)
         if given_up:

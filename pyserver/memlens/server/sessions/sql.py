@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from memlens import limits
 from memlens.server.sessions.children import ProgressListener
-from memlens.server.sessions.shared import Shared, all_done
+from memlens.server.sessions.shared import Shared, all_done, given_up_ended
 from memlens.store.manifest import ArchiveError, Origin
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import TABLES, are_filled, remove
@@ -85,6 +85,7 @@ class SqlQueries:
 
         When the last caller that waits for a part is cancelled, the part is cancelled as well.
         """
+        await given_up_ended(self._fillings.values())
         waited_for = []
         for part in self._parts if parts is None else parts:
             if self._has((part,)):
@@ -94,8 +95,13 @@ class SqlQueries:
             waited_for.append(self._fillings[part])
         await all_done(waited_for, SqlError(phrase("The snapshot has been closed")))
 
-    async def ask(self, query: str, offset: int, limit: int, sort: SqlSort | None) -> SqlAnswer:
-        """A page of a query's rows; cancelling this ends the query. Raises SqlError and IngestError."""
+    async def ask(
+        self, query: str, offset: int, limit: int, sort: SqlSort | None, most_s: float | None = None
+    ) -> SqlAnswer:
+        """A page of a query's rows; cancelling this ends the query, and so do ``most_s`` seconds of it.
+
+        Raises SqlError and IngestError.
+        """
         parts = self._parts
         if not self.filled:
             try:
@@ -123,14 +129,20 @@ class SqlQueries:
         in_thread = self._threads.submit(work)
         future = asyncio.wrap_future(in_thread)
         try:
-            return await asyncio.shield(future)
-        except asyncio.CancelledError:
+            async with asyncio.timeout(most_s):
+                return await asyncio.shield(future)
+        except (asyncio.CancelledError, TimeoutError) as error:
             asked.end()
             if not in_thread.cancel():
                 await asyncio.shield(asyncio.wait([future]))
             if future.done() and not future.cancelled():
                 # nothing waits for the result any more
                 future.exception()
+            if isinstance(error, TimeoutError):
+                raise SqlError(
+                    phrase("The query took more than {n} seconds and was ended", n=round(most_s or 0)),
+                    advice=phrase("Ask for fewer rows or columns before sorting or grouping."),
+                ) from error
             raise
         except ArchiveError as error:
             logger.warning("the tables of %s are dropped: %s", self._origin.archive, error)
