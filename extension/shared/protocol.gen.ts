@@ -781,6 +781,16 @@ export interface FindingsParams {
   limit?: number;
 }
 
+/** `fraction` is the part that is done, None while they aren't being made. */
+export interface FindingsState {
+  fraction: number | null;
+}
+
+/** How far the findings of a large heap dump are, which may take seconds the first time. */
+export interface FindingsStateParams {
+  snapshot: string;
+}
+
 /**
  * The children of a node, rows `offset … offset + len(rows)` of `children`, in the tree's order.
  *
@@ -3097,6 +3107,7 @@ export interface Requests {
   'memlens/profileRange': { params: ProfileRangeParams; result: ProfileRangeAnswer };
   'memlens/headline': { params: HeadlineParams; result: HeadlineAnswer };
   'memlens/findings': { params: FindingsParams; result: FindingsAnswer };
+  'memlens/findingsState': { params: FindingsStateParams; result: FindingsState };
   'memlens/heapOverview': { params: HeapOverviewParams; result: HeapOverviewAnswer };
   'memlens/heapTypes': { params: HeapTypesParams; result: HeapTypesAnswer };
   'memlens/heapPackages': { params: HeapPackagesParams; result: PackagesAnswer };
@@ -3204,6 +3215,7 @@ export const VIEW_METHODS = [
   'memlens/profileRange',
   'memlens/headline',
   'memlens/findings',
+  'memlens/findingsState',
   'memlens/heapOverview',
   'memlens/heapTypes',
   'memlens/heapPackages',

@@ -32,7 +32,15 @@ def run(options: argparse.Namespace) -> int:
         tools = tools._replace(source_folders=options.source_folder)
     dump = options.dump - 1 if options.dump else None
     try:
-        archive = ingest(options.file, cache_of(options), report, options.out, tools, dump)
+        archive = ingest(
+            options.file,
+            cache_of(options),
+            report,
+            options.out,
+            tools,
+            dump,
+            findings=not options.no_findings,
+        )
     except MemoryError as error:
         if not limited:
             raise
