@@ -158,7 +158,7 @@ export interface AnnotationsParams {
   noise?: boolean;
 }
 
-/** A source file in an archive. */
+/** A source file in an archive, or a class file, which is decompiled. */
 export interface ArchivedTextParams {
   archive: string;
   member: string;
@@ -779,6 +779,16 @@ export interface FindingsParams {
   snapshot: string;
   device?: number | null;
   limit?: number;
+}
+
+/** `fraction` is the part that is done, None while they aren't being made. */
+export interface FindingsState {
+  fraction: number | null;
+}
+
+/** How far the findings of a large heap dump are, which may take seconds the first time. */
+export interface FindingsStateParams {
+  snapshot: string;
 }
 
 /**
@@ -1718,7 +1728,11 @@ export interface KnownDocumentsResult {
   known: boolean[];
 }
 
-/** A file in an archive that declares the type. `archive` is an absolute path, `member` a path in it. */
+/**
+ * A file in an archive that declares the type, a class file if it has to be decompiled.
+ *
+ * `archive` is an absolute path, `member` a path in it. The line is that of the text.
+ */
 export interface LibrarySource {
   archive: string;
   member: string;
@@ -1729,13 +1743,15 @@ export interface LibrarySource {
  * `found` is set when one archive is meant; else `candidates` are the equally good ones, the newest first.
  *
  * `artifact` is what `memlens/remember` remembers the choice of an archive by. `looked_for` says in which
- * archives the type was searched for.
+ * archives the type was searched for, and `problem` why the class file that was found there can't be shown.
  */
 export interface LibrarySourceResult {
   found: LibrarySource | null;
   candidates: string[];
   artifact: string;
   looked_for: string;
+  problem: string;
+  local: LocalSource | null;
 }
 
 /** The allocations of a source line, to be highlighted: every stack that contains the line. */
@@ -1815,6 +1831,12 @@ export interface LiveParams {
   offset: number;
   limit: number;
   filter?: string;
+}
+
+/** A file of the workspace that a class says it was compiled from, and its first line with code. */
+export interface LocalSource {
+  path: string;
+  line: number;
 }
 
 /** The box of an allocation on its device: its whole life, and its height at `moment`. */
@@ -2521,6 +2543,9 @@ export interface Settings {
   cache_directory: string;
   libraries: string[];
   source_archives: string[];
+  java_decompiler: string;
+  java_home: string;
+  java_extension: string;
   snapshots: string[];
   fleets: string[];
   fleet_figures: boolean;
@@ -3116,6 +3141,7 @@ export interface Requests {
   'memlens/profileRange': { params: ProfileRangeParams; result: ProfileRangeAnswer };
   'memlens/headline': { params: HeadlineParams; result: HeadlineAnswer };
   'memlens/findings': { params: FindingsParams; result: FindingsAnswer };
+  'memlens/findingsState': { params: FindingsStateParams; result: FindingsState };
   'memlens/heapOverview': { params: HeapOverviewParams; result: HeapOverviewAnswer };
   'memlens/heapTypes': { params: HeapTypesParams; result: HeapTypesAnswer };
   'memlens/heapPackages': { params: HeapPackagesParams; result: PackagesAnswer };
@@ -3149,6 +3175,7 @@ export interface Requests {
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
   'memlens/objectSource': { params: ObjectSourceParams; result: ObjectSourceResult };
   'memlens/librarySource': { params: TypeParams; result: LibrarySourceResult };
+  'memlens/libraryClass': { params: TypeParams; result: LibrarySourceResult };
   'memlens/archivedText': { params: ArchivedTextParams; result: ArchivedTextResult };
   'memlens/declaration': { params: DeclarationParams; result: DeclarationResult };
   'memlens/lineHeat': { params: LineHeatParams; result: LineHeatResult };
@@ -3222,6 +3249,7 @@ export const VIEW_METHODS = [
   'memlens/profileRange',
   'memlens/headline',
   'memlens/findings',
+  'memlens/findingsState',
   'memlens/heapOverview',
   'memlens/heapTypes',
   'memlens/heapPackages',

@@ -236,6 +236,29 @@ def test_distances_through_more_kinds_of_references() -> None:
     assert shortened > 100
 
 
+@pytest.mark.parametrize("weak_kinds", [[9], [200, 9, 7], list(range(7, 40))])
+def test_few_references_of_other_kinds_among_many(weak_kinds: list[int]) -> None:
+    rng = np.random.default_rng(7)
+    objects, references = 3_000, 20_000
+    counts = np.bincount(rng.integers(0, objects, references), minlength=objects)
+    start = np.append(0, np.cumsum(counts)).astype(np.uint64)
+    target = rng.integers(0, objects, references).astype(np.uint32)
+    # most are of a kind that nothing asks for, so that little is reached
+    kind = np.where(rng.random(references) < 0.85, 5, rng.integers(0, 3, references)).astype(np.uint8)
+    weak = rng.random(references) < 0.01
+    kind[weak] = rng.choice(weak_kinds, int(weak.sum()))
+    retains, through = np.zeros(256, np.uint8), np.zeros(256, np.uint8)
+    retains[:3] = 1
+    through[weak_kinds] = 1
+    roots = np.arange(0, objects, 500, dtype=np.uint32)
+    distance, expected = (np.empty(objects, np.uint32) for _ in range(2))
+    walk.distances(start, target, kind, retains, roots, distance)
+    walk.distances(start, target, kind, retains | through, roots, expected)
+    assert np.count_nonzero(distance != expected) > 10
+    nearer.shorten(start, target, kind, retains | through, through, distance)
+    assert (distance == expected).all()
+
+
 def test_a_number_out_of_range_is_an_error() -> None:
     start, target, kind = np.array([0, 1, 2], np.uint64), np.array([1, 0], np.uint32), np.zeros(2, np.uint8)
     every = np.ones(256, np.uint8)

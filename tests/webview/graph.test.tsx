@@ -428,9 +428,11 @@ test('an image says its size, or why it isn’t drawn', async () => {
     };
     Object.assign(globalThis, { createImageBitmap: make });
   };
+  const posted: unknown[] = [];
   const shownFor = async (answer: Partial<ImageAnswer>): Promise<HTMLElement> => {
     const whole = { ...image, media: 'image/png', data: 'AQID', every: 2, missing: null, ...answer };
     const context = contextWith({ 'memlens/heapObject': found, 'memlens/heapImage': whole });
+    Object.assign(context.api, { post: (message: unknown) => posted.push(message) });
     const inspector = new Inspector(context, never, () => undefined);
     const details = mounted(<inspector.View hidden={false} style={{}} />);
     inspector.show({ is: 'object', object: 1 });
@@ -448,6 +450,9 @@ test('an image says its size, or why it isn’t drawn', async () => {
   assert.deepEqual([canvas?.hidden, canvas?.width, canvas?.height], [false, 540, 960]);
   assert.match(section.querySelector('p')?.textContent ?? '', /^1,080 × 1,920 {2}· {2}Σ_8888 {2}· {2}.*1:2/);
   assert.deepEqual(closed, ['bitmap']);
+  if (canvas) canvas.toDataURL = () => 'data:image/png;base64,AQID';
+  section.querySelector('button')?.click();
+  assert.deepEqual(posted, [{ type: 'saveText', form: 'png', text: 'AQID' }]);
   decodes(null);
   assert.equal(canvasOf(await shownFor({}))?.hidden, true, 'the browser can’t decode it');
   const missing = await shownFor({ data: '', missing: { text: 'σ <b>', template: 'σ <b>', values: {} } });

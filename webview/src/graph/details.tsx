@@ -39,7 +39,7 @@ export function ObjectDetails({
       <Name type={row.type}>
         <span class="muted"> {idText(row)}</span>
       </Name>
-      {name !== '' && <pre class="heap-text">{visible(shorten(row.name, 1000))}</pre>}
+      {name !== '' && !image && <pre class="heap-text">{visible(shorten(row.name, 1000))}</pre>}
       <Actions selection={selection} context={context} place={row} />
       <Figures
         rows={[
