@@ -61,8 +61,8 @@ cdef class LeftOut:
     ):
         """Leave out the references of the name ``wanted`` of some objects; how many there are.
 
-        ``name`` has an item a reference, and ``by_text`` one for each kind: whether names of that kind are such numbers.
-        None if ``work`` was stopped. Raises MemoryError.
+        ``name`` has an item a reference, and ``by_text`` one for each kind: whether its names are such numbers. None if
+        ``work`` was stopped. Raises MemoryError.
         """
         cdef Py_ssize_t each
         cdef uint32_t item
@@ -159,7 +159,7 @@ cdef class LeftOut:
         return self.add(item, SOME_OUT)
 
     cdef bint is_kept(self, uint32_t source, uint32_t item, const uint8_t *follows) noexcept nogil:
-        """Whether one of the references from ``source`` to ``item`` that ``follows``, of which there is one, isn't out."""
+        """Whether a reference from ``source`` to ``item`` that ``follows`` is left; there is one, perhaps left out."""
         cdef uint64_t row
         if self.marks[source] & ALL_OUT:
             return False
@@ -207,7 +207,7 @@ cdef struct Held:
     size_t most
 
 
-cdef inline bint is_kept(const Held *held, LeftOut left_out, uint32_t source, uint32_t item) noexcept nogil:
+cdef inline bint is_whole(const Held *held, LeftOut left_out, uint32_t source, uint32_t item) noexcept nogil:
     """Whether a reference from ``source`` to ``item``, where there is one, is neither left out nor cut."""
     if held.state[source] & IS_SOURCE and held.state[item] & IS_TARGET:
         return False
@@ -233,7 +233,7 @@ cdef int look_at(Held *held, LeftOut left_out, uint32_t item, Vector *lost) noex
         if source >= held.objects:
             return OUT_OF_RANGE
         if held.distance[source] == nearer and not held.state[source] & LOST:
-            if held.follows[held.back_kind[at]] and is_kept(held, left_out, source, item):
+            if held.follows[held.back_kind[at]] and is_whole(held, left_out, source, item):
                 held.state[item] |= STAYS
                 held.looked += at - begin + 1
                 return TOO_MANY if held.looked > held.most else 0
@@ -245,8 +245,8 @@ cdef int look_at(Held *held, LeftOut left_out, uint32_t item, Vector *lost) noex
 cdef int lose(Held *held, LeftOut left_out, Vector *seeds, Vector *lost, Work work) noexcept nogil:
     """List what is farther from roots, or no longer reached: all shortest paths to it pass what is left out or cut.
 
-    ``seeds`` are those that may be, as far as that isn't because of others that are. Level after level of distances: what
-    is one step nearer is known by then.
+    ``seeds`` are those that may be, as far as that isn't because of others that are. Level after level of distances:
+    what is one step nearer is known by then.
     """
     cdef size_t each, begin = 0, end, next_seed = 0
     cdef uint64_t at
@@ -304,7 +304,7 @@ cdef uint32_t nearest(const Held *held, LeftOut left_out, uint32_t item) noexcep
         if source >= held.objects:
             continue
         if held.distance[source] < found and not held.state[source] & LOST:
-            if held.follows[held.back_kind[at]] and is_kept(held, left_out, source, item):
+            if held.follows[held.back_kind[at]] and is_whole(held, left_out, source, item):
                 found = held.distance[source]
     return found
 
@@ -429,8 +429,9 @@ cdef class Holding:
     def move_away(self, const uint32_t[::1] dropped, Work work not None):
         """Change each distance to what it is without what is left out; NONE for what no root reaches then.
 
-        Objects ``dropped`` were roots, and aren't any more. Returns how many objects that are, of those that were reached, and their bytes; None if ``work`` was stopped, and
-        then the distances are of no use. Raises MemoryError.
+        Objects ``dropped`` were roots, and aren't any more. Returns how many objects that are, of those that were
+        reached, and their bytes; None if ``work`` was stopped, and then the distances are of no use. Raises
+        MemoryError.
         """
         cdef size_t each, count = 0
         cdef uint64_t at, total = 0

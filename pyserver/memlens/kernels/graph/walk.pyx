@@ -627,8 +627,8 @@ cdef class OtherHolders:
         """Whether one of ``referrers`` has a reference that retains an object, and isn't dominated by it.
 
         Referrers ascend and may stand several times; those ``without``, which ascend as well, don't count. None where
-        more than ``most`` dominators would have to be looked at, and where ``work`` was stopped. Raises MemoryError, and IndexError for a column with
-        a number that is out of range.
+        more than ``most`` dominators would have to be looked at, and where ``work`` was stopped. Raises MemoryError,
+        and IndexError for a column with a number that is out of range.
         """
         cdef size_t looked = 0, each_passed, objects = self.dominator.shape[0]
         cdef uint32_t one, stop
