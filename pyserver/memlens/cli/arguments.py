@@ -165,6 +165,11 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
         "--through", action="append", choices=("weak", "soft", "phantom", "finalizer", "ephemeron"),
         help="also follow references of this strength; may be repeated",
     )  # fmt: skip
+    paths.add_argument(
+        "--without", action="append", metavar="HOLDER",
+        help="leave out what TYPE.NAME, .NAME of any type, all objects of a TYPE or the object @ID refer to, to see "
+        "what else holds the object; may be repeated",
+    )  # fmt: skip
     for report, top in ((types, 30), (one, 20), (paths, 3), (threads, 10)):
         report.add_argument(
             "--top", type=_positive, default=top, metavar="N", help=f"print only the first N (default {top})"
