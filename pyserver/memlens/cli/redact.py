@@ -1,7 +1,6 @@
 """``memlens redact``: writes a heap dump anew without its values, for others' eyes."""
 
 import argparse
-import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,8 +53,10 @@ def _check_place(source: Path, target: Path, *, force: bool) -> None:
     """Raise :class:`BadRequestError` for a target that would overwrite a file."""
     if not target.exists():
         return
-    if source.exists() and os.path.samefile(source, target):
-        raise BadRequestError(phrase("A dump can't be written over itself"), advice=phrase("Choose another file."))
+    if source.exists() and source.samefile(target):
+        raise BadRequestError(
+            phrase("A dump can't be written over itself"), advice=phrase("Choose another file.")
+        )
     if not force:
         raise BadRequestError(
             phrase("{file} exists", file=target.name), advice=phrase("Choose another file, or add --force.")

@@ -18,6 +18,9 @@ Removed = Literal["values", "contents"]
 VALUES: Removed = "values"
 CONTENTS: Removed = "contents"
 
+REMOVALS: dict[object, Removed] = {each: each for each in (VALUES, CONTENTS)}
+"""By the words that files have."""
+
 MARK = "removed by Memlens: "
 """In the file, followed by what was removed."""
 
@@ -29,19 +32,22 @@ def mark_of(removed: Removed) -> str:
 
 def removed_by(text: str) -> Removed | None:
     """What was removed, by the words in a file; None if it isn't such a mark."""
-    return {mark_of(each): each for each in (VALUES, CONTENTS)}.get(text)
+    return REMOVALS.get(text.removeprefix(MARK)) if text.startswith(MARK) else None
 
 
-def mark_graph(graph: Graph, removed: Removed | None, *, comparable: bool = False) -> None:
+def mark_graph(
+    graph: Graph, removed: Removed | None, *, comparable: bool = False, fields_stay: bool = False
+) -> None:
     """Say in a dump that something was removed, if it was, and take what is left in its place for no value.
 
-    ``comparable``: whether equal contents are still equal, and others not.
+    ``comparable``: whether equal contents are still equal, and others not. ``fields_stay``: whether the fields are the
+    runtime's and not the program's, so that they are all there.
     """
     if removed is None:
         return
     graph.settings["removed"] = removed
     graph.notices.append(_notice(removed, comparable=comparable))
-    if graph.values is not None and not comparable:
+    if graph.values is not None and not fields_stay:
         graph.values = None if removed == VALUES else _numbers_of(graph.values)
     if len(graph.arrays):
         graph.arrays = graph.arrays[_stays(graph)] if removed == CONTENTS else graph.arrays[:0]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.containers import Source
-from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.redacted import mark_graph, removed_by
 from memlens.formats.scanning import run_through
 from memlens.formats.source_maps import SourceMaps

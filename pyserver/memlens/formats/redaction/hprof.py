@@ -15,6 +15,7 @@ from memlens.kernels.readers import hprof_redaction
 from memlens.progress import Report, part_of
 
 _HEAD_BYTES = 64
+_TEXT = 0x01
 _SURVEYED = 0.4
 """The share of the work that is done when the file has been looked through."""
 
@@ -38,7 +39,12 @@ def redact(source: Source, output: Output, removed: Removed, report: Report) -> 
         write("writing", dump.offset / max(source.length, 1))
     if dump.broken_at >= 0:
         return dump.broken_at
-    return None if records.ended == kernel.ENDED_WHOLE else records.offset
+    if records.ended == kernel.ENDED_WHOLE:
+        return None
+    if records.offset < source.length:
+        # the beginning of a record, so that readers see that the dump breaks off here
+        output.write(bytes([_TEXT]))
+    return records.offset
 
 
 def _checked(status: int) -> None:

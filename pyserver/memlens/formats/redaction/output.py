@@ -3,7 +3,6 @@
 import contextlib
 import gzip
 from collections.abc import Iterator
-from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
 import zstandard

@@ -21,67 +21,39 @@ from memlens.texts import phrase
 _TEXTS = ("string", "concatenated string", "sliced string", "regexp", "String")
 _NUMBERS = ("number", "bigint")
 _STRINGS = "strings"
-_WRITING = 0.5
-"""The share of the work that is done when writing begins."""
+_STEP_BYTES = 4 << 20
+_SURVEYED = 0.5
+"""The share of the work that is done when it is known what uses each string."""
 
 
 def redact(source: Source, output: Output, removed: Removed, report: Report) -> None:
     """Write the snapshot. One that is truncated can't be read, since its strings are at the end."""
     source.unpack()
     parts = Sections(source)
-    meta = parts.header.meta
     for needed in ("nodes", "edges", _STRINGS):
         if needed not in parts.spans:
             raise NotASnapshotError(
                 phrase("The snapshot has no {section}", section=needed),
-                advice=phrase("Of a snapshot in parts make one file first, as Julia's assemble_snapshot does."),
+                advice=phrase(
+                    "Of a snapshot in parts make one file first, as Julia's assemble_snapshot does."
+                ),
             )
-    survey = part_of(report, 0.0, _WRITING)
-    strings = kernel.Strings(source.data, *parts.spans[_STRINGS])
-    check(run_through(strings, source, survey, parts.spans[_STRINGS][0]), strings.error_offset)
-    uses = np.zeros(strings.count, np.uint8)
-    uses[np.asarray(strings.take_fixed())] = kernel.FIXED
-    values = _TEXTS + (() if removed == CONTENTS else _NUMBERS)
-    node_kinds = [
-        kernel.VALUE if name in values else kernel.NODE | kernel.NAME if name == "native" else kernel.NAME
-        for name in meta.node_types[0]
-    ]
-    edge_kinds = [0 if name in NAMED_BY_INDEX else kernel.NAME for name in meta.edge_types[0]]
-
-    def names(section: str, fields: list[str], kinds: list[int], name: str = "name") -> kernel.Names:
-        start, end = parts.spans[section]
-        known = np.zeros(256, np.uint8)
-        known[: len(kinds[:256])] = kinds[:256]
-        if name not in fields or (len(kinds) > 1 and "type" not in fields):
-            raise DamagedSnapshotError(phrase("The snapshot has no {section}", section=section), offset=start)
-        type_field = fields.index("type") if "type" in fields else -1
-        reader = kernel.Names(source.data, start, end, len(fields), type_field, fields.index(name), known, uses)
-        check(run_through(reader, source, survey, start), reader.error_offset)
-        return reader
-
-    nodes = names("nodes", meta.node_fields, node_kinds)
-    names("edges", meta.edge_fields, edge_kinds, "name_or_index")
-    if "trace_function_infos" in parts.spans and meta.trace_function_info_fields:
-        for name in ("name", "script_name"):
-            names("trace_function_infos", meta.trace_function_info_fields, [kernel.NAME], name)
-    numbers = _numbers(uses)
-    nodes.write(parts.spans["nodes"][0], numbers)
-    strings.write(parts.spans[_STRINGS][0], uses, numbers)
-    write = part_of(report, _WRITING, 1.0)
+    rewritten = _survey(source, parts, removed, part_of(report, 0.0, _SURVEYED))
+    write = part_of(report, _SURVEYED, 1.0)
     between = b"{"
     for section, (start, end) in sorted(parts.spans.items(), key=lambda each: each[1]):
-        if section not in ("snapshot", _STRINGS) and not kernel.is_of_numbers(source.data, start, end):
+        filler = rewritten.get(section)
+        if section != "snapshot" and filler is None and not kernel.is_of_numbers(source.data, start, end):
             continue  # no writer that is known has text in another place
         output.write(between + msgspec.json.encode(section) + b":")
         between = b",\n"
         if section == "snapshot":
             output.write(_marked(source.data[start:end], removed))
-        elif section in ("nodes", _STRINGS):
+        elif filler is not None:
             output.write(b"[")
-            reader = nodes if section == "nodes" else strings
-            for _ in pour(reader, output):
-                source.release(reader.offset)
-                write("writing", reader.offset / source.length)
+            for _ in pour(filler, output):
+                source.release(filler.offset)
+                write("writing", filler.offset / source.length)
             output.write(b"]")
         else:
             for at in range(start, end, _STEP_BYTES):
@@ -91,7 +63,46 @@ def redact(source: Source, output: Output, removed: Removed, report: Report) -> 
     output.write(b"}")
 
 
-_STEP_BYTES = 4 << 20
+def _survey(
+    source: Source, parts: Sections, removed: Removed, report: Report
+) -> dict[str, kernel.Names | kernel.Strings]:
+    """Find out what uses each string; return what writes the sections that aren't copied."""
+    meta, spans = parts.header.meta, parts.spans
+    strings = kernel.Strings(source.data, *spans[_STRINGS])
+    check(run_through(strings, source, report, spans[_STRINGS][0]), strings.error_offset)
+    uses = np.zeros(strings.count, np.uint8)
+    uses[np.asarray(strings.take_fixed())] = kernel.FIXED
+
+    def names(section: str, fields: list[str], name: str, kinds: list[int]) -> kernel.Names:
+        start, end = spans[section]
+        if name not in fields or (len(kinds) > 1 and "type" not in fields):
+            raise DamagedSnapshotError(
+                phrase("The header doesn't say what the {section} consist of", section=section), offset=start
+            )
+        of_type = fields.index("type") if len(kinds) > 1 else -1
+        known = np.zeros(256, np.uint8)
+        known[: len(kinds[:256])] = kinds[:256]
+        reader = kernel.Names(source.data, start, end, len(fields), of_type, fields.index(name), known, uses)
+        check(run_through(reader, source, report, start), reader.error_offset)
+        return reader
+
+    if not meta.node_types or not meta.edge_types:
+        raise DamagedSnapshotError(phrase("The header's {what} are not a heap snapshot's", what="node_types"))
+    contents = _TEXTS + (() if removed == CONTENTS else _NUMBERS)
+    use = {"native": kernel.NODE | kernel.NAME} | dict.fromkeys(contents, kernel.VALUE)
+    nodes = names(
+        "nodes", meta.node_fields, "name", [use.get(name, kernel.NAME) for name in meta.node_types[0]]
+    )
+    named = [0 if name in NAMED_BY_INDEX else kernel.NAME for name in meta.edge_types[0]]
+    names("edges", meta.edge_fields, "name_or_index", named)
+    for name in (
+        ("name", "script_name") if "trace_function_infos" in spans and meta.trace_function_info_fields else ()
+    ):
+        names("trace_function_infos", meta.trace_function_info_fields, name, [kernel.NAME])
+    numbers = _numbers(uses)
+    nodes.write(spans["nodes"][0], numbers)
+    strings.write(spans[_STRINGS][0], uses, numbers)
+    return {"nodes": nodes, _STRINGS: strings}
 
 
 def _numbers(uses: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:

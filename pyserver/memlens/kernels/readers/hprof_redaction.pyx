@@ -44,6 +44,7 @@ cdef enum:
     HEAD = 9                    # tag, time, length
     MOST_NAME_BYTES = 4096      # a longer array is no thread's name
     MOST_THREADS = 1 << 20
+    MOST_DUMPS = 64             # in one file, for which threads keep their names
     MOST_EMPTY = 1024           # classes without fields of their own between two that have some
     FILLER = 0x78
 
@@ -68,6 +69,12 @@ cdef struct Wanted:
     uint64_t dump
 
 
+cdef int rebuild(AddressMap *map, Vector *ids, uint64_t seed) noexcept nogil:
+    address_map_free(map)
+    address_map_init(map)
+    return address_map_build(map, <uint64_t *> ids.data, ids.count, seed)
+
+
 cdef class Redaction(Owner):
     """Looks through ``records``, which have been run to their end, in stages; then writes them.
 
@@ -78,13 +85,13 @@ cdef class Redaction(Owner):
 
     cdef Records records
     cdef bint keeps_numbers
-    cdef uint64_t start, stop, position, heap_end, string_class
+    cdef uint64_t start, stop, position, heap_end
     cdef size_t segment
     cdef uint32_t dump
     cdef readonly int stage
     cdef readonly uint64_t needed
     cdef readonly object broken_at
-    cdef Vector classes, class_starts, ranges, named_texts, wanted, found, kept, ids
+    cdef Vector classes, class_starts, ranges, named_texts, wanted, found, kept, ids, string_classes
     cdef AddressMap by_id, looked_for
     cdef const uint64_t[::1] kept_offsets
     cdef Py_ssize_t next_kept
@@ -111,6 +118,7 @@ cdef class Redaction(Owner):
         self.own(&self.found, sizeof(Wanted))
         self.own(&self.kept, 8)
         self.own(&self.ids, 8)
+        self.own(&self.string_classes, 8)
         address_map_init(&self.by_id)
         address_map_init(&self.looked_for)
         if vector_reserve(&self.named_texts, records.text_ids.count + 1) < 0:
@@ -120,7 +128,9 @@ cdef class Redaction(Owner):
             self.note_text(loads[each].name)
             if self.is_text(loads[each].name, b"java/lang/String", 16) or self.is_text(
                     loads[each].name, b"java.lang.String", 16):
-                self.string_class = loads[each].id
+                # one for each dump, if the collector moved it in between
+                if vector_push(&self.string_classes, &loads[each].id) < 0:
+                    raise MemoryError
         for each in range(records.frame_rows.count):
             self.note_text(frames[each].method)
             self.note_text(frames[each].signature)
@@ -151,6 +161,13 @@ cdef class Redaction(Owner):
             return False
         place = <TextPlace *> self.records.text_places.data + number
         return place.count == count and memcmp(self.records.bytes + place.offset, text, count) == 0
+
+    cdef bint is_string_class(self, uint64_t id) noexcept nogil:
+        cdef size_t each
+        for each in range(min(self.string_classes.count, <size_t> MOST_DUMPS)):
+            if (<uint64_t *> self.string_classes.data)[each] == id:
+                return True
+        return False
 
     # looking through the file
 
@@ -234,8 +251,7 @@ cdef class Redaction(Owner):
         for each in range(self.wanted.count):
             if wanted[each].dump == dump and vector_push(&self.ids, &wanted[each].id) < 0:
                 return -1
-        address_map_free(&self.looked_for)
-        if address_map_build(&self.looked_for, <uint64_t *> self.ids.data, self.ids.count, seed) < 0:
+        if rebuild(&self.looked_for, &self.ids, seed) < 0:
             return -1
         return self.link_classes(seed)
 
@@ -248,8 +264,7 @@ cdef class Redaction(Owner):
         for each in range(first, end):
             if vector_push(&self.ids, &classes[each].id) < 0:
                 return -1
-        address_map_free(&self.by_id)
-        if address_map_build(&self.by_id, <uint64_t *> self.ids.data, self.ids.count, seed) < 0:
+        if rebuild(&self.by_id, &self.ids, seed) < 0:
             return -1
         for each in range(first, end):
             above = self.class_of(classes[each].super_id)
@@ -290,7 +305,7 @@ cdef class Redaction(Owner):
         if record.tag == INSTANCE_DUMP:
             if self.stage == S_THREADS:
                 return self.want_field(record, b"name", 4)
-            if self.stage == S_NAMES and record.other == self.string_class:
+            if self.stage == S_NAMES and self.is_string_class(record.other):
                 if self.want_field(record, b"value", 5) < 0:
                     return -1
                 return vector_push(&self.kept, &self.position)
@@ -355,7 +370,7 @@ cdef class Redaction(Owner):
         if type == TYPE_OBJECT or type == TYPE_ARRAY:
             return True
         # a text can be guessed from its hash, which strings and the entries of maps have
-        return self.type_stays(type) and class_id != self.string_class and not self.is_text(name, b"hash", 4)
+        return self.type_stays(type) and not self.is_string_class(class_id) and not self.is_text(name, b"hash", 4)
 
     cdef int want_field(self, Record *record, const char *name, uint64_t count) noexcept nogil:
         """Add the object to which an instance refers by a field to those that the next stage looks for."""
