@@ -207,12 +207,7 @@ def test_v8_numbers_texts_in_place_of_their_contents(tmp_path: Path) -> None:
     assert "status" not in texts
     # equal texts are equal, others not
     kinds = [after.type_kinds[after.types.kind[number]] for number in after.objects.type.tolist()]
-    pairs = {
-        pair
-        for *pair, kind in zip(was, texts, kinds, strict=True)
-        if kind == "string"
-        for pair in [tuple(pair)]
-    }
+    pairs = {(one, other) for one, other, kind in zip(was, texts, kinds, strict=True) if kind == "string"}
     assert len(pairs) == len({one for one, _ in pairs}) == len({other for _, other in pairs})
     assert all(other == "" if one == "" else other.startswith("removed ") for one, other in pairs)
     named = {text for text, kind in zip(texts, kinds, strict=True) if kind == "native"}

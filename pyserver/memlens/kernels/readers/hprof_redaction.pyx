@@ -379,18 +379,18 @@ cdef class Redaction(Owner):
         cdef const uint8_t *at
         cdef int id_bytes = self.records.id_bytes
         cdef uint64_t base = 0
-        cdef uint32_t each, fields, offset
+        cdef uint32_t _each, fields, offset
         cdef Wanted found
         while 0 <= walked < NO_CLASS and base <= record.body_bytes:
             at = self.after_constants(self.records.bytes + classes[walked].body)
             fields = u16_at(at)
             at += 2
-            for each in range(fields):
+            for _each in range(fields):
                 at += id_bytes + 1 + type_bytes(at[id_bytes], id_bytes)
             fields = u16_at(at)
             at += 2
             offset = 0
-            for each in range(fields):
+            for _each in range(fields):
                 if offset >= classes[walked].field_bytes:
                     break
                 if at[id_bytes] == TYPE_OBJECT and self.is_text(id_at(at, id_bytes), name, count):

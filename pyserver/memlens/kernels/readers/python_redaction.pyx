@@ -358,7 +358,7 @@ cdef class PyHeap(Scan):
     cdef size_t object_bytes(self, size_t *text) noexcept nogil:
         """Return the bytes of the next object without its text, which takes ``text``; 0 if the file ends before."""
         cdef const uint8_t *data = self.data
-        cdef size_t at = self.position, whole = self.length, each, count, groups
+        cdef size_t at = self.position, whole = self.length, each, _each, count, groups
         cdef uint64_t type
         cdef bint is_container
         text[0] = 0
@@ -384,7 +384,7 @@ cdef class PyHeap(Scan):
                 return 0
             count = big32(data + at)
             at += 4
-            for each in range(count):
+            for _each in range(count):
                 if whole - at < 2:
                     return 0
                 # a negative number stands for a name that the file has elsewhere

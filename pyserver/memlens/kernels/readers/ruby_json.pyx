@@ -98,7 +98,7 @@ cdef size_t string_end(const uint8_t *data, size_t at, size_t end) noexcept nogi
 
 
 cdef class Lines(Scan):
-    """Scans the lines of ``data`` from the byte ``start`` on in steps, and adds a row to the columns for each object."""
+    """Scans the lines of ``data`` from the byte ``start`` on, in steps, and adds a row for each object."""
 
     cdef readonly uint64_t bad_lines, first_bad_offset, good_lines, dangling, duplicates, shortened
     cdef readonly bint is_cut
