@@ -33,6 +33,7 @@ export default tseslint.config(
     rules: {
       eqeqeq: 'error',
       'no-console': 'error',
+      'no-duplicate-imports': 'error',
       // A callback of which nothing is taken back may be one call.
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreVoidReturningFunctions: true }],
       '@typescript-eslint/consistent-type-imports': 'error',

@@ -15,8 +15,17 @@ const MANIFEST = 'package.json';
 const PSEUDO = 'qps-ploc';
 
 /** The keys of package.json whose texts people read. */
-const READ_KEYS = new Set(['title', 'description', 'markdownDescription', 'displayName', 'altText']);
+const READ_KEYS = new Set([
+  'title',
+  'description',
+  'markdownDescription',
+  'displayName',
+  'userDescription',
+  'altText',
+]);
 const READ_LISTS = new Set(['enumItemLabels', 'enumDescriptions']);
+/** What language models read, in English. */
+const OF_MODELS = new Set(['inputSchema']);
 /** Names that are the same in every language. */
 const NAMES = new Set(['Memlens']);
 
@@ -90,6 +99,7 @@ function manifestProblems(manifest, texts) {
   };
   const visit = (value, where) => {
     for (const [key, each] of Object.entries(value ?? {})) {
+      if (OF_MODELS.has(key)) continue;
       const here = where === '' ? key : `${where}.${key}`;
       if (typeof each === 'string') {
         if (READ_KEYS.has(key) || /^%.*%$/.test(each)) check(each, here);

@@ -46,6 +46,7 @@ const STEPS = [
     what: 'generated types and texts are current',
     commands: () => [
       [VENV_PYTHON, '-m', 'memlens.server.contract', '--check', CONTRACT],
+      [VENV_PYTHON, '-m', 'memlens.server.tools.manifest', '--check', 'package.json'],
       node('scripts/l10n.mjs', '--check'),
     ],
   },

@@ -25,7 +25,7 @@ type Unpacked<R> = R extends { geometry: string } ? Omit<R, 'geometry'> & { geom
 /** The names of the panes below the picture, and of the pictures; each has a command in the palette. */
 export const PANE_IDS = [
   ...(['liveSet', 'flame', 'oom', 'steps', 'state', 'compare', 'sql', 'sizes', 'bookmarks'] as const),
-  ...(['types', 'dominators', 'why'] as const),
+  ...(['types', 'dominators', 'why', 'threads'] as const),
 ] as const;
 export const PICTURE_IDS = ['stacked', 'map', 'reserved', 'compare'] as const;
 /** What the timeline can be grouped by; each has a command `memlens.group.NAME`. */

@@ -1146,6 +1146,7 @@ export interface GraphInfo {
   references: number;
   types: number;
   roots: number;
+  threads: number;
   shallow_bytes: number;
   reachable_objects: number;
   reachable_bytes: number;
@@ -1467,7 +1468,7 @@ export interface HeapRetainedParams {
   filter: string;
 }
 
-/** Several dumps in order; types that always grow are first, by their growth. */
+/** Several dumps in order; types that always grow are first, by their growth, those that only group roots last. */
 export interface HeapSeries {
   objects: number[];
   shallow_bytes: number[];
@@ -1493,6 +1494,15 @@ export interface HeapSide {
   only_bytes: number | null;
 }
 
+/** What a thread has: its object, its thread locals, and the frames of its stack. */
+export interface HeapStackParams {
+  snapshot: string;
+  thread: number;
+  filter: string;
+  offset: number;
+  limit: number;
+}
+
 /** A part of the dominator tree of a heap dump by type, `[x0, x1]` in shares of the whole. */
 export interface HeapSvgParams {
   snapshot: string;
@@ -1500,6 +1510,14 @@ export interface HeapSvgParams {
   x0: number;
   x1: number;
   theme: 'dark' | 'light';
+}
+
+/** The threads, those first that retain most; with a filter those that hold objects which fit it. */
+export interface HeapThreadsParams {
+  snapshot: string;
+  filter: string;
+  offset: number;
+  limit: number;
 }
 
 /** A type by its number, and the largest of its instances. */
@@ -1525,6 +1543,17 @@ export interface HeapTypesParams {
   reverse: boolean;
   by: 'kind' | 'package';
   package: string | null;
+  offset: number;
+  limit: number;
+}
+
+/** The variables of a part of what a thread has; `depth` is that of a frame. */
+export interface HeapVariablesParams {
+  snapshot: string;
+  thread: number;
+  part: 'frame' | 'no frame' | 'object' | 'thread locals';
+  depth: number | null;
+  filter: string;
   offset: number;
   limit: number;
 }
@@ -1963,13 +1992,14 @@ export interface ObjectsAnswer {
 }
 
 /**
- * Objects of a heap dump to look at, chosen in one of four ways.
+ * Objects of a heap dump to look at, chosen in one of five ways.
  *
- * `number` is that of one `object`, of a `type`, or of a node (`group`) of the dominator tree grouped by type.
+ * `number` is that of one `object`, of a `type`, of a node (`group`) of the dominator tree grouped by type, or
+ * of a `thread`.
  * `sql` is a query that gives them in its column `object`; for the other kinds it is empty.
  */
 export interface ObjectsLink {
-  kind: 'group' | 'object' | 'query' | 'type';
+  kind: 'group' | 'object' | 'query' | 'thread' | 'type';
   number: number;
   sql: string;
 }
@@ -2690,6 +2720,17 @@ export interface StackParams {
   filter?: string;
 }
 
+/** A part of what a thread has: its object, its thread locals, what no frame holds, or a frame of its stack. */
+export interface StackRow {
+  part: 'frame' | 'no frame' | 'object' | 'thread locals';
+  depth: number | null;
+  frame: Frame | null;
+  object: ObjectRow | null;
+  variables: number;
+  shallow_bytes: number;
+  retained_bytes: number;
+}
+
 /** From an allocation to its neighbour: in the picture or by address at a moment, or of the same stack in time. */
 export interface StepParams {
   snapshot: string;
@@ -2792,6 +2833,38 @@ export interface TextPart {
   objects: ObjectsLink | null;
 }
 
+/**
+ * A thread, and what its object and all that its stack holds come to.
+ *
+ * `retained_bytes` would be freed if it ended.
+ */
+export interface ThreadRow {
+  thread: number;
+  name: string;
+  state: string;
+  out_of_memory: boolean;
+  object: ObjectRow | null;
+  frames: number;
+  variables: number;
+  shallow_bytes: number;
+  retained_bytes: number;
+  failed_at: Frame | null;
+}
+
+/** Parts `offset` and on of `total`: the innermost frame first, after what no frame holds. */
+export interface ThreadStackAnswer {
+  rows: StackRow[];
+  offset: number;
+  total: number;
+}
+
+/** Threads `offset` and on of `total`, those first that retain most. */
+export interface ThreadsAnswer {
+  rows: ThreadRow[];
+  offset: number;
+  total: number;
+}
+
 /** A trace of events on devices, as PyTorch records it. */
 export interface TimelineInfo {
   model: 'timeline';
@@ -2822,6 +2895,22 @@ export interface TimelineSvgParams {
   y0?: number | null;
   y1?: number | null;
   picture?: 'map' | 'reserved' | 'stacked';
+}
+
+/**
+ * A call of the tool `name`, one of the manifest's. `arguments` is JSON, as the model wrote it.
+ *
+ * Cancelling this request ends the work.
+ */
+export interface ToolParams {
+  name: string;
+  arguments: string;
+}
+
+/** `text` is what the model gets: JSON, or if `is_error` a sentence that says what went wrong. */
+export interface ToolResult {
+  text: string;
+  is_error: boolean;
 }
 
 /** Sums over a set of allocations; `live_at_peak_bytes` is at each device's own peak. */
@@ -2867,6 +2956,20 @@ export interface TypeRow {
   line: number | null;
   estimated_count: number | null;
   estimated_shallow_bytes: number | null;
+}
+
+/** What a variable refers to. `name` is empty if the file doesn't have it; `kind` is the kind of root. */
+export interface VariableRow {
+  name: string;
+  kind: string;
+  object: ObjectRow;
+}
+
+/** Variables `offset` and on of `total`, those first whose objects retain most. */
+export interface VariablesAnswer {
+  rows: VariableRow[];
+  offset: number;
+  total: number;
 }
 
 /**
@@ -2974,6 +3077,9 @@ export interface Requests {
   'memlens/heapMergedPaths': { params: HeapMergedPathsParams; result: PathNodesAnswer };
   'memlens/heapRetained': { params: HeapRetainedParams; result: RetainedAnswer };
   'memlens/heapCut': { params: HeapCutParams; result: CutAnswer };
+  'memlens/heapThreads': { params: HeapThreadsParams; result: ThreadsAnswer };
+  'memlens/heapStack': { params: HeapStackParams; result: ThreadStackAnswer };
+  'memlens/heapVariables': { params: HeapVariablesParams; result: VariablesAnswer };
   'memlens/heapAt': { params: HeapAtParams; result: HeapAtResult };
   'memlens/timelineSvg': { params: TimelineSvgParams; result: SvgResult };
   'memlens/flameSvg': { params: FlameSvgParams; result: SvgResult };
@@ -3001,6 +3107,7 @@ export interface Requests {
   'memlens/fleetHeat': { params: FleetHeatParams; result: HeatMap };
   'memlens/fleetFile': { params: FleetFileParams; result: FleetFileResult };
   'memlens/fleetFetch': { params: FleetFetchParams; result: FleetFetchResult };
+  'memlens/tool': { params: ToolParams; result: ToolResult };
 }
 
 /** The server asks, the client answers. */
@@ -3076,6 +3183,9 @@ export const VIEW_METHODS = [
   'memlens/heapMergedPaths',
   'memlens/heapRetained',
   'memlens/heapCut',
+  'memlens/heapThreads',
+  'memlens/heapStack',
+  'memlens/heapVariables',
   'memlens/heapAt',
   'memlens/timelineSvg',
   'memlens/flameSvg',

@@ -25,6 +25,7 @@ import { ServerStatus } from './server/status';
 import { ArchivedFiles } from './source/archived';
 import { LibrarySources } from './source/libraries';
 import { SourceOpener } from './source/open';
+import { registerTools } from './tools';
 
 let running: Server | undefined;
 
@@ -71,6 +72,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerOpenCommands(context.extensionUri, editors),
     new FleetEditorProvider(context, server, (uri) => editors.open(uri), log),
     registerFleetCommands(context, log),
+    registerTools(context.extension, server, editors),
     new PageOffers(editors),
     registerServerCommands(server, memory, context.globalStorageUri.fsPath, log),
   );

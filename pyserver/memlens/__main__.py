@@ -1,11 +1,14 @@
 """``python -m memlens`` is the ``memlens`` command."""
 
+import gc
 import signal
 import sys
 
 
 def main() -> int:
     """Run the command and return its exit status. At any moment, Ctrl+C ends it with a message, not a traceback."""
+    # what imports create is permanent: memlens.cli turns collection on when it has imported the command
+    gc.disable()
     try:
         from memlens.cli import main as command
 

@@ -43,6 +43,7 @@ _TYPE = struct.Struct("<cQII")
 _FRAME = struct.Struct("<cIII")
 _ROOT = struct.Struct("<cQIII")
 _LABEL = struct.Struct("<cQI")
+_ACTIVATION = struct.Struct("<cQIII")
 _TWO = struct.Struct("<cII")
 
 _QUALNAME = type.__dict__["__qualname__"].__get__
@@ -279,20 +280,27 @@ class _Writer:
                 self._named_dicts.add(id(_MODULE_DICT(module)))
         # not threading.enumerate, which takes a lock that the program may hold
         names: dict[int, str] = {}
+        addresses: dict[int, int] = {}
         for ident, thread in list(getattr(threading, "_active", {}).items()):
             try:
                 name = _GET(thread, "_name")
             except AttributeError:
                 name = ""
             names[ident] = name if type(name) is str else f"thread {ident}"
+            addresses[ident] = id(thread)
             self._root(thread, "thread", names[ident])
         for ident, top in list(sys._current_frames().items()):
             frame: types.FrameType | None = top
             thread_name = names.get(ident, f"thread {ident}")
+            depth = 0
             while frame is not None:
                 code = frame.f_code
                 if code.co_filename != own_file:
                     place = self._frame(code.co_filename, frame.f_lineno or 0, code.co_qualname)
+                    self._buffer += _ACTIVATION.pack(
+                        b"A", addresses.get(ident, 0), self._text(thread_name), depth, place
+                    )
+                    depth += 1
                     for name, value in list(frame.f_locals.items()):
                         self._root(value, "local", f"{name} ({thread_name})", place)
                 frame = frame.f_back

@@ -16,6 +16,16 @@ class Problem(Struct, frozen=True):
     retry: bool = True
     """Whether trying again can help."""
 
+    @property
+    def sentence(self) -> str:
+        """All of it in English, for a terminal or a script."""
+        where = ""
+        if self.offset is not None:
+            # users count characters from 1
+            is_query = self.code == "sql"
+            where = f" (at character {self.offset + 1:,})" if is_query else f" (at byte {self.offset:,})"
+        return f"{self.message}{where}. {self.advice}".strip()
+
 
 class MemlensError(Exception):
     """An error with a message that a user can act on.

@@ -120,3 +120,18 @@ def plain(text: str) -> str:
 def plain_name(name: str) -> str:
     """Return a name from a file as :func:`plain` does, shortened to 200 characters."""
     return shortened(plain(name[: _LONGEST_NAME + 1]), _LONGEST_NAME)
+
+
+def whole_number(text: str, base: int = 10) -> int | None:
+    """Return a whole number from its text; None if the text is another."""
+    try:
+        return int(text, base)
+    except ValueError:
+        return None
+
+
+def object_id(text: str) -> int | None:
+    """Return the id or the address of an object of a heap dump: ``5143``, ``@5143`` or ``0x7f00``; None for others."""
+    digits = text.removeprefix("@")
+    value = whole_number(digits, 16 if digits.lower().startswith("0x") else 10)
+    return value if value is not None and 0 <= value < 2**64 else None

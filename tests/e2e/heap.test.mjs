@@ -368,3 +368,60 @@ for (const { file, type, source, line, finding, path: held } of LEAKS)
     await vscode.atLine(source, text.findIndex((each) => each.includes(line)) + 1);
     await vscode.runCommand('View: Close All Editors');
   });
+
+test('the thread that ran out of memory: the headline leads to its frames, a frame to its line', async () => {
+  const file = 'ran_out.hprof.zst';
+  const text = readFileSync(path.join(FOLDER, 'src', 'RanOut.java'), 'utf8').split('\n');
+  const show = async () => {
+    await vscode.openFile(file);
+    view = new SnapshotView(vscode, await vscode.webview());
+    await view.locator('#memlens[data-model=graph][data-state=ready]').waitFor();
+    await drawn();
+  };
+  await show();
+  await view.locator('.headline-text', { hasText: /ran out of memory in RanOut\.grow/ }).waitFor();
+  await view.locator('.headline-text button', { hasText: /^importer$/ }).click();
+  await view.locator('.dock [role=tab][aria-selected=true]', { hasText: 'Threads' }).waitFor();
+  const rows = view.locator('[id=pane-threads] .grid-row');
+  const failed = rows.and(view.locator('[aria-level="1"]')).first();
+  await rows.filter({ hasText: 'OutOfMemoryError.<init>' }).waitFor();
+  assert.match(
+    await failed.innerText(),
+    /importer\s+ran out of memory.*RanOut\.java:\d+\s+runnable, 5 frames/,
+  );
+  assert.equal(await failed.getAttribute('aria-expanded'), 'true');
+  const frame = rows.filter({ hasText: 'RanOut.grow' });
+  await frame.locator('.twistie').click();
+  const variable = rows.and(view.locator('[aria-level="3"]'));
+  await variable.filter({ hasText: 'ArrayList' }).click();
+  await view.locator('.heap-details .panel-name', { hasText: 'ArrayList' }).waitFor();
+  await view.settled();
+  // what the command line says of it
+  const { threads } = await vscode.memlens('threads', file);
+  const grow = threads[0].stack.find(({ row }) => row.frame?.function === 'shop.RanOut.grow');
+  assert.equal(grow.row.retained_bytes, grow.variables[0].object.retained_bytes);
+  const shown = `${(grow.row.retained_bytes / 2 ** 20).toFixed(1)} MiB`;
+  assert.ok((await frame.innerText()).includes(shown), shown);
+  assert.deepEqual(await view.violations(), []);
+  await vscode.screenshot('heap-threads');
+  await view.assertAccessible(['Threads']);
+  await vscode.setTheme('light');
+  await drawn();
+  await vscode.screenshot('heap-threads-light');
+  await vscode.setTheme('dark');
+  await frame.locator('.code').click();
+  await vscode.atLine('RanOut.java', text.findIndex((each) => each.includes('rows.add(')) + 1);
+  await vscode.runCommand('View: Close All Editors');
+  await show();
+  await view.locator('.dock [role=tab][aria-selected=true]', { hasText: 'Threads' }).waitFor();
+  // by the keys alone, through the filter
+  await view.locator('.filter-input').fill('function:grow');
+  const left = view.locator('[id=pane-threads] .grid-row');
+  await until(async () => (await left.count()) === 3, 'the thread, its frame and the variable are left');
+  await view.locator('[id=pane-threads] .grid').focus();
+  await vscode.page.keyboard.press('Home');
+  await vscode.page.keyboard.press('ArrowDown');
+  await vscode.page.keyboard.press('Enter');
+  await vscode.atLine('RanOut.java', text.findIndex((each) => each.includes('rows.add(')) + 1);
+  await vscode.runCommand('View: Close All Editors');
+});

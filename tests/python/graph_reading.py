@@ -13,6 +13,7 @@ import numpy.typing as npt
 from memlens.errors import MemlensError
 from memlens.formats import read
 from memlens.formats.containers import open_source
+from memlens.formats.tools import Tools
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph import walk
 from memlens.model.graph import Graph
@@ -25,10 +26,11 @@ Edge = tuple[str, str, int]
 """Kind, name (or index) and the target's id."""
 
 
-def load(path: Path, dump: int | None = None) -> Graph:
-    """Read a file as the ingest does."""
+def load(path: Path, dump: int | None = None, folders: tuple[Path, ...] = ()) -> Graph:
+    """Read a file as the ingest does; ``folders`` are those of the workspace."""
     with open_source(path, Path(tempfile.gettempdir()), lambda *_: None) as source:
         source.dump = dump
+        source.tools = Tools(source_folders=folders)
         graph = read(source, Path(tempfile.gettempdir()), lambda *_: None)
     assert isinstance(graph, Graph)
     return graph

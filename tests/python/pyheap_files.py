@@ -48,7 +48,36 @@ def thing(one: Thing, *, with_texts: bool) -> bytes:
     return out + (text(one.text) if with_texts and not is_container else b"")
 
 
-def pyheap(things: Sequence[Thing], *, with_texts: bool = True, count: int | None = None) -> bytes:
+Variables = Sequence[tuple[str, int]]
+"""Names and addresses."""
+
+
+class Thread(NamedTuple):
+    """A thread; each frame has a file, a line, a function and its variables, the innermost first."""
+
+    name: str
+    frames: Sequence[tuple[str, int, str, Variables]]
+    is_alive: bool = True
+
+
+THREADS = (Thread("MainThread", [("/app/service.py", 12, "serve", [("sessions", 0x1000)])]),)
+
+
+def written(thread: Thread) -> bytes:
+    out = text(thread.name) + bytes([thread.is_alive, 0]) + struct.pack(">I", len(thread.frames))
+    for file, line, function, variables in thread.frames:
+        out += text(file) + struct.pack(">I", line) + text(function) + struct.pack(">I", len(variables))
+        out += b"".join(text(name) + struct.pack(">Q", own) for name, own in variables)
+    return out
+
+
+def pyheap(
+    things: Sequence[Thing],
+    *,
+    with_texts: bool = True,
+    count: int | None = None,
+    threads: Sequence[Thread] = THREADS,
+) -> bytes:
     """A whole file; ``count`` is the number of objects that it declares, 0 in an unfinished one."""
     out = (
         struct.pack(">QI", MAGIC, 1) + text("2026-01-01T00:00:00+00:00") + struct.pack(">Q", int(with_texts))
@@ -56,9 +85,7 @@ def pyheap(things: Sequence[Thing], *, with_texts: bool = True, count: int | Non
     out += struct.pack(">I", len(TYPES)) + b"".join(
         text(name) + struct.pack(">Q", own) for name, own in TYPES.items()
     )
-    out += struct.pack(">I", 1) + text("MainThread") + b"\1\0" + struct.pack(">I", 1)
-    out += text("/app/service.py") + struct.pack(">I", 12) + text("serve") + struct.pack(">I", 1)
-    out += text("sessions") + struct.pack(">Q", 0x1000)
+    out += struct.pack(">I", len(threads)) + b"".join(map(written, threads))
     out += struct.pack(">I", len(FREQUENT)) + b"".join(map(text, FREQUENT))
     out += struct.pack(">I", len(COMMON)) + b"".join(
         struct.pack(">QI", TYPES[name], 1) + attribute("__doc__", 0x9000) for name in COMMON

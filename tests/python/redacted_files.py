@@ -88,6 +88,14 @@ def assert_same_graph(
         after, after.roots["detail"].tolist()
     )
     assert before.root == after.root
+    for name in ("object", "end", "out_of_memory"):
+        assert np.array_equal(before.threads.rows[name], after.threads.rows[name]), name
+    for name in ("name", "state"):
+        texts = [names_of(each, each.threads.rows[name].tolist()) for each in (before, after)]
+        assert texts[0] == texts[1], name
+    assert np.array_equal(before.threads.frames, after.threads.frames)
+    for name in ("thread", "depth", "object", "kind"):
+        assert np.array_equal(before.threads.variables[name], after.threads.variables[name]), name
     assert list(before.frames.frames) == list(after.frames.frames)
     assert np.array_equal(before.frames.starts, after.frames.starts)
     assert np.array_equal(before.places, after.places)

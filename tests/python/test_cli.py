@@ -370,6 +370,14 @@ def test_circular_symbolic_links(sample: Path, tmp_path: Path) -> None:
     assert "symbolic link" in memlens("info", loop, status=1).stderr
 
 
+def test_a_damaged_file_among_several_is_named(sample: Path, tmp_path: Path) -> None:
+    (tmp_path / "cut.pickle").write_bytes(sample.read_bytes()[:40_000])
+    assert (
+        f"memlens: {tmp_path / 'cut.pickle'}: "
+        in memlens("compare", sample, tmp_path / "cut.pickle", status=1).stderr
+    )
+
+
 def test_stack_of_a_missing_allocation(sample: Path) -> None:
     assert "no allocation 99,999,999" in memlens("stack", sample, 99999999, status=1).stderr
 

@@ -16,6 +16,7 @@ from memlens.cli import main
 
 PAGES = ("node", "java", "dotnet", "ruby", "python-heap")
 PROGRAM = ROOT / "tests" / "fixtures" / "heap" / "src" / "sessions.py"
+DUMPS = [*PROGRAM.parents[1].glob("*.zst"), *PROGRAM.parents[1].glob("*.gcdump")]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -26,7 +27,7 @@ def test_commands_print_what_the_docs_show(
         ("before.heapsnapshot", v8_heap(has=False)), ("app.heapsnapshot", v8_heap(has=True)),
         ("before.hprof", java_heap(has=False)), ("app.hprof", java_heap(has=True)),
         ("app.gcdump", gcdump_files.small()),
-        *((dump.name, dump.read_bytes()) for dump in PROGRAM.parents[1].glob("sessions.*") if dump.suffix != ".txt"),
+        *((dump.name, dump.read_bytes()) for dump in DUMPS),
     ):  # fmt: skip
         (tmp_path / name).write_bytes(data)
     monkeypatch.chdir(tmp_path)

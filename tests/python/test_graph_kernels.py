@@ -92,6 +92,28 @@ def test_dominators_follow_the_definition() -> None:
     assert compared > 5_000
 
 
+def test_dominators_of_more_referrers_than_are_read_at_once() -> None:
+    most = 0
+    for seed in range(60):
+        graph = random_graph(seed)
+        often = graph._replace(edges=[[edge for edge in edges for _ in range(700)] for edges in graph.edges])
+        start, target, kind = often.columns()
+        most = max(most, int(np.diff(turned(start, target, kind)[0].astype(np.int64)).max()))
+        found, expected = Computed(often).dominator_of(), naive_dominators(graph, graph.roots)
+        assert {item: found[item] for item in expected} == expected, seed
+    assert most > 3 * 1024
+
+
+def test_dominators_of_more_objects_than_are_read_at_once() -> None:
+    compared = 0
+    for seed in range(12):
+        graph = random_graph(seed, 900)
+        found, expected = Computed(graph).dominator_of(), naive_dominators(graph, graph.roots)
+        assert {item: found[item] for item in expected} == expected, seed
+        compared = max(compared, len(expected))
+    assert compared > 2 * 256
+
+
 def test_a_graph_with_a_root_of_its_own() -> None:
     for seed in SEEDS:
         graph = random_graph(seed)
@@ -336,8 +358,8 @@ def test_retained_sizes_of_groups_computed_together_equal_those_computed_alone()
         group_of[:within] = np.uint64(1) << np.arange(within, dtype=np.uint64)
         counts, sums = (np.zeros(together.MOST_GROUPS, np.uint64) for _ in range(2))
         together.retained_together(
-            *graph.columns(), RETAINS, np.unique(np.array(graph.roots, np.uint32)), types, group_of,
-            np.array(graph.shallow, np.uint64), counts, sums,
+            *graph.columns(), RETAINS, np.unique(np.array(graph.roots, np.uint32)), np.empty(0, np.uint64), types,
+            group_of, np.array(graph.shallow, np.uint64), counts, sums,
         )  # fmt: skip
         reached = graph.reached(graph.roots)
         for group in range(within):

@@ -6,11 +6,6 @@ import pytest
 from tests.python.graph_reading import edges, load, roots, type_names
 from tests.python.hprof_files import INT, OBJECT, Dump
 
-from memlens.formats import read
-from memlens.formats.containers import open_source
-from memlens.formats.tools import Tools
-from memlens.model.graph import Graph
-
 MAPPING = """\
 # compiler: R8
 # pg_map_id: 7ab2c91
@@ -55,14 +50,6 @@ def app() -> Dump:
         dump.add(0x03, "PII", 0x1000, 4, depth)
     dump.add(0x05, "P", 0x30)
     return dump
-
-
-def read_with(path: Path, *folders: Path) -> Graph:
-    with open_source(path, path.parent, lambda *_: None) as source:
-        source.tools = Tools(source_folders=folders)
-        graph = read(source, path.parent, lambda *_: None)
-    assert isinstance(graph, Graph)
-    return graph
 
 
 def made(folder: Path) -> Path:
@@ -111,10 +98,10 @@ def test_of_builds_in_a_workspace_the_one_that_knows_most(tmp_path: Path) -> Non
         folder = tmp_path / "work" / "app" / "build" / "outputs" / "mapping" / variant
         folder.mkdir(parents=True)
         (folder / "mapping.txt").write_text(text)
-    graph = read_with(path, tmp_path / "work")
+    graph = load(path, folders=(tmp_path / "work",))
     assert "com.shop.Cart$Item" in type_names(graph)
     assert any("release" in str(notice.message) for notice in graph.notices)
-    assert "a.c$a" in type_names(read_with(path, tmp_path / "nowhere"))
+    assert "a.c$a" in type_names(load(path, folders=(tmp_path / "nowhere",)))
 
 
 @pytest.mark.parametrize(

@@ -279,7 +279,8 @@ def small() -> bytes:
     return dump.MAGIC + struct.pack("<II", dump.VERSION, 8) + b"".join((
         *map(text, ("python", "3.14", "local", "rows (MainThread)", "app.py", "main", "list", "builtins", "a text")),
         record(b"N", 1, 2, form="II"), record(b"F", 5, 6, 12, form="III"), record(b"K", 1, 0, form="II"),
-        record(b"G", 0x1000, 3, 4, 0, form="QIII"), record(b"T", 0x9000, 7, 8, form="QII"),
+        record(b"A", 0x1000, 6, 0, 0, form="QIII"), record(b"G", 0x1000, 3, 4, 0, form="QIII"),
+        record(b"T", 0x9000, 7, 8, form="QII"),
         record(b"O", 0x1000, 0x9000, 72, 0, 1, none, form="QQQIII"), record(b"i", 2, 0x1000, 0x2000, form="IQQ"),
         record(b"r", 1, 0x7777, form="IQ"), record(b"n", 1, 0x2000, 6, form="IQI"),
         record(b"e", 1, 0x2000, form="IQ"), record(b"d", 2, 0x2000, 0x1000, form="IQQ"),
@@ -296,6 +297,8 @@ def test_what_each_record_means(tmp_path: Path) -> None:
         ("key", "", 0x2000), ("value", "a text", 0x1000),
     ], []]  # fmt: skip
     assert roots(graph) == [("local", 0x1000, "rows (MainThread)", "app.py:12")]
+    assert [graph.texts[row["name"]] for row in graph.threads.rows] == ["main"]
+    assert graph.threads.variables.tolist() == [(0, 0, 0, graph.threads.variables["name"][0], 0)]
     assert graph.objects.stack is not None
     assert graph.objects.stack.tolist() == [1, 0]
     assert [graph.texts[name] for name in graph.objects.name.tolist()] == ["a text", "a text"]
@@ -310,6 +313,8 @@ def test_impossible_numbers(tmp_path: Path) -> None:
         (record(b"K", 1, 0, form="II"), record(b"K", 1, 5, form="II")),
         (record(b"e", 1, form="I"), record(b"d", 1, form="I")),
         (record(b"O", 0x1000, 0x9000, 72, form="QQQ"), record(b"O", 0x1000, 0x9000, 1 << 60, form="QQQ")),
+        (record(b"A", 0x1000, 6, 0, 0, form="QIII"), record(b"A", 0x1000, 6, 0, 3, form="QIII")),
+        (record(b"A", 0x1000, 6, 0, 0, form="QIII"), record(b"A", 0x1000, 77, 0, 0, form="QIII")),
         (record(b"L", 0x1000, form="Q"), record(b"?", 0x1000, form="Q")),
     ):
         assert old in small()

@@ -34,10 +34,10 @@ def test_commands_run(arguments: list[str], tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     arguments = [str(tmp_path / "archive") if word == "archive" else word for word in arguments]
     monkeypatch.chdir(ROOT)
-    if arguments == ["lsp"]:
-        # a server ends without a client; test_server.py talks to a running one
+    if arguments[0] in ("lsp", "mcp"):
+        # a server ends without a client; test_server.py and test_mcp.py talk to running ones
         subprocess.run(
-            [sys.executable, "-m", "memlens", "lsp"], stdin=subprocess.DEVNULL, timeout=60, check=False
+            [sys.executable, "-m", "memlens", *arguments], stdin=subprocess.DEVNULL, timeout=60, check=True
         )
         return
     assert memlens(*arguments).stdout

@@ -1,5 +1,6 @@
 """SQL queries to the real server: the tables made after the picture, cancelled queries, hovers meanwhile."""
 
+import asyncio
 import os
 import signal
 import sys
@@ -11,7 +12,9 @@ import pytest
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import children, open_view, problem_of, wait_until, write_snapshot
 
+from memlens.server.sessions.sql import SqlQueries
 from memlens.store.artefacts import SEAL_BYTES
+from memlens.store.manifest import Origin
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -172,3 +175,41 @@ def test_damaged_tables_are_rebuilt(server: LspClient, tmp_path: Path, cache_fol
     query = asked(snapshot, "SELECT count(*), sum(size_bytes) FROM events")
     assert "Run the query again" in problem_of(server, "memlens/sql", query)["message"]
     assert server.request("memlens/sql", query)["rows"][0][0] == 400
+
+
+def test_a_query_after_a_cancelled_one_has_its_tables_made(tmp_path: Path) -> None:
+    """What the cancelled one began is still ending then, and must not be waited for as if it went on."""
+    begun: list[str] = []
+    begins, is_ended = asyncio.Event(), asyncio.Event()
+
+    async def fill(part: str, _report: Any) -> None:
+        begun.append(part)
+        begins.set()
+        if len(begun) == 1:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                # as a child process is waited for
+                await is_ended.wait()
+
+    def never() -> Any:
+        raise AssertionError
+
+    async def run() -> None:
+        origin = Origin(tmp_path, "none", 0)
+        queries = SqlQueries(origin, ("base",), fill, never)
+        first = asyncio.ensure_future(queries.fill())
+        await begins.wait()
+        first.cancel()
+        # the cancellation arrives
+        await asyncio.sleep(0)
+        second = asyncio.ensure_future(queries.fill())
+        await asyncio.sleep(0)
+        is_ended.set()
+        await asyncio.wait_for(second, 30)
+        assert begun == ["base", "base"]
+        await asyncio.wait([first])
+        assert first.cancelled()
+        await queries.close()
+
+    asyncio.run(run())

@@ -11,12 +11,9 @@ from typing import Any
 
 import pytest
 from tests.python.conftest import ROOT
-from tests.python.graph_reading import type_names
+from tests.python.graph_reading import load, type_names
 
-from memlens.formats import read
-from memlens.formats.containers import open_source
 from memlens.formats.source_maps import MOST_BYTES, SourceMap, SourceMaps
-from memlens.formats.tools import Tools
 from memlens.kernels.readers.source_map import segments
 from memlens.model.graph import Graph
 
@@ -75,14 +72,6 @@ def bundle(folder: Path, *, inline: bool) -> Path:
     return dump
 
 
-def graph_of(path: Path, *folders: Path) -> Graph:
-    with open_source(path, path.parent, lambda *_: None) as source:
-        source.tools = Tools(source_folders=folders)
-        graph = read(source, path.parent, lambda *_: None)
-    assert isinstance(graph, Graph)
-    return graph
-
-
 def places(graph: Graph, name: str) -> set[tuple[str, int]]:
     """Files and lines of the objects of a type, or of the functions of a name."""
     types, texts = type_names(graph), graph.objects.name.tolist()
@@ -102,7 +91,7 @@ def line_of(text: str) -> int:
 @pytest.mark.parametrize("inline", [False, True])
 def test_a_bundle_of_esbuild_leads_to_typescript(tmp_path: Path, inline: bool) -> None:
     dump = bundle(tmp_path / "there", inline=inline)
-    graph = graph_of(dump)
+    graph = load(dump)
     assert (tmp_path / "there" / "dist" / "app.js").read_text().count("\n") <= 3
     assert places(graph, "Session") == {("app.ts", line_of("constructor"))}
     assert places(graph, "report") == {("app.ts", line_of("function report"))}
@@ -113,8 +102,8 @@ def test_a_bundle_of_esbuild_leads_to_typescript(tmp_path: Path, inline: bool) -
         return
     # the program ran on another machine, and the workspace has its script
     shutil.move(tmp_path / "there" / "dist", tmp_path / "workspace" / "dist")
-    assert places(graph_of(dump), "report") == {("app.js", 1)}
-    assert places(graph_of(dump, tmp_path / "workspace"), "report") == {
+    assert places(load(dump), "report") == {("app.js", 1)}
+    assert places(load(dump, folders=(tmp_path / "workspace",)), "report") == {
         ("app.ts", line_of("function report"))
     }
 

@@ -234,7 +234,7 @@ PROFILES = [
 ]
 OF_ALL = {"stacks", "stack_frames", "frames", "lines", "by_line"}
 OF_PROFILES = {"value_types", "samples", "sample_values", "labels", "values"}
-OF_GRAPHS = {"objects", "refs", "types", "roots", "strings"}
+OF_GRAPHS = {"objects", "refs", "types", "roots", "strings", "threads", "thread_frames", "variables"}
 HEAP = ROOT / "tests" / "fuzz" / "corpus" / "file" / "small.heapsnapshot"
 """A heap dump with allocation stacks."""
 

@@ -13,7 +13,7 @@ from memlens.texts import Text, in_a_row, phrase, plural
 
 ROOT = Path(__file__).parents[2]
 KEPT = re.compile(r"\{\w+\}|`[^`]*`|\]\([^)]*\)|memlens\.[\w.]+|\n")
-READ = ("title", "description", "markdownDescription", "displayName", "altText")
+READ = ("title", "description", "markdownDescription", "displayName", "userDescription", "altText")
 
 
 def texts_of(name: str) -> dict[str, str]:
@@ -30,7 +30,8 @@ def read_texts(value: Any) -> list[str]:
         return []
     own = [value[key] for key in READ if isinstance(value.get(key), str)]
     own += [text for key in ("enumItemLabels", "enumDescriptions") for text in value.get(key, [])]
-    return own + [text for each in value.values() for text in read_texts(each)]
+    # language models read the schemas of tools, in English
+    return own + [text for key, each in value.items() if key != "inputSchema" for text in read_texts(each)]
 
 
 def test_the_manifest_refers_to_its_texts() -> None:

@@ -27,6 +27,7 @@ import { Inspector } from '../../webview/src/graph/inspector';
 import { Overview } from '../../webview/src/graph/overview';
 import { withoutSameEnd } from '../../webview/src/graph/series';
 import { restoreGraph } from '../../webview/src/graph/state';
+import { threadsPane } from '../../webview/src/graph/threads';
 import { typesPane } from '../../webview/src/graph/types';
 import { whyPane } from '../../webview/src/graph/why';
 import { typeAndModule } from '../../webview/src/graph/words';
@@ -105,6 +106,58 @@ test('types: what is copied of the table has exact figures, and a row leads to i
   host.querySelector<HTMLElement>('.heap-bar .icon-button')?.click();
   const lines = String(context.did.pop()).split('\n');
   assert.deepEqual(lines[1]?.split('\t'), ['Σ.Δ', '1,234', '40 B', '1.00 MiB', '25.0%']);
+  pane.dispose?.();
+});
+
+test('threads: one that is revealed opens, a frame leads to its line, a variable is selected', async () => {
+  const frame = { file: '/σ/μ.π', line: 17, function: 'δ.σ.Σ.λ', kind: 'user', source: 'recorded' };
+  const figures = { variables: 1, shallow_bytes: 40, retained_bytes: MIB + 1 };
+  const thread = { ...figures, name: 'Θ', object: row(1), frames: 1, state: 'waiting' };
+  const failed = { ...thread, thread: 7, out_of_memory: true, failed_at: frame };
+  const other = { ...thread, thread: 8, out_of_memory: false, failed_at: null, state: '', name: '' };
+  const parts = [
+    { ...figures, part: 'object', depth: null, frame: null, object: row(1) },
+    { ...figures, part: 'thread locals', depth: null, frame: null, object: null },
+    { ...figures, part: 'frame', depth: 0, frame, object: null },
+    { ...figures, part: 'frame', depth: 1, frame: null, object: null, variables: 0 },
+  ];
+  const variables = [
+    { name: 'ρ', kind: 'thread local', object: row(3) },
+    { name: '', kind: 'κ', object: row(4) },
+  ];
+  const context = contextWith({
+    'memlens/heapThreads': { rows: [failed, other], total: 2 },
+    'memlens/heapStack': { rows: parts, total: 4 },
+    'memlens/heapVariables': { rows: variables, total: 2 },
+  });
+  const places: unknown[] = [];
+  context.openPlace = (...place) => places.push(place);
+  const pane = threadsPane(context);
+  const host = mountedPane(pane);
+  for (const grid of host.querySelectorAll('.grid'))
+    Object.defineProperty(grid, 'clientHeight', { value: 220 });
+  // before there are any rows
+  pane.reveal?.({ thread: 7 });
+  pane.update(new Set(EVERYTHING));
+  await drawn();
+  await drawn();
+  const rows = (): HTMLElement[] => [...host.querySelectorAll<HTMLElement>('.grid-row')];
+  assert.deepEqual(
+    rows().map((each) => each.getAttribute('aria-level')),
+    ['1', '2', '2', '2', '2', '1'],
+  );
+  rows()[3]?.querySelector<HTMLElement>('.twistie')?.click();
+  await drawn();
+  await drawn();
+  assertTranslated(host, pane.id);
+  rows()[3]?.click();
+  assert.deepEqual(places, [['/σ/μ.π', 17, false]]);
+  rows()[4]?.click();
+  assert.deepEqual(context.did.pop(), { is: 'object', object: 3 });
+  assert.match(rows()[4]?.textContent ?? '', /^ρ = Δ/);
+  host.querySelector<HTMLElement>('.heap-bar .icon-button')?.click();
+  const lines = String(context.did.pop()).split('\n');
+  assert.deepEqual(lines[4]?.split('\t').slice(0, 4), ['δ.σ.Σ.λ μ.π:17', '1', '40 B', '1.00 MiB']);
   pane.dispose?.();
 });
 

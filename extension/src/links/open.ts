@@ -1,7 +1,7 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { ViewState } from '../../shared/messages';
-import { isFile } from '../base/files';
+import { isFile, isWithin } from '../base/files';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { SnapshotView } from '../editor/view';
 import { readLink, writeLink, type Link } from './link';
@@ -49,11 +49,6 @@ async function inWorkspace({ path: file, within }: Link): Promise<vscode.Uri | n
     );
   for (const each of found) if (await isFile(each)) return vscode.Uri.file(each);
   return null;
-}
-
-function isWithin(folder: string, file: string): boolean {
-  const relative = path.relative(folder, file);
-  return relative !== '' && !path.isAbsolute(relative) && relative.split(path.sep)[0] !== '..';
 }
 
 /** A file outside the workspace is opened, and even looked for, only if the user wants it. */

@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
     options = parse(with_run(sys.argv[1:] if arguments is None else arguments))
     for name in ("SIGTERM", "SIGHUP"):
-        if options.command != "lsp" and hasattr(signal, name):
+        if options.command not in ("lsp", "mcp") and hasattr(signal, name):
             signal.signal(getattr(signal, name), _terminate)
     try:
         # import only what the command needs: `memlens ingest` must not wait for pygls
@@ -61,10 +61,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _command(name: str) -> ModuleType:
     """Import a command's module, without garbage collection: the objects that imports create are permanent."""
+    is_first = not gc.isenabled()
     gc.disable()
     try:
         return import_module(f"memlens.cli.{name}")
     finally:
+        if is_first:
+            # so far this process has done nothing but import, and a collection would go through all of that
+            gc.freeze()
         gc.enable()
 
 
@@ -111,16 +115,7 @@ def _fail(options: argparse.Namespace, problem: Problem) -> int:
         except BrokenPipeError:
             # Ctrl+C has also ended the rest of the pipeline
             _drop_output()
-    where = ""
-    if problem.offset is not None:
-        # users count characters from 1
-        where = (
-            f" (at character {problem.offset + 1:,})"
-            if problem.code == "sql"
-            else f" (at byte {problem.offset:,})"
-        )
-    sentence = f"memlens: {problem.message}{where}. {problem.advice}"
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
-    say(sentence.strip(), error=True)
+    say(f"memlens: {problem.sentence}", error=True)
     return 1

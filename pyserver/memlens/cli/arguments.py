@@ -8,6 +8,7 @@ from memlens.cli.attribution import add_any_code
 from memlens.cli.fleets.arguments import add_fleet
 from memlens.cli.parsers import LeftOut, Parser, Version
 from memlens.store.tables.schema import PARTS
+from memlens.units import object_id, whole_number
 
 AddCommand = Callable[[str, str], argparse.ArgumentParser]
 """Adds a command, given its name, which is also the name of its module here, and its description."""
@@ -39,21 +40,31 @@ def _parser(first: str, *, alone: bool = True) -> argparse.ArgumentParser:
         sub.add_argument("--json", action="store_true", help="print JSON")
     reading = [*printing, _flame(command), *_sql_and_export(command), *_files(command)]
     for sub in reading:
-        sub.add_argument(
-            "--libraries", action="append", metavar="PATTERN",
-            help="treat matching paths or functions as library code, or with a leading ! as your own; may be "
-            "repeated, and the last match decides",
-        )  # fmt: skip
-    for sub in (ingest, *reading):
-        sub.add_argument("--cache-dir", type=Path, help="the folder of the archives")
-        sub.add_argument(
-            "--cache-limit", type=_positive, metavar="BYTES", help="the maximum size of all archives together"
-        )
+        _libraries_and_cache(sub)
+    _cache(ingest)
     _dump(command)
     _redact(command)
     add_fleet(command, _positive)
     command("lsp", "Run the language server on stdin and stdout.")
+    mcp = command("mcp", "Answer language models: run an MCP server on stdin and stdout.")
+    _libraries_and_cache(mcp)
     return root if commands.choices else _parser(first, alone=False)
+
+
+def _libraries_and_cache(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--libraries", action="append", metavar="PATTERN",
+        help="treat matching paths or functions as library code, or with a leading ! as your own; may be "
+        "repeated, and the last match decides",
+    )  # fmt: skip
+    _cache(command)
+
+
+def _cache(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--cache-dir", type=Path, help="the folder of the archives")
+    command.add_argument(
+        "--cache-limit", type=_positive, metavar="BYTES", help="the maximum size of all archives together"
+    )
 
 
 _PROFILE_VALUE = (
@@ -117,7 +128,10 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
     types = command("types", "Print the types of a heap dump's objects, those that retain the most first.")
     one = command("object", "Print an object of a heap dump: what it refers to, and what refers to it.")
     paths = command("paths", "Print why an object of a heap dump is alive: paths to it from roots.")
-    for report in (types, one, paths):
+    threads = command(
+        "threads", "Print a heap dump's threads: their frames, and what the variables of each retain."
+    )
+    for report in (types, one, paths, threads):
         report.add_argument("file", type=Path)
     types.add_argument("--order", choices=("retained", "shallow", "count", "type"), default="retained")
     types.add_argument("--since", type=float, metavar="SECONDS",
@@ -125,6 +139,14 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
     types.add_argument(
         "--filter", default="", metavar="TEXT",
         help='count only the objects that match this filter, as in the view: \'finding:"Duplicate strings"\'',
+    )  # fmt: skip
+    threads.add_argument(
+        "--filter", default="", metavar="TEXT",
+        help="print only the variables whose objects match this filter, as in the view: 'thread:main type:Session'",
+    )  # fmt: skip
+    threads.add_argument(
+        "--variables", type=_positive, default=5, metavar="N",
+        help="print only the first N variables of each frame (default 5)",
     )  # fmt: skip
     types.add_argument(
         "--search", default="", metavar="WORDS", help="print only types that contain all of these words"
@@ -141,11 +163,11 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
         "--through", action="append", choices=("weak", "soft", "phantom", "finalizer", "ephemeron"),
         help="also follow references of this strength; may be repeated",
     )  # fmt: skip
-    for report, top in ((types, 30), (one, 20), (paths, 3)):
+    for report, top in ((types, 30), (one, 20), (paths, 3), (threads, 10)):
         report.add_argument(
             "--top", type=_positive, default=top, metavar="N", help=f"print only the first N (default {top})"
         )
-    return [types, one, paths]
+    return [types, one, paths, threads]
 
 
 def _dump(command: AddCommand) -> None:
@@ -337,23 +359,14 @@ def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
 
 
 def _object_id(text: str) -> int:
-    digits = text.removeprefix("@")
-    value = _integer(digits, 16 if digits.lower().startswith("0x") else 10)
-    if value is None or not 0 <= value < 2**64:
+    value = object_id(text)
+    if value is None:
         raise argparse.ArgumentTypeError(f"{text} is not the id or the address of an object")
     return value
 
 
 def _positive(text: str) -> int:
-    value = _integer(text, 10)
+    value = whole_number(text)
     if value is None or not 0 < value < 2**62:
         raise argparse.ArgumentTypeError(f"{text} is not a number more than 0 and less than 2^62")
     return value
-
-
-def _integer(text: str, base: int) -> int | None:
-    # argparse would report a ValueError by the name of the function
-    try:
-        return int(text, base)
-    except ValueError:
-        return None

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from memlens.cli.cache import cache_of
 from memlens.cli.progress import reporter
-from memlens.errors import FileError, reason
+from memlens.errors import FileError, MemlensError, reason
 from memlens.ingest import ingest
 from memlens.model.own_libraries import Libraries
 from memlens.store.manifest import ArchiveError
@@ -24,7 +24,8 @@ T = TypeVar("T")
 def ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Path | None = None) -> T:
     """Answer a question from the file's archive, which is made if it is missing and made again once if it is damaged.
 
-    ``path`` is the file, for commands with more than one. Raises :class:`memlens.errors.MemlensError`.
+    ``path`` is the file, for commands with more than one, whose errors name it. Raises
+    :class:`memlens.errors.MemlensError`.
     """
     try:
         return _ask(options, question, path)
@@ -48,7 +49,12 @@ def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: P
         except ArchiveError:
             shutil.rmtree(archive, ignore_errors=True)
     report = reporter("auto")
-    archive = ingest(file, cache, report)
+    try:
+        archive = ingest(file, cache, report)
+    except MemlensError as error:
+        if path is not None:
+            error.message = phrase("{file}: {problem}", file=file, problem=error.message)
+        raise
     report("done", 1.0)
     return _answer(archive, libraries, question)
 

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from memlens.cli.output import in_english
+from memlens.json_text import in_english
 from memlens.model.attribution import MEANINGS, NAMES, Attribution
 
 

@@ -2,15 +2,14 @@
 
 import argparse
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any
 
 from memlens.cli import compare_heaps
 from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, self_words, with_attribution
 from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
-from memlens.model.info import GraphInfo, Model, ProfileInfo, SnapshotInfo, TimelineInfo
-from memlens.store.models import profile_of
+from memlens.model.info import Model
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes
@@ -18,8 +17,7 @@ from memlens.views.compare.rows import CompareAnswer, ComparedRow, compare
 from memlens.views.compare.sides import Side, side_of
 from memlens.views.naming.places import BEFORE_RECORDING
 from memlens.views.selection.columns import MOST_ROWS
-from memlens.views.selection.profile_sets import value_named
-from memlens.views.selection.sets import AllocationSet
+from memlens.views.selection.profile_sets import set_at
 
 
 def run(options: argparse.Namespace) -> int:
@@ -37,7 +35,8 @@ def run(options: argparse.Namespace) -> int:
 
     def side(path: Path, device: int | None) -> Side:
         def made(snapshot: Snapshot) -> Side:
-            return side_of(snapshot, _selected_set(snapshot.info, options, device), attribution_of(options))
+            of = set_at(snapshot.info, options.at, device, options.value)
+            return side_of(snapshot, of, attribution_of(options))
 
         return ask(options, made, path)
 
@@ -55,18 +54,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _model(snapshot: Snapshot) -> Model:
     return snapshot.info.model
-
-
-def _selected_set(info: SnapshotInfo, options: argparse.Namespace, device: int | None) -> AllocationSet:
-    match info:
-        case TimelineInfo():
-            number = info.default_device if device is None else device
-            events = next((d.events for d in info.devices if d.device == number), 0)
-            return AllocationSet(number, from_moment=None if options.at == "peak" else events)
-        case ProfileInfo() | GraphInfo():
-            return AllocationSet(0, value=value_named(profile_of(info), options.value))
-        case _:
-            assert_never(info)
 
 
 def _print_comparison(answer: CompareAnswer, self_meaning: str) -> None:

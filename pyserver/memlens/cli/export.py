@@ -18,7 +18,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.naming.frame_names import frame_names
 from memlens.views.selection.items import stacks_of
-from memlens.views.selection.sets import AllocationSet
+from memlens.views.selection.profile_sets import set_at
 
 _TITLES = {"peak": "live at the peak", "end": "live at the end", "all": "total allocated"}
 
@@ -72,13 +72,7 @@ def _samples(snapshot: Snapshot, options: argparse.Namespace) -> tuple[Samples, 
 
 
 def _allocations(snapshot: Snapshot, info: TimelineInfo, options: argparse.Namespace) -> Samples:
-    number = info.default_device if options.device is None else options.device
-    events = next((device.events for device in info.devices if device.device == number), 0)
-    of = {
-        "peak": AllocationSet(number, filter=options.filter),
-        "end": AllocationSet(number, from_moment=events, filter=options.filter),
-        "all": AllocationSet(number, "live", 0, events, options.filter),
-    }[options.at]
+    of = set_at(info, options.at, options.device, filter_text=options.filter)
     # the formats have nothing for inferred lines
     stacks = replace(stacks_of(snapshot, of), inferred=None).summed()
     return Samples(stacks, frame_names(snapshot))

@@ -18,7 +18,6 @@ from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
-from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import KIND_WORDS, format_value
@@ -29,7 +28,7 @@ from memlens.views.flame.calltree import CallTree, FlameOptions
 from memlens.views.flame.graph import FlameValue, tree_of
 from memlens.views.flame.tables import FlameFunctionsAnswer, functions
 from memlens.views.naming.frame_names import FlameName
-from memlens.views.selection.profile_sets import value_named
+from memlens.views.selection.profile_sets import At, set_at
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import AMOUNT, sides_of
 
@@ -37,6 +36,7 @@ LEAST_SHARE = 0.01
 MOST_FUNCTIONS = 1000
 OF_TRACES = ("live", "peak", "total", "count", "leaked")
 """The values of a trace, with the names that profiles use; ``live`` is what was live at the peak."""
+_MOMENTS: dict[str, At] = {"total": "all", "count": "all", "leaked": "end"}
 
 
 def run(options: argparse.Namespace) -> int:
@@ -134,8 +134,7 @@ def selected_set(snapshot: Snapshot, options: argparse.Namespace) -> tuple[Alloc
         case TimelineInfo():
             return _selected_allocations(info, options)
         case ProfileInfo() | GraphInfo():
-            value = value_named(profile_of(info), options.value)
-            return AllocationSet(0, filter=options.filter, value=value), "bytes"
+            return set_at(info, "peak", value=options.value, filter_text=options.filter), "bytes"
         case _:
             assert_never(info)
 
@@ -150,13 +149,8 @@ def _selected_allocations(
                 "It has {values} and {last}.", values=", ".join(OF_TRACES[:-1]), last=OF_TRACES[-1]
             ),
         )
-    number = info.default_device if options.device is None else options.device
-    events = next((device.events for device in info.devices if device.device == number), 0)
-    of = AllocationSet(number, filter=options.filter)
-    if options.value in ("total", "count"):
-        of = AllocationSet(number, "live", 0, events, options.filter)
-    elif options.value == "leaked":
-        of = AllocationSet(number, from_moment=events, filter=options.filter)
+    at = _MOMENTS.get(options.value, "peak")
+    of = set_at(info, at, options.device, filter_text=options.filter)
     return of, "count" if options.value == "count" else "bytes"
 
 

@@ -62,9 +62,10 @@ def _figures(info: SnapshotInfo) -> Iterator[str]:
 
 
 def _graph(info: GraphInfo) -> Iterator[str]:
+    threads = f", {counted(info.threads, 'thread')}" if info.threads else ""
     yield (
         f"{counted(info.objects, 'object')} of {counted(info.types, 'type')}, "
-        f"{counted(info.references, 'reference')}, {counted(info.roots, 'root')}"
+        f"{counted(info.references, 'reference')}, {counted(info.roots, 'root')}{threads}"
     )
     yield f"shallow size of all objects: {format_bytes(info.shallow_bytes)} ({info.shallow_bytes:,} bytes)"
     yield (

@@ -10,8 +10,9 @@ from typing import Any, BinaryIO
 import msgspec
 
 from memlens.errors import BadRequestError
+from memlens.json_text import escaped, in_english
 from memlens.store.files.disk import partial_file, room_in
-from memlens.texts import Text, phrase
+from memlens.texts import phrase
 from memlens.units import plain
 
 
@@ -66,38 +67,3 @@ def message_line(value: Any) -> None:
     """Write a line of JSON for the process of Memlens that reads this one's, which may translate its texts."""
     sys.stdout.buffer.write(escaped(msgspec.json.encode(value).decode()).encode() + b"\n")
     sys.stdout.buffer.flush()
-
-
-def in_english(value: Any) -> Any:
-    """Return an answer as data for scripts: its texts are their English ones."""
-    match value:
-        case Text():
-            return value.as_data()
-        case msgspec.Struct():
-            config = value.__struct_config__
-            if config.array_like:
-                return [in_english(getattr(value, name)) for name in value.__struct_fields__]
-            tag = {} if config.tag_field is None else {config.tag_field: config.tag}
-            names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
-            return tag | {shown: in_english(getattr(value, name)) for shown, name in names}
-        case list() | tuple():
-            return [in_english(each) for each in value]
-        case dict():
-            return {key: in_english(each) for key, each in value.items()}
-        case _:
-            return value
-
-
-def escaped(json_text: str) -> str:
-    """Escape all control and formatting characters in one line of JSON.
-
-    JSON itself requires that only for U+0000 to U+001F (RFC 8259, section 7).
-    """
-    if json_text.isprintable():
-        return json_text
-    return "".join(char if char.isprintable() else _escape(char) for char in json_text)
-
-
-def _escape(char: str) -> str:
-    units = char.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

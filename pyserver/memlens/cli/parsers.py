@@ -21,12 +21,15 @@ class Parser(argparse.ArgumentParser):
         ):
             options.query = rest.pop()
         if rest:
-            self.error(f"unrecognized arguments: {' '.join(rest)}")
+            self._fail(f"unrecognized arguments: {' '.join(rest)}", f"{self.prog} {options.command}")
         return options
 
     def error(self, message: str) -> NoReturn:
         """Print the error, and exit."""
-        self.exit(1, f"memlens: {plain(message)}. Try {self.prog} --help.\n")
+        self._fail(message, self.prog)
+
+    def _fail(self, message: str, command: str) -> NoReturn:
+        self.exit(1, f"memlens: {plain(message)}. Try {command} --help.\n")
 
 
 class LeftOut(argparse.ArgumentParser):

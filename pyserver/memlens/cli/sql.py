@@ -13,9 +13,10 @@ from typing import Any, Literal
 
 from memlens.cli.ask import ask, libraries_of
 from memlens.cli.cache import cache_of
-from memlens.cli.output import escaped, say
+from memlens.cli.output import say
 from memlens.cli.progress import reporter
 from memlens.errors import MemlensError
+from memlens.json_text import escaped
 from memlens.model.own_libraries import NO_LIBRARIES, Libraries
 from memlens.store.manifest import ArchiveError
 from memlens.store.relabel import open_with

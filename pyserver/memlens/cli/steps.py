@@ -1,37 +1,27 @@
 """``memlens steps``: the steps of a run, and the lines that grow."""
 
 import argparse
-import sys
 
 from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
-from memlens.store.models import timeline_of
-from memlens.store.snapshot import Snapshot
 from memlens.units import SOURCE_WORDS, format_bytes
-from memlens.views.trace.steps.finding import StepsAnswer, steps
-from memlens.views.trace.steps.growth import GrowthAnswer, growth
+from memlens.views.trace.steps.finding import StepsAnswer
+from memlens.views.trace.steps.growth import GrowthAnswer
+from memlens.views.trace.steps.whole import steps_and_growth
 
 _TRENDS = {"every_step": "more after every step", "steady": "never less", "unsteady": "up and down"}
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    found_steps, growing_lines = ask(options, lambda snapshot: steps_and_growth(snapshot, options))
-    if options.json:
-        json_line({"steps": found_steps, "growth": growing_lines})
-    else:
-        print_steps(found_steps, growing_lines)
-    return 0
-
-
-def steps_and_growth(snapshot: Snapshot, options: argparse.Namespace) -> tuple[StepsAnswer, GrowthAnswer]:
-    """Return all steps of a device, and the lines that grow. Raises :class:`BadRequestError`."""
-    info = timeline_of(snapshot.info, "events")
-    device = info.default_device if options.device is None else options.device
-    return (
-        steps(snapshot, device, 0, sys.maxsize, options.filter),
-        growth(snapshot, device, options.top, options.filter),
+    found = ask(
+        options, lambda snapshot: steps_and_growth(snapshot, options.device, options.top, options.filter)
     )
+    if options.json:
+        json_line(found)
+    else:
+        print_steps(found.steps, found.growth)
+    return 0
 
 
 def print_steps(found_steps: StepsAnswer, growing_lines: GrowthAnswer) -> None:

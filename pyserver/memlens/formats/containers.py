@@ -3,10 +3,9 @@
 import contextlib
 import mmap
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from memlens.errors import FileError, MemlensError, reason
 from memlens.formats.packing import Packed, TruncatedError, unpacker_of
@@ -171,7 +170,7 @@ def open_source(path: Path, scratch: Path, report: Report) -> Iterator[Source]:
             with contextlib.closing(Source(path, file)) as source:
                 yield source
             return
-        with tempfile.TemporaryFile(dir=scratch) as plain:
+        with _temporary_file(scratch) as plain:
             packed = Packed(path, file, unpacker, report)
             with contextlib.closing(Source(path, file, packed, plain)) as source:
                 yield source
@@ -180,8 +179,15 @@ def open_source(path: Path, scratch: Path, report: Report) -> Iterator[Source]:
 @contextlib.contextmanager
 def plain_source(path: Path, data: bytes, scratch: Path) -> Iterator[Source]:
     """Open bytes from within another file as a source, through a temporary file in ``scratch``."""
-    with tempfile.TemporaryFile(dir=scratch) as plain:
+    with _temporary_file(scratch) as plain:
         plain.write(data)
         plain.flush()
         with contextlib.closing(Source(path, plain)) as source:
             yield source
+
+
+def _temporary_file(folder: Path) -> BinaryIO:
+    # imported here, because few files need one, and the import takes longer than reading a small file
+    import tempfile
+
+    return cast("BinaryIO", tempfile.TemporaryFile(dir=folder))

@@ -21,6 +21,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
 from memlens.formats.hprof_roots import HELD_KINDS, ROOT_KINDS, Roots
 from memlens.formats.hprof_stacks import Stacks
+from memlens.formats.hprof_threads import add_states, mark_out_of_memory
 from memlens.formats.hprof_types import TYPE_KINDS, types_of
 from memlens.formats.obfuscation import mapping_of
 from memlens.formats.redacted import CONTENTS, VALUES, Removed, mark_graph, mark_of
@@ -206,6 +207,7 @@ def _graph(
 ) -> Graph:
     objects, records = references.objects, references.objects.records
     rows = roots.rows(references)
+    threads = roots.threads(stacks, rows)
     numbers, shallow, names, serials = (np.asarray(column) for column in references.take_objects())
     starts, targets, kinds, labels = (np.asarray(column) for column in references.take_references())
     if float(shallow.sum(dtype=np.float64)) >= MOST_BYTES:
@@ -221,12 +223,15 @@ def _graph(
     frames, places = stacks.finish(types)
     notices = [_cut(source, objects)] if truncated else []
     notices += _notices(references)
+    referred = References(starts, targets, kinds, labels)
+    mark_out_of_memory(threads, stacks.frames)
+    add_states(threads, records.named, referred, values)
     units, ends = records.take_texts()
     return Graph(
         KIND,
         Objects(numbers, shallow, ids, names, stack=allocated, space=space),
         types,
-        References(starts, targets, kinds, labels),
+        referred,
         KINDS,
         rows,
         Texts(np.asarray(units), np.asarray(ends)[1:]),
@@ -238,6 +243,7 @@ def _graph(
         places=places,
         values=values,
         arrays=arrays,
+        threads=threads,
         facts=Facts(id_bytes=header.id_bytes, sizes_inferred=not declared, truncated=truncated),
         settings=_settings(header, references),
         notices=notices,

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from memlens.formats.hprof_stacks import Stacks
 from memlens.kernels.readers import hprof_objects, hprof_references
-from memlens.model.graph import NONE, ROOT_DTYPE, Column
+from memlens.model.graph import NONE, ROOT_DTYPE, THREAD_DTYPE, VARIABLE_DTYPE, Column, Threads
 
 U32 = npt.NDArray[np.uint32]
 U8 = npt.NDArray[np.uint8]
@@ -65,6 +65,7 @@ class Roots:
         serials = rows[order, 2]
         held = np.isin(self._tag, _OF_THREADS)
         place = np.searchsorted(serials, rows[:, 2], side="right") - 1
+        self._last_of_serial = np.sort(order[np.append(serials[1:] != serials[:-1], True)[: len(order)]])
         held &= (place >= 0) & (np.append(serials, 0)[place] == rows[:, 2])
         self._thread = np.full(len(rows), NONE, np.uint32)
         self._thread[held] = self._number[order[place[held]]]
@@ -72,6 +73,10 @@ class Roots:
         self._frame = np.full(len(rows), NONE, np.uint32)
         framed = held & np.isin(self._tag, (_JNI_LOCAL, _JAVA_FRAME))
         self._frame[framed] = stacks.frames_at(rows[order[place[framed]], 3], rows[framed, 3])
+        self._root_of_thread = np.full(len(rows), NONE, np.uint32)
+        self._root_of_thread[held] = order[place[held]]
+        self._depth = np.where(self._frame == NONE, NONE, rows[:, 3]).astype(np.uint32)
+        self._traces = rows[self._last_of_serial, 3]
         self.held = held
         """Which roots a thread of the file holds."""
         self.locals = self._locals(stacks)
@@ -104,6 +109,21 @@ class Roots:
         if bool((self._tag == _STICKY_CLASS).any()):
             return rows
         return np.concatenate((rows, self._boot_classes(references)))
+
+    def threads(self, stacks: Stacks, rows: Column) -> Threads:
+        """The threads of the file, without their states; ``rows`` are those of :meth:`rows`."""
+        chosen = self._last_of_serial
+        frames, counts = stacks.frames_of(self._traces)
+        threads = np.zeros(len(chosen), THREAD_DTYPE)
+        threads["object"], threads["name"] = self._number[chosen], rows["detail"][chosen]
+        threads["end"] = np.cumsum(counts)
+        known = np.flatnonzero(self.held)
+        found = np.zeros(len(known), VARIABLE_DTYPE)
+        found["thread"] = np.searchsorted(chosen, self._root_of_thread[known])
+        found["depth"], found["object"] = self._depth[known], self._number[known]
+        found["kind"] = rows["kind"][known]
+        # a frame may hold an object in several variables, which the file doesn't distinguish
+        return Threads(threads, frames, np.unique(found))
 
     def _boot_classes(self, references: hprof_references.References) -> Column:
         count = self._objects.class_count

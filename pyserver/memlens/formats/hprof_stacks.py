@@ -70,6 +70,15 @@ class Stacks:
         frames[known] = self._sequence[self._first[rows[known]] + depths[known]]
         return frames
 
+    def frames_of(self, serials: U32) -> tuple[U32, I64]:
+        """Return the frames of each trace with one of ``serials``, innermost first, and how many each has."""
+        rows = _found(self._serials, np.arange(len(self._serials), dtype=np.uint32), serials)
+        known = rows != NONE
+        firsts, counts = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+        firsts[known], counts[known] = self._first[rows[known]], self._count[rows[known]]
+        places = np.arange(int(counts.sum())) + np.repeat(firsts - (np.cumsum(counts) - counts), counts)
+        return self._sequence[places], counts
+
     def frame_text(self, frame: int) -> str:
         """Return the name of a frame, ``com.foo.Bar.run (Bar.java:34)``."""
         found = self.frames[frame]

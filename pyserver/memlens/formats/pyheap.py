@@ -14,7 +14,7 @@ import numpy as np
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
-from memlens.formats.python_objects import KINDS, RootRow, link, notices_of, scan
+from memlens.formats.python_objects import KINDS, RootRow, ThreadRow, link, notices_of, scan
 from memlens.formats.redacted import VALUES, mark_graph
 from memlens.formats.stacks import Numbers
 from memlens.kernels.readers import python_heap as kernel
@@ -85,6 +85,7 @@ class Head:
     known: dict[str, int]
     frames: list[SourceFrame]
     roots: list[RootRow]
+    threads: list[ThreadRow]
     frequent: list[str]
     common: list[int]
     count: int
@@ -104,7 +105,7 @@ class Head:
             flags_at = reader.at
             flags = reader.unpack("Q")
             known = {reader.text(): reader.unpack("Q") for _ in range(reader.count())}
-            frames, roots = _threads(reader)
+            frames, roots, threads = _threads(reader)
             frequent = [reader.text() for _ in range(reader.count())]
             common = _common(reader)
             count = reader.unpack("I")
@@ -119,7 +120,9 @@ class Head:
                 ),
                 offset=len(_MAGIC),
             )
-        return cls(created, flags, flags_at, known, frames, roots, frequent, common, count, reader.at)
+        return cls(
+            created, flags, flags_at, known, frames, roots, threads, frequent, common, count, reader.at
+        )
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Graph:
@@ -140,7 +143,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         found = names_of_types(source, objects.offset)
         cut = found is None
         names |= {address: (name, "") for address, name in found[0].items()} if found else {}
-    linked = link(objects, names, head.roots)
+    linked = link(objects, names, head.roots, head.threads)
     columns = linked.columns
     graph = Graph(
         KIND,
@@ -152,6 +155,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         linked.texts,
         root_kinds=linked.root_kinds,
         frames=Frames(head.frames, np.zeros(2, np.uint64), np.empty(0, np.uint32)),
+        threads=linked.threads,
         facts=Facts(truncated=cut),
         settings={"format_version": 1, "created": head.created},
         notices=notices_of(objects, cut=cut),
@@ -170,19 +174,22 @@ def names_of_types(source: Source, at: int) -> tuple[dict[int, str], int] | None
         return None
 
 
-def _threads(reader: _Reader) -> tuple[list[SourceFrame], list[RootRow]]:
-    """The frames of all threads, and their locals."""
-    numbers, roots = Numbers[SourceFrame](), list[RootRow]()
-    for _ in range(reader.count()):
-        thread = reader.text()
-        reader.bytes(2)
-        for _ in range(reader.count()):
+def _threads(reader: _Reader) -> tuple[list[SourceFrame], list[RootRow], list[ThreadRow]]:
+    """The distinct frames of all threads, their locals, and the threads."""
+    numbers, roots, threads = Numbers[SourceFrame](), list[RootRow](), list[ThreadRow]()
+    for thread in range(reader.count()):
+        thread_name = reader.text()
+        is_alive, _is_daemon = reader.bytes(2)
+        frames: list[int] = []
+        for depth in range(reader.count()):
             file, line, function = reader.text(), reader.unpack("I"), reader.text()
-            frame = numbers[profiled_frame(file, line, function)]
+            frames.append(numbers[profiled_frame(file, line, function)])
             for _ in range(reader.count()):
                 name, address = reader.text(), reader.unpack("Q")
-                roots.append(RootRow(address, "local", f"{name} ({thread})", frame))
-    return list(numbers), roots
+                detail = f"{name} ({thread_name})"
+                roots.append(RootRow(address, "local", detail, frames[-1], name, thread, depth))
+        threads.append(ThreadRow(0, thread_name, "" if is_alive else "ended", frames))
+    return list(numbers), roots, threads
 
 
 def _common(reader: _Reader) -> list[int]:

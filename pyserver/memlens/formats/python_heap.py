@@ -5,7 +5,7 @@ docs/python-heap.md describes the file, and ``memlens/dump.py`` writes it.
 
 import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from memlens.dump import MAGIC, VERSION
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.python_objects import KINDS, RootRow, link, notices_of, scan
+from memlens.formats.python_objects import KINDS, RootRow, ThreadRow, link, notices_of, scan
 from memlens.formats.redacted import REMOVALS, mark_graph
 from memlens.formats.stacks import distinct_frames
 from memlens.kernels.readers import python_heap as kernel
@@ -31,6 +31,7 @@ REMOVED = "removed"
 
 _NUMBERS = ("process_id", "peak_bytes")
 _PYTHON_MOST = 200
+_LOCAL = "local"
 
 U32 = npt.NDArray[np.uint32]
 
@@ -73,18 +74,18 @@ def _graph(objects: kernel.Dump, tables: dict[str, Column], pointer_bytes: int, 
     known = _Texts(objects)
     notes = {known[key]: known[value] for key, value in _rows(tables["notes"], 2)}
     types = {int(row[0]): (known[int(row[1])], known[int(row[2])]) for row in tables["types"].tolist()}
-    roots = [
-        RootRow(address, known[kind], known[detail], frame)
-        for address, (kind, detail, frame) in zip(
-            tables["root_address"].tolist(), _rows(tables["roots"], 3), strict=True
-        )
-    ]
     rows = _rows(tables["frames"], 3)
     frames, number_of = distinct_frames(
         profiled_frame(known[file], line, known[function]) for file, function, line in rows
     )
-    roots = [root._replace(frame=_frame(number_of, root.frame)) for root in roots]
-    linked = link(objects, types, roots)
+    threads, activations = _threads(known, tables, number_of)
+    roots = [
+        _root(address, known[kind], known[detail], _frame(number_of, frame), activations, activation)
+        for address, (kind, detail, frame, activation) in zip(
+            tables["root_address"].tolist(), _rows(tables["roots"], 4), strict=True
+        )
+    ]
+    linked = link(objects, types, roots, threads)
     columns = linked.columns
     places = np.zeros(int((columns["place"] != NONE).sum()), PLACE_DTYPE)
     places["object"] = np.flatnonzero(columns["place"] != NONE)
@@ -100,10 +101,44 @@ def _graph(objects: kernel.Dump, tables: dict[str, Column], pointer_bytes: int, 
         root_kinds=linked.root_kinds,
         frames=Frames(frames, tables["stack_ends"], number_of[tables["stack_frames"]]),
         places=places,
+        threads=linked.threads,
         facts=Facts(id_bytes=pointer_bytes if pointer_bytes in (4, 8) else 8, truncated=cut),
         settings=_settings(notes),
         notices=notices_of(objects, cut=cut),
     )
+
+
+class _Activation(NamedTuple):
+    """A frame of a thread's stack: the numbers of the thread and of the frame in it."""
+
+    thread: int
+    thread_name: str
+    depth: int
+
+
+def _threads(
+    known: "_Texts", tables: dict[str, Column], number_of: U32
+) -> tuple[list[ThreadRow], list[_Activation]]:
+    """Return the threads, and what each frame of their stacks is; the innermost begins a thread."""
+    threads, activations = list[ThreadRow](), list[_Activation]()
+    rows = zip(tables["activation_thread"].tolist(), _rows(tables["activations"], 3), strict=True)
+    for address, (name, depth, frame) in rows:
+        if not depth or not threads:
+            threads.append(ThreadRow(address, known[name], "", []))
+        frames = threads[-1].frames
+        activations.append(_Activation(len(threads) - 1, threads[-1].name, len(frames)))
+        frames.append(_frame(number_of, frame))
+    return threads, activations
+
+
+def _root(
+    address: int, kind: str, detail: str, frame: int, activations: list[_Activation], activation: int
+) -> RootRow:
+    """Return a root; a local is a variable of the frame that stands before it."""
+    if kind != _LOCAL or activation == NONE:
+        return RootRow(address, kind, detail, frame)
+    thread, thread_name, depth = activations[activation]
+    return RootRow(address, kind, detail, frame, detail.removesuffix(f" ({thread_name})"), thread, depth)
 
 
 class _Texts(dict[int, str]):

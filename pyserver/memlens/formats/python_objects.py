@@ -12,7 +12,17 @@ from memlens.formats.graph_notices import counted_notices
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import Numbers
 from memlens.kernels.readers import python_heap as kernel
-from memlens.model.graph import MOST_BYTES, NONE, ROOT_DTYPE, Column, ReferenceKind, Types
+from memlens.model.graph import (
+    MOST_BYTES,
+    NONE,
+    ROOT_DTYPE,
+    THREAD_DTYPE,
+    VARIABLE_DTYPE,
+    Column,
+    ReferenceKind,
+    Threads,
+    Types,
+)
 from memlens.model.info import Notice
 from memlens.model.texts import Texts
 from memlens.progress import Report
@@ -41,13 +51,28 @@ Names = Mapping[int, tuple[str, str]]
 """Qualified name and module of types, by their addresses."""
 
 
+class ThreadRow(NamedTuple):
+    """A thread of the file: the address of its object, 0 if that isn't known, and its frames, innermost first."""
+
+    address: int
+    name: str
+    state: str
+    frames: list[int]
+
+
 class RootRow(NamedTuple):
-    """A root of the file; ``frame`` is NONE if it has none."""
+    """A root of the file; ``frame`` is NONE if it has none.
+
+    A variable of a thread's frame has its name, the number of the thread, and the depth of the frame.
+    """
 
     address: int
     kind: str
     detail: str
     frame: int
+    variable: str = ""
+    thread: int = NONE
+    depth: int = NONE
 
 
 class Linked(NamedTuple):
@@ -59,6 +84,7 @@ class Linked(NamedTuple):
     types: Types
     roots: Column
     root_kinds: tuple[str, ...]
+    threads: Threads
 
 
 def scan(objects: kernel.Heap, source: Source, report: Report, start: int) -> None:
@@ -77,7 +103,9 @@ def scan(objects: kernel.Heap, source: Source, report: Report, start: int) -> No
         )
 
 
-def link(objects: kernel.Heap, names: Names, roots: Sequence[RootRow]) -> Linked:
+def link(
+    objects: kernel.Heap, names: Names, roots: Sequence[RootRow], threads: Sequence[ThreadRow]
+) -> Linked:
     """Number objects, types and roots.
 
     Raises :class:`DamagedSnapshotError`, :class:`NotASnapshotError` or MemoryError.
@@ -85,7 +113,8 @@ def link(objects: kernel.Heap, names: Names, roots: Sequence[RootRow]) -> Linked
     of_types, type_of = np.unique(np.frombuffer(objects.types(), np.uint64), return_inverse=True)
     if not len(of_types):
         raise NotASnapshotError(phrase("The dump has no objects"))
-    wanted = np.concatenate((of_types, np.array([root.address for root in roots], np.uint64)))
+    addresses = [root.address for root in roots] + [thread.address for thread in threads]
+    wanted = np.concatenate((of_types, np.array(addresses, np.uint64)))
     found = objects.link(wanted)
     if found is None:
         raise MemoryError
@@ -99,10 +128,11 @@ def link(objects: kernel.Heap, names: Names, roots: Sequence[RootRow]) -> Linked
     details = [more[shortened(root.detail, _MOST_NAME)] if root.detail else None for root in roots]
     kinds = Numbers[str]()
     rows = np.zeros(len(roots), ROOT_DTYPE)
-    rows["object"] = numbers[len(of_types) :]
+    rows["object"] = numbers[len(of_types) : len(of_types) + len(roots)]
     rows["kind"] = [kinds[root.kind] for root in roots]
     rows["detail"] = [0 if detail is None else detail + len(texts) for detail in details]
     rows["frame"] = [root.frame for root in roots]
+    linked_threads = _threads(threads, roots, rows, numbers[len(of_types) + len(roots) :], texts, more)
     rows = rows[rows["object"] != NONE]
     held = np.zeros(len(columns["address"]), bool)
     held[columns["target"]] = True
@@ -121,7 +151,38 @@ def link(objects: kernel.Heap, names: Names, roots: Sequence[RootRow]) -> Linked
         types,
         np.concatenate((rows, alone)),
         tuple(kinds),
+        linked_threads,
     )
+
+
+def _threads(
+    threads: Sequence[ThreadRow],
+    roots: Sequence[RootRow],
+    rows: Column,
+    objects: U32,
+    texts: Texts,
+    more: Numbers[str],
+) -> Threads:
+    """Return threads and variables; ``rows`` has an item for each of ``roots``, ``objects`` for each of ``threads``."""
+
+    def number(text: str) -> int:
+        return more[shortened(text, _MOST_NAME)] + len(texts) if text else 0
+
+    found = np.zeros(len(threads), THREAD_DTYPE)
+    found["object"] = objects
+    found["name"] = [number(each.name) for each in threads]
+    found["state"] = [number(each.state) for each in threads]
+    found["end"] = np.cumsum([len(each.frames) for each in threads])
+    held = [place for place, root in enumerate(roots) if root.thread != NONE]
+    variables = np.zeros(len(held), VARIABLE_DTYPE)
+    variables["thread"] = [roots[place].thread for place in held]
+    variables["depth"] = [roots[place].depth for place in held]
+    variables["name"] = [number(roots[place].variable) for place in held]
+    variables["object"], variables["kind"] = rows["object"][held], rows["kind"][held]
+    variables = variables[variables["object"] != NONE]
+    order = np.lexsort((variables["depth"], variables["thread"]))
+    frames = np.array([frame for each in threads for frame in each.frames], np.uint32)
+    return Threads(found, frames, variables[order])
 
 
 def _type_name(known: tuple[str, str] | None, address: int) -> str:

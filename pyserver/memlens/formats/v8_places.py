@@ -1,6 +1,6 @@
 """Source lines in V8's heap snapshots: where functions and classes are defined, and where objects were allocated."""
 
-import secrets
+import os
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -91,7 +91,7 @@ class _Frames:
 
     def numbers(self, keys: list[list[int]]) -> list[int]:
         """The numbers of many frames, given by name, script, line and column as in :meth:`number`."""
-        known, names, scripts = self._numbers, self._names, dict[int, tuple[str, int | None]]()
+        known, names, scripts = self._numbers.setdefault, self._names, dict[int, tuple[str, int | None]]()
         found = []
         for name, script, line, column in keys:
             if script not in scripts:
@@ -103,7 +103,7 @@ class _Frames:
             if kind is None or not 0 < len(function) <= MOST_NAME or not 0 < line <= MOST_LINE:
                 found.append(self.number(name, script, line, column))
             else:
-                found.append(known[SourceFrame(path, line, function, kind)])
+                found.append(known(SourceFrame(path, line, function, kind), len(self._numbers)))
         return found
 
     def know(self, names: list[int]) -> None:
@@ -260,5 +260,5 @@ def _first_equal(rows: npt.NDArray[Any]) -> U32:
     begin = np.arange(len(rows), dtype=np.uint64) * np.uint64(size)
     first = np.empty(len(rows), np.uint32)
     data = np.ascontiguousarray(rows).view(np.uint8).ravel()
-    first_alike(data, begin, begin + np.uint64(size), secrets.randbits(64), first)
+    first_alike(data, begin, begin + np.uint64(size), int.from_bytes(os.urandom(8), "little"), first)
     return first

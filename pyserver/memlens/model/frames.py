@@ -129,8 +129,11 @@ def is_remark(function: str) -> bool:
     return function.startswith("(") and function.endswith(")") and function.count("(") == 1
 
 
-def are_mixed(frames: Iterable[SourceFrame]) -> bool:
+def are_mixed(frames: Sequence[SourceFrame]) -> bool:
     """Return whether the frames have both native code and the user's own code."""
+    kinds = {frame.kind for frame in frames}
+    if USER not in kinds or NATIVE not in kinds:
+        return False
     kinds = {frame.kind for frame in frames if frame.file or not is_remark(frame.function)}
     return USER in kinds and NATIVE in kinds
 
@@ -234,7 +237,7 @@ class Frames:
     kinds: npt.NDArray[np.uint8] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.kinds = np.fromiter((frame.kind for frame in self.frames), np.uint8, len(self.frames))
+        self.kinds = np.array([frame.kind for frame in self.frames], np.uint8)
         if len(self.sources) != len(self.frames):
             self.sources = np.zeros(len(self.frames), np.uint8)
 

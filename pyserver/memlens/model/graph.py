@@ -24,7 +24,9 @@ referrers, totals by type) is computed and stored by ``store/objects``, so a rea
    equal texts; the names of types and of fields in references must be interned, since their numbers are compared.
 7. **Stacks** are those of the other models: ``frames`` and, for formats that have one, the prefix ``tree``. Stack 0 is
    empty, and means "unknown".
-8. Whatever the file lacks, or is only estimated, has a ``Notice``, and if figures depend on it a field of
+8. **Threads** have their frames, innermost first, and what the variables of each frame refer to. These are roots, or
+   references of the thread's object, as well: this only says in which frame they are.
+9. Whatever the file lacks, or is only estimated, has a ``Notice``, and if figures depend on it a field of
    :class:`Facts`.
 
 Columns may be memory-mapped temporary files. They must be little-endian and contiguous, and have exactly the types
@@ -94,6 +96,18 @@ ARRAY_DTYPE = np.dtype(
 )  # fmt: skip
 """An array of numbers with elements: a hash of them, how many there are up to the last that isn't zero, and the first
 ones, big-endian. Sorted by object; those that hold the characters of a string have no row."""
+
+THREAD_DTYPE = np.dtype(
+    [("object", "<u4"), ("name", "<u4"), ("state", "<u4"), ("end", "<u4"), ("out_of_memory", "<u4")]
+)
+"""A thread: its object, NONE if it isn't in the file; its name and its state as texts, 0 for none; how many frames it
+and the threads before it have; 1 if it ran out of memory."""
+
+VARIABLE_DTYPE = np.dtype(
+    [("thread", "<u4"), ("depth", "<u4"), ("object", "<u4"), ("name", "<u4"), ("kind", "<u4")]
+)
+"""What a thread's stack holds: ``depth`` is that of the frame, 0 for the innermost, NONE if the thread holds it in no
+frame; ``name`` a text, 0 if it isn't known; ``kind`` an index into ``Graph.root_kinds``."""
 
 VALUE_KINDS = ("boolean", "byte", "char", "short", "int", "long", "float", "double", "text")
 """Kinds of values of fields that aren't references. A "char" is a UTF-16 unit, a "text" the number of a text."""
@@ -174,6 +188,17 @@ class Values:
 
 
 @dataclass(slots=True)
+class Threads:
+    """The threads of a dump, in the order of the file."""
+
+    rows: Column = field(default_factory=lambda: np.empty(0, THREAD_DTYPE))
+    frames: U32 = field(default_factory=lambda: np.empty(0, np.uint32))
+    """The frames of all threads, those of each innermost first; numbers in ``frames.frames``, NONE if unknown."""
+    variables: Column = field(default_factory=lambda: np.empty(0, VARIABLE_DTYPE))
+    """By thread, then by depth."""
+
+
+@dataclass(slots=True)
 class Facts:
     """Properties of the whole file that affect what figures mean."""
 
@@ -230,6 +255,7 @@ class Graph:
     values: Values | None = None
     arrays: Column = field(default_factory=lambda: np.empty(0, ARRAY_DTYPE))
     """Rows of ARRAY_DTYPE, where the file has the elements of arrays of numbers."""
+    threads: Threads = field(default_factory=Threads)
     facts: Facts = field(default_factory=Facts)
     settings: dict[str, Any] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
@@ -286,6 +312,7 @@ def _inconsistent(graph: Graph) -> list[str]:
     wrong += [name for name, start, items in starts if not _is_offsets(start, count, items)]
     if not wrong and not _are_named(references, graph.reference_kinds, texts):
         wrong.append("references.name")
+    wrong += _inconsistent_threads(graph, count, frames)
     if any(not 0 <= kind < len(graph.root_kinds) for kind in graph.held_kinds):
         wrong.append("held_kinds")
     if graph.root is not None and not 0 <= graph.root < count:
@@ -306,6 +333,38 @@ def _inconsistent(graph: Graph) -> list[str]:
         for name in ("time_us", "last_id")
         if not bool((graph.samples[name][1:] >= graph.samples[name][:-1]).all())
     ]
+
+
+def _inconsistent_threads(graph: Graph, objects: int, frames: int) -> list[str]:
+    threads, texts = graph.threads, len(graph.texts)
+    rows, variables = threads.rows, threads.variables
+    ends = rows["end"].astype(np.int64)
+    depths = np.diff(ends, prepend=0)
+    named = [
+        ("threads.rows", "object", rows["object"], objects, True),
+        ("threads.rows", "name", rows["name"], texts, False),
+        ("threads.rows", "state", rows["state"], texts, False),
+        ("threads.frames", "number", threads.frames, frames, True),
+        ("threads.variables", "thread", variables["thread"], len(rows), False),
+        ("threads.variables", "object", variables["object"], objects, False),
+        ("threads.variables", "name", variables["name"], texts, False),
+        ("threads.variables", "kind", variables["kind"], len(graph.root_kinds), False),
+    ]
+    wrong = [
+        f"{table}.{name}"
+        for table, name, numbers, below, or_none in named
+        if bool(((numbers >= below) & ~(or_none & (numbers == NONE))).any())
+    ]
+    if bool((depths < 0).any()) or (int(ends[-1]) if len(ends) else 0) != len(threads.frames):
+        wrong.append("threads.rows.end")
+    elif not wrong and len(variables):
+        depth = variables["depth"].astype(np.int64)
+        if bool(((depth >= depths[variables["thread"]]) & (depth != NONE)).any()):
+            wrong.append("threads.variables.depth")
+        keys = variables["thread"].astype(np.int64) << 32 | depth
+        if bool((np.diff(keys) < 0).any()):
+            wrong.append("the order of threads.variables")
+    return wrong
 
 
 def _fits(column: Column | None, kind: Any, items: int, below: int | None) -> bool:

@@ -164,6 +164,8 @@ class GraphInfo(CommonInfo, frozen=True, tag_field="model", tag="graph"):
     references: int
     types: int
     roots: int
+    threads: int
+    """Threads whose stacks or objects the file has."""
     shallow_bytes: int
     """The sum over all objects."""
     reachable_objects: int

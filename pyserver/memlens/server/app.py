@@ -1,9 +1,6 @@
 """The language server: ``create_server`` registers the handlers, ``main`` serves stdin and stdout."""
 
-import os
-import signal
 import sys
-from typing import BinaryIO
 
 from lsprotocol import types
 
@@ -22,17 +19,19 @@ from memlens.server.handlers import (
     snapshots,
     sources,
     sql,
+    tools,
     views,
     workspace,
 )
 from memlens.server.heap_lines import HeapLines
-from memlens.server.log import configure_logging
+from memlens.server.process import begin_serving
 from memlens.server.sessions.children import abandon_all
 from memlens.server.sessions.opened import end_verifying
 from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources
-from memlens.server.wire import Protocol, Server, make_converter, own_version
+from memlens.server.versions import own_version
+from memlens.server.wire import Protocol, Server, make_converter, quieten_pygls
 from memlens.sources.finder import Finder
 from memlens.sources.notebooks import Notebooks
 
@@ -57,6 +56,7 @@ def create_server() -> Server:
     views.register(server, registry)
     compare.register(server, registry)
     sql.register(server, registry)
+    tools.register(server, registry)
     sources.register(server, configuration, files)
     heaps = HeapLines(registry, files)
     fleets = FleetLines(configuration, files)
@@ -72,29 +72,13 @@ def create_server() -> Server:
 
 def main() -> int:
     """Serve LSP on stdin and stdout until the client ends it or disconnects. Logs go to stderr."""
-    configure_logging()
-    limits.share_one_heap()
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _leave_at_once)
+    stdout = begin_serving()
+    quieten_pygls()
     server = create_server()
     limits.freeze_objects_later()
     try:
-        server.start_io(sys.stdin.buffer, _own_stdout())
+        server.start_io(sys.stdin.buffer, stdout)
     finally:
         abandon_all()
         end_verifying()
     return 0
-
-
-def _own_stdout() -> BinaryIO:
-    """The stream for messages. From now on everything else that prints uses stderr and can't garble them."""
-    stream = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return stream
-
-
-def _leave_at_once(number: int, _frame: object) -> None:
-    """End without waiting for the thread that reads stdin; child processes are ended first."""
-    abandon_all()
-    os._exit(128 + number)

@@ -9,7 +9,6 @@ import sys
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
-from importlib.metadata import PackageNotFoundError, version
 from threading import Event
 from typing import Any, BinaryIO, TypeVar, cast
 
@@ -28,6 +27,7 @@ from pygls.protocol import (
 
 from memlens.errors import BadRequestError, MemlensError, Problem
 from memlens.server import language, protocol
+from memlens.server.versions import own_version
 from memlens.store.models import LackingError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
@@ -51,6 +51,20 @@ _UNWANTED = (
     types.NOTEBOOK_DOCUMENT_DID_CHANGE,
     types.NOTEBOOK_DOCUMENT_DID_CLOSE,
 )
+
+
+def quieten_pygls() -> None:
+    """Let pygls log neither whole messages, including geometry, as it does at INFO, nor errors that were answered."""
+    level = max(logging.getLogger().level, logging.WARNING)
+    for name in ("pygls", "pygls.protocol", "pygls.protocol.json_rpc"):
+        logging.getLogger(name).setLevel(level)
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(_without_answered_errors)
+
+
+def _without_answered_errors(record: logging.LogRecord) -> bool:
+    """Drop errors that were sent as answers: the client shows them to the user, and a traceback wouldn't help."""
+    answered = record.exc_info and isinstance(record.exc_info[1], JsonRpcException)
+    return not answered and not str(record.msg).startswith("Unable to deserialize message")
 
 
 def make_converter() -> Any:
@@ -159,14 +173,6 @@ def internal_problem(error: BaseException) -> Problem:
 def about_this_process() -> str:
     """The versions that a bug report needs."""
     return f"memlens {own_version()}, Python {platform.python_version()}, {platform.platform()}"
-
-
-def own_version() -> str:
-    """The version of the package; 0 if it is run from a folder and not installed."""
-    try:
-        return version("memlens")
-    except PackageNotFoundError:
-        return "0"
 
 
 class MessageReader:

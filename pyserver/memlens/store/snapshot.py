@@ -33,6 +33,7 @@ from memlens.store.objects.columns import (
     FieldColumns,
     ObjectColumns,
     ReferenceColumns,
+    ThreadColumns,
     TypeColumns,
 )  # fmt: skip
 from memlens.store.samples.columns import LineValues, Samples, Times
@@ -264,6 +265,12 @@ class Snapshot(Uncounted):
         """A heap dump's types. Raises :class:`LackingError` for another model."""
         graph_of(self.info)
         return self._holder(TypeColumns)
+
+    @property
+    def threads(self) -> ThreadColumns:
+        """A heap dump's threads. Raises :class:`LackingError` for another model."""
+        graph_of(self.info)
+        return self._holder(ThreadColumns)
 
     @property
     def compact(self) -> CompactColumns:

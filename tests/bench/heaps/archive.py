@@ -4,11 +4,13 @@ It has names, references, dominators, retained sizes and the compact tree, like 
 """
 
 import functools
+import gc
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "pyserver"))
 
+gc.disable()  # as __main__ does
 from memlens.cli import ingest as command
 from memlens.cli import main
 from memlens.ingest import ingest

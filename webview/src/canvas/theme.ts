@@ -1,7 +1,7 @@
 // Colours for what is drawn on canvases, read from VS Code's theme variables; `styles.css` uses the same directly.
 
 import { computed, signal, type ReadonlySignal } from '@preact/signals';
-import type { PictureStyle } from './palette';
+import type { Palette, PictureStyle } from './palette';
 import {
   categoryPalette,
   inkOn,
@@ -13,7 +13,6 @@ import {
   type Rgb,
   type ThemeKind,
 } from './colour';
-import type { Palette } from './palette';
 
 export interface Theme {
   readonly kind: ThemeKind;

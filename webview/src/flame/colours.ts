@@ -12,8 +12,7 @@ import {
 } from '../../../extension/shared/flame-geometry';
 import { colourOfChange, relativeChange, turnOf, type Scale } from './difference';
 import type { Change } from './boxes';
-import { mix, oklch, type Rgb, type ThemeKind } from '../canvas/colour';
-import { pack } from '../canvas/colour';
+import { mix, oklch, pack, type Rgb, type ThemeKind } from '../canvas/colour';
 import type { Theme } from '../canvas/theme';
 import type { FlameInk } from './raster';
 

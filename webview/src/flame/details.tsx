@@ -135,7 +135,7 @@ function Facts({ answer, isCount, attribution }: FactsProps): VNode {
     ...(again
       ? ([
           [t('Everywhere'), allBytes, allCount],
-          [t('Self ({0}), everywhere', attribution), allSelfBytes, allSelfCount],
+          [t('Self everywhere'), allSelfBytes, allSelfCount],
         ] as const)
       : []),
   ];

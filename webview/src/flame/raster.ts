@@ -2,8 +2,7 @@
 // A flame graph's boxes as pixels. A row of boxes is made as one line of pixels, which is then copied for the height
 // of the row; so a hundred thousand boxes cost no more than the pixels that they fill.
 
-import type { FlameGeometry } from '../../../extension/shared/flame-geometry';
-import { MORE } from '../../../extension/shared/flame-geometry';
+import { type FlameGeometry, MORE } from '../../../extension/shared/flame-geometry';
 import type { FlameCamera } from './camera';
 
 export interface FlamePlot {

@@ -17,6 +17,7 @@ import { dominatorsPane } from './dominators';
 import { Icicle } from './icicle';
 import { Inspector } from './inspector';
 import { Overview } from './overview';
+import { threadsPane } from './threads';
 import { typesPane } from './types';
 import { whyPane } from './why';
 
@@ -64,7 +65,13 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
       toggleTall: () => frame.set({ dockTall: !frame.current.dockTall }),
       failed,
     },
-    [...[typesPane(owner), dominatorsPane(owner), whyPane(owner), comparePane].map(made), sqlPane(owner)],
+    [
+      ...[typesPane(owner), dominatorsPane(owner), whyPane(owner)].map(made),
+      ...(info.threads > 0 ? [made(threadsPane(owner))] : []),
+      made(comparePane),
+      sqlPane(owner),
+    ],
+    info.threads > 0 ? 4 : 3,
   );
   const { Head, ...around } = makeAround(api, info, owner, {
     ...{ label: t('Heap dump'), terms: OBJECT_TERMS, keys: graphKeys() },

@@ -38,6 +38,8 @@ export class HeapTree<N> {
   private readonly none = signal('');
   /** Whether the first rows are under way, or were given up. */
   private readonly first = signal<'asked' | 'here' | 'cancelled'>('here');
+  /** A node to open once it is here. */
+  private wanted: string | null = null;
   private columns: readonly GridColumn[] = [];
   private asked: Pending<LazyAnswer<N>> | null = null;
 
@@ -66,6 +68,7 @@ export class HeapTree<N> {
       changed: () => {
         const { latest, rows } = this.rows;
         this.none.value = latest?.children === 0 && rows.length === 0 ? events.empty() : '';
+        if (this.wanted !== null && rows.length > 0) this.reveal(this.wanted);
       },
     });
   }
@@ -96,6 +99,12 @@ export class HeapTree<N> {
     this.rows.latest = null;
     this.none.value = '';
     this.rows.reset();
+  }
+
+  /** Opens a node of the first level, now or once its rows are here. */
+  reveal(id: string): void {
+    this.wanted = null;
+    if (!this.tree.reveal(id)) this.wanted = id;
   }
 
   redraw(): void {

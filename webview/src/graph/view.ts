@@ -301,6 +301,11 @@ export class GraphView implements PartsOwner {
       case 'group':
         this.select({ is: 'group', group: number });
         return;
+      case 'thread':
+        if (this.filter !== '') this.setFilter('');
+        this.parts.dock.show('threads');
+        this.parts.dock.reveal({ thread: number });
+        return;
       case 'query':
         this.parts.dock.show('sql');
         this.parts.dock.reveal({ query: sql });

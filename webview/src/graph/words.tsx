@@ -71,12 +71,14 @@ export function factsOf({
   references,
   types,
   roots,
+  threads,
   count_multiplier: each,
 }: GraphInfo): string {
   const parts = [
     t('{0}, {1} of {2}', kind, objectsText(objects), plural(types, '{0} type', '{0} types')),
     referencesText(references),
     plural(roots, '{0} root', '{0} roots'),
+    ...(threads > 0 ? [plural(threads, '{0} thread', '{0} threads')] : []),
   ];
   if (each > 1) parts.push(t('sampled: one object stands for {0}', count(Math.round(each))));
   return parts.join('  ·  ');

@@ -3,12 +3,11 @@
 import type { ProfileTimesAnswer } from '../../../extension/shared/protocol.gen';
 import { floats } from '../base/base64';
 import { bytes } from '../base/format';
-import { t } from '../base/l10n';
+import { said, t } from '../base/l10n';
 import { css, type Rgb } from '../canvas/colour';
 import { theme, type Theme } from '../canvas/theme';
 import { byteTicks } from '../canvas/ticks';
 import type { Chart } from '../widgets/chart';
-import { said } from '../base/l10n';
 
 export interface TimesLine {
   readonly name: string;

@@ -56,6 +56,8 @@ export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'name:', help: t('its own name: name:onTick') },
   { text: 'field:', help: t('it has such a field: field:session') },
   { text: 'held-by:', help: t('what dominates it: held-by:Cache') },
+  { text: 'thread:', help: t('a thread, or what its variables refer to: thread:main') },
+  { text: 'function:', help: t('what a function’s variables refer to: function:grow') },
   { text: 'finding:', help: t('a finding is about it: finding:"Duplicate strings"') },
   { text: 'since:', help: t('allocated once a recording had run that many seconds: since:2.5') },
   { text: 'id:', help: t('the file’s id or address: id:5143, id:0x7f3a20000000') },

@@ -79,7 +79,7 @@ const GRAPH_KEYS: readonly (readonly [string, string])[] = [
   ['I', t('Details')],
   ['/', t('Filter everything')],
   ['T', t('Panel')],
-  [t('1 to 4'), t('Types, dominators, why alive, SQL')],
+  [t('1 to 9'), t('Types, dominators, why alive, and the other tabs in their order')],
   ['?', t('This list')],
 ];
 /** What of the flame graph's keys the dominator tree has. */

@@ -8,6 +8,8 @@ import type { Change, ViewContext } from './context';
 /** The part of a pane that is the evidence of a finding; of SQL, the query to run. */
 export interface Revealed extends Partial<Pick<Evidence, 'by' | 'event'>> {
   readonly query?: string;
+  /** Of threads, the one to show. */
+  readonly thread?: number;
 }
 
 /** Attributes of a pane's element. */

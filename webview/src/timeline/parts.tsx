@@ -18,7 +18,7 @@ import { BookmarkTour } from './bookmark-tour';
 import { BackdropData } from './backdrop-data';
 import { Cursors } from './cursors';
 import { DeviceData } from './device-data';
-import { both } from '../shell/filter-terms';
+import { allocationTerms, both } from '../shell/filter-terms';
 import { Flags } from './flags';
 import { gestures, type Gestured } from './gestures';
 import { Hover } from './hover';
@@ -42,7 +42,6 @@ import { ViewFrame } from '../shell/frame';
 import { SharedContext, type ContextOwner } from './shared-context';
 import { hasHistory } from '../base/devices';
 import { bandTexts } from '../base/format';
-import { allocationTerms } from '../shell/filter-terms';
 import { timelineKeys } from '../shell/help';
 import { Minimap } from '../widgets/minimap';
 import { Panel } from './panel';
@@ -111,7 +110,9 @@ export function makeParts(
     next: {
       text: info.devices.some(hasHistory)
         ? t('Click an area to see its allocations and their stacks, or {0}.')
-        : t('Call torch.cuda.memory._record_memory_history() to record memory over time, or {0}.'),
+        : t(
+            'To see memory over time, call torch.cuda.memory._record_memory_history() before the work, or {0}.',
+          ),
       link: t('compare with another snapshot'),
     },
   });

@@ -2,7 +2,7 @@
 
 import type { Geometry } from '../../../extension/shared/geometry';
 import type { DeviceInfo, GroupedBy } from '../../../extension/shared/protocol.gen';
-import type { Flag } from '../canvas/marks';
+import type { Flag, PickedMoment } from '../canvas/marks';
 import { PlotArea } from './plot-area';
 import { PlotCamera } from './plot-camera';
 import { NO_BACKDROP, type Backdrop } from './scene/backdrop';
@@ -10,7 +10,6 @@ import { RendererHost, type Preference } from './render/create';
 import { labelSpots, type LabelSpot } from './render/labels';
 import { rectsOf } from './render/outline';
 import { drawOverlay } from './render/overlay';
-import type { PickedMoment } from '../canvas/marks';
 import { overlayModel, type OverlayState } from './render/overlay-model';
 import type { Painted } from './render/renderer';
 import { fitAll, type Camera, type Extent, type PlotSize } from '../canvas/camera';

@@ -3,7 +3,7 @@
 import type { TimelineState } from '../../../extension/shared/messages';
 import type { DeviceInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
-import { hasHistory, hasTimes } from '../base/devices';
+import { type Axis, hasHistory, hasTimes } from '../base/devices';
 import { bytes, deviceFigures } from '../base/format';
 import { plural, said, t } from '../base/l10n';
 import { visible } from '../base/text';
@@ -11,7 +11,6 @@ import type { Camera } from '../canvas/camera';
 import type { Change } from '../shell/context';
 import { Narrowing } from '../shell/narrowing';
 import { deviceExtent, peakAt } from './state';
-import type { Axis } from '../base/devices';
 import type { Parts } from './parts';
 
 interface SubjectOwner {

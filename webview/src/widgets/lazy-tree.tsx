@@ -89,6 +89,16 @@ export class LazyTree<N, A extends LazyAnswer<N>> {
     this.grid.setColumns(columns);
   }
 
+  /** Opens a node that is here, and puts the keys on it; false if there is no such node yet. */
+  reveal(id: string): boolean {
+    const at = this.rows.rows.findIndex((row) => row.kind === 'node' && this.events.id(row.node) === id);
+    const row = this.nodeAt(at);
+    if (!row) return false;
+    this.grid.setActive(at);
+    this.rows.toggle(row, true);
+    return true;
+  }
+
   /** Rows look different. */
   redraw(): void {
     this.grid.update();

@@ -4,11 +4,10 @@ import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { OverviewAnswer } from '../../../extension/shared/protocol.gen';
 import { floats } from '../base/base64';
-import type { Curve } from '../canvas/marks';
+import type { Curve, Flag } from '../canvas/marks';
 import { clampCamera, type Camera, type Extent } from '../canvas/camera';
 import { css } from '../canvas/colour';
 import { theme, type Theme } from '../canvas/theme';
-import type { Flag } from '../canvas/marks';
 import { Chart, pointIn } from './chart';
 import { Island } from './island';
 

@@ -9,6 +9,7 @@ import type { Api } from '../api';
 import { t } from '../base/l10n';
 import { visible } from '../base/text';
 import { copyItems, copyRow, type CopiedCell } from './copy';
+import { Icon } from './icon';
 import { openMenu } from './menu';
 import { useResized } from './resized';
 
@@ -271,8 +272,6 @@ export function Table<R>({ name, label, shown, actions, scroller, about }: Table
   );
 }
 
-const MARKS = { none: '', ascending: '▲', descending: '▼' };
-
 function Head<R>({
   column,
   index,
@@ -296,9 +295,7 @@ function Head<R>({
       onClick={press}
     >
       <bdi>{visible(column.name)}</bdi>
-      <span class="sort-mark" aria-hidden="true">
-        {MARKS[sorted]}
-      </span>
+      {sorted !== 'none' && <Icon name={sorted === 'descending' ? 'down' : 'up'} />}
     </th>
   );
 }

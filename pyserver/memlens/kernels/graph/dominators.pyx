@@ -21,6 +21,8 @@ cdef enum:
     AHEAD = 8           # references, and vertices, that are fetched before their turn
     FAR_AHEAD = 32
     STEPS = 4           # of a path down along first references, likewise
+    BATCH = 256         # vertices whose referrers are read together
+    HELD = 1024         # referrers, likewise
 
 cdef uint32_t NO_NUMBER = 0xFFFFFFFF
 
@@ -212,63 +214,117 @@ cdef struct Sources:
     uint32_t apart              # references from vertices of at least this number to lower ones don't count
 
 
-cdef inline void fetch(const Search *search, const Sources *sources, Link *links, uint32_t vertex) noexcept nogil:
-    """Let the processor fetch what the next vertices need, each step by what the step before has fetched."""
-    cdef uint64_t at, begin, end
-    if vertex <= 5 * AHEAD:
-        return
-    prefetch(&sources.start[search.order[vertex - 5 * AHEAD]])
-    begin = sources.start[search.order[vertex - 4 * AHEAD]]
-    prefetch(&sources.source[begin])
-    if sources.kind != NULL:
-        prefetch(&sources.kind[begin])
-    begin, end = sources.start[search.order[vertex - 3 * AHEAD]], sources.start[search.order[vertex - 3 * AHEAD] + 1]
-    for at in range(begin, end if end - begin < AHEAD else begin + AHEAD):
-        prefetch(&search.number[sources.source[at]])
-    begin, end = sources.start[search.order[vertex - 2 * AHEAD]], sources.start[search.order[vertex - 2 * AHEAD] + 1]
-    for at in range(begin, end if end - begin < AHEAD else begin + AHEAD):
-        prefetch(&links[search.number[sources.source[at]]])
-    begin, end = sources.start[search.order[vertex - AHEAD]], sources.start[search.order[vertex - AHEAD] + 1]
-    for at in range(begin, end if end - begin < AHEAD else begin + AHEAD):
-        # mostly the one step that is left of a path that was shortened before
-        if search.number[sources.source[at]] > vertex:
-            prefetch(&links[links[search.number[sources.source[at]]].ancestor])
+cdef struct Batch:
+    # some vertices, the highest first, and referrers of them: numbers of vertices, but while they are read of objects
+    uint64_t begin[BATCH]       # of vertices: where the referrers that are left begin among ``source``
+    uint64_t end[BATCH]
+    uint32_t counts[BATCH]      # of vertices: how many referrers are in ``held``
+    uint32_t held[HELD + 2 * AHEAD]     # what lies behind them is only fetched
+
+
+cdef uint32_t take_vertices(
+    const Search *search, const Sources *sources, const uint8_t *fixed, uint32_t last, Batch *batch, uint32_t *semi
+) noexcept nogil:
+    """Begin with vertices below ``last``: set what of ``semi`` is known, and find their referrers; return how many."""
+    cdef uint32_t each, item, vertex, count = last - 1 if last - 1 < BATCH else BATCH
+    for each in range(count):
+        item = search.order[last - 1 - each]
+        batch.begin[each] = sources.start[item]
+        batch.end[each] = sources.start[item + 1]
+    for each in range(count):
+        vertex = last - 1 - each
+        semi[vertex] = 0 if fixed[vertex] else search.parent[vertex]
+        if fixed[vertex] or batch.end[each] == batch.begin[each] + 1:
+            # the only referrer is the parent
+            batch.end[each] = batch.begin[each]
+            continue
+        prefetch(&sources.source[batch.begin[each]])
+        if sources.kind != NULL:
+            prefetch(&sources.kind[batch.begin[each]])
+    return count
+
+
+cdef uint32_t take_referrers(
+    const Search *search, const Sources *sources, Batch *batch, uint32_t each, uint32_t count
+) noexcept nogil:
+    """Fill ``held`` with those of vertex ``each`` of the batch and the next ones; return the first that has some left.
+
+    These are anywhere in memory, and so are the numbers of their vertices: each step is done for all of them at once.
+    """
+    cdef uint32_t *held = batch.held
+    cdef size_t filled = 0, place
+    cdef uint64_t at, end
+    while each < count:
+        at, end = batch.begin[each], batch.end[each]
+        if end - at > HELD - filled:
+            end = at + (HELD - filled)
+        place = filled
+        while at < end:
+            if sources.kind == NULL or sources.retains[sources.kind[at]]:
+                held[filled] = sources.source[at]
+                prefetch(&search.number[held[filled]])
+                filled += 1
+            at += 1
+        batch.counts[each] = <uint32_t> (filled - place)
+        batch.begin[each] = at
+        if at < batch.end[each]:
+            break
+        each += 1
+    for place in range(filled):
+        held[place] = search.number[held[place]]
+    return each
+
+
+cdef inline int lower_semi(
+    const Sources *sources, Link *links, uint32_t vertex, const uint32_t *held, size_t count, Vector *path, uint32_t *semi
+) noexcept nogil:
+    """Lower ``semi``, the number of a vertex's semidominator, by some of its referrers."""
+    cdef size_t at
+    cdef uint32_t best
+    for at in range(count):
+        prefetch(&links[held[at + 2 * AHEAD]])
+        if held[at + AHEAD] > vertex:
+            # mostly the one step that is left of a path that was shortened before
+            prefetch(&links[links[held[at + AHEAD]].ancestor])
+        best = held[at]
+        if vertex < sources.apart <= best:
+            continue
+        if best > vertex and best_label(best, vertex + 1, links, path, &best) < 0:
+            return NO_MEMORY
+        if best < semi[0]:
+            semi[0] = best
+    return 0
 
 
 cdef int semi_nca(
     const Search *search, const Sources *sources, const uint8_t *fixed, Link *links, uint32_t *idom, Vector *path
 ) noexcept nogil:
     """Fill ``idom`` with each vertex's immediate dominator. ``fixed`` vertices are held by vertex 0 itself."""
-    cdef uint32_t vertex, semi, best, item
-    cdef uint64_t at, end
+    cdef uint32_t vertex, semi, best, each, first, last, count
+    cdef const uint32_t *held
+    cdef Batch batch
     for vertex in range(search.count):
         links[vertex].ancestor = search.parent[vertex]
         links[vertex].label = vertex
+    memset(batch.held, 0, sizeof(batch.held))
     idom[0] = 0
     vertex = search.count
     while vertex > 1:
-        vertex -= 1
-        fetch(search, sources, links, vertex)
-        semi = 0
-        if not fixed[vertex]:
-            semi = search.parent[vertex]
-            item = search.order[vertex]
-            end = sources.start[item + 1]
-            for at in range(sources.start[item], end):
-                if at + 2 * AHEAD < end:
-                    prefetch(&search.number[sources.source[at + 2 * AHEAD]])
-                    prefetch(&links[search.number[sources.source[at + AHEAD]]])
-                if sources.kind != NULL and not sources.retains[sources.kind[at]]:
-                    continue
-                best = search.number[sources.source[at]]
-                if vertex < sources.apart <= best:
-                    continue
-                if best > vertex and best_label(best, vertex + 1, links, path, &best) < 0:
+        count = take_vertices(search, sources, fixed, vertex, &batch, idom)
+        first = 0
+        while first < count:
+            last = take_referrers(search, sources, &batch, first, count)
+            held = batch.held
+            for each in range(first, last + 1 if last < count else count):
+                if lower_semi(
+                    sources, links, vertex - 1, held, batch.counts[each], path, &idom[vertex - 1]
+                ) < 0:
                     return NO_MEMORY
-                if best < semi:
-                    semi = best
-        links[vertex].label = semi
-        idom[vertex] = semi
+                held += batch.counts[each]
+                if each < last:
+                    vertex -= 1
+                    links[vertex].label = idom[vertex]
+            first = last
     for vertex in range(1, search.count):
         semi = idom[vertex]
         best = search.parent[vertex]

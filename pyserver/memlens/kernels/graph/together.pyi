@@ -15,6 +15,7 @@ def retained_together(
     kind: U8,
     retains: U8,
     roots: U32,
+    held: U64,
     type_of: U32,
     group_of: U64,
     shallow: U64,

@@ -27,6 +27,7 @@ def retained_together(
     const uint8_t[::1] kind,
     const uint8_t[::1] retains,
     const uint32_t[::1] roots,
+    const uint64_t[::1] held,
     const uint32_t[::1] type_of,
     const uint64_t[::1] group_of,
     const uint64_t[::1] shallow,
@@ -35,8 +36,9 @@ def retained_together(
 ):
     """Add the objects that each group retains to its item of ``counts``, and their bytes to that of ``sums``.
 
-    ``group_of`` has an item for each type: 1 shifted by the number of its group, 0 where it is in none. Columns are as
-    in :mod:`memlens.kernels.graph.walk`; ``roots`` are distinct. Raises MemoryError.
+    ``group_of`` has an item for each type: 1 shifted by the number of its group, 0 where it is in none. ``held`` has the
+    same for each root, of what makes it a root; it is empty where no group does. Columns are as in
+    :mod:`memlens.kernels.graph.walk`; ``roots`` are distinct. Raises MemoryError.
     """
     cdef uint32_t objects = <uint32_t> type_of.shape[0], room = objects + 1, first = 0, last = 0, item, other, far
     cdef uint64_t waiting = 0, at, end, mask, found
@@ -45,6 +47,8 @@ def retained_together(
     cdef uint32_t *queue
     if counts.shape[0] < MOST_GROUPS or sums.shape[0] < MOST_GROUPS:
         raise ValueError("an item for each group")
+    if held.shape[0] and held.shape[0] != roots.shape[0]:
+        raise ValueError("an item for each root")
     passed = <uint64_t *> malloc(<size_t> room * 8)
     queue = <uint32_t *> malloc(<size_t> room * 4)
     if passed == NULL or queue == NULL:
@@ -58,7 +62,7 @@ def retained_together(
             passed[item] = ~(<uint64_t> 0) ^ WAITS
         for each in range(roots.shape[0]):
             item = roots[each]
-            passed[item] = group_of[type_of[item]] | WAITS
+            passed[item] = group_of[type_of[item]] | (held[each] if held.shape[0] else 0) | WAITS
             queue[last] = item
             last += 1
             waiting += 1

@@ -369,6 +369,9 @@ cdef class Redaction(Owner):
     cdef bint field_stays(self, uint64_t class_id, uint8_t type, uint64_t name) noexcept nogil:
         if type == TYPE_OBJECT or type == TYPE_ARRAY:
             return True
+        if type == TYPE_INT and self.is_text(name, b"threadStatus", 12):
+            # whether a thread runs or waits
+            return True
         # a text can be guessed from its hash, which strings and the entries of maps have
         return self.type_stays(type) and not self.is_string_class(class_id) and not self.is_text(name, b"hash", 4)
 

@@ -243,7 +243,7 @@ cdef class Dump(Heap):
 
     cdef readonly bint is_whole
     cdef readonly uint64_t recorded_objects
-    cdef Vector frames, stacks, stack_frames, kinds, roots, notes
+    cdef Vector frames, stacks, stack_frames, kinds, roots, notes, activations, activation_thread
 
     def __init__(self, const uint8_t[::1] data, size_t start):
         cdef uint64_t zero = 0
@@ -254,7 +254,9 @@ cdef class Dump(Heap):
         self.own(&self.stacks, 8)
         self.own(&self.stack_frames, 4)
         self.own(&self.kinds, 16)
-        self.own(&self.roots, 12)
+        self.own(&self.roots, 16)
+        self.own(&self.activations, 12)
+        self.own(&self.activation_thread, 8)
         self.own(&self.notes, 8)
         # stack 0 is empty
         if vector_push(&self.stacks, &zero) < 0 or vector_push(&self.stacks, &zero) < 0:
@@ -360,8 +362,20 @@ cdef class Dump(Heap):
                 return E_BAD_NUMBER
             if pair[2] != NONE and pair[2] >= self.frames.count:
                 return E_BAD_NUMBER
+            pair[3] = self.activations.count - 1 if self.activations.count else NONE
             self.position += 21
             if vector_push(&self.root_address, &address) < 0 or vector_push(&self.roots, pair) < 0:
+                return E_NO_MEMORY
+            return E_OK
+        if tag == c"A":
+            if left < 21:
+                return E_MORE
+            address = u64(data + 1)
+            pair[0], pair[1], pair[2] = u32(data + 9), u32(data + 13), u32(data + 17)
+            if not self.is_text(pair[0]) or (pair[2] != NONE and pair[2] >= self.frames.count):
+                return E_BAD_NUMBER
+            self.position += 21
+            if vector_push(&self.activation_thread, &address) < 0 or vector_push(&self.activations, pair) < 0:
                 return E_NO_MEMORY
             return E_OK
         if tag == c"N":
@@ -424,12 +438,15 @@ cdef class Dump(Heap):
 
     def tables(self):
         """Move out frames (file, function, line), the ends of stacks and their frames, types (address, name, module),
-        roots (kind, detail, frame) with their addresses, and notes (key, value), with texts as numbers. Called once.
+        roots (kind, detail, frame, activation) with their addresses, activations (name of the thread, depth, frame)
+        with the threads' addresses, and notes (key, value), with texts as numbers. Called once.
         """
         return {
             "frames": triples(&self.frames, 12), "stack_ends": column_of(&self.stacks, b"Q"),
             "stack_frames": column_of(&self.stack_frames, b"I"), "types": column_of(&self.kinds, b"T{Q:a:I:b:I:c:}"),
-            "roots": triples(&self.roots, 12), "root_address": column_of(&self.root_address, b"Q"),
+            "activations": triples(&self.activations, 12),
+            "activation_thread": column_of(&self.activation_thread, b"Q"),
+            "roots": triples(&self.roots, 16), "root_address": column_of(&self.root_address, b"Q"),
             "notes": triples(&self.notes, 8),
         }
 

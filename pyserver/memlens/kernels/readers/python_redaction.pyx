@@ -146,7 +146,7 @@ cdef class Dump(Scan):
             bytes = 13
         elif tag == c"T":
             bytes = 17
-        elif tag == c"G":
+        elif tag == c"A" or tag == c"G":
             bytes = 21
         elif tag == c"N" or tag == c"E":
             bytes = 9
@@ -244,7 +244,7 @@ cdef class Dump(Scan):
         elif tag == c"F" or tag == c"N":
             self.name(u32(record + 1))
             self.name(u32(record + 5))
-        elif tag == c"L":
+        elif tag == c"A" or tag == c"L":
             self.name(u32(record + 9))
         elif tag == c"G":
             self.name(u32(record + 9))

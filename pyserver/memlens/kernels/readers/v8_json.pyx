@@ -202,6 +202,7 @@ cdef struct Sink:
     uint8_t *data       # NULL for a field that isn't kept
     int width
     uint64_t most       # larger values are an error, unless they are clipped
+    int most_digit      # the largest value of one digit where nearly all values have one, else -1
     bint is_node        # whether values are indexes into the array of nodes; they are stored as numbers of nodes
     bint is_clipped     # whether larger values are stored as ``most``
 
@@ -231,6 +232,7 @@ cdef class Rows(ArrayReader):
         for field, sink in enumerate(sinks):
             self.sinks[field].data = NULL
             self.sinks[field].is_clipped = False
+            self.sinks[field].most_digit = -1
             if sink is None:
                 self.sinks[field].most = MOST_NUMBER
                 continue
@@ -242,6 +244,8 @@ cdef class Rows(ArrayReader):
                 self.sinks[field].data = &column[0]
             self.sinks[field].width = width
             self.sinks[field].most = most
+            if width == 1:
+                self.sinks[field].most_digit = 9 if most > 9 else most
             self.sinks[field].is_node = node_fields > 0
             self.sinks[field].is_clipped = is_clipped
             if node_fields:
@@ -261,6 +265,12 @@ cdef class Rows(ArrayReader):
                 return E_MORE
             for field in range(self.fields):
                 begin = at
+                sink = &self.sinks[field]
+                # the processor guesses this right, and need not wait to know where the next number begins
+                if at + 1 < end and data[at + 1] == 0x2C and <uint8_t> (data[at] - 0x30) <= sink.most_digit:
+                    sink.data[self.row] = data[at] - 0x30
+                    at += 2
+                    continue
                 if at + 8 <= end:
                     at += short_number(data + at, &value)
                 if at == begin or (at == begin + 8 and at < end and <uint8_t> (data[at] - 0x30) <= 9):
@@ -287,7 +297,6 @@ cdef class Rows(ArrayReader):
                     if data[at] != 0x2C:
                         return self.fail(E_SYNTAX, at)
                     at += 1
-                sink = &self.sinks[field]
                 if sink.data == NULL:
                     continue
                 if sink.is_node:

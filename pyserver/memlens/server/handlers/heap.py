@@ -20,8 +20,11 @@ from memlens.server.protocol.heap import (
     HeapReferencesParams,
     HeapReferencesResult,
     HeapRetainedParams,
+    HeapStackParams,
+    HeapThreadsParams,
     HeapTypeParams,
     HeapTypesParams,
+    HeapVariablesParams,
 )
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
@@ -37,6 +40,7 @@ from memlens.views.graph import (
     overview,
     paths,
     retained,
+    threads,
     together,
     types,
 )
@@ -48,6 +52,7 @@ from memlens.views.graph.objects import ObjectAnswer
 from memlens.views.graph.overview import HeapOverviewAnswer
 from memlens.views.graph.paths import PathsAnswer
 from memlens.views.graph.retained import RetainedAnswer
+from memlens.views.graph.threads import ThreadsAnswer, ThreadStackAnswer, VariablesAnswer
 from memlens.views.graph.types import InstancesAnswer
 
 add_finding_term()
@@ -131,6 +136,18 @@ def _cut(snapshot: Snapshot, p: HeapCutParams) -> CutAnswer:
     return cuts.cut(snapshot, p.source, p.target)
 
 
+def _threads(snapshot: Snapshot, p: HeapThreadsParams) -> ThreadsAnswer:
+    return threads.threads(snapshot, p.filter, p.offset, p.limit)
+
+
+def _stack(snapshot: Snapshot, p: HeapStackParams) -> ThreadStackAnswer:
+    return threads.stack(snapshot, p.thread, p.filter, p.offset, p.limit)
+
+
+def _variables(snapshot: Snapshot, p: HeapVariablesParams) -> VariablesAnswer:
+    return threads.variables(snapshot, p.thread, p.part, p.depth, p.filter, p.offset, p.limit)
+
+
 QUESTIONS: Questions = {
     "memlens/heapOverview": _overview,
     "memlens/heapTypes": _types,
@@ -146,15 +163,19 @@ QUESTIONS: Questions = {
     "memlens/heapMergedPaths": _merged_paths,
     "memlens/heapRetained": _retained,
     "memlens/heapCut": _cut,
+    "memlens/heapThreads": _threads,
+    "memlens/heapStack": _stack,
+    "memlens/heapVariables": _variables,
 }
+
+
+_LONG = frozenset(("memlens/heapRetained", "memlens/heapCut", "memlens/heapThreads", "memlens/heapStack"))
 
 
 def takes_long(method: str, params: object) -> bool:
     """Whether a request may visit much of the graph, so that no other should wait for its answer."""
     texts = [getattr(params, name, "") for name in ("filter", "search")]
-    return method in ("memlens/heapRetained", "memlens/heapCut") or any(
-        "finding:" in text.casefold() for text in texts
-    )
+    return method in _LONG or any("finding:" in text.casefold() for text in texts)
 
 
 def is_known(snapshot: Snapshot, params: object) -> bool:

@@ -32,6 +32,7 @@ from memlens.server.protocol import (
     sql,
     steps,
     timeline,
+    tools,
 )
 from memlens.server.protocol.base import Problem as Problem
 from memlens.server.protocol.base import Requests
@@ -107,6 +108,9 @@ QUESTION_NAMES = {
     "memlens/heapMergedPaths": phrase("the paths to objects"),
     "memlens/heapRetained": phrase("what objects retain"),
     "memlens/heapCut": phrase("what a reference keeps alive"),
+    "memlens/heapThreads": phrase("the table of threads"),
+    "memlens/heapStack": phrase("the table of threads"),
+    "memlens/heapVariables": phrase("the table of threads"),
 }
 """What a question that not every model answers is called in its refusal: "which are needed for the memory map"."""
 
@@ -118,6 +122,7 @@ REQUESTS: Requests = {
     **libraries.REQUESTS,
     **editor.REQUESTS,
     **fleet.REQUESTS,
+    **tools.REQUESTS,
 }
 """The client asks, the server answers."""
 

@@ -23,6 +23,7 @@ from memlens.views.graph.overview import HeapOverviewAnswer
 from memlens.views.graph.paths import PathsAnswer
 from memlens.views.graph.retained import RetainedAnswer
 from memlens.views.graph.rows import ObjectRow, ReferenceRow
+from memlens.views.graph.threads import StackPart, ThreadsAnswer, ThreadStackAnswer, VariablesAnswer
 from memlens.views.graph.types import InstancesAnswer
 
 Page = Annotated[int, Meta(ge=1, le=1000)]
@@ -184,6 +185,37 @@ class HeapCutParams(Struct, frozen=True, kw_only=True):
     target: Count
 
 
+class HeapThreadsParams(Struct, frozen=True):
+    """The threads, those first that retain most; with a filter those that hold objects which fit it."""
+
+    snapshot: str
+    filter: Filter
+    offset: Count
+    limit: Page
+
+
+class HeapStackParams(Struct, frozen=True):
+    """What a thread has: its object, its thread locals, and the frames of its stack."""
+
+    snapshot: str
+    thread: Count
+    filter: Filter
+    offset: Count
+    limit: Page
+
+
+class HeapVariablesParams(Struct, frozen=True, kw_only=True):
+    """The variables of a part of what a thread has; ``depth`` is that of a frame."""
+
+    snapshot: str
+    thread: Count
+    part: StackPart
+    depth: Count | None
+    filter: Filter
+    offset: Count
+    limit: Page
+
+
 REQUESTS: Requests = {
     "memlens/heapOverview": (HeapOverviewParams, HeapOverviewAnswer),
     "memlens/heapTypes": (HeapTypesParams, HeapTypesAnswer),
@@ -199,4 +231,7 @@ REQUESTS: Requests = {
     "memlens/heapMergedPaths": (HeapMergedPathsParams, PathNodesAnswer),
     "memlens/heapRetained": (HeapRetainedParams, RetainedAnswer),
     "memlens/heapCut": (HeapCutParams, CutAnswer),
+    "memlens/heapThreads": (HeapThreadsParams, ThreadsAnswer),
+    "memlens/heapStack": (HeapStackParams, ThreadStackAnswer),
+    "memlens/heapVariables": (HeapVariablesParams, VariablesAnswer),
 }

@@ -47,6 +47,7 @@ class _Filling:
     def __init__(self, part: Part, fill: Fill) -> None:
         self.fraction = 0.0
         self.waiting = 0
+        self.is_given_up = False
         self.task = asyncio.ensure_future(fill(part, self._progress))
 
     def _progress(self, _stage: str, fraction: float | None) -> None:
@@ -95,6 +96,11 @@ class SqlQueries:
 
         When the last caller that waits for a part is cancelled, the part is cancelled as well.
         """
+        # what nobody waited for any more is about to end without a result
+        while ending := [
+            each.task for each in self._fillings.values() if each.is_given_up and not each.task.done()
+        ]:
+            await asyncio.wait(ending)
         waited_for = []
         for part in self._parts if parts is None else parts:
             if self._has((part,)):
@@ -121,13 +127,19 @@ class SqlQueries:
                     # another part may have failed first
                     filling.task.cancelled() or filling.task.exception()
                 elif filling.waiting == 0:
+                    filling.is_given_up = True
                     filling.task.cancel()
                     given_up.append(filling.task)
             if given_up:
                 await asyncio.shield(asyncio.wait(given_up))
 
-    async def ask(self, query: str, offset: int, limit: int, sort: SqlSort | None) -> SqlAnswer:
-        """A page of a query's rows; cancelling this ends the query. Raises SqlError and IngestError."""
+    async def ask(
+        self, query: str, offset: int, limit: int, sort: SqlSort | None, most_s: float | None = None
+    ) -> SqlAnswer:
+        """A page of a query's rows; cancelling this ends the query, and so do ``most_s`` seconds of it.
+
+        Raises SqlError and IngestError.
+        """
         parts = self._parts
         if not self.filled:
             try:
@@ -155,14 +167,20 @@ class SqlQueries:
         in_thread = self._threads.submit(work)
         future = asyncio.wrap_future(in_thread)
         try:
-            return await asyncio.shield(future)
-        except asyncio.CancelledError:
+            async with asyncio.timeout(most_s):
+                return await asyncio.shield(future)
+        except (asyncio.CancelledError, TimeoutError) as error:
             asked.end()
             if not in_thread.cancel():
                 await asyncio.shield(asyncio.wait([future]))
             if future.done() and not future.cancelled():
                 # nothing waits for the result any more
                 future.exception()
+            if isinstance(error, TimeoutError):
+                raise SqlError(
+                    phrase("The query took more than {n} seconds and was ended", n=round(most_s or 0)),
+                    advice=phrase("Ask for fewer rows or columns before sorting or grouping."),
+                ) from error
             raise
         except ArchiveError as error:
             logger.warning("the tables of %s are dropped: %s", self._origin.archive, error)

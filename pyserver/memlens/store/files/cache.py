@@ -5,7 +5,6 @@ import hashlib
 import os
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -168,6 +167,9 @@ def _rename(partial: Path, archive: Path) -> None:
                 return
         except ArchiveError:
             pass
+        # imported here, because hardly any archive replaces one
+        import tempfile
+
         old = Path(
             tempfile.mkdtemp(prefix=f"{archive.name}.old-", suffix=f"-{os.getpid()}", dir=archive.parent)
         )

@@ -5,7 +5,14 @@ NEVER in place of an object's number means "none".
 
 import numpy as np
 
-from memlens.model.graph import ARRAY_DTYPE, PLACE_DTYPE, ROOT_DTYPE, SAMPLE_DTYPE
+from memlens.model.graph import (
+    ARRAY_DTYPE,
+    PLACE_DTYPE,
+    ROOT_DTYPE,
+    SAMPLE_DTYPE,
+    THREAD_DTYPE,
+    VARIABLE_DTYPE,
+)  # fmt: skip
 from memlens.store.columns import Columns, Stored, StoredIfAny, StoredTable
 
 REACHED_DTYPE = np.dtype([("object", "<u4"), ("dominator", "<u4"), ("retained", "<u8")])
@@ -13,6 +20,10 @@ REACHED_DTYPE = np.dtype([("object", "<u4"), ("dominator", "<u4"), ("retained", 
 
 The dominator is NEVER for an object that has a distance from the entries, but that the graph's own root doesn't reach.
 """
+
+
+THREAD_FRAME_DTYPE = np.dtype([("frame", "<u4")])
+"""A frame of a thread's stack; NEVER if it isn't known."""
 
 
 class ObjectColumns(Columns):
@@ -76,6 +87,15 @@ class FieldColumns(Columns):
     name = Stored(np.uint32, "field values", below="strings")
     kind = Stored(np.uint8, "field values")
     bits = Stored(np.uint64, "field values")
+
+
+class ThreadColumns(Columns):
+    """Threads, their frames and their variables, of any number; see :class:`memlens.model.graph.Threads`."""
+
+    prefix = "thread_"
+    rows = StoredTable(THREAD_DTYPE)
+    frames = StoredTable(THREAD_FRAME_DTYPE)
+    variables = StoredTable(VARIABLE_DTYPE)
 
 
 class TypeColumns(Columns):

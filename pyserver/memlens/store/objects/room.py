@@ -1,7 +1,6 @@
 """Memory for columns that may not fit: beyond a limit they are mapped files."""
 
 import mmap
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +41,9 @@ class Room:
         if size <= self._left or size < _LEAST_MAPPED_BYTES:
             self._left -= min(size, self._left)
             return np.empty(items, dtype)
+        # imported here, because few dumps need it
+        import tempfile
+
         with tempfile.TemporaryFile(dir=self._folder) as file:
             file.truncate(size)
             # the map has its own descriptor, which keeps the file open

@@ -24,10 +24,12 @@ from memlens.store.files.column_files import ColumnFiles
 from memlens.store.manifest import FORMAT_VERSION, GraphNames, Manifest, SourceFile, write_manifest
 from memlens.store.objects.columns import (
     REACHED_DTYPE,
+    THREAD_FRAME_DTYPE,
     CompactColumns,
     FieldColumns,
     ObjectColumns,
     ReferenceColumns,
+    ThreadColumns,
     TypeColumns,
 )  # fmt: skip
 from memlens.store.objects.compact import Dominated, compact_tree
@@ -92,6 +94,7 @@ def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) 
     report("writing", 0.5)
     allocations = _write_allocations(columns, graph, source, strings)
     _write_fields(columns, graph)
+    _write_threads(columns, graph)
     strings.write(columns)
     columns.write(CompactColumns, derived.compact)
     info = _info(graph, source, counts, derived, allocations)
@@ -264,6 +267,13 @@ def _write_fields(columns: ColumnFiles, graph: Graph) -> None:
         )
 
 
+def _write_threads(columns: ColumnFiles, graph: Graph) -> None:
+    threads = graph.threads
+    if len(threads.rows):
+        frames = threads.frames.view(THREAD_FRAME_DTYPE)
+        columns.write(ThreadColumns, {"rows": threads.rows, "frames": frames, "variables": threads.variables})
+
+
 def _write_allocations(
     columns: ColumnFiles, graph: Graph, source: SourceFile, strings: StringWriter
 ) -> ProfileInfo | None:
@@ -301,7 +311,7 @@ def _info(
     objects, references, types, roots = counts
     return GraphInfo(
         kind=graph.kind, path=source.path, file_bytes=source.size, warnings=graph.notices,
-        objects=objects, references=references, types=types, roots=roots,
+        objects=objects, references=references, types=types, roots=roots, threads=len(graph.threads.rows),
         shallow_bytes=int(graph.objects.shallow.sum()),
         reachable_objects=derived.reachable_objects, reachable_bytes=derived.reachable_bytes,
         compact_nodes=len(derived.compact["type"]), id_bytes=facts.id_bytes,

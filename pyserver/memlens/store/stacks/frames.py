@@ -147,9 +147,9 @@ def write_frames(columns: ColumnFiles, frames: Frames, strings: StringWriter) ->
     columns.write(
         FrameColumns,
         {
-            "file": strings.numbers(frame.file for frame in rows),
-            "line": np.fromiter((frame.line for frame in rows), np.int32, len(rows)),
-            "function": strings.numbers(frame.function for frame in rows),
+            "file": strings.numbers([frame.file for frame in rows]),
+            "line": np.array([frame.line for frame in rows], np.int32),
+            "function": strings.numbers([frame.function for frame in rows]),
             "kind": frames.kinds,
             "source": frames.sources,
         },

@@ -24,13 +24,14 @@ from memlens.store.tables.graph import (
     fill_references,
     fill_roots_and_types,
     fill_strings,
+    fill_threads,
     graph_texts,
 )  # fmt: skip
 from memlens.store.tables.long import fill_allocations, fill_base, fill_events
 from memlens.store.tables.schema import FILE_NAMES, PARTS, PARTS_OF, Part, statements
 from memlens.store.tables.short import fill_short
 
-TABLES_VERSION = 9
+TABLES_VERSION = 10
 """Raised whenever the tables of an archive would differ; those of another version are made again."""
 
 _LONGEST_TEXT_BYTES = 200
@@ -70,6 +71,7 @@ def _fill(part: Part, snapshot: Snapshot, path: Path, report: Report) -> None:
             fill_short(snapshot, database)
             if heap_dump_of(snapshot.info) is not None:
                 fill_roots_and_types(snapshot, database)
+                fill_threads(snapshot, database)
         _execute(database, part, "INDEX")
     if part in PARTS_OF[snapshot.info.model]:
         _fill_rows(part, snapshot, path, report)

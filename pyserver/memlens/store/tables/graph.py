@@ -58,6 +58,37 @@ def fill_roots_and_types(snapshot: Snapshot, database: apsw.Connection) -> None:
     )  # fmt: skip
 
 
+def fill_threads(snapshot: Snapshot, database: apsw.Connection) -> None:
+    """Fill the tables of threads, of their frames and of variables. Raises IndexError for damaged columns."""
+    stored, kinds, strings = snapshot.threads, snapshot.graph_names.root_kinds, snapshot.strings
+    rows, frames, variables = stored.rows, stored.frames["frame"], stored.variables
+    texts = strings.some(np.unique(np.concatenate((rows["name"], rows["state"], variables["name"]))).tolist())
+    insert(
+        database, "threads",
+        (
+            (thread, None if own == NONE else own, texts[name], texts[state], failed)
+            for thread, (own, name, state, _, failed) in enumerate(rows.tolist())
+        ),
+    )  # fmt: skip
+    known = snapshot.frames.rows(np.unique(frames[frames != NONE]).tolist())
+    ends = rows["end"].tolist()
+    insert(
+        database, "thread_frames",
+        (
+            (thread, depth, known[frame][2] if frame in known else "", *_place(known, frame))
+            for thread, (start, end) in enumerate(zip([0, *ends], ends, strict=False))
+            for depth, frame in enumerate(frames[start:end].tolist())
+        ),
+    )  # fmt: skip
+    insert(
+        database, "variables",
+        (
+            (thread, None if depth == NONE else depth, texts[name], kinds[kind], item)
+            for thread, depth, item, name, kind in variables.tolist()
+        ),
+    )  # fmt: skip
+
+
 def _place(frames: dict[int, tuple[str, int, str, int]], frame: int) -> tuple[str | None, int | None]:
     file, line, _, _ = frames.get(frame, ("", 0, "", 0))
     return (file, line) if file and line > 0 else (None, None)

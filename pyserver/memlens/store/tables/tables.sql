@@ -197,7 +197,7 @@ CREATE TABLE labels (
     unit TEXT                       -- of a number; NULL without one
 );
 
--- The types of a heap dump's objects; empty for other models, as the next four are.
+-- The types of a heap dump's objects; empty for other models, as the next seven are.
 CREATE TABLE types (
     type TEXT NOT NULL,             -- the type's name
     kind TEXT NOT NULL,             -- what it is to the runtime: class, closure, string
@@ -240,6 +240,34 @@ CREATE TABLE roots (
     detail TEXT NOT NULL,           -- which one: a thread, a module; empty if not known
     file TEXT,                      -- where a frame that holds it stands; NULL if no frame holds it
     line INTEGER                    -- line of the file
+);
+
+-- A heap dump's threads; empty where it has none, as the next two are.
+CREATE TABLE threads (
+    thread INTEGER PRIMARY KEY,     -- number of the thread
+    object INTEGER,                 -- the thread's object; NULL if the file does not have it
+    name TEXT NOT NULL,             -- its name; empty if not known
+    state TEXT NOT NULL,            -- what it was doing, as waiting; empty if not known
+    out_of_memory INTEGER NOT NULL  -- 1 for a thread that ran out of memory, else 0
+);
+
+-- The frames of threads' stacks.
+CREATE TABLE thread_frames (
+    thread INTEGER NOT NULL,        -- number of the thread
+    depth INTEGER NOT NULL,         -- 0 for the innermost frame
+    function TEXT NOT NULL,         -- the function; empty if not known
+    file TEXT,                      -- its file; NULL if not known
+    line INTEGER,                   -- line of the file
+    PRIMARY KEY (thread, depth)
+) WITHOUT ROWID;
+
+-- What the variables of threads' frames refer to.
+CREATE TABLE variables (
+    thread INTEGER NOT NULL,        -- number of the thread
+    depth INTEGER,                  -- the frame; NULL if the thread holds the object in no frame
+    name TEXT NOT NULL,             -- the variable; empty if the file does not name it
+    kind TEXT NOT NULL,             -- the kind of root, as local variable
+    object INTEGER NOT NULL         -- what it refers to
 );
 
 -- A heap dump's texts: names, and what strings contain.

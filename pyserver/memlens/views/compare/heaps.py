@@ -22,7 +22,7 @@ from memlens.views.compare.heap_paths import GrownPath, grown_paths
 from memlens.views.graph import filters
 from memlens.views.graph.listing import ObjectsAnswer, figures_by_type
 from memlens.views.graph.rows import MOST_ROWS, ObjectRow, object_rows, page, type_names
-from memlens.views.graph.types import instances_of
+from memlens.views.graph.types import group_roots, instances_of
 
 HeapMatch = Literal["id", "type"]
 Mask = npt.NDArray[np.bool_]
@@ -97,7 +97,7 @@ class SeriesType(Struct, frozen=True):
 
 
 class HeapSeries(Struct, frozen=True):
-    """Several dumps in order; types that always grow are first, by their growth."""
+    """Several dumps in order; types that always grow are first, by their growth, those that only group roots last."""
 
     objects: list[int]
     shallow_bytes: list[int]
@@ -215,16 +215,20 @@ class SeriesSide(NamedTuple):
     figures: dict[str, tuple[int, int, int]]
     objects: int
     shallow_bytes: int
+    groups_of_roots: frozenset[str]
+    """The types whose objects only group roots."""
 
 
 def side_of_series(snapshot: Snapshot, filter_text: str = "") -> SeriesSide:
     """One dump of a series, of the objects that match a filter."""
-    figures = _figures(snapshot, filter_text)
-    if not filter_text:
-        info = graph_of(snapshot.info)
-        return SeriesSide(figures, info.objects, info.shallow_bytes)
+    figures, names = _figures(snapshot, filter_text), type_names(snapshot)
+    groups = np.flatnonzero(group_roots(snapshot, snapshot.types.kind))
+    info = graph_of(snapshot.info)
     return SeriesSide(
-        figures, sum(each[0] for each in figures.values()), sum(each[1] for each in figures.values())
+        figures,
+        sum(each[0] for each in figures.values()) if filter_text else info.objects,
+        sum(each[1] for each in figures.values()) if filter_text else info.shallow_bytes,
+        frozenset(names[number] for number in groups.tolist()),
     )
 
 
@@ -233,7 +237,7 @@ def series_of(sides: Sequence[SeriesSide], search: str = "", limit: int = 100) -
     _check(limit)
     if len(sides) < 2:
         raise BadRequestError(phrase("A series needs two heap dumps or more"))
-    rows = []
+    rows, groups = [], frozenset[str]().union(*(each.groups_of_roots for each in sides))
     for name in sorted({name for each in sides for name in each.figures}):
         if not _fits(name, search):
             continue
@@ -241,7 +245,11 @@ def series_of(sides: Sequence[SeriesSide], search: str = "", limit: int = 100) -
         steps = np.diff(columns[2])
         grows = bool((steps >= 0).all()) and columns[2][-1] > columns[2][0]
         rows.append(SeriesType(name, columns[0], columns[1], columns[2], grows))
-    rows.sort(key=lambda row: (not row.grows, row.retained_bytes[0] - row.retained_bytes[-1], row.type))
+    rows.sort(
+        key=lambda row: (
+            row.type in groups, not row.grows, row.retained_bytes[0] - row.retained_bytes[-1], row.type
+        )
+    )  # fmt: skip
     return HeapSeries(
         [each.objects for each in sides], [each.shallow_bytes for each in sides], rows[:limit], len(rows)
     )

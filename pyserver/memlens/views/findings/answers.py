@@ -84,13 +84,14 @@ class Evidence(Struct, frozen=True):
     allocation: int | None = None
 
 
-ObjectsKind = Literal["object", "type", "group", "query"]
+ObjectsKind = Literal["object", "type", "group", "thread", "query"]
 
 
 class ObjectsLink(Struct, frozen=True):
-    """Objects of a heap dump to look at, chosen in one of four ways.
+    """Objects of a heap dump to look at, chosen in one of five ways.
 
-    ``number`` is that of one ``object``, of a ``type``, or of a node (``group``) of the dominator tree grouped by type.
+    ``number`` is that of one ``object``, of a ``type``, of a node (``group``) of the dominator tree grouped by type, or
+    of a ``thread``.
     ``sql`` is a query that gives them in its column ``object``; for the other kinds it is empty.
     """
 

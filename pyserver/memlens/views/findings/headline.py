@@ -23,6 +23,7 @@ from memlens.views.findings.answers import (
 )
 from memlens.views.findings.graph.case import GraphCase, figure, measured
 from memlens.views.findings.graph.joined import HOLDING
+from memlens.views.findings.graph.threads import OUT_OF_MEMORY
 from memlens.views.findings.groups import TopGroup, TopGroups, top_groups
 from memlens.views.findings.profile.case import ProfileCase
 from memlens.views.findings.table import ranked
@@ -146,11 +147,19 @@ def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
     )
     found = ranked(case.snapshot, None)
     holding = next((each for each in found if _says_holding(each.finding)), None)
+    failed = next((each for each in found if each.finding.rule == OUT_OF_MEMORY), None)
     other = next(
-        (each for each in found if not _says_holding(each.finding) and each.weight >= LEAST_GRAPH_WEIGHT),
+        (
+            each for each in found
+            if each.weight >= LEAST_GRAPH_WEIGHT
+            and not _says_holding(each.finding)
+            and each.finding.rule != OUT_OF_MEMORY
+        ),
         None,
-    )
+    )  # fmt: skip
     most = _largest_types(case) if holding is None else holding.first.sentence
+    if failed is not None:
+        return "heap", [failed.first.sentence, first, most]
     return "heap", [first, most, None if other is None else other.first.sentence]
 
 

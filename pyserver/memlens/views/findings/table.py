@@ -16,6 +16,7 @@ from memlens.views.findings.graph import (
     leaks,
     runtime,
     slots,
+    threads,
 )
 from memlens.views.findings.graph.case import GraphCase
 from memlens.views.findings.graph.joined import joined
@@ -51,6 +52,7 @@ PROFILE_RULES: tuple[Callable[[ProfileCase], Iterator[Ranked]], ...] = (
 )
 
 GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
+    threads.out_of_memory: (threads.OUT_OF_MEMORY,),
     holders.accumulates: ("retains_most", "group_retains_most"),
     leaks.detached_nodes: ("detached_nodes",),
     leaks.listeners: ("listeners",),

@@ -12,6 +12,8 @@
 ``distance<5``            the least number of references from a root
 ``unreachable``           no root reaches it; also ``is:unreachable``
 ``is:detached``           it has a flag of the file's: ``is:detached``, ``is:pinned``; ``is:root`` for roots
+``thread:``               a thread of that name, or what variables of its frames refer to
+``function:``             what variables of frames of such a function refer to
 ``finding:``              a finding is about it, by the finding's name: ``finding:"Duplicate strings"``
 ``since:2.5``             allocated when a recording had run that many seconds, or later (``.heaptimeline``)
 ``id:5143``               the file's own id or address, decimal or as ``0x7f…``
@@ -34,6 +36,7 @@ from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.halves import in_halves
+from memlens.views.graph.on_stacks import on_stacks
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.rows import Numbers, type_names
 from memlens.views.selection.filters import Term, bytes_of, compared, number_of, terms_of
@@ -43,7 +46,7 @@ Mask = npt.NDArray[np.bool_]
 
 _TYPES = ("type", "package", "kind")
 _AMOUNTS = ("retained", "shallow", "distance")
-_OTHERS = ("string", "name", "field", "held-by", "is", "id", "since", "finding")
+_OTHERS = ("string", "name", "field", "held-by", "is", "id", "since", "thread", "function", "finding")
 FIELDS = (*_TYPES, *_AMOUNTS, *_OTHERS)
 _MOST_SECONDS = 1e9
 _WORDS = {"unreachable": Term("is", ":", ("unreachable",)), "detached": Term("is", ":", ("detached",))}
@@ -87,12 +90,16 @@ def of_each(numbers: Numbers, fits: Mask) -> Mask:
 
 def chosen(snapshot: Snapshot, text: str) -> Chosen | None:
     """The objects that fit all terms; None for an empty filter. Raises :class:`BadRequestError`."""
+    terms = checked_terms(snapshot, text)
+    return snapshot.keep(("graph filter", tuple(terms)), lambda: _chosen(snapshot, terms)) if terms else None
+
+
+def checked_terms(snapshot: Snapshot, text: str) -> list[Term]:
+    """The terms of a filter. Raises :class:`BadRequestError`."""
     terms = [_meant(term) for term in terms_of(text, FIELDS)]
-    if not terms:
-        return None
     for term in terms:
         _check(snapshot, term)
-    return snapshot.keep(("graph filter", tuple(terms)), lambda: _chosen(snapshot, terms))
+    return terms
 
 
 def _meant(term: Term) -> Term:
@@ -178,12 +185,8 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
         case "since":
             found = allocated_us(objects, slice(None)) >= round(_seconds(snapshot, term) * 1e6)
             return found
-        case "is":
-            return _in_state(snapshot, term)
-        case "held-by":
-            return _held_by(snapshot, term)
-        case "field":
-            return _with_field(snapshot, term)
+        case "is" | "held-by" | "field" | "thread" | "function":
+            return _OWN[term.field](snapshot, term)
         case "finding":
             return ABOVE["finding"](snapshot, term)
         case "string":
@@ -308,3 +311,9 @@ def _amounts(term: Term) -> list[float]:
     if term.field == "distance":
         return [float(number_of(value, str(term))) for value in term.values]
     return [bytes_of(value, str(term)) for value in term.values]
+
+
+_OWN: dict[str, Callable[[Snapshot, Term], Mask]] = {
+    "is": _in_state, "held-by": _held_by, "field": _with_field, "thread": on_stacks, "function": on_stacks,
+}  # fmt: skip
+"""Terms that a function of their own answers."""

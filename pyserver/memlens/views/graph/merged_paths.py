@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
@@ -62,6 +63,23 @@ class PathNodesAnswer(Struct, frozen=True):
     unreachable: int
 
 
+class PathBranch(PathNode, frozen=True):
+    """A step with the one before it, of which ``above`` is the number; 0 is above all roots."""
+
+    above: int
+
+
+class PathBranchesAnswer(Struct, frozen=True):
+    """The largest ``rows`` of the ``steps`` of a tree, each after the one before it; else like PathNodesAnswer."""
+
+    rows: list[PathBranch]
+    steps: int
+    explained: int
+    bytes: int
+    left_out: int
+    unreachable: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class MergedPaths:
     """A tree, a row a node; node 0 is above all roots."""
@@ -115,6 +133,26 @@ def merged_paths(
     return PathNodesAnswer(
         _rows(snapshot, tree, children[rows]), offset, len(children), int(tree.objects[0]), int(tree.bytes[0]),
         tree.left_out, tree.unreachable,
+    )  # fmt: skip
+
+
+def largest_branches(
+    snapshot: Snapshot, filter_text: str, group: int | None, most: int, through: Collection[Strength] = ()
+) -> PathBranchesAnswer:
+    """The steps below which most bytes are, at most ``most``, of the paths to the objects that fit a filter.
+
+    Raises :class:`BadRequestError`.
+    """
+    tree = merged_tree(snapshot, None, group, filter_text, through)
+    # a step explains no more than the one before it, so that of the largest ones none lacks its own
+    largest = 1 + np.lexsort((np.arange(1, len(tree.parent)), -tree.objects[1:], -tree.bytes[1:]))[:most]
+    numbers = np.sort(largest)
+    return PathBranchesAnswer(
+        [
+            PathBranch(**msgspec.structs.asdict(row), above=int(tree.parent[row.node]))
+            for row in _rows(snapshot, tree, numbers)
+        ],
+        len(tree.parent) - 1, int(tree.objects[0]), int(tree.bytes[0]), tree.left_out, tree.unreachable,
     )  # fmt: skip
 
 

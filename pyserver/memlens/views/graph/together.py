@@ -58,8 +58,8 @@ def _make(snapshot: Snapshot) -> _Together:
     group_of[types] = np.uint64(1) << np.arange(len(types), dtype=np.uint64)
     counts, sums = np.zeros(MOST_GROUPS, np.uint64), np.zeros(MOST_GROUPS, np.uint64)
     retained_together(
-        stored.start, stored.target, stored.kind, followed(snapshot), holders(snapshot), objects.type, group_of,
-        objects.shallow, counts, sums,
+        stored.start, stored.target, stored.kind, followed(snapshot), holders(snapshot),
+        np.empty(0, np.uint64), objects.type, group_of, objects.shallow, counts, sums,
     )  # fmt: skip
     return _Together(types, counts[: len(types)], sums[: len(types)])
 

@@ -85,9 +85,14 @@ def with_groups_of_roots_last(snapshot: Snapshot, numbers: Numbers, kinds: Numbe
 
     ``kinds`` are the kinds of all rows that there are, None for those of types.
     """
-    made_up = np.array([kind in _GROUPS_OF_ROOTS for kind in snapshot.graph_names.type_kinds], np.bool_)
-    last = made_up[(snapshot.types.kind if kinds is None else kinds)[numbers]]
+    last = group_roots(snapshot, snapshot.types.kind if kinds is None else kinds)[numbers]
     return np.concatenate((numbers[~last], numbers[last]))
+
+
+def group_roots(snapshot: Snapshot, kinds: Numbers) -> Numbers:
+    """Whether objects of types of these kinds only group roots."""
+    named = snapshot.graph_names.type_kinds
+    return np.array([kind in _GROUPS_OF_ROOTS for kind in named], np.bool_)[kinds]
 
 
 def figures_of(snapshot: Snapshot) -> dict[str, Numbers]:

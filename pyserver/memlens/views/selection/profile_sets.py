@@ -1,13 +1,13 @@
 """Sets of a profile's samples: what its tables, trees and flame graphs are about."""
 
-from typing import NamedTuple, assert_never
+from typing import Literal, NamedTuple, assert_never
 
 import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.kernels.tree.calltree import first_rows, sum_changes
-from memlens.model.info import GraphInfo, ProfileInfo, ProfileValue, TimelineInfo, ValueMeaning
+from memlens.model.info import GraphInfo, ProfileInfo, ProfileValue, SnapshotInfo, TimelineInfo, ValueMeaning
 from memlens.model.profile import BLOCK_CHANGE_DTYPE
 from memlens.store.manifest import InconsistentError
 from memlens.store.models import profile_of
@@ -20,6 +20,35 @@ from memlens.views.selection.stacks import OneSide, ValueName
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
+
+
+At = Literal["peak", "end", "all"]
+
+
+def set_at(
+    info: SnapshotInfo, at: At, device: int | None = None, value: str | None = None, filter_text: str = ""
+) -> AllocationSet:
+    """What was live at a trace's peak or at its end, or all that was ever live; of a profile, a value by its name.
+
+    ``device`` None means the one to show first. Raises :class:`BadRequestError` for a value that there isn't.
+    """
+    match info:
+        case TimelineInfo():
+            number = info.default_device if device is None else device
+            events = next((each.events for each in info.devices if each.device == number), 0)
+            match at:
+                case "peak":
+                    return AllocationSet(number, filter=filter_text)
+                case "end":
+                    return AllocationSet(number, from_moment=events, filter=filter_text)
+                case "all":
+                    return AllocationSet(number, "live", 0, events, filter_text)
+                case _:
+                    assert_never(at)
+        case ProfileInfo() | GraphInfo():
+            return AllocationSet(0, filter=filter_text, value=value_named(profile_of(info), value))
+        case _:
+            assert_never(info)
 
 
 def value_of(snapshot: Snapshot, of: AllocationSet) -> ProfileValue:

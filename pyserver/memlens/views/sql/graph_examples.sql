@@ -1,4 +1,5 @@
 -- Queries about heap dumps that the editor offers, each below its title.
+-- "#threads" before a title: only for dumps that have any.
 
 -- # Types, those that retain the most first
 SELECT type, count, shallow_bytes, retained_bytes
@@ -53,3 +54,18 @@ FROM objects
 WHERE type IN (SELECT type FROM types ORDER BY retained_bytes DESC LIMIT 5)
 GROUP BY type
 ORDER BY retained_bytes DESC;
+
+-- #threads What the variables of each thread retain together
+SELECT t.thread, t.name, t.state, t.out_of_memory, count(DISTINCT v.object) AS objects,
+       retained(v.object) AS retained_bytes
+FROM threads AS t LEFT JOIN variables AS v USING (thread)
+GROUP BY t.thread
+ORDER BY retained_bytes DESC;
+
+-- #threads What the variables of each frame retain together
+SELECT t.name, f.depth, f.function, f.file, f.line, count(DISTINCT v.object) AS objects,
+       retained(v.object) AS retained_bytes
+FROM threads AS t JOIN thread_frames AS f USING (thread) JOIN variables AS v USING (thread, depth)
+GROUP BY t.thread, f.depth
+ORDER BY retained_bytes DESC
+LIMIT 100;

@@ -44,6 +44,7 @@ TABLES = (
     "value_types", "samples", "sample_values", "labels", "values",
     "devices", "events", "notes", "allocations", "stacks", "stack_frames", "frames", "lines", "segments", "blocks",
     "annotations", "live_at_peak", "by_line", "survivors", "objects", "refs", "types", "roots", "strings",
+    "threads", "thread_frames", "variables",
 )  # fmt: skip
 _READABLE = frozenset(
     (*TABLES, *TABLE_FUNCTIONS, *HEAP_FUNCTIONS, "json_each", "json_tree", "sqlite_schema", "sqlite_master")

@@ -61,7 +61,9 @@ class SqlSchema(Struct, frozen=True):
 
 _OF_ALL = frozenset(("stacks", "stack_frames", "frames", "lines", "by_line"))
 _OF_PROFILES = frozenset(("value_types", "samples", "sample_values", "labels", '"values"'))
-_OF_GRAPHS = frozenset(("objects", "refs", "types", "roots", "strings", *HEAP_FUNCTIONS))
+_OF_GRAPHS = frozenset(
+    ("objects", "refs", "types", "roots", "strings", "threads", "thread_frames", "variables", *HEAP_FUNCTIONS)
+)
 
 
 def schema(info: SnapshotInfo) -> SqlSchema:
@@ -84,7 +86,8 @@ def schema(info: SnapshotInfo) -> SqlSchema:
 def examples(info: SnapshotInfo) -> list[SqlExample]:
     """Example queries, each below its title, from a file for each model.
 
-    Those about a profile name the value that it shows first; those about labels or sizes are listed if it has any.
+    Those about a profile name the value that it shows first; those about labels, sizes or threads are listed if it has
+    any.
     """
     match info:
         case TimelineInfo():
@@ -92,7 +95,11 @@ def examples(info: SnapshotInfo) -> list[SqlExample]:
         case ProfileInfo():
             return _profile_examples(info)
         case GraphInfo():
-            return [SqlExample(title, query) for _, title, query in _queries("graph_examples.sql")]
+            return [
+                SqlExample(title, query)
+                for needs, title, query in _queries("graph_examples.sql")
+                if info.threads or needs != "threads"
+            ]
         case _:
             assert_never(info)
 

@@ -3,9 +3,8 @@
 
 import { MERGED_BIT } from '../../../../extension/shared/geometry';
 import type { PlotSize } from '../../canvas/camera';
-import { mix, type Rgb } from '../../canvas/colour';
+import { mix, pack, type Rgb } from '../../canvas/colour';
 import { PLAIN } from '../scene/paint';
-import { pack } from '../../canvas/colour';
 import { snap, type Placement } from '../scene/place';
 import { BAND_MASK, STARTS_BIT } from './rects';
 import { OUTLINED_SIZE, SEPARATED_HEIGHT, SEPARATED_WIDTH } from './renderer';

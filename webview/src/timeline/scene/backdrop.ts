@@ -1,9 +1,8 @@
 /* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below the number of columns */
 // What the picture is measured against: what was reserved, the whole that a filter narrows, the run's steps.
 
-import type { Flag } from '../../canvas/marks';
+import type { Curve, Flag } from '../../canvas/marks';
 import { toPixelX, toPixelY, type Camera, type PlotSize } from '../../canvas/camera';
-import type { Curve } from '../../canvas/marks';
 
 /** Where a step begins. */
 export interface StepMark {

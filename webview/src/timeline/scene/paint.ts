@@ -10,11 +10,10 @@ import {
   type Grouped,
 } from '../../../../extension/shared/geometry';
 import type { Branch } from '../../../../extension/shared/protocol.gen';
-import { mix, type Rgb } from '../../canvas/colour';
+import { mix, pack, type Rgb } from '../../canvas/colour';
 import { areaColours } from './areas';
 import { areaLeader, leadersOf } from './leaders';
 import type { Palette } from '../../canvas/palette';
-import { pack } from '../../canvas/colour';
 
 /** What is lit up; everything else is dimmed. */
 export type Highlight =

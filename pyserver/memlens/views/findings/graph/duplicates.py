@@ -23,6 +23,8 @@ from memlens.views.findings.writing import Ranked, made, percent
 from memlens.views.graph.rows import Numbers
 
 _STRING_TYPES = frozenset(("java.lang.String", "str", "String"))
+QUOTED = "“{text}” {n} times"
+"""The template of a sentence's part that quotes a string's text."""
 _MOST_SHOWN = 3
 _MOST_TEXT = 40
 _MOST_HEAD = 100

@@ -1,0 +1,113 @@
+"""``memlens threads``: a heap dump's threads, their frames and what the variables of each refer to."""
+
+import argparse
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from memlens.cli.ask import ask
+from memlens.cli.object import words
+from memlens.cli.output import json_line, say
+from memlens.store.snapshot import Snapshot
+from memlens.units import counted, format_bytes, shortened
+from memlens.views.findings.filtering import add_finding_term
+from memlens.views.graph.rows import MOST_ROWS
+from memlens.views.graph.threads import (
+    StackRow,
+    ThreadRow,
+    VariableRow,
+    stack,
+    threads,
+    variables,
+)  # fmt: skip
+
+_MOST_FRAMES = MOST_ROWS
+_WIDEST_NAME = 80
+
+
+class _Part(Struct, frozen=True):
+    """A part of what a thread has, with its variables."""
+
+    row: StackRow
+    variables: list[VariableRow]
+    variables_total: int
+
+
+class _Thread(Struct, frozen=True):
+    """A thread with its stack."""
+
+    row: ThreadRow
+    stack: list[_Part]
+
+
+class _Threads(Struct, frozen=True):
+    """The threads that retain most, of ``total``."""
+
+    threads: list[_Thread]
+    total: int
+
+
+def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Threads:
+    found = threads(snapshot, options.filter, 0, min(options.top, MOST_ROWS))
+    most = min(options.variables, MOST_ROWS)
+    return _Threads(
+        [_Thread(row, list(_parts(snapshot, row.thread, options.filter, most))) for row in found.rows],
+        found.total,
+    )
+
+
+def _parts(snapshot: Snapshot, thread: int, filter_text: str, most: int) -> Iterator[_Part]:
+    for row in stack(snapshot, thread, filter_text, 0, _MOST_FRAMES).rows:
+        found = variables(snapshot, thread, row.part, row.depth, filter_text, 0, most)
+        yield _Part(row, found.rows, found.total)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    add_finding_term()
+    answer = ask(options, lambda snapshot: _answer(snapshot, options))
+    if options.json:
+        json_line(answer)
+        return 0
+    if not answer.total:
+        say("no thread holds such objects" if options.filter.strip() else "the dump has no threads")
+    for thread in answer.threads:
+        _print(thread)
+    left = answer.total - len(answer.threads)
+    if left:
+        say(f"and {counted(left, 'thread')} more: use --top")
+    return 0
+
+
+def _print(thread: _Thread) -> None:
+    row = thread.row
+    said = [row.name or f"thread {row.thread}", *([row.state] if row.state else [])]
+    if row.out_of_memory:
+        said.append("ran out of memory")
+    say(f"{', '.join(said)}: {format_bytes(row.retained_bytes)} retained")
+    for part in thread.stack:
+        say(f"{format_bytes(part.row.retained_bytes):>12}  {_words(part.row)}")
+        for variable in part.variables:
+            name = f"{shortened(variable.name, _WIDEST_NAME)} = " if variable.name else ""
+            say(
+                f"{format_bytes(variable.object.retained_bytes):>14}  {name}{words(variable.object)}"
+                f" ({variable.kind})"
+            )
+        left = part.variables_total - len(part.variables)
+        if left:
+            say(f"{'':>16}and {counted(left, 'variable')} more: use --variables")
+
+
+def _words(row: StackRow) -> str:
+    match row.part:
+        case "object":
+            return f"the thread's object, {words(row.object)}" if row.object else "the thread's object"
+        case "thread locals":
+            return "thread locals"
+        case "no frame":
+            return "held in no frame"
+        case "frame":
+            if row.frame is None:
+                return "a frame that isn't known"
+            place = f", {row.frame.file}:{row.frame.line}" if row.frame.file and row.frame.line else ""
+            return f"{row.frame.function}{place}"

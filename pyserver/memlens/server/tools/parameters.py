@@ -1,0 +1,256 @@
+"""The arguments of the tools. A model reads the descriptions."""
+
+from typing import Annotated, Literal, TypeVar
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from memlens.model.attribution import Attribution
+from memlens.model.graph import Strength
+from memlens.views.compare.rows import CompareBy
+from memlens.views.graph.listing import GroupedBy
+from memlens.views.selection.profile_sets import At
+from memlens.views.selection.sets import SetKind
+from memlens.views.tables.groupings import GroupKind
+
+T = TypeVar("T")
+
+MOST_ROWS = 100
+
+Path = Annotated[
+    str,
+    Meta(description="The snapshot file, as an absolute path or one relative to the working directory."),
+]
+Device = Annotated[
+    int,
+    Meta(ge=0, description="The device of a PyTorch trace; the one with the highest peak if left out."),
+]
+Filter = Annotated[
+    str,
+    Meta(
+        max_length=4096,
+        description="Terms as in Memlens's filter, all of which must fit. Traces and profiles: line:train.py:46, "
+        "function:forward, file:model.py, by:=train.py:46, size>1MiB, category:gradient. Heap dumps: type:Session, "
+        "name:onTick, retained>1MiB, shallow>1KiB, field:cache, held-by:Map, distance<5, unreachable, is:detached, "
+        'finding:"Duplicate strings". A leading - turns a term round.',
+    ),
+]
+ValueName = Annotated[
+    str,
+    Meta(
+        max_length=1000,
+        description="Profiles only: which value is summed, by its name in memlens_summary, or as live, peak, total, "
+        "count, temporary or leaked.",
+    ),
+]
+Limit = Annotated[int, Meta(ge=1, le=MOST_ROWS, description="The most rows of each list.")]
+AnyCode = Annotated[
+    bool,
+    Meta(
+        description="Charge bytes to the innermost frame, whatever its code, not to the innermost of the user's own."
+    ),
+]
+Values = Annotated[
+    bool,
+    Meta(
+        description="Also send what objects contain: the text of strings, and the values of fields. Ask for it only "
+        "if the question can't be answered by types, names and sizes: it may be private."
+    ),
+]
+Number = Annotated[
+    int, Meta(ge=0, description="The object by its number, the field `object` of a row of any answer.")
+]
+Id = Annotated[
+    str, Meta(max_length=100, description="The object by its own id or address, as 5143, @5143 or 0x7f00.")
+]
+
+
+def given(value: T | UnsetType) -> T | None:
+    """An argument, None if it was left out."""
+    return None if value is UNSET else value
+
+
+def attribution_of(*, any_code: bool) -> Attribution:
+    """Which frames are charged."""
+    return "any" if any_code else "mine"
+
+
+class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A question about one file."""
+
+    path: Path | UnsetType = UNSET
+
+
+class SummaryArguments(Asked, frozen=True, kw_only=True):
+    """Arguments of ``memlens_summary``."""
+
+    device: Device | UnsetType = UNSET
+    values: Values = False
+
+
+By = Literal[GroupKind, GroupedBy, "type", "object"]
+
+
+class TopArguments(Asked, frozen=True, kw_only=True):
+    """Arguments of ``memlens_top``."""
+
+    by: (
+        Annotated[
+            By,
+            Meta(
+                description="What rows are. All but heap dumps: line, function, file, stack, size; traces also module, "
+                "category, stream, pool; profiles also package, thread, label. Heap dumps: type, package, kind, "
+                "object, and line (of definition, or of allocation if the dump has stacks; then also function, file, "
+                "stack). If left out, line, or type for a heap dump."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    filter: Filter = ""
+    at: Annotated[
+        At,
+        Meta(
+            description="Traces: what was live at the peak or at the end of the trace, or all that was allocated."
+        ),
+    ] = "peak"
+    moment: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                description="Traces and profiles over time: what was live after so many events (bins), instead of "
+                "`at`. With `to_moment` the beginning of a stretch.",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    to_moment: Annotated[int, Meta(ge=0, description="The end of a stretch.")] | UnsetType = UNSET
+    kind: Annotated[
+        SetKind,
+        Meta(
+            description="Of a stretch: what was live in it, allocated or freed in it, or allocated in it and live at "
+            "its end (survived)."
+        ),
+    ] = "live"
+    device: Device | UnsetType = UNSET
+    value: ValueName | UnsetType = UNSET
+    inclusive: Annotated[
+        bool,
+        Meta(
+            description="By line or function: rank by what each allocated with all that it called. Such sums overlap."
+        ),
+    ] = False
+    any_code: AnyCode = False
+    group: (
+        Annotated[
+            int,
+            Meta(ge=0, description="Heap dumps by object: only those of this group of the dominator tree."),
+        ]
+        | UnsetType
+    ) = UNSET
+    values: Values = False
+    limit: Limit = 20
+
+
+class StackArguments(Asked, frozen=True, kw_only=True):
+    """Arguments of ``memlens_stack``."""
+
+    allocation: (
+        Annotated[int, Meta(ge=0, description="The number of an allocation, for traces only.")] | UnsetType
+    ) = UNSET
+    stack: (
+        Annotated[
+            int, Meta(ge=0, description="The number of a stack: the key of a row of memlens_top by stack.")
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class StepsArguments(Asked, frozen=True, kw_only=True):
+    """Arguments of ``memlens_steps``."""
+
+    device: Device | UnsetType = UNSET
+    filter: Filter = ""
+    limit: Limit = 20
+
+
+class ObjectArguments(Asked, frozen=True, kw_only=True):
+    """Arguments of ``memlens_object``."""
+
+    id: Id | UnsetType = UNSET
+    number: Number | UnsetType = UNSET
+    values: Values = False
+    limit: Limit = 10
+
+
+class PathsArguments(Asked, frozen=True, kw_only=True):
+    """Arguments of ``memlens_paths``."""
+
+    id: Id | UnsetType = UNSET
+    number: Number | UnsetType = UNSET
+    filter: Annotated[
+        str,
+        Meta(
+            max_length=4096,
+            description='Instead of one object, all that fit a filter such as type:"=Session": their paths merged to '
+            "a tree of types and reference names, with counts and bytes.",
+        ),
+    ] = ""
+    through: Annotated[
+        list[Strength],
+        Meta(
+            max_length=6,
+            description="Also follow references that don't keep their target alive by themselves.",
+        ),
+    ] = []
+    values: Values = False
+    limit: Annotated[
+        int,
+        Meta(
+            ge=1, le=MOST_ROWS, description="The most paths of one object (20 at most), or steps of the tree."
+        ),
+    ] = 3
+
+
+class CompareArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of ``memlens_compare``."""
+
+    before: Path
+    after: Path | UnsetType = UNSET
+    by: (
+        Annotated[
+            Literal[CompareBy, "type"],
+            Meta(description="What rows are. If left out, type for heap dumps, else line."),
+        ]
+        | UnsetType
+    ) = UNSET
+    at: Annotated[
+        Literal["peak", "end"], Meta(description="Traces: compare what was live at the peak or at the end.")
+    ] = "peak"
+    device: Annotated[int, Meta(ge=0, description="The device of both traces.")] | UnsetType = UNSET
+    value: ValueName | UnsetType = UNSET
+    inclusive: Annotated[bool, Meta(description="Count what a place allocated with all that it called.")] = (
+        False
+    )
+    any_code: AnyCode = False
+    search: Annotated[
+        str, Meta(max_length=1000, description="Only rows whose names contain all of these words.")
+    ] = ""
+    filter: Annotated[
+        str, Meta(max_length=4096, description="Heap dumps only: compare the objects that fit this filter.")
+    ] = ""
+    values: Values = False
+    limit: Limit = 20
+
+
+class SqlArguments(Asked, frozen=True, kw_only=True):
+    """Arguments of ``memlens_sql``."""
+
+    query: Annotated[
+        str,
+        Meta(
+            max_length=100_000,
+            description="One SELECT of SQLite's. If empty, the answer is the file's tables with their columns, and "
+            "example queries: ask that first.",
+        ),
+    ] = ""
+    limit: Annotated[int, Meta(ge=1, le=500, description="The most rows.")] = 50

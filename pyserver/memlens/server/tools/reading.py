@@ -1,0 +1,115 @@
+"""What a model reads of an answer: the command line's JSON, with sizes in words, and never too long.
+
+Every list says how much of it was left out. Text from the file stays data: it stands in JSON strings, in which what
+can't be seen is escaped.
+"""
+
+import json
+from typing import Any
+
+from msgspec.structs import replace
+
+from memlens.json_text import escaped, in_english
+from memlens.texts import Text
+from memlens.units import format_bytes, shortened
+from memlens.views.graph.objects import FieldRow
+from memlens.views.graph.rows import ObjectRow
+
+MOST_CHARACTERS = 24_000
+"""Of one answer: some 8,000 tokens, of which a model has room for a few."""
+MOST_TEXT = 400
+"""Characters of a name or another text."""
+MOST_SENTENCE = 4_000
+_LENGTHS = (100, 50, 30, 20, 10, 5, 3, 1)
+
+_SAY_NOTHING = frozenset(("distance", "end_moment"))
+"""Where null says something: that no root reaches an object, that an allocation was never freed."""
+
+_NAMED = frozenset(
+    (
+        "(compiled code)", "Function", "(shape)", "(system)",
+        "java.lang.Class", "Class", "Module",
+        "type", "module", "function", "builtin_function_or_method", "method", "code",
+    )
+)  # fmt: skip
+"""Types whose objects have names of the program's own; those of others are what strings and numbers contain."""
+
+
+class Longer(str):
+    """A sentence or a query of Memlens's own, which may be as long as MOST_SENTENCE."""
+
+    __slots__ = ()
+
+
+def readable(answer: Any, *, values: bool = True, unit: str = "bytes") -> Any:
+    """An answer as data, in which sizes also stand in words; without ``values`` nothing that objects contain.
+
+    What isn't known or doesn't apply is left out. With another ``unit`` figures that are called bytes, since most
+    values of profiles are, are called amounts.
+    """
+    return _with_words(in_english(answer, _spoken if values else _without_values), unit)
+
+
+def _spoken(value: Any) -> Any:
+    # of sentences the words, without what a view links
+    return value.text if isinstance(value, Text) else value
+
+
+def _without_values(value: Any) -> Any:
+    match value:
+        # of most kinds of objects the name is that of the type
+        case ObjectRow() if value.name != value.type and value.type not in _NAMED:
+            return replace(value, name="")
+        case FieldRow():
+            return replace(value, value="")
+        case _:
+            return _spoken(value)
+
+
+def _with_words(value: Any, unit: str) -> Any:
+    match value:
+        case dict():
+            found: dict[str, Any] = {}
+            for key, each in value.items():
+                if each is None and key not in _SAY_NOTHING:
+                    continue
+                is_size = (key == "bytes" or key.endswith("_bytes")) and isinstance(each, int)
+                if is_size and unit != "bytes":
+                    found[f"{key.removesuffix('bytes')}amount"] = each
+                    continue
+                found[key] = _with_words(each, unit)
+                name = "size" if key == "bytes" else key.removesuffix("_bytes")
+                if is_size and abs(each) >= 1024 and name not in value:
+                    found[name] = format_bytes(each)
+            return found
+        case list():
+            return [_with_words(each, unit) for each in value]
+        case str():
+            return shortened(value, MOST_SENTENCE if isinstance(value, Longer) else MOST_TEXT)
+        case _:
+            return value
+
+
+def written(data: dict[str, Any]) -> str:
+    """JSON of at most MOST_CHARACTERS, or little more: lists are cut, and say by how much."""
+    text = ""
+    for most in _LENGTHS:
+        text = escaped(json.dumps(_cut(data, most), ensure_ascii=False, separators=(",", ":")))
+        if len(text) <= MOST_CHARACTERS:
+            break
+    return text
+
+
+def _cut(value: Any, most: int) -> Any:
+    match value:
+        case dict():
+            found: dict[str, Any] = {}
+            for key, each in value.items():
+                found[key] = _cut(each, most)
+                if isinstance(each, list) and len(each) > most:
+                    found[f"{key}_left_out"] = len(each) - most
+            return found
+        case list():
+            return [_cut(each, most) for each in value[:most]]
+        case _:
+            return value

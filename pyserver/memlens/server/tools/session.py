@@ -1,0 +1,128 @@
+"""Calls of tools: arguments are checked, files opened for as long as they are needed, errors become sentences."""
+
+import logging
+import os
+import uuid
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memlens.errors import BadRequestError, MemlensError, Problem
+from memlens.server.sessions.children import ProgressListener
+from memlens.server.sessions.comparisons import Comparisons
+from memlens.server.sessions.heap_comparisons import HeapComparisons
+from memlens.server.sessions.opened import OpenSnapshot
+from memlens.server.sessions.registry import Registry
+from memlens.server.tools import answers
+from memlens.server.tools.parameters import CompareArguments, given
+from memlens.server.tools.reading import written
+from memlens.server.tools.table import TOOLS
+from memlens.store.models import LackingError
+from memlens.texts import as_text, phrase
+
+logger = logging.getLogger(__name__)
+
+_OF_A_FILE: dict[str, Callable[[OpenSnapshot, Any], Awaitable[Any]]] = {
+    "memlens_summary": answers.summary,
+    "memlens_top": answers.top,
+    "memlens_stack": answers.stack,
+    "memlens_steps": answers.steps,
+    "memlens_object": answers.heap_object,
+    "memlens_paths": answers.paths,
+    "memlens_sql": answers.sql,
+}
+
+
+class Answer(NamedTuple):
+    """What a model gets: JSON, or a sentence that says what went wrong and what to do."""
+
+    text: str
+    is_error: bool
+
+
+class Session:
+    """The tools on a registry's snapshots. For the event loop's thread only.
+
+    ``most_kept`` files stay open after a call, the last ones that were asked about, for a server that has no views.
+    """
+
+    def __init__(self, registry: Registry, most_kept: int = 0) -> None:
+        self._registry = registry
+        self._most_kept = most_kept
+        self._kept: dict[str, tuple[str, str]] = {}
+        """Names and views of the snapshots that stay open, by path; the last one asked about last."""
+        self._compare = answers.comparing(Comparisons(registry), HeapComparisons(registry))
+
+    async def call(self, name: str, arguments: Any, on_progress: ProgressListener) -> Answer:
+        """Answer a tool of :data:`TOOLS`. Cancelling this ends the work."""
+        try:
+            asked = _checked(name, arguments)
+            return Answer(written(await self._answered(name, asked, on_progress)), is_error=False)
+        except LackingError as error:
+            return _failed(error.to(as_text(name)).problem())
+        except MemlensError as error:
+            return _failed(error.problem())
+        except Exception as error:
+            logger.exception("%s failed", name)
+            what = f"{type(error).__name__}: {error}"
+            message = phrase("Internal error ({what})", what=what)
+            return _failed(Problem("internal", message, phrase("This is a bug. Please report it.")))
+
+    async def close(self) -> None:
+        """Close the files that are kept open."""
+        while self._kept:
+            _, kept = self._kept.popitem()
+            await self._registry.close(*kept)
+
+    async def _answered(self, name: str, asked: Any, on_progress: ProgressListener) -> Any:
+        async with AsyncExitStack() as stack:
+
+            async def opened(path: str) -> OpenSnapshot:
+                view = f"tool {uuid.uuid4().hex}"
+                # neither looks at the file
+                whole = os.path.abspath(os.path.expanduser(path))  # noqa: ASYNC240, PTH100, PTH111
+                found = await self._registry.open(whole, view, on_progress)
+                stack.push_async_callback(self._put_back, found, view)
+                return found
+
+            if isinstance(asked, CompareArguments):
+                before, after = await opened(asked.before), await opened(_named(given(asked.after)))
+                return await self._compare(before, after, asked)
+            return await _OF_A_FILE[name](await opened(_named(given(asked.path))), asked)
+
+    async def _put_back(self, opened: OpenSnapshot, view: str) -> None:
+        """Close a file after a call, or keep it open in place of the one that wasn't asked about for longest."""
+        former = self._kept.pop(opened.path, None)
+        self._kept[opened.path] = (opened.name, view)
+        closing = [] if former is None else [former]
+        while len(self._kept) > self._most_kept:
+            closing.append(self._kept.pop(next(iter(self._kept))))
+        for each in closing:
+            await self._registry.close(*each)
+
+
+def _named(path: str | None) -> str:
+    if path is None:
+        raise BadRequestError(phrase("The arguments name no file"), advice=phrase("Give its path."))
+    return path
+
+
+def _checked(name: str, arguments: Any) -> Any:
+    """The arguments as the tool's struct. Raises :class:`BadRequestError` for those that don't fit its schema."""
+    if isinstance(arguments, dict):
+        # models write null for what they leave out, and ids as numbers
+        arguments = {key: value for key, value in arguments.items() if value is not None}
+        if isinstance(arguments.get("id"), int):
+            arguments["id"] = str(arguments["id"])
+    try:
+        return msgspec.convert({} if arguments is None else arguments, TOOLS[name].arguments)
+    except msgspec.ValidationError as error:
+        raise BadRequestError(
+            phrase("The arguments of {tool} don't fit: {reason}", tool=name, reason=str(error))
+        ) from error
+
+
+def _failed(problem: Problem) -> Answer:
+    return Answer(problem.sentence, is_error=True)

@@ -1,0 +1,112 @@
+"""A file in a page: its figures, the headline, the findings, why memory ran out: ``memlens_summary``."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from memlens.json_text import in_english
+from memlens.model.info import SnapshotInfo
+from memlens.server.tools.reading import Longer, readable
+from memlens.store.models import devices_of, heap_dump_of, profile_of, timeline_of
+from memlens.store.snapshot import Snapshot
+from memlens.views.findings.ahead import MOST_FINDINGS, findings, headline
+from memlens.views.findings.answers import Evidence, ObjectsLink, SnapshotFinding, TextPart
+from memlens.views.findings.graph.duplicates import QUOTED
+from memlens.views.graph.overview import spaces
+from memlens.views.graph.rows import type_names
+from memlens.views.selection.filters import quoted
+from memlens.views.trace.oom.explanation import marks
+from memlens.views.trace.oom.report import explained, report
+
+_MOST_SHOWN = 20
+
+
+def summary_of(snapshot: Snapshot, device: int | None, *, values: bool) -> dict[str, Any]:
+    """What a first question needs. Raises :class:`BadRequestError` for a device that there isn't."""
+    if device is not None:
+        timeline_of(snapshot.info, "devices")
+    said, every = headline(snapshot, device), findings(snapshot, device, MOST_FINDINGS).findings
+    found: dict[str, Any] = {
+        "headline": _said(said.sentences, values=values),
+        "findings": [_finding(snapshot, each, values=values) for each in every[:_MOST_SHOWN]],
+        "more_findings": max(0, len(every) - _MOST_SHOWN),
+        "not_in_the_file": [Longer(notice.message) for notice in said.warnings],
+        "file": {key: value for key, value in in_english(snapshot.info).items() if key != "warnings"},
+    }
+    if any(each.ooms for each in devices_of(snapshot.info)):
+        found["out_of_memory"] = list(report(explained(snapshot), marks(snapshot), snapshot.info))
+    if heap_dump_of(snapshot.info) is not None:
+        found["heaps"] = spaces(snapshot)
+    return dict(readable(found, values=values))
+
+
+def _finding(snapshot: Snapshot, finding: SnapshotFinding, *, values: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "rule": finding.rule,
+        "title": finding.title,
+        "text": _said([finding.sentence], values=values),
+        "figure": {
+            "amount": finding.figure.amount, "unit": finding.figure.unit, "of": finding.figure.kind,
+            "words": str(finding.figure), "sql": Longer(finding.figure.sql),
+        },
+        "inferred": finding.inferred,
+    }  # fmt: skip
+    if finding.line is not None:
+        line = finding.line
+        found |= {"file": line.file, "line": line.line, "function": line.function}
+    if finding.evidence is not None:
+        found["see"] = _of_set(snapshot.info, finding.evidence)
+    if finding.objects is not None:
+        found["see"] = _of_objects(snapshot, finding.objects)
+    return found
+
+
+def _said(sentences: list[TextPart], *, values: bool) -> Longer:
+    return Longer(" ".join((each if values else _unquoted(each)).text for each in sentences))
+
+
+def _unquoted(sentence: TextPart) -> TextPart:
+    """A sentence without the texts of strings that it quotes."""
+    if not sentence.values:
+        return sentence
+    values = {name: _unquoted(each) for name, each in sentence.values.items()}
+    if sentence.template == QUOTED:
+        values["text"] = TextPart("…")
+    texts = {name: each.text for name, each in values.items()}
+    return replace(sentence, text=sentence.template.format_map(texts), values=values)
+
+
+def _of_set(info: SnapshotInfo, evidence: Evidence) -> dict[str, Any]:
+    """The question that shows a finding's allocations or samples."""
+    if evidence.allocation is not None:
+        return {"tool": "memlens_stack", "arguments": {"allocation": evidence.allocation}}
+    of = evidence.of
+    arguments: dict[str, Any] = {"by": evidence.by} if evidence.by else {}
+    if devices_of(info):
+        arguments["device"] = of.device
+    elif of.value is not None:
+        arguments["value"] = profile_of(info).values[of.value].name
+    if of.from_moment is not None:
+        arguments["moment"] = of.from_moment
+    if of.to_moment is not None:
+        arguments |= {"to_moment": of.to_moment, "kind": of.kind}
+    if of.filter:
+        arguments["filter"] = Longer(of.filter)
+    return {"tool": "memlens_top", "arguments": arguments}
+
+
+def _of_objects(snapshot: Snapshot, link: ObjectsLink) -> dict[str, Any]:
+    """The question that shows a finding's objects."""
+    match link.kind:
+        case "object":
+            return {"tool": "memlens_object", "arguments": {"number": link.number}}
+        case "type":
+            name = type_names(snapshot)[link.number]
+            return {
+                "tool": "memlens_top",
+                "arguments": {"by": "object", "filter": f"type:{quoted(f'={name}')}"},
+            }
+        case "group":
+            return {"tool": "memlens_top", "arguments": {"by": "object", "group": link.number}}
+        case "query":
+            return {"tool": "memlens_sql", "arguments": {"query": Longer(link.sql)}}

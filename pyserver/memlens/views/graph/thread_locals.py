@@ -1,0 +1,62 @@
+"""The thread locals of Java's threads: what the map of a thread's object holds for each key."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from memlens.store.objects.columns import ReferenceColumns
+from memlens.store.snapshot import Snapshot
+from memlens.views.graph.objects import references_between
+from memlens.views.graph.rows import MOST_NAME, type_names
+
+ThreadLocals = list[tuple[str, int]]
+"""What each is called, and the number of its value."""
+
+_MAPS = ("threadLocals", "inheritableThreadLocals")
+_TABLE, _VALUE, _KEY = "table", "value", "referent"
+_STATIC = "static field"
+
+
+def thread_locals(snapshot: Snapshot, thread: int) -> ThreadLocals:
+    """The thread locals of a thread's object; none for those of other languages.
+
+    Each has the name of the static field that holds its key, ``com.foo.Bar.BUFFER``, else the type of the key.
+    """
+    found = []
+    for name, held in _named(snapshot, thread):
+        for of_map, table in _named(snapshot, held) if name in _MAPS else ():
+            for _, entry in _named(snapshot, table) if of_map == _TABLE else ():
+                fields = dict(_named(snapshot, entry))
+                if _VALUE in fields:
+                    found.append((_key_name(snapshot, fields.get(_KEY)), fields[_VALUE]))
+    return found
+
+
+def _named(snapshot: Snapshot, number: int) -> Iterator[tuple[str, int]]:
+    """The references of an object: names, empty where they are numbered, and targets."""
+    stored, kinds = snapshot.references, snapshot.graph_names.reference_kinds
+    first, last = map(int, stored.items(ReferenceColumns.start, slice(number, number + 2)))
+    part = slice(first, last)
+    rows = zip(
+        stored.items(ReferenceColumns.kind, part).tolist(),
+        stored.items(ReferenceColumns.name, part).tolist(),
+        stored.items(ReferenceColumns.target, part).tolist(),
+        strict=True,
+    )
+    for kind, name, target in rows:
+        yield snapshot.strings.head(name, MOST_NAME) if kinds[kind].naming == "text" else "", target
+
+
+def _key_name(snapshot: Snapshot, key: int | None) -> str:
+    if key is None:
+        return ""
+    stored, objects, kinds = snapshot.references, snapshot.objects, snapshot.graph_names.reference_kinds
+    first, last = map(int, stored.items(ReferenceColumns.referrer_start, slice(key, key + 2)))
+    sources = stored.items(ReferenceColumns.referrer, slice(first, last))
+    of_kinds = stored.items(ReferenceColumns.referrer_kind, slice(first, last))
+    is_static = np.array([kind.name == _STATIC for kind in kinds])[of_kinds]
+    for source in sources[is_static].tolist():
+        for reference in references_between(snapshot, source, key).tolist():
+            field = snapshot.strings.head(int(stored.name[reference]), MOST_NAME)
+            return f"{snapshot.strings.head(int(objects.name[source]), MOST_NAME)}.{field}"
+    return type_names(snapshot)[int(objects.type[key])]

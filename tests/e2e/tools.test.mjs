@@ -1,0 +1,120 @@
+// Tools for language models: what VS Code lists, what a chat is answered, and what VS Code asks about first.
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { openVSCode, ROOT } from './harness.mjs';
+import { SnapshotView, until } from './view.mjs';
+
+const ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c';
+const QUERY = 'SELECT count(*) AS n FROM allocations';
+
+let vscode;
+let asked = 0;
+
+before(async () => {
+  vscode = await openVSCode({ extensions: ['chat'] });
+});
+after(() => vscode?.close());
+
+/** Lets the chat call a tool; the returned function waits for what its model is told. */
+function begin(question) {
+  const id = ++asked;
+  const file = path.join(vscode.folder, 'ask.json');
+  writeFileSync(`${file}.partial`, JSON.stringify({ id, ...question }));
+  renameSync(`${file}.partial`, file);
+  const answer = path.join(vscode.folder, `answer-${id}.json`);
+  return async () => {
+    await until(() => existsSync(answer), 'an answer to the chat');
+    return JSON.parse(readFileSync(answer, 'utf8'));
+  };
+}
+
+async function call(tool, input) {
+  const told = await begin({ tool, input })();
+  assert.equal(told.error, undefined);
+  return JSON.parse(told.ok);
+}
+
+test('VS Code lists the tools of package.json', async () => {
+  const { contributes } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
+  const { ok } = await begin({})();
+  const listed = ok.filter(({ name }) => name.startsWith('memlens_'));
+  assert.deepEqual(
+    listed.map(({ name }) => name).sort(),
+    contributes.languageModelTools.map(({ name }) => name).sort(),
+  );
+  for (const { name, description, inputSchema } of listed) {
+    const declared = contributes.languageModelTools.find((tool) => tool.name === name);
+    assert.equal(description, declared.modelDescription);
+    assert.deepEqual(inputSchema, declared.inputSchema);
+  }
+});
+
+test('without an open snapshot a path is needed, and one of the workspace is found', async () => {
+  const { error } = await begin({ tool: 'memlens_summary', input: {} })();
+  assert.match(error, /name no file/);
+  const summary = await call('memlens_summary', { path: 'words.pb.gz' });
+  const { headline } = await vscode.memlens('findings', 'words.pb.gz');
+  assert.equal(summary.headline, headline.text);
+});
+
+test('without a path the open snapshot answers, from its session', async () => {
+  await SnapshotView.opened(vscode, 'train.pickle');
+  const summary = await call('memlens_summary', {});
+  const { headline } = await vscode.memlens('findings', 'train.pickle');
+  assert.equal(summary.headline, headline.text);
+  const lines = (await vscode.lines('train.pickle'))
+    .filter((line) => line.self_live_at_peak_bytes)
+    .map((line) => [`${line.file}:${line.line}`, line.self_live_at_peak_bytes]);
+  const top = await call('memlens_top', { limit: 100 });
+  assert.deepEqual(new Map(top.rows.map(({ name, bytes }) => [name, bytes])), new Map(lines));
+});
+
+test('a model is told what is wrong with its question', async () => {
+  const { error } = await begin({ tool: 'memlens_top', input: { by: 'type' } })();
+  assert.match(error, /has no objects/);
+});
+
+test('a query is asked about with its text, and can be cancelled', async () => {
+  const dialog = vscode.page.locator('.monaco-dialog-box', { hasText: 'Query train.pickle?' });
+  const answer = begin({ tool: 'memlens_sql', input: { query: QUERY } });
+  await dialog.waitFor();
+  assert.match(await dialog.innerText(), /sent to the language model/);
+  await until(async () => (await dialog.innerText()).replace(/\s+/g, ' ').includes(QUERY), 'the query');
+  await vscode.screenshot('tool-confirmation');
+  await dialog.getByRole('button', { name: 'Yes' }).click();
+  const { ok } = await answer();
+  const [{ n }] = await vscode.memlens('sql', 'train.pickle', QUERY);
+  assert.deepEqual(JSON.parse(ok).rows, [[n]]);
+  const endless = begin({ tool: 'memlens_sql', input: { query: ENDLESS } });
+  await dialog.waitFor();
+  await dialog.getByRole('button', { name: 'Yes' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  await begin({ cancelling: true })();
+  assert.match((await endless()).error, /Cancel/);
+});
+
+test('what objects contain is sent only after a question of its own', async () => {
+  const dialog = vscode.page.locator('.monaco-dialog-box', {
+    hasText: 'Send what objects of train.pickle contain?',
+  });
+  const answer = begin({ tool: 'memlens_summary', input: { values: true } });
+  await dialog.waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  assert.match((await answer()).error, /Cancel/);
+});
+
+test('a file that is not in the workspace is read only once it is confirmed', async () => {
+  const file = path.join(ROOT, 'samples', 'words.pb.gz');
+  const dialog = vscode.page.locator('.monaco-dialog-box', { hasText: 'Read words.pb.gz?' });
+  const refused = begin({ tool: 'memlens_top', input: { path: file } });
+  await dialog.waitFor();
+  assert.ok((await dialog.innerText()).includes(file));
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  assert.match((await refused()).error, /Cancel/);
+  const answer = begin({ tool: 'memlens_top', input: { path: file } });
+  await dialog.waitFor();
+  await dialog.getByRole('button', { name: 'Yes' }).click();
+  assert.equal(JSON.parse((await answer()).ok).value, 'inuse_space');
+});
