@@ -158,7 +158,7 @@ export interface AnnotationsParams {
   noise?: boolean;
 }
 
-/** A source file in an archive. */
+/** A source file in an archive, or a class file, which is decompiled. */
 export interface ArchivedTextParams {
   archive: string;
   member: string;
@@ -1157,6 +1157,7 @@ export interface GraphInfo {
   capped: boolean;
   sizes_inferred: boolean;
   truncated: boolean;
+  native_bytes: number;
   allocations: ProfileInfo | null;
 }
 
@@ -1357,6 +1358,12 @@ export interface HeapGroupParams {
   filter: string;
 }
 
+/** An object that is an image, as a picture. */
+export interface HeapImageParams {
+  snapshot: string;
+  object: number;
+}
+
 /**
  * Why the objects of a type or a group are alive: the children of a node of their merged paths.
  *
@@ -1385,7 +1392,7 @@ export interface HeapObjectsParams {
   filter: string;
   kind: number | null;
   group: number | null;
-  order: 'distance' | 'object' | 'retained' | 'shallow';
+  order: 'distance' | 'native' | 'native_retained' | 'object' | 'retained' | 'shallow';
   reverse: boolean;
   offset: number;
   limit: number;
@@ -1413,7 +1420,7 @@ export interface HeapOverviewParams {
 export interface HeapPackagesParams {
   snapshot: string;
   filter: string;
-  order: 'count' | 'name' | 'retained' | 'shallow';
+  order: 'count' | 'name' | 'native' | 'native_retained' | 'retained' | 'shallow';
   reverse: boolean;
   by: 'kind' | 'package';
   offset: number;
@@ -1539,7 +1546,7 @@ export interface HeapTypesAnswer {
 export interface HeapTypesParams {
   snapshot: string;
   filter: string;
-  order: 'count' | 'name' | 'retained' | 'shallow';
+  order: 'count' | 'name' | 'native' | 'native_retained' | 'retained' | 'shallow';
   reverse: boolean;
   by: 'kind' | 'package';
   package: string | null;
@@ -1661,6 +1668,28 @@ export interface HoverResult {
   markdown: string;
 }
 
+/**
+ * An image as a file in base64, or why there is none.
+ *
+ * `media` is `image/png`, `image/jpeg` or `image/webp`. Of a large image only every `every`-th row and
+ * column is there.
+ */
+export interface ImageAnswer {
+  width: number;
+  height: number;
+  media: string;
+  data: string;
+  every: number;
+  missing: Text | null;
+}
+
+/** An object that is an image, and its size in pixels. */
+export interface ImageRow {
+  width: number;
+  height: number;
+  layout: string;
+}
+
 /** The `initializationOptions` of LSP's `initialize`. */
 export interface InitializationOptions {
   settings: Settings;
@@ -1686,7 +1715,11 @@ export interface KnownDocumentsResult {
   known: boolean[];
 }
 
-/** A file in an archive that declares the type. `archive` is an absolute path, `member` a path in it. */
+/**
+ * A file in an archive that declares the type, a class file if it has to be decompiled.
+ *
+ * `archive` is an absolute path, `member` a path in it. The line is that of the text.
+ */
 export interface LibrarySource {
   archive: string;
   member: string;
@@ -1697,13 +1730,15 @@ export interface LibrarySource {
  * `found` is set when one archive is meant; else `candidates` are the equally good ones, the newest first.
  *
  * `artifact` is what `memlens/remember` remembers the choice of an archive by. `looked_for` says in which
- * archives the type was searched for.
+ * archives the type was searched for, and `problem` why the class file that was found there can't be shown.
  */
 export interface LibrarySourceResult {
   found: LibrarySource | null;
   candidates: string[];
   artifact: string;
   looked_for: string;
+  problem: string;
+  local: LocalSource | null;
 }
 
 /** The allocations of a source line, to be highlighted: every stack that contains the line. */
@@ -1783,6 +1818,12 @@ export interface LiveParams {
   offset: number;
   limit: number;
   filter?: string;
+}
+
+/** A file of the workspace that a class says it was compiled from, and its first line with code. */
+export interface LocalSource {
+  path: string;
+  line: number;
 }
 
 /** The box of an allocation on its device: its whole life, and its height at `moment`. */
@@ -1934,6 +1975,7 @@ export interface ObjectAnswer {
   dominated_total: number;
   allocated: Frame[];
   group: number;
+  image: ImageRow | null;
 }
 
 /** An object. `object` is its number in the file, `id` the file's own id or address. */
@@ -1950,6 +1992,8 @@ export interface ObjectRow {
   space: string | null;
   file: string | null;
   line: number | null;
+  native_bytes: number | null;
+  native_retained_bytes: number | null;
 }
 
 /** Where the source of an object or, if that is None, of a type is on this machine; both by their numbers. */
@@ -2104,6 +2148,8 @@ export interface PackageRow {
   count: number;
   shallow_bytes: number;
   retained_bytes: number;
+  native_bytes: number | null;
+  native_retained_bytes: number | null;
 }
 
 /** Packages or kinds of types `offset` and on of `total`. */
@@ -2477,6 +2523,9 @@ export interface Settings {
   cache_directory: string;
   libraries: string[];
   source_archives: string[];
+  java_decompiler: string;
+  java_home: string;
+  java_extension: string;
   snapshots: string[];
   fleets: string[];
   fleet_figures: boolean;
@@ -2956,6 +3005,8 @@ export interface TypeRow {
   line: number | null;
   estimated_count: number | null;
   estimated_shallow_bytes: number | null;
+  native_bytes: number | null;
+  native_retained_bytes: number | null;
 }
 
 /** What a variable refers to. `name` is empty if the file doesn't have it; `kind` is the kind of root. */
@@ -3069,6 +3120,7 @@ export interface Requests {
   'memlens/heapObjects': { params: HeapObjectsParams; result: ObjectsAnswer };
   'memlens/heapType': { params: HeapTypeParams; result: InstancesAnswer };
   'memlens/heapObject': { params: HeapObjectParams; result: ObjectAnswer };
+  'memlens/heapImage': { params: HeapImageParams; result: ImageAnswer };
   'memlens/heapReferences': { params: HeapReferencesParams; result: HeapReferencesResult };
   'memlens/heapDominated': { params: HeapDominatedParams; result: HeapDominatedResult };
   'memlens/heapGroup': { params: HeapGroupParams; result: GroupAnswer };
@@ -3096,6 +3148,7 @@ export interface Requests {
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
   'memlens/objectSource': { params: ObjectSourceParams; result: ObjectSourceResult };
   'memlens/librarySource': { params: TypeParams; result: LibrarySourceResult };
+  'memlens/libraryClass': { params: TypeParams; result: LibrarySourceResult };
   'memlens/archivedText': { params: ArchivedTextParams; result: ArchivedTextResult };
   'memlens/declaration': { params: DeclarationParams; result: DeclarationResult };
   'memlens/lineHeat': { params: LineHeatParams; result: LineHeatResult };
@@ -3175,6 +3228,7 @@ export const VIEW_METHODS = [
   'memlens/heapObjects',
   'memlens/heapType',
   'memlens/heapObject',
+  'memlens/heapImage',
   'memlens/heapReferences',
   'memlens/heapDominated',
   'memlens/heapGroup',

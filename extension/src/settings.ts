@@ -3,6 +3,9 @@ import type { Settings } from '../shared/protocol.gen';
 
 export const SECTION = 'memlens';
 
+/** The extension that knows Java, and brings a Java and a decompiler. */
+export const JAVA_EXTENSION = 'redhat.java';
+
 const REMEMBERED_KEY = 'memlens.rememberedPaths';
 const BYTES_PER_GB = 2 ** 30;
 
@@ -26,6 +29,9 @@ export function readSettings(memory: vscode.Memento): Settings {
     cache_directory: settings.get('cache.directory', ''),
     libraries: texts(settings.get('libraries')),
     source_archives: texts(settings.get('sourceArchives')),
+    java_decompiler: settings.get('java.decompiler', ''),
+    java_home: javaHome(),
+    java_extension: vscode.extensions.getExtension(JAVA_EXTENSION)?.extensionPath ?? '',
     // VS Code opens files in views.
     snapshots: [],
     fleets: texts(settings.get('fleet.folders')),
@@ -70,6 +76,12 @@ export async function setMemrayPython(python: string): Promise<void> {
 
 export async function forgetPaths(memory: vscode.Memento): Promise<void> {
   await memory.update(REMEMBERED_KEY, undefined);
+}
+
+/** The Java of the user's settings; a workspace's isn't asked, as VS Code doesn't guard it where that extension isn't. */
+function javaHome(): string {
+  const home = vscode.workspace.getConfiguration('java').inspect('jdt.ls.java.home')?.globalValue;
+  return typeof home === 'string' ? home : '';
 }
 
 function gigabytes(value: unknown, fallback: number): number {

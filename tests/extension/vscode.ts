@@ -72,6 +72,9 @@ export class Uri {
 /** Set by tests: what `getConfiguration().get` returns. */
 export const settings: Record<string, unknown> = {};
 
+/** Set by tests: what `getConfiguration().inspect` returns. */
+export const inspected: Record<string, unknown> = {};
+
 /** The globs that `findFiles` was called with, and its results. */
 export const files = { globs: [] as string[], results: [] as Uri[] };
 
@@ -130,8 +133,12 @@ export const workspace = {
   onDidSaveTextDocument: events.saved.event,
   onDidCloseTextDocument: events.closed.event,
   onDidChangeConfiguration: events.configuration.event,
-  getConfiguration: (): { get: (key: string, fallback?: unknown) => unknown } => ({
+  getConfiguration: (): {
+    get: (key: string, fallback?: unknown) => unknown;
+    inspect: (key: string) => unknown;
+  } => ({
     get: (key, fallback) => settings[key] ?? fallback,
+    inspect: (key) => inspected[key],
   }),
   findFiles: (glob: string): Promise<Uri[]> => {
     files.globs.push(glob);
@@ -143,9 +150,10 @@ export const workspace = {
 export const extensions = {
   known: new Map<string, unknown>(),
   activated: new Set<string>(),
-  getExtension: (name: string): { activate: () => Promise<unknown> } | undefined =>
+  getExtension: (name: string): { extensionPath: string; activate: () => Promise<unknown> } | undefined =>
     extensions.known.has(name)
       ? {
+          extensionPath: `/extensions/${name}`,
           activate: () => {
             extensions.activated.add(name);
             return Promise.resolve(extensions.known.get(name));

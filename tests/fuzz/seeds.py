@@ -10,7 +10,15 @@ import sys
 from pathlib import Path
 
 import zstandard
-from tests.python import gcdump_files, hprof_files, pyheap_files, ruby_files, test_python_heap
+from tests.python import (
+    gcdump_files,
+    hprof_files,
+    image_files,
+    native_files,
+    pyheap_files,
+    ruby_files,
+    test_python_heap,
+)
 from tests.python.heap_files import small_heap
 from tests.python.test_java_heap import HEAP
 from tests.python.test_memray import header
@@ -70,6 +78,7 @@ def seeds() -> dict[str, bytes]:
     files["java.heap"] = HEAP.encode()
     files["small.heapsnapshot"] = small_heap().data()
     files["small.hprof"] = hprof_files.small().end()
+    files["native.hprof"], files["images.hprof"] = native_files.small(), image_files.small()
     files["small.gcdump"] = gcdump_files.small()
     files["small.ruby.json"] = ruby_files.small()
     files["small.pyheap"] = pyheap_files.small()

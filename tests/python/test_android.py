@@ -7,8 +7,8 @@ retain its bytes.
 The dumps aren't part of the project. They are of Android's sources, compressed by zstd: ``android4.hprof.zst`` is
 ``perflib/src/test/resources/dialer.android-hprof`` of ``tools/base`` (Dalvik of Android 4, the dialer on an emulator),
 ``android8.hprof.zst`` is ``tools/ahat/etc/O.hprof`` of ``art``, 11.0.0_r48 (ART of Android 8, a program that tests
-ahat). ``tests/oracles/AhatRetained.java`` and ``pack_ahat.py`` make ``*.ahat.zst`` of each. Where their folder isn't
-that of the other real files, MEMLENS_TEST_ANDROID names it.
+ahat). ``tests/oracles/AhatRetained.java`` and ``pack_ahat.py`` make ``*.ahat.zst`` and ``*.native.zst`` of each. Where
+their folder isn't that of the other real files, MEMLENS_TEST_ANDROID names it.
 """
 
 import os
@@ -72,6 +72,27 @@ def test_dominators_and_retained_sizes_are_ahats(name: str) -> None:
     assert np.array_equal(
         np.where(above == NONE, 1, place[np.minimum(above, count - 1)] + 2)[live], dominator[live]
     )
+
+
+@both
+def test_native_memory_is_ahats(name: str) -> None:
+    """What is registered for each object, and by its rules of dominators what each retains of that."""
+    packed = FILES / f"{name}.native.zst"
+    if not packed.is_file():
+        pytest.skip(f"there is no {packed}")
+    graph = load(_dump(name))
+    count = len(graph.objects)
+    theirs = np.frombuffer(zstandard.decompress(packed.read_bytes()), "<u4").reshape(2, count)
+    place = np.argsort(np.argsort(graph.objects.ids))
+    own, retained = (column[place].astype(np.uint64) for column in theirs)
+    mine = np.zeros(count, np.uint64)
+    mine[graph.natives["object"]] = graph.natives["bytes"]
+    assert np.array_equal(mine, own)
+    in_file = np.array([kind != "class of the boot loader" for kind in graph.root_kinds])[graph.roots["kind"]]
+    roots = np.unique(graph.roots["object"][in_file]).astype(np.uint32)
+    reached, _, found = dominated(graph, followed(graph, NOT_FOLLOWED), roots, mine, attached=False)
+    assert np.array_equal(found[reached == 1], retained[reached == 1])
+    assert name == "android4" or int(mine.sum()) == 50_200
 
 
 @both

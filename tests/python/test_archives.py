@@ -12,8 +12,10 @@ from tests.python.server_harness import open_view
 
 from memlens.errors import MemlensError
 from memlens.sources import archives as archives_module
-from memlens.sources.archives import Archives, Found, likeness, text_of, usual_places
+from memlens.sources.archives import Archives, Found
 from memlens.sources.declarations import TypeName
+from memlens.sources.places import likeness, of_classes, of_source
+from memlens.sources.source_archives import SOURCES, text_of
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -41,8 +43,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
+def archives_of(*named: Path) -> Archives:
+    return Archives(SOURCES, lambda: list(named), of_source)
+
+
 def find(wanted: TypeName = ENTRY, named: list[Path] | None = None) -> Found:
-    return Archives(lambda: named or []).find("hprof", wanted, threading.Event())
+    return archives_of(*named or []).find("hprof", wanted, threading.Event())
 
 
 def places(found: Found) -> list[tuple[str, str, int]]:
@@ -111,7 +117,7 @@ def test_a_file_need_not_lie_in_the_folders_of_its_package(home: Path) -> None:
 
 def test_an_archive_that_comes_later_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     named = home / "libs"
-    archives = Archives(lambda: [named])
+    archives = archives_of(named)
     archives.begin()
     assert archives.find("hprof", ENTRY, threading.Event()).declared == []
     written(named / "cache-sources.jar", com__acme__cache__Cache=CACHE.format(version=1))
@@ -125,7 +131,7 @@ def test_a_search_can_be_ended(home: Path) -> None:
     written(named / "cache-sources.jar", com__acme__cache__Cache=CACHE.format(version=1))
     stop = threading.Event()
     stop.set()
-    found = Archives(lambda: [named]).find("hprof", ENTRY, stop)
+    found = archives_of(named).find("hprof", ENTRY, stop)
     assert (found.declared, found.complete) == ([], False)
 
 
@@ -173,7 +179,8 @@ def test_a_jdk_is_known_by_its_program(tmp_path: Path) -> None:
     link = tmp_path / "bin" / "java"
     link.parent.mkdir()
     link.symlink_to(program)
-    assert tmp_path / "jdk" / "lib" / "src.zip" in usual_places({"PATH": str(link.parent)})
+    assert tmp_path / "jdk" / "lib" / "src.zip" in of_source({"PATH": str(link.parent)})
+    assert tmp_path / "jdk" / "lib" / "modules" in of_classes({"PATH": str(link.parent)})
 
 
 def type_of(server: LspClient, snapshot: str, name: str) -> Any:

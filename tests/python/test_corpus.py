@@ -95,7 +95,9 @@ def test_a_file_that_is_truncated_or_has_a_flipped_bit_is_reported_or_answers(na
 DUMPS = [f"small.{kind}" for kind in ("heapsnapshot", "hprof", "gcdump", "ruby.json", "pyheap", "heap")]
 
 
-@pytest.mark.parametrize("name", [name for name in DUMPS if name != "small.heapsnapshot"])
+@pytest.mark.parametrize(
+    "name", [*(name for name in DUMPS if name != "small.heapsnapshot"), "native.hprof", "images.hprof"]
+)
 def test_a_heap_dump_truncated_at_200_places_or_with_any_of_2000_bits_flipped(
     name: str, tmp_path: Path
 ) -> None:

@@ -295,8 +295,8 @@ def test_a_dump_is_written_up_to_where_it_breaks(case: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("case", [*PLANTED, "V8", "Python"])
-def test_damaged_dumps_give_nothing_away(case: str, tmp_path: Path) -> None:
-    """What is written can be read, or the file is refused; in any case no content is in it."""
+def test_what_is_written_of_a_damaged_dump_can_be_read(case: str, tmp_path: Path) -> None:
+    """Or the file is refused."""
     draw = random.Random(case)
     if case == "V8":
         name, data = "planted.heapsnapshot", planted_v8()

@@ -17,7 +17,7 @@ from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view, problem_of, write_snapshot
 
 from memlens.server import language
-from memlens.server.handlers.libraries import searched_in
+from memlens.server.handlers.libraries import searched_for_classes, searched_in
 from memlens.sources.archives import Found
 from memlens.texts import phrase
 
@@ -122,6 +122,7 @@ def test_archives_that_were_searched_are_named_in_the_language_of_the_editor(
         Found([], 1, [Path("/srv")], complete=True),
         Found([], 1200, [Path(f"/srv{number}") for number in range(9)], complete=False),
     ):
-        text = language.spoken(searched_in(found))
-        assert text.startswith("[")
-        assert not english(text, r"\*-sources\.jar, src\.zip", r"/srv\d?"), text
+        for searched in (searched_in(found), searched_for_classes(found)):
+            text = language.spoken(searched)
+            assert text.startswith("[")
+            assert not english(text, r"\*-sources\.jar, src\.zip", r"/srv\d?"), text

@@ -12,6 +12,7 @@ import type {
   GraphInfo,
   HeapOverviewAnswer,
   HeapSeries,
+  ImageAnswer,
   ObjectAnswer,
   ObjectRow,
   PathsAnswer,
@@ -43,22 +44,25 @@ const never = (): never => assert.fail('It was called.');
 const MIB = 2 ** 20;
 const INFO = {
   ...{ model: 'graph', path: '/δ/σ', file_bytes: 9, objects: 9, types: 2, compact_nodes: 3 },
-  shallow_bytes: 4 * MIB,
+  ...{ shallow_bytes: 4 * MIB, native_bytes: 0 },
 } as GraphInfo;
 
 const row = (object: number, more: Partial<ObjectRow> = {}): ObjectRow => ({
   ...{ object, id: object, type: 'Σ.Δ', name: 'Ω', shallow_bytes: 40, retained_bytes: MIB + 1 },
-  ...{ dominator: 0, distance: 3, flags: ['φ'], space: 'χ', file: '/σ/μ.π', line: 8, ...more },
+  ...{ dominator: 0, distance: 3, flags: ['φ'], space: 'χ', file: '/σ/μ.π', line: 8 },
+  ...{ native_bytes: null, native_retained_bytes: null, ...more },
 });
 const TYPE: TypeRow = {
   ...{ number: 1, type: 'Σ.Δ', kind: 'κ', count: 1234, shallow_bytes: 40, retained_bytes: MIB + 1 },
   ...{ file: null, line: null, estimated_count: null, estimated_shallow_bytes: null },
+  ...{ native_bytes: null, native_retained_bytes: null },
 };
 
 /** A view whose server has one answer for each question; `did` is what it was asked to copy or to select. */
 function contextWith(
   answers: Readonly<Record<string, unknown>>,
   selection: HeapSelection | null = null,
+  info: GraphInfo = INFO,
 ): GraphContext & { readonly did: unknown[] } {
   const did: unknown[] = [];
   const api = {
@@ -69,8 +73,8 @@ function contextWith(
     post: () => undefined,
   } as unknown as Api;
   return {
-    ...{ api, info: INFO, filter: '', did },
-    state: { ...restoreGraph(INFO, null), selection },
+    ...{ api, info, filter: '', did },
+    state: { ...restoreGraph(info, null), selection },
     copy: (text: string) => did.push(text),
     select: (selected: unknown) => did.push(selected),
     say: () => undefined,
@@ -250,6 +254,7 @@ test('the overview, and the details of an object', async () => {
     fields: [{ name: 'ν', kind: 'κ', value: 'υ' }],
     references: [reference(1), reference(2)],
     ...{ references_total: 2, referrers: [], referrers_total: 0, allocated: [], group: 7 },
+    image: null,
   };
   const context = contextWith({
     ...{ 'memlens/heapObject': found, 'memlens/heapOverview': OVERVIEW },
@@ -263,7 +268,7 @@ test('the overview, and the details of an object', async () => {
       located = group;
     },
   );
-  const overview = new Overview(context.api, { choose: never, failed: never });
+  const overview = new Overview(context.api, { choose: never, failed: never }, 3 * MIB);
   const details = mounted(<inspector.View hidden={false} style={{}} />);
   const strip = mounted(<overview.View />);
   inspector.show({ is: 'object', object: 1 });
@@ -286,6 +291,89 @@ test('the overview, and the details of an object', async () => {
   assert.equal(details.querySelector('.heap-missing')?.textContent, 'σ <b>λ</b>');
   assertTranslated(strip, 'overview');
   inspector.dispose();
+});
+
+test('memory outside of the heap has columns and figures in dumps that know of any', async () => {
+  const native = { native_bytes: 12 * MIB, native_retained_bytes: 40 * MIB };
+  const info: GraphInfo = { ...INFO, native_bytes: 40 * MIB };
+  const types = contextWith(
+    {
+      'memlens/heapTypes': {
+        rows: [
+          { ...TYPE, ...native },
+          { ...TYPE, ...native, number: 2 },
+        ],
+        total: 2,
+      },
+    },
+    null,
+    info,
+  );
+  const pane = typesPane(types);
+  const host = await shown(pane);
+  host.querySelector<HTMLElement>('.heap-bar .icon-button')?.click();
+  const lines = String(types.did.pop()).split('\n');
+  assert.deepEqual(lines[1]?.split('\t').slice(-3), ['25.0%', '12 MiB', '40 MiB']);
+  pane.dispose?.();
+  const found: ObjectAnswer = {
+    ...{ object: row(1, native), dominator: null, dominated: [], dominated_total: 0, roots: [], fields: [] },
+    ...{ references: [], references_total: 0, referrers: [], referrers_total: 0, allocated: [], group: 7 },
+    image: null,
+  };
+  const objects = contextWith({ 'memlens/heapObject': found }, null, info);
+  const inspector = new Inspector(objects, never, () => undefined);
+  const details = mounted(<inspector.View hidden={false} style={{}} />);
+  inspector.show({ is: 'object', object: 1 });
+  await drawn();
+  assertTranslated(details, 'details');
+  const figures = [...details.querySelectorAll('.heap-facts dd')].map(({ textContent }) => textContent);
+  assert.deepEqual(figures.slice(2, 4), ['12 MiB', '40 MiB']);
+  inspector.dispose();
+  const order = { ...restoreGraph(info, null), order: 'native' } as const;
+  assert.equal(restoreGraph(info, order).order, 'native');
+  assert.equal(restoreGraph(INFO, order).order, 'retained', 'a dump without it can’t be sorted by it');
+});
+
+test('an image says its size, or why it isn’t drawn', async () => {
+  const image = { width: 1080, height: 1920, layout: 'Σ_8888' };
+  const found: ObjectAnswer = {
+    ...{ object: row(1), dominator: null, dominated: [], dominated_total: 0, roots: [], fields: [], image },
+    ...{ references: [], references_total: 0, referrers: [], referrers_total: 0, allocated: [], group: 7 },
+  };
+  const closed: string[] = [];
+  const decodes = (bitmap: object | null): void => {
+    const make = async (file: Blob): Promise<object> => {
+      assert.equal(file.type, 'image/png');
+      assert.deepEqual([...new Uint8Array(await file.arrayBuffer())], [1, 2, 3]);
+      return bitmap ?? Promise.reject(new Error('no image'));
+    };
+    Object.assign(globalThis, { createImageBitmap: make });
+  };
+  const shownFor = async (answer: Partial<ImageAnswer>): Promise<HTMLElement> => {
+    const whole = { ...image, media: 'image/png', data: 'AQID', every: 2, missing: null, ...answer };
+    const context = contextWith({ 'memlens/heapObject': found, 'memlens/heapImage': whole });
+    const inspector = new Inspector(context, never, () => undefined);
+    const details = mounted(<inspector.View hidden={false} style={{}} />);
+    inspector.show({ is: 'object', object: 1 });
+    await drawn();
+    await drawn();
+    assertTranslated(details, 'details');
+    const section = details.querySelector<HTMLElement>('section:has(canvas)');
+    inspector.dispose();
+    return section ?? assert.fail('no image');
+  };
+  const canvasOf = (section: HTMLElement): HTMLCanvasElement | null => section.querySelector('canvas');
+  decodes({ width: 540, height: 960, close: () => closed.push('bitmap') });
+  const section = await shownFor({});
+  const canvas = canvasOf(section);
+  assert.deepEqual([canvas?.hidden, canvas?.width, canvas?.height], [false, 540, 960]);
+  assert.match(section.querySelector('p')?.textContent ?? '', /^1,080 × 1,920 {2}· {2}Σ_8888 {2}· {2}.*1:2/);
+  assert.deepEqual(closed, ['bitmap']);
+  decodes(null);
+  assert.equal(canvasOf(await shownFor({}))?.hidden, true, 'the browser can’t decode it');
+  const missing = await shownFor({ data: '', missing: { text: 'σ <b>', template: 'σ <b>', values: {} } });
+  assert.equal(missing.querySelector('p')?.textContent, 'σ <b>');
+  assert.equal(canvasOf(missing)?.hidden, true);
 });
 
 test('a comparison: its rows by type, and a series of dumps as lines with a legend', async () => {

@@ -1,7 +1,8 @@
 import * as vscode from 'vscode';
-import type { DeclaredType } from '../../shared/protocol.gen';
+import type { DeclaredType, LibrarySourceResult } from '../../shared/protocol.gen';
 import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
+import { JAVA_EXTENSION } from '../settings';
 import { uriOf } from './archived';
 
 /** How long language extensions are waited for: one that has just started may be reading a project. */
@@ -10,7 +11,6 @@ const MOST_LANGUAGES_MS = 10_000;
 const SHOWN_AFTER_MS = 400;
 /** The most symbols of the right name whose texts are looked at. */
 const MOST_SYMBOLS = 5;
-const JAVA_EXTENSION = 'redhat.java';
 
 export interface LibraryType {
   readonly snapshot: string;
@@ -30,12 +30,16 @@ export interface Missing {
   readonly advice: string;
 }
 
+/** Says beside the title what is being done now. */
+type Say = (message: string) => void;
+
 /** Lets the user choose one of several files, and remembers the choice by a name; null if none was chosen. */
 type Choose = (name: string, candidates: string[]) => Promise<string | null>;
 
 /**
  * Finds the declarations of types that no file of the workspace declares: asks the language extensions, which know the
- * libraries of the projects that are open and may decompile them, then searches the archives of source on this machine.
+ * libraries of the projects that are open and may decompile them, then searches the archives of source on this machine,
+ * then those of classes, which a decompiler of the user makes source of.
  */
 export class LibrarySources {
   constructor(
@@ -47,10 +51,10 @@ export class LibrarySources {
   async find(type: LibraryType, choose: Choose): Promise<Place | Missing | null> {
     return await withCancel(
       vscode.l10n.t('Looking for the source of {0}', type.declared.symbol),
-      async (token) => {
+      async (token, say) => {
         const known = await this.#askLanguages(type, token);
         if (known !== null || token.isCancellationRequested) return known;
-        return await this.#searchArchives(type, choose, token);
+        return await this.#searchArchives(type, choose, token, say);
       },
     );
   }
@@ -92,23 +96,48 @@ export class LibrarySources {
     type: LibraryType,
     choose: Choose,
     token: vscode.CancellationToken,
+    say: Say,
   ): Promise<Place | Missing | null> {
-    const params = { snapshot: type.snapshot, type: type.type };
-    let answer = await this.server.request('memlens/librarySource', params, token);
-    if (answer.candidates.length > 0) {
-      if ((await choose(answer.artifact, answer.candidates)) === null) return null;
-      answer = await this.server.request('memlens/librarySource', params, token);
-    }
-    if (answer.found !== null) return { uri: uriOf(answer.found), line: answer.found.line };
-    const { symbol } = type.declared;
-    return {
-      lookedFor: vscode.l10n.t(
+    const { symbol, language } = type.declared;
+    const sources = await this.#search('memlens/librarySource', type, choose, token);
+    if (sources === null || 'uri' in sources) return sources;
+    if (language !== 'jvm') {
+      const lookedFor = vscode.l10n.t(
         'for {0} among the symbols of the language extensions, and in {1}',
         symbol,
-        answer.looked_for,
+        sources.looked_for,
+      );
+      return { lookedFor, advice: advice(type.declared) };
+    }
+    say(vscode.l10n.t('among class files, to decompile it'));
+    const classes = await this.#search('memlens/libraryClass', type, choose, token);
+    if (classes === null || 'uri' in classes) return classes;
+    return {
+      lookedFor: vscode.l10n.t(
+        'for {0} among the symbols of the language extensions, in {1}, and in {2}',
+        symbol,
+        sources.looked_for,
+        classes.looked_for,
       ),
-      advice: advice(type.declared),
+      advice: [classes.problem, advice(type.declared)].filter((text) => text !== '').join(' '),
     };
+  }
+
+  /** Where the archives have a type; lets the user choose among several. Null if none was chosen. */
+  async #search(
+    method: 'memlens/librarySource' | 'memlens/libraryClass',
+    { snapshot, type }: LibraryType,
+    choose: Choose,
+    token: vscode.CancellationToken,
+  ): Promise<Place | LibrarySourceResult | null> {
+    const params = { snapshot, type };
+    let answer = await this.server.request(method, params, token);
+    if (answer.candidates.length > 0) {
+      if ((await choose(answer.artifact, answer.candidates)) === null) return null;
+      answer = await this.server.request(method, params, token);
+    }
+    if (answer.local !== null) return { uri: vscode.Uri.file(answer.local.path), line: answer.local.line };
+    return answer.found === null ? answer : { uri: uriOf(answer.found), line: answer.found.line };
   }
 }
 
@@ -118,20 +147,21 @@ function advice({ language }: DeclaredType): string {
     return vscode.l10n.t('The C# extension knows the types of the projects that are open in this window.');
   return vscode.extensions.getExtension(JAVA_EXTENSION) === undefined
     ? vscode.l10n.t(
-        'The extension “Language Support for Java” ({0}) finds the sources of a project’s libraries and decompiles classes that have none. The setting memlens.sourceArchives names further archives.',
+        'The extension “Language Support for Java” ({0}) finds the sources of a project’s libraries and decompiles classes that have none. The setting memlens.sourceArchives names further archives, memlens.java.decompiler the jar of a decompiler.',
         JAVA_EXTENSION,
       )
     : vscode.l10n.t(
-        'The Java extension finds and decompiles classes of the projects that are open in this window: open the program’s project. The setting memlens.sourceArchives names further archives.',
+        'The Java extension finds and decompiles classes of the projects that are open in this window: open the program’s project. The setting memlens.sourceArchives names further archives, memlens.java.decompiler the jar of a decompiler.',
       );
 }
 
 /** The texts that may declare a symbol, those whose container fits first. */
-function placesOf(symbol: string, found: readonly vscode.SymbolInformation[]): vscode.Uri[] {
+export function placesOf(symbol: string, found: readonly vscode.SymbolInformation[]): vscode.Uri[] {
   const end = symbol.lastIndexOf('.');
   const [container, name] = [symbol.slice(0, Math.max(end, 0)), symbol.slice(end + 1)];
-  // an extension may give the name with its type parameters
-  const named = found.filter((each) => /^[\w$]*/.exec(each.name)?.[0] === name);
+  // an extension may give the name with its type parameters, and the Java extension gives it with the package if it was
+  // asked for with one
+  const named = found.filter((each) => [name, symbol].includes(/^[\w$.]*/.exec(each.name)?.[0] ?? ''));
   const fits = (each: vscode.SymbolInformation) => each.containerName === container;
   const uris = [...named.filter(fits), ...named.filter((each) => !fits(each))].map(
     (each) => each.location.uri,
@@ -170,13 +200,23 @@ async function within<T>(
 /** Runs work that can be cancelled, and shows that it is on if it takes a while. Null if it was cancelled. */
 async function withCancel<T>(
   title: string,
-  work: (token: vscode.CancellationToken) => Promise<T>,
+  work: (token: vscode.CancellationToken, say: Say) => Promise<T>,
 ): Promise<T | null> {
   const source = new vscode.CancellationTokenSource();
-  const running = work(source.token);
+  let said: string | undefined;
+  let say: Say = (message) => {
+    said = message;
+  };
+  const running = work(source.token, (message) => {
+    say(message);
+  });
   const shown = setTimeout(() => {
     const location = vscode.ProgressLocation.Notification;
-    void vscode.window.withProgress({ location, title, cancellable: true }, (_progress, token) => {
+    void vscode.window.withProgress({ location, title, cancellable: true }, (progress, token) => {
+      say = (message) => {
+        progress.report({ message });
+      };
+      if (said !== undefined) say(said);
       token.onCancellationRequested(() => {
         source.cancel();
       });

@@ -143,8 +143,11 @@ async function showBeside(
   let shownIn = column;
   let shown = false;
   // A clicked webview may take the focus back after the click, but the focus should be in the text.
+  // It also gets it where the user has closed the text already, which then stays closed.
+  const isOpen = () =>
+    vscode.window.tabGroups.all.some(({ viewColumn, tabs }) => viewColumn === shownIn && tabs.length > 0);
   const takenBack = view.panel.onDidChangeViewState(({ webviewPanel }) => {
-    if (!webviewPanel.active || !shown) return;
+    if (!webviewPanel.active || !shown || !isOpen()) return;
     takenBack.dispose();
     void show(shownIn);
   });

@@ -133,7 +133,8 @@ def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
     )
     for report in (types, one, paths, threads):
         report.add_argument("file", type=Path)
-    types.add_argument("--order", choices=("retained", "shallow", "count", "type"), default="retained")
+    orders = ("retained", "shallow", "count", "type", "native", "native_retained")
+    types.add_argument("--order", choices=orders, default="retained")
     types.add_argument("--since", type=float, metavar="SECONDS",
                        help="only objects allocated once a recording (.heaptimeline) had run that long")  # fmt: skip
     types.add_argument(

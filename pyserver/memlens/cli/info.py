@@ -72,6 +72,8 @@ def _graph(info: GraphInfo) -> Iterator[str]:
         f"reachable from roots: {format_bytes(info.reachable_bytes)} in "
         f"{counted(info.reachable_objects, 'object')}"
     )
+    if info.native_bytes:
+        yield f"owned outside of the heap: {format_bytes(info.native_bytes)} ({info.native_bytes:,} bytes)"
     if info.count_multiplier != 1 or info.size_multiplier != 1:
         yield (
             f"sampled: an object of the file stands for {info.count_multiplier:.4g} of the program on average, "

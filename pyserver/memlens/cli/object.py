@@ -50,6 +50,11 @@ def _print(answer: ObjectAnswer) -> None:
         "no root reaches it" if row.distance is None else f"{counted(row.distance, 'reference')} from a root"
     )
     say(f"{format_bytes(row.shallow_bytes)} shallow, {format_bytes(row.retained_bytes)} retained, {reached}")
+    if row.native_retained_bytes:
+        say(
+            f"{format_bytes(row.native_bytes or 0)} outside of the heap, "
+            f"{format_bytes(row.native_retained_bytes)} retained of that"
+        )
     for root in answer.roots:
         say(f"root: {root.kind}{f', {root.detail}' if root.detail else ''}")
     if answer.dominator is not None:

@@ -32,13 +32,16 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         json_line(answer)
         return 0
-    say(f"{'retained':>12} {'shallow':>12} {'count':>12}  type")
+    has_native = any(row.native_bytes is not None for row in answer.types)
+    native = f" {'native':>12}" if has_native else ""
+    say(f"{'retained':>12} {'shallow':>12}{native} {'count':>12}  type")
     for row in answer.types:
         place = f", defined at {row.file}:{row.line}" if row.file else ""
         if row.estimated_count is not None and row.estimated_shallow_bytes is not None:
             place += f", about {row.estimated_count:,} and {format_bytes(row.estimated_shallow_bytes)} in the program"
+        native = f" {format_bytes(row.native_bytes):>12}" if row.native_bytes is not None else ""
         say(
-            f"{format_bytes(row.retained_bytes):>12} {format_bytes(row.shallow_bytes):>12} {row.count:>12,}  "
+            f"{format_bytes(row.retained_bytes):>12} {format_bytes(row.shallow_bytes):>12}{native} {row.count:>12,}  "
             f"{row.type}{place}"
         )
     left = answer.total - len(answer.types)

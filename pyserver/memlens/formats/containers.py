@@ -57,6 +57,11 @@ class Source:
             self._map = _mapped(file, self._file_bytes)
 
     @property
+    def is_packed(self) -> bool:
+        """Whether the file is compressed."""
+        return self._packed is not None
+
+    @property
     def map(self) -> mmap.mmap | None:
         """The mapped bytes; None if there are none. Raises :class:`DamagedContainerError`."""
         if self._map is None and self._packed is not None and self._plain is not None and not self.truncated:

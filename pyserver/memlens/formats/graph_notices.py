@@ -23,5 +23,7 @@ def _said(name: str, n: int) -> Text:
             return phrase("Objects whose class is not in the file: {n}.", n=n)
         case "shortened_texts":
             return phrase("Strings that are shown without their end: {n}.", n=n)
+        case "impossible_natives":
+            return phrase("Sizes of native memory that can't be, which are left out: {n}.", n=n)
         case _:
             raise ValueError(name)

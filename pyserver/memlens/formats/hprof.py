@@ -19,6 +19,9 @@ from memlens.errors import BadRequestError
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.graph_notices import counted_notices
+from memlens.formats.hprof_fields import Fields
+from memlens.formats.hprof_images import Elements, dimensions, images_of
+from memlens.formats.hprof_native import natives_of
 from memlens.formats.hprof_roots import HELD_KINDS, ROOT_KINDS, Roots
 from memlens.formats.hprof_stacks import Stacks
 from memlens.formats.hprof_threads import add_states, mark_out_of_memory
@@ -223,15 +226,21 @@ def _graph(
     frames, places = stacks.finish(types)
     notices = [_cut(source, objects)] if truncated else []
     notices += _notices(references)
-    referred = References(starts, targets, kinds, labels)
+    stored = References(starts, targets, kinds, labels)
     mark_out_of_memory(threads, stacks.frames)
-    add_states(threads, records.named, referred, values)
+    add_states(threads, records.named, stored, values)
+    fields = Fields(numbers, types, stored, values, records.text_at)
+    natives, impossible = natives_of(fields, android=declared)
+    notices += counted_notices(impossible_natives=impossible)
+    images = images_of(fields, Elements(source.data, objects.elements))
+    for image, width, height in images[["object", "width", "height"]].tolist():
+        names[image] = records.named(dimensions(width, height))
     units, ends = records.take_texts()
     return Graph(
         KIND,
         Objects(numbers, shallow, ids, names, stack=allocated, space=space),
         types,
-        referred,
+        stored,
         KINDS,
         rows,
         Texts(np.asarray(units), np.asarray(ends)[1:]),
@@ -244,6 +253,8 @@ def _graph(
         values=values,
         arrays=arrays,
         threads=threads,
+        natives=natives,
+        images=images,
         facts=Facts(id_bytes=header.id_bytes, sizes_inferred=not declared, truncated=truncated),
         settings=_settings(header, references),
         notices=notices,

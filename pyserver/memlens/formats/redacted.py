@@ -49,6 +49,8 @@ def mark_graph(
     graph.notices.append(_notice(removed, comparable=comparable))
     if graph.values is not None and not fields_stay:
         graph.values = None if removed == VALUES else _numbers_of(graph.values)
+    # their pixels were elements of arrays
+    graph.images = graph.images[:0]
     if len(graph.arrays):
         graph.arrays = graph.arrays[_stays(graph)] if removed == CONTENTS else graph.arrays[:0]
 

@@ -1,7 +1,7 @@
 """Source frames: whose code they are, and files and lines that are encoded in names."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 

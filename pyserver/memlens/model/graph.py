@@ -109,6 +109,28 @@ VARIABLE_DTYPE = np.dtype(
 """What a thread's stack holds: ``depth`` is that of the frame, 0 for the innermost, NONE if the thread holds it in no
 frame; ``name`` a text, 0 if it isn't known; ``kind`` an index into ``Graph.root_kinds``."""
 
+NATIVE_DTYPE = np.dtype([("object", "<u4"), ("bytes", "<u8")])
+"""Memory outside of the heap that an object owns, which is freed with it: a bitmap's pixels, a direct buffer's bytes.
+Sorted by object, each at most once, and never of 0 bytes."""
+
+MOST_NATIVE_BYTES = 1 << 48
+"""A native size of more than an address space is a damaged one."""
+
+PIXEL_LAYOUTS = (
+    "rgba", "rgb_565", "alpha", "argb_int", "rgb_int", "bgr_int", "bgr", "abgr", "gray", "argb_premultiplied_int",
+    "rgba_premultiplied", "encoded",
+)  # fmt: skip
+"""How the elements of an image's array are pixels. Those of the ``_int`` are big-endian ints, RGB_565 is little-endian,
+an "encoded" image is a PNG, JPEG or WebP file."""
+
+IMAGE_DTYPE = np.dtype(
+    [("object", "<u4"), ("width", "<u4"), ("height", "<u4"), ("layout", "<u4"), ("elements", "<u4"),
+     ("bytes", "<u8"), ("offset", "<u8")]
+)  # fmt: skip
+"""An object that is an image: its size in pixels, an index into PIXEL_LAYOUTS, the array with its elements (NONE: the
+dump doesn't have them), and where these are in the unpacked file. Sorted by object. Nothing says that there are as many
+elements as the size needs."""
+
 VALUE_KINDS = ("boolean", "byte", "char", "short", "int", "long", "float", "double", "text")
 """Kinds of values of fields that aren't references. A "char" is a UTF-16 unit, a "text" the number of a text."""
 
@@ -256,6 +278,10 @@ class Graph:
     arrays: Column = field(default_factory=lambda: np.empty(0, ARRAY_DTYPE))
     """Rows of ARRAY_DTYPE, where the file has the elements of arrays of numbers."""
     threads: Threads = field(default_factory=Threads)
+    natives: Column = field(default_factory=lambda: np.empty(0, NATIVE_DTYPE))
+    """Rows of NATIVE_DTYPE."""
+    images: Column = field(default_factory=lambda: np.empty(0, IMAGE_DTYPE))
+    """Rows of IMAGE_DTYPE."""
     facts: Facts = field(default_factory=Facts)
     settings: dict[str, Any] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
@@ -298,6 +324,10 @@ def _inconsistent(graph: Graph) -> list[str]:
         ("places.object", graph.places["object"], np.uint32, len(graph.places), count),
         ("places.frame", graph.places["frame"], np.uint32, len(graph.places), frames),
         ("arrays.object", graph.arrays["object"], np.uint32, len(graph.arrays), count),
+        ("natives.object", graph.natives["object"], np.uint32, len(graph.natives), count),
+        ("natives.bytes", graph.natives["bytes"], np.uint64, len(graph.natives), MOST_BYTES),
+        ("images.object", graph.images["object"], np.uint32, len(graph.images), count),
+        ("images.layout", graph.images["layout"], np.uint32, len(graph.images), len(PIXEL_LAYOUTS)),
     ]
     if values is not None:
         columns += [
@@ -319,13 +349,25 @@ def _inconsistent(graph: Graph) -> list[str]:
         wrong.append("root")
     if not 0 < count <= MOST_OBJECTS:
         wrong.append("the number of objects")
-    elif float(objects.shallow.sum(dtype=np.float64)) >= MOST_BYTES:
-        wrong.append("the sum of shallow sizes")
-    for name, numbers in (("types.object", types.object), ("roots.frame", graph.roots["frame"])):
-        below = count if name == "types.object" else frames
+    sums = (("shallow", objects.shallow), ("native", graph.natives["bytes"]))
+    wrong += [
+        f"the sum of {name} sizes" for name, sizes in sums if float(sizes.sum(dtype=np.float64)) >= MOST_BYTES
+    ]
+    for name, numbers in (
+        ("types.object", types.object),
+        ("roots.frame", graph.roots["frame"]),
+        ("images.elements", graph.images["elements"]),
+    ):
+        below = frames if name == "roots.frame" else count
         if numbers is not None and not bool(((numbers < below) | (numbers == NONE)).all()):
             wrong.append(name)
-    for name, rows in (("places", graph.places), ("arrays", graph.arrays)):
+    by_object = (
+        ("places", graph.places),
+        ("arrays", graph.arrays),
+        ("natives", graph.natives),
+        ("images", graph.images),
+    )
+    for name, rows in by_object:
         if len(rows) > 1 and not bool((np.diff(rows["object"].astype(np.int64)) > 0).all()):
             wrong.append(f"the order of {name}")
     return wrong + [

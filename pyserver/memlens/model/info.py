@@ -185,6 +185,8 @@ class GraphInfo(CommonInfo, frozen=True, tag_field="model", tag="graph"):
     """Whether shallow sizes are computed by a rule, because the file has none."""
     truncated: bool
     """Whether the file is truncated."""
+    native_bytes: int
+    """Memory outside of the heap that objects own, as far as the file says so; no shallow or retained size has it."""
     allocations: ProfileInfo | None
     """The objects by the stack that allocated them, as a profile; None if these stacks aren't known."""
 

@@ -61,7 +61,7 @@ def create_server() -> Server:
     heaps = HeapLines(registry, files)
     fleets = FleetLines(configuration, files)
     fleet.register(server, fleets)
-    libraries.register(server, configuration, registry)
+    libraries.register(server, configuration, registry, finder)
     redact.register(server)
     objects.register(server, configuration, registry, files, heaps, finder)
     editor.register(server, files, heaps, Notebooks(finder))

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from memlens.server.protocol.settings import Settings
+from memlens.sources.decompilers import Tools
 from memlens.store.files.cache import Cache
 
 _VARIABLE = re.compile(r"\$\{(workspaceFolder(?::(?P<folder>[^}]*))?|userHome)\}")
@@ -66,6 +67,18 @@ class Configuration:
         """``source_archives`` with their variables filled in, without those in an unknown folder."""
         expanded = map(self.expand, self.settings.source_archives)
         return [path for path in expanded if path is not None]
+
+    @property
+    def class_places(self) -> list[Path]:
+        """Where classes are looked for first: what ``source_archives`` names, and the workspace's folders."""
+        return [*self.source_archives, *(folder for _, folder in self.folders)]
+
+    @property
+    def decompiling(self) -> Tools:
+        """What the settings say of decompilers and Java."""
+        settings = self.settings
+        named = (settings.java_decompiler, settings.java_home, settings.java_extension)
+        return Tools(*(self.expand(value.strip()) if value.strip() else None for value in named))
 
     @property
     def mappings(self) -> dict[str, Path]:

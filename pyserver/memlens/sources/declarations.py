@@ -165,8 +165,9 @@ def line_of(text: str, name: TypeName) -> int:
         if name.outer == name:
             break
         name = name.outer
-    if name.names[0].endswith("Kt") and re.search(
-        rf"^[ \t]*package[ \t]+{re.escape(name.package)}\b", text, re.MULTILINE
-    ):
-        return 1
-    return 0
+    return 1 if name.names[0].endswith("Kt") and is_of_package(text, name.package) else 0
+
+
+def is_of_package(text: str, package: str) -> bool:
+    """Whether a file of Java, Kotlin or Scala says that it is of a package."""
+    return re.search(rf"^[ \t]*package[ \t]+{re.escape(package)}(?![\w.])", text, re.MULTILINE) is not None

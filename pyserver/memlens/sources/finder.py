@@ -103,6 +103,11 @@ def _size_of(paths: list[str]) -> int:
     return 200 + sum(map(sys.getsizeof, paths)) + sys.getsizeof(paths)
 
 
+def is_walked(folder: str) -> bool:
+    """Whether a folder of this name is looked into: not if it is hidden, an environment or a cache."""
+    return folder[0] != "." and folder not in _SKIPPED_FOLDERS
+
+
 def walk(folders: Iterable[Path], names: set[str], ending: str = "") -> list[str]:
     """All files below ``folders`` whose base name in lower case is among ``names``, or has the ending.
 
@@ -114,7 +119,7 @@ def walk(folders: Iterable[Path], names: set[str], ending: str = "") -> list[str
     seen = 0
     for folder in folders:
         for parent, children, files in os.walk(folder):
-            children[:] = sorted(name for name in children if name[0] != "." and name not in _SKIPPED_FOLDERS)
+            children[:] = sorted(filter(is_walked, children))
             # Case is ignored here and decided when paths are compared, because file systems differ in whether it
             # matters.
             found += [

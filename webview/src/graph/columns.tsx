@@ -1,5 +1,6 @@
 // The columns of a heap dump's tables.
 
+import type { GraphInfo, ObjectRow } from '../../../extension/shared/protocol.gen';
 import { share } from '../base/format';
 import { t } from '../base/l10n';
 import { ShareBar } from '../widgets/share-bar';
@@ -21,6 +22,14 @@ export function retainedTitle(): string {
 
 export function shallowTitle(): string {
   return t('Its own bytes, without what it refers to');
+}
+
+export function nativeTitle(): string {
+  return t('Memory outside of the heap that it owns: pixels, buffers, mapped files');
+}
+
+export function nativeRetainedTitle(): string {
+  return t('Memory outside of the heap that would be freed with it');
 }
 
 export function shareTitle(): string {
@@ -57,6 +66,29 @@ export function gridColumns<O extends string>(
     const sort = sorted === null || order === null ? null : order === sorted.order ? current : 'none';
     return { name, title, width, number, sort };
   });
+}
+
+/** Memory outside of the heap, in dumps that know of any. */
+export function nativeColumns<O extends string>(
+  { native_bytes: native }: Pick<GraphInfo, 'native_bytes'>,
+  orders: readonly [own: O, retained: O] | null,
+): readonly HeapColumn<O>[] {
+  if (native === 0) return [];
+  return [
+    figureColumn(t('Native'), nativeTitle(), 88, orders?.[0] ?? null),
+    figureColumn(t('Native retained'), nativeRetainedTitle(), 132, orders?.[1] ?? null),
+  ];
+}
+
+export function nativeCells({
+  native_bytes: own,
+  native_retained_bytes: retained,
+}: Pick<ObjectRow, 'native_bytes' | 'native_retained_bytes'>): readonly Cell[] {
+  if (own === null || retained === null) return [];
+  // most objects have none, and a column of zeros hides those that do
+  return [own, retained].map((value) =>
+    value === 0 ? { ...bytesCell(value), parts: [''] } : bytesCell(value),
+  );
 }
 
 /** Retained bytes, and their share of the whole with a bar. */

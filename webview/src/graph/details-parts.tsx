@@ -5,7 +5,7 @@ import type { ComponentChildren, VNode } from 'preact';
 import type { HeapSelection } from '../../../extension/shared/messages';
 import type { ObjectRow } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../base/request';
-import { count } from '../base/format';
+import { bytes, count, exactBytes } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten, visible } from '../base/text';
 import type { GraphContext } from './context';
@@ -48,6 +48,16 @@ export function Name({
       {children}
     </p>
   );
+}
+
+/** Memory outside of the heap, where there is any. */
+export function nativeFigures({
+  native_bytes: own,
+  native_retained_bytes: retained,
+}: Pick<ObjectRow, 'native_bytes' | 'native_retained_bytes'>): readonly FigureRow[] {
+  const row = (term: string, value: number | null): readonly FigureRow[] =>
+    value === null || value === 0 ? [] : [[term, bytes(value), exactBytes(value)]];
+  return [...row(t('Native'), own), ...row(t('Native retained'), retained)];
 }
 
 type FigureRow = readonly [term: string, text: string, title: string];

@@ -17,8 +17,9 @@ import { said, t } from '../base/l10n';
 import { isCancelled } from '../base/latest';
 import { shorten, visible } from '../base/text';
 import type { GraphContext } from './context';
-import { Actions, Figures, MoreButton, Name, Section, usePages } from './details-parts';
+import { Actions, Figures, MoreButton, Name, nativeFigures, Section, usePages } from './details-parts';
 import { ObjectButton } from './object-button';
+import { Picture } from './picture';
 import { PlaceButton } from './place';
 import { References } from './references';
 import { idText, objectsText, ownName, referencesText, shortType } from './words';
@@ -32,7 +33,7 @@ export function ObjectDetails({
   readonly found: ObjectAnswer;
   readonly context: GraphContext;
 }): VNode {
-  const { object: row, roots, fields, dominator, allocated } = found;
+  const { object: row, roots, fields, dominator, allocated, image } = found;
   const name = ownName(row);
   const selection: HeapSelection = { is: 'object', object: row.object };
   return (
@@ -46,6 +47,7 @@ export function ObjectDetails({
         rows={[
           [t('Retained'), bytes(row.retained_bytes), exactBytes(row.retained_bytes)],
           [t('Shallow'), bytes(row.shallow_bytes), exactBytes(row.shallow_bytes)],
+          ...nativeFigures(row),
           [
             t('Of the dump'),
             share(row.retained_bytes, context.info.shallow_bytes),
@@ -56,6 +58,7 @@ export function ObjectDetails({
           ...(row.flags.length === 0 ? [] : ([[t('Flags'), row.flags.join(', '), '']] as const)),
         ]}
       />
+      {image && <Picture key={row.object} object={row.object} image={image} context={context} />}
       {roots.length > 0 && (
         <Section title={t('Root')}>
           <ul>
@@ -166,6 +169,7 @@ export function TypeDetails({
           [t('Instances'), count(type.count), ''],
           [t('Retained'), bytes(type.retained_bytes), exactBytes(type.retained_bytes)],
           [t('Shallow'), bytes(type.shallow_bytes), exactBytes(type.shallow_bytes)],
+          ...nativeFigures(type),
           [t('Kind'), type.kind, ''],
         ]}
       />

@@ -108,8 +108,15 @@ export class Inspector {
 function titleOf({ is, found }: Answer): string {
   switch (is) {
     case 'object': {
-      const { retained_bytes: retained, shallow_bytes: shallow } = found.object;
-      return t('{0}: {1} retained, {2} shallow', objectText(found.object), bytes(retained), bytes(shallow));
+      const {
+        retained_bytes: retained,
+        shallow_bytes: shallow,
+        native_retained_bytes: native,
+      } = found.object;
+      const figures = [objectText(found.object), bytes(retained), bytes(shallow)] as const;
+      return native === null || native === 0
+        ? t('{0}: {1} retained, {2} shallow', ...figures)
+        : t('{0}: {1} retained, {2} shallow, {3} retained outside of the heap', ...figures, bytes(native));
     }
     case 'type':
       return plural(found.type.count, '{1}: {0} instance', '{1}: {0} instances', found.type.type);

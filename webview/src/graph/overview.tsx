@@ -28,6 +28,7 @@ export class Overview {
   constructor(
     api: Api,
     private readonly events: OverviewEvents,
+    private readonly native: number,
   ) {
     api.request('memlens/heapOverview', {}).answer.then((found) => {
       this.answer.value = found;
@@ -36,7 +37,7 @@ export class Overview {
 
   readonly View = (): VNode => (
     <section class="heap-overview" aria-label={t('The heap as a whole')}>
-      <Strip answer={this.answer} choose={this.events.choose} />
+      <Strip answer={this.answer} choose={this.events.choose} native={this.native} />
     </section>
   );
 }
@@ -44,9 +45,12 @@ export class Overview {
 function Strip({
   answer,
   choose,
+  native,
 }: {
   readonly answer: { readonly value: HeapOverviewAnswer | null };
   readonly choose: (filter: string) => void;
+  /** Bytes outside of the heap. */
+  readonly native: number;
 }): VNode {
   const found = answer.value;
   if (!found) return <></>;
@@ -59,6 +63,16 @@ function Strip({
           parts={[<strong>{bytes(whole)}</strong>, <span class="muted">{objectsText(found.objects)}</span>]}
         />
       </div>
+      {native > 0 && (
+        <button
+          type="button"
+          class="link heap-part"
+          title={t('{0} outside of the heap: lists the objects that own them', exactBytes(native))}
+          onClick={() => choose('native>0')}
+        >
+          {t('{0} native', bytes(native))}
+        </button>
+      )}
       <button
         type="button"
         class="link heap-part"

@@ -53,10 +53,7 @@ export function makeParts(owner: PartsOwner, { root, compare, layout }: Given): 
     },
     (group) => icicle.outline(group),
   );
-  const overview = new Overview(api, {
-    choose: (text) => owner.list(text),
-    failed,
-  });
+  const overview = new Overview(api, { choose: (text) => owner.list(text), failed }, info.native_bytes);
   const comparePane = new ComparePane(owner, compare);
   const dock = new Dock(
     null,

@@ -5,6 +5,7 @@ import { oneOf } from '../base/one-of';
 import type { GraphInfo } from '../../../extension/shared/protocol.gen';
 
 const ORDERS: readonly GraphState['order'][] = ['retained', 'shallow', 'count', 'name'];
+const NATIVE_ORDERS: readonly GraphState['order'][] = ['native', 'native_retained'];
 const GROUPS: readonly GraphState['by'][] = ['type', 'package', 'kind'];
 const STRENGTHS: readonly GraphState['through'][number][] = [
   'weak',
@@ -19,9 +20,10 @@ export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphSt
   const same = saved?.fileBytes === info.file_bytes ? saved : null;
   const whole = { x0: 0, x1: 1, top: 0 };
   const place = same && isPlace(same) ? { x0: same.x0, x1: same.x1, top: same.top } : whole;
+  const orders = info.native_bytes > 0 ? [...ORDERS, ...NATIVE_ORDERS] : ORDERS;
   return {
     selection: same ? known(info, same.selection) : null,
-    order: oneOf(saved?.order, ORDERS, 'retained'),
+    order: oneOf(saved?.order, orders, 'retained'),
     reverse: saved?.reverse === true,
     by: oneOf(saved?.by, GROUPS, 'type'),
     through: STRENGTHS.filter((each) => Array.isArray(saved?.through) && saved.through.includes(each)),

@@ -14,6 +14,8 @@ import {
   figureColumn,
   gridColumns,
   nameColumn,
+  nativeCells,
+  nativeColumns,
   retainedCells,
   retainedTitle,
   shallowTitle,
@@ -41,13 +43,14 @@ type Node =
   | { readonly is: 'type'; readonly row: TypeRow }
   | { readonly is: 'object'; readonly row: ObjectRow };
 
-function columnsOf(): readonly HeapColumn<Order>[] {
+function columnsOf({ info }: GraphContext): readonly HeapColumn<Order>[] {
   return [
     nameColumn(t('Type'), t('Sort by name'), 110, 'name'),
     figureColumn(t('Instances'), t('How many objects'), 92, 'count'),
     figureColumn(t('Shallow'), shallowTitle(), 88, 'shallow'),
     figureColumn(t('Retained'), retainedTitle(), 88, 'retained'),
     figureColumn(t('Share'), shareTitle(), 112),
+    ...nativeColumns<Order>(info, ['native', 'native_retained']),
   ];
 }
 
@@ -72,7 +75,7 @@ export function typesPane(context: GraphContext): Pane {
     },
     copied: (node) => (node.is === 'object' ? copiedObject(node.row) : { name: nameOf(node), place: null }),
     sort: (column) => {
-      const order = columnsOf()[column]?.order ?? null;
+      const order = columnsOf(context)[column]?.order ?? null;
       if (order === null) return;
       const { order: before, reverse } = context.state;
       context.keep({ order, reverse: order === before && !reverse });
@@ -80,7 +83,7 @@ export function typesPane(context: GraphContext): Pane {
     },
     empty: () => noObjects(context),
   });
-  const show = (): void => tree.show(title, gridColumns(columnsOf(), context.state));
+  const show = (): void => tree.show(title, gridColumns(columnsOf(context), context.state));
   return treePane(
     {
       ...{ id: 'types', title },
@@ -124,7 +127,7 @@ function ask(
   ): Pending<LazyAnswer<Node>> =>
     turned(asked, ({ rows, total }) => ({ rows: rows.map(made), offset, children: total }));
   if (node?.is === 'type') {
-    const sorted = order === 'shallow' ? 'shallow' : 'retained';
+    const sorted = order === 'count' || order === 'name' ? 'retained' : order;
     const of = { kind: node.row.number, group: null, filter, order: sorted, reverse: false } as const;
     return listed(api.request('memlens/heapObjects', { ...of, ...page }), (row) => ({
       ...{ is: 'object', row },
@@ -157,7 +160,11 @@ function selectionOf(node: Node): GraphState['selection'] {
 
 function cellsOf(node: Node, { info, state }: GraphContext): readonly Cell[] {
   const { shallow_bytes: shallow, retained_bytes: retained } = node.row;
-  const figures = [bytesCell(shallow), ...retainedCells(retained, info.shallow_bytes)];
+  const figures = [
+    bytesCell(shallow),
+    ...retainedCells(retained, info.shallow_bytes),
+    ...nativeCells(node.row),
+  ];
   if (node.is === 'object') return [objectCell(node.row), EMPTY, ...figures];
   if (node.is === 'type') return [typeCell(node.row), countCell(node.row.count), ...figures];
   const { name: own, types, count } = node.row;

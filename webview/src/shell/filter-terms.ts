@@ -51,6 +51,8 @@ export const OBJECT_TERMS: readonly Offer[] = [
   { text: 'kind:', help: t('the kind of its type: kind:array, kind:closure') },
   { text: 'retained>', help: t('what it retains: retained>1MiB') },
   { text: 'shallow>', help: t('its own bytes: shallow>1KiB') },
+  { text: 'native>', help: t('memory outside of the heap that it owns: native>1MiB') },
+  { text: 'native-retained>', help: t('what it retains of that: native-retained>1MiB') },
   { text: 'distance<', help: t('references from a root: distance<5') },
   { text: 'string:', help: t('a string with this text: string:"user-1"') },
   { text: 'name:', help: t('its own name: name:onTick') },

@@ -15,7 +15,7 @@ from libc.string cimport memcmp, memset
 from memlens.kernels.base.addresses cimport address_map_build, address_map_free, address_map_init, address_ordinal
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push, vector_reserve
 from memlens.kernels.readers.hprof cimport (
-    ANDROID_HEAP, CLASS_DUMP, OBJECT_ARRAY_DUMP, RUN_MORE, RUN_NO_MEMORY, RUN_OK, RUN_TOO_MANY,
+    ANDROID_HEAP, CLASS_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, RUN_MORE, RUN_NO_MEMORY, RUN_OK, RUN_TOO_MANY,
     TYPE_ARRAY, TYPE_BYTE, TYPE_INT, TYPE_OBJECT, WHOLE, Load, Record, Records, Segment, TextPlace, id_at,
     is_object, read_record, type_bytes, u16_at,
 )
@@ -503,3 +503,21 @@ cdef class Objects(Owner):
         for each in range(ids.shape[0]):
             number = address_ordinal(&self.by_address, ids[each])
             out[each] = <uint32_t> number if number >= 0 else <uint32_t> NO_CLASS
+
+    def elements(self, const uint32_t[::1] numbers, uint64_t[::1] offsets, uint64_t[::1] sizes) -> None:
+        """Fill columns with where the elements of arrays of numbers begin in the file, and their bytes; 0 for others."""
+        cdef Record record
+        cdef Py_ssize_t each
+        cdef const uint8_t *bytes = self.records.bytes
+        if not numbers.shape[0] == offsets.shape[0] == sizes.shape[0]:
+            raise ValueError("columns of different lengths")
+        for each in range(numbers.shape[0]):
+            if numbers[each] >= self.offsets.count:
+                raise IndexError(numbers[each])
+            # the second pass has checked the record
+            read_record(bytes + (<uint64_t *> self.offsets.data)[numbers[each]], bytes + self.records.length,
+                        self.records.id_bytes, &record)
+            offsets[each] = sizes[each] = 0
+            if record.tag == PRIMITIVE_ARRAY_DUMP:
+                offsets[each] = <uint64_t> (record.body - bytes)
+                sizes[each] = record.body_bytes

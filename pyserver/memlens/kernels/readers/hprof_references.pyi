@@ -4,6 +4,10 @@ from typing_extensions import Buffer
 
 from memlens.kernels.readers.hprof_objects import Objects
 
+FIELD: int
+ELEMENT: int
+SUPER: int
+PHANTOM_REFERENT: int
 UNKNOWN_TYPE: int
 CLASS_TYPE: int
 PRIMITIVE_ARRAY_TYPES: int

@@ -10,6 +10,7 @@ from memlens.server.protocol.heap import (
     HeapDominatedParams,
     HeapDominatedResult,
     HeapGroupParams,
+    HeapImageParams,
     HeapMergedPathsParams,
     HeapObjectParams,
     HeapObjectsParams,
@@ -34,6 +35,7 @@ from memlens.views.graph import (
     cuts,
     dominators,
     filters,
+    images,
     listing,
     merged_paths,
     objects,
@@ -46,6 +48,7 @@ from memlens.views.graph import (
 )
 from memlens.views.graph.cuts import CutAnswer
 from memlens.views.graph.dominators import GroupAnswer
+from memlens.views.graph.images import ImageAnswer
 from memlens.views.graph.listing import HeapTypesAnswer, ObjectsAnswer, PackagesAnswer
 from memlens.views.graph.merged_paths import PathNodesAnswer
 from memlens.views.graph.objects import ObjectAnswer
@@ -82,6 +85,10 @@ def _type(snapshot: Snapshot, p: HeapTypeParams) -> InstancesAnswer:
 
 def _object(snapshot: Snapshot, p: HeapObjectParams) -> ObjectAnswer:
     return objects.describe(snapshot, p.object, 50)
+
+
+def _image(snapshot: Snapshot, p: HeapImageParams) -> ImageAnswer:
+    return images.image(snapshot, p.object)
 
 
 def _references(snapshot: Snapshot, p: HeapReferencesParams) -> HeapReferencesResult:
@@ -155,6 +162,7 @@ QUESTIONS: Questions = {
     "memlens/heapObjects": _objects,
     "memlens/heapType": _type,
     "memlens/heapObject": _object,
+    "memlens/heapImage": _image,
     "memlens/heapReferences": _references,
     "memlens/heapDominated": _dominated,
     "memlens/heapGroup": _group,
@@ -169,11 +177,11 @@ QUESTIONS: Questions = {
 }
 
 
-_LONG = frozenset(("memlens/heapRetained", "memlens/heapCut", "memlens/heapThreads", "memlens/heapStack"))
+_LONG = frozenset(f"memlens/heap{name}" for name in ("Retained", "Cut", "Threads", "Stack", "Image"))
 
 
 def takes_long(method: str, params: object) -> bool:
-    """Whether a request may visit much of the graph, so that no other should wait for its answer."""
+    """Whether a request may visit much of the graph, or read the file, so that no other should wait for its answer."""
     texts = [getattr(params, name, "") for name in ("filter", "search")]
     return method in _LONG or any("finding:" in text.casefold() for text in texts)
 

@@ -1,7 +1,9 @@
-"""The source of library types: in archives on this machine, and in texts that language extensions have."""
+"""The source of library types: in archives on this machine, decompiled, and in texts that language extensions have."""
 
 import asyncio
+import contextlib
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from pygls.lsp.server import LanguageServer
@@ -14,77 +16,168 @@ from memlens.server.protocol.libraries import (
     DeclarationResult,
     LibrarySource,
     LibrarySourceResult,
+    LocalSource,
     TypeParams,
 )
 from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
 from memlens.server.wire import answer
-from memlens.sources.archives import Archived, Archives, Found, text_of
-from memlens.sources.declarations import TypeName, line_of, type_name
+from memlens.sources import places
+from memlens.sources.archives import DAMAGED, Archived, Archives, Found
+from memlens.sources.class_archives import CLASSES, compiled_from
+from memlens.sources.declarations import TypeName, is_of_package, line_of, type_name
+from memlens.sources.declarations import text_of as text_of_file
+from memlens.sources.decompilers import DecompilerError, Decompilers
+from memlens.sources.finder import Finder
+from memlens.sources.source_archives import SOURCES, text_of
 from memlens.sources.type_finder import some_of
 from memlens.texts import Text, phrase, plural
 
 _MOST_PLACES = 5
-_NAMES = "*-sources.jar, src.zip"
+_SOURCES = "*-sources.jar, src.zip"
+JAVA = "hprof"
+NOTHING = Text("")
 
 
-def register(server: LanguageServer, configuration: Configuration, registry: Registry) -> None:
-    """Register the requests for the source of library types. The archives are listed once a Java dump is open."""
-    archives = Archives(lambda: configuration.source_archives)
+def register(
+    server: LanguageServer, configuration: Configuration, registry: Registry, finder: Finder
+) -> None:
+    """Register the requests for the source of library types.
 
-    def wanted_type(snapshot: str, name: str) -> tuple[str, TypeName | None]:
-        kind = registry.get(snapshot).info.kind
-        return kind, type_name(kind, name)
+    The archives of source are listed once a Java dump is open, those of classes when a class without source is asked.
+    """
+    libraries = _Libraries(configuration, registry, finder)
 
-    async def library_source(params: TypeParams) -> LibrarySourceResult:
-        kind, wanted = wanted_type(params.snapshot, params.type)
+    def snapshots_changed() -> None:
+        if any(snapshot.info.kind == JAVA for snapshot in registry.snapshots()):
+            libraries.sources.begin()
+
+    registry.listeners.append(snapshots_changed)
+    configuration.listeners.append(libraries.sources.settings_changed)
+    configuration.listeners.append(libraries.classes.settings_changed)
+    answer(server, "memlens/librarySource", libraries.source)
+    answer(server, "memlens/libraryClass", libraries.class_file)
+    answer(server, "memlens/archivedText", libraries.text)
+    answer(server, "memlens/declaration", libraries.declaration)
+
+
+class _Libraries:
+    """Answers of the archives of this machine, and of a decompiler."""
+
+    def __init__(self, configuration: Configuration, registry: Registry, finder: Finder) -> None:
+        self._configuration = configuration
+        self._registry = registry
+        self._finder = finder
+        self.sources = Archives(SOURCES, lambda: configuration.source_archives, places.of_source)
+        self.classes = Archives(CLASSES, lambda: configuration.class_places, places.of_classes)
+        self._decompilers = Decompilers(lambda: configuration.decompiling)
+
+    async def source(self, params: TypeParams) -> LibrarySourceResult:
+        kind, wanted = self._type(params.snapshot, params.type)
         if wanted is None:
-            return LibrarySourceResult(None, [], "", "")
-        stop = threading.Event()
-        try:
-            found = await asyncio.to_thread(archives.find, kind, wanted, stop)
-        finally:
-            stop.set()
-        declared = _chosen(found.declared, configuration.settings.remembered_paths)
+            return _result([])
+        with _stopped_at_last() as stop:
+            found = await asyncio.to_thread(self.sources.find, kind, wanted, stop)
+        declared = self._chosen(found.declared)
         if len(declared) == 1:
-            archive, member, line, _ = declared[0]
-            return LibrarySourceResult(LibrarySource(str(archive), member, line), [], "", "")
-        artifact = declared[0].artifact if declared else ""
-        return LibrarySourceResult(
-            None, [str(each.archive) for each in declared], artifact, spoken(searched_in(found))
-        )
+            return _result([], found=declared[0])
+        return _result(declared, looked_for=searched_in(found))
 
-    async def archived_text(params: ArchivedTextParams) -> ArchivedTextResult:
-        return ArchivedTextResult(await asyncio.to_thread(text_of, Path(params.archive), params.member))
+    async def class_file(self, params: TypeParams) -> LibrarySourceResult:
+        kind, wanted = self._type(params.snapshot, params.type)
+        if wanted is None or kind != JAVA:
+            return _result([])
+        with _stopped_at_last() as stop:
+            found = await asyncio.to_thread(self.classes.find, kind, wanted, stop)
+            looked_for, declared = searched_for_classes(found), self._chosen(found.declared)
+            if len(declared) != 1:
+                return _result(declared, looked_for=looked_for)
+            [own] = declared
+            local = await self._local(own, wanted)
+            if local is not None:
+                return LibrarySourceResult(None, [], "", "", local=local)
+            try:
+                text = await asyncio.to_thread(self._decompiled, own.archive, own.member, stop)
+            except DecompilerError as error:
+                has = phrase(
+                    "{archive} has the class. {problem}.", archive=own.archive, problem=error.message
+                )
+                return _result([], looked_for=looked_for, problem=has)
+        return _result([], found=own._replace(line=line_of(text, wanted) or 1))
 
-    async def declaration(params: DeclarationParams) -> DeclarationResult:
-        _, wanted = wanted_type(params.snapshot, params.type)
+    async def _local(self, own: Archived, wanted: TypeName) -> LocalSource | None:
+        """The file of the workspace that a class was compiled from, if it has the class' package and is the only one.
+
+        It is called otherwise than the class and doesn't declare it, as Kotlin's files with ``@file:JvmName`` do.
+        """
+        try:
+            name, line = await asyncio.to_thread(compiled_from, own.archive, own.member, wanted)
+        except (*DAMAGED, KeyError):
+            return None  # decompiling says what is wrong with it
+        paths = (await self._finder.find([name])).get(name.lower(), []) if name else []
+        texts = await asyncio.to_thread(lambda: [text_of_file(path) for path in paths])
+        found = [path for path, text in zip(paths, texts, strict=True) if is_of_package(text, wanted.package)]
+        return LocalSource(found[0], line) if len(found) == 1 else None
+
+    async def text(self, params: ArchivedTextParams) -> ArchivedTextResult:
+        archive, member = Path(params.archive), params.member
+        if not member.endswith(".class"):
+            return ArchivedTextResult(await asyncio.to_thread(text_of, archive, member))
+        with _stopped_at_last() as stop:
+            return ArchivedTextResult(await asyncio.to_thread(self._decompiled, archive, member, stop))
+
+    async def declaration(self, params: DeclarationParams) -> DeclarationResult:
+        _, wanted = self._type(params.snapshot, params.type)
         return DeclarationResult(
             0 if wanted is None else await asyncio.to_thread(line_of, params.text, wanted)
         )
 
-    def snapshots_changed() -> None:
-        if any(snapshot.info.kind == "hprof" for snapshot in registry.snapshots()):
-            archives.begin()
+    def _type(self, snapshot: str, name: str) -> tuple[str, TypeName | None]:
+        kind = self._registry.get(snapshot).info.kind
+        return kind, type_name(kind, name)
 
-    registry.listeners.append(snapshots_changed)
-    configuration.listeners.append(archives.settings_changed)
-    answer(server, "memlens/librarySource", library_source)
-    answer(server, "memlens/archivedText", archived_text)
-    answer(server, "memlens/declaration", declaration)
+    def _chosen(self, declared: list[Archived]) -> list[Archived]:
+        """The one that the user chose before, by the name of the first; all if none was."""
+        remembered = self._configuration.settings.remembered_paths
+        return [
+            each for each in declared if remembered.get(declared[0].artifact) == str(each.archive)
+        ] or declared
+
+    def _decompiled(self, archive: Path, member: str, stop: threading.Event) -> str:
+        made = self._decompilers.decompile(archive, member, stop)
+        by = spoken(phrase("Decompiled by {jar} from the class in {archive}", jar=made.by, archive=archive))
+        return f"// {' '.join(by.split())}\n{made.text}"
 
 
-def _chosen(declared: list[Archived], remembered: dict[str, str]) -> list[Archived]:
-    """Those that the user chose before among versions of an artifact; all if none was."""
-    chosen = [each for each in declared if remembered.get(each.artifact) == str(each.archive)]
-    return chosen[:1] or declared
+@contextlib.contextmanager
+def _stopped_at_last() -> Iterator[threading.Event]:
+    """An event that is set at the end, also when the request is cancelled while a thread still works for it."""
+    stop = threading.Event()
+    try:
+        yield stop
+    finally:
+        stop.set()
+
+
+def _result(
+    declared: list[Archived],
+    *,
+    found: Archived | None = None,
+    looked_for: Text = NOTHING,
+    problem: Text = NOTHING,
+) -> LibrarySourceResult:
+    if found is not None:
+        return LibrarySourceResult(LibrarySource(str(found.archive), found.member, found.line), [], "", "")
+    artifact = declared[0].artifact if declared else ""
+    archives = [str(each.archive) for each in declared]
+    return LibrarySourceResult(None, archives, artifact, spoken(looked_for), spoken(problem))
 
 
 def searched_in(found: Found) -> Text:
-    """In which archives a type was searched for, for a message."""
+    """In which archives of source a type was searched for, for a message."""
     if not found.places:
         return phrase(
-            "archives of source ({names}), of which this machine has none in the usual places", names=_NAMES
+            "archives of source ({names}), of which this machine has none in the usual places", names=_SOURCES
         )
     archives = phrase(
         plural(
@@ -93,9 +186,29 @@ def searched_in(found: Found) -> Text:
             "{n} archives of source ({names}) in {places}",
         ),
         n=found.searched,
-        names=_NAMES,
+        names=_SOURCES,
         places=some_of(found.places, _MOST_PLACES),
     )
+    return _ended(found, archives)
+
+
+def searched_for_classes(found: Found) -> Text:
+    """In which jars and folders a class file was searched for, for a message."""
+    if not found.places:
+        return phrase("jars, of which this machine has none in the usual places")
+    archives = phrase(
+        plural(
+            found.searched,
+            "{n} jar or folder of class files in {places}",
+            "{n} jars and folders of class files in {places}",
+        ),
+        n=found.searched,
+        places=some_of(found.places, _MOST_PLACES),
+    )
+    return _ended(found, archives)
+
+
+def _ended(found: Found, archives: Text) -> Text:
     return (
         archives if found.complete else phrase("{archives}, before the search was ended", archives=archives)
     )

@@ -100,6 +100,7 @@ QUESTION_NAMES = {
     "memlens/heapObjects": phrase("the list of objects"),
     "memlens/heapType": phrase("a type"),
     "memlens/heapObject": phrase("an object"),
+    "memlens/heapImage": phrase("an image"),
     "memlens/heapReferences": phrase("the references of an object"),
     "memlens/heapDominated": phrase("the dominator tree"),
     "memlens/heapGroup": phrase("the dominator tree"),

@@ -9,6 +9,7 @@ from memlens.server.protocol.base import Count, Requests, Text
 from memlens.server.protocol.flame import FlamePart, FlameResult
 from memlens.views.graph.cuts import CutAnswer
 from memlens.views.graph.dominators import GroupAnswer
+from memlens.views.graph.images import ImageAnswer
 from memlens.views.graph.listing import (
     GroupedBy,
     HeapOrder,
@@ -83,6 +84,13 @@ class HeapTypeParams(Struct, frozen=True):
 
 class HeapObjectParams(Struct, frozen=True):
     """An object by its number."""
+
+    snapshot: str
+    object: Count
+
+
+class HeapImageParams(Struct, frozen=True):
+    """An object that is an image, as a picture."""
 
     snapshot: str
     object: Count
@@ -223,6 +231,7 @@ REQUESTS: Requests = {
     "memlens/heapObjects": (HeapObjectsParams, ObjectsAnswer),
     "memlens/heapType": (HeapTypeParams, InstancesAnswer),
     "memlens/heapObject": (HeapObjectParams, ObjectAnswer),
+    "memlens/heapImage": (HeapImageParams, ImageAnswer),
     "memlens/heapReferences": (HeapReferencesParams, HeapReferencesResult),
     "memlens/heapDominated": (HeapDominatedParams, HeapDominatedResult),
     "memlens/heapGroup": (HeapGroupParams, GroupAnswer),

@@ -24,10 +24,20 @@ class TypeParams(Struct, frozen=True):
 
 
 class LibrarySource(Struct, frozen=True):
-    """A file in an archive that declares the type. ``archive`` is an absolute path, ``member`` a path in it."""
+    """A file in an archive that declares the type, a class file if it has to be decompiled.
+
+    ``archive`` is an absolute path, ``member`` a path in it. The line is that of the text.
+    """
 
     archive: str
     member: str
+    line: Line
+
+
+class LocalSource(Struct, frozen=True):
+    """A file of the workspace that a class says it was compiled from, and its first line with code."""
+
+    path: str
     line: Line
 
 
@@ -35,17 +45,19 @@ class LibrarySourceResult(Struct, frozen=True):
     """``found`` is set when one archive is meant; else ``candidates`` are the equally good ones, the newest first.
 
     ``artifact`` is what ``memlens/remember`` remembers the choice of an archive by. ``looked_for`` says in which
-    archives the type was searched for.
+    archives the type was searched for, and ``problem`` why the class file that was found there can't be shown.
     """
 
     found: LibrarySource | None
     candidates: list[str]
     artifact: str
     looked_for: str
+    problem: str = ""
+    local: LocalSource | None = None
 
 
 class ArchivedTextParams(Struct, frozen=True):
-    """A source file in an archive."""
+    """A source file in an archive, or a class file, which is decompiled."""
 
     archive: str
     member: str
@@ -73,6 +85,7 @@ class DeclarationResult(Struct, frozen=True):
 
 REQUESTS: Requests = {
     "memlens/librarySource": (TypeParams, LibrarySourceResult),
+    "memlens/libraryClass": (TypeParams, LibrarySourceResult),
     "memlens/archivedText": (ArchivedTextParams, ArchivedTextResult),
     "memlens/declaration": (DeclarationParams, DeclarationResult),
 }

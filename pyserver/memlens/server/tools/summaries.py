@@ -108,5 +108,8 @@ def _of_objects(snapshot: Snapshot, link: ObjectsLink) -> dict[str, Any]:
             }
         case "group":
             return {"tool": "memlens_top", "arguments": {"by": "object", "group": link.number}}
+        case "thread":
+            query = f"SELECT * FROM thread_frames WHERE thread = {link.number} ORDER BY depth"
+            return {"tool": "memlens_sql", "arguments": {"query": query}}
         case "query":
             return {"tool": "memlens_sql", "arguments": {"query": Longer(link.sql)}}

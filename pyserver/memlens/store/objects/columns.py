@@ -7,6 +7,7 @@ import numpy as np
 
 from memlens.model.graph import (
     ARRAY_DTYPE,
+    IMAGE_DTYPE,
     PLACE_DTYPE,
     ROOT_DTYPE,
     SAMPLE_DTYPE,
@@ -20,6 +21,9 @@ REACHED_DTYPE = np.dtype([("object", "<u4"), ("dominator", "<u4"), ("retained", 
 
 The dominator is NEVER for an object that has a distance from the entries, but that the graph's own root doesn't reach.
 """
+
+OWNED_DTYPE = np.dtype([("object", "<u4"), ("native", "<u8"), ("retained", "<u8")])
+"""Memory outside of the heap: an object's own, and that of all that it dominates, including its own."""
 
 
 THREAD_FRAME_DTYPE = np.dtype([("frame", "<u4")])
@@ -59,6 +63,10 @@ class ObjectColumns(Columns):
     """By object."""
     arrays = StoredTable(ARRAY_DTYPE, file="arrays")
     """By object; empty if the file doesn't have the elements of arrays of numbers."""
+    owned = StoredTable(OWNED_DTYPE, file="owned")
+    """By object: those that retain memory outside of the heap, which are few. Empty if the dump has none."""
+    images = StoredTable(IMAGE_DTYPE, file="images")
+    """By object."""
     moments = StoredTable(SAMPLE_DTYPE, file="moments")
     """A recording's samples: time and highest id; empty if ids don't show when objects were allocated."""
 
@@ -112,6 +120,10 @@ class TypeColumns(Columns):
     shallow = Stored(np.uint64, "types")
     retained = Stored(np.uint64, "types")
     """The retained bytes of instances that no other instance dominates."""
+    native = StoredIfAny(np.uint64, "types")
+    """Memory outside of the heap that instances own; None if the dump has none."""
+    native_retained = StoredIfAny(np.uint64, "types")
+    """What of it instances retain that no other instance dominates."""
     instance_start = Stored(np.uint32, "type ends", into="objects")
     instance = Stored(np.uint32, "objects", below="objects")
     """Objects by their types; among those of one type the largest retained size first."""

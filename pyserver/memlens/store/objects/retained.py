@@ -6,20 +6,33 @@ import numpy.typing as npt
 from memlens.kernels.graph import tree
 from memlens.kernels.tree import calltree
 
+U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 
 _NO_CHILD = np.empty(0, np.uint32)
 
 
-def retained_by_node_group(first: U32, last: U32, group: U32, groups: int, retained: U64) -> U64:
-    """For each group of nodes of the compact tree, the retained bytes of its nodes that are below no other node of it.
+def below_own_group(first: U32, last: U32, group: U32, groups: int) -> U8:
+    """Which nodes of the compact tree (0 or 1) are below another one of their group.
 
     The dominators of a node's objects are in the nodes above it. A group number of ``groups`` or more means no group.
     """
     below = np.empty(len(group), np.uint8)
     tree.below_own_group(first, last, _NO_CHILD, 0, group, groups, below)
-    return _of_topmost(below, group, groups, retained)
+    return below
+
+
+def retained_of_topmost(below: U8, group: U32, groups: int, retained: U64) -> U64:
+    """For each group of nodes, the retained bytes of its nodes that aren't ``below`` another one of it.
+
+    ``groups`` means no group.
+    """
+    sums = np.zeros((1, groups), np.int64)
+    to = np.where(below != 0, np.uint32(groups), group)
+    calltree.add_by(to, retained.view(np.int64)[np.newaxis], sums)
+    summed: U64 = sums[0].view(np.uint64)
+    return summed
 
 
 def retained_by_object_group(start: U32, dominated: U32, group: U32, groups: int, retained: U64) -> U64:
@@ -30,12 +43,4 @@ def retained_by_object_group(start: U32, dominated: U32, group: U32, groups: int
     """
     below = np.empty(len(group), np.uint8)
     tree.below_own_group(start[:-1], start[1:], dominated, len(group), group, groups, below)
-    return _of_topmost(below, group, groups, retained)
-
-
-def _of_topmost(below: npt.NDArray[np.uint8], group: U32, groups: int, retained: U64) -> U64:
-    sums = np.zeros((1, groups), np.int64)
-    to = np.where(below != 0, np.uint32(groups), group)
-    calltree.add_by(to, retained.view(np.int64)[np.newaxis], sums)
-    summed: U64 = sums[0].view(np.uint64)
-    return summed
+    return retained_of_topmost(below, group, groups, retained)

@@ -23,6 +23,7 @@ from memlens.progress import Report
 from memlens.store.files.column_files import ColumnFiles
 from memlens.store.manifest import FORMAT_VERSION, GraphNames, Manifest, SourceFile, write_manifest
 from memlens.store.objects.columns import (
+    OWNED_DTYPE,
     REACHED_DTYPE,
     THREAD_FRAME_DTYPE,
     CompactColumns,
@@ -33,7 +34,7 @@ from memlens.store.objects.columns import (
     TypeColumns,
 )  # fmt: skip
 from memlens.store.objects.compact import Dominated, compact_tree
-from memlens.store.objects.retained import retained_by_node_group
+from memlens.store.objects.retained import below_own_group, retained_of_topmost
 from memlens.store.objects.room import Room
 from memlens.store.samples.writer import write_samples
 from memlens.store.stacks.strings import StringWriter
@@ -60,6 +61,8 @@ class _Derived:
     retained: U64
     reached: Rows
     """Rows of REACHED_DTYPE."""
+    owned: Rows
+    """Rows of OWNED_DTYPE."""
     unreached: U32
     """Objects to which no chain of retaining references leads."""
     ordered: U32
@@ -161,7 +164,7 @@ def _write_known(columns: ColumnFiles, graph: Graph, retains: U8, turning: "Futu
 
 def _derive(graph: Graph, retains: U8, room: Room, referrers: Callable[[], _Referrers]) -> _Derived:
     count = len(graph.objects)
-    dominator, retained, unreached, reached = _dominators(graph, retains, referrers, room)
+    dominator, retained, unreached, reached, owned = _dominators(graph, retains, referrers, room)
     reachable_bytes = int(graph.objects.shallow.sum()) - int(graph.objects.shallow[unreached].sum())
     ordered, begin, member = room(count, np.uint32), room(count + 2, np.uint32), room(count, np.uint32)
     tree.descending(retained, ordered)
@@ -181,6 +184,7 @@ def _derive(graph: Graph, retains: U8, room: Room, referrers: Callable[[], _Refe
         dominator,
         retained,
         reached,
+        owned,
         unreached,
         ordered,
         dominated,
@@ -193,8 +197,8 @@ def _derive(graph: Graph, retains: U8, room: Room, referrers: Callable[[], _Refe
 
 def _dominators(
     graph: Graph, retains: U8, referrers: Callable[[], _Referrers], room: Room
-) -> tuple[U32, U64, U32, Rows]:
-    """Return each object's dominator and retained bytes, what no root reaches, and rows of REACHED_DTYPE."""
+) -> tuple[U32, U64, U32, Rows, Rows]:
+    """Return dominators and retained bytes by object, what no root reaches, rows of REACHED_DTYPE and OWNED_DTYPE."""
     references, count = graph.references, len(graph.objects)
     work: list[Rows] = []
 
@@ -225,25 +229,43 @@ def _dominators(
         rows["object"], rows["dominator"] = order[changed], order[alone[changed]]
         rows["retained"] = sums[changed]
         room.again(alone, sums)
+    owned = _owned(graph, order[:found], idom[:found], of_vertex)
     unreached = order[reachable:found].copy()
     room.again(order, idom, of_vertex)
-    return dominator, retained, unreached, rows
+    return dominator, retained, unreached, rows, owned
+
+
+def _owned(graph: Graph, order: U32, idom: U32, work: U64) -> Rows:
+    """Return rows of OWNED_DTYPE; ``work`` is overwritten."""
+    count, natives = len(graph.objects), graph.natives
+    if not len(natives):
+        return np.empty(0, OWNED_DTYPE)
+    # most of it stays untouched zeros, which take no memory
+    own = np.zeros(count, np.uint64)
+    own[natives["object"]] = natives["bytes"]
+    kernel.retained_sizes(order, idom, len(order), own, work)
+    holding = np.flatnonzero(work)
+    holding = holding[order[holding] < count]
+    rows = np.empty(len(holding), OWNED_DTYPE)
+    rows["object"], rows["retained"] = order[holding], work[holding]
+    rows["native"] = own[rows["object"]]
+    return np.sort(rows, order="object")
 
 
 def _write_derived(columns: ColumnFiles, graph: Graph, derived: _Derived) -> None:
     """Write what is computed from the whole graph for objects and types."""
     objects, types, dominated = graph.objects, graph.types, derived.dominated
     compact = derived.compact
-    retained = retained_by_node_group(
-        compact["first"], compact["last"], compact["type"], len(types), compact["retained"]
-    )
+    below = below_own_group(compact["first"], compact["last"], compact["type"], len(types))
+    retained = retained_of_topmost(below, compact["type"], len(types), compact["retained"])
+    owned = derived.owned
     columns.write(
         ObjectColumns,
         {
             "retained": derived.retained, "dominator": derived.dominator, "group": derived.group,
             "dominated_start": dominated.begin, "dominated": dominated.member, "roots": graph.roots,
             "places": graph.places, "reached": derived.reached, "moments": graph.samples,
-            "arrays": graph.arrays,
+            "arrays": graph.arrays, "owned": owned, "images": graph.images,
         },
     )  # fmt: skip
     instance_start, instance = np.empty(len(types) + 1, np.uint32), dominated.member
@@ -255,6 +277,12 @@ def _write_derived(columns: ColumnFiles, graph: Graph, derived: _Derived) -> Non
         "multiplier": types.multiplier, "shallow": shallow[0].view(np.uint64), "retained": retained,
         "instance_start": instance_start, "instance": instance,
     }  # fmt: skip
+    if len(owned):
+        own, held = np.zeros(len(types), np.uint64), np.zeros(len(types), np.uint64)
+        kinds, topmost = objects.type[owned["object"]], below[derived.group[owned["object"]]] == 0
+        np.add.at(own, kinds, owned["native"])
+        np.add.at(held, kinds[topmost], owned["retained"][topmost])
+        of_types |= {"native": own, "native_retained": held}
     columns.write(TypeColumns, {name: column for name, column in of_types.items() if column is not None})
 
 
@@ -317,5 +345,6 @@ def _info(
         compact_nodes=len(derived.compact["type"]), id_bytes=facts.id_bytes,
         count_multiplier=facts.count_multiplier, size_multiplier=facts.size_multiplier, capped=facts.capped,
         sizes_inferred=facts.sizes_inferred, truncated=facts.truncated,
+        native_bytes=int(derived.owned["native"].sum()),
         allocations=allocations,
     )  # fmt: skip

@@ -38,7 +38,11 @@ def fill_roots_and_types(snapshot: Snapshot, database: apsw.Connection) -> None:
     """Fill the tables of types and of roots."""
     types, names, strings = snapshot.types, snapshot.graph_names, snapshot.strings
     counts = np.diff(types.instance_start.astype(np.int64)).tolist()
-    columns = (types.kind.tolist(), counts, types.shallow.tolist(), types.retained.tolist())
+    none = [None] * len(counts)
+    natives = (
+        none if column is None else column.tolist() for column in (types.native, types.native_retained)
+    )
+    columns = (types.kind.tolist(), counts, types.shallow.tolist(), types.retained.tolist(), *natives)
     insert(
         database, "types",
         (
@@ -141,8 +145,18 @@ def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
             "line": number_column(lines[frame], frame == len(frames)),
             "name_string": number_column(objects.name[part]),
             "allocated_us": number_column(moment, moment == UNKNOWN),
+            "native_bytes": _native_column(snapshot, "native", part),
+            "native_retained_bytes": _native_column(snapshot, "retained", part),
         }
         yield Rows(part.stop - part.start, columns, part.start)
+
+
+def _native_column(snapshot: Snapshot, field: str, part: slice) -> TreeColumn:
+    """A field of OWNED_DTYPE for each of a range of objects; NULL for all where there are no rows."""
+    owned, values = snapshot.objects.owned, np.zeros(part.stop - part.start, np.int64)
+    first, last = np.searchsorted(owned["object"], (part.start, part.stop)).tolist()
+    values[owned["object"][first:last] - part.start] = owned[field][first:last]
+    return number_column(values, np.full(len(values), not len(owned)))
 
 
 class _Names:

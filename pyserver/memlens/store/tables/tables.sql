@@ -203,7 +203,9 @@ CREATE TABLE types (
     kind TEXT NOT NULL,             -- what it is to the runtime: class, closure, string
     count INTEGER NOT NULL,         -- how many objects are of it
     shallow_bytes INTEGER NOT NULL, -- their own bytes
-    retained_bytes INTEGER NOT NULL -- what they retain, each byte counted once
+    retained_bytes INTEGER NOT NULL,        -- what they retain, each byte counted once
+    native_bytes INTEGER,           -- memory outside of the heap that they own; NULL if the dump says so of no object
+    native_retained_bytes INTEGER   -- what they retain of that, each byte counted once; NULL likewise
 );
 
 -- A heap dump's objects.
@@ -219,7 +221,9 @@ CREATE TABLE objects (
     file TEXT,                      -- where it or its class is defined, else where it was allocated; NULL if not known
     line INTEGER,                   -- line of the file
     name_string INTEGER NOT NULL,   -- the string that its name is, 0 for none
-    allocated_us INTEGER            -- until when it was allocated, since a recording began; NULL if not known
+    allocated_us INTEGER,           -- until when it was allocated, since a recording began; NULL if not known
+    native_bytes INTEGER,           -- memory outside of the heap that it owns; NULL if the dump says so of no object
+    native_retained_bytes INTEGER   -- what of such memory would be freed with it; NULL likewise
 );
 
 -- References between a heap dump's objects, in the order of their sources.

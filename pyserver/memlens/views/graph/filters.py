@@ -9,6 +9,7 @@
 ``field:``                it has a field or a reference of that name
 ``held-by:``              an object of such a type dominates it, immediately or further up
 ``retained>1MiB``         what it retains; ``shallow>`` its own bytes; ``<``, ``<=``, ``>=``, ``=`` likewise
+``native>1MiB``           memory outside of the heap that it owns; ``native-retained>`` what of it it retains
 ``distance<5``            the least number of references from a root
 ``unreachable``           no root reaches it; also ``is:unreachable``
 ``is:detached``           it has a flag of the file's: ``is:detached``, ``is:pinned``; ``is:root`` for roots
@@ -36,6 +37,7 @@ from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.graph.halves import in_halves
+from memlens.views.graph.native import native_columns
 from memlens.views.graph.on_stacks import on_stacks
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.rows import Numbers, type_names
@@ -45,7 +47,7 @@ from memlens.views.selection.texts import Pattern, fitting
 Mask = npt.NDArray[np.bool_]
 
 _TYPES = ("type", "package", "kind")
-_AMOUNTS = ("retained", "shallow", "distance")
+_AMOUNTS = ("retained", "shallow", "native", "native-retained", "distance")
 _OTHERS = ("string", "name", "field", "held-by", "is", "id", "since", "thread", "function", "finding")
 FIELDS = (*_TYPES, *_AMOUNTS, *_OTHERS)
 _MOST_SECONDS = 1e9
@@ -114,8 +116,9 @@ def _check(snapshot: Snapshot, term: Term) -> None:
     if term.comparison not in (":", "=") and term.field not in _AMOUNTS:
         raise BadRequestError(
             phrase(
-                "'{term}' can't be compared with < or >: only retained, shallow and distance can",
+                "'{term}' can't be compared with < or >: only {known} can",
                 term=str(term),
+                known=", ".join(_AMOUNTS),
             )
         )
     if term.field in _AMOUNTS:
@@ -170,10 +173,8 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
     objects = snapshot.objects
     found: Mask
     match term.field:
-        case "retained":
-            return compared(objects.retained.view(np.int64), term, _amounts(term))
-        case "shallow":
-            return compared(objects.shallow.view(np.int64), term, _amounts(term))
+        case "retained" | "shallow" | "native" | "native-retained":
+            return compared(_sizes(snapshot, term.field).view(np.int64), term, _amounts(term))
         case "distance":
             found = _nearer(objects.distance, term)
             found &= objects.distance != NEVER
@@ -190,19 +191,34 @@ def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
         case "finding":
             return ABOVE["finding"](snapshot, term)
         case "string":
-            kinds = snapshot.graph_names.type_kinds
-            texts = np.array(["string" in kind.lower() for kind in kinds], bool)[snapshot.types.kind]
-            named = np.array(
-                [name.endswith(("java.lang.String", "System.String")) for name in type_names(snapshot)]
-            )
-            found = of_each(objects.type, texts | named)
+            found = of_each(objects.type, _string_types(snapshot))
             found &= _named(snapshot, objects.name, term)
             return found
-        case "name":
-            return _named(snapshot, objects.name, term)
-    found = of_each(objects.type, _of_types(snapshot, term))
-    found |= _named(snapshot, objects.name, term)
+    # a word may also be of the type
+    found = _named(snapshot, objects.name, term)
+    if term.field != "name":
+        found |= of_each(objects.type, _of_types(snapshot, term))
     return found
+
+
+def _string_types(snapshot: Snapshot) -> Mask:
+    """The types whose objects' names are strings' texts."""
+    kinds = snapshot.graph_names.type_kinds
+    texts: Mask = np.array(["string" in kind.lower() for kind in kinds], bool)[snapshot.types.kind]
+    texts |= np.array([name.endswith(("java.lang.String", "System.String")) for name in type_names(snapshot)])
+    return texts
+
+
+def _sizes(snapshot: Snapshot, field: str) -> npt.NDArray[np.uint64]:
+    """An amount of bytes for each object."""
+    match field:
+        case "retained":
+            return snapshot.objects.retained
+        case "shallow":
+            return snapshot.objects.shallow
+    own, retained = native_columns(snapshot)
+    sizes: npt.NDArray[np.uint64] = own if field == "native" else retained
+    return sizes
 
 
 def _nearer(distance: Numbers, term: Term) -> Mask:

@@ -7,25 +7,30 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.kernels.graph import tree as kernel
-from memlens.store.objects.retained import retained_by_node_group, retained_by_object_group
+from memlens.store.objects.retained import below_own_group, retained_by_object_group, retained_of_topmost
 from memlens.store.snapshot import Snapshot
 from memlens.views.graph import filters
 from memlens.views.graph.filters import Chosen
 from memlens.views.graph.halves import in_halves
+from memlens.views.graph.native import has_native, native_bytes, native_columns
 from memlens.views.graph.packages import packages_of
 from memlens.views.graph.retained import check_node
 from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, page, type_names
 from memlens.views.graph.types import (
+    NATIVE_FIGURES,
     TypeRow,
+    by_figure,
     figures_of,
     instances_of,
     type_rows,
     with_groups_of_roots_last,
 )
 
-ObjectOrder = Literal["retained", "shallow", "distance", "object"]
-HeapOrder = Literal["retained", "shallow", "count", "name"]
+ObjectOrder = Literal["retained", "shallow", "distance", "object", "native", "native_retained"]
+HeapOrder = Literal["retained", "shallow", "count", "name", "native", "native_retained"]
 GroupedBy = Literal["package", "kind"]
+GroupedByAny = Literal["type", "package", "kind"]
+Mask = npt.NDArray[np.bool_]
 
 _MOST_WALKED = 50_000_000
 """Dominators that are walked to sum up what some objects retain, before all of the tree is."""
@@ -59,6 +64,9 @@ class PackageRow(Struct, frozen=True):
     count: int
     shallow_bytes: int
     retained_bytes: int
+    native_bytes: int | None
+    """Memory outside of the heap that these objects own; None in dumps that say so of no object."""
+    native_retained_bytes: int | None
 
 
 class PackagesAnswer(Struct, frozen=True):
@@ -122,6 +130,10 @@ def _ordered(snapshot: Snapshot, numbers: Numbers, order: ObjectOrder, *, is_ord
         return numbers
     if order == "distance":
         return numbers[np.lexsort((numbers, stored.distance[numbers]))]
+    if order in ("native", "native_retained"):
+        own, retained = native_bytes(snapshot, numbers)
+        column = own if order == "native" else retained
+        return numbers[np.lexsort((numbers, -column.astype(np.int64)))]
     column = stored.retained if order == "retained" else stored.shallow
     return numbers[np.lexsort((numbers, -column[numbers].astype(np.int64)))]
 
@@ -149,7 +161,7 @@ def heap_types(
         ordered = sorted(numbers.tolist(), key=lambda number: (names[number].casefold(), number))
         numbers = np.array(ordered, np.int64)
     else:
-        numbers = numbers[np.lexsort((numbers, -figures[order][numbers].astype(np.int64)))]
+        numbers = by_figure(figures, order, numbers)
     if reverse:
         numbers = numbers[::-1]
     if order == "retained":
@@ -177,14 +189,16 @@ def heap_packages(
     if order == "name":
         numbers = np.array(sorted(numbers.tolist(), key=lambda number: names[number].casefold()), np.int64)
     else:
-        numbers = numbers[np.lexsort((numbers, -sums[order][numbers].astype(np.int64)))]
+        numbers = by_figure(sums, order, numbers)
     if reverse:
         numbers = numbers[::-1]
     if order == "retained" and by == "kind":
         numbers = with_groups_of_roots_last(snapshot, numbers, np.arange(len(names)))
     found = [
         PackageRow(
-            names[number], *(int(sums[name][number]) for name in ("types", "count", "shallow", "retained"))
+            names[number],
+            *(int(sums[name][number]) for name in ("types", "count", "shallow", "retained")),
+            *(int(sums[name][number]) if name in sums else None for name in NATIVE_FIGURES),
         )
         for number in numbers[rows].tolist()
     ]
@@ -218,8 +232,8 @@ def _narrowed(snapshot: Snapshot, chosen: Chosen) -> dict[str, Numbers]:
 
 def _sums_of(
     snapshot: Snapshot,
-    mask: npt.NDArray[np.bool_],
-    by: Literal["type", "package", "kind"],
+    mask: Mask,
+    by: GroupedByAny,
     group_of: Numbers,
     groups: int,
 ) -> dict[str, Numbers]:
@@ -228,45 +242,69 @@ def _sums_of(
     ``group_of`` follows from ``by``.
     """
     stored = snapshot.objects
+    counts, shallow, retained = _summed(snapshot, mask, by, group_of, groups, stored.shallow, stored.retained)
+    figures = {"count": counts.astype(np.int64), "shallow": shallow, "retained": retained}
+    return figures | _native_sums(snapshot, mask, by, group_of, groups)
+
+
+def _native_sums(
+    snapshot: Snapshot, mask: Mask, by: GroupedByAny, group_of: Numbers, groups: int
+) -> dict[str, Numbers]:
+    """The same of memory outside of the heap; nothing where the dump doesn't know of any."""
+    if not has_native(snapshot):
+        return {}
+    # what dominates an object that retains such memory retains it as well
+    retaining = np.zeros(len(mask), np.bool_)
+    owned = snapshot.objects.owned["object"]
+    retaining[owned] = mask[owned]
+    columns = native_columns(snapshot)
+    _, own, retained = _summed(snapshot, retaining, by, group_of, groups, *columns)
+    return {"native": own, "native_retained": retained}
+
+
+def _summed(
+    snapshot: Snapshot,
+    mask: Mask,
+    by: GroupedByAny,
+    group_of: Numbers,
+    groups: int,
+    own: Numbers,
+    retained: Numbers,
+) -> Numbers:
+    """How many of some objects are of each group, what they own, and what of ``retained`` no other one dominates."""
+    stored = snapshot.objects
     below = _below_own_group(snapshot, by, group_of, groups)
 
     def sums(first: int, last: int) -> Numbers | None:
         found = np.zeros((3, groups), np.uint64)
         is_whole = kernel.sums_by_group(
-            mask.view(np.uint8), stored.type, group_of, stored.group, below, stored.dominator, stored.shallow,
-            stored.retained, first, last, _MOST_WALKED, *found,
+            mask.view(np.uint8), stored.type, group_of, stored.group, below, stored.dominator, own,
+            retained, first, last, _MOST_WALKED, *found,
         )  # fmt: skip
         return found if is_whole else None
 
     parts = in_halves(len(mask), sums)
     whole = [part for part in parts if part is not None]
     if len(whole) == len(parts):
-        counts, shallow, retained = np.sum(whole, axis=0)
-    else:
-        group = np.where(mask, group_of[stored.type], np.uint32(groups))
-        retained = retained_by_object_group(
-            stored.dominated_start, stored.dominated, group, groups, stored.retained
-        )
-        counts = np.bincount(group, minlength=groups)[:groups].astype(np.uint64)
-        shallow = np.zeros(groups + 1, np.uint64)
-        np.add.at(shallow, group, stored.shallow)
-        shallow = shallow[:groups]
-    return {"count": counts.astype(np.int64), "shallow": shallow, "retained": retained}
+        together: Numbers = np.sum(whole, axis=0)
+        return together
+    group = np.where(mask, group_of[stored.type], np.uint32(groups))
+    topmost = retained_by_object_group(stored.dominated_start, stored.dominated, group, groups, retained)
+    counts = np.bincount(group, minlength=groups)[:groups].astype(np.uint64)
+    summed = np.zeros(groups + 1, np.uint64)
+    np.add.at(summed, group, own)
+    return np.stack((counts, summed[:groups], topmost))
 
 
 def _below_own_group(
-    snapshot: Snapshot, by: Literal["type", "package", "kind"], group_of: Numbers, groups: int
+    snapshot: Snapshot, by: GroupedByAny, group_of: Numbers, groups: int
 ) -> npt.NDArray[np.uint8]:
     """Which nodes of the compact tree stand below one of their own group; the same whatever is asked about."""
 
     def make() -> npt.NDArray[np.uint8]:
         compact = snapshot.compact
-        below = np.empty(len(compact.type), np.uint8)
         of_nodes = _groups_of_nodes(snapshot, group_of, groups)
-        kernel.below_own_group(
-            compact.first, compact.last, np.empty(0, np.uint32), 0, of_nodes, groups, below
-        )
-        return below
+        return below_own_group(compact.first, compact.last, of_nodes, groups)
 
     return snapshot.keep(("below own group", by), make)
 
@@ -286,25 +324,29 @@ def _package_sums(
         own, count = groups[fits], len(names)
         shallow = np.zeros(count, np.uint64)
         np.add.at(shallow, own, figures["shallow"][fits])
-        sums = {
+        sums: dict[str, Numbers] = {
             "types": np.bincount(own, minlength=count),
             "count": np.bincount(own, figures["count"][fits], count).astype(np.int64),
             "shallow": shallow,
         }
-        return sums | {"retained": _retained_by_packages(snapshot, filter_text, by, groups, count)}
+        return sums | _retained_by_packages(snapshot, filter_text, by, groups, count)
 
     return snapshot.keep(("heap packages", filter_text, by), make), names
 
 
 def _retained_by_packages(
     snapshot: Snapshot, filter_text: str, by: GroupedBy, groups: Numbers, count: int
-) -> Numbers:
+) -> dict[str, Numbers]:
+    """What packages retain, and all about memory outside of the heap."""
     chosen = filters.chosen(snapshot, filter_text)
     group_of = groups.astype(np.uint32)
+    if chosen is not None and chosen.objects is not None:
+        return _sums_of(snapshot, chosen.objects, by, group_of, count)
+    everything = np.ones(len(snapshot.objects.type), np.bool_) if chosen is None else chosen.mask(snapshot)
+    native = _native_sums(snapshot, everything, by, group_of, count)
     if chosen is not None:
-        if chosen.objects is not None:
-            return _sums_of(snapshot, chosen.objects, by, group_of, count)["retained"]
         group_of[~chosen.types] = count
     # objects of a node are of one type and have the same types above them: nodes say as much as their objects
     compact, of_nodes = snapshot.compact, _groups_of_nodes(snapshot, group_of, count)
-    return retained_by_node_group(compact.first, compact.last, of_nodes, count, compact.retained)
+    below = below_own_group(compact.first, compact.last, of_nodes, count)
+    return {"retained": retained_of_topmost(below, of_nodes, count, compact.retained)} | native

@@ -12,6 +12,7 @@ from memlens.store.objects.places import first_at_least
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.answers import Frame
+from memlens.views.graph.images import ImageRow, image_row
 from memlens.views.graph.rows import (
     MOST_NAME,
     Numbers,
@@ -65,6 +66,8 @@ class ObjectAnswer(Struct, frozen=True):
     """The stack that allocated it, innermost first; empty if it isn't known."""
     group: int
     """The node of the compact dominator tree that it is of."""
+    image: ImageRow | None
+    """Its size where it is an image, see :mod:`memlens.views.graph.images`."""
 
 
 def number_of(snapshot: Snapshot, own_id: int) -> int:
@@ -97,6 +100,7 @@ def describe(snapshot: Snapshot, number: int, limit: int = 100) -> ObjectAnswer:
         dominated_total=below_total,
         allocated=[] if stacks is None else stack_frames(snapshot, int(stacks[number])),
         group=int(snapshot.objects.group[number]),
+        image=image_row(snapshot, number),
     )
 
 

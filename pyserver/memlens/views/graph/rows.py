@@ -15,6 +15,7 @@ from memlens.store.objects.columns import ObjectColumns
 from memlens.store.objects.places import place_frames
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
+from memlens.views.graph.native import has_native, native_bytes
 
 U32 = npt.NDArray[np.uint32]
 Numbers = npt.NDArray[Any]
@@ -46,6 +47,10 @@ class ObjectRow(Struct, frozen=True):
     file: str | None
     """Where it or its class is defined, else where it was allocated, where one of these is known."""
     line: int | None
+    native_bytes: int | None
+    """Memory outside of the heap that it owns; None in dumps that say so of no object."""
+    native_retained_bytes: int | None
+    """That and what of it the objects own that it dominates."""
 
 
 class ReferenceRow(Struct, frozen=True):
@@ -103,18 +108,26 @@ def object_rows(snapshot: Snapshot, numbers: Numbers | Sequence[int]) -> list[Ob
         objects.items(ObjectColumns.retained, chosen), objects.items(ObjectColumns.dominator, chosen),
         objects.items(ObjectColumns.distance, chosen), flags,
     )  # fmt: skip
-    places = _places(snapshot, chosen)
+    places, natives = _places(snapshot, chosen), _natives(snapshot, chosen)
     return [
         ObjectRow(
             number, own_id, names[kind], snapshot.strings.head(name, MOST_NAME), shallow, retained,
             None if dominator == NEVER else dominator, None if distance == NEVER else distance,
             [flag for bit, flag in enumerate(labels.flags) if bits >> bit & 1],
-            None if space is None else labels.spaces[space], *places[row],
+            None if space is None else labels.spaces[space], *places[row], *natives[row],
         )
         for row, (number, own_id, kind, name, shallow, retained, dominator, distance, bits, space) in enumerate(
             zip(*(column.tolist() for column in columns), spaces, strict=True)
         )
     ]  # fmt: skip
+
+
+def _natives(snapshot: Snapshot, chosen: Numbers) -> list[tuple[int, int]] | list[tuple[None, None]]:
+    """What each object owns and retains outside of the heap."""
+    if not has_native(snapshot):
+        return [(None, None)] * len(chosen)
+    own, retained = native_bytes(snapshot, chosen)
+    return list(zip(own.tolist(), retained.tolist(), strict=True))
 
 
 def _places(snapshot: Snapshot, chosen: Numbers) -> list[tuple[str | None, int | None]]:

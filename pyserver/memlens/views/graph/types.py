@@ -12,9 +12,11 @@ from memlens.texts import phrase
 from memlens.views.graph.places import places_of_types
 from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, page, type_names
 
-TypeOrder = Literal["retained", "shallow", "count", "type"]
+TypeOrder = Literal["retained", "shallow", "count", "type", "native", "native_retained"]
 InstanceOrder = Literal["retained", "shallow", "object"]
 
+NATIVE_FIGURES = ("native", "native_retained")
+"""Figures that only dumps have that know of memory outside of the heap."""
 
 _GROUPS_OF_ROOTS = ("synthetic", "node of the dump")
 """Kinds of types whose objects the runtime or the dump's writer made up to group roots: V8's and PerfView's."""
@@ -37,6 +39,10 @@ class TypeRow(Struct, frozen=True):
     line: int | None
     estimated_count: int | None
     estimated_shallow_bytes: int | None
+    native_bytes: int | None
+    """Memory outside of the heap that its instances own; None in dumps that say so of no object."""
+    native_retained_bytes: int | None
+    """What of it instances retain that no other instance of it dominates."""
 
 
 class TypesAnswer(Struct, frozen=True):
@@ -72,7 +78,7 @@ def types(
             sorted(chosen.tolist(), key=lambda number: (names[number].lower(), number)), np.int64
         )
     else:
-        chosen = chosen[np.lexsort((chosen, -figures_of(snapshot)[order][chosen].astype(np.int64)))]
+        chosen = by_figure(figures_of(snapshot), order, chosen)
     if order == "retained":
         chosen = with_groups_of_roots_last(snapshot, chosen)
     return TypesAnswer(
@@ -98,11 +104,20 @@ def group_roots(snapshot: Snapshot, kinds: Numbers) -> Numbers:
 def figures_of(snapshot: Snapshot) -> dict[str, Numbers]:
     """What the types come to, by type."""
     stored = snapshot.types
-    return {
+    figures: dict[str, Numbers] = {
         "count": np.diff(stored.instance_start.astype(np.int64)),
         "shallow": stored.shallow,
         "retained": stored.retained,
     }
+    if stored.native is not None and stored.native_retained is not None:
+        figures |= {"native": stored.native, "native_retained": stored.native_retained}
+    return figures
+
+
+def by_figure(figures: dict[str, Numbers], order: str, numbers: Numbers) -> Numbers:
+    """Some numbers by a figure, the largest first; by what is retained where the dump doesn't have the figure."""
+    column = figures.get(order, figures["retained"])
+    return numbers[np.lexsort((numbers, -column[numbers].astype(np.int64)))]
 
 
 def type_rows(
@@ -123,6 +138,7 @@ def type_rows(
                 int(figures["retained"][number]), file, line,
                 None if multiplier is None else round(count * multiplier),
                 None if multiplier is None else round(shallow * multiplier),
+                *(int(figures[name][number]) if name in figures else None for name in NATIVE_FIGURES),
             )
         )  # fmt: skip
     return rows

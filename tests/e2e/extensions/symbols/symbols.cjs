@@ -1,4 +1,5 @@
-// Answers as the Java extension does: the symbols of classes have the address of a text that it makes, and no line.
+// Answers as the Java extension (redhat.java 1.56) does: the symbols of classes have the address of a text that it makes
+// and no line, and names with the package if it is asked for one with a package.
 'use strict';
 const vscode = require('vscode');
 
@@ -22,7 +23,7 @@ exports.activate = (context) => {
   const symbol = (container) => {
     const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${container}/HashMap.class` });
     return new vscode.SymbolInformation(
-      'HashMap',
+      `${container}.HashMap`,
       vscode.SymbolKind.Class,
       container,
       new vscode.Location(uri, nowhere),

@@ -1,0 +1,136 @@
+"""The fields of some objects of a heap dump of Java, many at once, by their names in source code."""
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.readers import hprof_references as kernel
+from memlens.model.graph import NONE, VALUE_KINDS, References, Types, Values
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_INTEGERS = np.array([kind in ("boolean", "byte", "char", "short", "int", "long") for kind in VALUE_KINDS])
+
+
+class Fields:
+    """Looks fields up in the columns of a dump; ``text`` returns a text by its number.
+
+    Only what is asked for is read: a dump without the classes in question costs a look at the names of its types.
+    """
+
+    def __init__(
+        self,
+        type_of: U32,
+        types: Types,
+        references: References,
+        values: Values,
+        text: Callable[[int], str],
+    ) -> None:
+        self.type_of = type_of
+        self.references = references
+        self._types = types
+        self._values = values
+        self._text = text
+
+    @cached_property
+    def _type_names(self) -> list[str]:
+        return [self._text(number) for number in self._types.name.tolist()]
+
+    @cached_property
+    def _above(self) -> I64:
+        """The type of each type's super class, -1 for none."""
+        classes = self._types.object
+        above = np.full(len(self._types), -1, np.int64)
+        if classes is None:
+            return above
+        known = np.flatnonzero(classes != NONE)
+        known = known[np.argsort(classes[known])]
+        ordered = classes[known]
+        owner, rows = _rows(self.references.start, ordered)
+        is_super = self.references.kind[rows] == kernel.SUPER
+        owner, targets = owner[is_super], self.references.target[rows[is_super]]
+        at = np.minimum(np.searchsorted(ordered, targets), max(len(ordered) - 1, 0))
+        is_class = ordered[at] == targets
+        above[known[owner[is_class]]] = known[at[is_class]]
+        return above
+
+    def types(self, *names: str) -> Mask:
+        """Which types are of classes with one of these names, or below such a class."""
+        found = np.fromiter((name in names for name in self._type_names), np.bool_, len(self._types))
+        if not found.any():
+            return found
+        while True:
+            # a class is never above itself, but damaged files say so
+            wider = found | ((self._above >= 0) & found[self._above])
+            if np.array_equal(wider, found):
+                return found
+            found = wider
+
+    def instances(self, *names: str) -> I64:
+        """The objects of these classes and of those below them, ascending."""
+        types = self.types(*names)
+        return np.flatnonzero(types[self.type_of]) if types.any() else np.empty(0, np.int64)
+
+    def targets(self, objects: I64, *names: str) -> I64:
+        """What each of some objects refers to by its first field with one of these names, NONE for nothing.
+
+        An item of ``objects`` may be NONE.
+        """
+        found = np.full(len(objects), NONE, np.int64)
+        known = np.flatnonzero(objects != NONE)
+        owner, rows = _rows(self.references.start, objects[known])
+        is_field = self.references.kind[rows] == kernel.FIELD
+        rows, owner = self._named(rows, owner, is_field, self.references.name, names)
+        found[known[owner[::-1]]] = self.references.target[rows[::-1]]
+        return found
+
+    def integers(self, objects: I64, name: str, absent: int = 0) -> I64:
+        """The first field of this name of each of some objects; ``absent`` where it is none or no integer.
+
+        An item of ``objects`` may be NONE.
+        """
+        found = np.full(len(objects), absent, np.int64)
+        known = np.flatnonzero(objects != NONE)
+        owner, rows = _rows(self._values.start, objects[known])
+        is_integer = _INTEGERS[self._values.kind[rows]]
+        rows, owner = self._named(rows, owner, is_integer, self._values.name, (name,))
+        bits = self._values.bits[rows].view(np.int64)
+        found[known[owner[::-1]]] = bits[::-1]
+        return found
+
+    def elements(self, array: int) -> tuple[U32, I64]:
+        """The indexes of an array's elements that aren't null, and what they refer to."""
+        start, end = map(int, self.references.start[array : array + 2])
+        rows = start + np.flatnonzero(self.references.kind[start:end] == kernel.ELEMENT)
+        return self.references.name[rows], self.references.target[rows].astype(np.int64)
+
+    def references_of(self, objects: I64) -> tuple[I64, I64]:
+        """The references of some objects: for each the place of its source in ``objects``, and its number."""
+        return _rows(self.references.start, objects)
+
+    def _named(
+        self, rows: I64, owner: I64, chosen: Mask, column: U32, names: tuple[str, ...]
+    ) -> tuple[I64, I64]:
+        """Those of some chosen rows that have one of these names."""
+        rows, owner = rows[chosen], owner[chosen]
+        distinct, places = np.unique(column[rows], return_inverse=True)
+        fits = np.fromiter(
+            (self._text(number) in names for number in distinct.tolist()), np.bool_, len(distinct)
+        )
+        fitting = fits[places]
+        return rows[fitting], owner[fitting]
+
+
+def _rows(start: U64, objects: npt.NDArray[np.int64] | U32) -> tuple[I64, I64]:
+    """The rows of some objects in columns that are sorted by object: the place of each one's object, and its number."""
+    objects = objects.astype(np.int64)
+    first = start[objects].astype(np.int64)
+    counts = start[objects + 1].astype(np.int64) - first
+    owner = np.repeat(np.arange(len(objects)), counts)
+    before = np.cumsum(counts) - counts
+    return owner, np.arange(len(owner)) - np.repeat(before - first, counts)

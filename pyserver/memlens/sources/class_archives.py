@@ -1,0 +1,166 @@
+"""Archives of classes: jars, folders of class files such as ``target/classes``, and the module image of a JDK."""
+
+import re
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple
+
+from memlens.sources import class_files
+from memlens.sources.archives import Archived, Holding
+from memlens.sources.declarations import TypeName
+from memlens.sources.jimage import Image
+
+_JAR = re.compile(r"(?!.*-(?:sources|src|javadoc)\.).+\.(?:jar|war)", re.IGNORECASE)
+IMAGE = "modules"
+"""The name of a JDK's module image."""
+_PLAIN = re.compile(r"[\w$-]+")
+"""A name of a package or class as compilers make it, which is one part of a path and nothing else."""
+
+_FILE = re.compile(r"[^/\\:\0]+")
+
+_MOST_CLASS_BYTES = 16 << 20
+_MOST_BYTES = 64 << 20
+_MOST_CLASSES = 2_000
+"""Of a class and those in it."""
+
+
+class Classes(NamedTuple):
+    """A class with those in it. ``name`` has ``/`` between the package's names, as the class file says it."""
+
+    name: str
+    files: dict[str, bytes]
+    """Class files by base name, which is one part of a path."""
+
+
+def classes_of(archive: Path, member: str) -> Classes:
+    """A class of an archive with those in it.
+
+    Raises KeyError if there is none, ValueError if it isn't where its name says, or one of ``archives.DAMAGED``.
+    """
+    folder, _, base = member.rpartition("/")
+    with _opened(archive) as opened:
+        own = opened.read(member, _MOST_CLASS_BYTES)
+        described = class_files.read(own)
+        if described is None or not f"/{member}".endswith(f"/{described.name}.class"):
+            raise ValueError(f"{member} is another class than its name says")
+        package, _, stem = described.name.rpartition("/")
+        if not all(map(_PLAIN.fullmatch, described.name.split("/"))):
+            raise ValueError(f"{member} has an odd name")
+        files = {base: own}
+        left = _MOST_BYTES - len(own)
+        for path in opened.paths(package):
+            parent, _, name = path.rpartition("/")
+            if parent == folder and name.startswith(f"{stem}$") and _PLAIN.fullmatch(name[: -len(".class")]):
+                files[name] = opened.read(path, _MOST_CLASS_BYTES)
+                left -= len(files[name])
+                if left < 0 or len(files) > _MOST_CLASSES:
+                    break
+    return Classes(described.name, files)
+
+
+def compiled_from(archive: Path, member: str, wanted: TypeName) -> tuple[str, int]:
+    """The base name of the file that a class was compiled from, and the first line there with code.
+
+    An unknown name is empty, an unknown line 1. Raises what :func:`classes_of` does.
+    """
+    files = classes_of(archive, member).files
+    own = files.get(f"{'$'.join(wanted.names)}.class", files[member.rpartition("/")[2]])
+    described = class_files.read(own)
+    if described is None or not _FILE.fullmatch(described.source):
+        return "", 1
+    return described.source, described.first_line or 1
+
+
+class _Jar(AbstractContextManager["_Jar"]):
+    def __init__(self, path: Path) -> None:
+        self._zip = zipfile.ZipFile(path)
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+
+    def paths(self, package: str | None) -> Iterator[str]:
+        for path in self._zip.namelist():
+            folder = path.rpartition("/")[0]
+            if path.endswith(".class") and (package is None or f"/{folder}".endswith(f"/{package}")):
+                yield path
+
+    def read(self, path: str, most: int) -> bytes:
+        with self._zip.open(path) as file:
+            return file.read(most)
+
+
+class _Folder(AbstractContextManager["_Folder"]):
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def paths(self, package: str | None) -> Iterator[str]:
+        folder = self._path.joinpath(*(package or "").split("/"))
+        if folder.is_dir():
+            yield from (f"{package}/{file.name}" for file in sorted(folder.glob("*.class")))
+
+    def read(self, path: str, most: int) -> bytes:
+        parts = path.split("/")
+        if not all(map(_PLAIN.fullmatch, [*parts[:-1], parts[-1].removesuffix(".class")])):
+            raise KeyError(path)
+        with self._path.joinpath(*parts).open("rb") as file:
+            return file.read(most)
+
+
+def _opened(archive: Path) -> _Jar | _Folder | Image:
+    if archive.is_dir():
+        return _Folder(archive)
+    return Image(archive) if archive.name == IMAGE else _Jar(archive)
+
+
+def _archives_among(folder: Path, files: Iterable[str]) -> list[Path]:
+    """The jars, and the folder below which class files are, as one of them says by its name."""
+    found = [folder / name for name in files if _JAR.fullmatch(name)]
+    one = next((name for name in files if name.endswith(".class")), None)
+    root = None if one is None else _root_of(folder, one)
+    return found if root is None else [*found, root]
+
+
+def _root_of(folder: Path, file: str) -> Path | None:
+    try:
+        with (folder / file).open("rb") as opened:
+            described = class_files.read(opened.read(_MOST_CLASS_BYTES))
+    except OSError:
+        return None
+    packages = described.name.split("/")[:-1] if described is not None else []
+    if described is None or list(folder.parts[len(folder.parts) - len(packages) :]) != packages:
+        return None
+    return folder.parents[len(packages) - 1] if packages else folder
+
+
+def _names_of(_kind: str, wanted: TypeName) -> list[str]:
+    return [f"{wanted.names[0]}.class"]
+
+
+def _members_of(archive: Path) -> list[str]:
+    with _opened(archive) as opened:
+        return [path for path in opened.paths(None) if "$" not in path]
+
+
+def _declared_in(archive: Path, _names: set[str], wanted: TypeName) -> list[Archived]:
+    """The class file of the outermost class around a type; none or one."""
+    parts = [*wanted.package.split("."), wanted.names[0]]
+    if not all(map(_PLAIN.fullmatch, parts)):
+        return []
+    file = f"{wanted.names[0]}.class"
+    with _opened(archive) as opened:
+        paths = [path for path in opened.paths("/".join(parts[:-1])) if path.rpartition("/")[2] == file]
+        if not paths:
+            return []
+        # a jar may have others for newer versions of Java, further down
+        member = min(paths, key=len)
+        data = opened.read(member, _MOST_CLASS_BYTES)
+        return [Archived(archive, member, 0, (zlib.crc32(data), len(data)))]
+
+
+CLASSES = Holding("classes", _archives_among, _names_of, _members_of, _declared_in)

@@ -1,0 +1,54 @@
+"""Where source and classes of Java libraries lie on this machine."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+FIRST = 100
+"""A likeness above all others."""
+
+_OF_JDKS = ("src.zip", "modules", "rt.jar")
+_SOURCE = ("lib/src.zip", "src.zip", "../src.zip")
+_CLASSES = ("lib/modules", "lib/rt.jar", "jre/lib/rt.jar")
+
+
+def caches(environment: Mapping[str, str]) -> list[Path]:
+    """Where Maven, Gradle and Coursier keep what they have downloaded, whether or not it exists."""
+    home = Path.home()
+    gradle = Path(environment.get("GRADLE_USER_HOME") or home / ".gradle")
+    return [
+        home / ".m2" / "repository",
+        gradle / "caches" / "modules-2" / "files-2.1",
+        home / ".cache" / "coursier" / "v1",
+        home / "Library" / "Caches" / "Coursier" / "v1",
+    ]
+
+
+def java_homes(environment: Mapping[str, str]) -> list[Path]:
+    """The Java installations that ``JAVA_HOME`` and ``PATH`` name."""
+    java = shutil.which("java", path=environment.get("PATH"))
+    named = [Path(environment["JAVA_HOME"])] if environment.get("JAVA_HOME") else []
+    return named + ([Path(os.path.realpath(java)).parent.parent] if java else [])
+
+
+def of_source(environment: Mapping[str, str]) -> list[Path]:
+    """Where archives of source are: of build tools, and of the JDKs."""
+    return [*caches(environment), *(jdk / place for jdk in java_homes(environment) for place in _SOURCE)]
+
+
+def of_classes(environment: Mapping[str, str]) -> list[Path]:
+    """Where archives of classes are: of build tools, and of the JDKs."""
+    return [*caches(environment), *(jdk / place for jdk in java_homes(environment) for place in _CLASSES)]
+
+
+def likeness(archive: Path, package: str) -> int:
+    """How many components a package's name begins with are folders of an archive, as those of its Maven group are.
+
+    What is a JDK's comes first for the packages of the JDK, and last for others.
+    """
+    if archive.name in _OF_JDKS:
+        return FIRST - 1 if package.startswith(("java.", "javax.", "jdk.", "sun.", "com.sun.")) else 0
+    folders = ".".join(archive.parent.parts)
+    parts = package.split(".")
+    return next((n for n in range(len(parts), 0, -1) if f".{'.'.join(parts[:n])}." in f".{folders}."), 0)

@@ -1,0 +1,70 @@
+"""Heap dumps with images, by the classes of Android and of Java."""
+
+import struct
+
+from tests.python.hprof_files import BOOLEAN, BYTE, INT, LONG, OBJECT, Dump
+
+
+class ImageDump(Dump):
+    """A dump with the classes of images."""
+
+    def __init__(self, version: str = "1.0.3") -> None:
+        super().__init__(version)
+        self.next = 0x20_0000
+        base = self.klass(0x100, "java/lang/Object")
+        self.klass(0x120, "java/lang/Class", base)
+        self.bitmap_class = self.klass(
+            0x200, "android/graphics/Bitmap", base,
+            [("mBuffer", OBJECT), ("mNativePtr", LONG), ("mWidth", INT), ("mHeight", INT),
+             ("mIsPremultiplied", BOOLEAN)],
+        )  # fmt: skip
+        self.data_class = self.klass(
+            0x220, "android/graphics/Bitmap$DumpData", base,
+            [("count", INT), ("format", INT), ("natives", OBJECT), ("buffers", OBJECT)],
+        )  # fmt: skip
+        self.arrays_class = self.klass(0x240, "[[B", base)
+        self.klass(0x260, "[B", base)
+        self.klass(0x280, "[I", base)
+        self.klass(0x2A0, "[J", base)
+        raster = [("width", INT), ("height", INT), ("dataBuffer", OBJECT)]
+        self.raster_class = self.klass(0x300, "java/awt/image/Raster", base, raster)
+        self.buffer_class = self.klass(0x320, "java/awt/image/DataBufferByte", base, [("data", OBJECT)])
+        self.image_class = self.klass(
+            0x340, "java/awt/image/BufferedImage", base, [("imageType", INT), ("raster", OBJECT)]
+        )
+
+    def id(self) -> int:
+        self.next += 0x10000
+        return self.next
+
+    def bitmap(
+        self, width: int, height: int, data: bytes | None, *, native: int = 0, premultiplied: bool = True
+    ) -> int:
+        array = 0 if data is None else self.numbers(self.id(), BYTE, data)
+        return self.instance(
+            self.id(), self.bitmap_class, "Pqii?", array, native, width, height, premultiplied
+        )
+
+    def buffered_image(self, kind: int, width: int, height: int, data: bytes, element: int) -> int:
+        array = self.numbers(self.id(), element, data)
+        buffer = self.instance(self.id(), self.buffer_class, "P", array)
+        raster = self.instance(self.id(), self.raster_class, "iiP", width, height, buffer)
+        return self.instance(self.id(), self.image_class, "iP", kind, raster)
+
+    def dump_data(self, natives: list[int], files: list[bytes]) -> int:
+        """What ``am dumpheap -b`` adds: files of the bitmaps with these pointers."""
+        arrays = [self.numbers(self.id(), BYTE, file) for file in files]
+        pointers = self.numbers(self.id(), LONG, struct.pack(f">{len(natives)}q", *natives))
+        buffers = self.objects(self.id(), self.arrays_class, arrays)
+        return self.instance(self.id(), self.data_class, "iiPP", len(natives), 1, pointers, buffers)
+
+
+def small() -> bytes:
+    """One image of each kind."""
+    dump = ImageDump()
+    dump.add(0xFF, "P", dump.bitmap(3, 2, bytes(range(24))))
+    dump.bitmap(2, 2, bytes(range(8)))
+    dump.bitmap(4, 3, None, native=7)
+    dump.dump_data([7], [b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR" + struct.pack(">II", 4, 3) + bytes(9)])
+    dump.buffered_image(2, 2, 1, bytes(8), INT)
+    return dump.end()
